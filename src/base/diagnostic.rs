@@ -1,0 +1,91 @@
+//! An error that a user reads: which stage refused what, where, and what was expected instead.
+//!
+//! Rendered in the form `file:line:column: error: message`, which editors understand, with an excerpt and notes below.
+
+use super::source::{SourceMap, Span};
+
+/// The stage that refuses. Decides the exit code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Command line and parameters.
+    Usage,
+    /// A file that cannot be read or written, or is damaged.
+    File,
+    /// Text that does not fit the grammar.
+    Syntax,
+    /// Names, sorts, overloads.
+    Type,
+    /// A construct that parses and type checks but is not supported by a later stage; named, never ignored.
+    Unsupported,
+    /// Linearisation (unguarded recursion and the like).
+    Process,
+    /// Formulas (monotonicity, unknown actions).
+    Formula,
+    /// Rewriting that does not end, sums without a bound.
+    Data,
+    /// A broken promise of our own code.
+    Internal,
+}
+
+/// One refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Who refuses.
+    pub stage: Stage,
+    /// One sentence, without place; names the offending text.
+    pub message: String,
+    /// Where, if it is somewhere.
+    pub span: Option<Span>,
+    /// What would have been right, candidates, context: a line each.
+    pub notes: Vec<String>,
+}
+
+impl Diagnostic {
+    /// An error at a place.
+    pub fn at(stage: Stage, span: Span, message: impl Into<String>) -> Self {
+        Self { stage, message: message.into(), span: Some(span), notes: Vec::new() }
+    }
+    /// An error that has no place in a text.
+    pub fn new(stage: Stage, message: impl Into<String>) -> Self {
+        Self { stage, message: message.into(), span: None, notes: Vec::new() }
+    }
+    /// Adds a line that helps.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+    /// Exit code of the process: 4 for our own faults, 2 for all else.
+    pub fn exit_code(&self) -> u8 {
+        if self.stage == Stage::Internal { 4 } else { 2 }
+    }
+    /// The text a user sees; several lines, ends with a newline.
+    pub fn render(&self, sources: &SourceMap) -> String {
+        use std::fmt::Write;
+        let mut out = String::new();
+        let word = if self.stage == Stage::Internal { "internal error" } else { "error" };
+        if let Some(span) = self.span {
+            let source = sources.get(span.source);
+            let (line, column) = sources.line_column(span);
+            let _ = writeln!(out, "{}:{line}:{column}: {word}: {}", source.name, self.message);
+            if let Some(text) = source.original.lines().nth(line - 1) {
+                let from = sources.original_offset(span.source, span.start);
+                let to = sources.original_offset(span.source, span.end.max(span.start + 1) - 1) + 1;
+                let under =
+                    source.original.get(from as usize..to.max(from) as usize).map_or(1, |t| t.lines().next().unwrap_or("").chars().count());
+                // Long lines are shown around the place only.
+                let skip = if column > 100 { column - 60 } else { 0 };
+                let shown: String = text.chars().skip(skip).take(160).collect();
+                let pad: String = text.chars().skip(skip).take(column - 1 - skip).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+                let width = under.clamp(1, 160 - pad.chars().count().min(159));
+                let _ = writeln!(out, "{line:5} | {shown}\n      | {pad}{}", "^".repeat(width));
+            }
+        } else {
+            let _ = writeln!(out, "{word}: {}", self.message);
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "  note: {note}");
+        }
+        out
+    }
+}

@@ -1,0 +1,112 @@
+//! Limits of a run and the reason why a search stopped. A limit is an answer of its own: it never reads as true or false.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What the user allows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Most states to store.
+    pub max_states: Option<u64>,
+    /// Most bytes of resident memory of the whole process.
+    pub max_memory: Option<u64>,
+    /// Longest time from the start of the run.
+    pub timeout: Option<Duration>,
+}
+
+/// Why a search stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Nothing is left to do.
+    Complete,
+    /// `--max-states`.
+    States,
+    /// `--max-memory`.
+    Memory,
+    /// `--timeout`.
+    Time,
+    /// A signal.
+    Interrupted,
+}
+
+impl Stop {
+    /// Stable word for JSON and tables.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Stop::Complete => "complete",
+            Stop::States => "max-states",
+            Stop::Memory => "max-memory",
+            Stop::Time => "timeout",
+            Stop::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The limits of one run, shared by all its threads; cheap to poll.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    limits: Limits,
+    start: Instant,
+    interrupted: Arc<AtomicBool>,
+    peak: Arc<AtomicU64>,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl Budget {
+    /// Starts the clock.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, start: Instant::now(), interrupted: Arc::default(), peak: Arc::default() }
+    }
+    /// The limits given.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+    /// Time since the start of the run.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+    /// The flag that a signal handler sets.
+    pub fn interrupt_flag(&self) -> Arc<AtomicBool> {
+        self.interrupted.clone()
+    }
+    /// Polls everything but the memory: call every few thousand steps.
+    pub fn check(&self, states: u64) -> Result<(), Stop> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(Stop::Interrupted);
+        }
+        if self.limits.max_states.is_some_and(|m| states > m) {
+            return Err(Stop::States);
+        }
+        if self.limits.timeout.is_some_and(|t| self.start.elapsed() > t) {
+            return Err(Stop::Time);
+        }
+        Ok(())
+    }
+    /// Polls the resident memory (reads `/proc`, some microseconds): call about every 50 ms.
+    pub fn check_memory(&self) -> Result<(), Stop> {
+        let now = resident_bytes();
+        self.peak.fetch_max(now, Ordering::Relaxed);
+        if self.limits.max_memory.is_some_and(|m| now > m) { Err(Stop::Memory) } else { Ok(()) }
+    }
+}
+
+/// Resident bytes of this process now; 0 where the system does not say.
+pub fn resident_bytes() -> u64 {
+    status_kib("VmRSS:") * 1024
+}
+
+/// Highest resident bytes of this process so far; 0 where the system does not say.
+pub fn peak_resident_bytes() -> u64 {
+    status_kib("VmHWM:") * 1024
+}
+
+fn status_kib(key: &str) -> u64 {
+    let Ok(text) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    text.lines().find_map(|l| l.strip_prefix(key)).and_then(|v| v.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,10 @@
+//! What every other module stands on: identifiers, source positions, diagnostics, limits. Imports nothing of the rest.
+
+pub mod diagnostic;
+pub mod ids;
+pub mod limits;
+pub mod source;
+
+pub use diagnostic::{Diagnostic, Stage};
+pub use limits::{Budget, Limits, Stop};
+pub use source::{SourceId, SourceMap, Span};

@@ -1,0 +1,91 @@
+//! Source texts and places in them. Texts may be expanded from a template; places always point into the file as written.
+
+/// A text that has been read: an index into a [`SourceMap`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct SourceId(pub u16);
+
+/// A stretch of bytes `start..end` in a source's *parsed* text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct Span {
+    /// Which text.
+    pub source: SourceId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The smallest span that covers both (which are in one source).
+    pub fn to(self, other: Span) -> Span {
+        Span { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// One text with its name and, if it was expanded from a template, the way back to the original.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// File name as the user gave it.
+    pub name: String,
+    /// The file as written; what excerpts show.
+    pub original: String,
+    /// The text that was parsed (equal to `original` for a plain file).
+    pub text: String,
+    /// Breakpoints `(offset in text, offset in original, advances)`, ascending in the first: from a breakpoint to the next one
+    /// offsets advance together if `advances`, else all map to the breakpoint's original offset. Empty: the identity.
+    pub back: Vec<(u32, u32, bool)>,
+}
+
+/// All texts of a run.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    sources: Vec<Source>,
+}
+
+impl SourceMap {
+    /// No texts.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Adds a plain text.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        let text = text.into();
+        self.add_source(Source { name: name.into(), original: text.clone(), text, back: Vec::new() })
+    }
+    /// Adds a text that was expanded from another.
+    pub fn add_source(&mut self, source: Source) -> SourceId {
+        let id = SourceId(u16::try_from(self.sources.len()).expect("more than 65,536 sources"));
+        self.sources.push(source);
+        id
+    }
+    /// The source of an id given out by this map.
+    pub fn get(&self, id: SourceId) -> &Source {
+        &self.sources[id.0 as usize]
+    }
+    /// Offset in the original file of an offset in the parsed text. O(log breakpoints).
+    pub fn original_offset(&self, id: SourceId, offset: u32) -> u32 {
+        let source = self.get(id);
+        match source.back.partition_point(|b| b.0 <= offset) {
+            0 => offset,
+            i => {
+                let (from, to, advances) = source.back[i - 1];
+                if advances { to + (offset - from) } else { to }
+            }
+        }
+    }
+    /// `(line, column)` in the original file, both from 1, columns in characters.
+    pub fn line_column(&self, span: Span) -> (usize, usize) {
+        let text = &self.get(span.source).original;
+        let mut at = (self.original_offset(span.source, span.start) as usize).min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = &text[..at];
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        (before.matches('\n').count() + 1, text[line_start..at].chars().count() + 1)
+    }
+    /// The parsed text under a span.
+    pub fn text(&self, span: Span) -> &str {
+        self.get(span.source).text.get(span.start as usize..span.end as usize).unwrap_or("")
+    }
+}

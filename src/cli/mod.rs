@@ -1,0 +1,1 @@
+//! The only place that reads arguments and touches files and terminals.

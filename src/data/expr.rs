@@ -1,0 +1,258 @@
+//! Typed data expressions: what the type checker makes, the rewriter compiles and the lineariser substitutes in.
+//!
+//! Invariant: every application has as many arguments as its head's sort has domains; coercions are explicit; variables are
+//! globally unique, so substitution never captures (a binder that is *copied* into two places is harmless for the same reason:
+//! its variable is bound in each).
+
+use super::signature::{Builtin, OpKind, Signature};
+use super::sort::basic;
+use crate::base::Span;
+use crate::base::ids::{OpId, SortId, VarId};
+use ahash::AHashMap;
+use num_bigint::BigInt;
+use std::sync::Arc;
+
+/// A shared typed expression. Equality and hashing ignore the span.
+#[derive(Clone, Debug)]
+pub struct Expr(pub Arc<ExprNode>);
+
+/// A node.
+#[derive(Clone, Debug)]
+pub struct ExprNode {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Its sort.
+    pub sort: SortId,
+    /// Where it was written.
+    pub span: Span,
+}
+
+/// Binders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Binder {
+    Lambda,
+    Forall,
+    Exists,
+    /// `{ x: S | b }` with a Bool body.
+    SetComprehension,
+    /// `{ x: S | n }` with a Nat body.
+    BagComprehension,
+}
+
+/// Kinds of expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ExprKind {
+    /// A variable.
+    Var(VarId),
+    /// An operation, unapplied (a constant, or a function as a value).
+    Op(OpId),
+    /// An integer literal of sort Pos, Nat (or Int, Real after constant folding).
+    Number(BigInt),
+    /// Full application of a function-sorted head; the head is often an `Op`.
+    Apply(Expr, Vec<Expr>),
+    /// A binder.
+    Bind(Binder, Vec<VarId>, Expr),
+    /// `body whr x = e, … end`: all right-hand sides are outside the scope of the variables.
+    Where(Expr, Vec<(VarId, Expr)>),
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.sort == other.0.sort && self.0.kind == other.0.kind)
+    }
+}
+impl Eq for Expr {}
+impl std::hash::Hash for Expr {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.kind.hash(state);
+    }
+}
+impl std::ops::Deref for Expr {
+    type Target = ExprNode;
+    fn deref(&self) -> &ExprNode {
+        &self.0
+    }
+}
+
+/// A substitution of variables.
+pub type Substitution = AHashMap<VarId, Expr>;
+
+impl Expr {
+    /// A node.
+    pub fn new(kind: ExprKind, sort: SortId, span: Span) -> Self {
+        Expr(Arc::new(ExprNode { kind, sort, span }))
+    }
+    /// A variable.
+    pub fn var(signature: &Signature, var: VarId) -> Self {
+        Self::new(ExprKind::Var(var), signature.var(var).sort, Span::default())
+    }
+    /// An operation.
+    pub fn op(signature: &Signature, op: OpId) -> Self {
+        Self::new(ExprKind::Op(op), signature.op(op).sort, Span::default())
+    }
+    /// An integer literal.
+    pub fn number(value: impl Into<BigInt>, sort: SortId) -> Self {
+        Self::new(ExprKind::Number(value.into()), sort, Span::default())
+    }
+    /// Applies an operation to all its arguments (none: the operation itself).
+    pub fn apply(signature: &Signature, op: OpId, args: Vec<Expr>) -> Self {
+        let head = Self::op(signature, op);
+        if args.is_empty() {
+            return head;
+        }
+        let (domain, range) = signature.domain_range(head.sort);
+        debug_assert_eq!(domain.len(), args.len(), "arity of {}", signature.op(op).name);
+        let span = args[0].span;
+        Self::new(ExprKind::Apply(head, args), range, span)
+    }
+    /// Applies a built-in whose sort follows from its arguments and the given result sort.
+    pub fn builtin(signature: &mut Signature, builtin: Builtin, args: Vec<Expr>, range: SortId) -> Self {
+        let sort = if args.is_empty() {
+            range
+        } else {
+            let domain = args.iter().map(|a| a.sort).collect();
+            signature.sorts.intern(super::sort::SortKind::Function(domain, range))
+        };
+        let op = signature.builtin(builtin, sort);
+        Self::apply(signature, op, args)
+    }
+    /// `true` or `false`.
+    pub fn boolean(signature: &mut Signature, value: bool) -> Self {
+        Self::builtin(signature, if value { Builtin::True } else { Builtin::False }, vec![], basic::BOOL)
+    }
+    /// `a && b`, simplified if either is a constant.
+    pub fn and(signature: &mut Signature, a: Expr, b: Expr) -> Self {
+        match (a.as_bool(signature), b.as_bool(signature)) {
+            (Some(true), _) | (_, Some(false)) => b,
+            (_, Some(true)) | (Some(false), _) => a,
+            _ => Self::builtin(signature, Builtin::And, vec![a, b], basic::BOOL),
+        }
+    }
+    /// `!a`, simplified if constant or a double negation.
+    pub fn negate(signature: &mut Signature, a: Expr) -> Self {
+        if let Some(b) = a.as_bool(signature) {
+            return Self::boolean(signature, !b);
+        }
+        if let Some((Builtin::Not, args)) = a.as_builtin(signature) {
+            return args[0].clone();
+        }
+        Self::builtin(signature, Builtin::Not, vec![a], basic::BOOL)
+    }
+    /// `a == b`; `true` if they are the same expression.
+    pub fn equal(signature: &mut Signature, a: Expr, b: Expr) -> Self {
+        if a == b {
+            return Self::boolean(signature, true);
+        }
+        Self::builtin(signature, Builtin::Equal, vec![a, b], basic::BOOL)
+    }
+    /// The built-in at the head and its arguments, if there is one.
+    pub fn as_builtin<'a>(&'a self, signature: &Signature) -> Option<(Builtin, &'a [Expr])> {
+        let (op, args): (OpId, &[Expr]) = match &self.kind {
+            ExprKind::Op(op) => (*op, &[]),
+            ExprKind::Apply(head, args) => match head.kind {
+                ExprKind::Op(op) => (op, args),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        match signature.op(op).kind {
+            OpKind::Builtin(b) => Some((b, args)),
+            _ => None,
+        }
+    }
+    /// The constant if this is literally `true` or `false`.
+    pub fn as_bool(&self, signature: &Signature) -> Option<bool> {
+        match self.as_builtin(signature)? {
+            (Builtin::True, _) => Some(true),
+            (Builtin::False, _) => Some(false),
+            _ => None,
+        }
+    }
+    /// Free variables in order of first occurrence, without doubles, appended to `out`.
+    pub fn free_vars(&self, out: &mut Vec<VarId>) {
+        fn go(e: &Expr, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
+            stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+                ExprKind::Var(v) => {
+                    if !bound.contains(v) && !out.contains(v) {
+                        out.push(*v);
+                    }
+                }
+                ExprKind::Op(_) | ExprKind::Number(_) => {}
+                ExprKind::Apply(head, args) => {
+                    go(head, bound, out);
+                    args.iter().for_each(|a| go(a, bound, out));
+                }
+                ExprKind::Bind(_, vars, body) => {
+                    let n = bound.len();
+                    bound.extend(vars);
+                    go(body, bound, out);
+                    bound.truncate(n);
+                }
+                ExprKind::Where(body, defs) => {
+                    defs.iter().for_each(|(_, d)| go(d, bound, out));
+                    let n = bound.len();
+                    bound.extend(defs.iter().map(|d| d.0));
+                    go(body, bound, out);
+                    bound.truncate(n);
+                }
+            })
+        }
+        go(self, &mut Vec::new(), out);
+    }
+    /// Replaces free variables; shares what does not change.
+    #[must_use]
+    pub fn substitute(&self, by: &Substitution) -> Expr {
+        if by.is_empty() {
+            return self.clone();
+        }
+        stacker::maybe_grow(64 << 10, 1 << 20, || match &self.kind {
+            ExprKind::Var(v) => by.get(v).cloned().unwrap_or_else(|| self.clone()),
+            ExprKind::Op(_) | ExprKind::Number(_) => self.clone(),
+            ExprKind::Apply(head, args) => {
+                let new_head = head.substitute(by);
+                let new_args: Vec<Expr> = args.iter().map(|a| a.substitute(by)).collect();
+                if Arc::ptr_eq(&new_head.0, &head.0) && new_args.iter().zip(args).all(|(a, b)| Arc::ptr_eq(&a.0, &b.0)) {
+                    return self.clone();
+                }
+                Expr::new(ExprKind::Apply(new_head, new_args), self.sort, self.span)
+            }
+            ExprKind::Bind(binder, vars, body) => {
+                let new_body = body.substitute(by);
+                if Arc::ptr_eq(&new_body.0, &body.0) {
+                    return self.clone();
+                }
+                Expr::new(ExprKind::Bind(*binder, vars.clone(), new_body), self.sort, self.span)
+            }
+            ExprKind::Where(body, defs) => {
+                let defs = defs.iter().map(|(v, d)| (*v, d.substitute(by))).collect();
+                Expr::new(ExprKind::Where(body.substitute(by), defs), self.sort, self.span)
+            }
+        })
+    }
+}
+
+/// A conditional equation `condition -> lhs = rhs` with its variables. `lhs` is an operation, possibly applied (also curried: an
+/// application of an application).
+#[derive(Clone, Debug)]
+pub struct Equation {
+    /// Variables of the `var` block that it uses.
+    pub vars: Vec<VarId>,
+    /// Condition, `None` if always.
+    pub condition: Option<Expr>,
+    /// Left-hand side.
+    pub lhs: Expr,
+    /// Right-hand side.
+    pub rhs: Expr,
+    /// Where it was written.
+    pub span: Span,
+}
+
+/// Signature and equations.
+#[derive(Clone, Debug, Default)]
+pub struct DataSpec {
+    /// Sorts, operations, variables.
+    pub signature: Signature,
+    /// User equations, in file order.
+    pub equations: Vec<Equation>,
+}

@@ -1,0 +1,265 @@
+//! Operations of the data language: user constructors and mappings, projections, recognisers, and the built-in ones at their sorts.
+
+use super::sort::{SortKind, Sorts};
+use crate::base::ids::{OpId, SortId, VarId};
+use ahash::AHashMap;
+
+/// The built-in operations. Each stands for a family over sorts; an [`Op`] fixes the sorts by its function sort.
+///
+/// Numbers have one native representation, so the coercions (`PosToNat` …) are identities at run time; they are kept in typed
+/// terms because sorts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Builtin {
+    // any sort
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    If,
+    // Bool
+    True,
+    False,
+    Not,
+    And,
+    Or,
+    Implies,
+    // numbers: coercions (widening: implicit; narrowing: user functions such as `Int2Nat`, a normal form where undefined)
+    PosToNat,
+    PosToInt,
+    PosToReal,
+    NatToInt,
+    NatToReal,
+    IntToReal,
+    NatToPos,
+    IntToPos,
+    IntToNat,
+    RealToPos,
+    RealToNat,
+    RealToInt,
+    Max,
+    Min,
+    Abs,
+    Negate,
+    Succ,
+    Pred,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Div,
+    Mod,
+    Exp,
+    Floor,
+    Ceil,
+    Round,
+    // lists
+    EmptyList,
+    Cons,
+    Snoc,
+    Concat,
+    At,
+    Head,
+    Tail,
+    RHead,
+    RTail,
+    Size,
+    In,
+    // sets and bags (finite and not; the sort tells which). `FSetToSet` and `FBagToBag` are the implicit coercions.
+    EmptySet,
+    EmptyBag,
+    SetInsert,
+    BagInsert,
+    FSetToSet,
+    FBagToBag,
+    SetToBag,
+    BagToSet,
+    FSetToFBag,
+    FBagToFSet,
+    Union,
+    Difference,
+    Intersection,
+    Complement,
+    Count,
+    Subset,
+    ProperSubset,
+    // functions
+    Update,
+}
+
+/// What kind of operation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum OpKind {
+    /// The n-th constructor of a declared sort.
+    Constructor(u32),
+    /// `args[arg]` of the constructor(s) that carry this projection name: pairs (constructor, argument index).
+    Projection(Vec<(OpId, u32)>),
+    /// Recogniser of the constructor(s) with this recogniser name.
+    Recogniser(Vec<OpId>),
+    /// A user mapping (its equations are the data specification's).
+    Mapping,
+    /// A built-in.
+    Builtin(Builtin),
+}
+
+/// An operation with its sort. A constant has a sort that is no function sort (or is one, for a constant function).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Op {
+    /// As users write it (built-ins too: `==`, `|>`, `head`).
+    pub name: String,
+    /// Its full sort, `A # B -> C` or a constant's.
+    pub sort: SortId,
+    /// What it is.
+    pub kind: OpKind,
+}
+
+/// A variable: every binder in a file makes its own.
+#[derive(Clone, Debug)]
+pub struct Var {
+    /// As written; two variables may share a name.
+    pub name: String,
+    /// Its sort.
+    pub sort: SortId,
+}
+
+/// Sorts, operations and variables.
+#[derive(Clone, Debug, Default)]
+pub struct Signature {
+    /// The sorts.
+    pub sorts: Sorts,
+    ops: Vec<Op>,
+    builtin: AHashMap<(Builtin, SortId), OpId>,
+    vars: Vec<Var>,
+}
+
+impl Signature {
+    /// Adds a user operation.
+    pub fn add_op(&mut self, op: Op) -> OpId {
+        let id = OpId::new(self.ops.len());
+        self.ops.push(op);
+        id
+    }
+    /// Changes a user operation (projections are completed while constructors are read).
+    pub fn op_mut(&mut self, id: OpId) -> &mut Op {
+        &mut self.ops[id.index()]
+    }
+    /// A built-in at a sort (its full sort); interned.
+    pub fn builtin(&mut self, builtin: Builtin, sort: SortId) -> OpId {
+        if let Some(&id) = self.builtin.get(&(builtin, sort)) {
+            return id;
+        }
+        let id = self.add_op(Op { name: builtin.name().into(), sort, kind: OpKind::Builtin(builtin) });
+        self.builtin.insert((builtin, sort), id);
+        id
+    }
+    /// The operation of an id.
+    pub fn op(&self, id: OpId) -> &Op {
+        &self.ops[id.index()]
+    }
+    /// All operations.
+    pub fn ops(&self) -> impl Iterator<Item = (OpId, &Op)> {
+        self.ops.iter().enumerate().map(|(i, o)| (OpId::new(i), o))
+    }
+    /// A fresh variable.
+    pub fn fresh_var(&mut self, name: impl Into<String>, sort: SortId) -> VarId {
+        let id = VarId::new(self.vars.len());
+        self.vars.push(Var { name: name.into(), sort });
+        id
+    }
+    /// The variable of an id.
+    pub fn var(&self, id: VarId) -> &Var {
+        &self.vars[id.index()]
+    }
+    /// Number of variables made so far.
+    pub fn var_count(&self) -> usize {
+        self.vars.len()
+    }
+    /// Result sort of an operation applied to all its arguments, and the arguments' sorts.
+    pub fn domain_range(&self, sort: SortId) -> (&[SortId], SortId) {
+        match self.sorts.kind(sort) {
+            SortKind::Function(domain, range) => (domain, *range),
+            _ => (&[], sort),
+        }
+    }
+}
+
+impl Builtin {
+    /// The name users write. Internal ones (coercions that are implicit, literals' makers) have a name starting with `@`.
+    pub fn name(self) -> &'static str {
+        use Builtin::*;
+        match self {
+            Equal => "==",
+            NotEqual => "!=",
+            Less => "<",
+            LessEqual => "<=",
+            Greater => ">",
+            GreaterEqual => ">=",
+            If => "if",
+            True => "true",
+            False => "false",
+            Not => "!",
+            And => "&&",
+            Or => "||",
+            Implies => "=>",
+            PosToNat => "Pos2Nat",
+            PosToInt => "Pos2Int",
+            PosToReal => "Pos2Real",
+            NatToInt => "Nat2Int",
+            NatToReal => "Nat2Real",
+            IntToReal => "Int2Real",
+            NatToPos => "Nat2Pos",
+            IntToPos => "Int2Pos",
+            IntToNat => "Int2Nat",
+            RealToPos => "Real2Pos",
+            RealToNat => "Real2Nat",
+            RealToInt => "Real2Int",
+            Max => "max",
+            Min => "min",
+            Abs => "abs",
+            Negate => "-",
+            Succ => "succ",
+            Pred => "pred",
+            Add => "+",
+            Subtract => "-",
+            Multiply => "*",
+            Divide => "/",
+            Div => "div",
+            Mod => "mod",
+            Exp => "exp",
+            Floor => "floor",
+            Ceil => "ceil",
+            Round => "round",
+            EmptyList => "[]",
+            Cons => "|>",
+            Snoc => "<|",
+            Concat => "++",
+            At => ".",
+            Head => "head",
+            Tail => "tail",
+            RHead => "rhead",
+            RTail => "rtail",
+            Size => "#",
+            In => "in",
+            EmptySet => "{}",
+            EmptyBag => "{:}",
+            SetInsert => "@set_insert",
+            BagInsert => "@bag_insert",
+            FSetToSet => "@fset_set",
+            FBagToBag => "@fbag_bag",
+            SetToBag => "Set2Bag",
+            BagToSet => "Bag2Set",
+            FSetToFBag => "@fset_fbag",
+            FBagToFSet => "@fbag_fset",
+            Union => "+",
+            Difference => "-",
+            Intersection => "*",
+            Complement => "!",
+            Count => "count",
+            Subset => "<=",
+            ProperSubset => "<",
+            Update => "@func_update",
+        }
+    }
+}

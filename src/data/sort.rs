@@ -1,0 +1,126 @@
+//! Sorts, interned: equal sorts have equal ids. Aliases are resolved before they come here.
+
+use crate::base::ids::{OpId, SortId};
+use ahash::AHashMap;
+
+/// What a sort is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum SortKind {
+    Bool,
+    Pos,
+    Nat,
+    Int,
+    Real,
+    List(SortId),
+    Set(SortId),
+    Bag(SortId),
+    FSet(SortId),
+    FBag(SortId),
+    /// A function sort; the domain is not empty.
+    Function(Box<[SortId]>, SortId),
+    /// A declared sort: structured, with user constructors, or without any (then its elements cannot be enumerated).
+    Named(u32),
+}
+
+/// A declared sort.
+#[derive(Clone, Debug)]
+pub struct NamedSort {
+    /// Its name (for an anonymous `struct` one that its text gives, in parentheses).
+    pub name: String,
+    /// Its constructors in order of declaration.
+    pub constructors: Vec<OpId>,
+    /// Whether it was declared as `struct` (or by an anonymous one).
+    pub structured: bool,
+}
+
+/// The sorts of a specification. Ids 0 to 4 are Bool, Pos, Nat, Int, Real.
+#[derive(Clone, Debug)]
+pub struct Sorts {
+    kinds: Vec<SortKind>,
+    ids: AHashMap<SortKind, SortId>,
+    /// Declared sorts, indexed by `SortKind::Named`.
+    pub named: Vec<NamedSort>,
+}
+
+/// The five basic sorts.
+#[allow(missing_docs)]
+pub mod basic {
+    use super::SortId;
+    pub const BOOL: SortId = SortId(0);
+    pub const POS: SortId = SortId(1);
+    pub const NAT: SortId = SortId(2);
+    pub const INT: SortId = SortId(3);
+    pub const REAL: SortId = SortId(4);
+}
+
+impl Default for Sorts {
+    fn default() -> Self {
+        let mut sorts = Self { kinds: Vec::new(), ids: AHashMap::new(), named: Vec::new() };
+        for kind in [SortKind::Bool, SortKind::Pos, SortKind::Nat, SortKind::Int, SortKind::Real] {
+            sorts.intern(kind);
+        }
+        sorts
+    }
+}
+
+impl Sorts {
+    /// The id of a sort; O(1).
+    pub fn intern(&mut self, kind: SortKind) -> SortId {
+        if let Some(&id) = self.ids.get(&kind) {
+            return id;
+        }
+        let id = SortId::new(self.kinds.len());
+        self.kinds.push(kind.clone());
+        self.ids.insert(kind, id);
+        id
+    }
+    /// Declares a new sort, different from all others, without constructors yet.
+    pub fn declare(&mut self, name: impl Into<String>, structured: bool) -> SortId {
+        let index = self.named.len() as u32;
+        self.named.push(NamedSort { name: name.into(), constructors: Vec::new(), structured });
+        self.intern(SortKind::Named(index))
+    }
+    /// What an id is.
+    pub fn kind(&self, id: SortId) -> &SortKind {
+        &self.kinds[id.index()]
+    }
+    /// The declared sort behind an id, if it is one.
+    pub fn named_of(&self, id: SortId) -> Option<&NamedSort> {
+        match self.kind(id) {
+            SortKind::Named(i) => Some(&self.named[*i as usize]),
+            _ => None,
+        }
+    }
+    /// Number of sorts.
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+    /// Never: the basic sorts are always there.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+    /// The sort as mCRL2 text.
+    pub fn text(&self, id: SortId) -> String {
+        match self.kind(id) {
+            SortKind::Bool => "Bool".into(),
+            SortKind::Pos => "Pos".into(),
+            SortKind::Nat => "Nat".into(),
+            SortKind::Int => "Int".into(),
+            SortKind::Real => "Real".into(),
+            SortKind::List(s) => format!("List({})", self.text(*s)),
+            SortKind::Set(s) => format!("Set({})", self.text(*s)),
+            SortKind::Bag(s) => format!("Bag({})", self.text(*s)),
+            SortKind::FSet(s) => format!("FSet({})", self.text(*s)),
+            SortKind::FBag(s) => format!("FBag({})", self.text(*s)),
+            SortKind::Named(i) => self.named[*i as usize].name.clone(),
+            SortKind::Function(domain, range) => {
+                let part = |s: &SortId| {
+                    if matches!(self.kind(*s), SortKind::Function(..)) { format!("({})", self.text(*s)) } else { self.text(*s) }
+                };
+                let domain: Vec<String> = domain.iter().map(part).collect();
+                format!("{} -> {}", domain.join(" # "), self.text(*range))
+            }
+        }
+    }
+}

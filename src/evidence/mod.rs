@@ -1,0 +1,1 @@
+//! Counterexamples, witnesses, and their checker.

@@ -1,0 +1,1 @@
+//! State store, search, parallel workers, limits. Knows nothing of formulas.

@@ -1,0 +1,3 @@
+//! State, regular and action formulas. Knows nothing of linear processes.
+
+pub mod typed;

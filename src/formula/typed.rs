@@ -1,0 +1,82 @@
+//! Typed state, regular and action formulas.
+
+use crate::base::Span;
+use crate::base::ids::{ActId, FixId, VarId};
+use crate::data::expr::{DataSpec, Expr};
+use crate::process::spec::ActionDecl;
+
+/// A state formula with its place.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// What it is.
+    pub kind: StateKind,
+    /// Where it was written.
+    pub span: Span,
+}
+
+/// Kinds of state formula.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum StateKind {
+    True,
+    False,
+    Val(Expr),
+    Not(Box<State>),
+    And(Box<State>, Box<State>),
+    Or(Box<State>, Box<State>),
+    Implies(Box<State>, Box<State>),
+    Forall(Vec<VarId>, Box<State>),
+    Exists(Vec<VarId>, Box<State>),
+    Must(Box<Regular>, Box<State>),
+    May(Box<Regular>, Box<State>),
+    /// `mu`/`nu`: parameters with initial values, outside whose scope they are.
+    Fix {
+        least: bool,
+        var: FixId,
+        params: Vec<(VarId, Expr)>,
+        body: Box<State>,
+    },
+    Var(FixId, Vec<Expr>),
+}
+
+/// A regular formula.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Regular {
+    Action(Action),
+    Seq(Box<Regular>, Box<Regular>),
+    Alt(Box<Regular>, Box<Regular>),
+    Star(Box<Regular>),
+    Plus(Box<Regular>),
+}
+
+/// An action formula: a set of multi-actions.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Action {
+    True,
+    False,
+    Val(Expr),
+    /// Exactly this multi-action (sorted by action id); empty is tau.
+    Multi(Vec<(ActId, Vec<Expr>)>),
+    Not(Box<Action>),
+    And(Box<Action>, Box<Action>),
+    Or(Box<Action>, Box<Action>),
+    Implies(Box<Action>, Box<Action>),
+    Forall(Vec<VarId>, Box<Action>),
+    Exists(Vec<VarId>, Box<Action>),
+}
+
+/// A typed formula with the data it speaks of: the model's data specification, extended by the formula file's declarations and
+/// variables. Sort, operation and action ids of the model keep their meaning.
+#[derive(Clone, Debug)]
+pub struct TypedFormula {
+    /// Data specification.
+    pub data: DataSpec,
+    /// Actions (the model's, then the formula file's own).
+    pub actions: Vec<ActionDecl>,
+    /// Names of fixed-point variables by `FixId`.
+    pub fix_names: Vec<String>,
+    /// The formula.
+    pub formula: State,
+}

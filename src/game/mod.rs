@@ -1,0 +1,1 @@
+//! Parity games in flat arrays.

@@ -1,0 +1,2 @@
+//! The `mu-check` command: all of it is in [`mu_check::cli`].
+fn main() {}

@@ -1,0 +1,86 @@
+//! The waist: what any front end gives and any engine takes. Knows no language.
+//!
+//! A state is a vector of `u32` slots; a slot's number is an index into that slot's append-only value table (kept by the front
+//! end). Behaviour is a list of *transition groups* with fixed slot lists. A group's answer depends on its read slots only, so
+//! engines memoise it (explicit engine), tabulate it (symbolic engine), or ship it (distributed engine).
+//!
+//! Source of the idea: the PINS interface of LTSmin (Blom, van de Pol, Weber, CAV 2010), with guards on single slots made
+//! explicit so that a disabled group costs a comparison.
+
+use crate::base::Diagnostic;
+use crate::base::ids::LabelId;
+
+/// A slot index.
+pub type Slot = u32;
+
+/// What engines may know of a slot.
+#[derive(Clone, Debug)]
+pub struct SlotInfo {
+    /// Its name.
+    pub name: String,
+    /// The parallel component that it belongs to.
+    pub component: u32,
+    /// Whether it is a control location (few values, many groups test it).
+    pub control: bool,
+}
+
+/// A transition group.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// For messages.
+    pub name: String,
+    /// The group is disabled unless each of these slots has this value. These slots are not in `reads` unless also read otherwise.
+    pub requires: Vec<(Slot, u32)>,
+    /// Slots that its answer depends on, ascending.
+    pub reads: Vec<Slot>,
+    /// Slots that its steps set, ascending. A step gives a value for each.
+    pub writes: Vec<Slot>,
+    /// Names of the actions that were hidden in it (provenance), empty if none.
+    pub hidden: Vec<String>,
+    /// Whether all its steps are tau.
+    pub tau: bool,
+    /// Whether the front end proved that its (tau) steps are confluent, see `process::confluence`.
+    pub confluent: bool,
+}
+
+/// The steps of one group from one state: label and the values of the written slots, flat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// A label a step.
+    pub labels: Vec<LabelId>,
+    /// `labels.len() * writes.len()` values.
+    pub values: Vec<u32>,
+}
+
+impl Steps {
+    /// Empties both lists.
+    pub fn clear(&mut self) {
+        self.labels.clear();
+        self.values.clear();
+    }
+}
+
+/// A model: immutable description; the tables behind it grow while workers run, safely shared.
+pub trait Model: Send + Sync {
+    /// The slots.
+    fn slots(&self) -> &[SlotInfo];
+    /// The groups.
+    fn groups(&self) -> &[Group];
+    /// The initial vector.
+    fn initial(&self) -> Vec<u32>;
+    /// An evaluator for one thread.
+    fn worker(&self) -> Box<dyn Worker + '_>;
+    /// Text of a label, as in an `.aut` file without quotes; `tau` for `LabelId::TAU`.
+    fn label_text(&self, label: LabelId) -> String;
+    /// Number of labels interned so far.
+    fn label_count(&self) -> usize;
+    /// Text of a slot's value.
+    fn value_text(&self, slot: Slot, value: u32) -> String;
+}
+
+/// Evaluates groups, for one thread. May be slow: callers memoise.
+pub trait Worker {
+    /// Appends the steps of `group` for the values of its `reads` (the slots of `requires` are known to fit). Steps that have
+    /// equal label and values may be given once or twice.
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic>;
+}

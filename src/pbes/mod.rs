@@ -1,0 +1,1 @@
+//! Parameterised boolean equation systems.

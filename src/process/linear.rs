@@ -1,0 +1,68 @@
+//! Linear processes: `P(d) = sum e. c(d, e) -> a(f(d, e)) . P(g(d, e)) + …`, what the lineariser makes and engines run.
+
+use crate::base::ids::{ActId, VarId};
+use crate::data::expr::{DataSpec, Expr};
+use crate::process::spec::ActionDecl;
+
+/// An action with arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Act {
+    /// Which action.
+    pub action: ActId,
+    /// Its arguments.
+    pub args: Vec<Expr>,
+}
+
+/// A summand.
+#[derive(Clone, Debug)]
+pub struct Summand {
+    /// Variables summed over (those that one-point rules did not remove).
+    pub sum_vars: Vec<VarId>,
+    /// Condition over parameters and sum variables.
+    pub guard: Expr,
+    /// The multi-action, sorted by action id; empty is tau.
+    pub actions: Vec<Act>,
+    /// What was hidden to get `actions`: provenance for traces and for naming steps to be prioritised.
+    pub hidden: Vec<Act>,
+    /// Next-state: (index of parameter, new value), only those that change; ascending index.
+    pub updates: Vec<(usize, Expr)>,
+    /// Whether the process as written had a `sum` in scope here, even if a one-point rule removed it since.
+    pub had_sum: bool,
+}
+
+/// Where a parameter comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParamRole {
+    /// Control location of the parallel component of that number.
+    Control(u32),
+    /// A data parameter of that component.
+    Data(u32),
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Its variable, which guards and updates use.
+    pub var: VarId,
+    /// Its role.
+    pub role: ParamRole,
+    /// Its initial value, closed.
+    pub init: Expr,
+}
+
+/// A linear process with its data specification.
+#[derive(Clone, Debug)]
+pub struct LinearProcess {
+    /// Data (with sorts and operations that linearisation added, such as stacks).
+    pub data: DataSpec,
+    /// Declared actions.
+    pub actions: Vec<ActionDecl>,
+    /// Global variables that still occur.
+    pub globals: Vec<VarId>,
+    /// Parameters.
+    pub params: Vec<Param>,
+    /// Summands.
+    pub summands: Vec<Summand>,
+    /// Names of the parallel components, for charts and messages.
+    pub components: Vec<String>,
+}

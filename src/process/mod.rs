@@ -1,0 +1,4 @@
+//! Processes: typed specification, linearisation, direct semantics, static analyses. Knows nothing of how states are stored.
+
+pub mod linear;
+pub mod spec;

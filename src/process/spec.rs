@@ -1,0 +1,83 @@
+//! Typed process specifications: names resolved, actions told from process instances, arguments coerced.
+
+use crate::base::Span;
+use crate::base::ids::{ActId, ProcId, SortId, VarId};
+use crate::data::expr::{DataSpec, Expr};
+
+/// A declared action; overloads of one name are different actions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionDecl {
+    /// The name.
+    pub name: String,
+    /// Argument sorts.
+    pub sorts: Vec<SortId>,
+}
+
+/// A process equation.
+#[derive(Clone, Debug)]
+pub struct ProcDef {
+    /// Its name.
+    pub name: String,
+    /// Its parameters.
+    pub params: Vec<VarId>,
+    /// Its body.
+    pub body: Proc,
+    /// Its name's place.
+    pub span: Span,
+}
+
+/// A process term with its place.
+#[derive(Clone, Debug)]
+pub struct Proc {
+    /// What it is.
+    pub kind: ProcKind,
+    /// Where it was written.
+    pub span: Span,
+}
+
+/// A multiset of action *names* as written in `allow`, `comm`: sorted.
+pub type NameSet = Vec<String>;
+
+/// Kinds of process term. Operators over action names speak of names, not of overloads, as in mCRL2.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum ProcKind {
+    /// `a(e…)`
+    Action(ActId, Vec<Expr>),
+    /// `P(e…)`: all parameters given (assignments `P(x = e)` are completed with the equation's own parameters).
+    Call(ProcId, Vec<Expr>),
+    Delta,
+    Tau,
+    Choice(Box<Proc>, Box<Proc>),
+    Seq(Box<Proc>, Box<Proc>),
+    Parallel(Box<Proc>, Box<Proc>),
+    LeftMerge(Box<Proc>, Box<Proc>),
+    Sync(Box<Proc>, Box<Proc>),
+    BoundedInit(Box<Proc>, Box<Proc>),
+    At(Box<Proc>, Expr),
+    /// `c -> p <> q`; without `<> q` it is `delta` (untimed).
+    If(Expr, Box<Proc>, Option<Box<Proc>>),
+    Sum(Vec<VarId>, Box<Proc>),
+    Dist(Vec<VarId>, Expr, Box<Proc>),
+    Block(Vec<String>, Box<Proc>),
+    Allow(Vec<NameSet>, Box<Proc>),
+    Hide(Vec<String>, Box<Proc>),
+    Rename(Vec<(String, String)>, Box<Proc>),
+    /// `comm({a|b -> c})`; `None` is `tau`.
+    Comm(Vec<(NameSet, Option<String>)>, Box<Proc>),
+}
+
+/// A typed specification.
+#[derive(Clone, Debug)]
+pub struct ProcSpec {
+    /// Sorts, operations, equations.
+    pub data: DataSpec,
+    /// `glob` variables: any value may be taken for them.
+    pub globals: Vec<VarId>,
+    /// Declared actions.
+    pub actions: Vec<ActionDecl>,
+    /// Process equations.
+    pub procs: Vec<ProcDef>,
+    /// `init`.
+    pub init: Proc,
+}

@@ -1,0 +1,3 @@
+//! Text to syntax tree and back. Knows nothing of what a name means.
+
+pub mod ast;
