@@ -66,3 +66,12 @@ pub struct LinearProcess {
     /// Names of the parallel components, for charts and messages.
     pub components: Vec<String>,
 }
+
+/// A multi-action with values: closed normal forms, sorted by action id (then by arguments' text for equal actions). Empty is tau.
+pub type MultiAction = Vec<(ActId, Vec<Expr>)>;
+
+/// Gives the multi-action behind a label of a model or transition system, so that formulas can be matched against it.
+pub trait ActionLabels: Send + Sync {
+    /// The multi-action of a label.
+    fn multi_action(&self, label: crate::base::ids::LabelId) -> std::sync::Arc<MultiAction>;
+}
