@@ -57,15 +57,46 @@ pub enum ExprKind {
     Where(Expr, Vec<(VarId, Expr)>),
 }
 
+/// Takes deep terms apart with a worklist: a list of a million elements is a chain that deep.
+impl Drop for ExprNode {
+    fn drop(&mut self) {
+        fn take(kind: &mut ExprKind, pending: &mut Vec<Expr>) {
+            if matches!(kind, ExprKind::Var(_) | ExprKind::Op(_) | ExprKind::Number(_)) {
+                return;
+            }
+            match std::mem::replace(kind, ExprKind::Op(OpId(0))) {
+                ExprKind::Apply(head, args) => {
+                    pending.push(head);
+                    pending.extend(args);
+                }
+                ExprKind::Bind(_, _, body) => pending.push(body),
+                ExprKind::Where(body, defs) => {
+                    pending.push(body);
+                    pending.extend(defs.into_iter().map(|d| d.1));
+                }
+                ExprKind::Var(_) | ExprKind::Op(_) | ExprKind::Number(_) => {}
+            }
+        }
+        let mut pending = Vec::new();
+        take(&mut self.kind, &mut pending);
+        while let Some(expr) = pending.pop() {
+            if let Some(mut node) = Arc::into_inner(expr.0) {
+                take(&mut node.kind, &mut pending);
+            }
+        }
+    }
+}
+
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.0.sort == other.0.sort && self.0.kind == other.0.kind)
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.sort == other.0.sort && stacker::maybe_grow(64 << 10, 1 << 20, || self.0.kind == other.0.kind))
     }
 }
 impl Eq for Expr {}
 impl std::hash::Hash for Expr {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.kind.hash(state);
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.0.kind.hash(state));
     }
 }
 impl std::ops::Deref for Expr {

@@ -55,6 +55,8 @@ pub enum Builtin {
     Floor,
     Ceil,
     Round,
+    /// `sqrt`: the integer square root of a Nat.
+    Sqrt,
     // lists
     EmptyList,
     Cons,
@@ -85,6 +87,8 @@ pub enum Builtin {
     Count,
     Subset,
     ProperSubset,
+    /// `pick`: some element of a non-empty FSet or FBag (the first in its order).
+    Pick,
     // functions
     Update,
 }
@@ -129,6 +133,9 @@ pub struct Var {
 pub struct Signature {
     /// The sorts.
     pub sorts: Sorts,
+    /// Sort aliases `A = S` in order of declaration, those for a structured sort that is called otherwise included; so that
+    /// formulas and user input can speak of them.
+    pub aliases: Vec<(String, SortId)>,
     ops: Vec<Op>,
     builtin: AHashMap<(Builtin, SortId), OpId>,
     vars: Vec<Var>,
@@ -231,6 +238,7 @@ impl Builtin {
             Floor => "floor",
             Ceil => "ceil",
             Round => "round",
+            Sqrt => "sqrt",
             EmptyList => "[]",
             Cons => "|>",
             Snoc => "<|",
@@ -259,6 +267,7 @@ impl Builtin {
             Count => "count",
             Subset => "<=",
             ProperSubset => "<",
+            Pick => "pick",
             Update => "@func_update",
         }
     }
