@@ -1,4 +1,5 @@
 //! Processes: typed specification, linearisation, direct semantics, static analyses. Knows nothing of how states are stored.
 
 pub mod linear;
+pub mod linearise;
 pub mod spec;

@@ -1,0 +1,277 @@
+//! From combined summands to a linear process: control locations and variables become parameters.
+//!
+//! Each component gets a control parameter (if it has more than one location) and as few data parameters as its locations need at
+//! once: variables of one sort that are never live together share a parameter. A parameter that is not live has its default value.
+//! Cost: summands times their parts.
+
+use super::network::{Combined, one_point};
+use super::sequential::{Automaton, Location};
+use crate::base::Diagnostic;
+use crate::base::ids::{ActId, SortId, VarId};
+use crate::data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
+use crate::data::signature::{Builtin, Op, OpKind, Signature};
+use crate::data::sort::{SortKind, basic};
+use crate::process::linear::{Act, LinearProcess, Param, ParamRole, Summand};
+use crate::process::spec::{ActionDecl, ProcSpec};
+use ahash::AHashMap;
+
+impl Automaton {
+    /// The pseudo-component that remembers whether a first step was done: two locations, no edges of its own.
+    pub(super) fn phase() -> Automaton {
+        let location = Location { vars: Vec::new(), terminated: true };
+        Automaton {
+            name: "phase".into(),
+            locations: vec![location.clone(), location],
+            edges: Vec::new(),
+            initial: 0,
+            initial_values: Vec::new(),
+        }
+    }
+}
+
+/// Some closed term of a sort: `false`, 0, the empty collection, the first constructor that ends.
+pub fn default_value(signature: &mut Signature, sort: SortId) -> Expr {
+    default_below(signature, sort, &mut Vec::new()).unwrap_or_else(|| {
+        let name = format!("any_{}", signature.sorts.text(sort).replace(|c: char| !c.is_alphanumeric(), "_"));
+        let known = signature.ops().find(|(_, o)| o.name == name && o.sort == sort).map(|(id, _)| id);
+        let op = known.unwrap_or_else(|| signature.add_op(Op { name, sort, kind: OpKind::Mapping }));
+        Expr::op(signature, op)
+    })
+}
+
+fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId>) -> Option<Expr> {
+    Some(match signature.sorts.kind(sort).clone() {
+        SortKind::Bool => Expr::boolean(signature, false),
+        SortKind::Pos => Expr::number(1, sort),
+        SortKind::Nat | SortKind::Int => Expr::number(0, sort),
+        SortKind::Real => {
+            let zero = Expr::number(0, basic::INT);
+            Expr::builtin(signature, Builtin::IntToReal, vec![zero], basic::REAL)
+        }
+        SortKind::List(_) => Expr::builtin(signature, Builtin::EmptyList, vec![], sort),
+        SortKind::FSet(_) => Expr::builtin(signature, Builtin::EmptySet, vec![], sort),
+        SortKind::FBag(_) => Expr::builtin(signature, Builtin::EmptyBag, vec![], sort),
+        SortKind::Set(element) => {
+            let finite = signature.sorts.intern(SortKind::FSet(element));
+            let empty = Expr::builtin(signature, Builtin::EmptySet, vec![], finite);
+            Expr::builtin(signature, Builtin::FSetToSet, vec![empty], sort)
+        }
+        SortKind::Bag(element) => {
+            let finite = signature.sorts.intern(SortKind::FBag(element));
+            let empty = Expr::builtin(signature, Builtin::EmptyBag, vec![], finite);
+            Expr::builtin(signature, Builtin::FBagToBag, vec![empty], sort)
+        }
+        SortKind::Function(domain, range) => {
+            let body = default_below(signature, range, above)?;
+            let vars = domain.iter().map(|s| signature.fresh_var("x", *s)).collect();
+            Expr::new(ExprKind::Bind(Binder::Lambda, vars, body), sort, Default::default())
+        }
+        SortKind::Named(named) => {
+            if above.contains(&sort) {
+                return None;
+            }
+            above.push(sort);
+            let constructors = signature.sorts.named[named as usize].constructors.clone();
+            let mut found = None;
+            for c in constructors {
+                let domain = signature.domain_range(signature.op(c).sort).0.to_vec();
+                let args: Option<Vec<Expr>> = domain.into_iter().map(|s| default_below(signature, s, above)).collect();
+                if let Some(args) = args {
+                    found = Some(Expr::apply(signature, c, args));
+                    break;
+                }
+            }
+            above.pop();
+            // A sort without constructors: any constant of it.
+            match found {
+                Some(e) => e,
+                None => {
+                    let constant = signature.ops().find(|(_, o)| o.sort == sort && o.kind == OpKind::Mapping).map(|(id, _)| id);
+                    Expr::op(signature, constant?)
+                }
+            }
+        }
+    })
+}
+
+/// How a component's locations and variables lie in the parameters.
+struct Placement {
+    /// Parameter of the control location, if there is one.
+    control: Option<usize>,
+    /// Parameter of each variable.
+    of_var: AHashMap<VarId, usize>,
+}
+
+pub(super) fn assemble(
+    spec: &ProcSpec,
+    mut data: DataSpec,
+    automata: &[Automaton],
+    combined: Vec<Combined>,
+) -> Result<LinearProcess, Diagnostic> {
+    let mut params: Vec<Param> = Vec::new();
+    let mut defaults: Vec<Expr> = Vec::new();
+    let mut placements = Vec::new();
+    let mut terminate_from: Option<usize> = None;
+    let terminates = !automata.is_empty() && automata.iter().all(|a| a.locations.iter().any(|l| l.terminated));
+    let mut dead_location = Vec::new();
+    for (c, automaton) in automata.iter().enumerate() {
+        let component = c as u32;
+        let mut locations = automaton.locations.len();
+        let is_phase = automaton.name == "phase" && automaton.edges.is_empty();
+        dead_location.push(None);
+        if terminates && terminate_from.is_none() && !is_phase {
+            // After `Terminate` one component is at a location of its own, from which nothing is possible.
+            terminate_from = Some(c);
+            dead_location[c] = Some(locations);
+            locations += 1;
+        }
+        let control = (locations > 1).then(|| {
+            let var = data.signature.fresh_var(format!("s{}", c + 1), basic::POS);
+            let init = Expr::number(automaton.initial as u32 + 1, basic::POS);
+            params.push(Param { var, role: ParamRole::Control(component), init });
+            defaults.push(Expr::number(1, basic::POS));
+            params.len() - 1
+        });
+        let mut of_var: AHashMap<VarId, usize> = AHashMap::new();
+        let mut own: Vec<(usize, SortId, Vec<VarId>)> = Vec::new();
+        let mut order: Vec<VarId> = Vec::new();
+        for location in &automaton.locations {
+            for v in &location.vars {
+                if !order.contains(v) {
+                    order.push(*v);
+                }
+            }
+        }
+        for v in order {
+            let sort = data.signature.var(v).sort;
+            let together = |w: &VarId| automaton.locations.iter().any(|l| l.vars.contains(&v) && l.vars.contains(w));
+            let place = own.iter_mut().find(|(_, s, vars)| *s == sort && !vars.iter().any(together));
+            let index = match place {
+                Some((index, _, vars)) => {
+                    vars.push(v);
+                    *index
+                }
+                None => {
+                    let init = default_value(&mut data.signature, sort);
+                    let name = data.signature.var(v).name.clone();
+                    let var = data.signature.fresh_var(name, sort);
+                    params.push(Param { var, role: ParamRole::Data(component), init: init.clone() });
+                    defaults.push(init);
+                    own.push((params.len() - 1, sort, vec![v]));
+                    params.len() - 1
+                }
+            };
+            of_var.insert(v, index);
+        }
+        for (v, value) in &automaton.initial_values {
+            params[of_var[v]].init = value.clone();
+        }
+        placements.push(Placement { control, of_var });
+    }
+    // Variables of locations, as parameters.
+    let param_exprs: Vec<Expr> = params.iter().map(|p| Expr::var(&data.signature, p.var)).collect();
+    let mut as_param = Substitution::new();
+    for placement in &placements {
+        for (v, p) in &placement.of_var {
+            as_param.insert(*v, param_exprs[*p].clone());
+        }
+    }
+    // Any value will do for a global variable.
+    let mut globals = Substitution::new();
+    for g in &spec.globals {
+        let sort = data.signature.var(*g).sort;
+        globals.insert(*g, default_value(&mut data.signature, sort));
+    }
+    for p in &mut params {
+        p.init = p.init.substitute(&globals);
+    }
+    let at_location = |data: &mut DataSpec, control: Option<usize>, location: usize| -> Option<Expr> {
+        let here = Expr::number(location as u32 + 1, basic::POS);
+        control.map(|p| Expr::equal(&mut data.signature, param_exprs[p].clone(), here))
+    };
+    let mut summands = Vec::with_capacity(combined.len());
+    for combination in combined {
+        let mut sum_vars = Vec::new();
+        let mut control_guard = Vec::new();
+        let mut guard = Vec::new();
+        let mut updates: Vec<(usize, Expr)> = Vec::new();
+        let mut had_sum = false;
+        for &(c, e) in &combination.parts {
+            let placement = &placements[c];
+            if e == usize::MAX {
+                let p = placement.control.expect("a phase has two locations");
+                updates.push((p, Expr::number(2, basic::POS)));
+                continue;
+            }
+            let edge = &automata[c].edges[e];
+            had_sum |= edge.had_sum;
+            sum_vars.extend(&edge.sum_vars);
+            control_guard.extend(at_location(&mut data, placement.control, edge.from));
+            guard.extend(edge.guard.iter().map(|g| g.substitute(&as_param)));
+            if let Some(p) = placement.control
+                && edge.from != edge.to
+            {
+                updates.push((p, Expr::number(edge.to as u32 + 1, basic::POS)));
+            }
+            let mut set = vec![];
+            for (v, value) in &edge.assigns {
+                let p = placement.of_var[v];
+                set.push(p);
+                let value = value.substitute(&as_param);
+                if value != param_exprs[p] {
+                    updates.push((p, value));
+                }
+            }
+            for v in &automata[c].locations[edge.from].vars {
+                let p = placement.of_var[v];
+                if !set.contains(&p) {
+                    set.push(p);
+                    updates.push((p, defaults[p].clone()));
+                }
+            }
+        }
+        for &(c, value) in &combination.phases {
+            control_guard.extend(at_location(&mut data, placements[c].control, value as usize));
+        }
+        guard.extend(combination.guard.iter().map(|g| g.substitute(&as_param)));
+        let solved = one_point(&data.signature, &mut sum_vars, &mut guard);
+        if guard.iter().any(|g| g.as_bool(&data.signature) == Some(false)) {
+            continue;
+        }
+        let finish = |e: &Expr| e.substitute(&as_param).substitute(&solved).substitute(&globals);
+        let act = |a: &Act| Act { action: a.action, args: a.args.iter().map(finish).collect() };
+        let mut actions: Vec<Act> = combination.acts.iter().map(act).collect();
+        actions.sort_by_key(|a| a.action);
+        let hidden = combination.hidden.iter().map(act).collect();
+        let mut updates: Vec<(usize, Expr)> = updates.into_iter().map(|(p, e)| (p, e.substitute(&solved).substitute(&globals))).collect();
+        updates.retain(|(p, e)| *e != param_exprs[*p]);
+        updates.sort_by_key(|u| u.0);
+        let mut conjunction = Expr::boolean(&mut data.signature, true);
+        for g in control_guard.into_iter().chain(guard) {
+            conjunction = Expr::and(&mut data.signature, conjunction, g.substitute(&globals));
+        }
+        summands.push(Summand { sum_vars, guard: conjunction, actions, hidden, updates, had_sum });
+    }
+    let mut actions = spec.actions.clone();
+    if let Some(c) = terminate_from {
+        let action = ActId::new(actions.len());
+        actions.push(ActionDecl { name: "Terminate".into(), sorts: vec![] });
+        let mut guard = Expr::boolean(&mut data.signature, true);
+        for (automaton, placement) in automata.iter().zip(&placements) {
+            if automaton.name == "phase" && automaton.edges.is_empty() {
+                continue;
+            }
+            let location = automaton.locations.iter().position(|l| l.terminated).expect("every component terminates");
+            if let Some(at) = at_location(&mut data, placement.control, location) {
+                guard = Expr::and(&mut data.signature, guard, at);
+            }
+        }
+        let dead = dead_location[c].expect("made above");
+        let control = placements[c].control.expect("two locations at least");
+        let updates = vec![(control, Expr::number(dead as u32 + 1, basic::POS))];
+        let actions = vec![Act { action, args: vec![] }];
+        summands.push(Summand { sum_vars: vec![], guard, actions, hidden: vec![], updates, had_sum: false });
+    }
+    let components = automata.iter().map(|a| a.name.clone()).collect();
+    Ok(LinearProcess { data, actions, globals: Vec::new(), params, summands, components })
+}

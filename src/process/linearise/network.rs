@@ -1,0 +1,551 @@
+//! Parallel composition: from the summands of the components to the summands of the whole.
+//!
+//! In: a tree of parallel operators over automata. Out: combined summands: which edges of which components go together, the
+//! multi-action that results and the conditions that communication adds.
+//!
+//! What is never allowed is never multiplied out: the set of allowed multi-actions is pushed down the tree (through hide, rename and
+//! communication, as in the alphabet axioms of van Weerdenburg, "Efficient rewriting techniques", 2009, and mCRL2's alphabet
+//! reduction), and a combination of edges is dropped as soon as no allowed multi-action contains its actions.
+//! Cost: the number of combinations that can still become allowed. Without any `allow` that is the product, by definition.
+
+use super::sequential::Automaton;
+use crate::base::ids::ActId;
+use crate::base::{Diagnostic, Stage};
+use crate::data::expr::{Expr, Substitution};
+use crate::data::signature::Signature;
+use crate::process::linear::Act;
+use crate::process::spec::ActionDecl;
+use ahash::{AHashMap, AHashSet};
+
+/// An action name as a number.
+pub(super) type Name = u32;
+
+/// Names of actions and back.
+#[derive(Default)]
+pub(super) struct Names {
+    ids: AHashMap<String, Name>,
+    /// Name of each declared action.
+    of_action: Vec<Name>,
+    overloads: AHashMap<(Name, Vec<crate::base::ids::SortId>), ActId>,
+}
+
+impl Names {
+    pub(super) fn new(actions: &[ActionDecl]) -> Self {
+        let mut names = Self::default();
+        for (i, action) in actions.iter().enumerate() {
+            let name = names.intern(&action.name);
+            names.of_action.push(name);
+            names.overloads.insert((name, action.sorts.clone()), ActId::new(i));
+        }
+        names
+    }
+    pub(super) fn intern(&mut self, name: &str) -> Name {
+        let next = self.ids.len() as Name;
+        *self.ids.entry(name.to_string()).or_insert(next)
+    }
+    fn of(&self, action: ActId) -> Name {
+        self.of_action[action.index()]
+    }
+}
+
+/// A multiset of names, sorted.
+pub(super) type Bag = Vec<Name>;
+
+/// The tree of parallel operators.
+pub(super) enum Network {
+    /// A component, by index.
+    Component(usize),
+    Parallel(Vec<Network>),
+    /// Left merge (`sync` false) or synchronisation: `phase` is the component that remembers whether the first step was done.
+    First {
+        sync: bool,
+        phase: usize,
+        left: Box<Network>,
+        right: Box<Network>,
+    },
+    Block(AHashSet<Name>, Box<Network>),
+    Allow(Vec<Bag>, Box<Network>),
+    Hide(AHashSet<Name>, Box<Network>),
+    Rename(AHashMap<Name, Name>, Box<Network>),
+    /// Left-hand multisets with their result.
+    Comm(Vec<(Bag, Option<Name>)>, Box<Network>),
+}
+
+/// A combined summand.
+#[derive(Clone, Debug)]
+pub(super) struct Combined {
+    /// (component, edge), ascending; `usize::MAX` as edge of a phase component marks its step.
+    pub parts: Vec<(usize, usize)>,
+    /// Conditions that communication added, and phase requirements (component, value).
+    pub guard: Vec<Expr>,
+    pub phases: Vec<(usize, u32)>,
+    pub acts: Vec<Act>,
+    pub hidden: Vec<Act>,
+}
+
+/// Which multisets may still matter. `None`: all.
+#[derive(Clone)]
+struct Allowed {
+    /// Exact multisets, without free names.
+    exact: Option<AHashSet<Bag>>,
+    /// All sub-multisets of them.
+    below: AHashSet<Bag>,
+    /// Names that may occur besides, any number of times (they get hidden).
+    free: AHashSet<Name>,
+    /// Names that may not occur.
+    blocked: AHashSet<Name>,
+}
+
+impl Allowed {
+    fn all() -> Self {
+        Self { exact: None, below: AHashSet::new(), free: AHashSet::new(), blocked: AHashSet::new() }
+    }
+    fn of(exact: AHashSet<Bag>, free: AHashSet<Name>, blocked: AHashSet<Name>) -> Self {
+        let mut below = AHashSet::new();
+        for bag in &exact {
+            // Multi-actions are short; a long one is a product of repetitions, which the set removes.
+            let mut parts: Vec<Bag> = vec![Vec::new()];
+            for &name in bag {
+                let longer: Vec<Bag> = parts.iter().map(|p| p.iter().copied().chain([name]).collect()).collect();
+                parts.extend(longer);
+                parts.sort();
+                parts.dedup();
+            }
+            below.extend(parts);
+        }
+        Self { exact: Some(exact), below, free, blocked }
+    }
+    fn stripped(&self, bag: &[Name]) -> Bag {
+        bag.iter().copied().filter(|n| !self.free.contains(n)).collect()
+    }
+    /// Whether something that contains `bag` may be allowed.
+    fn partly(&self, bag: &[Name]) -> bool {
+        !bag.iter().any(|n| self.blocked.contains(n)) && (self.exact.is_none() || self.below.contains(&self.stripped(bag)))
+    }
+    /// Whether `bag` itself may be allowed.
+    fn wholly(&self, bag: &[Name]) -> bool {
+        !bag.iter().any(|n| self.blocked.contains(n)) && self.exact.as_ref().is_none_or(|e| e.contains(&self.stripped(bag)))
+    }
+}
+
+/// Composes; the tables it needs.
+pub(super) struct Composer<'a> {
+    pub automata: &'a [Automaton],
+    pub names: &'a Names,
+    pub signature: &'a mut Signature,
+    pub actions: &'a [ActionDecl],
+    /// More combined summands than this: refused.
+    pub limit: usize,
+}
+
+impl Composer<'_> {
+    /// All combined summands of a network.
+    pub(super) fn compose(&mut self, network: &Network) -> Result<Vec<Combined>, Diagnostic> {
+        self.visit(network, &Allowed::all(), false)
+    }
+
+    fn bag(&self, acts: &[Act]) -> Bag {
+        let mut bag: Bag = acts.iter().map(|a| self.names.of(a.action)).collect();
+        bag.sort_unstable();
+        bag
+    }
+
+    /// `part`: the result will be combined with others, so being part of an allowed multiset is enough.
+    fn visit(&mut self, network: &Network, allowed: &Allowed, part: bool) -> Result<Vec<Combined>, Diagnostic> {
+        let fits = |bag: &Bag| if part { allowed.partly(bag) } else { allowed.wholly(bag) };
+        match network {
+            Network::Component(c) => Ok((self.automata[*c].edges.iter().enumerate())
+                .filter(|(_, e)| fits(&self.bag(&e.acts)))
+                .map(|(i, e)| Combined { parts: vec![(*c, i)], guard: vec![], phases: vec![], acts: e.acts.clone(), hidden: vec![] })
+                .collect()),
+            Network::Parallel(children) => {
+                let mut combinations: Vec<(Bag, Combined)> = Vec::new();
+                for child in children {
+                    let steps: Vec<(Bag, Combined)> =
+                        self.visit(child, allowed, true)?.into_iter().map(|c| (self.bag(&c.acts), c)).collect();
+                    // Steps of a child by the names they do, so that a bag that does not fit is skipped for all of them at once.
+                    let mut by_bag: AHashMap<&Bag, Vec<&Combined>> = AHashMap::new();
+                    for (bag, step) in &steps {
+                        by_bag.entry(bag).or_default().push(step);
+                    }
+                    let mut kinds: Vec<&Bag> = by_bag.keys().copied().collect();
+                    kinds.sort();
+                    let mut joined_all = Vec::new();
+                    for (bag, combination) in &combinations {
+                        for kind in &kinds {
+                            let joined = join(bag, kind);
+                            if !allowed.partly(&joined) {
+                                continue;
+                            }
+                            for step in &by_bag[*kind] {
+                                joined_all.push((joined.clone(), merge(combination, step)));
+                                if combinations.len() + joined_all.len() > self.limit {
+                                    let message = format!("parallel composition gives more than {} summands", self.limit);
+                                    return Err(Diagnostic::new(Stage::Process, message)
+                                        .note("put an `allow` around the composition, so that only the multi-actions that are meant are built"));
+                                }
+                            }
+                        }
+                    }
+                    combinations.extend(joined_all);
+                    combinations.extend(steps);
+                }
+                Ok(combinations.into_iter().filter(|(bag, _)| fits(bag)).map(|(_, c)| c).collect())
+            }
+            Network::First { sync, phase, left, right } => {
+                let lefts = self.visit(left, allowed, true)?;
+                let rights = self.visit(right, allowed, true)?;
+                let mut out = Vec::new();
+                let in_phase = |c: &Combined, before: u32| {
+                    let mut c = c.clone();
+                    c.phases.push((*phase, before));
+                    if before == 0 {
+                        c.parts.push((*phase, usize::MAX));
+                        c.parts.sort_unstable();
+                    }
+                    c
+                };
+                let mut joined = Vec::new();
+                for l in &lefts {
+                    for r in &rights {
+                        let both = merge(l, r);
+                        if fits(&self.bag(&both.acts)) {
+                            joined.push(both);
+                        }
+                    }
+                }
+                out.extend(joined.iter().map(|c| in_phase(c, 1)));
+                for one in lefts.iter().chain(&rights).filter(|c| fits(&self.bag(&c.acts))) {
+                    out.push(in_phase(one, 1));
+                }
+                if *sync {
+                    out.extend(joined.iter().map(|c| in_phase(c, 0)));
+                } else {
+                    out.extend(lefts.iter().filter(|c| fits(&self.bag(&c.acts))).map(|c| in_phase(c, 0)));
+                }
+                Ok(out)
+            }
+            Network::Block(names, inner) => {
+                let mut below = allowed.clone();
+                below.blocked.extend(names);
+                let out = self.visit(inner, &below, part)?;
+                Ok(out.into_iter().filter(|c| !self.bag(&c.acts).iter().any(|n| names.contains(n))).collect())
+            }
+            Network::Allow(bags, inner) => {
+                let mut exact: AHashSet<Bag> = bags.iter().filter(|b| fits(b)).cloned().collect();
+                exact.insert(Vec::new());
+                let below = Allowed::of(exact, AHashSet::new(), AHashSet::new());
+                self.visit(inner, &below, false)
+            }
+            Network::Hide(names, inner) => {
+                let mut below = allowed.clone();
+                below.free.extend(names);
+                below.blocked.retain(|n| !names.contains(n));
+                if let Some(exact) = &below.exact {
+                    let stripped = exact.iter().map(|b| below.stripped(b)).collect();
+                    below = Allowed::of(stripped, below.free.clone(), below.blocked.clone());
+                }
+                let mut out = self.visit(inner, &below, part)?;
+                for c in &mut out {
+                    let (hidden, acts) = std::mem::take(&mut c.acts).into_iter().partition(|a| names.contains(&self.names.of(a.action)));
+                    c.acts = acts;
+                    c.hidden.extend::<Vec<Act>>(hidden);
+                }
+                out.retain(|c| fits(&self.bag(&c.acts)));
+                Ok(out)
+            }
+            Network::Rename(map, inner) => {
+                let below = self.before_rename(allowed, map);
+                let mut out = self.visit(inner, &below, part)?;
+                for c in &mut out {
+                    for act in &mut c.acts {
+                        if let Some(&to) = map.get(&self.names.of(act.action)) {
+                            act.action = self.overload(to, act.action)?;
+                        }
+                    }
+                }
+                out.retain(|c| fits(&self.bag(&c.acts)));
+                Ok(out)
+            }
+            Network::Comm(rules, inner) => {
+                let below = self.before_comm(allowed, rules);
+                let mut out = Vec::new();
+                for c in self.visit(inner, &below, part)? {
+                    self.communicate(&c, rules, &fits, &mut out)?;
+                    if out.len() > self.limit {
+                        let message = format!("communication gives more than {} summands", self.limit);
+                        return Err(Diagnostic::new(Stage::Process, message)
+                            .note("put an `allow` around the composition, so that only the multi-actions that are meant are built"));
+                    }
+                }
+                Ok(out)
+            }
+        }
+    }
+
+    /// The action of that name with the same sorts.
+    fn overload(&self, name: Name, like: ActId) -> Result<ActId, Diagnostic> {
+        let decl = &self.actions[like.index()];
+        self.names.overloads.get(&(name, decl.sorts.clone())).copied().ok_or_else(|| {
+            let to = self.names.ids.iter().find(|(_, n)| **n == name).map_or("?", |(s, _)| s.as_str());
+            let sorts: Vec<String> = decl.sorts.iter().map(|s| self.signature.sorts.text(*s)).collect();
+            Diagnostic::new(Stage::Process, format!("there is no action `{to}: {}` to take the place of `{}`", sorts.join(" # "), decl.name))
+        })
+    }
+
+    fn before_rename(&self, allowed: &Allowed, map: &AHashMap<Name, Name>) -> Allowed {
+        let sources = |name: Name| {
+            let mut from: Vec<Name> = map.iter().filter(|(_, to)| **to == name).map(|(from, _)| *from).collect();
+            if !map.contains_key(&name) {
+                from.push(name);
+            }
+            from
+        };
+        let blocked = allowed.blocked.iter().flat_map(|n| sources(*n)).collect();
+        let free = allowed.free.iter().flat_map(|n| sources(*n)).collect();
+        let Some(exact) = &allowed.exact else { return Allowed { exact: None, below: AHashSet::new(), free, blocked } };
+        let mut before = AHashSet::new();
+        for bag in exact {
+            let mut bags: AHashSet<Bag> = AHashSet::from([Vec::new()]);
+            for &name in bag {
+                bags = bags.iter().flat_map(|b| sources(name).into_iter().map(|s| join(b, &[s]))).collect();
+            }
+            before.extend(bags);
+        }
+        Allowed::of(before, free, blocked)
+    }
+
+    fn before_comm(&self, allowed: &Allowed, rules: &[(Bag, Option<Name>)]) -> Allowed {
+        let mut free = allowed.free.clone();
+        for (lhs, to) in rules {
+            if to.is_none_or(|to| allowed.free.contains(&to)) {
+                free.extend(lhs);
+            }
+        }
+        // A blocked name may still be an ingredient of a communication.
+        let mut blocked = allowed.blocked.clone();
+        blocked.retain(|n| !rules.iter().any(|(lhs, _)| lhs.contains(n)));
+        let Some(exact) = &allowed.exact else { return Allowed { exact: None, below: AHashSet::new(), free, blocked } };
+        let mut before: AHashSet<Bag> = AHashSet::new();
+        for bag in exact {
+            let mut bags: AHashSet<Bag> = AHashSet::from([Vec::new()]);
+            for &name in bag {
+                let mut sources: Vec<Bag> = vec![vec![name]];
+                sources.extend(rules.iter().filter(|(_, to)| *to == Some(name)).map(|(lhs, _)| lhs.clone()));
+                bags = bags.iter().flat_map(|b| sources.iter().map(|s| join(b, s))).collect();
+            }
+            before.extend(bags);
+        }
+        let stripped = before.into_iter().map(|b| b.into_iter().filter(|n| !free.contains(n)).collect()).collect();
+        Allowed::of(stripped, free, blocked)
+    }
+
+    /// All ways in which a multi-action can communicate. Communication must happen where arguments agree: what stays behind gets the
+    /// condition that it does not match.
+    fn communicate(
+        &mut self,
+        combined: &Combined,
+        rules: &[(Bag, Option<Name>)],
+        fits: &dyn Fn(&Bag) -> bool,
+        out: &mut Vec<Combined>,
+    ) -> Result<(), Diagnostic> {
+        let bag = self.bag(&combined.acts);
+        if !rules.iter().any(|(lhs, _)| is_below(lhs, &bag)) {
+            if fits(&bag) {
+                out.push(combined.clone());
+            }
+            return Ok(());
+        }
+        let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+        self.choose(combined, rules, fits, &mut groups, &mut vec![false; combined.acts.len()], 0, out)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn choose(
+        &mut self,
+        combined: &Combined,
+        rules: &[(Bag, Option<Name>)],
+        fits: &dyn Fn(&Bag) -> bool,
+        groups: &mut Vec<(usize, Vec<usize>)>,
+        used: &mut Vec<bool>,
+        from: usize,
+        out: &mut Vec<Combined>,
+    ) -> Result<(), Diagnostic> {
+        let Some(first) = (from..used.len()).find(|&i| !used[i]) else {
+            return self.finish(combined, rules, fits, groups, out);
+        };
+        // The first free action communicates, in each way that is possible, or stays behind.
+        for (r, (lhs, _)) in rules.iter().enumerate() {
+            for group in self.matches(combined, lhs, first, used) {
+                group.iter().for_each(|&i| used[i] = true);
+                groups.push((r, group));
+                self.choose(combined, rules, fits, groups, used, first + 1, out)?;
+                let (_, group) = groups.pop().expect("just pushed");
+                group.iter().for_each(|&i| used[i] = false);
+            }
+        }
+        self.choose(combined, rules, fits, groups, used, first + 1, out)
+    }
+
+    /// The sets of free actions that contain `first` (and none before it) and have the names of `lhs`, with equal argument sorts.
+    fn matches(&self, combined: &Combined, lhs: &[Name], first: usize, used: &[bool]) -> Vec<Vec<usize>> {
+        let name = |i: usize| self.names.of(combined.acts[i].action);
+        let sorts = |i: usize| &self.actions[combined.acts[i].action.index()].sorts;
+        let Some(at) = lhs.iter().position(|n| *n == name(first)) else { return Vec::new() };
+        let mut rest = lhs.to_vec();
+        rest.remove(at);
+        let mut found = vec![vec![first]];
+        for wanted in rest {
+            let mut longer = Vec::new();
+            for group in &found {
+                for i in first + 1..combined.acts.len() {
+                    if !used[i] && !group.contains(&i) && name(i) == wanted && sorts(i) == sorts(first) {
+                        let mut g = group.clone();
+                        g.push(i);
+                        longer.push(g);
+                    }
+                }
+            }
+            found = longer;
+        }
+        for group in &mut found {
+            group.sort_unstable();
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    fn finish(
+        &mut self,
+        combined: &Combined,
+        rules: &[(Bag, Option<Name>)],
+        fits: &dyn Fn(&Bag) -> bool,
+        groups: &[(usize, Vec<usize>)],
+        out: &mut Vec<Combined>,
+    ) -> Result<(), Diagnostic> {
+        let mut acts = Vec::new();
+        let mut hidden = combined.hidden.clone();
+        let mut guard = combined.guard.clone();
+        let mut left: Vec<usize> = (0..combined.acts.len()).collect();
+        for (rule, group) in groups {
+            left.retain(|i| !group.contains(i));
+            let first = &combined.acts[group[0]];
+            for &other in &group[1..] {
+                for (a, b) in first.args.iter().zip(&combined.acts[other].args) {
+                    let equal = Expr::equal(self.signature, a.clone(), b.clone());
+                    if equal.as_bool(self.signature) != Some(true) {
+                        guard.push(equal);
+                    }
+                }
+            }
+            match rules[*rule].1 {
+                Some(to) => acts.push(Act { action: self.overload(to, first.action)?, args: first.args.clone() }),
+                None => hidden.extend(group.iter().map(|&i| combined.acts[i].clone())),
+            }
+        }
+        acts.extend(left.iter().map(|&i| combined.acts[i].clone()));
+        if !fits(&self.bag(&acts)) {
+            return Ok(());
+        }
+        // No communication may be left among what stays behind.
+        let mut used = vec![true; combined.acts.len()];
+        left.iter().for_each(|&i| used[i] = false);
+        for &first in &left {
+            for (lhs, _) in rules {
+                for group in self.matches(combined, lhs, first, &used) {
+                    let mut same = Expr::boolean(self.signature, true);
+                    for &other in &group[1..] {
+                        for (a, b) in combined.acts[group[0]].args.iter().zip(&combined.acts[other].args) {
+                            let equal = Expr::equal(self.signature, a.clone(), b.clone());
+                            same = Expr::and(self.signature, same, equal);
+                        }
+                    }
+                    let differ = Expr::negate(self.signature, same);
+                    if differ.as_bool(self.signature) == Some(false) {
+                        return Ok(());
+                    }
+                    guard.push(differ);
+                }
+            }
+        }
+        out.push(Combined { guard, acts, hidden, ..combined.clone() });
+        Ok(())
+    }
+}
+
+fn join(a: &[Name], b: &[Name]) -> Bag {
+    let mut bag: Bag = a.iter().chain(b).copied().collect();
+    bag.sort_unstable();
+    bag
+}
+
+fn is_below(part: &[Name], whole: &[Name]) -> bool {
+    let mut at = 0;
+    part.iter().all(|n| {
+        while at < whole.len() && whole[at] < *n {
+            at += 1;
+        }
+        at += 1;
+        whole.get(at - 1) == Some(n)
+    })
+}
+
+fn merge(a: &Combined, b: &Combined) -> Combined {
+    let mut merged = a.clone();
+    merged.parts.extend(&b.parts);
+    merged.parts.sort_unstable();
+    merged.guard.extend(b.guard.iter().cloned());
+    merged.phases.extend(&b.phases);
+    merged.acts.extend(b.acts.iter().cloned());
+    merged.hidden.extend(b.hidden.iter().cloned());
+    merged
+}
+
+/// Solves conjuncts `x == e` for sum variables `x`: gives the substitution, leaves the other conjuncts. The one-point rule.
+pub(super) fn one_point(signature: &Signature, sum_vars: &mut Vec<crate::base::ids::VarId>, guard: &mut Vec<Expr>) -> Substitution {
+    use crate::data::expr::ExprKind;
+    use crate::data::signature::Builtin;
+    let mut all = Substitution::new();
+    // Conjunctions apart.
+    let mut todo = std::mem::take(guard);
+    todo.reverse();
+    while let Some(e) = todo.pop() {
+        match e.as_builtin(signature) {
+            Some((Builtin::And, args)) => todo.extend([args[1].clone(), args[0].clone()]),
+            Some((Builtin::True, _)) => {}
+            _ => guard.push(e),
+        }
+    }
+    loop {
+        let mut found = None;
+        'search: for (i, e) in guard.iter().enumerate() {
+            let Some((Builtin::Equal, args)) = e.as_builtin(signature) else { continue };
+            for (x, value) in [(&args[0], &args[1]), (&args[1], &args[0])] {
+                if let ExprKind::Var(v) = x.kind
+                    && sum_vars.contains(&v)
+                {
+                    let mut free = Vec::new();
+                    value.free_vars(&mut free);
+                    if !free.contains(&v) {
+                        found = Some((i, v, value.clone()));
+                        break 'search;
+                    }
+                }
+            }
+        }
+        let Some((i, v, value)) = found else { return all };
+        guard.remove(i);
+        sum_vars.retain(|s| *s != v);
+        let by = Substitution::from([(v, value.clone())]);
+        guard.iter_mut().for_each(|g| *g = g.substitute(&by));
+        guard.retain(|g| g.as_bool(signature) != Some(true) && !is_same_equality(signature, g));
+        all.values_mut().for_each(|e| *e = e.substitute(&by));
+        all.insert(v, value);
+    }
+}
+
+fn is_same_equality(signature: &Signature, e: &Expr) -> bool {
+    use crate::data::signature::Builtin;
+    matches!(e.as_builtin(signature), Some((Builtin::Equal, args)) if args[0] == args[1])
+}

@@ -1,0 +1,551 @@
+//! One sequential component: from process equations to a finite automaton with data.
+//!
+//! In: a closed sequential term. Out: [`Automaton`]: locations with the data variables that are live there, and summands between
+//! them. A location is what stays to be done (a sequence of terms); its variables are the free variables of that sequence, so a
+//! variable that no longer occurs is forgotten. A sequence that starts with a process instance is the location of that process:
+//! its arguments become the values of the process's own parameters. A conditional that comes next is resolved at once.
+//! The regular form of Usenko, "Linearization in muCRL" (2002), chapter 4, with variables per location.
+//!
+//! Where an equation calls itself with something left to do after the call, sequences would grow without end. Such calls push what
+//! is left onto a stack (a data value of a generated structured sort); the end of a process pops it.
+//!
+//! Cost: linear in the number of locations times the size of their terms.
+//! Invariant: every summand from a location reads only that location's variables, its own sum variables, and the stack.
+
+use super::term::{Sequence, Term};
+use crate::base::ids::{OpId, ProcId, SortId, VarId};
+use crate::base::{Diagnostic, Stage};
+use crate::data::expr::{Expr, Substitution};
+use crate::data::signature::{Op, OpKind, Signature};
+use crate::data::sort::{SortKind, basic};
+use crate::process::linear::Act;
+use crate::process::spec::ProcSpec;
+use ahash::{AHashMap, AHashSet};
+use std::rc::Rc;
+
+/// More locations than this in one component: refused, it is almost surely a growing one.
+const MAX_LOCATIONS: usize = 200_000;
+
+/// A location.
+#[derive(Clone, Debug)]
+pub(super) struct Location {
+    /// Live variables. If the component has a stack, its variable comes first.
+    pub vars: Vec<VarId>,
+    /// Whether it is successful termination.
+    pub terminated: bool,
+}
+
+/// A summand between locations.
+#[derive(Clone, Debug)]
+pub(super) struct Edge {
+    pub from: usize,
+    pub sum_vars: Vec<VarId>,
+    /// Conjuncts.
+    pub guard: Vec<Expr>,
+    pub acts: Vec<Act>,
+    pub to: usize,
+    /// A value for each live variable of `to`.
+    pub assigns: Vec<(VarId, Expr)>,
+    pub had_sum: bool,
+}
+
+/// A component as an automaton with data.
+#[derive(Clone, Debug)]
+pub(super) struct Automaton {
+    pub name: String,
+    pub locations: Vec<Location>,
+    pub edges: Vec<Edge>,
+    /// Initial location and values of its variables (closed).
+    pub initial: usize,
+    pub initial_values: Vec<(VarId, Expr)>,
+}
+
+/// The stack of a component with non-regular recursion.
+struct Stack {
+    sort: SortId,
+    var: VarId,
+    empty: OpId,
+    frames: Vec<Frame>,
+    by_rest: AHashMap<Sequence, usize>,
+}
+
+struct Frame {
+    rest: Sequence,
+    vars: Vec<VarId>,
+    constructor: OpId,
+    recogniser: OpId,
+    /// Projection of each variable, then of the rest of the stack.
+    projections: Vec<OpId>,
+}
+
+/// A place to go to: under a condition, a location with its values (and the new stack).
+struct Target {
+    guard: Vec<Expr>,
+    to: usize,
+    assigns: Vec<(VarId, Expr)>,
+}
+
+/// Makes automata of sequential terms; shares converted equations between components.
+pub(super) struct Builder<'a> {
+    pub spec: &'a ProcSpec,
+    pub signature: &'a mut Signature,
+    /// Converted bodies, by process.
+    pub bodies: Vec<Option<Rc<Term>>>,
+    /// Processes whose calls go over a stack, see [`non_regular`].
+    pub stacky: Vec<bool>,
+    locations: Vec<Location>,
+    sequences: Vec<Sequence>,
+    by_sequence: AHashMap<Sequence, usize>,
+    edges: Vec<Edge>,
+    stack: Option<Stack>,
+    renamed: AHashMap<VarId, VarId>,
+    stack_count: usize,
+}
+
+/// Processes on a cycle of calls one of which has something left to do after it: those need a stack. `bodies` of processes that are not
+/// sequential are `None`.
+pub(super) fn non_regular(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
+    fn calls(term: &Term, tail: bool, out: &mut Vec<(ProcId, bool)>) {
+        stacker::maybe_grow(64 << 10, 1 << 20, || match term {
+            Term::Call(p, _) => out.push((*p, tail)),
+            Term::Seq(p, q) => {
+                calls(p, false, out);
+                calls(q, tail, out);
+            }
+            Term::Choice(p, q) | Term::If(_, p, q) => {
+                calls(p, tail, out);
+                calls(q, tail, out);
+            }
+            Term::Sum(_, p) => calls(p, tail, out),
+            Term::Action(_) | Term::Delta => {}
+        });
+    }
+    let n = bodies.len();
+    let mut edges = vec![Vec::new(); n];
+    for (i, body) in bodies.iter().enumerate() {
+        if let Some(body) = body {
+            calls(body, true, &mut edges[i]);
+        }
+    }
+    let reach: Vec<AHashSet<usize>> = (0..n)
+        .map(|from| {
+            let mut seen = AHashSet::new();
+            let mut todo = vec![from];
+            while let Some(p) = todo.pop() {
+                for (q, _) in &edges[p] {
+                    if seen.insert(q.index()) {
+                        todo.push(q.index());
+                    }
+                }
+            }
+            seen
+        })
+        .collect();
+    let mut stacky = vec![false; n];
+    for p in 0..n {
+        for &(q, tail) in &edges[p] {
+            if !tail && reach[q.index()].contains(&p) {
+                // Everything on that cycle's strongly connected component.
+                for r in 0..n {
+                    if reach[r].contains(&p) && reach[p].contains(&r) {
+                        stacky[r] = true;
+                    }
+                }
+            }
+        }
+    }
+    stacky
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(spec: &'a ProcSpec, signature: &'a mut Signature, bodies: Vec<Option<Rc<Term>>>) -> Self {
+        let stacky = non_regular(&bodies);
+        Self {
+            spec,
+            signature,
+            bodies,
+            stacky,
+            locations: Vec::new(),
+            sequences: Vec::new(),
+            by_sequence: AHashMap::new(),
+            edges: Vec::new(),
+            stack: None,
+            renamed: AHashMap::new(),
+            stack_count: 0,
+        }
+    }
+
+    /// The automaton of a closed sequential term.
+    pub(super) fn build(&mut self, name: String, term: Rc<Term>) -> Result<Automaton, Diagnostic> {
+        self.locations.clear();
+        self.sequences.clear();
+        self.by_sequence.clear();
+        self.edges.clear();
+        self.stack = None;
+        if self.reaches_stack(&term) {
+            self.make_stack();
+        }
+        let mut values = Substitution::new();
+        if let Some(stack) = &self.stack {
+            values.insert(stack.var, Expr::op(self.signature, stack.empty));
+        }
+        let (initial, initial_values) = self.enter(&[term], &values);
+        let mut next = 0;
+        while next < self.locations.len() {
+            if self.locations.len() > MAX_LOCATIONS {
+                let message = format!("process `{name}` has more than {MAX_LOCATIONS} control locations");
+                return Err(Diagnostic::new(Stage::Process, message));
+            }
+            let sequence = self.sequences[next].clone();
+            if !sequence.is_empty() {
+                self.expand(next, &sequence)?;
+            }
+            next += 1;
+            if next == self.locations.len() {
+                self.complete_pops();
+            }
+        }
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.retain(|e| e.to != usize::MAX);
+        Ok(Automaton { name, locations: std::mem::take(&mut self.locations), edges, initial, initial_values })
+    }
+
+    fn reaches_stack(&self, term: &Term) -> bool {
+        let mut seen = AHashSet::new();
+        let mut todo: Vec<Rc<Term>> = vec![Rc::new(term.clone())];
+        while let Some(t) = todo.pop() {
+            match &*t {
+                Term::Call(p, _) => {
+                    if self.stacky[p.index()] {
+                        return true;
+                    }
+                    if seen.insert(*p)
+                        && let Some(body) = &self.bodies[p.index()]
+                    {
+                        todo.push(body.clone());
+                    }
+                }
+                Term::Seq(p, q) | Term::Choice(p, q) | Term::If(_, p, q) => todo.extend([p.clone(), q.clone()]),
+                Term::Sum(_, p) => todo.push(p.clone()),
+                Term::Action(_) | Term::Delta => {}
+            }
+        }
+        false
+    }
+
+    fn make_stack(&mut self) {
+        let n = self.stack_count;
+        self.stack_count += 1;
+        let sort = self.signature.sorts.declare(format!("Stack{n}"), true);
+        let empty = self.add_constructor(sort, format!("empty_stack{n}"), &[]);
+        let var = self.signature.fresh_var(format!("stack{n}"), sort);
+        self.stack = Some(Stack { sort, var, empty, frames: Vec::new(), by_rest: AHashMap::new() });
+    }
+
+    fn add_constructor(&mut self, sort: SortId, name: String, args: &[SortId]) -> OpId {
+        let full = if args.is_empty() { sort } else { self.signature.sorts.intern(SortKind::Function(args.into(), sort)) };
+        let SortKind::Named(named) = *self.signature.sorts.kind(sort) else { unreachable!("stack sorts are declared") };
+        let index = self.signature.sorts.named[named as usize].constructors.len() as u32;
+        let op = self.signature.add_op(Op { name, sort: full, kind: OpKind::Constructor(index) });
+        self.signature.sorts.named[named as usize].constructors.push(op);
+        op
+    }
+
+    /// The frame kind for what is left to do after a call.
+    fn frame(&mut self, rest: &Sequence) -> usize {
+        if let Some(&f) = self.stack.as_ref().expect("frames need a stack").by_rest.get(rest) {
+            return f;
+        }
+        let mut vars = Vec::new();
+        rest.iter().for_each(|t| t.free_vars(&mut vars));
+        let stack = self.stack.as_ref().expect("frames need a stack");
+        let (sort, index) = (stack.sort, stack.frames.len());
+        let mut args: Vec<SortId> = vars.iter().map(|v| self.signature.var(*v).sort).collect();
+        args.push(sort);
+        let base = format!("{}_frame{index}", self.signature.sorts.text(sort).to_lowercase());
+        let constructor = self.add_constructor(sort, base.clone(), &args);
+        let bool_fun = self.signature.sorts.intern(SortKind::Function([sort].into(), basic::BOOL));
+        let kind = OpKind::Recogniser(vec![constructor]);
+        let recogniser = self.signature.add_op(Op { name: format!("is_{base}"), sort: bool_fun, kind });
+        let projections = (args.iter().enumerate())
+            .map(|(i, &arg)| {
+                let fun = self.signature.sorts.intern(SortKind::Function([sort].into(), arg));
+                let kind = OpKind::Projection(vec![(constructor, i as u32)]);
+                self.signature.add_op(Op { name: format!("{base}_{i}"), sort: fun, kind })
+            })
+            .collect();
+        let stack = self.stack.as_mut().expect("frames need a stack");
+        stack.frames.push(Frame { rest: rest.clone(), vars, constructor, recogniser, projections });
+        stack.by_rest.insert(rest.clone(), index);
+        index
+    }
+
+    /// Flattens leading sequential compositions.
+    fn flatten(sequence: &[Rc<Term>]) -> Sequence {
+        let mut out = Vec::with_capacity(sequence.len());
+        let mut todo: Vec<Rc<Term>> = sequence.iter().rev().cloned().collect();
+        while let Some(term) = todo.pop() {
+            match &*term {
+                Term::Seq(p, q) => todo.extend([q.clone(), p.clone()]),
+                Term::Delta => {
+                    // Nothing comes after a deadlock.
+                    out.push(term);
+                    break;
+                }
+                _ => out.push(term),
+            }
+        }
+        out
+    }
+
+    /// The location of a sequence and the values of its variables, which `values` gives for the sequence's own free variables (a variable
+    /// that is absent keeps its value). Does not resolve conditionals.
+    fn enter(&mut self, sequence: &[Rc<Term>], values: &Substitution) -> (usize, Vec<(VarId, Expr)>) {
+        let mut sequence = Self::flatten(sequence);
+        let mut values = values.clone();
+        let mut stack_value = self.stack.as_ref().map(|s| Expr::var(self.signature, s.var));
+        if let Some(v) = self.stack.as_ref().and_then(|s| values.get(&s.var)) {
+            stack_value = Some(v.clone());
+        }
+        if let Some(Term::Call(p, args)) = sequence.first().map(|t| &**t) {
+            let (p, args) = (*p, args.clone());
+            if self.stacky[p.index()] && sequence.len() > 1 {
+                let rest = sequence.split_off(1);
+                let frame = self.frame(&rest);
+                let stack = self.stack.as_ref().expect("a component that calls a stacky process has a stack");
+                let frame = &stack.frames[frame];
+                let mut frame_args: Vec<Expr> = frame.vars.iter().map(|v| Expr::var(self.signature, *v).substitute(&values)).collect();
+                frame_args.push(stack_value.take().expect("has a stack"));
+                stack_value = Some(Expr::apply(self.signature, frame.constructor, frame_args));
+            }
+            // Abstract the arguments into the process's parameters (renamed where what follows uses them too).
+            let mut rest_vars = Vec::new();
+            sequence[1..].iter().for_each(|t| t.free_vars(&mut rest_vars));
+            let params = self.spec.procs[p.index()].params.clone();
+            let mut formals = Vec::new();
+            let mut new_values = Vec::new();
+            for (param, arg) in params.into_iter().zip(&args) {
+                let formal = if rest_vars.contains(&param) { self.rename(param, &rest_vars) } else { param };
+                formals.push(Expr::var(self.signature, formal));
+                new_values.push((formal, arg.substitute(&values)));
+            }
+            values.extend(new_values);
+            sequence[0] = Rc::new(Term::Call(p, formals));
+        }
+        let location = self.location(sequence);
+        let assigns = (self.locations[location].vars.iter())
+            .map(|v| {
+                let is_stack = self.stack.as_ref().is_some_and(|s| s.var == *v);
+                let value = if is_stack { stack_value.clone().expect("has a stack") } else { values.get(v).cloned().unwrap_or_else(|| Expr::var(self.signature, *v)) };
+                (*v, value)
+            })
+            .collect();
+        (location, assigns)
+    }
+
+    /// A variable in place of `var` that is not among `taken`; the same one each time.
+    fn rename(&mut self, var: VarId, taken: &[VarId]) -> VarId {
+        let mut candidate = var;
+        while taken.contains(&candidate) {
+            candidate = match self.renamed.get(&candidate) {
+                Some(&v) => v,
+                None => {
+                    let old = self.signature.var(candidate).clone();
+                    let fresh = self.signature.fresh_var(old.name, old.sort);
+                    self.renamed.insert(candidate, fresh);
+                    fresh
+                }
+            };
+        }
+        candidate
+    }
+
+    fn location(&mut self, sequence: Sequence) -> usize {
+        if let Some(&l) = self.by_sequence.get(&sequence) {
+            return l;
+        }
+        let mut vars: Vec<VarId> = Vec::new();
+        // A deadlocked or terminated component remembers nothing, not even its stack.
+        let over = sequence.first().is_none_or(|t| matches!(**t, Term::Delta));
+        if !over {
+            vars.extend(self.stack.as_ref().map(|s| s.var));
+            sequence.iter().for_each(|t| t.free_vars(&mut vars));
+        }
+        let l = self.locations.len();
+        self.locations.push(Location { vars, terminated: sequence.is_empty() });
+        self.sequences.push(sequence.clone());
+        self.by_sequence.insert(sequence, l);
+        l
+    }
+
+    /// All targets of a continuation: conditionals that come next are resolved.
+    fn targets(&mut self, sequence: &[Rc<Term>], guard: Vec<Expr>, values: &Substitution, out: &mut Vec<Target>) {
+        let sequence = Self::flatten(sequence);
+        match sequence.first().map(|t| &**t) {
+            Some(Term::If(c, p, q)) => {
+                let c = c.substitute(values);
+                for (condition, branch) in [(c.clone(), p), (Expr::negate(self.signature, c), q)] {
+                    match condition.as_bool(self.signature) {
+                        Some(false) => continue,
+                        Some(true) => self.targets_with(branch, &sequence[1..], guard.clone(), values, out),
+                        None => {
+                            let mut guard = guard.clone();
+                            guard.push(condition);
+                            self.targets_with(branch, &sequence[1..], guard, values, out);
+                        }
+                    }
+                }
+            }
+            None if self.stack.is_some() => {
+                // Pops are completed when all frames are known: remember the place by an impossible target.
+                out.push(Target { guard, to: usize::MAX, assigns: values.iter().map(|(v, e)| (*v, e.clone())).collect() });
+            }
+            _ => {
+                let (to, assigns) = self.enter(&sequence, values);
+                out.push(Target { guard, to, assigns });
+            }
+        }
+    }
+
+    fn targets_with(&mut self, first: &Rc<Term>, rest: &[Rc<Term>], guard: Vec<Expr>, values: &Substitution, out: &mut Vec<Target>) {
+        let mut sequence = vec![first.clone()];
+        sequence.extend_from_slice(rest);
+        self.targets(&sequence, guard, values, out);
+    }
+
+    /// Adds the edges of a location.
+    fn expand(&mut self, from: usize, sequence: &Sequence) -> Result<(), Diagnostic> {
+        let mut pending = Edge { from, sum_vars: vec![], guard: vec![], acts: vec![], to: 0, assigns: vec![], had_sum: false };
+        self.unfold(&sequence[0].clone(), &sequence[1..], &mut pending, &mut Vec::new())
+    }
+
+    fn unfold(&mut self, term: &Rc<Term>, rest: &[Rc<Term>], edge: &mut Edge, calls: &mut Vec<ProcId>) -> Result<(), Diagnostic> {
+        stacker::maybe_grow(64 << 10, 1 << 20, || match &**term {
+            Term::Delta => Ok(()),
+            Term::Choice(p, q) => {
+                self.unfold(p, rest, edge, calls)?;
+                self.unfold(q, rest, edge, calls)
+            }
+            Term::Seq(p, q) => {
+                let mut longer = vec![q.clone()];
+                longer.extend_from_slice(rest);
+                self.unfold(p, &longer, edge, calls)
+            }
+            Term::If(c, p, q) => {
+                for (condition, branch) in [(c.clone(), p), (Expr::negate(self.signature, c.clone()), q)] {
+                    if matches!(**branch, Term::Delta) {
+                        continue;
+                    }
+                    match condition.as_bool(self.signature) {
+                        Some(false) => {}
+                        Some(true) => self.unfold(branch, rest, edge, calls)?,
+                        None => {
+                            edge.guard.push(condition);
+                            self.unfold(branch, rest, edge, calls)?;
+                            edge.guard.pop();
+                        }
+                    }
+                }
+                Ok(())
+            }
+            Term::Sum(vars, p) => {
+                let mut taken = self.locations[edge.from].vars.clone();
+                taken.extend(&edge.sum_vars);
+                rest.iter().for_each(|t| t.free_vars(&mut taken));
+                let mut by = Substitution::new();
+                let n = edge.sum_vars.len();
+                for v in vars {
+                    let fresh = self.rename(*v, &taken);
+                    taken.push(fresh);
+                    if fresh != *v {
+                        by.insert(*v, Expr::var(self.signature, fresh));
+                    }
+                    edge.sum_vars.push(fresh);
+                }
+                let had_sum = std::mem::replace(&mut edge.had_sum, true);
+                self.unfold(&p.substitute(&by), rest, edge, calls)?;
+                edge.had_sum = had_sum;
+                edge.sum_vars.truncate(n);
+                Ok(())
+            }
+            Term::Call(p, args) => {
+                let def = &self.spec.procs[p.index()];
+                if calls.contains(p) {
+                    let message = format!("unguarded recursion: process `{}` calls itself without doing an action first", def.name);
+                    let mut path: Vec<&str> = calls.iter().skip_while(|c| *c != p).map(|c| self.spec.procs[c.index()].name.as_str()).collect();
+                    path.push(&def.name);
+                    return Err(Diagnostic::at(Stage::Process, def.span, message)
+                        .note(format!("the calls: {}", path.join(" -> ")))
+                        .note("put an action before the recursive call, as in `P = a . P`"));
+                }
+                let by: Substitution = def.params.iter().copied().zip(args.iter().cloned()).filter(|(v, e)| e.kind != crate::data::expr::ExprKind::Var(*v)).collect();
+                let body = self.bodies[p.index()].clone().expect("calls of sequential terms are to sequential processes");
+                calls.push(*p);
+                self.unfold(&body.substitute(&by), rest, edge, calls)?;
+                calls.pop();
+                Ok(())
+            }
+            Term::Action(acts) => {
+                let mut targets = Vec::new();
+                self.targets(rest, Vec::new(), &Substitution::new(), &mut targets);
+                for target in targets {
+                    let mut guard = edge.guard.clone();
+                    guard.extend(target.guard);
+                    self.edges.push(Edge {
+                        from: edge.from,
+                        sum_vars: edge.sum_vars.clone(),
+                        guard,
+                        acts: acts.clone(),
+                        to: target.to,
+                        assigns: target.assigns,
+                        had_sum: edge.had_sum,
+                    });
+                }
+                Ok(())
+            }
+        })
+    }
+
+    /// Gives each edge that ends a process its pops: one for each frame kind that there is by now, and termination.
+    fn complete_pops(&mut self) {
+        let Some(stack) = &self.stack else { return };
+        let (var, empty, count) = (stack.var, stack.empty, stack.frames.len());
+        let ends: Vec<Edge> = self.edges.iter().filter(|e| e.to == usize::MAX).cloned().collect();
+        // Redo all pops from scratch: `expand` is over for all locations known now, so only new frame kinds can add edges.
+        let mut done: AHashSet<(usize, Vec<Expr>, Vec<Act>, usize)> = AHashSet::new();
+        for e in self.edges.iter().filter(|e| e.to != usize::MAX) {
+            done.insert((e.from, e.guard.clone(), e.acts.clone(), e.to));
+        }
+        for end in ends {
+            let stack_now = Expr::var(self.signature, var);
+            for f in 0..count {
+                let (rest, vars, recogniser, projections) = {
+                    let frame = &self.stack.as_ref().expect("has a stack").frames[f];
+                    (frame.rest.clone(), frame.vars.clone(), frame.recogniser, frame.projections.clone())
+                };
+                let mut values = Substitution::new();
+                for (v, projection) in vars.iter().zip(&projections) {
+                    values.insert(*v, Expr::apply(self.signature, *projection, vec![stack_now.clone()]));
+                }
+                let below = Expr::apply(self.signature, *projections.last().expect("the stack below"), vec![stack_now.clone()]);
+                values.insert(var, below);
+                let mut targets = Vec::new();
+                self.targets(&rest, vec![Expr::apply(self.signature, recogniser, vec![stack_now.clone()])], &values, &mut targets);
+                for target in targets {
+                    let mut guard = end.guard.clone();
+                    guard.extend(target.guard);
+                    if done.insert((end.from, guard.clone(), end.acts.clone(), target.to)) {
+                        self.edges.push(Edge { guard, to: target.to, assigns: target.assigns, ..end.clone() });
+                    }
+                }
+            }
+            let mut guard = end.guard.clone();
+            let empty = Expr::op(self.signature, empty);
+            guard.push(Expr::equal(self.signature, stack_now, empty));
+            let terminated = self.location(Vec::new());
+            if done.insert((end.from, guard.clone(), end.acts.clone(), terminated)) {
+                self.edges.push(Edge { guard, to: terminated, assigns: Vec::new(), ..end });
+            }
+        }
+    }
+}

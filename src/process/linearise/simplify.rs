@@ -1,0 +1,161 @@
+//! Static simplification of one component before composition: constant and duplicate variables, by location.
+//!
+//! In and out: [`Automaton`]. Both analyses are optimistic fixed points over the edges (Groote, Lisser, "Computer assisted
+//! manipulation of algebraic process specifications", 2001, done per location instead of per parameter). Neither changes the
+//! transition system: the state space is mapped one to one.
+//! Cost: (locations + edges) times variables, a few rounds.
+
+use super::sequential::Automaton;
+use crate::base::ids::VarId;
+use crate::data::expr::{Expr, Substitution};
+use crate::data::signature::Signature;
+use ahash::{AHashMap, AHashSet};
+
+/// Rewrites an edge's expressions by a substitution for the variables of its source.
+fn substitute_edge(edge: &mut super::sequential::Edge, by: &Substitution) {
+    if by.is_empty() {
+        return;
+    }
+    edge.guard.iter_mut().for_each(|g| *g = g.substitute(by));
+    edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(by));
+    edge.assigns.iter_mut().for_each(|(_, e)| *e = e.substitute(by));
+}
+
+fn is_closed(e: &Expr) -> bool {
+    let mut vars = Vec::new();
+    e.free_vars(&mut vars);
+    vars.is_empty()
+}
+
+/// Removes variables that have one closed value wherever they are live.
+pub(super) fn constants(automaton: &mut Automaton) {
+    #[derive(Clone, PartialEq)]
+    enum Value {
+        Unknown,
+        Constant(Expr),
+        Varies,
+    }
+    let mut values: AHashMap<(usize, VarId), Value> = AHashMap::new();
+    for (l, location) in automaton.locations.iter().enumerate() {
+        for v in &location.vars {
+            values.insert((l, *v), Value::Unknown);
+        }
+    }
+    let meet = |values: &mut AHashMap<(usize, VarId), Value>, key, new: Value| -> bool {
+        let old = values.get(&key).cloned().unwrap_or(Value::Varies);
+        let met = match (&old, new) {
+            (Value::Unknown, n) => n,
+            (_, Value::Unknown) | (Value::Varies, _) => old.clone(),
+            (Value::Constant(a), Value::Constant(b)) if *a == b => old.clone(),
+            _ => Value::Varies,
+        };
+        let changed = met != old;
+        values.insert(key, met);
+        changed
+    };
+    for (v, e) in &automaton.initial_values {
+        meet(&mut values, (automaton.initial, *v), Value::Constant(e.clone()));
+    }
+    loop {
+        let mut changed = false;
+        for edge in &automaton.edges {
+            let source = &automaton.locations[edge.from].vars;
+            let mut by = Substitution::new();
+            let mut unknown = AHashSet::new();
+            for v in source {
+                match &values[&(edge.from, *v)] {
+                    Value::Unknown => {
+                        unknown.insert(*v);
+                    }
+                    Value::Constant(e) => {
+                        by.insert(*v, e.clone());
+                    }
+                    Value::Varies => {}
+                }
+            }
+            for (v, e) in &edge.assigns {
+                let mut free = Vec::new();
+                e.free_vars(&mut free);
+                let new = if free.iter().any(|f| unknown.contains(f)) {
+                    Value::Unknown
+                } else {
+                    let e = e.substitute(&by);
+                    if is_closed(&e) { Value::Constant(e) } else { Value::Varies }
+                };
+                changed |= meet(&mut values, (edge.to, *v), new);
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    // Locations that are never reached keep `Unknown`: their edges are never taken.
+    let constant = |l: usize, v: VarId| match values.get(&(l, v)) {
+        Some(Value::Constant(e)) => Some(e.clone()),
+        _ => None,
+    };
+    let locations = automaton.locations.clone();
+    for edge in &mut automaton.edges {
+        let by: Substitution = locations[edge.from].vars.iter().filter_map(|v| Some((*v, constant(edge.from, *v)?))).collect();
+        substitute_edge(edge, &by);
+        edge.assigns.retain(|(v, _)| constant(edge.to, *v).is_none());
+    }
+    automaton.initial_values.retain(|(v, _)| constant(automaton.initial, *v).is_none());
+    for (l, location) in automaton.locations.iter_mut().enumerate() {
+        location.vars.retain(|v| constant(l, *v).is_none());
+    }
+}
+
+/// Removes variables that always equal another variable of their location.
+pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
+    // class[l][i]: index of the first variable of location l that variable i equals, as far as is known.
+    let mut class: Vec<Vec<usize>> = (automaton.locations.iter())
+        .map(|l| {
+            let sort = |i: usize| signature.var(l.vars[i]).sort;
+            (0..l.vars.len()).map(|i| (0..=i).find(|&j| sort(j) == sort(i)).unwrap_or(i)).collect()
+        })
+        .collect();
+    let representative = |class: &[Vec<usize>], automaton: &Automaton, l: usize| -> Substitution {
+        let vars = &automaton.locations[l].vars;
+        (0..vars.len()).filter(|&i| class[l][i] != i).map(|i| (vars[i], Expr::var(signature, vars[class[l][i]]))).collect()
+    };
+    // Splits classes by the values assigned; returns whether anything was split.
+    fn split(class: &mut [usize], values: &[Expr]) -> bool {
+        let old = class.to_vec();
+        for i in 0..class.len() {
+            class[i] = (0..=i).find(|&j| old[j] == old[i] && values[j] == values[i]).unwrap_or(i);
+        }
+        *class != *old
+    }
+    let ordered = |automaton: &Automaton, l: usize, assigns: &[(VarId, Expr)]| -> Vec<Expr> {
+        let by: AHashMap<VarId, &Expr> = assigns.iter().map(|(v, e)| (*v, e)).collect();
+        automaton.locations[l].vars.iter().map(|v| by[v].clone()).collect()
+    };
+    let initial = ordered(automaton, automaton.initial, &automaton.initial_values);
+    split(&mut class[automaton.initial], &initial);
+    loop {
+        let mut changed = false;
+        for edge in &automaton.edges {
+            let by = representative(&class, automaton, edge.from);
+            let values: Vec<Expr> = ordered(automaton, edge.to, &edge.assigns).iter().map(|e| e.substitute(&by)).collect();
+            changed |= split(&mut class[edge.to], &values);
+        }
+        if !changed {
+            break;
+        }
+    }
+    for i in 0..automaton.edges.len() {
+        let by = representative(&class, automaton, automaton.edges[i].from);
+        substitute_edge(&mut automaton.edges[i], &by);
+    }
+    let dropped: Vec<AHashSet<VarId>> = (automaton.locations.iter().enumerate())
+        .map(|(l, location)| (0..location.vars.len()).filter(|&i| class[l][i] != i).map(|i| location.vars[i]).collect())
+        .collect();
+    automaton.initial_values.retain(|(v, _)| !dropped[automaton.initial].contains(v));
+    for edge in &mut automaton.edges {
+        edge.assigns.retain(|(v, _)| !dropped[edge.to].contains(v));
+    }
+    for (location, dropped) in automaton.locations.iter_mut().zip(&dropped) {
+        location.vars.retain(|v| !dropped.contains(v));
+    }
+}

@@ -1,0 +1,180 @@
+//! Sequential process terms in the form that linearisation works on: shared, hashable, without places.
+//!
+//! In: typed process terms (`process::spec`). Out: [`Term`], with multi-actions joined, `tau` as the empty multi-action and every
+//! conditional with an else-branch. Constructs without an untimed meaning are refused by name, with their place.
+//! Cost: linear in the size of the specification. Invariant: a term has no parallel operator in it.
+
+use crate::base::ids::{ProcId, VarId};
+use crate::base::{Diagnostic, Stage};
+use crate::data::expr::{Expr, Substitution};
+use crate::process::linear::Act;
+use crate::process::spec::{Proc, ProcKind, ProcSpec};
+use std::rc::Rc;
+
+/// A sequential process term.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Term {
+    /// A multi-action; empty is tau.
+    Action(Vec<Act>),
+    Call(ProcId, Vec<Expr>),
+    Delta,
+    Choice(Rc<Term>, Rc<Term>),
+    Seq(Rc<Term>, Rc<Term>),
+    If(Expr, Rc<Term>, Rc<Term>),
+    Sum(Vec<VarId>, Rc<Term>),
+}
+
+/// What stays to be done: terms to be run one after the other.
+pub(super) type Sequence = Vec<Rc<Term>>;
+
+impl Term {
+    /// Replaces free data variables; shares what does not change.
+    pub(super) fn substitute(self: &Rc<Term>, by: &Substitution) -> Rc<Term> {
+        if by.is_empty() {
+            return self.clone();
+        }
+        let exprs = |es: &[Expr]| es.iter().map(|e| e.substitute(by)).collect::<Vec<_>>();
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            Rc::new(match &**self {
+                Term::Action(acts) => {
+                    Term::Action(acts.iter().map(|a| Act { action: a.action, args: exprs(&a.args) }).collect())
+                }
+                Term::Call(p, args) => Term::Call(*p, exprs(args)),
+                Term::Delta => Term::Delta,
+                Term::Choice(p, q) => Term::Choice(p.substitute(by), q.substitute(by)),
+                Term::Seq(p, q) => Term::Seq(p.substitute(by), q.substitute(by)),
+                Term::If(c, p, q) => Term::If(c.substitute(by), p.substitute(by), q.substitute(by)),
+                Term::Sum(vars, p) => Term::Sum(vars.clone(), p.substitute(by)),
+            })
+        })
+    }
+
+    /// Free data variables in order of first occurrence, appended to `out` without doubles.
+    pub(super) fn free_vars(&self, out: &mut Vec<VarId>) {
+        fn add(es: &[Expr], bound: &[VarId], out: &mut Vec<VarId>) {
+            let mut vars = Vec::new();
+            es.iter().for_each(|e| e.free_vars(&mut vars));
+            for v in vars {
+                if !bound.contains(&v) && !out.contains(&v) {
+                    out.push(v);
+                }
+            }
+        }
+        fn go(term: &Term, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
+            stacker::maybe_grow(64 << 10, 1 << 20, || match term {
+                Term::Action(acts) => acts.iter().for_each(|a| add(&a.args, bound, out)),
+                Term::Call(_, args) => add(args, bound, out),
+                Term::Delta => {}
+                Term::Choice(p, q) | Term::Seq(p, q) => {
+                    go(p, bound, out);
+                    go(q, bound, out);
+                }
+                Term::If(c, p, q) => {
+                    add(std::slice::from_ref(c), bound, out);
+                    go(p, bound, out);
+                    go(q, bound, out);
+                }
+                Term::Sum(vars, p) => {
+                    let n = bound.len();
+                    bound.extend(vars);
+                    go(p, bound, out);
+                    bound.truncate(n);
+                }
+            });
+        }
+        go(self, &mut Vec::new(), out);
+    }
+}
+
+/// Whether a process term is sequential: no operator of the parallel layer in it. Calls are looked up in `parallel`.
+pub(super) fn is_sequential(proc: &Proc, parallel: &[bool]) -> bool {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match &proc.kind {
+        ProcKind::Action(..) | ProcKind::Delta | ProcKind::Tau => true,
+        ProcKind::Call(p, _) => !parallel[p.index()],
+        ProcKind::Choice(p, q) | ProcKind::Seq(p, q) | ProcKind::BoundedInit(p, q) => {
+            is_sequential(p, parallel) && is_sequential(q, parallel)
+        }
+        ProcKind::Sync(..) => is_multi_action(proc),
+        ProcKind::At(p, _) | ProcKind::Sum(_, p) | ProcKind::Dist(_, _, p) => is_sequential(p, parallel),
+        ProcKind::If(_, p, q) => is_sequential(p, parallel) && q.as_ref().is_none_or(|q| is_sequential(q, parallel)),
+        ProcKind::Parallel(..)
+        | ProcKind::LeftMerge(..)
+        | ProcKind::Block(..)
+        | ProcKind::Allow(..)
+        | ProcKind::Hide(..)
+        | ProcKind::Rename(..)
+        | ProcKind::Comm(..) => false,
+    })
+}
+
+/// Whether `p | q | …` is a multi-action as written.
+pub(super) fn is_multi_action(proc: &Proc) -> bool {
+    match &proc.kind {
+        ProcKind::Action(..) | ProcKind::Tau => true,
+        ProcKind::Sync(p, q) => is_multi_action(p) && is_multi_action(q),
+        _ => false,
+    }
+}
+
+/// For each process equation, whether its body uses (directly or by calls) the parallel layer. Least fixed point.
+pub(super) fn parallel_equations(spec: &ProcSpec) -> Vec<bool> {
+    let mut parallel = vec![false; spec.procs.len()];
+    loop {
+        let mut changed = false;
+        for (i, def) in spec.procs.iter().enumerate() {
+            if !parallel[i] && !is_sequential(&def.body, &parallel) {
+                parallel[i] = true;
+                changed = true;
+            }
+        }
+        if !changed {
+            return parallel;
+        }
+    }
+}
+
+/// Converts a sequential process term.
+pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
+    let refuse = |what: &str| {
+        Err(Diagnostic::at(Stage::Unsupported, proc.span, format!("{what} is not supported by linearisation"))
+            .note("the construct parses and type checks; running it is not supported yet"))
+    };
+    stacker::maybe_grow(64 << 10, 1 << 20, || {
+        Ok(Rc::new(match &proc.kind {
+            ProcKind::Action(..) | ProcKind::Tau => Term::Action(multi_action(proc)?),
+            ProcKind::Sync(..) if is_multi_action(proc) => Term::Action(multi_action(proc)?),
+            ProcKind::Call(p, args) => Term::Call(*p, args.clone()),
+            ProcKind::Delta => Term::Delta,
+            ProcKind::Choice(p, q) => Term::Choice(convert(p)?, convert(q)?),
+            ProcKind::Seq(p, q) => Term::Seq(convert(p)?, convert(q)?),
+            ProcKind::If(c, p, q) => {
+                let otherwise = q.as_ref().map_or_else(|| Ok(Rc::new(Term::Delta)), |q| convert(q))?;
+                Term::If(c.clone(), convert(p)?, otherwise)
+            }
+            ProcKind::Sum(vars, p) => Term::Sum(vars.clone(), convert(p)?),
+            ProcKind::BoundedInit(..) => return refuse("the bounded initialisation operator `<<`"),
+            ProcKind::At(..) => return refuse("the time operator `@`"),
+            ProcKind::Dist(..) => return refuse("the stochastic operator `dist`"),
+            ProcKind::Parallel(..) => return refuse("the parallel operator `||` inside `.`, `+`, `sum` or a conditional"),
+            ProcKind::LeftMerge(..) => return refuse("the left merge `||_` inside `.`, `+`, `sum` or a conditional"),
+            ProcKind::Sync(..) => return refuse("the synchronisation `|` of processes inside `.`, `+`, `sum` or a conditional"),
+            ProcKind::Block(..) => return refuse("`block` inside `.`, `+`, `sum` or a conditional"),
+            ProcKind::Allow(..) => return refuse("`allow` inside `.`, `+`, `sum` or a conditional"),
+            ProcKind::Hide(..) => return refuse("`hide` inside `.`, `+`, `sum` or a conditional"),
+            ProcKind::Rename(..) => return refuse("`rename` inside `.`, `+`, `sum` or a conditional"),
+            ProcKind::Comm(..) => return refuse("`comm` inside `.`, `+`, `sum` or a conditional"),
+        }))
+    })
+}
+
+fn multi_action(proc: &Proc) -> Result<Vec<Act>, Diagnostic> {
+    match &proc.kind {
+        ProcKind::Action(action, args) => Ok(vec![Act { action: *action, args: args.clone() }]),
+        ProcKind::Sync(p, q) => {
+            let mut acts = multi_action(p)?;
+            acts.extend(multi_action(q)?);
+            Ok(acts)
+        }
+        _ => Ok(Vec::new()),
+    }
+}
