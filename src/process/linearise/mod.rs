@@ -176,7 +176,8 @@ impl Layout<'_> {
             ProcKind::Call(p, args) => {
                 if self.calls.contains(p) {
                     let def = &self.spec.procs[p.index()];
-                    let message = format!("process `{}` has a parallel operator in its recursion, so it has no finite linear process", def.name);
+                    let message =
+                        format!("process `{}` has a parallel operator in its recursion, so it has no finite linear process", def.name);
                     return Err(Diagnostic::at(Stage::Process, proc.span, message)
                         .note("parallel operators may stand outside the recursion only, as in `init P || Q` with sequential P and Q"));
                 }
@@ -203,7 +204,11 @@ impl Layout<'_> {
             }
             // Not sequential because of what is inside: conversion says what and where.
             _ => Err(term::convert(proc).err().unwrap_or_else(|| {
-                Diagnostic::at(Stage::Unsupported, proc.span, "a process with parallel operators inside `.`, `+`, `sum` or a conditional is not supported")
+                Diagnostic::at(
+                    Stage::Unsupported,
+                    proc.span,
+                    "a process with parallel operators inside `.`, `+`, `sum` or a conditional is not supported",
+                )
             })),
         })
     }

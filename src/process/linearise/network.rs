@@ -181,8 +181,9 @@ impl Composer<'_> {
                                 joined_all.push((joined.clone(), merge(combination, step)));
                                 if combinations.len() + joined_all.len() > self.limit {
                                     let message = format!("parallel composition gives more than {} summands", self.limit);
-                                    return Err(Diagnostic::new(Stage::Process, message)
-                                        .note("put an `allow` around the composition, so that only the multi-actions that are meant are built"));
+                                    return Err(Diagnostic::new(Stage::Process, message).note(
+                                        "put an `allow` around the composition, so that only the multi-actions that are meant are built",
+                                    ));
                                 }
                             }
                         }
@@ -289,7 +290,10 @@ impl Composer<'_> {
         self.names.overloads.get(&(name, decl.sorts.clone())).copied().ok_or_else(|| {
             let to = self.names.ids.iter().find(|(_, n)| **n == name).map_or("?", |(s, _)| s.as_str());
             let sorts: Vec<String> = decl.sorts.iter().map(|s| self.signature.sorts.text(*s)).collect();
-            Diagnostic::new(Stage::Process, format!("there is no action `{to}: {}` to take the place of `{}`", sorts.join(" # "), decl.name))
+            Diagnostic::new(
+                Stage::Process,
+                format!("there is no action `{to}: {}` to take the place of `{}`", sorts.join(" # "), decl.name),
+            )
         })
     }
 

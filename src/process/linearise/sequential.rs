@@ -336,7 +336,11 @@ impl<'a> Builder<'a> {
         let assigns = (self.locations[location].vars.iter())
             .map(|v| {
                 let is_stack = self.stack.as_ref().is_some_and(|s| s.var == *v);
-                let value = if is_stack { stack_value.clone().expect("has a stack") } else { values.get(v).cloned().unwrap_or_else(|| Expr::var(self.signature, *v)) };
+                let value = if is_stack {
+                    stack_value.clone().expect("has a stack")
+                } else {
+                    values.get(v).cloned().unwrap_or_else(|| Expr::var(self.signature, *v))
+                };
                 (*v, value)
             })
             .collect();
@@ -472,13 +476,20 @@ impl<'a> Builder<'a> {
                 let def = &self.spec.procs[p.index()];
                 if calls.contains(p) {
                     let message = format!("unguarded recursion: process `{}` calls itself without doing an action first", def.name);
-                    let mut path: Vec<&str> = calls.iter().skip_while(|c| *c != p).map(|c| self.spec.procs[c.index()].name.as_str()).collect();
+                    let mut path: Vec<&str> =
+                        calls.iter().skip_while(|c| *c != p).map(|c| self.spec.procs[c.index()].name.as_str()).collect();
                     path.push(&def.name);
                     return Err(Diagnostic::at(Stage::Process, def.span, message)
                         .note(format!("the calls: {}", path.join(" -> ")))
                         .note("put an action before the recursive call, as in `P = a . P`"));
                 }
-                let by: Substitution = def.params.iter().copied().zip(args.iter().cloned()).filter(|(v, e)| e.kind != crate::data::expr::ExprKind::Var(*v)).collect();
+                let by: Substitution = def
+                    .params
+                    .iter()
+                    .copied()
+                    .zip(args.iter().cloned())
+                    .filter(|(v, e)| e.kind != crate::data::expr::ExprKind::Var(*v))
+                    .collect();
                 let body = self.bodies[p.index()].clone().expect("calls of sequential terms are to sequential processes");
                 calls.push(*p);
                 self.unfold(&body.substitute(&by), rest, edge, calls)?;

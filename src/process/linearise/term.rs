@@ -36,9 +36,7 @@ impl Term {
         let exprs = |es: &[Expr]| es.iter().map(|e| e.substitute(by)).collect::<Vec<_>>();
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             Rc::new(match &**self {
-                Term::Action(acts) => {
-                    Term::Action(acts.iter().map(|a| Act { action: a.action, args: exprs(&a.args) }).collect())
-                }
+                Term::Action(acts) => Term::Action(acts.iter().map(|a| Act { action: a.action, args: exprs(&a.args) }).collect()),
                 Term::Call(p, args) => Term::Call(*p, exprs(args)),
                 Term::Delta => Term::Delta,
                 Term::Choice(p, q) => Term::Choice(p.substitute(by), q.substitute(by)),
