@@ -1,0 +1,365 @@
+//! The parameter layer: a specification file with parameters -> plain mCRL2 text, and the way back to the file for errors.
+//!
+//! Any plain mCRL2 file is a specification and comes out unchanged, since `$` does not occur in the language. The directives:
+//!
+//! ```text
+//! $param cores: Pos = 2 where cores <= 8;      % a parameter (Pos, Nat, Int or Bool); this comment is its help text
+//! ${2 * cores - 1}                             % the value of an expression; may be glued to a name, as in core_${i}
+//! $for i in 0 .. cores join " || " { P(${i}) } % copies, the bound left out (`..=` has it); an empty range gives nothing
+//! $if cores > 1 { a } $else $if cores == 1 { b } $else { c }
+//! ```
+//!
+//! Expressions are integers and booleans over parameters declared above and loop variables, with mCRL2's operators
+//! (`=> || && == != < <= > >= + - div mod * !`) and precedences. Braces in bodies nest, so sets and allow lists need no care;
+//! comments are text, and nothing in them is a directive. White space at both ends of a body is dropped. Copies of a loop are separated
+//! by the `join` text (by default a space); if the body starts on a line of its own, then also by a line break and indentation.
+//! A `$param` line becomes a comment that names the value.
+//!
+//! Cost: linear in input plus output, both bounded ([`MAX_OUTPUT`], [`MAX_COPIES`]). Invariant: the breakpoints of the result's
+//! [`Source::back`] are strictly ascending, and each stretch of copied text maps to the bytes it was copied from.
+
+mod expression;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use expression::Value;
+use parse::{Body, ForItem, Item, ParamItem};
+
+use crate::base::source::Source;
+use crate::base::{Diagnostic, SourceId, SourceMap, Span, Stage};
+
+/// Longest text that an expansion may give, in bytes.
+pub const MAX_OUTPUT: usize = 64 << 20;
+/// Most copies that all loops together may make.
+pub const MAX_COPIES: u64 = 1_000_000;
+/// Deepest nesting of directives and of parentheses in their expressions.
+const MAX_NESTING: usize = 200;
+
+/// The sort of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sort {
+    /// 1, 2, 3, …
+    Pos,
+    /// 0, 1, 2, …
+    Nat,
+    /// Integers of 64 bits.
+    Int,
+    /// `true` and `false`
+    Bool,
+}
+
+impl Sort {
+    const ALL: [Sort; 4] = [Sort::Pos, Sort::Nat, Sort::Int, Sort::Bool];
+    /// As written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Sort::Pos => "Pos",
+            Sort::Nat => "Nat",
+            Sort::Int => "Int",
+            Sort::Bool => "Bool",
+        }
+    }
+    /// What its values are, for messages.
+    fn values(self) -> &'static str {
+        match self {
+            Sort::Pos => "a number from 1",
+            Sort::Nat => "a number from 0",
+            Sort::Int => "an integer",
+            Sort::Bool => "true or false",
+        }
+    }
+    fn has(self, value: Value) -> bool {
+        match (self, value) {
+            (Sort::Pos, Value::Int(n)) => n >= 1,
+            (Sort::Nat, Value::Int(n)) => n >= 0,
+            (Sort::Int, Value::Int(_)) | (Sort::Bool, Value::Bool(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Sort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A parameter of a specification.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// Its sort.
+    pub sort: Sort,
+    /// Its value in this expansion.
+    pub value: Value,
+    /// Its value where none is set (which may depend on other parameters).
+    pub default: Value,
+    /// Help text: the comment after its declaration.
+    pub doc: String,
+}
+
+impl fmt::Display for Param {
+    /// `name: Sort = default  help text`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} = {}", self.name, self.sort, self.default)?;
+        if self.doc.is_empty() { Ok(()) } else { write!(f, "  {}", self.doc) }
+    }
+}
+
+/// A specification with its parameters filled in.
+#[derive(Clone, Debug)]
+pub struct Expanded {
+    /// The source to parse under: spans in `text` lead back to the file as written.
+    pub source: SourceId,
+    /// Plain mCRL2.
+    pub text: String,
+    /// The parameters in the order of their declarations.
+    pub params: Vec<Param>,
+}
+
+/// Splits `NAME=VALUE`, the argument of `-D`.
+pub fn parse_define(argument: &str) -> Result<(String, String), Diagnostic> {
+    let is_name = |s: &str| {
+        s.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '\'')
+    };
+    match argument.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
+        Some((name, value)) if is_name(name) && !value.is_empty() => Ok((name.to_string(), value.to_string())),
+        _ => Err(Diagnostic::new(Stage::Usage, format!("`-D {argument}` does not set a parameter"))
+            .note("expected -D NAME=VALUE, for instance -D cores=3")),
+    }
+}
+
+/// Expands the file `name` with contents `text`, the parameters set as `defines` says (pairs of name and value), and files the result
+/// in `sources`. Errors in directives carry their place; errors in `defines` are of [`Stage::Usage`] and list the parameters.
+pub fn expand(name: &str, text: &str, defines: &[(String, String)], sources: &mut SourceMap) -> Result<Expanded, Diagnostic> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(Diagnostic::new(Stage::File, format!("`{name}` is larger than 4 GiB")));
+    }
+    let run = || {
+        let items = parse::parse(text)?;
+        let mut expansion =
+            Expansion { text, defines, out: String::new(), back: Vec::new(), params: Vec::new(), scope: Vec::new(), copies: 0 };
+        expansion.check_defines(&items)?;
+        // A file without directives is one stretch, copied as it is (and not limited).
+        if let [Item::Text(..)] | [] = items[..] {
+            expansion.out = text.to_string();
+        } else {
+            expansion.items(&items)?;
+        }
+        Ok(expansion)
+    };
+    match run() {
+        Ok(Expansion { out, back, params, .. }) => {
+            let source = sources.add_source(Source { name: name.to_string(), original: text.to_string(), text: out.clone(), back });
+            Ok(Expanded { source, text: out, params })
+        }
+        Err(Fault { stage, place, message, notes }) => {
+            let span = place.map(|(start, end)| Span { source: sources.add(name, text), start: start as u32, end: end as u32 });
+            Err(Diagnostic { stage, message, span, notes })
+        }
+    }
+}
+
+/// A refusal before it has a source to point into.
+#[derive(Debug)]
+struct Fault {
+    stage: Stage,
+    place: Option<(usize, usize)>,
+    message: String,
+    notes: Vec<String>,
+}
+
+impl Fault {
+    fn at(stage: Stage, start: usize, end: usize, message: impl Into<String>) -> Self {
+        Fault { stage, place: Some((start, end)), message: message.into(), notes: Vec::new() }
+    }
+    fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+}
+
+/// An expansion under way.
+struct Expansion<'a> {
+    text: &'a str,
+    defines: &'a [(String, String)],
+    out: String,
+    back: Vec<(u32, u32, bool)>,
+    params: Vec<Param>,
+    /// Parameters and loop variables, innermost last.
+    scope: Vec<(String, Value)>,
+    copies: u64,
+}
+
+impl Expansion<'_> {
+    /// Every define names a parameter, and none twice.
+    fn check_defines(&self, items: &[Item]) -> Result<(), Fault> {
+        let declared: Vec<&ParamItem> = items.iter().filter_map(|i| if let Item::Param(p) = i { Some(p) } else { None }).collect();
+        let list = || match declared[..] {
+            [] => vec!["the specification has no parameters".to_string()],
+            _ => declared
+                .iter()
+                .map(|p| {
+                    format!("parameter {}: {} = {}  {}", p.name, p.sort, &self.text[p.default.start..p.default.end], p.doc)
+                        .trim_end()
+                        .to_string()
+                })
+                .collect(),
+        };
+        for (i, (name, _)) in self.defines.iter().enumerate() {
+            let message = if !declared.iter().any(|p| p.name == *name) {
+                format!("unknown parameter `{name}` in `-D`")
+            } else if self.defines[..i].iter().any(|d| d.0 == *name) {
+                format!("parameter `{name}` is set twice by `-D`")
+            } else {
+                continue;
+            };
+            return Err(Fault { stage: Stage::Usage, place: None, message, notes: list() });
+        }
+        Ok(())
+    }
+
+    fn items(&mut self, items: &[Item]) -> Result<(), Fault> {
+        for item in items {
+            match item {
+                Item::Text(from, to) => self.copy(*from, *to)?,
+                Item::Value(start, expr) => {
+                    let value = expr.value(&self.scope)?;
+                    self.insert(&value.to_string(), *start)?;
+                }
+                Item::Param(param) => self.param(param)?,
+                Item::For(item) => self.for_loop(item)?,
+                Item::If(arms) => self.conditional(arms)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn param(&mut self, p: &ParamItem) -> Result<(), Fault> {
+        self.check_new(&p.name, p.start, p.end)?;
+        let default = p.default.value(&self.scope)?;
+        let set = self.defines.iter().find(|d| d.0 == p.name).map(|d| d.1.as_str());
+        let value = match set {
+            None if p.sort.has(default) => default,
+            None => {
+                return Err(Fault::at(
+                    Stage::Type,
+                    p.default.start,
+                    p.default.end,
+                    format!("the default of `{}` is {default}, which is not of sort {}", p.name, p.sort),
+                )
+                .note(format!("expected {}", p.sort.values())));
+            }
+            Some(text) => parse_value(text).filter(|v| p.sort.has(*v)).ok_or_else(|| {
+                Fault::at(Stage::Usage, p.start, p.end, format!("`-D {}={text}`: `{text}` is not of sort {}", p.name, p.sort))
+                    .note(format!("expected {}", p.sort.values()))
+            })?,
+        };
+        self.scope.push((p.name.clone(), value));
+        if let Some(constraint) = &p.constraint
+            && !constraint.boolean(&self.scope, "where")?
+        {
+            let message = format!("`{} = {value}` violates `{}`", p.name, &self.text[constraint.start..constraint.end]);
+            let values: Vec<String> = self.scope.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+            return Err(
+                Fault::at(Stage::Usage, constraint.start, constraint.end, message).note(format!("values are {}", values.join(", ")))
+            );
+        }
+        self.params.push(Param { name: p.name.clone(), sort: p.sort, value, default, doc: p.doc.clone() });
+        self.insert(&format!("% {}: {} = {value};", p.name, p.sort), p.start)
+    }
+
+    fn for_loop(&mut self, f: &ForItem) -> Result<(), Fault> {
+        self.check_new(&f.variable, f.start, f.end)?;
+        let from = f.from.integer(&self.scope, "$for")?;
+        let to = f.to.integer(&self.scope, "$for")?;
+        let count = (i128::from(to) - i128::from(from) + i128::from(f.inclusive)).max(0);
+        for k in 0..count {
+            self.copies += 1;
+            if self.copies > MAX_COPIES {
+                return Err(Fault::at(Stage::Usage, f.start, f.end, format!("the expansion makes more than {MAX_COPIES} copies"))
+                    .note(format!("this loop asks for {count}, with {} = {from} and on", f.variable)));
+            }
+            if k > 0 {
+                self.insert(&f.separator, f.start)?;
+            }
+            // Fits: it lies between `from` and `to`.
+            let value = i64::try_from(i128::from(from) + k).unwrap_or(i64::MAX);
+            self.scope.push((f.variable.clone(), Value::Int(value)));
+            self.items(&f.body.items)?;
+            self.scope.pop();
+        }
+        Ok(())
+    }
+
+    fn conditional(&mut self, arms: &[(Option<expression::Expr>, Body)]) -> Result<(), Fault> {
+        for (condition, body) in arms {
+            let holds = match condition {
+                Some(c) => c.boolean(&self.scope, "$if")?,
+                None => true,
+            };
+            if holds {
+                return self.items(&body.items);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_new(&self, name: &str, start: usize, end: usize) -> Result<(), Fault> {
+        if self.scope.iter().any(|s| s.0 == name) {
+            return Err(Fault::at(
+                Stage::Type,
+                start,
+                end,
+                format!("`{name}` is already the name of a parameter or of an outer loop variable"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Appends bytes `from..to` of the file.
+    fn copy(&mut self, from: usize, to: usize) -> Result<(), Fault> {
+        self.mark(from, true);
+        self.push(&self.text[from..to], from)
+    }
+
+    /// Appends a text that stands for the directive at `origin`.
+    fn insert(&mut self, text: &str, origin: usize) -> Result<(), Fault> {
+        self.mark(origin, false);
+        self.push(text, origin)
+    }
+
+    fn mark(&mut self, origin: usize, advances: bool) {
+        let at = self.out.len() as u32;
+        // An insertion without text left a breakpoint here: it gives way.
+        if self.back.last().is_some_and(|b| b.0 == at) {
+            self.back.pop();
+        }
+        self.back.push((at, origin as u32, advances));
+    }
+
+    fn push(&mut self, text: &str, origin: usize) -> Result<(), Fault> {
+        if self.out.len() + text.len() > MAX_OUTPUT {
+            return Err(Fault::at(Stage::Usage, origin, origin + 1, format!("the expansion is longer than {} MiB", MAX_OUTPUT >> 20)));
+        }
+        self.out.push_str(text);
+        Ok(())
+    }
+}
+
+fn parse_value(text: &str) -> Option<Value> {
+    match text {
+        "true" => Some(Value::Bool(true)),
+        "false" => Some(Value::Bool(false)),
+        _ => {
+            let digits = text.strip_prefix('-').unwrap_or(text);
+            let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            if plain { text.parse().ok().map(Value::Int) } else { None }
+        }
+    }
+}

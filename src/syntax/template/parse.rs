@@ -1,0 +1,257 @@
+//! Specification text -> directives and the plain text between them. Linear; comments are plain text, braces in plain text nest.
+
+use super::expression::{self, Cursor, Expr};
+use super::{Fault, Sort};
+use crate::base::Stage;
+
+/// A stretch of a template.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// Copied as it stands: bytes `.0 .. .1`.
+    Text(usize, usize),
+    /// `${expr}`, with the place of the `$`.
+    Value(usize, Expr),
+    /// `$param …;` up to and with the semicolon.
+    Param(ParamItem),
+    /// `$for …`
+    For(ForItem),
+    /// `$if …`: the arms in order; the `$else` arm has no condition.
+    If(Vec<(Option<Expr>, Body)>),
+}
+
+/// `$param name: Sort = default where constraint;`
+#[derive(Debug)]
+pub(super) struct ParamItem {
+    pub name: String,
+    pub sort: Sort,
+    pub default: Expr,
+    pub constraint: Option<Expr>,
+    pub doc: String,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// `$for variable in from .. to join "text" { body }`
+#[derive(Debug)]
+pub(super) struct ForItem {
+    pub variable: String,
+    pub from: Expr,
+    pub to: Expr,
+    pub inclusive: bool,
+    /// The text between two copies: as given, and after it a line break with the body's indentation if the body is a block.
+    pub separator: String,
+    pub body: Body,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// What stands between the braces of a directive, white space at both ends removed.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub items: Vec<Item>,
+}
+
+const DIRECTIVES: &str = "directives are `${expression}`, `$param`, `$for … { … }`, `$if … { … } $else { … }`";
+
+/// Reads a whole file.
+pub(super) fn parse(text: &str) -> Result<Vec<Item>, Fault> {
+    let mut cursor = Cursor::new(text);
+    items(&mut cursor, false)
+}
+
+/// Reads plain text and directives, to the end of the file or to the brace that closes a body.
+fn items(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Vec<Item>, Fault> {
+    let mut found = Vec::new();
+    let mut braces = 0usize;
+    let mut from = cursor.at;
+    loop {
+        let Some(step) = cursor.rest().find(['$', '%', '{', '}']) else {
+            cursor.at = cursor.text.len();
+            break;
+        };
+        cursor.at += step;
+        match cursor.text.as_bytes()[cursor.at] {
+            b'%' => cursor.at += cursor.rest().find('\n').unwrap_or(cursor.rest().len()),
+            b'{' => {
+                braces += 1;
+                cursor.at += 1;
+            }
+            b'}' if braces == 0 && in_body => break,
+            b'}' => {
+                braces = braces.saturating_sub(1);
+                cursor.at += 1;
+            }
+            _ => {
+                push_text(&mut found, from, cursor.at);
+                found.push(cursor.nested(|c| directive(c, in_body))?);
+                from = cursor.at;
+            }
+        }
+    }
+    push_text(&mut found, from, cursor.at);
+    Ok(found)
+}
+
+fn push_text(found: &mut Vec<Item>, from: usize, to: usize) {
+    if from < to {
+        found.push(Item::Text(from, to));
+    }
+}
+
+fn directive(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Item, Fault> {
+    let start = cursor.at;
+    cursor.at += 1;
+    if cursor.rest().starts_with('{') {
+        cursor.at += 1;
+        let value = expression::parse(cursor)?;
+        cursor.expect("}", "to close `${`")?;
+        return Ok(Item::Value(start, value));
+    }
+    let word = cursor.peek_word();
+    let place = (start, start + 1 + word.len());
+    cursor.at += word.len();
+    match word {
+        "param" if in_body => Err(Fault::at(Stage::Syntax, place.0, place.1, "`$param` stands inside a directive")
+            .note("parameters are declared outside of `$for` and `$if`")),
+        "param" => Ok(Item::Param(param(cursor, start)?)),
+        "for" => Ok(Item::For(for_loop(cursor, start)?)),
+        "if" => conditional(cursor),
+        "else" => {
+            Err(Fault::at(Stage::Syntax, place.0, place.1, "`$else` without `$if`").note("`$else` follows the closing brace of an `$if`"))
+        }
+        "" => Err(Fault::at(Stage::Syntax, place.0, place.1, "`$` does not start a directive").note(DIRECTIVES)),
+        _ => Err(Fault::at(Stage::Syntax, place.0, place.1, format!("unknown directive `${word}`")).note(DIRECTIVES)),
+    }
+}
+
+fn param(cursor: &mut Cursor<'_>, start: usize) -> Result<ParamItem, Fault> {
+    let (name, _) = cursor.name("the name of the parameter")?;
+    cursor.expect(":", "and the sort of the parameter")?;
+    cursor.skip();
+    let word = cursor.peek_word();
+    let Some(sort) = Sort::ALL.into_iter().find(|s| s.word() == word) else {
+        return Err(cursor.unexpected("a sort, one of Pos, Nat, Int, Bool"));
+    };
+    cursor.at += word.len();
+    cursor.expect("=", "and the default value of the parameter")?;
+    let default = expression::parse(cursor)?;
+    let constraint = if cursor.eat("where") { Some(expression::parse(cursor)?) } else { None };
+    cursor.expect(";", "at the end of the parameter")?;
+    let end = cursor.at;
+    let line = cursor.rest().lines().next().unwrap_or("");
+    let doc = match line.trim_start().strip_prefix('%') {
+        Some(comment) => comment.trim_start_matches('%').trim().to_string(),
+        None if line.trim().is_empty() => String::new(),
+        None => {
+            let at = end + line.len() - line.trim_start().len();
+            return Err(Fault::at(Stage::Syntax, at, end + line.trim_end().len(), "text after a `$param` on its line")
+                .note("a `$param` is the last thing on its line, but for a comment, which becomes its help text"));
+        }
+    };
+    Ok(ParamItem { name: name.to_string(), sort, default, constraint, doc, start, end })
+}
+
+fn for_loop(cursor: &mut Cursor<'_>, start: usize) -> Result<ForItem, Fault> {
+    let (variable, _) = cursor.name("the loop variable")?;
+    cursor.expect("in", "and the range of the loop")?;
+    let from = expression::parse(cursor)?;
+    cursor.expect("..", "between the bounds of the loop (`a .. b` leaves out `b`, `a ..= b` has it)")?;
+    let inclusive = cursor.rest().starts_with('=');
+    cursor.at += usize::from(inclusive);
+    let to = expression::parse(cursor)?;
+    let join = if cursor.eat("join") { Some(string(cursor)?) } else { None };
+    let end = cursor.at;
+    let (body, indent) = body(cursor)?;
+    // Copies of a block stand under the `$for` if that opens its line, else where the body's first line stands.
+    let line = &cursor.text[cursor.text[..start].rfind('\n').map_or(0, |i| i + 1)..start];
+    let separator = match indent {
+        Some(_) if line.trim().is_empty() => format!("{}\n{line}", join.unwrap_or_default()),
+        Some(indent) => format!("{}\n{indent}", join.unwrap_or_default()),
+        None => join.unwrap_or_else(|| " ".to_string()),
+    };
+    Ok(ForItem { variable: variable.to_string(), from, to, inclusive, separator, body, start, end })
+}
+
+fn conditional(cursor: &mut Cursor<'_>) -> Result<Item, Fault> {
+    let mut arms = Vec::new();
+    loop {
+        let condition = expression::parse(cursor)?;
+        arms.push((Some(condition), body(cursor)?.0));
+        let closed = cursor.at;
+        cursor.at += cursor.rest().len() - cursor.rest().trim_start().len();
+        if !cursor.eat_directive("else") {
+            cursor.at = closed;
+            return Ok(Item::If(arms));
+        }
+        cursor.skip();
+        if cursor.eat_directive("if") {
+            continue;
+        }
+        arms.push((None, body(cursor)?.0));
+        return Ok(Item::If(arms));
+    }
+}
+
+/// `{ … }`. The second part is the indentation of the first line if the body starts on a line of its own (a block).
+fn body(cursor: &mut Cursor<'_>) -> Result<(Body, Option<String>), Fault> {
+    cursor.expect("{", "and the body of the directive")?;
+    let open = cursor.at - 1;
+    let mut items = cursor.nested(|c| items(c, true))?;
+    if !cursor.rest().starts_with('}') {
+        return Err(Fault::at(Stage::Syntax, open, open + 1, "this `{` is not closed")
+            .note("braces in the body of a directive nest; those in comments do not count"));
+    }
+    let raw = &cursor.text[open + 1..cursor.at];
+    cursor.at += 1;
+    let text = raw.trim_start();
+    let lead = &raw[..raw.len() - text.len()];
+    let indent = lead.rfind('\n').map(|i| lead[i + 1..].to_string());
+    trim(cursor.text, &mut items);
+    Ok((Body { items }, indent))
+}
+
+/// Removes white space at both ends; a comment at the end keeps its line break, which ends it.
+fn trim(text: &str, items: &mut Vec<Item>) {
+    if let Some(Item::Text(from, to)) = items.first_mut() {
+        let piece = &text[*from..*to];
+        *from += piece.len() - piece.trim_start().len();
+    }
+    if let Some(Item::Text(from, to)) = items.last_mut() {
+        let piece = &text[*from..*to];
+        let kept = piece.trim_end();
+        let comment = kept[kept.rfind('\n').map_or(0, |i| i + 1)..].contains('%');
+        let break_end = piece[kept.len()..].find('\n').map_or(piece.len(), |i| kept.len() + i + 1);
+        *to = *from + if comment { break_end } else { kept.len() };
+    }
+    items.retain(|i| !matches!(i, Item::Text(from, to) if from >= to));
+}
+
+/// `"text"` with the escapes `\n`, `\t`, `\"`, `\\`.
+fn string(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
+    cursor.expect("\"", "and the text between two copies")?;
+    let open = cursor.at - 1;
+    let mut out = String::new();
+    let mut chars = cursor.rest().char_indices();
+    while let Some((i, c)) = chars.next() {
+        match c {
+            '"' => {
+                cursor.at += i + 1;
+                return Ok(out);
+            }
+            '\n' => break,
+            '\\' => match chars.next() {
+                Some((_, 'n')) => out.push('\n'),
+                Some((_, 't')) => out.push('\t'),
+                Some((_, c @ ('"' | '\\'))) => out.push(c),
+                _ => {
+                    let at = cursor.at + i;
+                    return Err(
+                        Fault::at(Stage::Syntax, at, at + 1, "unknown escape in a text").note("escapes are \\n, \\t, \\\" and \\\\")
+                    );
+                }
+            },
+            c => out.push(c),
+        }
+    }
+    Err(Fault::at(Stage::Syntax, open, open + 1, "this text is not closed on its line"))
+}
