@@ -3,6 +3,7 @@
 pub mod diagnostic;
 pub mod ids;
 pub mod limits;
+pub mod random;
 pub mod source;
 
 pub use diagnostic::{Diagnostic, Stage};

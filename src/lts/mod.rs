@@ -1,5 +1,16 @@
 //! Labelled transition systems in compressed sparse rows. Knows nothing of how they were explored.
 
+pub mod aut;
+pub mod compare;
+pub mod dot;
+#[cfg(test)]
+mod naive;
+pub mod reduce;
+mod refine;
+mod tau;
+mod trace;
+mod weak;
+
 use crate::base::ids::{LabelId, StateId};
 
 /// A label table: texts; index 0 is `tau`.

@@ -1,0 +1,52 @@
+//! Equivalence of two transition systems: their disjoint union is partitioned, and the initial states are looked up.
+
+use ahash::AHashMap;
+
+use super::reduce::{Equivalence, partition};
+use super::{Lts, trace};
+use crate::base::ids::{LabelId, StateId};
+
+/// Whether the initial states of two systems are equivalent. Labels are the same if their texts are.
+pub fn equivalent(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -> bool {
+    let (union, first, second) = disjoint_union(a, b);
+    match equivalence {
+        Equivalence::Trace => trace::same(&union, first, second, false, threads),
+        Equivalence::WeakTrace => trace::same(&union, first, second, true, threads),
+        _ => partition(&union, equivalence, threads).same(first, second),
+    }
+}
+
+/// Both systems in one, with their initial states (the first is the initial state of the whole).
+pub fn disjoint_union(a: &Lts, b: &Lts) -> (Lts, StateId, StateId) {
+    let mut table = a.table.clone();
+    let mut ids: AHashMap<String, LabelId> = AHashMap::new();
+    for (i, text) in table.texts.iter().enumerate().rev() {
+        ids.insert(text.clone(), LabelId::new(i));
+    }
+    let names: Vec<LabelId> = (b.table.texts.iter().enumerate())
+        .map(|(i, text)| {
+            if i == LabelId::TAU.index() {
+                return LabelId::TAU;
+            }
+            *ids.entry(text.clone()).or_insert_with(|| {
+                table.texts.push(text.clone());
+                LabelId::new(table.texts.len() - 1)
+            })
+        })
+        .collect();
+    let shift = u32::try_from(a.state_count()).unwrap_or(u32::MAX);
+    let mut union = Lts {
+        initial: a.initial,
+        offsets: Vec::with_capacity(a.offsets.len() + b.state_count()),
+        labels: Vec::with_capacity(a.labels.len() + b.labels.len()),
+        targets: Vec::with_capacity(a.targets.len() + b.targets.len()),
+        table,
+    };
+    union.offsets.extend_from_slice(&a.offsets);
+    union.offsets.extend(b.offsets[1..].iter().map(|o| o + a.transition_count() as u64));
+    union.labels.extend_from_slice(&a.labels);
+    union.labels.extend(b.labels.iter().map(|l| names[l.index()]));
+    union.targets.extend_from_slice(&a.targets);
+    union.targets.extend(b.targets.iter().map(|t| StateId(t.0 + shift)));
+    (union, a.initial, StateId(b.initial.0 + shift))
+}

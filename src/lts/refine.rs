@@ -1,0 +1,548 @@
+//! Coarsest stable partition by signature refinement: strong and branching bisimulation.
+//!
+//! Blom and Orzan, "Distributed state space minimization" (2005): the signature of a state is the set of what it can do in terms of the
+//! current blocks; states of a block with different signatures are parted until none are. For branching bisimulation the
+//! signature is what can be done after steps of tau that stay in the block (`(a, B)` unless `a` is tau and `B` the own block).
+//! Departures: a signature is recomputed only where it can have changed, and of the parts of a block the largest keeps the block's
+//! name (Hopcroft; Valmari and Franceschinis 2010), so a transition is looked at again only when its target has moved to a part of at most
+//! half the size. Signatures are compared as a whole, not by hash.
+//!
+//! Input: rows of visible and of (acyclic, descending) tau steps. Output: block of each state. Cost: about
+//! O(transitions * log states * out-degree) for strong; for branching a signature can grow to that of all that tau steps reach.
+//!
+//! Invariants between rounds: the states of a block that are not marked share one signature; a marked state's signature contains a block
+//! name of the last round, or a tau step into a block that it was part of, so it differs from that of the unmarked ones.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rayon::prelude::*;
+
+use super::tau::Rows;
+use crate::base::ids::{LabelId, StateId};
+
+/// The system to be refined. `tau` and `tau_pred` are empty rows where tau counts as visible.
+pub struct Graph<'a> {
+    /// Row starts of the visible steps.
+    pub offsets: &'a [u64],
+    /// Labels of the visible steps.
+    pub labels: &'a [LabelId],
+    /// Targets of the visible steps.
+    pub targets: &'a [StateId],
+    /// Invisible steps; each leads to a smaller state.
+    pub tau: Option<Rows<u32>>,
+    /// States that diverge, if divergence counts; else empty.
+    pub divergent: &'a [bool],
+}
+
+/// Signature entry of a divergence.
+const DIVERGES: u64 = (u32::MAX as u64) << 32;
+/// No group.
+const NONE: u32 = u32::MAX;
+/// Blocks with more marked states than this are evaluated by several threads together.
+const BIG: usize = 1 << 13;
+
+#[derive(Clone, Copy)]
+struct Block {
+    start: u32,
+    end: u32,
+    marked: u32,
+}
+
+/// Numbers distinct sets (sorted words) in order of appearance.
+#[derive(Default)]
+pub struct Interner {
+    arena: Vec<u64>,
+    ends: Vec<usize>,
+    hashes: Vec<u64>,
+    table: Vec<u32>,
+    /// Slots of the table in use; 0: few signatures, no table.
+    size: usize,
+}
+
+impl Interner {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.ends.clear();
+        self.hashes.clear();
+        self.size = 0;
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+    /// The set with a number.
+    pub fn get(&self, i: u32) -> &[u64] {
+        let i = i as usize;
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.arena[start..self.ends[i]]
+    }
+    /// The number of a set.
+    pub fn intern(&mut self, signature: &[u64]) -> u32 {
+        let hash = hash(signature);
+        if self.size == 0 {
+            for (i, &h) in self.hashes.iter().enumerate() {
+                if h == hash && self.get(i as u32) == signature {
+                    return i as u32;
+                }
+            }
+            let id = self.push(signature, hash);
+            if self.len() > 8 {
+                self.rebuild(64);
+            }
+            return id;
+        }
+        let mask = self.size - 1;
+        let mut slot = hash as usize & mask;
+        while self.table[slot] != NONE {
+            let i = self.table[slot];
+            if self.hashes[i as usize] == hash && self.get(i) == signature {
+                return i;
+            }
+            slot = (slot + 1) & mask;
+        }
+        let id = self.push(signature, hash);
+        self.table[slot] = id;
+        if self.len() * 2 > self.size {
+            self.rebuild(self.size * 4);
+        }
+        id
+    }
+    fn push(&mut self, signature: &[u64], hash: u64) -> u32 {
+        self.arena.extend_from_slice(signature);
+        self.ends.push(self.arena.len());
+        self.hashes.push(hash);
+        (self.len() - 1) as u32
+    }
+    fn rebuild(&mut self, size: usize) {
+        self.size = size;
+        if self.table.len() < size {
+            self.table.resize(size, NONE);
+        }
+        self.table[..size].fill(NONE);
+        for (i, &h) in self.hashes.iter().enumerate() {
+            let mut slot = h as usize & (size - 1);
+            while self.table[slot] != NONE {
+                slot = (slot + 1) & (size - 1);
+            }
+            self.table[slot] = i as u32;
+        }
+    }
+}
+
+fn hash(words: &[u64]) -> u64 {
+    let mut h = 0x243f_6a88_85a3_08d3u64;
+    for &w in words {
+        let p = u128::from(h ^ w) * 0x9e37_79b9_7f4a_7c15;
+        h = (p as u64) ^ ((p >> 64) as u64);
+    }
+    h
+}
+
+struct Refiner<'a> {
+    graph: &'a Graph<'a>,
+    pred: Rows<u32>,
+    tau_pred: Rows<u32>,
+    elements: Vec<u32>,
+    position: Vec<u32>,
+    block_of: Vec<u32>,
+    blocks: Vec<Block>,
+    touched: Vec<u32>,
+    /// Group of each marked state that was evaluated in this round, else `NONE`.
+    group: Vec<AtomicU32>,
+    /// Last known state without tau steps inside the block, by block.
+    bottom: Vec<AtomicU32>,
+}
+
+/// Refines until stable. Returns the number of blocks and the block of each state (in no particular order).
+pub fn refine(graph: &Graph, threads: usize) -> (usize, Vec<u32>) {
+    let n = graph.offsets.len() - 1;
+    if n == 0 {
+        return (0, Vec::new());
+    }
+    let pred = Rows::build(n, || {
+        (0..n).flat_map(|s| graph.targets[graph.offsets[s] as usize..graph.offsets[s + 1] as usize].iter().map(move |t| (t.0, s as u32)))
+    });
+    let tau_pred = match &graph.tau {
+        Some(tau) => Rows::build(n, || (0..n as u32).flat_map(|s| tau.row(s).iter().map(move |&t| (t, s)))),
+        None => Rows { offsets: vec![0; n + 1], items: Vec::new() },
+    };
+    let all: Vec<u32> = (0..n as u32).collect();
+    let mut refiner = Refiner {
+        graph,
+        pred,
+        tau_pred,
+        elements: all.clone(),
+        position: all,
+        block_of: vec![0; n],
+        blocks: vec![Block { start: 0, end: n as u32, marked: n as u32 }],
+        touched: vec![0],
+        group: if graph.tau.is_some() { (0..n).map(|_| AtomicU32::new(NONE)).collect() } else { Vec::new() },
+        bottom: vec![AtomicU32::new(NONE)],
+    };
+    let pool = if threads > 1 { rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok() } else { None };
+    match pool {
+        Some(pool) => pool.install(|| refiner.run(threads)),
+        None => refiner.run(1),
+    }
+    (refiner.blocks.len(), refiner.block_of)
+}
+
+/// What a thread needs to evaluate blocks.
+#[derive(Default)]
+struct Worker {
+    signature: Vec<u64>,
+    interner: Interner,
+}
+
+/// Evaluated blocks.
+#[derive(Default)]
+struct Evaluated {
+    /// Block, number of groups apart from that of the unmarked states, number of entries in `groups` (its marked states, or 0).
+    blocks: Vec<(u32, u32, u32)>,
+    /// The groups of the marked states in their order; `NONE` stands for that of the unmarked ones.
+    groups: Vec<u32>,
+}
+
+/// Buffers of `split`.
+#[derive(Default)]
+struct Scratch {
+    sizes: Vec<u32>,
+    starts: Vec<u32>,
+    fill: Vec<u32>,
+    states: Vec<u32>,
+    /// The new blocks of the round with the block that each came from.
+    moved: Vec<(u32, u32)>,
+}
+
+impl Refiner<'_> {
+    fn run(&mut self, threads: usize) {
+        let mut worker = Worker::default();
+        let mut scratch = Scratch::default();
+        let mut evaluated = Evaluated::default();
+        while !self.touched.is_empty() {
+            let touched = std::mem::take(&mut self.touched);
+            scratch.moved.clear();
+            // Tau steps lead to smaller states: in ascending order, what a state inherits is there before it.
+            if self.graph.tau.is_some() {
+                for &b in &touched {
+                    let Block { start, marked, .. } = self.blocks[b as usize];
+                    let range = start as usize..(start + marked) as usize;
+                    self.elements[range.clone()].sort_unstable();
+                    for i in range {
+                        self.position[self.elements[i] as usize] = i as u32;
+                    }
+                }
+            }
+            let total: usize = touched.iter().map(|&b| self.blocks[b as usize].marked as usize).sum();
+            // Every signature of a round is in terms of the partition before it, so the splits come after the last evaluation.
+            if threads > 1 && total > BIG {
+                for e in self.evaluate_all(&touched, (total / (threads * 8)).max(BIG / 4)) {
+                    self.split_all(&e, &mut scratch);
+                }
+            } else {
+                evaluated.blocks.clear();
+                evaluated.groups.clear();
+                for &b in &touched {
+                    self.evaluate(b, &mut worker, &mut evaluated);
+                }
+                self.split_all(&evaluated, &mut scratch);
+            }
+            self.mark_after(&scratch.moved);
+        }
+    }
+
+    /// Evaluates by all threads: runs of blocks with together about `share` states are the tasks; a big block is shared if its states
+    /// do not inherit from each other.
+    fn evaluate_all(&self, touched: &[u32], share: usize) -> Vec<Evaluated> {
+        let mut results = Vec::new();
+        let mut tasks: Vec<&[u32]> = Vec::new();
+        let (mut from, mut size) = (0, 0);
+        for (i, &b) in touched.iter().enumerate() {
+            let marked = self.blocks[b as usize].marked as usize;
+            if marked > BIG && self.graph.tau.is_none() {
+                tasks.push(&touched[from..i]);
+                (from, size) = (i + 1, 0);
+                results.push(self.evaluate_shared(b, share));
+                continue;
+            }
+            size += marked;
+            if size >= share {
+                tasks.push(&touched[from..=i]);
+                (from, size) = (i + 1, 0);
+            }
+        }
+        tasks.push(&touched[from..]);
+        results.par_extend(tasks.into_par_iter().map(|blocks| {
+            let mut worker = Worker::default();
+            let mut evaluated = Evaluated::default();
+            for &b in blocks {
+                self.evaluate(b, &mut worker, &mut evaluated);
+            }
+            evaluated
+        }));
+        results
+    }
+
+    /// Groups the marked states of a block by signature.
+    fn evaluate(&self, block: u32, worker: &mut Worker, out: &mut Evaluated) {
+        let Block { start, marked, end } = self.blocks[block as usize];
+        if end - start == 1 {
+            out.blocks.push((block, 1, 0));
+            return;
+        }
+        let Worker { signature, interner } = worker;
+        interner.clear();
+        let states = &self.elements[start as usize..(start + marked) as usize];
+        let Some(tau) = &self.graph.tau else {
+            for &s in states {
+                self.own(s, signature);
+                signature.sort_unstable();
+                signature.dedup();
+                out.groups.push(interner.intern(signature));
+            }
+            out.blocks.push((block, interner.len() as u32, marked));
+            return;
+        };
+        let first = out.groups.len();
+        let mut rest = NONE; // the group of the unmarked states, once it is needed
+        for &s in states {
+            self.own(s, signature);
+            let mut inherited = NONE;
+            let mut several = false;
+            for &t in tau.row(s) {
+                let to = self.block_of[t as usize];
+                if to != block {
+                    signature.push(u64::from(to)); // the label of tau is 0
+                    continue;
+                }
+                let mut g = self.group[t as usize].load(Ordering::Relaxed);
+                if g == NONE {
+                    if rest == NONE {
+                        rest = interner.intern(&self.unmarked_signature(t, block));
+                    }
+                    g = rest;
+                }
+                if g != inherited {
+                    several |= inherited != NONE;
+                    signature.extend_from_slice(interner.get(g));
+                    inherited = g;
+                }
+            }
+            signature.sort_unstable();
+            signature.dedup();
+            // The common case of one inherited signature that says it all needs no lookup.
+            let g = if inherited != NONE && !several && signature.len() == interner.get(inherited).len() {
+                inherited
+            } else {
+                interner.intern(signature)
+            };
+            self.group[s as usize].store(g, Ordering::Relaxed);
+            out.groups.push(g);
+        }
+        for &s in states {
+            self.group[s as usize].store(NONE, Ordering::Relaxed);
+        }
+        let mut count = interner.len() as u32;
+        if rest != NONE {
+            // Give the unmarked states' group the name `NONE` and close the gap.
+            count -= 1;
+            for g in &mut out.groups[first..] {
+                *g = match (*g).cmp(&rest) {
+                    std::cmp::Ordering::Less => *g,
+                    std::cmp::Ordering::Equal => NONE,
+                    std::cmp::Ordering::Greater => *g - 1,
+                };
+            }
+        }
+        out.blocks.push((block, count, marked));
+    }
+
+    /// The signature that the unmarked states of a block share, given one of them.
+    fn unmarked_signature(&self, state: u32, block: u32) -> Vec<u64> {
+        let bottom = self.bottom_from(state, block);
+        let mut signature = Vec::new();
+        self.own(bottom, &mut signature);
+        if let Some(tau) = &self.graph.tau {
+            signature.extend(tau.row(bottom).iter().map(|&t| u64::from(self.block_of[t as usize])));
+        }
+        signature.sort_unstable();
+        signature.dedup();
+        signature
+    }
+
+    /// An unmarked state of the block that has no tau steps inside it, found from an unmarked one. What unmarked states reach by tau inside
+    /// their block is unmarked, and a state without such steps never gets one.
+    fn bottom_from(&self, state: u32, block: u32) -> u32 {
+        let tau = self.graph.tau.as_ref().expect("only where tau is invisible");
+        let Block { start, marked, .. } = self.blocks[block as usize];
+        let hint = self.bottom[block as usize].load(Ordering::Relaxed);
+        if hint != NONE && self.block_of[hint as usize] == block && self.position[hint as usize] >= start + marked {
+            return hint;
+        }
+        let mut s = state;
+        while let Some(&t) = tau.row(s).iter().find(|&&t| self.block_of[t as usize] == block) {
+            s = t;
+        }
+        self.bottom[block as usize].store(s, Ordering::Relaxed);
+        s
+    }
+
+    /// Visible steps and divergence of a state itself.
+    #[inline]
+    fn own(&self, state: u32, signature: &mut Vec<u64>) {
+        let s = state as usize;
+        signature.clear();
+        let range = self.graph.offsets[s] as usize..self.graph.offsets[s + 1] as usize;
+        for (l, t) in self.graph.labels[range.clone()].iter().zip(&self.graph.targets[range]) {
+            signature.push(u64::from(l.0) << 32 | u64::from(self.block_of[t.index()]));
+        }
+        if self.graph.divergent.get(s) == Some(&true) {
+            signature.push(DIVERGES);
+        }
+    }
+
+    /// `evaluate` by all threads for a block of independent states: each numbers its part, then the numbers are unified.
+    fn evaluate_shared(&self, block: u32, share: usize) -> Evaluated {
+        let Block { start, marked, .. } = self.blocks[block as usize];
+        let states = &self.elements[start as usize..(start + marked) as usize];
+        let parts: Vec<(Vec<u32>, Interner)> = states
+            .par_chunks(share)
+            .map(|part| {
+                let Worker { mut signature, mut interner } = Worker::default();
+                let number = |&s: &u32| {
+                    self.own(s, &mut signature);
+                    signature.sort_unstable();
+                    signature.dedup();
+                    interner.intern(&signature)
+                };
+                let groups = part.iter().map(number).collect();
+                (groups, interner)
+            })
+            .collect();
+        let mut groups = Vec::with_capacity(states.len());
+        let mut interner = Interner::default();
+        for (part, local) in parts {
+            let names: Vec<u32> = (0..local.len() as u32).map(|i| interner.intern(local.get(i))).collect();
+            groups.extend(part.iter().map(|&g| names[g as usize]));
+        }
+        Evaluated { blocks: vec![(block, interner.len() as u32, marked)], groups }
+    }
+
+    fn split_all(&mut self, evaluated: &Evaluated, scratch: &mut Scratch) {
+        let mut from = 0;
+        for &(block, count, len) in &evaluated.blocks {
+            self.split(block, &evaluated.groups[from..from + len as usize], count as usize, scratch);
+            from += len as usize;
+        }
+    }
+
+    /// Parts a block by the groups of its marked states.
+    fn split(&mut self, block: u32, groups: &[u32], count: usize, scratch: &mut Scratch) {
+        let Block { start, end, marked } = self.blocks[block as usize];
+        self.blocks[block as usize].marked = 0;
+        let unmarked = end - start - marked;
+        if groups.is_empty() || (count == 1 && unmarked == 0) {
+            return;
+        }
+        let Scratch { sizes, starts, fill, states, moved } = scratch;
+        // The group after the last is that of the unmarked.
+        sizes.clear();
+        sizes.resize(count + 1, 0);
+        for &g in groups {
+            sizes[(g as usize).min(count)] += 1;
+        }
+        sizes[count] += unmarked;
+        starts.clear();
+        let mut sum = start;
+        for &size in sizes.iter() {
+            starts.push(sum);
+            sum += size;
+        }
+        fill.clone_from(starts);
+        states.clear();
+        states.extend_from_slice(&self.elements[start as usize..(start + marked) as usize]);
+        for (&s, &g) in states.iter().zip(groups) {
+            let slot = &mut fill[(g as usize).min(count)];
+            self.elements[*slot as usize] = s;
+            self.position[s as usize] = *slot;
+            *slot += 1;
+        }
+        let keeper = (0..=count).max_by_key(|&g| sizes[g]).unwrap_or(count);
+        for g in 0..=count {
+            let (from, to) = (starts[g], starts[g] + sizes[g]);
+            if g == keeper {
+                self.blocks[block as usize] = Block { start: from, end: to, marked: 0 };
+            } else if from < to {
+                let id = self.blocks.len() as u32;
+                self.blocks.push(Block { start: from, end: to, marked: 0 });
+                self.bottom.push(AtomicU32::new(NONE));
+                for i in from..to {
+                    self.block_of[self.elements[i as usize] as usize] = id;
+                }
+                moved.push((id, block));
+            }
+        }
+    }
+
+    fn mark(&mut self, state: u32) -> bool {
+        let b = self.block_of[state as usize];
+        let block = &mut self.blocks[b as usize];
+        let to = block.start + block.marked;
+        let from = self.position[state as usize];
+        if from < to || block.end - block.start == 1 {
+            return false;
+        }
+        if block.marked == 0 {
+            self.touched.push(b);
+        }
+        block.marked += 1;
+        let other = self.elements[to as usize];
+        self.elements.swap(from as usize, to as usize);
+        self.position[state as usize] = to;
+        self.position[other as usize] = from;
+        true
+    }
+
+    /// Marks the states whose signatures can have changed because states moved to new blocks.
+    fn mark_after(&mut self, moved: &[(u32, u32)]) {
+        let graph = self.graph;
+        let pred = std::mem::take(&mut self.pred);
+        let tau_pred = std::mem::take(&mut self.tau_pred);
+        let mut states = Vec::new();
+        let mut work = Vec::new();
+        for &(id, parent) in moved {
+            let Block { start, end, .. } = self.blocks[id as usize];
+            states.clear();
+            states.extend_from_slice(&self.elements[start as usize..end as usize]);
+            for &s in &states {
+                for &p in pred.row(s) {
+                    if self.mark(p) {
+                        work.push(p);
+                    }
+                }
+                for &p in tau_pred.row(s) {
+                    if self.block_of[p as usize] != id && self.mark(p) {
+                        work.push(p);
+                    }
+                }
+                if let Some(tau) = &graph.tau
+                    && tau.row(s).iter().any(|&t| self.block_of[t as usize] == parent)
+                    && self.mark(s)
+                {
+                    work.push(s);
+                }
+            }
+        }
+        if graph.tau.is_some() {
+            while let Some(s) = work.pop() {
+                for &p in tau_pred.row(s) {
+                    if self.block_of[p as usize] == self.block_of[s as usize] && self.mark(p) {
+                        work.push(p);
+                    }
+                }
+            }
+        }
+        (self.pred, self.tau_pred) = (pred, tau_pred);
+    }
+}

@@ -1,0 +1,103 @@
+//! Trace and weak trace equivalence by determinisation (Rabin and Scott 1959), then strong bisimulation, which on deterministic systems is
+//! trace equivalence. All states accept: the traces of a state are its finite sequences of labels (weak: without the taus).
+//!
+//! Works on the quotient by strong (weak: branching) bisimulation. Cost: up to exponential in its states.
+
+use super::Lts;
+use super::reduce::{Inert, Partition, branching, classes, strong};
+use super::refine::Interner;
+use crate::base::ids::{LabelId, StateId};
+
+/// Trace equivalence of all states.
+pub fn partition(lts: &Lts, weak: bool, threads: usize) -> Partition {
+    let (fine, small) = prepared(lts, weak, threads);
+    let roots: Vec<u32> = (0..small.state_count() as u32).collect();
+    let (det, of) = subsets(&small, weak, &roots);
+    let p = strong(&det, threads);
+    let names = fine.block_of.iter().map(|&b| p.block_of[of[b as usize] as usize]).collect();
+    Partition::normal(names, p.blocks)
+}
+
+/// A deterministic system with the same (weak) traces.
+pub fn determinise(lts: &Lts, weak: bool, threads: usize) -> Lts {
+    let (_, small) = prepared(lts, weak, threads);
+    let (mut det, of) = subsets(&small, weak, &[small.initial.0]);
+    det.initial = StateId(of[0]);
+    det
+}
+
+/// Whether two states have the same (weak) traces, without looking at the others.
+pub fn same(lts: &Lts, a: StateId, b: StateId, weak: bool, threads: usize) -> bool {
+    let (fine, small) = prepared(lts, weak, threads);
+    let (det, of) = subsets(&small, weak, &[fine.block_of[a.index()], fine.block_of[b.index()]]);
+    strong(&det, threads).same(StateId(of[0]), StateId(of[1]))
+}
+
+fn prepared(lts: &Lts, weak: bool, threads: usize) -> (Partition, Lts) {
+    if weak {
+        let (p, _) = branching(lts, false, threads);
+        let small = classes(lts, &p, Inert::Drop, &[]);
+        (p, small)
+    } else {
+        let p = strong(lts, threads);
+        let small = classes(lts, &p, Inert::Keep, &[]);
+        (p, small)
+    }
+}
+
+/// The subset construction from single states; also says which subset belongs to each of them. With `weak`, subsets are closed under tau.
+fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
+    let mut sets = Interner::default();
+    let mut seen = vec![0u32; lts.state_count()];
+    let mut stamp = 0;
+    let mut close = |set: &mut Vec<u64>| {
+        if weak {
+            stamp += 1;
+            for &s in set.iter() {
+                seen[s as usize] = stamp;
+            }
+            let mut next = 0;
+            while next < set.len() {
+                for (l, t) in lts.successors(StateId(set[next] as u32)) {
+                    if l == LabelId::TAU && seen[t.index()] != stamp {
+                        seen[t.index()] = stamp;
+                        set.push(u64::from(t.0));
+                    }
+                }
+                next += 1;
+            }
+            set.sort_unstable();
+        }
+    };
+    let mut set = Vec::new();
+    let of = roots
+        .iter()
+        .map(|&r| {
+            set.clear();
+            set.push(u64::from(r));
+            close(&mut set);
+            sets.intern(&set)
+        })
+        .collect();
+    let (mut offsets, mut labels, mut targets) = (vec![0], Vec::new(), Vec::new());
+    let mut steps: Vec<(LabelId, StateId)> = Vec::new();
+    let mut next = 0;
+    while next < sets.len() as u32 {
+        steps.clear();
+        for &s in sets.get(next) {
+            steps.extend(lts.successors(StateId(s as u32)).filter(|&(l, _)| !weak || l != LabelId::TAU));
+        }
+        steps.sort_unstable();
+        steps.dedup();
+        for group in steps.chunk_by(|x, y| x.0 == y.0) {
+            set.clear();
+            set.extend(group.iter().map(|&(_, t)| u64::from(t.0)));
+            close(&mut set);
+            labels.push(group[0].0);
+            targets.push(StateId(sets.intern(&set)));
+        }
+        offsets.push(targets.len() as u64);
+        next += 1;
+    }
+    (Lts { initial: StateId(0), offsets, labels, targets, table: lts.table.clone() }, of)
+}

@@ -1,0 +1,129 @@
+//! Weak bisimulation (observation equivalence; Milner 1989): partition and quotient.
+//!
+//! Works on the quotient by branching bisimulation, which is finer and whose tau steps are acyclic. The signature of a state is the set
+//! of `(a, B)` with `s =tau*=> -a-> =tau*=> t` in `B`, and `(tau, B)` with `s =tau*=> t` in `B`; it is built bottom-up along tau, so the
+//! saturated transition relation is never stored, only the distinct signatures of one round.
+//! The quotient is the smallest one: a transition that follows from others through tau steps is dropped (on an acyclic tau
+//! relation the rest is unique).
+//!
+//! Cost: rounds * (sum of signature sizes); a signature can have as many entries as there are labels times states.
+
+use ahash::AHashMap;
+
+use super::Lts;
+use super::reduce::{Inert, Partition, branching, classes};
+use super::refine::Interner;
+use super::tau::{components, in_breadth_first_order};
+use crate::base::ids::{LabelId, StateId};
+
+/// Weak bisimilarity of all states.
+pub fn partition(lts: &Lts, threads: usize) -> Partition {
+    let (fine, _) = branching(lts, false, threads);
+    let small = classes(lts, &fine, Inert::Drop, &[]);
+    let coarse = refine(&small);
+    Partition::normal(fine.block_of.iter().map(|&b| coarse.block_of[b as usize]).collect(), coarse.blocks)
+}
+
+/// The smallest quotient of an LTS by weak bisimilarity.
+pub fn reduce(lts: &Lts, threads: usize) -> Lts {
+    let p = partition(lts, threads);
+    let small = classes(lts, &p, Inert::Drop, &[]);
+    in_breadth_first_order(&without_redundant(&small))
+}
+
+/// What states can do weakly, in terms of blocks.
+struct Weak {
+    /// Sets of `(label, block)`; the entries of tau, which come first, include the own block.
+    sets: Interner,
+    /// The set of each state.
+    of: Vec<u32>,
+}
+
+/// States so that tau steps lead to earlier ones. Tau is acyclic.
+fn tau_order(lts: &Lts) -> Vec<u32> {
+    let tau = components(lts);
+    let mut order = vec![0; lts.state_count()];
+    for (s, &c) in tau.of.iter().enumerate() {
+        order[c as usize] = s as u32;
+    }
+    order
+}
+
+fn weak_sets(lts: &Lts, order: &[u32], block_of: &[u32]) -> Weak {
+    let mut closure = Interner::default();
+    let mut closure_of = vec![0u32; order.len()];
+    let mut set: Vec<u64> = Vec::new();
+    for &s in order {
+        set.clear();
+        set.push(u64::from(block_of[s as usize]));
+        for (l, t) in lts.successors(StateId(s)) {
+            if l == LabelId::TAU {
+                set.extend_from_slice(closure.get(closure_of[t.index()]));
+            }
+        }
+        set.sort_unstable();
+        set.dedup();
+        closure_of[s as usize] = closure.intern(&set);
+    }
+    let mut sets = Interner::default();
+    let mut of = vec![0u32; order.len()];
+    for &s in order {
+        set.clear();
+        set.push(u64::from(block_of[s as usize]));
+        for (l, t) in lts.successors(StateId(s)) {
+            if l == LabelId::TAU {
+                set.extend_from_slice(sets.get(of[t.index()]));
+            } else {
+                set.extend(closure.get(closure_of[t.index()]).iter().map(|b| u64::from(l.0) << 32 | b));
+            }
+        }
+        set.sort_unstable();
+        set.dedup();
+        of[s as usize] = sets.intern(&set);
+    }
+    Weak { sets, of }
+}
+
+fn refine(lts: &Lts) -> Partition {
+    let n = lts.state_count();
+    let order = tau_order(lts);
+    let mut block_of = vec![0u32; n];
+    let mut blocks = 1;
+    loop {
+        let weak = weak_sets(lts, &order, &block_of);
+        let mut names: AHashMap<(u32, u32), u32> = AHashMap::new();
+        for (s, b) in block_of.iter_mut().enumerate() {
+            let fresh = names.len() as u32;
+            *b = *names.entry((*b, weak.of[s])).or_insert(fresh);
+        }
+        if names.len() == blocks {
+            return Partition { blocks, block_of };
+        }
+        blocks = names.len();
+    }
+}
+
+/// Drops transitions `s -a-> t` with `s =tau*=> s' -a-> t' =tau*=> t` by another transition. Tau is acyclic.
+fn without_redundant(lts: &Lts) -> Lts {
+    let identity: Vec<u32> = (0..lts.state_count() as u32).collect();
+    let weak = weak_sets(lts, &tau_order(lts), &identity);
+    let can = |s: StateId, l: LabelId, t: StateId| {
+        weak.sets.get(weak.of[s.index()]).binary_search(&(u64::from(l.0) << 32 | u64::from(t.0))).is_ok()
+    };
+    let mut offsets = vec![0];
+    let (mut labels, mut targets) = (Vec::new(), Vec::new());
+    for s in 0..lts.state_count() {
+        let s = StateId::new(s);
+        for (l, t) in lts.successors(s) {
+            let redundant = lts
+                .successors(s)
+                .any(|(k, u)| (k == l && u != t && can(u, LabelId::TAU, t)) || (l != LabelId::TAU && k == LabelId::TAU && can(u, l, t)));
+            if !redundant {
+                labels.push(l);
+                targets.push(t);
+            }
+        }
+        offsets.push(targets.len() as u64);
+    }
+    Lts { initial: lts.initial, offsets, labels, targets, table: lts.table.clone() }
+}
