@@ -4,16 +4,16 @@
 #![warn(missing_docs)]
 
 pub mod base;
-pub mod cli;
+pub mod syntax;
 pub mod data;
-pub mod evidence;
-pub mod explore;
-pub mod formula;
-pub mod game;
+pub mod process;
 pub mod lts;
 pub mod model;
+pub mod explore;
+pub mod formula;
 pub mod pbes;
-pub mod process;
-pub mod report;
+pub mod game;
 pub mod solve;
-pub mod syntax;
+pub mod evidence;
+pub mod report;
+pub mod cli;
