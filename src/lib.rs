@@ -10,6 +10,7 @@ pub mod process;
 pub mod lts;
 pub mod model;
 pub mod explore;
+pub mod symbolic;
 pub mod formula;
 pub mod pbes;
 pub mod game;

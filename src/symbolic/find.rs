@@ -1,0 +1,147 @@
+//! Symbolic search for a goal, with a shortest path to it.
+//!
+//! Input -> output: a [`Model`] and a [`Goal`] -> an [`Outcome`], and a [`Trace`] if the goal is reachable. First the chosen strategy runs, which for
+//! labels stops at the first sight of one (a short vector is learned only if a reachable state has it, so that is proof).
+//! Only if the goal is reachable, a breadth-first search over what has been learned keeps its layers, and the path is read off them from
+//! the goal backwards by preimages.
+//!
+//! Invariant: without a trace, the goal is unreachable just if the outcome is complete.
+
+use super::ldd::{Action, Ldd};
+use super::reach::{Options, Outcome, Search, Strategy, with_stack};
+use crate::base::ids::LabelId;
+use crate::base::{Budget, Diagnostic, Stage};
+use crate::model::{Model, Slot};
+
+/// What is looked for.
+pub enum Goal<'a> {
+    /// A step with a label of this kind.
+    Label(&'a dyn Fn(LabelId) -> bool),
+    /// A state without a step.
+    Deadlock,
+    /// A state with this value in this slot.
+    Value(Slot, u32),
+}
+
+/// A path from the initial state to a goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Where it starts.
+    pub initial: Vec<u32>,
+    /// Labels with the states they lead to. If a label was looked for, it is the last one's.
+    pub steps: Vec<(LabelId, Vec<u32>)>,
+}
+
+/// Looks for a goal.
+pub fn find(model: &dyn Model, goal: &Goal<'_>, options: &Options, budget: &Budget) -> Result<(Outcome, Option<Trace>), Diagnostic> {
+    with_stack(model, || {
+        let wanted: Option<Box<dyn Fn(LabelId) -> bool + '_>> = match goal {
+            Goal::Label(wanted) => Some(Box::new(wanted)),
+            _ => None,
+        };
+        let mut search = Search::new(model, options, budget, wanted)?;
+        search.hasty = true;
+        if options.strategy != Strategy::BreadthFirst {
+            let states = search.run(options.strategy)?;
+            search.hasty = false;
+            let reached = search.teacher.found || !search.halted() && !search.goals(goal, states)?.is_empty();
+            if !reached {
+                return Ok((search.outcome(states)?, None));
+            }
+        }
+        search.hasty = false;
+        search.resume();
+        search.trace(goal)
+    })
+}
+
+impl<'m> Search<'m> {
+    /// The members of `set` that are goals, or have a step that is. Learns from the set if need be.
+    fn goals(&mut self, goal: &Goal<'_>, set: Ldd) -> Result<Ldd, Diagnostic> {
+        let mut goals = Ldd::EMPTY;
+        match *goal {
+            Goal::Value(slot, value) => {
+                let level = self.level(slot);
+                let mut actions = vec![Action::Skip; level + 1];
+                actions[level] = Action::Require(value);
+                let plan = self.manager.plan_of(&actions);
+                goals = self.manager.matching(set, Ldd::UNIT, plan);
+            }
+            Goal::Label(_) => {
+                for i in 0..self.relations.len() {
+                    self.learn(i, set, false);
+                    for member in &self.relations[i].members {
+                        let able = self.manager.matching(set, member.goal, member.matches);
+                        goals = self.manager.union(goals, able);
+                    }
+                }
+            }
+            Goal::Deadlock => {
+                for i in 0..self.relations.len() {
+                    self.learn(i, set, false);
+                }
+                goals = self.deadlocks(set);
+            }
+        }
+        self.failure.take().map_or(Ok(goals), Err)
+    }
+
+    /// Breadth-first search for the goal with a path to it.
+    fn trace(mut self, goal: &Goal<'_>) -> Result<(Outcome, Option<Trace>), Diagnostic> {
+        let initial = self.initial();
+        let mut layers = Vec::new();
+        let mut goals = Ok(Ldd::EMPTY);
+        let states = self.layers(initial, |search, layer| {
+            layers.push(layer);
+            goals = search.goals(goal, layer);
+            !matches!(goals, Ok(Ldd::EMPTY))
+        });
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
+        let goals = goals?;
+        if self.halted() || goals.is_empty() {
+            return Ok((self.outcome(states)?, None));
+        }
+        let broken = || Diagnostic::new(Stage::Internal, "a state of a layer has no predecessor in the layer before");
+        let mut vector = self.manager.pick(goals).ok_or_else(broken)?;
+        let mut steps = Vec::new();
+        if matches!(goal, Goal::Label(_)) {
+            let state = self.to_slots(&vector);
+            steps.push(self.step_between(&state, None)?.ok_or_else(broken)?);
+        }
+        layers.pop();
+        while let Some(layer) = layers.pop() {
+            let to = self.manager.singleton(&vector);
+            let mut before = Ldd::EMPTY;
+            for r in self.relations.iter().filter(|r| r.writes) {
+                before = self.manager.relprev(to, r.relation, r.image[0], layer);
+                if !before.is_empty() {
+                    break;
+                }
+            }
+            if self.halted() {
+                return Ok((self.outcome(states)?, None));
+            }
+            let from = self.manager.pick(before).ok_or_else(broken)?;
+            let (source, target) = (self.to_slots(&from), self.to_slots(&vector));
+            steps.push(self.step_between(&source, Some(&target))?.ok_or_else(broken)?);
+            vector = from;
+        }
+        steps.reverse();
+        let initial = self.model.initial();
+        let outcome = self.outcome(states)?;
+        Ok((outcome, Some(Trace { initial, steps })))
+    }
+
+    /// A step from one state to another; to any by a label looked for, if `to` is not given.
+    fn step_between(&mut self, from: &[u32], to: Option<&[u32]>) -> Result<Option<(LabelId, Vec<u32>)>, Diagnostic> {
+        for member in self.relations.iter().flat_map(|r| &r.members) {
+            let step = member.step_between(&self.model.groups()[member.group], &mut self.teacher, from, to)?;
+            if step.is_some() {
+                return Ok(step);
+            }
+        }
+        Ok(None)
+    }
+}

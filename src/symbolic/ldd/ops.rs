@@ -1,0 +1,239 @@
+//! Set operations: union, difference, intersection, building from vectors, membership, enumeration, picking a member.
+//!
+//! The operands of a binary operation hold vectors of the same length. Recursion is as deep as these vectors are long.
+
+use super::{Ldd, Manager, op};
+use std::cmp::Ordering;
+
+impl Manager {
+    /// `a ∪ b`.
+    pub fn union(&mut self, a: Ldd, b: Ldd) -> Ldd {
+        if a == b || b == Ldd::EMPTY {
+            return a;
+        }
+        if a == Ldd::EMPTY {
+            return b;
+        }
+        let (a, b) = if a < b { (a, b) } else { (b, a) };
+        if let Some(r) = self.cached(op::UNION, a, b) {
+            return r;
+        }
+        if self.halted().is_some() {
+            return Ldd::EMPTY;
+        }
+        let base = self.stack.len();
+        let (mut x, mut y) = (a, b);
+        let tail = loop {
+            if x == y || y == Ldd::EMPTY {
+                break x;
+            }
+            if x == Ldd::EMPTY {
+                break y;
+            }
+            let (n, m) = (self.node(x), self.node(y));
+            match n.value.cmp(&m.value) {
+                Ordering::Less => {
+                    self.stack.push((n.value, n.down));
+                    x = n.right;
+                }
+                Ordering::Greater => {
+                    self.stack.push((m.value, m.down));
+                    y = m.right;
+                }
+                Ordering::Equal => {
+                    let down = self.union(n.down, m.down);
+                    self.stack.push((n.value, down));
+                    (x, y) = (n.right, m.right);
+                }
+            }
+        };
+        let r = self.build(base, tail);
+        self.remember(op::UNION, a, b, r);
+        r
+    }
+
+    /// `a \ b`.
+    pub fn minus(&mut self, a: Ldd, b: Ldd) -> Ldd {
+        if a == b || a == Ldd::EMPTY {
+            return Ldd::EMPTY;
+        }
+        if b == Ldd::EMPTY {
+            return a;
+        }
+        if let Some(r) = self.cached(op::MINUS, a, b) {
+            return r;
+        }
+        if self.halted().is_some() {
+            return Ldd::EMPTY;
+        }
+        let base = self.stack.len();
+        let (mut x, mut y) = (a, b);
+        let tail = loop {
+            if x == y || x == Ldd::EMPTY {
+                break Ldd::EMPTY;
+            }
+            if y == Ldd::EMPTY {
+                break x;
+            }
+            let (n, m) = (self.node(x), self.node(y));
+            match n.value.cmp(&m.value) {
+                Ordering::Less => {
+                    self.stack.push((n.value, n.down));
+                    x = n.right;
+                }
+                Ordering::Greater => y = m.right,
+                Ordering::Equal => {
+                    let down = self.minus(n.down, m.down);
+                    self.stack.push((n.value, down));
+                    (x, y) = (n.right, m.right);
+                }
+            }
+        };
+        let r = self.build(base, tail);
+        self.remember(op::MINUS, a, b, r);
+        r
+    }
+
+    /// `a ∩ b`.
+    pub fn intersect(&mut self, a: Ldd, b: Ldd) -> Ldd {
+        if a == b {
+            return a;
+        }
+        if a == Ldd::EMPTY || b == Ldd::EMPTY {
+            return Ldd::EMPTY;
+        }
+        let (a, b) = if a < b { (a, b) } else { (b, a) };
+        if let Some(r) = self.cached(op::INTERSECT, a, b) {
+            return r;
+        }
+        if self.halted().is_some() {
+            return Ldd::EMPTY;
+        }
+        let base = self.stack.len();
+        let (mut x, mut y) = (a, b);
+        let tail = loop {
+            if x == y || x == Ldd::EMPTY {
+                break x;
+            }
+            if y == Ldd::EMPTY {
+                break y;
+            }
+            let (n, m) = (self.node(x), self.node(y));
+            match n.value.cmp(&m.value) {
+                Ordering::Less => x = n.right,
+                Ordering::Greater => y = m.right,
+                Ordering::Equal => {
+                    let down = self.intersect(n.down, m.down);
+                    self.stack.push((n.value, down));
+                    (x, y) = (n.right, m.right);
+                }
+            }
+        };
+        let r = self.build(base, tail);
+        self.remember(op::INTERSECT, a, b, r);
+        r
+    }
+
+    /// The set of one vector.
+    pub fn singleton(&mut self, vector: &[u32]) -> Ldd {
+        vector.iter().rev().fold(Ldd::UNIT, |set, &value| self.make(value, set, Ldd::EMPTY))
+    }
+
+    /// The set with a vector added.
+    pub fn insert_vector(&mut self, set: Ldd, vector: &[u32]) -> Ldd {
+        let one = self.singleton(vector);
+        self.union(set, one)
+    }
+
+    /// The set of many vectors of length `width`, laid end to end in any order. `count` is their number (of use where `width` is 0).
+    pub fn from_vectors(&mut self, vectors: &[u32], width: usize, count: usize) -> Ldd {
+        if width == 0 {
+            return if count == 0 { Ldd::EMPTY } else { Ldd::UNIT };
+        }
+        let mut rows: Vec<&[u32]> = vectors.chunks_exact(width).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        self.build_sorted(&rows, 0, width)
+    }
+
+    fn build_sorted(&mut self, rows: &[&[u32]], level: usize, width: usize) -> Ldd {
+        if level == width {
+            return Ldd::UNIT;
+        }
+        let base = self.stack.len();
+        let mut from = 0;
+        while from < rows.len() {
+            let value = rows[from][level];
+            let to = from + rows[from..].partition_point(|r| r[level] == value);
+            let down = self.build_sorted(&rows[from..to], level + 1, width);
+            self.stack.push((value, down));
+            from = to;
+        }
+        self.build(base, Ldd::EMPTY)
+    }
+
+    /// What follows `value` in the set.
+    #[inline]
+    pub fn child(&self, mut set: Ldd, value: u32) -> Ldd {
+        while set.0 > 1 {
+            let n = self.node(set);
+            if n.value >= value {
+                return if n.value == value { n.down } else { Ldd::EMPTY };
+            }
+            set = n.right;
+        }
+        Ldd::EMPTY
+    }
+
+    /// Whether the vector is in the set.
+    pub fn contains(&self, mut set: Ldd, vector: &[u32]) -> bool {
+        for &value in vector {
+            set = self.child(set, value);
+        }
+        set == Ldd::UNIT
+    }
+
+    /// The least vector of the set.
+    pub fn pick(&self, mut set: Ldd) -> Option<Vec<u32>> {
+        if set.is_empty() {
+            return None;
+        }
+        let mut vector = Vec::new();
+        while set != Ldd::UNIT {
+            let n = self.node(set);
+            vector.push(n.value);
+            set = n.down;
+        }
+        Some(vector)
+    }
+
+    /// Calls `f` for each vector in lexicographic order.
+    pub fn for_each(&self, set: Ldd, mut f: impl FnMut(&[u32])) {
+        let (mut vector, mut lists) = (Vec::new(), Vec::new());
+        let mut at = set;
+        loop {
+            while at.0 > 1 {
+                let n = self.node(at);
+                vector.push(n.value);
+                lists.push(n.right);
+                at = n.down;
+            }
+            if at == Ldd::UNIT {
+                f(&vector);
+            }
+            at = Ldd::EMPTY;
+            while at == Ldd::EMPTY {
+                let Some(right) = lists.pop() else { return };
+                vector.pop();
+                at = right;
+            }
+        }
+    }
+
+    /// All vectors, laid end to end in lexicographic order.
+    pub fn vectors(&self, set: Ldd) -> Vec<u32> {
+        let mut all = Vec::new();
+        self.for_each(set, |v| all.extend_from_slice(v));
+        all
+    }
+}

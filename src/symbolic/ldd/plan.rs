@@ -1,0 +1,61 @@
+//! Plans: what an operation does at each level of a set, as a hash-consed list, so that equal suffixes are one id (and one cache key).
+
+use ahash::AHashMap;
+
+/// What happens at one level.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Action {
+    /// The level is not touched (all operations but projection).
+    Skip,
+    /// The relation or the matched set has a level of values to read here.
+    Read,
+    /// The relation has a level of new values, whatever the old.
+    Write,
+    /// The relation has a level of values to read, then one of new values.
+    ReadWrite,
+    /// Projection keeps the level.
+    Keep,
+    /// Projection drops the level.
+    Drop,
+    /// Only this value goes on; a projection drops the level, a match keeps it.
+    Require(u32),
+}
+
+/// A list of actions, first level first. Past its end levels are skipped (by a projection: dropped).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Plan(pub(super) u32);
+
+impl Plan {
+    /// No more actions.
+    pub const END: Plan = Plan(0);
+
+    /// The cache code of an operation with this plan.
+    #[inline]
+    pub(crate) fn code(self, op: u32) -> u32 {
+        op | self.0
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Plans {
+    steps: Vec<(Action, Plan)>,
+    ids: AHashMap<(Action, Plan), Plan>,
+}
+
+impl Plans {
+    pub fn intern(&mut self, action: Action, next: Plan) -> Plan {
+        let steps = &mut self.steps;
+        *self.ids.entry((action, next)).or_insert_with(|| {
+            steps.push((action, next));
+            assert!(steps.len() < 1 << 26, "more than 2^26 plan steps");
+            Plan(steps.len() as u32)
+        })
+    }
+    #[inline]
+    pub fn step(&self, plan: Plan) -> Option<(Action, Plan)> {
+        match plan.0 {
+            0 => None,
+            i => Some(self.steps[i as usize - 1]),
+        }
+    }
+}

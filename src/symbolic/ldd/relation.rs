@@ -1,0 +1,299 @@
+//! Operations steered by a [`Plan`]: projection, matching, image and preimage of short-vector relations.
+//!
+//! A relation over some levels is a set of short vectors: for each level that it touches, in order, the value read (if it reads), then the
+//! value written (if it writes). Levels that it does not touch have no place in it.
+
+use super::{Action, Ldd, Manager, Plan, op};
+use ahash::AHashMap;
+use std::cmp::Ordering;
+
+impl Manager {
+    /// The union of what follows any first value: the set without its first level.
+    pub fn tails(&mut self, set: Ldd) -> Ldd {
+        let n = self.node(set);
+        if n.right == Ldd::EMPTY {
+            return n.down;
+        }
+        if let Some(r) = self.cached(op::TAILS, set, Ldd::EMPTY) {
+            return r;
+        }
+        let (mut r, mut at) = (n.down, n.right);
+        while at != Ldd::EMPTY {
+            let n = self.node(at);
+            r = self.union(r, n.down);
+            at = n.right;
+        }
+        self.remember(op::TAILS, set, Ldd::EMPTY, r);
+        r
+    }
+
+    /// The set cut down to the levels that the plan keeps (actions `Keep`, `Drop`, `Require`; past the end all is dropped).
+    pub fn project(&mut self, set: Ldd, plan: Plan) -> Ldd {
+        let Some((action, next)) = self.step(plan) else {
+            return if set.is_empty() { Ldd::EMPTY } else { Ldd::UNIT };
+        };
+        if set.is_empty() || self.halted().is_some() {
+            return Ldd::EMPTY;
+        }
+        if let Action::Require(value) = action {
+            let down = self.child(set, value);
+            return self.project(down, next);
+        }
+        let code = plan.code(op::PROJECT);
+        if let Some(r) = self.cached(code, set, Ldd::EMPTY) {
+            return r;
+        }
+        let mut at = set;
+        let r = if action == Action::Keep {
+            let base = self.stack.len();
+            while at != Ldd::EMPTY {
+                let n = self.node(at);
+                let down = self.project(n.down, next);
+                self.stack.push((n.value, down));
+                at = n.right;
+            }
+            self.build(base, Ldd::EMPTY)
+        } else {
+            let mut r = Ldd::EMPTY;
+            while at != Ldd::EMPTY {
+                let n = self.node(at);
+                let down = self.project(n.down, next);
+                r = self.union(r, down);
+                at = n.right;
+            }
+            r
+        };
+        self.remember(code, set, Ldd::EMPTY, r);
+        r
+    }
+
+    /// The vectors whose values at the levels to `Read` are together in `short`, and at levels to `Require` as said.
+    pub fn matching(&mut self, set: Ldd, short: Ldd, plan: Plan) -> Ldd {
+        if set.is_empty() || short.is_empty() {
+            return Ldd::EMPTY;
+        }
+        let Some((action, next)) = self.step(plan) else { return set };
+        let code = plan.code(op::MATCH);
+        if let Some(r) = self.cached(code, set, short) {
+            return r;
+        }
+        if self.halted().is_some() {
+            return Ldd::EMPTY;
+        }
+        let base = self.stack.len();
+        match action {
+            Action::Read => {
+                let (mut x, mut y) = (set, short);
+                while x != Ldd::EMPTY && y != Ldd::EMPTY {
+                    let (n, m) = (self.node(x), self.node(y));
+                    match n.value.cmp(&m.value) {
+                        Ordering::Less => x = n.right,
+                        Ordering::Greater => y = m.right,
+                        Ordering::Equal => {
+                            let down = self.matching(n.down, m.down, next);
+                            self.stack.push((n.value, down));
+                            (x, y) = (n.right, m.right);
+                        }
+                    }
+                }
+            }
+            Action::Require(value) => {
+                let down = self.child(set, value);
+                let down = self.matching(down, short, next);
+                self.stack.push((value, down));
+            }
+            _ => {
+                let mut at = set;
+                while at != Ldd::EMPTY {
+                    let n = self.node(at);
+                    let down = self.matching(n.down, short, next);
+                    self.stack.push((n.value, down));
+                    at = n.right;
+                }
+            }
+        }
+        let r = self.build(base, Ldd::EMPTY);
+        self.remember(code, set, short, r);
+        r
+    }
+
+    /// The image of a set under a relation (actions `Skip`, `Read`, `Write`, `ReadWrite`).
+    pub fn relprod(&mut self, set: Ldd, relation: Ldd, plan: Plan) -> Ldd {
+        if set.is_empty() || relation.is_empty() {
+            return Ldd::EMPTY;
+        }
+        let Some((action, next)) = self.step(plan) else { return set };
+        let code = plan.code(op::RELPROD);
+        if let Some(r) = self.cached(code, set, relation) {
+            return r;
+        }
+        if self.halted().is_some() {
+            return Ldd::EMPTY;
+        }
+        let base = self.stack.len();
+        let r = match action {
+            Action::Read => {
+                let (mut x, mut y) = (set, relation);
+                while x != Ldd::EMPTY && y != Ldd::EMPTY {
+                    let (n, m) = (self.node(x), self.node(y));
+                    match n.value.cmp(&m.value) {
+                        Ordering::Less => x = n.right,
+                        Ordering::Greater => y = m.right,
+                        Ordering::Equal => {
+                            let down = self.relprod(n.down, m.down, next);
+                            self.stack.push((n.value, down));
+                            (x, y) = (n.right, m.right);
+                        }
+                    }
+                }
+                self.build(base, Ldd::EMPTY)
+            }
+            Action::ReadWrite => {
+                let (mut x, mut y) = (set, relation);
+                while x != Ldd::EMPTY && y != Ldd::EMPTY {
+                    let (n, m) = (self.node(x), self.node(y));
+                    match n.value.cmp(&m.value) {
+                        Ordering::Less => x = n.right,
+                        Ordering::Greater => y = m.right,
+                        Ordering::Equal => {
+                            let mut write = m.down;
+                            while write != Ldd::EMPTY {
+                                let w = self.node(write);
+                                let down = self.relprod(n.down, w.down, next);
+                                if !down.is_empty() {
+                                    self.stack.push((w.value, down));
+                                }
+                                write = w.right;
+                            }
+                            (x, y) = (n.right, m.right);
+                        }
+                    }
+                }
+                self.build_unsorted(base)
+            }
+            Action::Write => {
+                let (below, mut write) = (self.tails(set), relation);
+                while write != Ldd::EMPTY {
+                    let w = self.node(write);
+                    let down = self.relprod(below, w.down, next);
+                    self.stack.push((w.value, down));
+                    write = w.right;
+                }
+                self.build(base, Ldd::EMPTY)
+            }
+            _ => {
+                let mut at = set;
+                while at != Ldd::EMPTY {
+                    let n = self.node(at);
+                    let down = self.relprod(n.down, relation, next);
+                    self.stack.push((n.value, down));
+                    at = n.right;
+                }
+                self.build(base, Ldd::EMPTY)
+            }
+        };
+        self.remember(code, set, relation, r);
+        r
+    }
+
+    /// The members of `within` that the relation takes to a member of `goal`.
+    pub fn relprev(&mut self, goal: Ldd, relation: Ldd, plan: Plan, within: Ldd) -> Ldd {
+        self.relprev_memo(goal, relation, plan, within, &mut AHashMap::new())
+    }
+
+    fn relprev_memo(&mut self, goal: Ldd, relation: Ldd, plan: Plan, within: Ldd, memo: &mut PrevMemo) -> Ldd {
+        if goal.is_empty() || relation.is_empty() || within.is_empty() {
+            return Ldd::EMPTY;
+        }
+        let Some((action, next)) = self.step(plan) else { return self.intersect(goal, within) };
+        let key = (goal, relation, plan, within);
+        if let Some(&r) = memo.get(&key) {
+            return r;
+        }
+        if self.halted().is_some() {
+            return Ldd::EMPTY;
+        }
+        let base = self.stack.len();
+        match action {
+            Action::Read => {
+                let (mut y, mut at) = (relation, within);
+                while y != Ldd::EMPTY && at != Ldd::EMPTY {
+                    let (m, u) = (self.node(y), self.node(at));
+                    match m.value.cmp(&u.value) {
+                        Ordering::Less => y = m.right,
+                        Ordering::Greater => at = u.right,
+                        Ordering::Equal => {
+                            let below = self.child(goal, m.value);
+                            let down = self.relprev_memo(below, m.down, next, u.down, memo);
+                            self.stack.push((m.value, down));
+                            (y, at) = (m.right, u.right);
+                        }
+                    }
+                }
+            }
+            Action::ReadWrite | Action::Write => {
+                let (mut y, mut at) = (relation, within);
+                while y != Ldd::EMPTY && at != Ldd::EMPTY {
+                    let u = self.node(at);
+                    let writes = if action == Action::Write {
+                        y
+                    } else {
+                        let m = self.node(y);
+                        if m.value != u.value {
+                            if m.value < u.value {
+                                y = m.right;
+                            } else {
+                                at = u.right;
+                            }
+                            continue;
+                        }
+                        y = m.right;
+                        m.down
+                    };
+                    let down = self.prev_over(goal, writes, next, u.down, memo);
+                    self.stack.push((u.value, down));
+                    at = u.right;
+                }
+            }
+            _ => {
+                let (mut x, mut at) = (goal, within);
+                while x != Ldd::EMPTY && at != Ldd::EMPTY {
+                    let (n, u) = (self.node(x), self.node(at));
+                    match n.value.cmp(&u.value) {
+                        Ordering::Less => x = n.right,
+                        Ordering::Greater => at = u.right,
+                        Ordering::Equal => {
+                            let down = self.relprev_memo(n.down, relation, next, u.down, memo);
+                            self.stack.push((n.value, down));
+                            (x, at) = (n.right, u.right);
+                        }
+                    }
+                }
+            }
+        }
+        let r = self.build(base, Ldd::EMPTY);
+        memo.insert(key, r);
+        r
+    }
+
+    /// The union over the written values of what may precede.
+    fn prev_over(&mut self, goal: Ldd, writes: Ldd, next: Plan, within: Ldd, memo: &mut PrevMemo) -> Ldd {
+        let (mut x, mut y) = (goal, writes);
+        let mut r = Ldd::EMPTY;
+        while x != Ldd::EMPTY && y != Ldd::EMPTY {
+            let (n, m) = (self.node(x), self.node(y));
+            match n.value.cmp(&m.value) {
+                Ordering::Less => x = n.right,
+                Ordering::Greater => y = m.right,
+                Ordering::Equal => {
+                    let down = self.relprev_memo(n.down, m.down, next, within, memo);
+                    r = self.union(r, down);
+                    (x, y) = (n.right, m.right);
+                }
+            }
+        }
+        r
+    }
+}
+
+type PrevMemo = AHashMap<(Ldd, Ldd, Plan, Ldd), Ldd>;

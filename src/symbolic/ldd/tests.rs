@@ -1,0 +1,238 @@
+//! Every operation against naive sets of vectors: by exhaustion on small universes, at random on larger ones.
+
+use super::*;
+use num_bigint::BigUint;
+use std::collections::BTreeSet;
+
+type Set = BTreeSet<Vec<u32>>;
+
+fn to_ldd(m: &mut Manager, set: &Set) -> Ldd {
+    set.iter().fold(Ldd::EMPTY, |acc, v| m.insert_vector(acc, v))
+}
+fn to_set(m: &Manager, set: Ldd) -> Set {
+    let mut all = Set::new();
+    m.for_each(set, |v| assert!(all.insert(v.to_vec())));
+    all
+}
+fn small() -> Manager {
+    Manager::new(Settings { initial_bits: 4, max_cache_bits: 8, collect_at: 64, max_bytes: None })
+}
+
+/// Splitmix64.
+struct Rng(u64);
+impl Rng {
+    fn below(&mut self, n: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % u64::from(n)) as u32
+    }
+    fn set(&mut self, width: usize, values: u32, size: u32) -> Set {
+        (0..self.below(size + 1)).map(|_| (0..width).map(|_| self.below(values)).collect()).collect()
+    }
+}
+
+#[test]
+fn all_pairs_of_sets_over_three_bits() {
+    let mut m = small();
+    let universe: Vec<Vec<u32>> = (0..8).map(|i| vec![i >> 2, i >> 1 & 1, i & 1]).collect();
+    let sets: Vec<Set> = (0..256).map(|bits| (0..8).filter(|i| bits >> i & 1 == 1).map(|i| universe[i].clone()).collect()).collect();
+    let ids: Vec<Ldd> = sets.iter().map(|s| to_ldd(&mut m, s)).collect();
+    for a in 0..256 {
+        assert_eq!(to_set(&m, ids[a]), sets[a]);
+        assert_eq!(m.count(ids[a]), BigUint::from(sets[a].len()));
+        assert_eq!(m.pick(ids[a]), sets[a].first().cloned());
+        for b in 0..256 {
+            assert_eq!(m.union(ids[a], ids[b]), ids[a | b]);
+            assert_eq!(m.intersect(ids[a], ids[b]), ids[a & b]);
+            assert_eq!(m.minus(ids[a], ids[b]), ids[a & !b]);
+        }
+        for (i, v) in universe.iter().enumerate() {
+            assert_eq!(m.contains(ids[a], v), a >> i & 1 == 1);
+        }
+    }
+}
+
+#[test]
+fn vectors_in_any_order_make_the_same_set() {
+    let mut m = small();
+    let mut rng = Rng(7);
+    for _ in 0..200 {
+        let set = rng.set(3, 5, 30);
+        let one = to_ldd(&mut m, &set);
+        let mut flat: Vec<u32> = set.iter().rev().flatten().copied().collect();
+        flat.extend(set.iter().take(2).flatten());
+        let count = flat.len() / 3;
+        assert_eq!(m.from_vectors(&flat, 3, count), one);
+        assert_eq!(m.vectors(one), set.iter().flatten().copied().collect::<Vec<_>>());
+    }
+    assert_eq!(m.from_vectors(&[], 0, 0), Ldd::EMPTY);
+    assert_eq!(m.from_vectors(&[], 0, 2), Ldd::UNIT);
+}
+
+/// One level of the naive relation: reads, writes.
+fn relation_actions(rng: &mut Rng, width: usize) -> Vec<Action> {
+    (0..width).map(|_| [Action::Skip, Action::Read, Action::Write, Action::ReadWrite][rng.below(4) as usize]).collect()
+}
+
+fn naive_step(actions: &[Action], rel: &[u32], from: &[u32]) -> Option<Vec<u32>> {
+    let (mut at, mut to) = (0, from.to_vec());
+    for (i, action) in actions.iter().enumerate() {
+        match action {
+            Action::Read | Action::ReadWrite if rel[at] != from[i] => return None,
+            Action::Read => at += 1,
+            Action::ReadWrite => {
+                to[i] = rel[at + 1];
+                at += 2;
+            }
+            Action::Write => {
+                to[i] = rel[at];
+                at += 1;
+            }
+            _ => {}
+        }
+    }
+    Some(to)
+}
+
+#[test]
+fn images_and_preimages_of_random_relations() {
+    for seed in 0..3000 {
+        let mut rng = Rng(seed);
+        let mut m = small();
+        let width = 1 + rng.below(4) as usize;
+        let actions = relation_actions(&mut rng, width);
+        let rel_width = actions
+            .iter()
+            .map(|a| [0, 1, 1, 2][[Action::Skip, Action::Read, Action::Write].iter().position(|b| a == b).unwrap_or(3)])
+            .sum();
+        let (set, other) = (rng.set(width, 3, 25), rng.set(width, 3, 25));
+        let mut rel = rng.set(rel_width, 3, 20);
+        if rel_width == 0 {
+            rel.insert(Vec::new());
+        }
+        let mut image = Set::new();
+        let mut before = Set::new();
+        for r in &rel {
+            image.extend(set.iter().filter_map(|s| naive_step(&actions, r, s)));
+            before.extend(set.iter().filter(|s| naive_step(&actions, r, s).is_some_and(|t| other.contains(&t))).cloned());
+        }
+        let plan = m.plan_of(&actions);
+        let (s, o, r) = (to_ldd(&mut m, &set), to_ldd(&mut m, &other), to_ldd(&mut m, &rel));
+        let got = m.relprod(s, r, plan);
+        assert_eq!(to_set(&m, got), image, "seed {seed}");
+        let got = m.relprev(o, r, plan, s);
+        assert_eq!(to_set(&m, got), before, "seed {seed}");
+        // The same after a collection that keeps the operands only.
+        m.collect([s, o, r]);
+        let expected = to_ldd(&mut m, &image);
+        assert_eq!(m.relprod(s, r, plan), expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn projections_and_matches() {
+    for seed in 0..3000 {
+        let mut rng = Rng(seed);
+        let mut m = small();
+        let width = 1 + rng.below(4) as usize;
+        let set = rng.set(width, 3, 25);
+        let s = to_ldd(&mut m, &set);
+
+        let actions: Vec<Action> = (0..width).map(|_| [Action::Keep, Action::Drop, Action::Require(1)][rng.below(3) as usize]).collect();
+        let naive: Set = set
+            .iter()
+            .filter(|v| actions.iter().zip(*v).all(|(a, &x)| *a != Action::Require(1) || x == 1))
+            .map(|v| actions.iter().zip(v).filter(|(a, _)| **a == Action::Keep).map(|(_, &x)| x).collect())
+            .collect();
+        let plan = m.plan_of(&actions);
+        let got = m.project(s, plan);
+        assert_eq!(to_set(&m, got), naive, "seed {seed}");
+
+        let actions: Vec<Action> = (0..width).map(|_| [Action::Read, Action::Skip, Action::Require(2)][rng.below(3) as usize]).collect();
+        let short = rng.set(actions.iter().filter(|a| **a == Action::Read).count(), 3, 10);
+        let naive: Set = set
+            .iter()
+            .filter(|v| actions.iter().zip(*v).all(|(a, &x)| *a != Action::Require(2) || x == 2))
+            .filter(|v| short.contains(&actions.iter().zip(*v).filter(|(a, _)| **a == Action::Read).map(|(_, &x)| x).collect::<Vec<_>>()))
+            .cloned()
+            .collect();
+        let plan = m.plan_of(&actions);
+        let short = to_ldd(&mut m, &short);
+        let got = m.matching(s, short, plan);
+        assert_eq!(to_set(&m, got), naive, "seed {seed}");
+    }
+}
+
+#[test]
+fn collection_keeps_roots_and_frees_the_rest() {
+    let mut m = small();
+    let mut rng = Rng(11);
+    let kept: Vec<(Set, Ldd)> = (0..20)
+        .map(|_| {
+            let set = rng.set(4, 6, 60);
+            let id = to_ldd(&mut m, &set);
+            (set, id)
+        })
+        .collect();
+    let roots: Vec<Ldd> = kept.iter().map(|k| k.1).collect();
+    for round in 0..50 {
+        m.collect(roots.iter().copied());
+        assert_eq!(m.used(), m.nodes_of(roots.iter().copied()), "round {round}");
+        for (set, id) in &kept {
+            assert_eq!(to_set(&m, *id), *set);
+            assert_eq!(to_ldd(&mut m, set), *id);
+        }
+        let garbage = rng.set(4, 6, 100);
+        to_ldd(&mut m, &garbage);
+    }
+    assert_eq!(m.collections(), 50);
+    m.collect([]);
+    assert_eq!(m.used(), 0);
+}
+
+#[test]
+fn counts_beyond_128_bits() {
+    let mut m = small();
+    let mut all = Ldd::UNIT;
+    for _ in 0..100 {
+        let mut list = Ldd::EMPTY;
+        for value in (0..7).rev() {
+            list = m.make(value, all, list);
+        }
+        all = list;
+    }
+    assert_eq!(m.count(all), BigUint::from(7u32).pow(100));
+}
+
+#[test]
+fn a_memory_limit_halts() {
+    let mut m = Manager::new(Settings { initial_bits: 6, max_cache_bits: 6, collect_at: 1 << 20, max_bytes: Some(20_000) });
+    let mut rng = Rng(3);
+    let mut all = Ldd::EMPTY;
+    for _ in 0..100_000 {
+        let vector: Vec<u32> = (0..6).map(|_| rng.below(50)).collect();
+        all = m.insert_vector(all, &vector);
+        if m.halted().is_some() {
+            break;
+        }
+    }
+    assert_eq!(m.halted(), Some(Halt::Memory));
+    assert!(m.bytes() <= 20_000);
+    assert_eq!(m.singleton(&[999, 999]), Ldd::EMPTY);
+}
+
+#[test]
+fn a_watch_halts() {
+    let mut m = small();
+    m.set_watch(Box::new(|| true));
+    let mut all = Ldd::EMPTY;
+    for i in 0..200_000 {
+        all = m.insert_vector(Ldd::EMPTY, &[i, i]);
+        if m.halted().is_some() {
+            return;
+        }
+    }
+    panic!("not halted at {all:?}");
+}

@@ -1,0 +1,419 @@
+//! Symbolic reachability: the set of reachable vectors as a decision diagram, by breadth-first search, chaining, or saturation.
+//!
+//! Input -> output: a [`Model`] -> an [`Outcome`] with exact counts. Relations are learned on the fly (see `relation.rs`), slots are
+//! put in an order that suits the diagrams (see `order.rs`). Saturation is in `saturation.rs`.
+//!
+//! Chaining: Roig, Cortadella, Pastor, "Verification of asynchronous circuits by BDD-based model checking of Petri nets" (1995).
+//! Cost: depends on the diagrams' sizes, not on the number of states. Limits are polled while operations run; a limit is an outcome.
+
+use super::ldd::{Halt, Ldd, Manager, Settings};
+use super::order::{Order, variable_order};
+use super::relation::{Relation, Teacher, relations};
+use crate::base::ids::LabelId;
+use crate::base::{Budget, Diagnostic, Stage, Stop};
+use crate::model::{Model, Slot};
+use num_bigint::BigUint;
+use num_traits::Zero;
+use std::rc::Rc;
+
+/// How the search goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Strategy {
+    /// Whole layers, all relations applied to the same frontier. Gives the number of levels and shortest paths.
+    BreadthFirst,
+    /// The relations one after the other, each applied to what the former ones found.
+    Chaining,
+    /// Bottom levels first, each diagram node closed under the relations that begin at its level.
+    #[default]
+    Saturation,
+}
+
+/// Options of a symbolic search.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How the search goes.
+    pub strategy: Strategy,
+    /// Order of slots.
+    pub order: Order,
+    /// Whether groups of equal footprint share a relation.
+    pub merge: bool,
+    /// Whether to count transitions.
+    pub transitions: bool,
+    /// Whether to count deadlocks.
+    pub deadlocks: bool,
+    /// Sizes of the node tables.
+    pub settings: Settings,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (strategy, order, settings) = (Strategy::default(), Order::default(), Settings::default());
+        Self { strategy, order, merge: true, transitions: true, deadlocks: true, settings }
+    }
+}
+
+/// What a search found and what it cost.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Why it stopped. Unless complete, the counts are lower bounds (states) or absent.
+    pub stop: Stop,
+    /// Number of states found.
+    pub states: BigUint,
+    /// Number of transitions, counted a group (if two groups have the same step, it counts twice); if asked for and complete.
+    pub transitions: Option<BigUint>,
+    /// Number of states without a step; if asked for and complete.
+    pub deadlocks: Option<BigUint>,
+    /// Number of layers after the initial one, of a breadth-first search; of rounds, if chaining.
+    pub levels: Option<usize>,
+    /// Diagram nodes of the set of states.
+    pub nodes: usize,
+    /// Diagram nodes of all relations together.
+    pub relation_nodes: usize,
+    /// Most nodes in the table at one time, dead ones included.
+    pub peak_nodes: usize,
+    /// Bytes of the tables at the end.
+    pub bytes: u64,
+    /// Collections of dead nodes.
+    pub collections: u64,
+    /// Number of relations that the groups were merged to.
+    pub relations: usize,
+    /// Calls of the model's evaluator.
+    pub calls: u64,
+    /// The slots, first level first.
+    pub order: Vec<Slot>,
+}
+
+/// Finds all reachable states.
+pub fn reach(model: &dyn Model, options: &Options, budget: &Budget) -> Result<Outcome, Diagnostic> {
+    with_stack(model, || {
+        let mut search = Search::new(model, options, budget, None)?;
+        let states = search.run(options.strategy)?;
+        search.outcome(states)
+    })
+}
+
+/// Runs with a stack that is deep enough for the recursions, which is a few frames a level.
+pub(super) fn with_stack<T>(model: &dyn Model, work: impl FnOnce() -> T) -> T {
+    stacker::grow((1 << 20) + model.slots().len() * (16 << 10), work)
+}
+
+/// Why the watch halted the manager.
+type Reason = std::cell::RefCell<Option<Stop>>;
+
+/// A search under way.
+pub(super) struct Search<'m> {
+    pub model: &'m dyn Model,
+    options: &'m Options,
+    budget: &'m Budget,
+    pub manager: Manager,
+    pub relations: Vec<Relation>,
+    pub teacher: Teacher<'m>,
+    /// Slots by level.
+    order: Vec<Slot>,
+    /// The model's error that ended the search.
+    pub failure: Option<Diagnostic>,
+    stop: Rc<Reason>,
+    levels: Option<usize>,
+    /// The layers of a breadth-first search, kept through collections.
+    kept: Vec<Ldd>,
+    /// All states of a breadth-first search so far, kept through collections.
+    known: Ldd,
+    /// Whether the search ended early because its goal was found.
+    early: bool,
+    /// Stop as soon as a label looked for is learned.
+    pub hasty: bool,
+}
+
+impl<'m> Search<'m> {
+    pub fn new(
+        model: &'m dyn Model,
+        options: &'m Options,
+        budget: &'m Budget,
+        wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>,
+    ) -> Result<Self, Diagnostic> {
+        let order = match &options.order {
+            Order::Force => variable_order(model),
+            Order::Given => (0..model.slots().len() as Slot).collect(),
+            Order::Fixed(order) => order.clone(),
+        };
+        let mut level = vec![usize::MAX; order.len()];
+        for (i, &slot) in order.iter().enumerate() {
+            match level.get_mut(slot as usize) {
+                Some(place) if *place == usize::MAX => *place = i,
+                _ => return Err(bad_order(model)),
+            }
+        }
+        if order.len() != model.slots().len() {
+            return Err(bad_order(model));
+        }
+        let mut settings = options.settings.clone();
+        if let Some(max) = budget.limits().max_memory {
+            let room = max.saturating_sub(crate::base::limits::resident_bytes()).max(1 << 16);
+            settings.max_bytes = Some(settings.max_bytes.map_or(room, |m| m.min(room)));
+        }
+        let mut manager = Manager::new(settings);
+        let stop: Rc<Reason> = Rc::default();
+        let (reason, polled, mut polls) = (stop.clone(), budget.clone(), 0u32);
+        manager.set_watch(Box::new(move || {
+            polls += 1;
+            let fine = polled.check(0).and_then(|()| if polls % 16 == 0 { polled.check_memory() } else { Ok(()) });
+            fine.is_err_and(|why| {
+                reason.replace(Some(why));
+                true
+            })
+        }));
+        let relations = relations(model, &level, options.merge, &mut manager);
+        let teacher = Teacher::new(model, wanted);
+        Ok(Self {
+            model,
+            options,
+            budget,
+            manager,
+            relations,
+            teacher,
+            order,
+            failure: None,
+            stop,
+            levels: None,
+            kept: Vec::new(),
+            known: Ldd::EMPTY,
+            early: false,
+            hasty: false,
+        })
+    }
+
+    /// The states reachable from the initial one, as far as limits allow.
+    pub fn run(&mut self, strategy: Strategy) -> Result<Ldd, Diagnostic> {
+        let initial = self.initial();
+        let states = match strategy {
+            Strategy::BreadthFirst => self.layers(initial, |search, _| {
+                search.kept.clear();
+                false
+            }),
+            Strategy::Chaining => self.chain(initial),
+            Strategy::Saturation => self.saturate_all(initial),
+        };
+        self.failure.take().map_or(Ok(states), Err)
+    }
+
+    /// The set of the initial state.
+    pub fn initial(&mut self) -> Ldd {
+        let initial = self.to_levels(&self.model.initial());
+        self.manager.singleton(&initial)
+    }
+    /// A state with its values in level order.
+    pub fn to_levels(&self, state: &[u32]) -> Vec<u32> {
+        self.order.iter().map(|&s| state[s as usize]).collect()
+    }
+    /// A state with its values in slot order.
+    pub fn to_slots(&self, vector: &[u32]) -> Vec<u32> {
+        let mut state = vec![0; vector.len()];
+        for (&slot, &value) in self.order.iter().zip(vector) {
+            state[slot as usize] = value;
+        }
+        state
+    }
+    /// The level of a slot.
+    pub fn level(&self, slot: Slot) -> usize {
+        self.order.iter().position(|&s| s == slot).unwrap_or(0)
+    }
+
+    /// Whether the search must end now.
+    #[inline]
+    pub fn halted(&self) -> bool {
+        self.manager.halted().is_some()
+    }
+    /// Goes on after a search that ended because its goal was found.
+    pub fn resume(&mut self) {
+        if self.stop.borrow().is_none() {
+            self.manager.resume();
+        }
+    }
+    /// Ends the search for a reason.
+    fn halt(&mut self, why: Stop) {
+        self.stop.replace(Some(why));
+        self.manager.halt();
+    }
+
+    /// Lets relation `i` learn from a set.
+    pub fn learn(&mut self, i: usize, set: Ldd, from_top: bool) {
+        if let Err(error) = self.relations[i].learn(&mut self.manager, &mut self.teacher, set, from_top) {
+            self.failure = Some(error);
+            self.manager.halt();
+        }
+        if self.hasty && self.teacher.found {
+            self.manager.halt();
+        }
+    }
+
+    /// Collects dead nodes if that is due; keeps relations, the manager's stack, and `roots`.
+    pub fn tidy(&mut self, roots: &[Ldd]) {
+        if self.manager.collection_due() {
+            let relations = self.relations.iter().flat_map(Relation::roots);
+            self.manager.collect(relations.chain(self.kept.iter().chain(roots).copied().chain([self.known])));
+        }
+    }
+
+    /// Breadth-first search. `each` gets the search and each layer (the initial one first), and says whether to stop. On a halt, answers
+    /// the states of the layers done.
+    pub fn layers(&mut self, initial: Ldd, mut each: impl FnMut(&mut Self, Ldd) -> bool) -> Ldd {
+        let (mut states, mut frontier) = (initial, initial);
+        let mut count = 0;
+        (self.levels, self.early) = (None, false);
+        self.kept.clear();
+        while !frontier.is_empty() {
+            self.kept.push(frontier);
+            self.known = states;
+            if each(self, frontier) {
+                self.early = true;
+                return states;
+            }
+            let mut next = Ldd::EMPTY;
+            for i in 0..self.relations.len() {
+                self.learn(i, frontier, false);
+                if self.relations[i].writes {
+                    let (relation, plan) = (self.relations[i].relation, self.relations[i].image[0]);
+                    let image = self.manager.relprod(frontier, relation, plan);
+                    next = self.manager.union(next, image);
+                }
+                self.tidy(&[states, frontier, next]);
+            }
+            let fresh = self.manager.minus(next, states);
+            let all = self.manager.union(states, fresh);
+            if self.halted() {
+                return states;
+            }
+            (states, frontier) = (all, fresh);
+            if !frontier.is_empty() {
+                count += 1;
+            }
+            self.poll(states);
+        }
+        self.levels = Some(count);
+        self.kept.clear();
+        self.known = Ldd::EMPTY;
+        states
+    }
+
+    fn chain(&mut self, initial: Ldd) -> Ldd {
+        let (mut states, mut frontier) = (initial, initial);
+        let mut rounds = 0;
+        while !frontier.is_empty() {
+            let mut all = frontier;
+            for i in 0..self.relations.len() {
+                self.learn(i, all, false);
+                if self.relations[i].writes {
+                    let (relation, plan) = (self.relations[i].relation, self.relations[i].image[0]);
+                    let image = self.manager.relprod(all, relation, plan);
+                    all = self.manager.union(all, image);
+                }
+                self.tidy(&[states, frontier, all]);
+            }
+            frontier = self.manager.minus(all, states);
+            let all = self.manager.union(states, frontier);
+            if self.halted() {
+                return states;
+            }
+            states = all;
+            rounds += 1;
+            self.poll(states);
+        }
+        self.levels = Some(rounds);
+        states
+    }
+
+    /// Polls limits, the number of states too.
+    fn poll(&mut self, states: Ldd) {
+        if self.budget.limits().max_states.is_some_and(|max| self.manager.count(states) > BigUint::from(max)) {
+            self.halt(Stop::States);
+        }
+        if let Err(why) = self.budget.check(0).and_then(|()| self.budget.check_memory()) {
+            self.halt(why);
+        }
+    }
+
+    /// States without a step. All relations must have learned from `states`.
+    pub fn deadlocks(&mut self, states: Ldd) -> Ldd {
+        let mut rest = states;
+        for i in 0..self.relations.len() {
+            for j in 0..self.relations[i].members.len() {
+                let member = &self.relations[i].members[j];
+                let plan = member.matches;
+                for set in member.enabled.values().copied().collect::<Vec<_>>() {
+                    let enabled = self.manager.matching(rest, set, plan);
+                    rest = self.manager.minus(rest, enabled);
+                    self.tidy(&[states, rest]);
+                }
+            }
+        }
+        rest
+    }
+
+    fn transitions(&mut self, states: Ldd) -> BigUint {
+        let mut sum = BigUint::zero();
+        for i in 0..self.relations.len() {
+            for j in 0..self.relations[i].members.len() {
+                let member = &self.relations[i].members[j];
+                let plan = member.matches;
+                for (number, set) in member.enabled.clone() {
+                    let enabled = self.manager.matching(states, set, plan);
+                    sum += self.manager.count(enabled) * number;
+                    self.tidy(&[states]);
+                }
+            }
+        }
+        sum
+    }
+
+    /// Counts, once the search is over.
+    pub fn outcome(mut self, states: Ldd) -> Result<Outcome, Diagnostic> {
+        let (mut transitions, mut deadlocks) = (None, None);
+        let count = self.manager.count(states);
+        if !self.halted() && !self.early && (self.options.transitions || self.options.deadlocks) {
+            // Relations that write nothing take no part in saturation.
+            for i in 0..self.relations.len() {
+                self.learn(i, states, false);
+                self.tidy(&[states]);
+            }
+            if self.options.deadlocks {
+                let set = self.deadlocks(states);
+                deadlocks = Some(self.manager.count(set));
+            }
+            if self.options.transitions {
+                transitions = Some(self.transitions(states));
+            }
+            if self.halted() {
+                (transitions, deadlocks) = (None, None);
+            }
+        }
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
+        let stop = match self.manager.halted() {
+            None => Stop::Complete,
+            Some(Halt::Memory) => Stop::Memory,
+            Some(Halt::Watch) => self.stop.take().unwrap_or(Stop::Interrupted),
+        };
+        Ok(Outcome {
+            stop,
+            states: count,
+            transitions,
+            deadlocks,
+            levels: self.levels,
+            nodes: self.manager.nodes_of([states]),
+            relation_nodes: self.manager.nodes_of(self.relations.iter().map(|r| r.relation)),
+            peak_nodes: self.manager.peak(),
+            bytes: self.manager.bytes(),
+            collections: self.manager.collections(),
+            relations: self.relations.len(),
+            calls: self.teacher.calls,
+            order: self.order,
+        })
+    }
+}
+
+fn bad_order(model: &dyn Model) -> Diagnostic {
+    let names: Vec<&str> = model.slots().iter().map(|s| s.name.as_str()).collect();
+    Diagnostic::new(Stage::Usage, "the slot order is not a permutation of the model's slots")
+        .note(format!("the slots are {}", names.join(", ")))
+}

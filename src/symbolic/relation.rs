@@ -1,0 +1,300 @@
+//! Relations of transition groups, learned while the search runs.
+//!
+//! Groups with equal footprints (slots tested or read, slots written) share one relation: in models made of components, these are the groups of one
+//! component, or of one pair that communicates. A relation learns from a set of states: the set is cut down to the slots read,
+//! and each short vector not seen before is given to the model's worker once (Blom, van de Pol, "Symbolic reachability for process algebras with
+//! recursive data types", 2008: tables grow with the search, nothing is bounded in advance).
+//!
+//! Invariant: `relation` holds the steps of just the short vectors in `seen`.
+
+use super::ldd::{Action, Ldd, Manager, Plan};
+use crate::base::Diagnostic;
+use crate::base::ids::LabelId;
+use crate::model::{Group, Model, Slot, Steps, Worker};
+use std::collections::BTreeMap;
+
+/// Where a value of a relation's vector comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Required(u32),
+    Read(usize),
+    Written(usize),
+}
+
+/// A group as a part of a relation.
+#[derive(Debug)]
+pub(super) struct Member {
+    /// The group's number.
+    pub group: usize,
+    /// From the relation's short vectors to the group's.
+    select: Plan,
+    /// From states to those with a short vector in a given set.
+    pub matches: Plan,
+    /// Position among the short vector (in level order) of each of the group's reads (in slot order).
+    reads: Vec<usize>,
+    /// Short vectors must have this value at this position (a slot both required and read).
+    also_required: Vec<(usize, u32)>,
+    /// What a vector of the relation is made of.
+    sources: Vec<Source>,
+    /// Short vectors given to the worker.
+    seen: Ldd,
+    /// Short vectors with at least one step, by their number of steps.
+    pub enabled: BTreeMap<usize, Ldd>,
+    /// Short vectors with a step whose label is looked for.
+    pub goal: Ldd,
+}
+
+/// Groups of one footprint.
+#[derive(Debug)]
+pub(super) struct Relation {
+    /// The groups.
+    pub members: Vec<Member>,
+    /// First level touched.
+    pub top: usize,
+    /// Whether anything is written.
+    pub writes: bool,
+    /// The steps learned.
+    pub relation: Ldd,
+    /// Image plan, from the first level and from `top`.
+    pub image: [Plan; 2],
+    /// Projection to short vectors, from the first level and from `top`.
+    project: [Plan; 2],
+    /// Short vectors learned.
+    seen: Ldd,
+}
+
+impl Relation {
+    /// Sets that a collection must keep.
+    pub fn roots(&self) -> impl Iterator<Item = Ldd> + '_ {
+        let members = self.members.iter().flat_map(|m| m.enabled.values().copied().chain([m.seen, m.goal]));
+        members.chain([self.relation, self.seen])
+    }
+}
+
+/// The relations of a model; `level` gives each slot's level. Unless `merge`, each group gets its own.
+pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager: &mut Manager) -> Vec<Relation> {
+    let mut classes: BTreeMap<(Vec<usize>, Vec<usize>, usize), Vec<usize>> = BTreeMap::new();
+    let sorted = |slots: &mut dyn Iterator<Item = Slot>| {
+        let mut levels: Vec<usize> = slots.map(|s| level[s as usize]).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        levels
+    };
+    for (i, g) in model.groups().iter().enumerate() {
+        let reads = sorted(&mut g.reads.iter().copied().chain(g.requires.iter().map(|r| r.0)));
+        let writes = sorted(&mut g.writes.iter().copied());
+        classes.entry((reads, writes, if merge { 0 } else { i })).or_default().push(i);
+    }
+    classes
+        .into_iter()
+        .map(|((reads, writes, _), groups)| {
+            let touched = |l: &usize| reads.binary_search(l).is_ok() || writes.binary_search(l).is_ok();
+            let top = (0..level.len()).find(touched).unwrap_or(0);
+            let action = |l: usize| match (reads.binary_search(&l).is_ok(), writes.binary_search(&l).is_ok()) {
+                (true, true) => Action::ReadWrite,
+                (true, false) => Action::Read,
+                (false, true) => Action::Write,
+                (false, false) => Action::Skip,
+            };
+            let image: Vec<Action> = (0..level.len()).map(action).collect();
+            let project: Vec<Action> =
+                (0..level.len()).map(|l| if reads.binary_search(&l).is_ok() { Action::Keep } else { Action::Drop }).collect();
+            let members = groups.into_iter().map(|g| member(g, &model.groups()[g], level, &reads, &writes, manager)).collect();
+            Relation {
+                members,
+                top,
+                writes: !writes.is_empty(),
+                relation: Ldd::EMPTY,
+                image: [manager.plan_of(&image), manager.plan_of(&image[top..])],
+                project: [manager.plan_of(&project), manager.plan_of(&project[top..])],
+                seen: Ldd::EMPTY,
+            }
+        })
+        .collect()
+}
+
+fn member(number: usize, group: &Group, level: &[usize], reads: &[usize], writes: &[usize], manager: &mut Manager) -> Member {
+    let mut own: Vec<usize> = group.reads.iter().map(|&s| level[s as usize]).collect();
+    own.sort_unstable();
+    own.dedup();
+    let place = |l: usize| own.binary_search(&l).ok();
+    let required = |l: usize| group.requires.iter().find(|r| level[r.0 as usize] == l).map(|r| r.1);
+    let select: Vec<Action> = reads
+        .iter()
+        .map(|&l| match (place(l), required(l)) {
+            (None, Some(value)) => Action::Require(value),
+            _ => Action::Keep,
+        })
+        .collect();
+    let matches: Vec<Action> = (0..level.len())
+        .map(|l| match (place(l), required(l)) {
+            (Some(_), _) => Action::Read,
+            (None, Some(value)) => Action::Require(value),
+            (None, None) => Action::Skip,
+        })
+        .collect();
+    let mut sources = Vec::new();
+    for l in 0..level.len() {
+        if reads.binary_search(&l).is_ok() {
+            sources.push(match (place(l), required(l)) {
+                (Some(i), _) => Source::Read(i),
+                (None, Some(value)) => Source::Required(value),
+                (None, None) => continue,
+            });
+        }
+        if writes.binary_search(&l).is_ok() {
+            sources.extend(group.writes.iter().position(|&s| level[s as usize] == l).map(Source::Written));
+        }
+    }
+    Member {
+        group: number,
+        select: manager.plan_of(&select),
+        matches: manager.plan_of(&matches),
+        reads: group.reads.iter().filter_map(|&s| place(level[s as usize])).collect(),
+        also_required: group.requires.iter().filter_map(|&(s, v)| Some((place(level[s as usize])?, v))).collect(),
+        sources,
+        seen: Ldd::EMPTY,
+        enabled: BTreeMap::new(),
+        goal: Ldd::EMPTY,
+    }
+}
+
+/// What learning asks of the model.
+pub(super) struct Teacher<'m> {
+    /// The model's evaluator.
+    pub worker: Box<dyn Worker + 'm>,
+    /// Labels looked for.
+    pub wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>,
+    /// Whether a label looked for was seen.
+    pub found: bool,
+    /// Calls of the evaluator.
+    pub calls: u64,
+    steps: Steps,
+    writes: Vec<usize>,
+}
+
+impl<'m> Teacher<'m> {
+    pub fn new(model: &'m dyn Model, wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>) -> Self {
+        let writes = model.groups().iter().map(|g| g.writes.len()).collect();
+        Self { worker: model.worker(), wanted, found: false, calls: 0, steps: Steps::default(), writes }
+    }
+
+    /// The steps of one group, without repetitions: label and written values of each.
+    pub fn steps(&mut self, group: usize, reads: &[u32]) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
+        self.steps.clear();
+        self.calls += 1;
+        self.worker.steps(group, reads, &mut self.steps)?;
+        let width = self.writes[group];
+        let values = |i: usize| self.steps.values[i * width..(i + 1) * width].to_vec();
+        let mut all: Vec<(LabelId, Vec<u32>)> = self.steps.labels.iter().enumerate().map(|(i, &label)| (label, values(i))).collect();
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+}
+
+impl Relation {
+    /// Learns the steps of all short vectors of `set`, which begins at the first level (`from_top` false) or at the relation's top.
+    pub fn learn(&mut self, manager: &mut Manager, teacher: &mut Teacher, set: Ldd, from_top: bool) -> Result<(), Diagnostic> {
+        let short = manager.project(set, self.project[usize::from(from_top)]);
+        let new = manager.minus(short, self.seen);
+        if new.is_empty() || manager.halted().is_some() {
+            return Ok(());
+        }
+        let (mut rows, mut count) = (Vec::new(), 0);
+        for member in &mut self.members {
+            let short = manager.project(new, member.select);
+            let short = manager.minus(short, member.seen);
+            if !short.is_empty() {
+                count += member.learn(manager, teacher, short, &mut rows)?;
+                member.seen = manager.union(member.seen, short);
+            }
+        }
+        let width = rows.len().checked_div(count).unwrap_or(0);
+        let learned = manager.from_vectors(&rows, width, count);
+        self.relation = manager.union(self.relation, learned);
+        self.seen = manager.union(self.seen, new);
+        Ok(())
+    }
+}
+
+impl Member {
+    /// Asks for the steps of all vectors of `short`; appends vectors of the relation to `rows`, answers how many.
+    fn learn(&mut self, manager: &mut Manager, teacher: &mut Teacher, short: Ldd, rows: &mut Vec<u32>) -> Result<usize, Diagnostic> {
+        let width = self.reads.len();
+        let mut vectors = Vec::new();
+        let mut number = 0;
+        manager.for_each(short, |v| {
+            vectors.extend_from_slice(v);
+            number += 1;
+        });
+        let mut counts: BTreeMap<usize, (Vec<u32>, usize)> = BTreeMap::new();
+        let mut goals = (Vec::new(), 0);
+        let (mut count, mut reads) = (0, vec![0; width]);
+        for i in 0..number {
+            let vector = &vectors[i * width..(i + 1) * width];
+            if self.also_required.iter().any(|&(at, value)| vector[at] != value) {
+                continue;
+            }
+            for (to, &from) in reads.iter_mut().zip(&self.reads) {
+                *to = vector[from];
+            }
+            let steps = teacher.steps(self.group, &reads)?;
+            if steps.is_empty() {
+                continue;
+            }
+            let entry = counts.entry(steps.len()).or_default();
+            entry.0.extend_from_slice(vector);
+            entry.1 += 1;
+            if teacher.wanted.as_ref().is_some_and(|wanted| steps.iter().any(|s| wanted(s.0))) {
+                teacher.found = true;
+                goals.0.extend_from_slice(vector);
+                goals.1 += 1;
+            }
+            for (_, written) in &steps {
+                count += 1;
+                rows.extend(self.sources.iter().map(|s| match *s {
+                    Source::Required(value) => value,
+                    Source::Read(at) => vector[at],
+                    Source::Written(at) => written[at],
+                }));
+            }
+        }
+        for (steps, (rows, number)) in counts {
+            let new = manager.from_vectors(&rows, width, number);
+            let old = self.enabled.entry(steps).or_default();
+            *old = manager.union(*old, new);
+        }
+        let new = manager.from_vectors(&goals.0, width, goals.1);
+        self.goal = manager.union(self.goal, new);
+        Ok(count)
+    }
+
+    /// The step by which the group goes from one state to another (given by slot), if there is one; preferably of a label looked for.
+    pub fn step_between(
+        &self,
+        group: &Group,
+        teacher: &mut Teacher,
+        from: &[u32],
+        to: Option<&[u32]>,
+    ) -> Result<Option<(LabelId, Vec<u32>)>, Diagnostic> {
+        if group.requires.iter().any(|&(s, v)| from[s as usize] != v) {
+            return Ok(None);
+        }
+        let reads: Vec<u32> = group.reads.iter().map(|&s| from[s as usize]).collect();
+        for (label, written) in teacher.steps(self.group, &reads)? {
+            let mut state = from.to_vec();
+            for (&slot, value) in group.writes.iter().zip(written) {
+                state[slot as usize] = value;
+            }
+            let fits = match to {
+                Some(to) => state == to,
+                None => teacher.wanted.as_ref().is_some_and(|wanted| wanted(label)),
+            };
+            if fits {
+                return Ok(Some((label, state)));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,249 @@
+//! The symbolic engine against naive exploration, on random models.
+
+use super::ldd::Settings;
+use super::*;
+use crate::base::ids::LabelId;
+use crate::base::{Budget, Diagnostic, Limits, Stop};
+use crate::model::{Group, Model, Slot, SlotInfo, Steps, Worker};
+use std::collections::{HashSet, VecDeque};
+
+/// Splitmix64 of a list of numbers.
+fn scramble(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0x1234_5678, |acc, n| {
+        let mut z = (acc ^ n).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    })
+}
+
+/// A model whose steps are drawn from a seed.
+pub(super) struct Random {
+    seed: u64,
+    slots: Vec<SlotInfo>,
+    groups: Vec<Group>,
+    values: u32,
+}
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        let mut at = 0;
+        let mut draw = |n: u64| {
+            at += 1;
+            scramble([seed, at]) % n
+        };
+        let slots = 1 + draw(6) as u32;
+        let values = 2 + draw(4) as u32;
+        let groups = (0..1 + draw(9))
+            .map(|i| {
+                let mut pick = |chance: u64| -> Vec<Slot> { (0..slots).filter(|_| draw(10) < chance).collect() };
+                let (reads, writes, tests) = (pick(3), pick(3), pick(2));
+                Group {
+                    name: format!("g{i}"),
+                    requires: tests.into_iter().map(|s| (s, draw(u64::from(values)) as u32)).collect(),
+                    reads,
+                    writes,
+                    hidden: Vec::new(),
+                    tau: false,
+                    confluent: false,
+                }
+            })
+            .collect();
+        let slots = (0..slots).map(|i| SlotInfo { name: format!("s{i}"), component: i / 2, control: false }).collect();
+        Random { seed, slots, groups, values }
+    }
+
+    /// States, transitions, deadlocks and layers, by enumeration; and for each label below 4 the length of the shortest path to it.
+    pub fn naive(&self) -> (usize, usize, usize, usize, Vec<Option<usize>>) {
+        let mut worker = self.worker();
+        let mut seen = HashSet::from([self.initial()]);
+        let mut queue = VecDeque::from([(self.initial(), 0)]);
+        let (mut transitions, mut deadlocks, mut depth) = (0, 0, 0);
+        let mut first = vec![None; 4];
+        while let Some((state, layer)) = queue.pop_front() {
+            depth = layer;
+            let mut count = 0;
+            for (i, g) in self.groups.iter().enumerate() {
+                if g.requires.iter().any(|&(s, v)| state[s as usize] != v) {
+                    continue;
+                }
+                let reads: Vec<u32> = g.reads.iter().map(|&s| state[s as usize]).collect();
+                let mut steps = Steps::default();
+                worker.steps(i, &reads, &mut steps).unwrap();
+                let mut all = HashSet::new();
+                for (j, label) in steps.labels.iter().enumerate() {
+                    let values = &steps.values[j * g.writes.len()..(j + 1) * g.writes.len()];
+                    all.insert((label, values.to_vec()));
+                    first[label.index()].get_or_insert(layer + 1);
+                }
+                count += all.len();
+                for (_, values) in all {
+                    let mut next = state.clone();
+                    for (&s, v) in g.writes.iter().zip(values) {
+                        next[s as usize] = v;
+                    }
+                    if seen.insert(next.clone()) {
+                        queue.push_back((next, layer + 1));
+                    }
+                }
+            }
+            transitions += count;
+            deadlocks += usize::from(count == 0);
+        }
+        (seen.len(), transitions, deadlocks, depth, first)
+    }
+}
+
+impl Model for Random {
+    fn slots(&self) -> &[SlotInfo] {
+        &self.slots
+    }
+    fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    fn initial(&self) -> Vec<u32> {
+        vec![0; self.slots.len()]
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(RandomWorker(self))
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        format!("a{}", label.0)
+    }
+    fn label_count(&self) -> usize {
+        4
+    }
+    fn value_text(&self, _: Slot, value: u32) -> String {
+        value.to_string()
+    }
+}
+
+struct RandomWorker<'a>(&'a Random);
+
+impl Worker for RandomWorker<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        let writes = self.0.groups[group].writes.len();
+        let key = |extra: u64| scramble([self.0.seed, group as u64, extra].into_iter().chain(reads.iter().map(|&v| u64::from(v))));
+        for step in 0..key(0) % 4 {
+            // Labels above 1 are rare.
+            let label = key(step * 100 + 1) % 64;
+            out.labels.push(LabelId(if label < 2 { label as u32 + 2 } else { label as u32 & 1 }));
+            out.values.extend((0..writes).map(|i| (key(step * 100 + 2 + i as u64) % u64::from(self.0.values)) as u32));
+        }
+        Ok(())
+    }
+}
+
+fn tiny() -> Settings {
+    Settings { initial_bits: 4, max_cache_bits: 6, collect_at: 1, max_bytes: None }
+}
+
+#[test]
+fn every_way_counts_as_enumeration_does() {
+    for seed in 0..400 {
+        let model = Random::new(seed);
+        let (states, transitions, deadlocks, depth, _) = model.naive();
+        let slots = model.slots().len() as Slot;
+        for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
+            for (order, merge, settings) in [
+                (Order::Force, true, Settings { initial_bits: 8, ..Settings::default() }),
+                (Order::Given, false, tiny()),
+                (Order::Fixed((0..slots).rev().collect()), true, tiny()),
+            ] {
+                let options = Options { strategy, order, merge, settings, ..Options::default() };
+                let outcome = reach(&model, &options, &Budget::default()).unwrap();
+                let what = format!("seed {seed} {options:?}");
+                assert_eq!(outcome.stop, Stop::Complete, "{what}");
+                assert_eq!(outcome.states, states.into(), "{what}");
+                assert_eq!(outcome.transitions, Some(transitions.into()), "{what}");
+                assert_eq!(outcome.deadlocks, Some(deadlocks.into()), "{what}");
+                if strategy == Strategy::BreadthFirst {
+                    assert_eq!(outcome.levels, Some(depth), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn limits_are_answers() {
+    let large = (0..400).map(Random::new).max_by_key(|m| m.naive().0).unwrap();
+    let states = Budget::new(Limits { max_states: Some(10), ..Limits::default() });
+    let options = Options { strategy: Strategy::BreadthFirst, ..Options::default() };
+    assert_eq!(reach(&large, &options, &states).unwrap().stop, Stop::States);
+    let stopped = Budget::default();
+    stopped.interrupt_flag().store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(reach(&large, &options, &stopped).unwrap().stop, Stop::Interrupted);
+    for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
+        let settings = Settings { max_bytes: Some(1000), ..tiny() };
+        let outcome = reach(&large, &Options { strategy, settings, ..Options::default() }, &Budget::default()).unwrap();
+        assert_eq!((outcome.stop, outcome.deadlocks), (Stop::Memory, None));
+    }
+}
+
+#[test]
+fn an_order_must_be_a_permutation() {
+    let model = Random::new(1);
+    for order in [vec![], vec![0; model.slots().len() + 1], vec![0, 1, 2, 3, 4, 5, 99]] {
+        assert!(reach(&model, &Options { order: Order::Fixed(order), ..Options::default() }, &Budget::default()).is_err());
+    }
+}
+
+/// Follows a trace by the model's own steps.
+fn replay(model: &Random, trace: &Trace) {
+    let mut worker = model.worker();
+    let mut state = model.initial();
+    assert_eq!(trace.initial, state);
+    for (label, next) in &trace.steps {
+        let fits = model.groups().iter().enumerate().any(|(i, g)| {
+            let reads: Vec<u32> = g.reads.iter().map(|&s| state[s as usize]).collect();
+            let mut steps = Steps::default();
+            worker.steps(i, &reads, &mut steps).unwrap();
+            g.requires.iter().all(|&(s, v)| state[s as usize] == v)
+                && steps.labels.iter().enumerate().any(|(j, l)| {
+                    let mut to = state.clone();
+                    for (&s, v) in g.writes.iter().zip(&steps.values[j * g.writes.len()..]) {
+                        to[s as usize] = *v;
+                    }
+                    l == label && to == *next
+                })
+        });
+        assert!(fits, "no step {label:?} from {state:?} to {next:?}");
+        state.clone_from(next);
+    }
+}
+
+#[test]
+fn goals_are_found_by_shortest_paths() {
+    let mut found = 0;
+    for seed in 0..400 {
+        let model = Random::new(seed);
+        let (_, _, deadlocks, _, first) = model.naive();
+        for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
+            let options = Options { strategy, settings: tiny(), ..Options::default() };
+            for (label, length) in first.iter().enumerate() {
+                let goal = |l: LabelId| l.index() == label;
+                let (outcome, trace) = find(&model, &Goal::Label(&goal), &options, &Budget::default()).unwrap();
+                assert_eq!(trace.as_ref().map(|t| t.steps.len()), *length, "seed {seed} label {label} {strategy:?}");
+                if let Some(trace) = trace {
+                    assert!(trace.steps.last().is_some_and(|s| s.0.index() == label));
+                    replay(&model, &trace);
+                    found += 1;
+                } else {
+                    assert_eq!(outcome.stop, Stop::Complete);
+                }
+            }
+            let (_, trace) = find(&model, &Goal::Deadlock, &options, &Budget::default()).unwrap();
+            assert_eq!(trace.is_some(), deadlocks > 0, "seed {seed}");
+            if let Some(trace) = trace {
+                replay(&model, &trace);
+            }
+            let (_, trace) = find(&model, &Goal::Value(0, 1), &options, &Budget::default()).unwrap();
+            if let Some(trace) = trace {
+                assert_eq!(trace.steps.last().map(|s| s.1[0]), Some(1));
+                replay(&model, &trace);
+            }
+        }
+    }
+    assert!(found > 100);
+}
