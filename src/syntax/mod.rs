@@ -1,4 +1,8 @@
 //! Text to syntax tree and back. Knows nothing of what a name means.
 
 pub mod ast;
+mod parse;
+mod precedence;
 pub mod template;
+
+pub use parse::{parse_data, parse_formula, parse_multi_action, parse_process, parse_sort, parse_specification};

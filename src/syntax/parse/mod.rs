@@ -1,0 +1,162 @@
+//! Text to syntax tree: a `pest` grammar (`mcrl2.pest`) and builders that give its flat expressions their shape.
+//!
+//! Input: a text and the id of its source. Output: a tree of [`ast`](super::ast), or a [`Diagnostic`] at the first offending token.
+//! Cost: near linear in the text; the machine stack grows with the depth of brackets, for which it is enlarged beforehand.
+//! Invariant: a builder meets only what the grammar lets through, so `unreachable!` here would be a fault of ours.
+
+mod data;
+mod error;
+mod formula;
+pub(crate) mod operators;
+mod process;
+mod spec;
+
+use pest::Parser as _;
+use pest::iterators::{Pair, Pairs};
+
+use super::ast;
+use crate::base::{Diagnostic, SourceId, Span, Stage};
+
+/// The generated parser.
+mod grammar {
+    #![allow(missing_docs)]
+    #[derive(pest_derive::Parser)]
+    #[grammar = "syntax/mcrl2.pest"]
+    pub(crate) struct Grammar;
+}
+use grammar::{Grammar, Rule};
+
+type P<'i> = Pair<'i, Rule>;
+type Built<T> = Result<T, Diagnostic>;
+
+/// Parses a whole specification.
+pub fn parse_specification(source: SourceId, text: &str) -> Result<ast::Specification, Diagnostic> {
+    run(source, text, Rule::specification, |b, p| b.specification(p))
+}
+
+/// Parses a formula: a state formula alone, or declarations and `form F;`.
+pub fn parse_formula(source: SourceId, text: &str) -> Result<ast::FormulaFile, Diagnostic> {
+    run(source, text, Rule::formula_file, |b, p| b.formula_file(p))
+}
+
+/// Parses a data expression.
+pub fn parse_data(source: SourceId, text: &str) -> Result<ast::Data, Diagnostic> {
+    run(source, text, Rule::data_file, |b, p| b.data(b.only(p)))
+}
+
+/// Parses a process expression.
+pub fn parse_process(source: SourceId, text: &str) -> Result<ast::Process, Diagnostic> {
+    run(source, text, Rule::process_file, |b, p| b.process(b.only(p)))
+}
+
+/// Parses a sort expression.
+pub fn parse_sort(source: SourceId, text: &str) -> Result<ast::Sort, Diagnostic> {
+    run(source, text, Rule::sort_file, |b, p| b.sort(b.only(p)))
+}
+
+/// Parses a multi-action such as a label `a(1)|b`; `tau` is the empty one.
+pub fn parse_multi_action(source: SourceId, text: &str) -> Result<Vec<(ast::Ident, Vec<ast::Data>)>, Diagnostic> {
+    run(source, text, Rule::multi_action_file, |b, p| b.multi_action(b.parts(p)))
+}
+
+/// Deepest nesting of brackets that is accepted.
+const MAX_DEPTH: usize = 50_000;
+/// Machine stack for one level of brackets, and for the rest.
+const STACK_PER_LEVEL: usize = 32 << 10;
+const STACK_BASE: usize = 4 << 20;
+
+fn run<T>(source: SourceId, text: &str, rule: Rule, build: impl FnOnce(&Builder, P) -> Built<T>) -> Built<T> {
+    let builder = Builder { source };
+    if u32::try_from(text.len()).is_err() {
+        return Err(Diagnostic::new(Stage::Syntax, "the text is longer than 4 GiB"));
+    }
+    let depth = bracket_depth(text).map_err(|at| {
+        builder
+            .refuse(builder.range(at, at + 1), format!("brackets are nested more than {MAX_DEPTH} deep"))
+            .note("intermediate results can be given names by `map` and `eqn`")
+    })?;
+    stacker::maybe_grow(STACK_PER_LEVEL * depth + (256 << 10), STACK_PER_LEVEL * depth + STACK_BASE, || {
+        let mut pairs = Grammar::parse(rule, text).map_err(|e| error::from_pest(&builder, text, e))?;
+        build(&builder, builder.next(&mut pairs))
+    })
+}
+
+/// How deep brackets (and `whr`) nest at most; the place where that passes [`MAX_DEPTH`].
+fn bracket_depth(text: &str) -> Result<usize, usize> {
+    let bytes = text.as_bytes();
+    let (mut depth, mut deepest, mut i) = (0usize, 0usize, 0usize);
+    while let Some(&b) = bytes.get(i) {
+        match b {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'w' if bytes[i..].starts_with(b"whr") => depth += 1,
+            b'e' if depth > 0 && bytes[i..].starts_with(b"end") && i > 0 && bytes[i - 1].is_ascii_whitespace() => depth -= 1,
+            b'%' => i += bytes[i..].iter().position(|&b| b == b'\n' || b == b'\r').unwrap_or(bytes.len() - i - 1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+        if depth > MAX_DEPTH {
+            return Err(i);
+        }
+        i += 1;
+    }
+    Ok(deepest)
+}
+
+type Parts<'i> = std::iter::Filter<Pairs<'i, Rule>, fn(&P<'i>) -> bool>;
+
+fn is_part(pair: &P) -> bool {
+    use Rule as R;
+    #[rustfmt::skip]
+    let keyword = matches!(
+        pair.as_rule(),
+        R::equals | R::EOI | R::k_sort | R::k_cons | R::k_map | R::k_var | R::k_eqn | R::k_glob | R::k_act | R::k_proc | R::k_init | R::k_form | R::k_struct | R::k_whr | R::k_end | R::k_val | R::k_sum | R::k_dist | R::k_block | R::k_hide | R::k_allow | R::k_rename | R::k_comm | R::k_delay | R::k_yaled
+    );
+    !keyword
+}
+
+/// Turns pairs into trees.
+struct Builder {
+    source: SourceId,
+}
+
+impl Builder {
+    fn range(&self, start: usize, end: usize) -> Span {
+        Span { source: self.source, start: start as u32, end: end as u32 }
+    }
+    fn span(&self, pair: &P) -> Span {
+        let span = pair.as_span();
+        self.range(span.start(), span.end())
+    }
+    /// Where the first word or sign of a pair stands.
+    fn first_token(&self, pair: &P) -> Span {
+        let start = pair.as_span().start();
+        self.range(start, start + self.first_word(pair).len())
+    }
+    /// The first word or sign of a pair.
+    fn first_word<'i>(&self, pair: &P<'i>) -> &'i str {
+        error::token_at(pair.as_str(), 0)
+    }
+    fn refuse(&self, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(Stage::Syntax, span, message)
+    }
+    /// The parts of a pair that mean something: keywords and `=` are left out.
+    fn parts<'i>(&self, pair: P<'i>) -> Parts<'i> {
+        pair.into_inner().filter(is_part as fn(&P<'i>) -> bool)
+    }
+    fn next<'i>(&self, pairs: &mut impl Iterator<Item = P<'i>>) -> P<'i> {
+        pairs.next().expect("the grammar promises another part")
+    }
+    fn only<'i>(&self, pair: P<'i>) -> P<'i> {
+        self.next(&mut self.parts(pair))
+    }
+    fn ident(&self, pair: P) -> ast::Ident {
+        ast::Node::new(pair.as_str().to_owned(), self.span(&pair))
+    }
+    fn idents(&self, pair: P) -> Vec<ast::Ident> {
+        pair.into_inner().map(|p| self.ident(p)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! From a flat list of operands and operators to a tree: an operator-precedence stack.
+//!
+//! Input: operands, prefix, infix and postfix operators in text order with their levels. Output: one tree, built bottom up.
+//! Departs from the textbook (Pratt 1973; Dijkstra's shunting yard) in one point, which the mCRL2 language asks for: a pending
+//! prefix operator inherits the level of the operators around it, so that nothing looser than any pending operator is drawn into
+//! an operand (see [`precedence`](crate::syntax::precedence)). Cost: O(1) amortised a symbol, no recursion.
+//! Invariant: `effective` never falls from the bottom of the stack to its top, except across a barrier.
+
+use crate::syntax::precedence::Assoc;
+
+/// How a pending operator consumes operands.
+pub(crate) trait Operator {
+    /// The tree.
+    type Tree;
+    /// Takes what it needs from the end of `operands` and puts back the result.
+    fn reduce(self, operands: &mut Operands<Self::Tree>);
+}
+
+/// Operands that wait for their operators.
+pub(crate) struct Operands<T>(Vec<T>);
+
+impl<T> Operands<T> {
+    /// The last operand. The grammar alternates operands and operators, so there is one.
+    pub(crate) fn pop(&mut self) -> T {
+        self.0.pop().expect("the grammar puts an operand on each side of an operator")
+    }
+    /// Adds one.
+    pub(crate) fn push(&mut self, operand: T) {
+        self.0.push(operand);
+    }
+}
+
+struct Pending<O> {
+    operator: O,
+    effective: u8,
+    barrier: bool,
+}
+
+/// The stack.
+pub(crate) struct OperatorStack<O: Operator> {
+    operands: Operands<O::Tree>,
+    pending: Vec<Pending<O>>,
+}
+
+impl<O: Operator> OperatorStack<O> {
+    pub(crate) fn new() -> Self {
+        Self { operands: Operands(Vec::new()), pending: Vec::new() }
+    }
+    pub(crate) fn operand(&mut self, operand: O::Tree) {
+        self.operands.push(operand);
+    }
+    /// A prefix operator: looser or equal operators than it, or than what it stands in, end its operand.
+    pub(crate) fn prefix(&mut self, level: u8, operator: O) {
+        let outer = self.pending.last().map_or(0, |p| p.effective);
+        self.pending.push(Pending { operator, effective: level.max(outer), barrier: false });
+    }
+    pub(crate) fn infix(&mut self, level: u8, assoc: Assoc, operator: O) {
+        self.reduce_tighter(level, assoc);
+        self.pending.push(Pending { operator, effective: level, barrier: false });
+    }
+    /// A postfix operator: applied to all that binds at least as tight.
+    pub(crate) fn postfix(&mut self, level: u8, apply: impl FnOnce(O::Tree) -> O::Tree) {
+        self.reduce_tighter(level, Assoc::Left);
+        let operand = self.operands.pop();
+        self.operands.push(apply(operand));
+    }
+    /// A bracket-like operator: all up to [`close`](Self::close) is its operand.
+    pub(crate) fn open(&mut self, operator: O) {
+        self.pending.push(Pending { operator, effective: 0, barrier: true });
+    }
+    /// Ends the innermost [`open`](Self::open): the operator and what stood in it.
+    pub(crate) fn close(&mut self) -> Option<(O, O::Tree)> {
+        while let Some(p) = self.pending.pop() {
+            if p.barrier {
+                let tree = self.operands.pop();
+                return Some((p.operator, tree));
+            }
+            p.operator.reduce(&mut self.operands);
+        }
+        None
+    }
+    /// The whole tree.
+    pub(crate) fn finish(mut self) -> O::Tree {
+        while let Some(p) = self.pending.pop() {
+            p.operator.reduce(&mut self.operands);
+        }
+        self.operands.pop()
+    }
+    fn reduce_tighter(&mut self, level: u8, assoc: Assoc) {
+        while let Some(p) = self.pending.pop_if(|p| !p.barrier && (p.effective > level || p.effective == level && assoc == Assoc::Left)) {
+            p.operator.reduce(&mut self.operands);
+        }
+    }
+}
