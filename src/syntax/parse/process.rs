@@ -9,6 +9,9 @@ use crate::base::{Diagnostic, Span};
 use crate::syntax::ast::*;
 use crate::syntax::precedence::{Assoc, process as level};
 
+/// Makes an infix expression of its two sides.
+type Combine = fn(Box<Process>, Box<Process>) -> ProcessKind;
+
 enum ProcessOp {
     Sum(Vec<VarDecl>, Span),
     Dist(Vec<VarDecl>, Data, Span),
@@ -16,7 +19,7 @@ enum ProcessOp {
     If(Data),
     /// `c -> p <>`
     Else(Data, Process),
-    Infix(fn(Box<Process>, Box<Process>) -> ProcessKind),
+    Infix(Combine),
 }
 
 impl Operator for ProcessOp {
@@ -89,7 +92,7 @@ impl Builder {
             loop {
                 let Some(p) = pairs.get(i) else { return Ok(stack.finish()) };
                 i += 1;
-                let (level, assoc, make): (u8, Assoc, fn(Box<Process>, Box<Process>) -> ProcessKind) = match p.as_rule() {
+                let (level, assoc, make): (u8, Assoc, Combine) = match p.as_rule() {
                     Rule::op_at => {
                         let end = unit_end(&pairs, i);
                         let time = self.data_sequence(pairs[i..end].iter().cloned())?;
