@@ -34,6 +34,8 @@ ids! {
     LabelId,
     /// A state of an explicit transition system.
     StateId,
+    /// A vertex of a parity game.
+    VertexId,
 }
 
 impl LabelId {

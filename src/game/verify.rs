@@ -1,0 +1,161 @@
+//! Verification of solutions: [`Game`] + [`Solution`] -> nothing, or what is wrong. Shares no code with the solvers.
+//!
+//! A player wins from a set `W` of vertices by a strategy if (1) at own vertices the strategy is a move into `W`; (2) the opponent's moves
+//! all stay in `W`; (3) no cycle that is left has a highest priority of the opponent's parity. If both regions verify, every winner is right.
+//! (3) is checked by strongly connected components: the highest priority of a component must be the player's; then the vertices
+//! with it are removed and what remains is looked at again (King, Kupferman, Vardi, "On the complexity of parity word automata", 2001).
+//! Cost: O(priorities * moves) at most, usually a few passes. No recursion.
+
+use super::{Game, Player, Solution};
+use crate::base::ids::VertexId;
+
+/// Why a solution is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// The arrays do not have one entry for each vertex.
+    Size,
+    /// The winner owns the vertex and the strategy has no move there.
+    NoMove(VertexId),
+    /// The move of the strategy is none of the game.
+    NotASuccessor(VertexId, VertexId),
+    /// A move, of the strategy or of the opponent, leaves the region of the vertex's winner.
+    Leaves(VertexId, VertexId),
+    /// A cycle through this vertex, whose priority is the highest on it and the opponent's, remains.
+    LosingCycle(VertexId),
+}
+
+impl std::fmt::Display for Flaw {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Flaw::Size => write!(f, "winners or strategy do not have one entry for each vertex"),
+            Flaw::NoMove(v) => write!(f, "vertex {}: its owner wins but has no move", v.0),
+            Flaw::NotASuccessor(v, t) => write!(f, "vertex {}: the strategy moves to {}, which is no successor", v.0, t.0),
+            Flaw::Leaves(v, t) => write!(f, "vertex {}: the move to {} leaves the winner's region", v.0, t.0),
+            Flaw::LosingCycle(v) => write!(f, "vertex {}: its priority is the highest on a cycle that the loser can force", v.0),
+        }
+    }
+}
+
+/// Checks both players' regions and strategies.
+pub fn verify(game: &Game, solution: &Solution) -> Result<(), Flaw> {
+    let n = game.vertex_count();
+    if solution.winners.len() != n || solution.strategy.len() != n {
+        return Err(Flaw::Size);
+    }
+    for v in game.vertices() {
+        let winner = solution.winner(v);
+        if game.owners[v.index()] == winner {
+            let t = solution.strategy[v.index()].ok_or(Flaw::NoMove(v))?;
+            if !game.successors(v).contains(&t) {
+                return Err(Flaw::NotASuccessor(v, t));
+            }
+            if solution.winner(t) != winner {
+                return Err(Flaw::Leaves(v, t));
+            }
+        } else if let Some(&t) = game.successors(v).iter().find(|&&t| solution.winner(t) != winner) {
+            return Err(Flaw::Leaves(v, t));
+        }
+    }
+    Cycles { game, solution, part: vec![0; n], number: vec![0; n] }.check()
+}
+
+const DONE: u32 = u32::MAX;
+
+/// The search for losing cycles in the game that the strategies leave. No move there leads from one winner's region to the other's.
+struct Cycles<'a> {
+    game: &'a Game,
+    solution: &'a Solution,
+    /// The set of vertices, among those still to be looked at, that a vertex is in; 0: removed.
+    part: Vec<u32>,
+    /// Order of first visit from 1; 0: not visited, `DONE`: its component is complete.
+    number: Vec<u32>,
+}
+
+impl Cycles<'_> {
+    fn moves(&self, v: u32) -> &[VertexId] {
+        match &self.solution.strategy[v as usize] {
+            Some(t) if self.solution.winners[v as usize] == self.game.owners[v as usize] => std::slice::from_ref(t),
+            _ => self.game.successors(VertexId(v)),
+        }
+    }
+
+    fn check(mut self) -> Result<(), Flaw> {
+        let mut sets: Vec<Vec<u32>> = vec![(0..self.game.vertex_count() as u32).collect()];
+        let mut names = 0;
+        while let Some(set) = sets.pop() {
+            names += 1;
+            for &v in &set {
+                self.part[v as usize] = names;
+                self.number[v as usize] = 0;
+            }
+            for mut component in self.components(&set, names) {
+                let top = component.iter().map(|&v| self.game.priorities[v as usize]).max().unwrap_or(0);
+                let highest = component.iter().copied().find(|&v| self.game.priorities[v as usize] == top).unwrap_or(0);
+                if self.solution.winners[highest as usize] != Player::of_priority(top) {
+                    return Err(Flaw::LosingCycle(VertexId(highest)));
+                }
+                component.retain(|&v| {
+                    let keep = self.game.priorities[v as usize] != top;
+                    if !keep {
+                        self.part[v as usize] = 0;
+                    }
+                    keep
+                });
+                if !component.is_empty() {
+                    sets.push(component);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The components with a cycle of one part (path-based: Gabow 2000).
+    fn components(&mut self, set: &[u32], part: u32) -> Vec<Vec<u32>> {
+        let mut found = Vec::new();
+        let mut clock = 0;
+        let mut path: Vec<u32> = Vec::new(); // roots of what may still grow together, by number
+        let mut open: Vec<u32> = Vec::new();
+        let mut calls: Vec<(u32, usize)> = Vec::new();
+        for &root in set {
+            if self.number[root as usize] != 0 {
+                continue;
+            }
+            calls.push((root, 0));
+            while let Some((v, i)) = calls.pop() {
+                if i == 0 {
+                    clock += 1;
+                    self.number[v as usize] = clock;
+                    path.push(clock);
+                    open.push(v);
+                }
+                let next = self.moves(v).get(i).copied();
+                if let Some(t) = next {
+                    calls.push((v, i + 1));
+                    if self.part[t.index()] == part {
+                        match self.number[t.index()] {
+                            0 => calls.push((t.0, 0)),
+                            DONE => {}
+                            number => {
+                                while path.last().is_some_and(|&p| p > number) {
+                                    path.pop();
+                                }
+                            }
+                        }
+                    }
+                } else if path.last() == Some(&self.number[v as usize]) {
+                    path.pop();
+                    let from = open.iter().rposition(|&w| w == v).unwrap_or(0);
+                    let component = open.split_off(from);
+                    let cyclic = component.len() > 1 || self.moves(v).contains(&VertexId(v));
+                    for &w in &component {
+                        self.number[w as usize] = DONE;
+                    }
+                    if cyclic {
+                        found.push(component);
+                    }
+                }
+            }
+        }
+        found
+    }
+}

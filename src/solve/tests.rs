@@ -1,0 +1,170 @@
+//! Solvers against each other, against brute force, and under the verifier.
+
+use super::{Solver, solvers};
+use crate::base::ids::VertexId;
+use crate::base::limits::{Budget, Limits, Stop};
+use crate::base::random::Random;
+use crate::game::families::{deep, jurdzinski, ladder, random_game, recursive_ladder, tower};
+use crate::game::verify::{Flaw, verify};
+use crate::game::{Game, Player, Solution};
+
+/// The winners by trying every positional strategy of Even against every one of Odd.
+fn brute_force(game: &Game) -> Vec<Player> {
+    let n = game.vertex_count();
+    let choices = |player: Player| -> Vec<Vec<Option<VertexId>>> {
+        let mut all = vec![vec![None; n]];
+        for v in game.vertices().filter(|v| game.owners[v.index()] == player && !game.successors(*v).is_empty()) {
+            all = all
+                .iter()
+                .flat_map(|s| {
+                    game.successors(v).iter().map(move |&t| {
+                        let mut s = s.clone();
+                        s[v.index()] = Some(t);
+                        s
+                    })
+                })
+                .collect();
+        }
+        all
+    };
+    let (even, odd) = (choices(Player::Even), choices(Player::Odd));
+    // The play of two strategies from a vertex.
+    let even_wins = |e: &[Option<VertexId>], o: &[Option<VertexId>], from: VertexId| {
+        let mut path = vec![from];
+        loop {
+            let v = path[path.len() - 1];
+            let owner = game.owners[v.index()];
+            let Some(t) = (if owner == Player::Even { e } else { o })[v.index()] else { return owner == Player::Odd };
+            if let Some(i) = path.iter().position(|&w| w == t) {
+                return path[i..].iter().map(|w| game.priorities[w.index()]).max().unwrap_or(0) % 2 == 0;
+            }
+            path.push(t);
+        }
+    };
+    game.vertices().map(|v| if even.iter().any(|e| odd.iter().all(|o| even_wins(e, o, v))) { Player::Even } else { Player::Odd }).collect()
+}
+
+fn solve(solver: &dyn Solver, game: &Game, what: &str) -> Solution {
+    let solution = solver.solve(game, &Budget::default()).unwrap();
+    if let Err(flaw) = verify(game, &solution) {
+        panic!("{what}, {}: {flaw} in {game:?}: {solution:?}", solver.name());
+    }
+    solution
+}
+
+fn agree(game: &Game, what: &str) -> Solution {
+    let first = solve(solvers()[0], game, what);
+    for solver in &solvers()[1..] {
+        assert_eq!(solve(*solver, game, what).winners, first.winners, "{what}, {}: {game:?}", solver.name());
+    }
+    first
+}
+
+fn random(seed: u64) -> Game {
+    let mut random = Random::new(seed);
+    let n = 1 + random.below(*random.clone().choose(&[6, 20, 60]));
+    let priorities = 1 + random.below(*random.clone().choose(&[3, 8, 2 * n]));
+    let least = random.below(2);
+    let most = least + random.below(4);
+    random_game(&mut random, n, priorities, least, most.max(1))
+}
+
+#[test]
+fn tiny_games_by_brute_force() {
+    for seed in 0..3000 {
+        let mut r = Random::new(seed);
+        let n = 1 + r.below(6);
+        let game = random_game(&mut r, n, 6, 0, 2);
+        let what = format!("seed {seed}");
+        assert_eq!(agree(&game, &what).winners, brute_force(&game), "{what}: {game:?}");
+    }
+}
+
+#[test]
+fn random_games_agree_and_verify() {
+    for seed in 0..10_000 {
+        agree(&random(seed), &format!("seed {seed}"));
+    }
+}
+
+/// Run by hand: `cargo test --release --lib million -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn a_million_random_games_agree_and_verify() {
+    use rayon::prelude::*;
+    let even = (0..1_000_000u64)
+        .into_par_iter()
+        .map(|seed| {
+            let s = agree(&random(seed), &format!("seed {seed}"));
+            (s.winners.iter().filter(|&&w| w == Player::Even).count(), s.winners.len())
+        })
+        .reduce(|| (0, 0), |x, y| (x.0 + y.0, x.1 + y.1));
+    println!("Even wins {} of {} vertices", even.0, even.1);
+}
+
+#[test]
+fn families() {
+    for k in 1..=12 {
+        agree(&ladder(k * 10), &format!("ladder {k}"));
+        agree(&recursive_ladder(k), &format!("recursive ladder {k}"));
+        agree(&tower(k * 4), &format!("tower {k}"));
+        agree(&jurdzinski(k, 4), &format!("jurdzinski {k}"));
+    }
+}
+
+#[test]
+fn deep_games_need_no_stack() {
+    for solver in solvers() {
+        // A cycle has one priority change a vertex; each solver gets as many as it can take in a moment.
+        let n = if solver.name() == "zielonka" { 300_000 } else { 2_000 };
+        let winners = solve(*solver, &deep(n), "deep").winners;
+        assert!(winners.iter().all(|&w| w == Player::Odd), "the highest priority, n - 1, is odd");
+    }
+}
+
+#[test]
+fn a_limit_is_no_answer() {
+    let budget = Budget::new(Limits { timeout: Some(std::time::Duration::ZERO), ..Limits::default() });
+    let game = ladder(5000);
+    for solver in solvers() {
+        assert_eq!(solver.solve(&game, &budget), Err(Stop::Time), "{}", solver.name());
+    }
+}
+
+/// The verifier refuses every solution with one wrong winner or move.
+#[test]
+fn wrong_solutions_are_refused() {
+    let mut refused = [0; 5];
+    for seed in 0..500 {
+        let game = random(seed);
+        let good = agree(&game, "good");
+        let mut random = Random::new(seed);
+        let v = random.below(game.vertex_count());
+        let mut bad = good.clone();
+        bad.winners[v] = bad.winners[v].opponent();
+        assert!(verify(&game, &bad).is_err(), "seed {seed}: a wrong winner at {v}");
+        // All winners of one player: whatever the strategy, someone is wrong.
+        let other = good.winners[v].opponent();
+        let mut bad = good.clone();
+        for w in game.vertices() {
+            bad.winners[w.index()] = other;
+            bad.strategy[w.index()] = if game.owners[w.index()] == other { game.successors(w).first().copied() } else { None };
+        }
+        let flaw = verify(&game, &bad).expect_err("all winners turned to the loser");
+        refused[match flaw {
+            Flaw::Size => 0,
+            Flaw::NoMove(_) => 1,
+            Flaw::NotASuccessor(..) => 2,
+            Flaw::Leaves(..) => 3,
+            Flaw::LosingCycle(_) => 4,
+        }] += 1;
+        if let Some(u) = (0..game.vertex_count()).find(|&u| good.strategy[u].is_some()) {
+            let mut bad = good.clone();
+            bad.strategy[u] = None;
+            assert_eq!(verify(&game, &bad), Err(Flaw::NoMove(VertexId::new(u))));
+            bad.strategy[u] = Some(VertexId::new(game.vertex_count()));
+            assert!(matches!(verify(&game, &bad), Err(Flaw::NotASuccessor(..))));
+        }
+    }
+    assert!(refused[1] > 20 && refused[4] > 20, "each kind of flaw is met: {refused:?}");
+}
