@@ -1,1 +1,129 @@
-//! State store, search, parallel workers, limits. Knows nothing of formulas.
+//! Explicit exploration of models: state store, group caches, parallel breadth-first search, limits.
+//!
+//! In: a [`Model`] (slots and transition groups), [`Options`], a [`Budget`]. Out: counts ([`explore`]), a labelled transition system
+//! ([`explore_lts`]), a shortest path to a step that somebody looks for ([`find`]), whether the graph has a cycle ([`is_acyclic`]), or
+//! successors one state at a time ([`Lazy`]). Nothing here knows a language or a formula: a formula's product is a model like any other.
+//!
+//! A run that a limit stops says so in [`Outcome::stop`]; its counts are then of what was seen. The counts of a complete run depend
+//! on the model and the confluent groups only, not on threads, caches or sizes.
+
+mod cache;
+mod cycle;
+mod find;
+mod intern;
+mod lazy;
+mod memo;
+mod search;
+mod store;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use cache::CacheStatistics;
+pub use cycle::{Cyclic, Lasso, is_acyclic};
+pub use find::{Found, PathStep, Target, find};
+pub use lazy::Lazy;
+
+use std::time::Duration;
+
+use crate::base::{Budget, Diagnostic, Stop};
+use crate::lts::Lts;
+use crate::model::Model;
+
+/// How to explore. `Options::default()` is one thread for each processor, no confluence, caches on.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Worker threads; 0: one a processor.
+    pub threads: usize,
+    /// By group: whether its steps are taken at once, since they are known to be confluent and inert. Empty: none.
+    pub confluent: Vec<bool>,
+    /// Whether answers of groups are remembered.
+    pub cache: bool,
+    /// Most bytes of one thread's caches; the shared memo may have four times that.
+    pub cache_bytes: u64,
+    /// States that the store is made for at first.
+    pub expected_states: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { threads: 0, confluent: Vec::new(), cache: true, cache_bytes: 256 << 20, expected_states: 1 << 12 }
+    }
+}
+
+impl Options {
+    /// Takes the steps of all groups that the front end marked as confluent at once.
+    #[must_use]
+    pub fn with_confluence_of(mut self, model: &dyn Model) -> Self {
+        self.confluent = model.groups().iter().map(|g| g.tau && g.confluent).collect();
+        self
+    }
+    /// The number of threads that is meant.
+    pub fn thread_count(&self) -> usize {
+        if self.threads > 0 { self.threads } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
+    }
+}
+
+/// Where a search is.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// States stored.
+    pub states: u64,
+    /// Transitions seen.
+    pub transitions: u64,
+    /// Breadth-first level.
+    pub level: u64,
+    /// States of this level that are still to be expanded, about.
+    pub waiting: u64,
+    /// Since the start of this search.
+    pub elapsed: Duration,
+}
+
+/// Who wants to know how far a search is. Called from the coordinating thread a few times a second.
+pub trait Progress: Sync {
+    /// A search is here now.
+    fn report(&self, snapshot: &Snapshot);
+}
+
+/// Nobody.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn report(&self, _: &Snapshot) {}
+}
+
+/// What a search found, complete or not.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// States stored.
+    pub states: u64,
+    /// Transitions: distinct label and target for each expanded state.
+    pub transitions: u64,
+    /// Expanded states without steps.
+    pub deadlocks: u64,
+    /// Breadth-first levels, the initial state being the first.
+    pub levels: u64,
+    /// Why the search ended.
+    pub stop: Stop,
+    /// Time of the search.
+    pub elapsed: Duration,
+    /// Bytes of the state store by the end.
+    pub store_bytes: u64,
+    /// Most bytes of queued states at the end of a level.
+    pub frontier_bytes: u64,
+    /// What the caches did, all threads together.
+    pub cache: CacheStatistics,
+}
+
+/// Counts states, transitions and deadlocks.
+pub fn explore(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<Outcome, Diagnostic> {
+    search::run(model, options, budget, progress, search::Goal::default()).map(|done| done.outcome)
+}
+
+/// Explores and keeps the transitions. States are numbered breadth first, whatever the number of threads; a limit leaves states at
+/// the end without their transitions, which `stop` tells.
+pub fn explore_lts(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<(Outcome, Lts), Diagnostic> {
+    let done = search::run(model, options, budget, progress, search::Goal { edges: true, ..search::Goal::default() })?;
+    let lts = done.lts.ok_or_else(|| Diagnostic::new(crate::base::Stage::Internal, "the search kept no transitions"))?;
+    Ok((done.outcome, lts))
+}

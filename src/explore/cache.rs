@@ -1,0 +1,708 @@
+//! From a state's key to the keys of its successors, by lookups: one thread's caches over the transition groups.
+//!
+//! In: a key of [`super::store`]. Out: `(label, group, key)` of every step, each label and target once. For a state all leaf indices are
+//! unpacked; for each leaf index there is a row of bits that says whose requirements hold on that leaf, and the conjunction of the rows is
+//! the set of enabled groups, so disabled groups cost nothing. An enabled group's steps are looked up by the indices of the leaves that
+//! it writes and by the values that it reads elsewhere. A cached step is a number to add to the key.
+//!
+//! Caches are private to a thread: a hit is a hash of one word, a compare and a load, without atomics. A miss asks [`super::memo`], which is
+//! shared. A group that seldom hits is evaluated without a cache from then on. Bytes are bounded: when the limit is reached all tables are
+//! emptied. Everything is void when the store's layout changes (`epoch`).
+//!
+//! With confluent groups each target is replaced by the representative that confluent tau steps lead to: the state that has none, or the
+//! least vector of the terminal strongly connected component (Groote, van de Pol: "State Space Reduction Using Partial tau-Confluence",
+//! 2000; Blom: "Partial tau-confluence for efficient state space generation", 2001).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Options;
+use super::intern::Rows;
+use super::memo::Memo;
+use super::store::{Overflow, Store};
+use crate::base::ids::LabelId;
+use crate::base::{Diagnostic, Stage};
+use crate::model::{Model, Steps, Worker};
+
+/// A successor.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Successor {
+    /// Key of the target.
+    pub key: u64,
+    /// Label.
+    pub label: LabelId,
+    /// The group that made the step.
+    pub group: u32,
+}
+
+/// Why an expansion ended early.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The store's layout must change first.
+    Overflow,
+    /// The model could not be evaluated.
+    Error(Box<Diagnostic>),
+}
+
+impl From<Overflow> for Halt {
+    fn from(_: Overflow) -> Self {
+        Halt::Overflow
+    }
+}
+
+const UNKNOWN: u32 = u32::MAX;
+/// Lookups after which a group's cache is judged.
+const JUDGED: u64 = 1 << 15;
+/// Chain of confluent steps after which a cycle is suspected.
+const CHAIN: u32 = 64;
+
+#[derive(Clone, Copy)]
+struct Step {
+    /// Added to the key, for the leaves that are fields of their own.
+    delta: u64,
+    label: LabelId,
+    /// Where in `changes` the other leaves' new indices are, or `UNKNOWN`.
+    changes: u32,
+}
+
+/// Steps `start..start + len` of the arena.
+#[derive(Clone, Copy)]
+struct Entry {
+    start: u32,
+    len: u32,
+}
+
+const ABSENT: Entry = Entry { start: UNKNOWN, len: 0 };
+
+/// Open addressing from one word to an entry.
+#[derive(Default)]
+struct WordMap {
+    slots: Vec<(u64, Entry)>,
+    used: usize,
+    shift: u32,
+}
+
+impl WordMap {
+    #[inline]
+    fn place(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+    #[inline]
+    fn get(&self, key: u64) -> Option<Entry> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mut at = self.place(key);
+        loop {
+            let slot = &self.slots[at];
+            if slot.0 == key {
+                return Some(slot.1);
+            }
+            if slot.0 == u64::MAX {
+                return None;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+    /// Adds a key that is absent; not `u64::MAX`.
+    fn insert(&mut self, key: u64, entry: Entry) {
+        if self.used * 2 >= self.slots.len() {
+            let size = (self.slots.len() * 2).max(16);
+            let old = std::mem::replace(&mut self.slots, vec![(u64::MAX, ABSENT); size]);
+            self.shift = 64 - size.trailing_zeros();
+            for (k, e) in old.into_iter().filter(|s| s.0 != u64::MAX) {
+                self.put(k, e);
+            }
+        }
+        self.used += 1;
+        self.put(key, entry);
+    }
+    fn put(&mut self, key: u64, entry: Entry) {
+        let mut at = self.place(key);
+        while self.slots[at].0 != u64::MAX {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.slots[at] = (key, entry);
+    }
+}
+
+/// One leaf's share in a group's cache key.
+struct Part {
+    leaf: u32,
+    /// If the group only reads the leaf: positions of what it reads, the tuples seen, and by leaf index the tuple's number.
+    reads: Option<(Vec<u32>, Rows, Vec<u32>)>,
+}
+
+struct GroupCache {
+    parts: Vec<Part>,
+    /// No or one part: by its value.
+    direct: Vec<Entry>,
+    /// Two parts; the last two of more.
+    map: WordMap,
+    /// More parts: folds the first ones to a number.
+    chain: Vec<WordMap>,
+    lookups: u64,
+    misses: u64,
+    bypassed: bool,
+    /// The group's slots, from the model: `(leaf, position)` of reads, and of writes by leaf: `(leaf, [(position, index in writes)])`.
+    read_places: Vec<(u32, u32)>,
+    write_places: Vec<(u32, Vec<(u32, u32)>)>,
+}
+
+/// Figures of one thread's caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatistics {
+    /// Group lookups (enabled groups met).
+    pub lookups: u64,
+    /// Lookups that a thread's own cache answered.
+    pub hits: u64,
+    /// Questions put to the model's workers.
+    pub evaluations: u64,
+    /// Groups that run without a cache by the end (per thread).
+    pub bypassed: u64,
+    /// Bytes of all caches.
+    pub bytes: u64,
+}
+
+/// See the module's head. One for each thread.
+pub(crate) struct Expander<'m> {
+    model: &'m dyn Model,
+    memo: Arc<Memo>,
+    worker: Box<dyn Worker + 'm>,
+    confluent: Vec<bool>,
+    any_confluent: bool,
+    enabled: bool,
+    limit: u64,
+    bytes: u64,
+    epoch: u64,
+    words: usize,
+    /// By leaf: rows of `words` words by leaf index.
+    masks: Vec<Vec<u64>>,
+    /// Bits of the confluent groups.
+    confluent_mask: Vec<u64>,
+    /// By leaf: `(position in the leaf, value, group)` of the requirements.
+    requirements: Vec<Vec<(u32, u32, u32)>>,
+    groups: Vec<GroupCache>,
+    arena: Vec<Step>,
+    changes: Vec<u32>,
+    leaves: Vec<u32>,
+    patched: Vec<u32>,
+    row: Vec<u32>,
+    raw: Vec<Successor>,
+    statistics: CacheStatistics,
+}
+
+impl<'m> Expander<'m> {
+    /// Empty caches; `options` says which steps are to be taken at once, and how many bytes there may be.
+    pub fn new(model: &'m dyn Model, memo: Arc<Memo>, options: &Options) -> Self {
+        Self {
+            model,
+            memo,
+            worker: model.worker(),
+            any_confluent: options.confluent.iter().any(|&c| c),
+            confluent: options.confluent.clone(),
+            enabled: options.cache,
+            limit: options.cache_bytes,
+            bytes: 0,
+            epoch: 0,
+            words: 0,
+            masks: Vec::new(),
+            confluent_mask: Vec::new(),
+            requirements: Vec::new(),
+            groups: Vec::new(),
+            arena: Vec::new(),
+            changes: Vec::new(),
+            leaves: Vec::new(),
+            patched: Vec::new(),
+            row: Vec::new(),
+            raw: Vec::new(),
+            statistics: CacheStatistics::default(),
+        }
+    }
+
+    /// Empties the caches and follows the store's layout. Call before each round.
+    pub fn follow(&mut self, store: &Store) {
+        if self.epoch == store.epoch {
+            return;
+        }
+        self.collect_statistics();
+        let groups = self.model.groups();
+        self.epoch = store.epoch;
+        self.words = groups.len().div_ceil(64);
+        self.masks = vec![Vec::new(); store.leaves.len()];
+        self.confluent_mask = vec![0; self.words];
+        self.requirements = vec![Vec::new(); store.leaves.len()];
+        self.leaves = vec![0; store.leaves.len()];
+        self.arena.clear();
+        self.changes.clear();
+        self.bytes = 0;
+        for (g, group) in groups.iter().enumerate() {
+            if self.confluent.get(g).is_some_and(|&c| c) {
+                self.confluent_mask[g / 64] |= 1 << (g % 64);
+            }
+            for &(slot, value) in &group.requires {
+                let (leaf, position) = store.homes[slot as usize];
+                self.requirements[leaf as usize].push((position, value, g as u32));
+            }
+        }
+        self.groups = groups
+            .iter()
+            .map(|group| {
+                let place = |&s: &u32| store.homes[s as usize];
+                let read_places: Vec<(u32, u32)> = group.reads.iter().map(place).collect();
+                let mut write_places: Vec<(u32, Vec<(u32, u32)>)> = Vec::new();
+                for (i, slot) in group.writes.iter().enumerate() {
+                    let (leaf, position) = place(slot);
+                    match write_places.iter_mut().find(|w| w.0 == leaf) {
+                        Some(w) => w.1.push((position, i as u32)),
+                        None => write_places.push((leaf, vec![(position, i as u32)])),
+                    }
+                }
+                let mut touched: Vec<u32> = read_places.iter().map(|p| p.0).chain(write_places.iter().map(|w| w.0)).collect();
+                touched.sort_unstable();
+                touched.dedup();
+                let parts: Vec<Part> = touched
+                    .into_iter()
+                    .map(|leaf| {
+                        let written = write_places.iter().any(|w| w.0 == leaf);
+                        let positions: Vec<u32> = read_places.iter().filter(|p| p.0 == leaf).map(|p| p.1).collect();
+                        let width = positions.len();
+                        Part { leaf, reads: (!written).then(|| (positions, Rows::new(width), Vec::new())) }
+                    })
+                    .collect();
+                GroupCache {
+                    chain: (2..parts.len()).map(|_| WordMap::default()).collect(),
+                    parts,
+                    direct: Vec::new(),
+                    map: WordMap::default(),
+                    lookups: 0,
+                    misses: 0,
+                    bypassed: !self.enabled,
+                    read_places,
+                    write_places,
+                }
+            })
+            .collect();
+    }
+
+    /// Empties the caches within an epoch, since they have reached their limit.
+    fn clear(&mut self) {
+        for group in &mut self.groups {
+            group.direct = Vec::new();
+            group.map = WordMap::default();
+            group.chain.iter_mut().for_each(|c| *c = WordMap::default());
+            for part in &mut group.parts {
+                if let Some((positions, rows, by_index)) = &mut part.reads {
+                    *rows = Rows::new(positions.len());
+                    *by_index = Vec::new();
+                }
+            }
+        }
+        self.arena = Vec::new();
+        self.changes = Vec::new();
+        self.bytes = 0;
+    }
+
+    fn collect_statistics(&mut self) {
+        for group in &mut self.groups {
+            self.statistics.lookups += group.lookups;
+            self.statistics.hits += group.lookups - group.misses;
+            (group.lookups, group.misses) = (0, 0);
+        }
+    }
+    /// Figures since the last call (evaluations are counted by the memo).
+    pub fn take_statistics(&mut self) -> CacheStatistics {
+        self.collect_statistics();
+        let bypassed = self.groups.iter().filter(|g| g.bypassed).count() as u64;
+        CacheStatistics { bypassed, bytes: self.bytes, ..std::mem::take(&mut self.statistics) }
+    }
+
+    /// Steps of a state as they are, duplicates included.
+    pub fn raw_successors(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
+        out.clear();
+        self.steps(store, key, None, out)
+    }
+
+    /// Steps of a state, each label and target once; targets are representatives if there are confluent groups.
+    pub fn successors(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
+        out.clear();
+        self.steps(store, key, None, out)?;
+        if self.any_confluent {
+            for step in out.iter_mut() {
+                step.key = self.representative(store, step.key)?;
+            }
+        }
+        // Few steps: compare all pairs; many: sort.
+        if out.len() > 24 {
+            let mut seen: Vec<(LabelId, u64, u32)> = out.iter().enumerate().map(|(i, s)| (s.label, s.key, i as u32)).collect();
+            seen.sort_unstable();
+            seen.dedup_by_key(|s| (s.0, s.1));
+            seen.sort_unstable_by_key(|s| s.2);
+            for (to, s) in seen.iter().enumerate() {
+                out[to] = out[s.2 as usize];
+            }
+            out.truncate(seen.len());
+        } else {
+            let mut kept = 0;
+            for i in 0..out.len() {
+                let step = out[i];
+                if !out[..kept].iter().any(|o| o.key == step.key && o.label == step.label) {
+                    out[kept] = step;
+                    kept += 1;
+                }
+            }
+            out.truncate(kept);
+        }
+        Ok(())
+    }
+
+    /// The state that stands for this one when confluent steps are taken at once.
+    pub fn representative(&mut self, store: &Store, key: u64) -> Result<u64, Halt> {
+        if !self.any_confluent {
+            return Ok(key);
+        }
+        let mut raw = std::mem::take(&mut self.raw);
+        let mut at = key;
+        let mut result = Ok(());
+        for length in 0..=CHAIN {
+            raw.clear();
+            result = self.confluent_steps(store, at, &mut raw);
+            if result.is_err() {
+                break;
+            }
+            match raw.iter().find(|s| s.key != at) {
+                None => break,
+                Some(_) if length == CHAIN => {
+                    match self.terminal(store, at) {
+                        Ok(least) => at = least,
+                        Err(halt) => result = Err(halt),
+                    }
+                    break;
+                }
+                Some(step) => at = step.key,
+            }
+        }
+        self.raw = raw;
+        result.map(|()| at)
+    }
+
+    /// Confluent steps of a state, not replaced by representatives.
+    pub fn confluent_steps(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
+        let mask = std::mem::take(&mut self.confluent_mask);
+        let result = self.steps(store, key, Some(&mask), out);
+        self.confluent_mask = mask;
+        result
+    }
+
+    /// The least vector of the terminal component that confluent steps lead to from here. Tarjan's algorithm up to the first component
+    /// that it completes: no step leads out of that one.
+    fn terminal(&mut self, store: &Store, key: u64) -> Result<u64, Halt> {
+        struct Frame {
+            key: u64,
+            next: usize,
+            steps: Vec<u64>,
+        }
+        let mut index: HashMap<u64, (u32, u32), ahash::RandomState> = HashMap::default();
+        let mut stack = Vec::new();
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut raw = Vec::new();
+        let mut enter = Some(key);
+        loop {
+            if let Some(key) = enter.take() {
+                raw.clear();
+                self.confluent_steps(store, key, &mut raw)?;
+                let n = index.len() as u32;
+                index.insert(key, (n, n));
+                stack.push(key);
+                frames.push(Frame { key, next: 0, steps: raw.iter().map(|s| s.key).collect() });
+            }
+            let Some(frame) = frames.last_mut() else { return Ok(key) };
+            let at = frame.key;
+            if let Some(&target) = frame.steps.get(frame.next) {
+                frame.next += 1;
+                match index.get(&target) {
+                    Some(&(n, _)) => {
+                        let low = index.get_mut(&at).map(|e| &mut e.1);
+                        low.into_iter().for_each(|l| *l = (*l).min(n));
+                    }
+                    None => enter = Some(target),
+                }
+                continue;
+            }
+            let (n, low) = index[&at];
+            if n == low {
+                let from = stack.iter().position(|&k| k == at).unwrap_or(0);
+                return Ok(stack[from..].iter().copied().min_by_key(|&k| store.vector(k)).unwrap_or(at));
+            }
+            frames.pop();
+            if let Some(parent) = frames.last()
+                && let Some(entry) = index.get_mut(&parent.key)
+            {
+                entry.1 = entry.1.min(low);
+            }
+        }
+    }
+
+    /// Steps of the groups in `only` (all if none), duplicates included.
+    fn steps(&mut self, store: &Store, key: u64, only: Option<&[u64]>, out: &mut Vec<Successor>) -> Result<(), Halt> {
+        let mut leaves = std::mem::take(&mut self.leaves);
+        store.unpack(key, &mut leaves);
+        let result = self.steps_of(store, key, &leaves, only, out);
+        self.leaves = leaves;
+        result
+    }
+
+    fn steps_of(&mut self, store: &Store, key: u64, leaves: &[u32], only: Option<&[u64]>, out: &mut Vec<Successor>) -> Result<(), Halt> {
+        let words = self.words;
+        for (l, &v) in leaves.iter().enumerate() {
+            if (v as usize + 1) * words > self.masks[l].len() {
+                self.extend_masks(store, l, v);
+            }
+        }
+        for w in 0..words {
+            let mut bits = only.map_or(u64::MAX, |o| o[w]);
+            if bits == 0 {
+                continue;
+            }
+            for (mask, &v) in self.masks.iter().zip(leaves) {
+                bits &= mask[v as usize * words + w];
+            }
+            while bits != 0 {
+                let g = w * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let mark = (self.arena.len(), self.changes.len());
+                let entry = match Self::lookup(&mut self.groups[g], leaves) {
+                    Some(entry) => entry,
+                    None => self.fill(store, g, leaves)?,
+                };
+                for i in entry.start..entry.start + entry.len {
+                    let step = self.arena[i as usize];
+                    let mut target = key.wrapping_add(step.delta);
+                    if step.changes != UNKNOWN {
+                        target = self.patch(store, target, leaves, step.changes as usize)?;
+                    }
+                    out.push(Successor { key: target, label: step.label, group: g as u32 });
+                }
+                if self.groups[g].bypassed {
+                    self.arena.truncate(mark.0);
+                    self.changes.truncate(mark.1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds changes of leaves that are deeper in the tree: fields they are under are folded again.
+    fn patch(&mut self, store: &Store, key: u64, leaves: &[u32], at: usize) -> Result<u64, Overflow> {
+        self.patched.clear();
+        self.patched.extend_from_slice(leaves);
+        let count = self.changes[at] as usize;
+        let list = &self.changes[at + 1..at + 1 + 2 * count];
+        for change in list.chunks_exact(2) {
+            self.patched[change[0] as usize] = change[1];
+        }
+        let mut key = key;
+        let mut last = u32::MAX;
+        for change in list.chunks_exact(2) {
+            let (field, _) = store.field_of[change[0] as usize];
+            // Changes are listed by field.
+            if field != last {
+                last = field;
+                let f = &store.fields[field as usize];
+                let mask = ((1u64 << f.width) - 1) << f.offset;
+                key = key & !mask | store.fold_field(field, &self.patched)?;
+            }
+        }
+        Ok(key)
+    }
+
+    fn extend_masks(&mut self, store: &Store, leaf: usize, v: u32) {
+        let words = self.words;
+        let mut row = Vec::new();
+        for index in self.masks[leaf].len() / words.max(1)..=v as usize {
+            row.clear();
+            store.leaves[leaf].table.read(index as u32, &mut row);
+            let base = self.masks[leaf].len();
+            self.masks[leaf].resize(base + words, u64::MAX);
+            let mask = &mut self.masks[leaf][base..];
+            if let (Some(last), used @ 1..) = (mask.last_mut(), self.groups.len() % 64) {
+                *last = (1 << used) - 1;
+            }
+            for &(position, value, g) in &self.requirements[leaf] {
+                if row[position as usize] != value {
+                    mask[g as usize / 64] &= !(1 << (g % 64));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn part(part: &Part, leaves: &[u32]) -> u32 {
+        let v = leaves[part.leaf as usize];
+        match &part.reads {
+            None => v,
+            Some((_, _, by_index)) => by_index.get(v as usize).copied().unwrap_or(UNKNOWN),
+        }
+    }
+
+    #[inline]
+    fn lookup(group: &mut GroupCache, leaves: &[u32]) -> Option<Entry> {
+        group.lookups += 1;
+        let found = match group.parts.as_slice() {
+            _ if group.bypassed => None,
+            [] => group.direct.first().copied(),
+            [a] => group.direct.get(Self::part(a, leaves) as usize).copied(),
+            [a, b] => group.map.get(u64::from(Self::part(a, leaves)) << 32 | u64::from(Self::part(b, leaves))),
+            [first, middle @ .., last] => {
+                let mut acc = Some(Self::part(first, leaves));
+                for (part, map) in middle.iter().zip(&group.chain) {
+                    acc = acc.and_then(|a| map.get(u64::from(a) << 32 | u64::from(Self::part(part, leaves)))).map(|e| e.start);
+                }
+                acc.and_then(|a| group.map.get(u64::from(a) << 32 | u64::from(Self::part(last, leaves))))
+            }
+        };
+        found.filter(|e| e.start != UNKNOWN)
+    }
+
+    /// Evaluates a group and remembers the answer.
+    #[cold]
+    fn fill(&mut self, store: &Store, g: usize, leaves: &[u32]) -> Result<Entry, Halt> {
+        if self.bytes > self.limit {
+            self.clear();
+        }
+        let group = &mut self.groups[g];
+        group.misses += 1;
+        if group.lookups > JUDGED && group.misses * 4 > group.lookups * 3 {
+            group.bypassed = true;
+        }
+        let mut reads = Vec::with_capacity(group.read_places.len());
+        for &(leaf, position) in &group.read_places {
+            self.row.clear();
+            store.leaves[leaf as usize].table.read(leaves[leaf as usize], &mut self.row);
+            reads.push(self.row[position as usize]);
+        }
+        let owned;
+        let shared;
+        let steps: &Steps = if self.enabled {
+            shared = self.memo.steps(g, &reads, self.worker.as_mut()).map_err(|d| Halt::Error(Box::new(d)))?;
+            &shared
+        } else {
+            owned = self.memo.evaluate(g, &reads, self.worker.as_mut()).map_err(|d| Halt::Error(Box::new(d)))?;
+            &owned
+        };
+        let width = self.model.groups()[g].writes.len();
+        if steps.values.len() != width * steps.labels.len() {
+            let text =
+                format!("group '{}' gave {} values for {} steps", self.model.groups()[g].name, steps.values.len(), steps.labels.len());
+            return Err(Halt::Error(Box::new(Diagnostic::new(Stage::Internal, text))));
+        }
+        let start = self.arena.len();
+        let first_change = self.changes.len();
+        let made = self.translate(store, g, leaves, steps);
+        if let Err(overflow) = made {
+            self.arena.truncate(start);
+            self.changes.truncate(first_change);
+            return Err(overflow.into());
+        }
+        if start >= UNKNOWN as usize / 2 || self.changes.len() >= UNKNOWN as usize / 2 {
+            self.bytes = u64::MAX; // empties the caches at the next miss
+        }
+        let entry = Entry { start: start as u32, len: (self.arena.len() - start) as u32 };
+        if !self.groups[g].bypassed {
+            self.remember(store, g, leaves, entry);
+            self.bytes = self.bytes.saturating_add(u64::from(entry.len) * 16 + 40);
+        }
+        Ok(entry)
+    }
+
+    /// Turns steps over slot values into steps over leaf indices.
+    fn translate(&mut self, store: &Store, g: usize, leaves: &[u32], steps: &Steps) -> Result<(), Overflow> {
+        let group = &self.groups[g];
+        let width = self.model.groups()[g].writes.len();
+        let mut inner: Vec<(u32, u32, u32)> = Vec::new();
+        for (i, &label) in steps.labels.iter().enumerate() {
+            let values = &steps.values[i * width..(i + 1) * width];
+            let mut delta = 0u64;
+            inner.clear();
+            for (leaf, places) in &group.write_places {
+                let v = leaves[*leaf as usize];
+                self.row.clear();
+                store.leaves[*leaf as usize].table.read(v, &mut self.row);
+                for &(position, w) in places {
+                    self.row[position as usize] = values[w as usize];
+                }
+                let new = store.leaves[*leaf as usize].table.intern(&self.row);
+                let (field, top) = store.field_of[*leaf as usize];
+                if top {
+                    if u64::from(new) >= store.capacity(field) {
+                        return Err(Overflow);
+                    }
+                    delta = delta.wrapping_add(u64::from(new).wrapping_sub(u64::from(v)) << store.fields[field as usize].offset);
+                } else if new != v {
+                    inner.push((field, *leaf, new));
+                }
+            }
+            let changes = if inner.is_empty() { UNKNOWN } else { self.changes.len() as u32 };
+            if !inner.is_empty() {
+                inner.sort_unstable();
+                self.changes.push(inner.len() as u32);
+                self.changes.extend(inner.iter().flat_map(|c| [c.1, c.2]));
+                self.bytes += 4 + 8 * inner.len() as u64;
+            }
+            self.arena.push(Step { delta, label, changes });
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, store: &Store, g: usize, leaves: &[u32], entry: Entry) {
+        let group = &mut self.groups[g];
+        // Number the values that the group only reads.
+        for part in &mut group.parts {
+            if let Some((positions, rows, by_index)) = &mut part.reads {
+                let v = leaves[part.leaf as usize] as usize;
+                if by_index.len() <= v {
+                    self.bytes += (v + 1 - by_index.len()) as u64 * 4;
+                    by_index.resize(v + 1, UNKNOWN);
+                }
+                if by_index[v] == UNKNOWN {
+                    self.row.clear();
+                    store.leaves[part.leaf as usize].table.read(v as u32, &mut self.row);
+                    let tuple: Vec<u32> = positions.iter().map(|&p| self.row[p as usize]).collect();
+                    by_index[v] = rows.intern(&tuple);
+                }
+            }
+        }
+        let word = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
+        match group.parts.as_slice() {
+            [] => group.direct = vec![entry],
+            [a] => {
+                let at = Self::part(a, leaves) as usize;
+                if group.direct.len() <= at {
+                    self.bytes += (at + 1 - group.direct.len()) as u64 * 8;
+                    group.direct.resize(at + 1, ABSENT);
+                }
+                group.direct[at] = entry;
+            }
+            [first, middle @ .., last] => {
+                let mut acc = Self::part(first, leaves);
+                for (part, map) in middle.iter().zip(&mut group.chain) {
+                    let key = word(acc, Self::part(part, leaves));
+                    acc = match map.get(key) {
+                        Some(e) => e.start,
+                        None => {
+                            let number = map.used as u32;
+                            map.insert(key, Entry { start: number, len: 0 });
+                            self.bytes += 40;
+                            number
+                        }
+                    };
+                }
+                let key = word(acc, Self::part(last, leaves));
+                // Numbering a read value may have shown that the answer is known under another leaf index.
+                if group.map.get(key).is_none() {
+                    group.map.insert(key, entry);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Whether the reachable graph, or the part of it that some steps make, has a cycle.
+//!
+//! In: a model and a test that says which steps count. Out: no cycle, or a path to one and the cycle. No edges are stored: states are
+//! expanded again to count each state's incoming steps (4 bytes a state), then states without any are peeled off until none is left
+//! (Kahn, 1962). What remains has a cycle; a depth-first search within the remains finds one.
+//! Cost: one exploration and two passes over its states; a path costs a third.
+
+use std::sync::atomic::Ordering;
+
+use super::find::{Filter, PathStep, Tracer};
+use super::search::{Done, Goal, run};
+use super::{Options, Outcome, Progress};
+use crate::base::{Budget, Diagnostic, Stage, Stop};
+use crate::model::Model;
+
+/// A way into a cycle, and once around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lasso {
+    /// From the initial vector to a state of the cycle.
+    pub prefix: Vec<PathStep>,
+    /// From that state back to it; at least one step.
+    pub cycle: Vec<PathStep>,
+}
+
+/// Answer of [`is_acyclic`].
+#[derive(Clone, Debug)]
+pub enum Cyclic {
+    /// No cycle.
+    No(Outcome),
+    /// A cycle of steps that count.
+    Yes(Outcome, Lasso),
+    /// A limit stopped the search.
+    Unknown(Outcome),
+}
+
+const ON_STACK: u32 = u32::MAX;
+const FINISHED: u32 = u32::MAX - 1;
+
+/// Explores, then looks for a cycle of steps that pass the test (all if none is given). The path to the cycle may take any steps.
+pub fn is_acyclic(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    counts: Option<&(dyn Fn(usize, crate::base::ids::LabelId) -> bool + Sync)>,
+) -> Result<Cyclic, Diagnostic> {
+    let done = run(model, options, budget, progress, Goal { numbered: true, ..Goal::default() })?;
+    if done.outcome.stop != Stop::Complete {
+        return Ok(Cyclic::Unknown(done.outcome));
+    }
+    let mut pass = Pass { tracer: Tracer::new(model, options, &done), done: &done, counts, budget, polled: 0 };
+    match pass.cycle() {
+        Ok(None) => Ok(Cyclic::No(done.outcome)),
+        Ok(Some(cycle)) => match pass.lasso(cycle) {
+            Ok(lasso) => Ok(Cyclic::Yes(done.outcome, lasso)),
+            Err(End::Stop(stop)) => Ok(Cyclic::Unknown(Outcome { stop, ..done.outcome })),
+            Err(End::Error(error)) => Err(*error),
+        },
+        Err(End::Stop(stop)) => Ok(Cyclic::Unknown(Outcome { stop, ..done.outcome })),
+        Err(End::Error(error)) => Err(*error),
+    }
+}
+
+enum End {
+    Stop(Stop),
+    Error(Box<Diagnostic>),
+}
+
+impl From<Diagnostic> for End {
+    fn from(error: Diagnostic) -> Self {
+        End::Error(Box::new(error))
+    }
+}
+
+struct Pass<'d, 'm> {
+    tracer: Tracer<'d, 'm>,
+    done: &'d Done,
+    counts: Option<Filter<'m>>,
+    budget: &'m Budget,
+    polled: u64,
+}
+
+type Taken = (u64, super::cache::Successor);
+
+impl Pass<'_, '_> {
+    /// Steps of a state that count.
+    fn steps(&mut self, key: u64) -> Result<Vec<super::cache::Successor>, End> {
+        self.polled += 1;
+        if self.polled.is_multiple_of(4096) {
+            self.budget.check(0).map_err(End::Stop)?;
+        }
+        let counts = self.counts;
+        let all = self.tracer.successors(key)?;
+        Ok(all.iter().copied().filter(|s| counts.is_none_or(|c| c(s.group as usize, s.label))).collect())
+    }
+    /// Incoming steps of a state that are left, or a mark.
+    fn number(&self, key: u64) -> Result<&std::sync::atomic::AtomicU32, End> {
+        let table = &self.done.store.table;
+        let place = table.find(key).ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
+        Ok(table.number(place))
+    }
+    fn cycle(&mut self) -> Result<Option<Vec<Taken>>, End> {
+        let table = &self.done.store.table;
+        for (_, key) in table.entries() {
+            for step in self.steps(key)? {
+                self.number(step.key)?.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let zero = |(place, key): (u64, u64)| (table.number(place).load(Ordering::Relaxed) == 0).then_some(key);
+        let mut ready: Vec<u64> = table.entries().filter_map(zero).collect();
+        let mut peeled = 0;
+        while let Some(key) = ready.pop() {
+            peeled += 1;
+            for step in self.steps(key)? {
+                if self.number(step.key)?.fetch_sub(1, Ordering::Relaxed) == 1 {
+                    ready.push(step.key);
+                }
+            }
+        }
+        if peeled == table.len() {
+            return Ok(None);
+        }
+        for (place, key) in table.entries() {
+            let left = table.number(place).load(Ordering::Relaxed);
+            if left > 0
+                && left < FINISHED
+                && let Some(cycle) = self.depth_first(key)?
+            {
+                return Ok(Some(cycle));
+            }
+        }
+        Err(Diagnostic::new(Stage::Internal, "states are left without a cycle").into())
+    }
+    /// A cycle among the states that are left and reachable from one of them.
+    fn depth_first(&mut self, from: u64) -> Result<Option<Vec<Taken>>, End> {
+        let mut frames = vec![(from, self.steps(from)?, 0)];
+        self.number(from)?.store(ON_STACK, Ordering::Relaxed);
+        while let Some((key, steps, next)) = frames.last_mut() {
+            let Some(&step) = steps.get(*next) else {
+                let key = *key;
+                self.number(key)?.store(FINISHED, Ordering::Relaxed);
+                frames.pop();
+                continue;
+            };
+            *next += 1;
+            match self.number(step.key)?.load(Ordering::Relaxed) {
+                ON_STACK => {
+                    let start = frames.iter().position(|f| f.0 == step.key).unwrap_or(0);
+                    return Ok(Some(frames[start..].iter().map(|(key, steps, next)| (*key, steps[next - 1])).collect()));
+                }
+                0 | FINISHED => {}
+                _ => {
+                    self.number(step.key)?.store(ON_STACK, Ordering::Relaxed);
+                    let steps = self.steps(step.key)?;
+                    frames.push((step.key, steps, 0));
+                }
+            }
+        }
+        Ok(None)
+    }
+    /// Breadth first from the initial state to the cycle.
+    fn lasso(&mut self, mut cycle: Vec<Taken>) -> Result<Lasso, End> {
+        for (place, _) in self.done.store.table.entries() {
+            self.done.store.table.number(place).store(0, Ordering::Relaxed);
+        }
+        for (key, _) in &cycle {
+            self.number(*key)?.store(ON_STACK, Ordering::Relaxed);
+        }
+        let initial = self.done.initial;
+        let mut levels = vec![vec![initial]];
+        let mut entry = (self.number(initial)?.swap(1, Ordering::Relaxed) == ON_STACK).then_some(initial);
+        while entry.is_none() {
+            let mut next = Vec::new();
+            for key in levels.last().cloned().unwrap_or_default() {
+                for step in self.tracer.successors(key)?.to_vec() {
+                    match self.number(step.key)?.swap(1, Ordering::Relaxed) {
+                        0 => next.push(step.key),
+                        ON_STACK => {
+                            entry = entry.or(Some(step.key));
+                            next.push(step.key);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            if next.is_empty() {
+                return Err(Diagnostic::new(Stage::Internal, "a cycle is not reachable").into());
+            }
+            levels.push(next);
+        }
+        let entry = entry.unwrap_or(initial);
+        let start = cycle.iter().position(|t| t.0 == entry).unwrap_or(0);
+        cycle.rotate_left(start);
+        let steps = self.tracer.back(&levels, entry)?;
+        let whole = self.tracer.concrete(initial, &steps.iter().chain(&cycle).copied().collect::<Vec<_>>())?;
+        // The cycle's part is what the prefix alone does not have.
+        let prefix = self.tracer.concrete(initial, &steps)?;
+        let cycle = whole[prefix.len()..].to_vec();
+        Ok(Lasso { prefix, cycle })
+    }
+}

@@ -1,0 +1,193 @@
+//! Search for a step or a deadlock, with a shortest path to it.
+//!
+//! In: a model and a target. Out: whether it is reached, and the steps from the initial state. No parents are stored: the search keeps
+//! the states of each level while they are few (8 bytes a state); if it had to drop them before the target was met, it runs again and
+//! keeps them. The path is then found backwards, level by level, by expanding states of the level before until one steps to the state in
+//! hand. Cost: at most two explorations up to the target's level and one more pass over its states.
+//!
+//! With confluent groups the path is one of the full graph: the confluent steps between are put in again.
+
+use std::collections::HashMap;
+
+use super::cache::{Expander, Halt, Successor};
+pub(crate) use super::search::StepTest as Filter;
+use super::search::{Done, Goal, Hit, run};
+use super::store::Store;
+use super::{Options, Outcome, Progress};
+use crate::base::ids::LabelId;
+use crate::base::{Budget, Diagnostic, Stage};
+use crate::model::Model;
+
+/// States whose levels are kept at first.
+const KEPT: u64 = 8 << 20;
+
+/// What to look for.
+#[derive(Clone, Copy)]
+pub enum Target<'a> {
+    /// A step by group and label.
+    Step(&'a (dyn Fn(usize, LabelId) -> bool + Sync)),
+    /// A state without steps.
+    Deadlock,
+}
+
+/// A step of a path, and where it leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathStep {
+    /// Label.
+    pub label: LabelId,
+    /// The group that made the step.
+    pub group: usize,
+    /// The state after it.
+    pub state: Vec<u32>,
+}
+
+/// Answer of [`find`].
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Counts; `stop` is `Complete` if the target was met or nothing was left to search.
+    pub outcome: Outcome,
+    /// Whether the target was met.
+    pub reached: bool,
+    /// The steps to the target from the initial vector of the model, the last one being the step that was looked for. None if it was not
+    /// met, or if a limit stopped the second search.
+    pub path: Option<Vec<PathStep>>,
+}
+
+/// Breadth-first search that ends with the level in which the target is met.
+pub fn find(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    target: Target<'_>,
+) -> Result<Found, Diagnostic> {
+    let mut goal = match target {
+        Target::Step(test) => Goal { step: Some(test), ..Goal::default() },
+        Target::Deadlock => Goal { deadlock: true, ..Goal::default() },
+    };
+    goal.levels = KEPT;
+    let done = run(model, options, budget, progress, goal)?;
+    if done.hits.is_empty() {
+        return Ok(Found { outcome: done.outcome, reached: false, path: None });
+    }
+    let outcome = Outcome { stop: crate::base::Stop::Complete, ..done.outcome.clone() };
+    let done = if done.levels.is_empty() {
+        drop(done);
+        goal.levels = u64::MAX;
+        run(model, options, budget, progress, goal)?
+    } else {
+        done
+    };
+    let path = match pick(model, &done) {
+        None => None,
+        Some(hit) => {
+            let mut tracer = Tracer::new(model, options, &done);
+            let mut steps = tracer.back(&done.levels, hit.source)?;
+            steps.extend(hit.step.map(|s| (hit.source, s)));
+            Some(tracer.concrete(done.initial, &steps)?)
+        }
+    };
+    Ok(Found { outcome, reached: true, path })
+}
+
+/// The least hit by vector and label text, so that the answer does not depend on the threads.
+fn pick(model: &dyn Model, done: &Done) -> Option<Hit> {
+    let rank = |h: &Hit| (done.store.vector(h.source), h.step.map(|s| (model.label_text(s.label), s.group, done.store.vector(s.key))));
+    done.hits.iter().copied().min_by_key(rank)
+}
+
+/// Reconstructs paths over a finished search.
+pub(crate) struct Tracer<'d, 'm> {
+    store: &'d Store,
+    expander: Expander<'m>,
+    model: &'m dyn Model,
+    found: Vec<Successor>,
+}
+
+pub(crate) fn settled(halt: Halt) -> Diagnostic {
+    match halt {
+        Halt::Error(error) => *error,
+        Halt::Overflow => Diagnostic::new(Stage::Internal, "a state that was explored has a step to one that was not"),
+    }
+}
+
+impl<'d, 'm> Tracer<'d, 'm> {
+    /// Uses the store and the memo of a search.
+    pub fn new(model: &'m dyn Model, options: &Options, done: &'d Done) -> Self {
+        let mut expander = Expander::new(model, done.memo.clone(), options);
+        expander.follow(&done.store);
+        Self { store: &done.store, expander, model, found: Vec::new() }
+    }
+    /// Steps of a state.
+    pub fn successors(&mut self, key: u64) -> Result<&[Successor], Diagnostic> {
+        self.expander.successors(self.store, key, &mut self.found).map_err(settled)?;
+        Ok(&self.found)
+    }
+    /// A path from level 0 to a state of the last level, as `(source, step)`.
+    pub fn back(&mut self, levels: &[Vec<u64>], target: u64) -> Result<Vec<(u64, Successor)>, Diagnostic> {
+        let mut path = Vec::new();
+        let mut at = target;
+        for level in levels.iter().rev().skip(1) {
+            let mut before = None;
+            for &key in level {
+                if let Some(&step) = self.successors(key)?.iter().find(|s| s.key == at) {
+                    before = Some((key, step));
+                    break;
+                }
+            }
+            let Some(step) = before else { return Err(Diagnostic::new(Stage::Internal, "no step leads to a state that was reached")) };
+            at = step.0;
+            path.push(step);
+        }
+        path.reverse();
+        Ok(path)
+    }
+    /// The path in the full graph, from the model's initial vector.
+    pub fn concrete(&mut self, initial: u64, steps: &[(u64, Successor)]) -> Result<Vec<PathStep>, Diagnostic> {
+        let mut path = Vec::new();
+        let first = self.store.encode(&self.model.initial()).map_err(|o| settled(o.into()))?;
+        self.confluent(first, initial, &mut path)?;
+        for &(source, step) in steps {
+            let mut raw = Vec::new();
+            self.expander.raw_successors(self.store, source, &mut raw).map_err(settled)?;
+            let mut taken = None;
+            for s in raw.iter().filter(|s| s.label == step.label && s.group == step.group) {
+                if self.expander.representative(self.store, s.key).map_err(settled)? == step.key {
+                    taken = Some(s.key);
+                    break;
+                }
+            }
+            let Some(target) = taken else { return Err(Diagnostic::new(Stage::Internal, "a step of a path is not a step")) };
+            path.push(PathStep { label: step.label, group: step.group as usize, state: self.store.vector(target) });
+            self.confluent(target, step.key, &mut path)?;
+        }
+        Ok(path)
+    }
+    /// Adds confluent steps from one state to another, breadth first.
+    fn confluent(&mut self, from: u64, to: u64, path: &mut Vec<PathStep>) -> Result<(), Diagnostic> {
+        let mut parents: HashMap<u64, Option<(u64, Successor)>> = HashMap::from([(from, None)]);
+        let mut queue = std::collections::VecDeque::from([from]);
+        let mut raw = Vec::new();
+        while let Some(key) = queue.pop_front() {
+            if key == to {
+                break;
+            }
+            raw.clear();
+            self.expander.confluent_steps(self.store, key, &mut raw).map_err(settled)?;
+            for &step in &raw {
+                if let std::collections::hash_map::Entry::Vacant(e) = parents.entry(step.key) {
+                    e.insert(Some((key, step)));
+                    queue.push_back(step.key);
+                }
+            }
+        }
+        let mut steps = Vec::new();
+        let mut at = to;
+        while let Some(Some((before, step))) = parents.get(&at) {
+            steps.push(PathStep { label: step.label, group: step.group as usize, state: self.store.vector(at) });
+            at = *before;
+        }
+        path.extend(steps.into_iter().rev());
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Successors on demand, one state at a time: for on-the-fly solvers.
+//!
+//! In: a model. Out: numbered states, their steps and vectors. One thread; the same store and caches as the parallel search. States get
+//! numbers in the order in which they are first met, the initial one 0. Cost: 20 to 24 bytes a state beside the caches.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Options;
+use super::cache::{Expander, Halt, Successor};
+use super::memo::Memo;
+use super::search::too_many;
+use super::store::Store;
+use super::table::Insert;
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Diagnostic, Stage};
+use crate::model::Model;
+
+/// See the module's head.
+pub struct Lazy<'m> {
+    store: Store,
+    expander: Expander<'m>,
+    keys: Vec<u64>,
+    found: Vec<Successor>,
+}
+
+impl<'m> Lazy<'m> {
+    /// Interns the initial state (its representative if `options` names confluent groups).
+    pub fn new(model: &'m dyn Model, options: &Options) -> Result<Self, Diagnostic> {
+        let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4)));
+        let mut lazy = Self {
+            store: Store::new(model, options.expected_states, true),
+            expander: Expander::new(model, memo, options),
+            keys: Vec::new(),
+            found: Vec::new(),
+        };
+        let vector = model.initial();
+        lazy.retry(|lazy| {
+            let key = lazy.store.encode(&vector)?;
+            let key = lazy.expander.representative(&lazy.store, key)?;
+            lazy.number(key).map(|_| ())
+        })?;
+        Ok(lazy)
+    }
+    /// The initial state.
+    pub fn initial(&self) -> StateId {
+        StateId(0)
+    }
+    /// States met so far.
+    pub fn state_count(&self) -> usize {
+        self.keys.len()
+    }
+    /// The slots of a state that was met.
+    pub fn vector(&self, state: StateId) -> Vec<u32> {
+        self.store.vector(self.keys[state.index()])
+    }
+    /// Steps of a state that was met, each label and target once; `out` is emptied first.
+    pub fn successors(&mut self, state: StateId, out: &mut Vec<(LabelId, StateId)>) -> Result<(), Diagnostic> {
+        self.retry(|lazy| {
+            let mut found = std::mem::take(&mut lazy.found);
+            let result = lazy.expander.successors(&lazy.store, lazy.keys[state.index()], &mut found);
+            lazy.found = found;
+            result
+        })?;
+        out.clear();
+        for i in 0..self.found.len() {
+            let step = self.found[i];
+            match self.number(step.key) {
+                Ok(target) => out.push((step.label, target)),
+                Err(Halt::Error(error)) => return Err(*error),
+                Err(Halt::Overflow) => return Err(too_many()),
+            }
+        }
+        Ok(())
+    }
+    /// Bytes of the states (caches not counted).
+    pub fn bytes(&self) -> u64 {
+        self.store.bytes() + self.keys.capacity() as u64 * 8
+    }
+
+    fn retry(&mut self, mut action: impl FnMut(&mut Self) -> Result<(), Halt>) -> Result<(), Diagnostic> {
+        loop {
+            self.expander.follow(&self.store);
+            match action(self) {
+                Ok(()) => return Ok(()),
+                Err(Halt::Error(error)) => return Err(*error),
+                Err(Halt::Overflow) if self.store.at_limit() => return Err(too_many()),
+                Err(Halt::Overflow) => {
+                    let split = self.store.unfit_leaf();
+                    self.store.replan(self.keys.iter_mut(), split);
+                }
+            }
+        }
+    }
+    fn number(&mut self, key: u64) -> Result<StateId, Halt> {
+        loop {
+            match self.store.table.insert(key) {
+                Insert::Old(place) => return Ok(StateId(self.store.table.number(place).load(Ordering::Relaxed))),
+                Insert::New(place) => {
+                    let Ok(number) = u32::try_from(self.keys.len()) else {
+                        return Err(Halt::Error(Box::new(Diagnostic::new(Stage::Unsupported, "more than 2^32 states solved on the fly"))));
+                    };
+                    self.store.table.number(place).store(number, Ordering::Relaxed);
+                    self.keys.push(key);
+                    self.store.table.add_len(1);
+                    if self.store.table.crowded() {
+                        self.store.table.grow();
+                    }
+                    return Ok(StateId(number));
+                }
+                Insert::Full => self.store.table.grow(),
+            }
+        }
+    }
+}

@@ -1,0 +1,651 @@
+//! Parallel breadth-first search.
+//!
+//! In: a model and a goal. Out: counts, and what the goal asks to keep. A level of states is cut into blocks that the threads claim one by
+//! one; what they find new goes to blocks of the next level. In the hot path threads share only the lock-free table of states. When the
+//! table is crowded or the store's layout must change, the threads finish what they can, all meet, one makes room, and the level goes on
+//! (a *round*). The threads live as long as the search, so that a model's workers and the caches stay warm.
+//!
+//! Invariants: a state is expanded once; a state whose expansion ends early leaves no trace in the counts; the counts do not depend on
+//! which thread did what. A panic in a worker ends the search with an internal error.
+//!
+//! The next level is a list of keys, 8 bytes a state of that level; the store is not needed to find them again.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+use super::cache::{CacheStatistics, Expander, Halt, Successor};
+use super::intern::held;
+use super::memo::Memo;
+use super::store::Store;
+use super::table::Insert;
+use super::{Options, Outcome, Progress, Snapshot};
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Budget, Diagnostic, Stage, Stop};
+use crate::lts::{Labels, Lts};
+use crate::model::Model;
+
+/// States in a block.
+const BLOCK: usize = 1024;
+/// Successors that wait for their insertion together, so that their cache misses overlap.
+const BATCH: usize = 256;
+/// Time between looks at the memory and reports of progress.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A test on steps: group and label.
+pub(crate) type StepTest<'a> = &'a (dyn Fn(usize, LabelId) -> bool + Sync);
+
+/// What a search is to do besides counting.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Goal<'a> {
+    /// Keep the transitions.
+    pub edges: bool,
+    /// Keep the states of each level as long as there are at most so many.
+    pub levels: u64,
+    /// Stop at the end of the level in which such a step is found.
+    pub step: Option<StepTest<'a>>,
+    /// Stop at the end of the level in which a deadlock is found.
+    pub deadlock: bool,
+    /// Number the entries of the store (with zeros).
+    pub numbered: bool,
+}
+
+/// A goal that was reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hit {
+    /// The state it was reached from, or the deadlock.
+    pub source: u64,
+    /// The step, unless it is a deadlock.
+    pub step: Option<Successor>,
+}
+
+/// What a search leaves.
+pub(crate) struct Done {
+    pub outcome: Outcome,
+    pub lts: Option<Lts>,
+    pub store: Store,
+    /// Goals reached, all in the last level; at most one from each block.
+    pub hits: Vec<Hit>,
+    /// The keys of each level; empty if there are more than asked for.
+    pub levels: Vec<Vec<u64>>,
+    /// What the workers answered.
+    pub memo: Arc<Memo>,
+    /// Representative of the initial state.
+    pub initial: u64,
+}
+
+/// Consecutive states of a level.
+struct Block {
+    /// Number of the first one within the level.
+    first: u64,
+    keys: Vec<u64>,
+}
+
+/// Transitions of consecutive states of a level.
+struct Edges {
+    first: u64,
+    counts: Vec<u32>,
+    labels: Vec<LabelId>,
+    targets: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Round {
+    todo: Vec<Block>,
+    next: Vec<Vec<u64>>,
+    edges: Vec<Edges>,
+    /// Targets that found no room.
+    unplaced: Vec<u64>,
+    hits: Vec<Hit>,
+    stop: Option<Stop>,
+    error: Option<Diagnostic>,
+    deadlocks: u64,
+    transitions: u64,
+    overflow: bool,
+    statistics: CacheStatistics,
+}
+
+struct Gate {
+    round: u64,
+    running: usize,
+    quit: bool,
+}
+
+struct Shared<'a> {
+    model: &'a dyn Model,
+    options: &'a Options,
+    budget: &'a Budget,
+    progress: &'a dyn Progress,
+    goal: Goal<'a>,
+    memo: Arc<Memo>,
+    store: RwLock<Store>,
+    round: Mutex<Round>,
+    /// All threads are to come back.
+    pause: AtomicBool,
+    /// For progress only.
+    transitions: AtomicU64,
+    waiting: AtomicU64,
+    level: AtomicU64,
+    gate: Mutex<Gate>,
+    opened: Condvar,
+    closed: Condvar,
+    start: Instant,
+}
+
+/// What a thread keeps between rounds.
+struct Local<'a> {
+    expander: Expander<'a>,
+    found: Vec<Successor>,
+    batch: Vec<u64>,
+    fresh: Vec<u64>,
+    ticked: Instant,
+}
+
+impl<'a> Local<'a> {
+    fn new(shared: &'a Shared<'a>) -> Self {
+        let options = shared.options;
+        Self {
+            expander: Expander::new(shared.model, shared.memo.clone(), options),
+            found: Vec::new(),
+            batch: Vec::with_capacity(BATCH + 64),
+            fresh: Vec::new(),
+            ticked: Instant::now(),
+        }
+    }
+}
+
+/// Runs a search. The calling thread is one of the workers.
+pub(crate) fn run(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    goal: Goal<'_>,
+) -> Result<Done, Diagnostic> {
+    let numbered = goal.edges || goal.numbered;
+    let shared = Shared {
+        model,
+        options,
+        budget,
+        progress,
+        goal,
+        memo: Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4))),
+        store: RwLock::new(Store::new(model, options.expected_states, numbered)),
+        round: Mutex::default(),
+        pause: AtomicBool::new(false),
+        transitions: AtomicU64::new(0),
+        waiting: AtomicU64::new(0),
+        level: AtomicU64::new(0),
+        gate: Mutex::new(Gate { round: 0, running: 0, quit: false }),
+        opened: Condvar::new(),
+        closed: Condvar::new(),
+        start: Instant::now(),
+    };
+    let helpers = options.thread_count().max(1) - 1;
+    let result = std::thread::scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(|| shared.help());
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| shared.coordinate(helpers))).unwrap_or_else(|panic| Err(internal(&panic)));
+        held!(shared.gate.lock()).quit = true;
+        shared.opened.notify_all();
+        result
+    });
+    let search = result?;
+    let cache = held!(shared.round.lock()).statistics;
+    let cache = CacheStatistics {
+        evaluations: shared.memo.evaluations(),
+        bytes: cache.bytes * (helpers as u64 + 1) + shared.memo.bytes(),
+        ..cache
+    };
+    let store = held!(shared.store.into_inner());
+    let outcome = Outcome {
+        states: store.table.len(),
+        transitions: search.transitions,
+        deadlocks: search.deadlocks,
+        levels: search.level_count,
+        stop: search.stop,
+        elapsed: shared.start.elapsed(),
+        store_bytes: store.bytes(),
+        frontier_bytes: search.frontier_bytes,
+        cache,
+    };
+    let lts = search.lts.map(|rows| rows.finish(model, outcome.states));
+    Ok(Done { outcome, lts, store, hits: search.hits, levels: search.levels, memo: shared.memo, initial: search.initial })
+}
+
+/// The panic of a worker as an error of ours.
+pub(crate) fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    Diagnostic::new(Stage::Internal, format!("a worker of the exploration panicked: {}", text.unwrap_or("no message")))
+}
+
+/// Rows of the transition system while it grows.
+struct Rows {
+    offsets: Vec<u64>,
+    labels: Vec<LabelId>,
+    targets: Vec<StateId>,
+    /// States numbered.
+    count: u32,
+}
+
+impl Rows {
+    fn finish(mut self, model: &dyn Model, states: u64) -> Lts {
+        // States that a limit left unexpanded have no transitions.
+        let end = self.labels.len() as u64;
+        self.offsets.resize(states as usize + 1, end);
+        let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
+        Lts { initial: StateId(0), offsets: self.offsets, labels: self.labels, targets: self.targets, table: Labels { texts } }
+    }
+}
+
+/// The coordinator's account.
+struct Account {
+    transitions: u64,
+    deadlocks: u64,
+    level_count: u64,
+    frontier_bytes: u64,
+    stop: Stop,
+    lts: Option<Rows>,
+    hits: Vec<Hit>,
+    levels: Vec<Vec<u64>>,
+    initial: u64,
+}
+
+impl<'a> Shared<'a> {
+    /// Life of a helping thread.
+    fn help(&'a self) {
+        let mut local: Option<Local<'a>> = None;
+        let mut seen = 0;
+        loop {
+            {
+                let mut gate = held!(self.gate.lock());
+                while gate.round == seen && !gate.quit {
+                    gate = held!(self.opened.wait(gate));
+                }
+                if gate.quit {
+                    return;
+                }
+                seen = gate.round;
+            }
+            let done = catch_unwind(AssertUnwindSafe(|| self.work(local.get_or_insert_with(|| Local::new(self)))));
+            if let Err(panic) = done {
+                local = None;
+                self.fail(internal(&*panic));
+            }
+            let mut gate = held!(self.gate.lock());
+            gate.running -= 1;
+            if gate.running == 0 {
+                self.closed.notify_one();
+            }
+        }
+    }
+
+    fn fail(&self, error: Diagnostic) {
+        let mut round = held!(self.round.lock());
+        round.error.get_or_insert(error);
+        self.pause.store(true, Ordering::Relaxed);
+    }
+
+    /// One round with all threads, or alone if it is small.
+    fn round(&'a self, helpers: usize, local: &mut Local<'a>, blocks: Vec<Block>) -> Round {
+        let small = blocks.len() < 2;
+        self.pause.store(false, Ordering::Relaxed);
+        held!(self.round.lock()).todo = blocks;
+        if helpers > 0 && !small {
+            let mut gate = held!(self.gate.lock());
+            gate.round += 1;
+            gate.running = helpers;
+            drop(gate);
+            self.opened.notify_all();
+        }
+        let done = catch_unwind(AssertUnwindSafe(|| self.work(local)));
+        if let Err(panic) = done {
+            self.fail(internal(&*panic));
+        }
+        if helpers > 0 && !small {
+            let mut gate = held!(self.gate.lock());
+            while gate.running > 0 {
+                gate = held!(self.closed.wait(gate));
+            }
+        }
+        std::mem::take(&mut *held!(self.round.lock()))
+    }
+
+    fn coordinate(&'a self, helpers: usize) -> Result<Account, Diagnostic> {
+        let mut local = Local::new(self);
+        let initial = self.enter(&mut local)?;
+        let mut account = Account {
+            transitions: 0,
+            deadlocks: 0,
+            level_count: 0,
+            frontier_bytes: 0,
+            stop: Stop::Complete,
+            lts: self.goal.edges.then(|| Rows { offsets: vec![0], labels: Vec::new(), targets: Vec::new(), count: 1 }),
+            hits: Vec::new(),
+            levels: Vec::new(),
+            initial,
+        };
+        let mut statistics = CacheStatistics::default();
+        let mut frontier = vec![vec![initial]];
+        let mut kept = 0;
+        while !frontier.is_empty() {
+            account.level_count += 1;
+            self.level.store(account.level_count, Ordering::Relaxed);
+            self.waiting.store(frontier.iter().map(|f| f.len() as u64).sum(), Ordering::Relaxed);
+            account.frontier_bytes = account.frontier_bytes.max(frontier.iter().map(|f| f.capacity() as u64 * 8).sum());
+            kept += frontier.iter().map(|f| f.len() as u64).sum::<u64>();
+            if kept <= self.goal.levels {
+                account.levels.push(frontier.concat());
+            } else {
+                account.levels = Vec::new();
+            }
+            let mut first = 0;
+            let mut todo = Vec::with_capacity(frontier.len());
+            for keys in frontier {
+                let len = keys.len() as u64;
+                todo.push(Block { first, keys });
+                first += len;
+            }
+            todo.reverse();
+            let mut next: Vec<Vec<u64>> = Vec::new();
+            let mut edges: Vec<Edges> = Vec::new();
+            // Rounds of the level.
+            while !todo.is_empty() && account.stop == Stop::Complete {
+                let mut round = self.round(helpers, &mut local, todo);
+                if let Some(error) = round.error {
+                    return Err(error);
+                }
+                account.transitions += round.transitions;
+                account.deadlocks += round.deadlocks;
+                account.hits.append(&mut round.hits);
+                next.append(&mut round.next);
+                edges.append(&mut round.edges);
+                add(&mut statistics, round.statistics);
+                todo = round.todo;
+                todo.sort_unstable_by_key(|b| std::cmp::Reverse(b.first));
+                if let Some(stop) = round.stop {
+                    account.stop = stop;
+                }
+                self.maintain(round.overflow, round.unplaced, &mut todo, &mut next, &mut edges, &mut account)?;
+            }
+            if let Some(rows) = &mut account.lts {
+                // What a limit left unexpanded has no transitions.
+                edges.extend(todo.into_iter().map(|b| Edges {
+                    first: b.first,
+                    counts: vec![0; b.keys.len()],
+                    labels: Vec::new(),
+                    targets: Vec::new(),
+                }));
+                next = self.number(rows, edges)?;
+            }
+            frontier = if account.stop == Stop::Complete && account.hits.is_empty() { next } else { Vec::new() };
+        }
+        held!(self.round.lock()).statistics = statistics;
+        Ok(account)
+    }
+
+    /// Puts the initial state in.
+    fn enter(&'a self, local: &mut Local<'a>) -> Result<u64, Diagnostic> {
+        let vector = self.model.initial();
+        let mut failures = 0;
+        loop {
+            let mut store = held!(self.store.write());
+            local.expander.follow(&store);
+            let key = match store.encode(&vector) {
+                Ok(key) => local.expander.representative(&store, key),
+                Err(overflow) => Err(overflow.into()),
+            };
+            match key {
+                Ok(key) => {
+                    if let Insert::New(place) = store.table.insert(key) {
+                        store.table.add_len(1);
+                        if self.goal.edges {
+                            store.table.number(place).store(1, Ordering::Relaxed);
+                        }
+                    }
+                    return Ok(key);
+                }
+                Err(Halt::Error(error)) => return Err(*error),
+                Err(Halt::Overflow) if failures < 64 => store.replan(std::iter::empty(), None),
+                Err(Halt::Overflow) => return Err(too_many()),
+            }
+            failures += 1;
+        }
+    }
+
+    /// Between rounds: makes room and places what found none.
+    fn maintain(
+        &self,
+        overflow: bool,
+        mut unplaced: Vec<u64>,
+        todo: &mut [Block],
+        next: &mut Vec<Vec<u64>>,
+        edges: &mut [Edges],
+        account: &mut Account,
+    ) -> Result<(), Diagnostic> {
+        let mut store = held!(self.store.write());
+        let split = if store.table.crowded() || overflow { store.unfit_leaf() } else { None };
+        if overflow || split.is_some() {
+            if store.at_limit() {
+                return Err(too_many());
+            }
+            let blocks = todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(next.iter_mut().flatten());
+            let targets = edges.iter_mut().flat_map(|e| e.targets.iter_mut()).chain(unplaced.iter_mut());
+            let hits = account.hits.iter_mut().flat_map(|h| std::iter::once(&mut h.source).chain(h.step.as_mut().map(|s| &mut s.key)));
+            let levels = account.levels.iter_mut().flatten();
+            let held = blocks.chain(targets).chain(hits).chain(levels).chain(std::iter::once(&mut account.initial));
+            store.replan(held, split);
+        }
+        while store.table.crowded() || !unplaced.is_empty() {
+            if store.table.crowded() {
+                let more = store.table.growth_bytes();
+                let limit = self.budget.limits().max_memory;
+                if limit.is_some_and(|m| crate::base::limits::resident_bytes() + more > m) {
+                    account.stop = Stop::Memory;
+                    // What is stored and queued stays as it is; nothing more will be expanded.
+                    if unplaced.is_empty() {
+                        return Ok(());
+                    }
+                }
+            }
+            store.table.grow();
+            let mut fresh = Vec::new();
+            unplaced.retain(|&key| match store.table.insert(key) {
+                Insert::New(_) => {
+                    fresh.push(key);
+                    false
+                }
+                Insert::Old(_) => false,
+                Insert::Full => true,
+            });
+            store.table.add_len(fresh.len() as u64);
+            if !fresh.is_empty() {
+                next.push(fresh);
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers the targets of a level in the order of their first edge; returns the next level in that order.
+    fn number(&self, rows: &mut Rows, mut edges: Vec<Edges>) -> Result<Vec<Vec<u64>>, Diagnostic> {
+        let store = held!(self.store.read());
+        edges.sort_unstable_by_key(|e| e.first);
+        let mut next: Vec<Vec<u64>> = Vec::new();
+        // The number kept with a state is one more than its own, 0 meaning none.
+        let mut count = rows.count;
+        for block in edges {
+            let mut at = 0;
+            for part in block.targets.chunks(BATCH) {
+                std::hint::black_box(part.iter().fold(0, |acc, &key| acc ^ store.table.touch(key)));
+                for &key in part {
+                    let place = store.table.find(key).ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
+                    let number = store.table.number(place);
+                    let mut n = number.load(Ordering::Relaxed);
+                    if n == 0 {
+                        if count == u32::MAX {
+                            return Err(Diagnostic::new(Stage::Unsupported, "a labelled transition system of 2^32 states or more"));
+                        }
+                        count += 1;
+                        n = count;
+                        number.store(n, Ordering::Relaxed);
+                        match next.last_mut() {
+                            Some(last) if last.len() < BLOCK => last.push(key),
+                            _ => next.push(vec![key]),
+                        }
+                    }
+                    rows.targets.push(StateId(n - 1));
+                }
+            }
+            rows.labels.extend_from_slice(&block.labels);
+            for count in block.counts {
+                at += u64::from(count);
+                rows.offsets.push(rows.labels.len() as u64 - block.labels.len() as u64 + at);
+            }
+        }
+        rows.count = count;
+        Ok(next)
+    }
+
+    /// What a thread does in a round.
+    fn work(&'a self, local: &mut Local<'a>) {
+        let store = held!(self.store.read());
+        local.expander.follow(&store);
+        let mut mine = Round::default();
+        while !self.pause.load(Ordering::Relaxed) {
+            let Some(block) = held!(self.round.lock()).todo.pop() else { break };
+            let before = mine.transitions;
+            let expanded = self.expand(&store, local, block, &mut mine);
+            self.transitions.fetch_add(mine.transitions - before, Ordering::Relaxed);
+            let states = store.table.len();
+            if store.table.crowded() {
+                self.pause.store(true, Ordering::Relaxed);
+            }
+            if let Err(stop) = self.budget.check(states) {
+                mine.stop = Some(stop);
+                self.pause.store(true, Ordering::Relaxed);
+            }
+            let waiting = self.waiting.fetch_sub(expanded, Ordering::Relaxed) - expanded;
+            if local.ticked.elapsed() > TICK {
+                local.ticked = Instant::now();
+                if let Err(stop) = self.budget.check_memory() {
+                    mine.stop = Some(stop);
+                    self.pause.store(true, Ordering::Relaxed);
+                }
+                self.progress.report(&Snapshot {
+                    states,
+                    transitions: self.transitions.load(Ordering::Relaxed),
+                    level: self.level.load(Ordering::Relaxed),
+                    waiting,
+                    elapsed: self.start.elapsed(),
+                });
+            }
+        }
+        if !local.fresh.is_empty() {
+            mine.next.push(std::mem::take(&mut local.fresh));
+        }
+        mine.statistics = local.expander.take_statistics();
+        let mut round = held!(self.round.lock());
+        round.todo.append(&mut mine.todo);
+        round.next.append(&mut mine.next);
+        round.edges.append(&mut mine.edges);
+        round.unplaced.append(&mut mine.unplaced);
+        round.hits.append(&mut mine.hits);
+        round.deadlocks += mine.deadlocks;
+        round.transitions += mine.transitions;
+        round.overflow |= mine.overflow;
+        add(&mut round.statistics, mine.statistics);
+        if mine.stop.is_some() {
+            round.stop = mine.stop;
+        }
+        if mine.error.is_some() {
+            round.error = mine.error;
+        }
+    }
+
+    /// Expands a block, up to the first state that cannot be; that and the rest go back to `mine.todo`. Returns the states expanded.
+    fn expand(&self, store: &Store, local: &mut Local<'a>, block: Block, mine: &mut Round) -> u64 {
+        let mut edges = self.goal.edges.then(|| Edges { first: block.first, counts: Vec::new(), labels: Vec::new(), targets: Vec::new() });
+        let mut hit = false;
+        let mut expanded = block.keys.len();
+        for (i, &key) in block.keys.iter().enumerate() {
+            match local.expander.successors(store, key, &mut local.found) {
+                Ok(()) => {}
+                Err(halt) => {
+                    match halt {
+                        Halt::Overflow => mine.overflow = true,
+                        Halt::Error(error) => mine.error = Some(*error),
+                    }
+                    self.pause.store(true, Ordering::Relaxed);
+                    mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
+                    expanded = i;
+                    break;
+                }
+            }
+            mine.transitions += local.found.len() as u64;
+            mine.deadlocks += u64::from(local.found.is_empty());
+            if !hit && (self.goal.deadlock && local.found.is_empty()) {
+                hit = true;
+                mine.hits.push(Hit { source: key, step: None });
+            }
+            if let Some(test) = self.goal.step
+                && !hit
+                && let Some(&step) = local.found.iter().find(|s| test(s.group as usize, s.label))
+            {
+                hit = true;
+                mine.hits.push(Hit { source: key, step: Some(step) });
+            }
+            local.batch.extend(local.found.iter().map(|s| s.key));
+            if let Some(edges) = &mut edges {
+                edges.counts.push(local.found.len() as u32);
+                edges.labels.extend(local.found.iter().map(|s| s.label));
+                edges.targets.extend(local.found.iter().map(|s| s.key));
+            }
+            if local.batch.len() >= BATCH {
+                self.flush(store, local, mine);
+            }
+        }
+        self.flush(store, local, mine);
+        mine.edges.extend(edges);
+        expanded as u64
+    }
+
+    /// Inserts the waiting successors.
+    fn flush(&self, store: &Store, local: &mut Local<'a>, mine: &mut Round) {
+        std::hint::black_box(local.batch.iter().fold(0, |acc, &key| acc ^ store.table.touch(key)));
+        let mut new = 0;
+        for key in local.batch.drain(..) {
+            match store.table.insert(key) {
+                Insert::New(_) => {
+                    new += 1;
+                    local.fresh.push(key);
+                    if local.fresh.len() == BLOCK {
+                        mine.next.push(std::mem::replace(&mut local.fresh, Vec::with_capacity(BLOCK)));
+                    }
+                }
+                Insert::Old(_) => {}
+                Insert::Full => {
+                    mine.unplaced.push(key);
+                    self.pause.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        if new > 0 {
+            store.table.add_len(new);
+        }
+    }
+}
+
+fn add(to: &mut CacheStatistics, from: CacheStatistics) {
+    to.lookups += from.lookups;
+    to.hits += from.hits;
+    to.bypassed = to.bypassed.max(from.bypassed);
+    to.bytes = to.bytes.max(from.bytes);
+}
+
+/// A field of the root cannot be wider.
+pub(crate) fn too_many() -> Diagnostic {
+    Diagnostic::new(Stage::Unsupported, "more distinct values in one part of the state vector than a 31-bit index can number")
+        .note("split the component that has them into several")
+}

@@ -1,0 +1,454 @@
+//! How a state becomes a 63-bit key, and back: a lossless compressed tree with a wide root.
+//!
+//! In: vectors of `u32` slots. Out: keys for [`super::table`]. The slots are dealt to *leaves* (at first the parallel components); each
+//! leaf interns its tuple of values into an index. The indices are packed side by side into one word, the root. Where they do not fit,
+//! pairs of subtrees are folded into *inner nodes* (tables of index pairs), after Laarman, van de Pol, Weber: "Parallel Recursive State
+//! Compression for Free" (SPIN 2011). The departure: the root is as wide as a word allows, so that for most models the tree is one level
+//! deep and a step of a few components changes the key by one addition.
+//!
+//! Field widths and the shape of the tree are not known up front: they follow the tables' counts and a sample of the states. When an
+//! index outgrows its field a worker reports [`Overflow`], the search pauses, and [`Store::replan`] packs all states anew. Fields get all
+//! bits that are left over, so this happens a few times a run, mostly when there are few states. A leaf that has nearly as many values as
+//! there are states compresses nothing; it is split in two.
+//!
+//! Invariant: two vectors have the same key if and only if they are equal (under one epoch of the layout).
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use super::intern::{LeafTable, PairTable};
+use super::table::{Insert, Table};
+use crate::model::Model;
+
+/// Bits of a key.
+const KEY_BITS: u32 = 63;
+/// A leaf is split when it has more than this part of the states as values.
+const LEAF_SHARE: u64 = 8;
+/// States below which no leaf is judged.
+const LEAF_JUDGED: u64 = 1 << 12;
+
+/// An index does not fit in its field: pause and replan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Overflow;
+
+/// A subtree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Child {
+    /// A leaf by number.
+    Leaf(u32),
+    /// An inner node by number; its children have smaller numbers if they are nodes.
+    Node(u32),
+}
+
+/// A field of the root.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    /// What is indexed.
+    pub child: Child,
+    /// Lowest bit.
+    pub offset: u32,
+    /// Bits.
+    pub width: u32,
+}
+
+/// A leaf: some slots and the table of their values.
+pub(crate) struct Leaf {
+    /// The slots, ascending.
+    pub slots: Vec<u32>,
+    /// Their values.
+    pub table: LeafTable,
+}
+
+struct Node {
+    children: [Child; 2],
+    table: PairTable,
+}
+
+/// See the module's head.
+pub(crate) struct Store {
+    /// Counts the layouts; caches that hold keys or leaf numbers are void when it changes.
+    pub epoch: u64,
+    /// The leaves.
+    pub leaves: Vec<Leaf>,
+    nodes: Vec<Node>,
+    /// The fields of the root.
+    pub fields: Vec<Field>,
+    /// Of each slot, its leaf and the position in it.
+    pub homes: Vec<(u32, u32)>,
+    /// Of each leaf, the field that it is under, and whether it is that field itself.
+    pub field_of: Vec<(u32, bool)>,
+    /// The states.
+    pub table: Table,
+    slots: usize,
+}
+
+fn bits_for(count: usize) -> u32 {
+    usize::BITS - count.leading_zeros()
+}
+
+impl Store {
+    /// An empty store for the states of a model.
+    pub fn new(model: &dyn Model, expected: u64, numbered: bool) -> Self {
+        let slots = model.slots().len();
+        let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
+        components.sort_unstable();
+        components.dedup();
+        let leaves = components
+            .iter()
+            .map(|&c| {
+                let slots: Vec<u32> = (0..slots as u32).filter(|&s| model.slots()[s as usize].component == c).collect();
+                Leaf { table: LeafTable::new(slots.len()), slots }
+            })
+            .collect();
+        let mut store = Self {
+            epoch: 0,
+            leaves,
+            nodes: Vec::new(),
+            fields: Vec::new(),
+            homes: Vec::new(),
+            field_of: Vec::new(),
+            table: Table::new(expected, numbered),
+            slots,
+        };
+        store.shape(&[], 0);
+        store
+    }
+
+    /// Lays out the root from the leaves' counts and a sample of states (leaf indices); `margin` more bits for inner nodes.
+    fn shape(&mut self, sample: &[Vec<u32>], margin: u32) {
+        self.epoch += 1;
+        self.homes = vec![(0, 0); self.slots];
+        for (l, leaf) in self.leaves.iter().enumerate() {
+            for (p, &slot) in leaf.slots.iter().enumerate() {
+                self.homes[slot as usize] = (l as u32, p as u32);
+            }
+        }
+        self.nodes.clear();
+        // Subtrees with the bits that they need and, for each sampled state, their index in the sample.
+        struct Top {
+            child: Child,
+            bits: u32,
+            column: Vec<u32>,
+        }
+        let mut tops: Vec<Top> = (0..self.leaves.len())
+            .map(|l| Top {
+                child: Child::Leaf(l as u32),
+                bits: bits_for(self.leaves[l].table.len()).clamp(1, 31),
+                column: sample.iter().map(|s| s[l]).collect(),
+            })
+            .collect();
+        let distinct = |a: &[u32], b: &[u32]| a.iter().zip(b).collect::<HashSet<_, ahash::RandomState>>().len();
+        // At least two bits of room for each field.
+        let fits = |tops: &[Top]| tops.iter().map(|t| t.bits + 2).sum::<u32>() <= KEY_BITS || tops.len() <= 2;
+        let mut pairs: Vec<(usize, usize, usize)> = Vec::new();
+        if !fits(&tops) {
+            for a in 0..tops.len() {
+                for b in a + 1..tops.len() {
+                    pairs.push((a, b, distinct(&tops[a].column, &tops[b].column)));
+                }
+            }
+        }
+        while !fits(&tops) {
+            // The pair that saves most bits; a pair with nearly as many values as states saves nothing worth having.
+            let worth = |&(a, b, n): &(usize, usize, usize)| {
+                let bits = bits_for(n) + 1;
+                let saved = i64::from(tops[a].bits + tops[b].bits) - i64::from(bits);
+                let wide = n * 4 > sample.len();
+                (if wide { saved / 4 } else { saved }, -(n as i64), -((b - a) as i64))
+            };
+            let Some(&(a, b, n)) = pairs.iter().max_by_key(|p| worth(p)) else { break };
+            let node = Child::Node(self.nodes.len() as u32);
+            self.nodes.push(Node { children: [tops[a].child, tops[b].child], table: PairTable::new() });
+            let mut seen = std::collections::HashMap::<(u32, u32), u32, ahash::RandomState>::default();
+            let column: Vec<u32> = tops[a]
+                .column
+                .iter()
+                .zip(&tops[b].column)
+                .map(|(&x, &y)| {
+                    let next = seen.len() as u32;
+                    *seen.entry((x, y)).or_insert(next)
+                })
+                .collect();
+            let bits = (bits_for(n) + 1 + margin).min(tops[a].bits + tops[b].bits).min(31);
+            // `b` goes, `a` becomes the node.
+            tops[a] = Top { child: node, bits, column };
+            tops.remove(b);
+            pairs.retain(|p| p.0 != a && p.1 != a && p.0 != b && p.1 != b);
+            for p in &mut pairs {
+                p.0 -= usize::from(p.0 > b);
+                p.1 -= usize::from(p.1 > b);
+            }
+            for c in 0..tops.len() {
+                if c != a {
+                    pairs.push((a.min(c), a.max(c), distinct(&tops[a].column, &tops[c].column)));
+                }
+            }
+        }
+        let spare = KEY_BITS - tops.iter().map(|t| t.bits).sum::<u32>().min(KEY_BITS);
+        let mut extra = spare % tops.len().max(1) as u32;
+        let mut offset = 0;
+        self.fields.clear();
+        for top in &tops {
+            let width = (top.bits + spare / tops.len() as u32 + u32::from(extra > 0)).min(32);
+            extra = extra.saturating_sub(1);
+            self.fields.push(Field { child: top.child, offset, width });
+            offset += width;
+        }
+        self.field_of = vec![(0, false); self.leaves.len()];
+        for f in 0..self.fields.len() {
+            let child = self.fields[f].child;
+            let mut todo = vec![child];
+            while let Some(c) = todo.pop() {
+                match c {
+                    Child::Leaf(l) => self.field_of[l as usize] = (f as u32, c == child),
+                    Child::Node(n) => todo.extend(self.nodes[n as usize].children),
+                }
+            }
+        }
+    }
+
+    /// First index that a field cannot hold.
+    pub fn capacity(&self, field: u32) -> u64 {
+        1 << self.fields[field as usize].width
+    }
+    /// Leaf indices of a key; `out` has a place for each leaf.
+    #[inline]
+    pub fn unpack(&self, key: u64, out: &mut [u32]) {
+        for field in &self.fields {
+            let index = ((key >> field.offset) & ((1 << field.width) - 1)) as u32;
+            match field.child {
+                Child::Leaf(l) => out[l as usize] = index,
+                Child::Node(n) => self.unfold(n, index, out),
+            }
+        }
+    }
+    fn unfold(&self, node: u32, index: u32, out: &mut [u32]) {
+        // The depth of the tree is at most the number of leaves; a worklist on the stack frame would cost more than it saves.
+        let node = &self.nodes[node as usize];
+        let pair = node.table.get(index);
+        for (child, index) in [(node.children[0], (pair >> 32) as u32), (node.children[1], pair as u32)] {
+            match child {
+                Child::Leaf(l) => out[l as usize] = index,
+                Child::Node(n) => stacker::maybe_grow(1 << 14, 1 << 20, || self.unfold(n, index, out)),
+            }
+        }
+    }
+    fn fold(&self, child: Child, leaves: &[u32]) -> u32 {
+        match child {
+            Child::Leaf(l) => leaves[l as usize],
+            Child::Node(n) => {
+                let node = &self.nodes[n as usize];
+                let [a, b] = node.children.map(|c| stacker::maybe_grow(1 << 14, 1 << 20, || self.fold(c, leaves)));
+                node.table.intern(u64::from(a) << 32 | u64::from(b))
+            }
+        }
+    }
+    /// The contribution of one field to the key.
+    pub fn fold_field(&self, field: u32, leaves: &[u32]) -> Result<u64, Overflow> {
+        let f = &self.fields[field as usize];
+        let index = self.fold(f.child, leaves);
+        if u64::from(index) >= 1 << f.width { Err(Overflow) } else { Ok(u64::from(index) << f.offset) }
+    }
+    /// The key of leaf indices.
+    pub fn pack(&self, leaves: &[u32]) -> Result<u64, Overflow> {
+        (0..self.fields.len() as u32).try_fold(0, |key, f| Ok(key | self.fold_field(f, leaves)?))
+    }
+    /// Leaf indices of a vector.
+    pub fn intern(&self, vector: &[u32]) -> Vec<u32> {
+        let mut row = Vec::new();
+        self.leaves
+            .iter()
+            .map(|leaf| {
+                row.clear();
+                row.extend(leaf.slots.iter().map(|&s| vector[s as usize]));
+                leaf.table.intern(&row)
+            })
+            .collect()
+    }
+    /// The key of a vector.
+    pub fn encode(&self, vector: &[u32]) -> Result<u64, Overflow> {
+        self.pack(&self.intern(vector))
+    }
+    /// The vector of leaf indices.
+    pub fn vector_of(&self, leaves: &[u32]) -> Vec<u32> {
+        let mut vector = vec![0; self.slots];
+        let mut row = Vec::new();
+        for (leaf, &index) in self.leaves.iter().zip(leaves) {
+            row.clear();
+            leaf.table.read(index, &mut row);
+            for (&slot, &value) in leaf.slots.iter().zip(&row) {
+                vector[slot as usize] = value;
+            }
+        }
+        vector
+    }
+    /// The vector of a key.
+    pub fn vector(&self, key: u64) -> Vec<u32> {
+        let mut leaves = vec![0; self.leaves.len()];
+        self.unpack(key, &mut leaves);
+        self.vector_of(&leaves)
+    }
+    /// Whether some index table is so large that no replanning can help.
+    pub fn at_limit(&self) -> bool {
+        let leaf = self.leaves.iter().any(|l| l.table.len() >= (1 << 31) - 1);
+        leaf || self.nodes.iter().any(|n| n.table.len() >= (1 << 31) - 1)
+    }
+    /// Bytes of all tables.
+    pub fn bytes(&self) -> u64 {
+        let leaves: u64 = self.leaves.iter().map(|l| l.table.bytes()).sum();
+        let nodes: u64 = self.nodes.iter().map(|n| n.table.bytes()).sum();
+        self.table.bytes() + leaves + nodes
+    }
+
+    /// A leaf that has too many values to be worth having.
+    pub fn unfit_leaf(&self) -> Option<usize> {
+        let states = self.table.len();
+        if states < LEAF_JUDGED {
+            return None;
+        }
+        (0..self.leaves.len()).find(|&l| self.leaves[l].slots.len() > 1 && self.leaves[l].table.len() as u64 * LEAF_SHARE > states)
+    }
+
+    /// Packs all states anew with wider fields, another tree, or split leaves; and so the keys in `held`, which are part of the search.
+    /// O(states), all tables are twice in memory meanwhile.
+    pub fn replan<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>) {
+        let held: Vec<&mut u64> = held.collect();
+        let count = self.leaves.len();
+        // A sample for the shape: pairs of leaves times states is the work.
+        let most = (4_000_000 / (count * count).max(1)).clamp(256, 20_000);
+        let stride = (self.table.len() as usize + held.len()).div_ceil(most).max(1);
+        let every = self.table.entries().map(|e| e.1).chain(held.iter().map(|k| **k)).step_by(stride);
+        let mut sample: Vec<Vec<u32>> = every
+            .map(|key| {
+                let mut leaves = vec![0; count];
+                self.unpack(key, &mut leaves);
+                leaves
+            })
+            .collect();
+        if let Some(l) = split {
+            let (left, right) = self.halves(l, &sample);
+            let vectors: Vec<Vec<u32>> = sample.iter().map(|s| self.vector_of(s)).collect();
+            let old = self.fork(Some((l, left, right)));
+            sample = vectors.iter().map(|v| self.intern(v)).collect();
+            self.repack(&old, &sample, held, Some(l));
+        } else {
+            let old = self.fork(None);
+            self.repack(&old, &sample, held, None);
+        }
+    }
+
+    /// How to split a leaf: the cut of its slots, in order, after which the two halves have the fewest values in the sample.
+    fn halves(&self, leaf: usize, sample: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
+        let slots = &self.leaves[leaf].slots;
+        let mut indices: Vec<u32> = sample.iter().map(|s| s[leaf]).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        let rows: Vec<Vec<u32>> = indices
+            .iter()
+            .map(|&i| {
+                let mut row = Vec::new();
+                self.leaves[leaf].table.read(i, &mut row);
+                row
+            })
+            .collect();
+        let cost = |cut: usize| {
+            let left = rows.iter().map(|r| &r[..cut]).collect::<HashSet<_, ahash::RandomState>>().len();
+            let right = rows.iter().map(|r| &r[cut..]).collect::<HashSet<_, ahash::RandomState>>().len();
+            left.max(right)
+        };
+        // Slots of one leaf are tens; for a vector of hundreds a few cuts near the middle do.
+        let n = slots.len();
+        let cuts: Vec<usize> = if n <= 40 { (1..n).collect() } else { (n / 2 - 8..n / 2 + 8).collect() };
+        let cut = cuts.into_iter().min_by_key(|&c| (cost(c), c.abs_diff(n / 2))).unwrap_or(n / 2);
+        (slots[..cut].to_vec(), slots[cut..].to_vec())
+    }
+
+    /// Moves the present layout and states out into a store of their own; keeps the leaf tables that stay.
+    fn fork(&mut self, split: Option<(usize, Vec<u32>, Vec<u32>)>) -> Store {
+        let numbered = self.table.is_numbered();
+        let len = self.table.len();
+        let fresh = Store {
+            epoch: self.epoch,
+            leaves: Vec::new(),
+            nodes: Vec::new(),
+            fields: Vec::new(),
+            homes: Vec::new(),
+            field_of: Vec::new(),
+            table: Table::new(len + len / 8, numbered),
+            slots: self.slots,
+        };
+        let mut old = std::mem::replace(self, fresh);
+        match split {
+            // The old leaves are still needed to read the old keys, by index only: the repacking reads vectors, so they stay there.
+            Some((l, left, right)) => {
+                for (i, leaf) in old.leaves.iter().enumerate() {
+                    let parts = if i == l { vec![left.clone(), right.clone()] } else { vec![leaf.slots.clone()] };
+                    for slots in parts {
+                        self.leaves.push(Leaf { table: LeafTable::new(slots.len()), slots });
+                    }
+                }
+            }
+            // The leaves move over; the old store keeps empty ones so that unpacking has the right number.
+            None => {
+                self.leaves = std::mem::take(&mut old.leaves);
+                old.leaves = self.leaves.iter().map(|l| Leaf { slots: l.slots.clone(), table: LeafTable::new(l.slots.len()) }).collect();
+            }
+        }
+        old
+    }
+
+    fn repack(&mut self, old: &Store, sample: &[Vec<u32>], mut held: Vec<&mut u64>, split: Option<usize>) {
+        let mut sample = sample.to_vec();
+        let mut margin = 0;
+        'shape: loop {
+            self.shape(&sample, margin);
+            margin = (margin + 1).min(31);
+            let mut leaves = vec![0; old.leaves.len()];
+            let mut convert = |store: &Store, key: u64| -> Result<u64, Vec<u32>> {
+                old.unpack(key, &mut leaves);
+                let new = if split.is_some() { store.intern(&old.vector_of(&leaves)) } else { leaves.clone() };
+                store.pack(&new).map_err(|Overflow| new)
+            };
+            self.table = Table::new(old.table.len() + old.table.len() / 8, old.table.is_numbered());
+            for (place, key) in old.table.entries() {
+                match convert(self, key) {
+                    Ok(new) => loop {
+                        match self.table.insert(new) {
+                            Insert::New(at) | Insert::Old(at) => {
+                                if old.table.is_numbered() {
+                                    let number = old.table.number(place).load(Ordering::Relaxed);
+                                    self.table.number(at).store(number, Ordering::Relaxed);
+                                }
+                                self.table.add_len(1);
+                                break;
+                            }
+                            Insert::Full => self.table.grow(),
+                        }
+                    },
+                    // The sample was too kind: show it this state, and all counts have grown too.
+                    Err(leaves) => {
+                        sample.push(leaves);
+                        continue 'shape;
+                    }
+                }
+                if self.table.crowded() {
+                    self.table.grow();
+                }
+            }
+            let mut fresh = Vec::with_capacity(held.len());
+            for key in &held {
+                match convert(self, **key) {
+                    Ok(new) => fresh.push(new),
+                    Err(leaves) => {
+                        sample.push(leaves);
+                        continue 'shape;
+                    }
+                }
+            }
+            for (key, new) in held.iter_mut().zip(fresh) {
+                **key = new;
+            }
+            return;
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Exploration against a naive twin, across threads, caches, sizes and layouts.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::*;
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Limits, Stage};
+use crate::model::toy::{self, Shape, arcx, counters, random, ring};
+use crate::model::{Steps, Worker};
+
+fn options(threads: usize, cache: bool) -> Options {
+    Options { threads, cache, expected_states: 0, ..Options::default() }
+}
+
+fn count(model: &dyn Model, options: &Options) -> (u64, u64, u64) {
+    let outcome = explore(model, options, &Budget::default(), &Silent).unwrap();
+    assert_eq!(outcome.stop, Stop::Complete);
+    (outcome.states, outcome.transitions, outcome.deadlocks)
+}
+
+type Naive = HashMap<Vec<u32>, (u64, HashSet<(LabelId, Vec<u32>)>)>;
+
+fn naive_steps(model: &dyn Model, worker: &mut dyn Worker, state: &[u32], which: &dyn Fn(usize) -> bool) -> HashSet<(LabelId, Vec<u32>)> {
+    let mut found = HashSet::new();
+    for (g, group) in model.groups().iter().enumerate() {
+        if which(g) && group.requires.iter().all(|&(s, v)| state[s as usize] == v) {
+            let reads: Vec<u32> = group.reads.iter().map(|&s| state[s as usize]).collect();
+            let mut steps = Steps::default();
+            worker.steps(g, &reads, &mut steps).unwrap();
+            for (i, &label) in steps.labels.iter().enumerate() {
+                let mut target = state.to_vec();
+                for (w, &slot) in group.writes.iter().enumerate() {
+                    target[slot as usize] = steps.values[i * group.writes.len() + w];
+                }
+                found.insert((label, target));
+            }
+        }
+    }
+    found
+}
+
+/// All states with their distance and steps, by the interface's definition.
+fn naive(model: &dyn Model) -> Naive {
+    let mut worker = model.worker();
+    let mut seen: Naive = HashMap::new();
+    let mut depth = HashMap::from([(model.initial(), 0)]);
+    let mut todo = VecDeque::from([model.initial()]);
+    while let Some(state) = todo.pop_front() {
+        let steps = naive_steps(model, worker.as_mut(), &state, &|_| true);
+        let d = depth[&state];
+        for (_, target) in &steps {
+            if !depth.contains_key(target) {
+                depth.insert(target.clone(), d + 1);
+                todo.push_back(target.clone());
+            }
+        }
+        seen.insert(state, (d, steps));
+    }
+    seen
+}
+
+const SHAPES: [Shape; 5] = [
+    Shape { slots: 4, values: 3, components: 1, groups: 8, labels: 3 },
+    Shape { slots: 6, values: 3, components: 3, groups: 9, labels: 2 },
+    Shape { slots: 8, values: 2, components: 8, groups: 12, labels: 2 },
+    Shape { slots: 3, values: 12, components: 2, groups: 6, labels: 4 },
+    Shape { slots: 5, values: 4, components: 2, groups: 70, labels: 2 },
+];
+
+#[test]
+fn arcx_is_the_same_with_any_threads_and_caches() {
+    let small = arcx(0);
+    let reduced = |o: Options| o.with_confluence_of(&small);
+    for threads in [1, 2, 7] {
+        for cache in [true, false] {
+            let (s, t, _) = count(&small, &options(threads, cache));
+            assert_eq!((s, t), (6_052, 13_828), "{threads} threads, cache {cache}");
+            let (s, t, _) = count(&small, &reduced(options(threads, cache)));
+            assert_eq!((s, t), (2_909, 5_966), "{threads} threads, cache {cache}, confluence");
+        }
+    }
+    let larger = arcx(1);
+    for threads in [1, 2] {
+        let (s, t, _) = count(&larger, &options(threads, true));
+        assert_eq!((s, t), (275_528, 692_652));
+        let (s, t, _) = count(&larger, &options(threads, true).with_confluence_of(&larger));
+        assert_eq!((s, t), (171_413, 417_116));
+    }
+}
+
+#[test]
+fn random_models_equal_their_naive_twins() {
+    for (n, &shape) in SHAPES.iter().enumerate() {
+        for seed in 0..40 {
+            let model = random(seed, shape);
+            let twin = naive(&model);
+            let transitions: usize = twin.values().map(|s| s.1.len()).sum();
+            let deadlocks = twin.values().filter(|s| s.1.is_empty()).count();
+            let expected = (twin.len() as u64, transitions as u64, deadlocks as u64);
+            for (threads, cache) in [(1, true), (1, false), (3, true)] {
+                assert_eq!(count(&model, &options(threads, cache)), expected, "shape {n} seed {seed} threads {threads} cache {cache}");
+            }
+            let tight = Options { cache_bytes: 500, ..options(2, true) };
+            assert_eq!(count(&model, &tight), expected, "shape {n} seed {seed} tight caches");
+        }
+    }
+}
+
+#[test]
+fn transition_systems_equal_their_naive_twins() {
+    for (n, &shape) in SHAPES.iter().enumerate() {
+        for seed in 0..20 {
+            let model = random(seed, shape);
+            let (outcome, lts) = explore_lts(&model, &options(1, true), &Budget::default(), &Silent).unwrap();
+            let (_, parallel) = explore_lts(&model, &options(3, true), &Budget::default(), &Silent).unwrap();
+            assert_eq!(lts.offsets, parallel.offsets, "shape {n} seed {seed}");
+            assert_eq!(lts.targets, parallel.targets, "shape {n} seed {seed}");
+            assert_eq!(outcome.states as usize, lts.state_count());
+            // Walk both at once from the initial state: a bijection by distance and steps.
+            let twin = naive(&model);
+            let mut lazy = Lazy::new(&model, &options(1, true)).unwrap();
+            let mut steps = Vec::new();
+            for s in 0..lts.state_count() {
+                lazy.successors(StateId::new(s), &mut steps).unwrap();
+                assert_eq!(lts.successors(StateId::new(s)).collect::<Vec<_>>(), steps, "shape {n} seed {seed} state {s}");
+                let named: HashSet<_> = steps.iter().map(|&(l, t)| (l, lazy.vector(t))).collect();
+                assert_eq!(named, twin[&lazy.vector(StateId::new(s))].1, "shape {n} seed {seed} state {s}");
+                assert_eq!(named.len(), steps.len());
+            }
+            assert_eq!(lazy.state_count(), twin.len());
+        }
+    }
+}
+
+/// Replays a path by the interface's definition.
+fn replay(model: &dyn Model, from: Vec<u32>, path: &[PathStep]) -> Vec<u32> {
+    let mut worker = model.worker();
+    let mut at = from;
+    for step in path {
+        let steps = naive_steps(model, worker.as_mut(), &at, &|g| g == step.group);
+        assert!(steps.contains(&(step.label, step.state.clone())), "{} from {at:?}", model.label_text(step.label));
+        at = step.state.clone();
+    }
+    at
+}
+
+#[test]
+fn paths_are_shortest_and_replay() {
+    for (n, &shape) in SHAPES.iter().enumerate() {
+        for seed in 0..30 {
+            let model = random(seed, shape);
+            let twin = naive(&model);
+            for label in 0..model.label_count() {
+                let label = LabelId::new(label);
+                let test = |_: usize, l: LabelId| l == label;
+                let found = find(&model, &options(2, true), &Budget::default(), &Silent, Target::Step(&test)).unwrap();
+                let best = twin.values().filter(|s| s.1.iter().any(|t| t.0 == label)).map(|s| s.0).min();
+                assert_eq!(found.path.as_ref().map(|p| p.len() as u64), best.map(|d| d + 1), "shape {n} seed {seed}");
+                if let Some(path) = found.path {
+                    replay(&model, model.initial(), &path);
+                    assert_eq!(path.last().unwrap().label, label);
+                }
+            }
+            let found = find(&model, &options(1, true), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            let best = twin.values().filter(|s| s.1.is_empty()).map(|s| s.0).min();
+            assert_eq!(found.path.as_ref().map(|p| p.len() as u64), best);
+            if let Some(path) = found.path {
+                assert!(twin[&replay(&model, model.initial(), &path)].1.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn paths_through_confluent_steps_replay() {
+    let model = arcx(1);
+    let options = options(2, true).with_confluence_of(&model);
+    let found = find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
+    let path = found.path.unwrap();
+    let end = replay(&model, model.initial(), &path);
+    let mut worker = model.worker();
+    assert!(naive_steps(&model, worker.as_mut(), &end, &|_| true).is_empty());
+    assert!(path.iter().any(|s| s.label == LabelId::TAU));
+}
+
+#[test]
+fn cycles_are_found_and_lassos_replay() {
+    assert!(matches!(is_acyclic(&counters(3, 5), &options(1, true), &Budget::default(), &Silent, None).unwrap(), Cyclic::No(_)));
+    let mut cyclic = 0;
+    for (n, &shape) in SHAPES.iter().enumerate() {
+        for seed in 0..30 {
+            let model = random(seed, shape);
+            let twin = naive(&model);
+            let only = (seed % 2 == 0).then_some(LabelId(1));
+            let test = |_: usize, l: LabelId| only.is_none_or(|o| o == l);
+            // Naive: peel states without steps that count to states that are left.
+            let mut left: HashSet<&Vec<u32>> = twin.keys().collect();
+            loop {
+                let leaf = |s: &&&Vec<u32>| !twin[**s].1.iter().any(|(l, t)| only.is_none_or(|o| o == *l) && left.contains(t));
+                let gone: Vec<&Vec<u32>> = left.iter().filter(leaf).copied().collect();
+                if gone.is_empty() {
+                    break;
+                }
+                for g in gone {
+                    left.remove(g);
+                }
+            }
+            match is_acyclic(&model, &options(1, true), &Budget::default(), &Silent, Some(&test)).unwrap() {
+                Cyclic::No(_) => assert!(left.is_empty(), "shape {n} seed {seed}"),
+                Cyclic::Yes(_, lasso) => {
+                    cyclic += 1;
+                    assert!(!left.is_empty(), "shape {n} seed {seed}");
+                    let start = replay(&model, model.initial(), &lasso.prefix);
+                    assert_eq!(replay(&model, start.clone(), &lasso.cycle), start, "shape {n} seed {seed}");
+                    assert!(!lasso.cycle.is_empty() && lasso.cycle.iter().all(|s| test(s.group, s.label)));
+                }
+                Cyclic::Unknown(_) => panic!("shape {n} seed {seed}: no limit was set"),
+            }
+        }
+    }
+    assert!(cyclic > 20, "{cyclic}");
+}
+
+/// `tokens` tokens on a circle of places with room for one each; a place is a component, or all are in one. C(places, tokens) states.
+fn circle(places: u32, tokens: u32, one_component: bool) -> toy::HandModel {
+    let mut m = toy::HandModel::new();
+    let slots: Vec<u32> =
+        (0..places).map(|p| m.slot(format!("p{p}"), if one_component { 0 } else { p }, true, u32::from(p < tokens))).collect();
+    for p in 0..places as usize {
+        let (a, b) = (slots[p], slots[(p + 1) % places as usize]);
+        let (low, high) = (a.min(b), a.max(b));
+        m.group("move", &[(a, 1), (b, 0)], &[], &[low, high], move |_, e| e.step("move", &[u32::from(low == b), u32::from(high == b)]));
+    }
+    m
+}
+
+#[test]
+fn wide_roots_need_inner_nodes_and_split_leaves() {
+    assert_eq!(count(&ring(12, 2), &options(2, true)).0, 1 << 12);
+    assert_eq!(count(&counters(5, 6), &options(2, true)), (7u64.pow(5), 5 * 6 * 7u64.pow(4), 1));
+    for one_component in [false, true] {
+        for threads in [1, 3] {
+            let model = circle(70, 2, one_component);
+            assert_eq!(count(&model, &options(threads, true)).0, 70 * 69 / 2, "one component: {one_component}");
+            let model = circle(24, 4, one_component);
+            assert_eq!(count(&model, &options(threads, true)).0, 10_626, "one component: {one_component}");
+            let (outcome, lts) = explore_lts(&model, &options(threads, true), &Budget::default(), &Silent).unwrap();
+            assert_eq!((outcome.states, lts.state_count()), (10_626, 10_626));
+            let found = find(&model, &options(threads, true), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            assert!(!found.reached && found.path.is_none());
+        }
+    }
+}
+
+#[test]
+fn confluent_cycles_have_one_representative() {
+    // A component that turns by confluent steps, beside one that counts.
+    let mut model = toy::HandModel::new();
+    let a = model.slot("turn", 0, true, 0);
+    let b = model.slot("count", 1, false, 0);
+    let turn = model.group("turn", &[], &[a], &[a], |r, e| e.step("tau", &[(r[0] + 1) % 5]));
+    (turn.tau, turn.confluent) = (true, true);
+    model.group("up", &[], &[b], &[b], |r, e| {
+        if r[0] < 9 {
+            e.step("up", &[r[0] + 1]);
+        }
+    });
+    assert_eq!(count(&model, &options(2, true)).0, 50);
+    let (states, transitions, deadlocks) = count(&model, &options(2, true).with_confluence_of(&model));
+    // Each representative keeps its tau loop.
+    assert_eq!((states, transitions, deadlocks), (10, 19, 0));
+}
+
+#[test]
+fn limits_stop_and_say_so() {
+    let model = arcx(1);
+    let budget = |limits: Limits| Budget::new(limits);
+    let outcome = explore(&model, &options(2, true), &budget(Limits { max_states: Some(20_000), ..Limits::default() }), &Silent).unwrap();
+    assert_eq!(outcome.stop, Stop::States);
+    assert!(outcome.states > 20_000 && outcome.states < 275_528);
+    let tiny = Limits { max_memory: Some(1), ..Limits::default() };
+    assert_eq!(explore(&model, &options(2, true), &budget(tiny), &Silent).unwrap().stop, Stop::Memory);
+    let short = Limits { timeout: Some(Duration::ZERO), ..Limits::default() };
+    assert_eq!(explore(&model, &options(2, true), &budget(short), &Silent).unwrap().stop, Stop::Time);
+    let interrupted = Budget::default();
+    interrupted.interrupt_flag().store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(explore(&model, &options(2, true), &interrupted, &Silent).unwrap().stop, Stop::Interrupted);
+    let limits = Limits { max_states: Some(5_000), ..Limits::default() };
+    let (outcome, lts) = explore_lts(&model, &options(2, true), &budget(limits), &Silent).unwrap();
+    assert_eq!((outcome.stop, lts.state_count() as u64), (Stop::States, outcome.states));
+}
+
+#[test]
+fn errors_and_panics_of_workers_are_reported() {
+    for panics in [false, true] {
+        let model = Failing { inner: counters(2, 200), panics };
+        for threads in [1, 3] {
+            let error = explore(&model, &options(threads, true), &Budget::default(), &Silent).unwrap_err();
+            assert_eq!(error.stage, if panics { Stage::Internal } else { Stage::Data });
+            assert!(error.message.contains("at 150"), "{}", error.message);
+        }
+    }
+}
+
+struct Failing {
+    inner: toy::HandModel,
+    panics: bool,
+}
+
+struct FailingWorker<'m> {
+    inner: Box<dyn Worker + 'm>,
+    panics: bool,
+}
+
+impl Model for Failing {
+    fn slots(&self) -> &[crate::model::SlotInfo] {
+        self.inner.slots()
+    }
+    fn groups(&self) -> &[crate::model::Group] {
+        self.inner.groups()
+    }
+    fn initial(&self) -> Vec<u32> {
+        self.inner.initial()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(FailingWorker { inner: self.inner.worker(), panics: self.panics })
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        self.inner.label_text(label)
+    }
+    fn label_count(&self) -> usize {
+        self.inner.label_count()
+    }
+    fn value_text(&self, slot: u32, value: u32) -> String {
+        self.inner.value_text(slot, value)
+    }
+}
+
+impl Worker for FailingWorker<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        if reads == [150] {
+            assert!(!self.panics, "at 150");
+            return Err(Diagnostic::new(Stage::Data, "rewriting does not end at 150"));
+        }
+        self.inner.steps(group, reads, out)
+    }
+}
