@@ -26,8 +26,8 @@ use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::lts::{Labels, Lts};
 use crate::model::Model;
 
-/// States in a block.
-const BLOCK: usize = 1024;
+/// States in a block; small under test, so that small models have several.
+const BLOCK: usize = if cfg!(test) { 64 } else { 1024 };
 /// Successors that wait for their insertion together, so that their cache misses overlap.
 const BATCH: usize = 256;
 /// Time between looks at the memory and reports of progress.
