@@ -1,8 +1,10 @@
 //! Linearisation: from a typed process specification to a linear process.
 //!
-//! 1. `term`: equations become sequential terms; 2. `sequential`: each parallel component becomes an automaton with data;
-//! 3. `simplify`: constants and duplicates go, per location; 4. `network`: communication, allow, hide, rename, block are
-//! multiplied out, as far as something allowed can come of it; 5. `assemble`: locations and variables become parameters.
+//! - `term`: equations become sequential terms;
+//! - `sequential`: each parallel component becomes an automaton with data;
+//! - `simplify`: constants and duplicates go, per location;
+//! - `network`: communication, allow, hide, rename, block are multiplied out, as far as something allowed can come of it;
+//! - `assemble`: locations and variables become parameters.
 //!
 //! The linear process has exactly the states (process instances and their live arguments) that the text describes: an argument that
 //! no longer occurs in what is left to do is reset to a default value, and nothing else is merged.
@@ -57,7 +59,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     }
     let mut names = Names::new(&spec.actions);
     let mut layout = Layout { spec, parallel: &parallel, names: &mut names, components: Vec::new(), calls: Vec::new() };
-    let network = layout.network(&spec.init, &Substitution::new(), &mut data.signature)?;
+    let network = layout.network(&spec.init, &Substitution::new())?;
     let components = layout.components;
     let mut builder = Builder::new(spec, &mut data.signature, bodies);
     let mut automata = Vec::new();
@@ -139,7 +141,7 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    fn network(&mut self, proc: &Proc, by: &Substitution, signature: &mut Signature) -> Result<Network, Diagnostic> {
+    fn network(&mut self, proc: &Proc, by: &Substitution) -> Result<Network, Diagnostic> {
         if term::is_sequential(proc, self.parallel) {
             let term = term::convert(proc)?.substitute(by);
             let name = match &proc.kind {
@@ -159,7 +161,7 @@ impl Layout<'_> {
             ProcKind::Parallel(p, q) => {
                 let mut children = Vec::new();
                 for child in [p, q] {
-                    match self.network(child, by, signature)? {
+                    match self.network(child, by)? {
                         Network::Parallel(more) => children.extend(more),
                         one => children.push(one),
                     }
@@ -167,8 +169,8 @@ impl Layout<'_> {
                 Ok(Network::Parallel(children))
             }
             ProcKind::LeftMerge(p, q) | ProcKind::Sync(p, q) => {
-                let left = Box::new(self.network(p, by, signature)?);
-                let right = Box::new(self.network(q, by, signature)?);
+                let left = Box::new(self.network(p, by)?);
+                let right = Box::new(self.network(q, by)?);
                 self.components.push(Component::Phase);
                 let sync = matches!(proc.kind, ProcKind::Sync(..));
                 Ok(Network::First { sync, phase: self.components.len() - 1, left, right })
@@ -184,23 +186,23 @@ impl Layout<'_> {
                 let def = &self.spec.procs[p.index()];
                 let inner: Substitution = def.params.iter().copied().zip(args.iter().map(|a| a.substitute(by))).collect();
                 self.calls.push(*p);
-                let network = self.network(&def.body, &inner, signature);
+                let network = self.network(&def.body, &inner);
                 self.calls.pop();
                 network
             }
-            ProcKind::Block(names, p) => Ok(Network::Block(set(self, names), Box::new(self.network(p, by, signature)?))),
-            ProcKind::Hide(names, p) => Ok(Network::Hide(set(self, names), Box::new(self.network(p, by, signature)?))),
+            ProcKind::Block(names, p) => Ok(Network::Block(set(self, names), Box::new(self.network(p, by)?))),
+            ProcKind::Hide(names, p) => Ok(Network::Hide(set(self, names), Box::new(self.network(p, by)?))),
             ProcKind::Allow(bags, p) => {
                 let bags = bags.iter().map(|b| bag(self, b)).collect();
-                Ok(Network::Allow(bags, Box::new(self.network(p, by, signature)?)))
+                Ok(Network::Allow(bags, Box::new(self.network(p, by)?)))
             }
             ProcKind::Rename(pairs, p) => {
                 let map: AHashMap<Name, Name> = pairs.iter().map(|(a, b)| (self.names.intern(a), self.names.intern(b))).collect();
-                Ok(Network::Rename(map, Box::new(self.network(p, by, signature)?)))
+                Ok(Network::Rename(map, Box::new(self.network(p, by)?)))
             }
             ProcKind::Comm(rules, p) => {
                 let rules = (rules.iter()).map(|(lhs, to)| (bag(self, lhs), to.as_ref().map(|t| self.names.intern(t)))).collect();
-                Ok(Network::Comm(rules, Box::new(self.network(p, by, signature)?)))
+                Ok(Network::Comm(rules, Box::new(self.network(p, by)?)))
             }
             // Not sequential because of what is inside: conversion says what and where.
             _ => Err(term::convert(proc).err().unwrap_or_else(|| {

@@ -402,8 +402,8 @@ impl Composer<'_> {
         for wanted in rest {
             let mut longer = Vec::new();
             for group in &found {
-                for i in first + 1..combined.acts.len() {
-                    if !used[i] && !group.contains(&i) && name(i) == wanted && sorts(i) == sorts(first) {
+                for (i, taken) in used.iter().enumerate().skip(first + 1) {
+                    if !taken && !group.contains(&i) && name(i) == wanted && sorts(i) == sorts(first) {
                         let mut g = group.clone();
                         g.push(i);
                         longer.push(g);
