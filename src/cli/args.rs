@@ -1,0 +1,207 @@
+//! The command line: what it accepts, with help and examples. A contract: scripts rely on names, keys and exit codes.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Explicit-state model checking of mCRL2 specifications.
+#[derive(Parser, Debug)]
+#[command(
+    name = "mu-check",
+    version,
+    about = "Checks mCRL2 specifications against first-order modal mu-calculus formulas",
+    after_help = "`mu-check MODEL FORMULA…` is short for `mu-check check MODEL FORMULA…`.\n\nExamples:\n  mu-check specs/arcx.spec formulas/1a.gos.mcf\n  mu-check explore specs/arcx.spec -D max_operation_id=1 --confluence auto\n  mu-check explore model.mcrl2 --reduce branching --out model.aut\n\nExit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Check formulas on a model.
+    Check(CheckArgs),
+    /// Explore a model to its labelled transition system.
+    Explore(ExploreArgs),
+    /// Print a parameterised specification as plain mCRL2.
+    Expand(ModelArgs),
+    /// Print the linear process of a specification as mCRL2.
+    Linearise(LineariseArgs),
+}
+
+/// Options that every command takes.
+#[derive(Args, Debug, Clone)]
+pub struct Common {
+    /// Give a parameter of the model a value.
+    #[arg(short = 'D', value_name = "NAME=VALUE", action = clap::ArgAction::Append)]
+    pub define: Vec<String>,
+    /// Worker threads (default: all cores).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Stop when more than N states are stored.
+    #[arg(long, value_name = "N")]
+    pub max_states: Option<u64>,
+    /// Stop when the process holds more memory than this: bytes, or with K, M, G (default: 90 % of what the machine gives).
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_memory: Option<u64>,
+    /// Stop after this long: seconds, or with s, m, h.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub timeout: Option<std::time::Duration>,
+    /// Form of the results on standard output.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Print results only.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Say what each stage does.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// No progress display (there is none on pipes anyway).
+    #[arg(long)]
+    pub no_progress: bool,
+}
+
+/// Forms of output.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Equivalences to reduce by.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduce {
+    /// Strong bisimulation.
+    Strong,
+    /// Branching bisimulation.
+    Branching,
+    /// Divergence-preserving branching bisimulation.
+    DivergenceBranching,
+    /// Weak bisimulation.
+    Weak,
+    /// Trace equivalence.
+    Trace,
+    /// Weak trace equivalence.
+    WeakTrace,
+}
+
+/// A model alone.
+#[derive(Args, Debug)]
+pub struct ModelArgs {
+    /// Specification: plain mCRL2 or with parameters.
+    pub model: PathBuf,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `linearise`
+#[derive(Args, Debug)]
+pub struct LineariseArgs {
+    /// Specification.
+    pub model: PathBuf,
+    /// Simplifications, by name: `constants`, `duplicates`, `all`, `none`.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
+    pub simplify: Vec<String>,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `explore`
+#[derive(Args, Debug)]
+pub struct ExploreArgs {
+    /// Specification, or an `.aut` file.
+    pub model: PathBuf,
+    /// Write the (reduced) transition system to this `.aut` or `.aut.gz` file.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Reduce modulo an equivalence.
+    #[arg(long, value_name = "EQUIVALENCE", value_enum)]
+    pub reduce: Option<Reduce>,
+    /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
+    #[arg(long, value_name = "WHICH", default_value = "none")]
+    pub confluence: String,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `check`
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Specification, or an `.aut` file.
+    pub model: PathBuf,
+    /// Formula files.
+    #[arg(required = true)]
+    pub formulas: Vec<PathBuf>,
+    /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
+    #[arg(long, value_name = "WHICH", default_value = "none")]
+    pub confluence: String,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1u64 << 30,
+        "T" | "TB" | "TIB" => 1u64 << 40,
+        other => return Err(format!("unknown unit `{other}`, expected K, M, G or T")),
+    };
+    let number: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
+    if number.is_nan() || number < 0.0 {
+        return Err(format!("`{digits}` is not a size"));
+    }
+    Ok((number * factor as f64) as u64)
+}
+
+fn parse_time(text: &str) -> Result<std::time::Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("unknown unit `{other}`, expected s, m or h")),
+    };
+    let number: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
+    std::time::Duration::try_from_secs_f64(number * factor).map_err(|_| format!("`{text}` is not a time"))
+}
+
+/// Puts `check` before the first word that is not an option if that is no command.
+pub fn with_default_command(mut words: Vec<String>) -> Vec<String> {
+    const COMMANDS: [&str; 5] = ["check", "explore", "expand", "linearise", "help"];
+    const WITH_VALUE: [&str; 7] = ["-D", "--threads", "--max-states", "--max-memory", "--timeout", "--format", "--confluence"];
+    let mut i = 1;
+    while i < words.len() {
+        let word = words[i].as_str();
+        if WITH_VALUE.contains(&word) {
+            i += 2;
+            continue;
+        }
+        if word.starts_with('-') && word != "--" {
+            if i == 1 && ["-h", "--help", "-V", "--version"].contains(&word) {
+                return words;
+            }
+            i += 1;
+            continue;
+        }
+        if !COMMANDS.contains(&word) {
+            words.insert(1, "check".into());
+        } else if i > 1 {
+            // A command after options: options are the command's own.
+            let command = words.remove(i);
+            words.insert(1, command);
+        }
+        return words;
+    }
+    words
+}

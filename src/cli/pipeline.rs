@@ -1,0 +1,135 @@
+//! From files to models: the chain of stages, with what each says of itself under `-v`.
+
+use super::args::Common;
+use crate::base::limits::{available_memory, peak_resident_bytes};
+use crate::base::{Budget, Diagnostic, Limits, SourceMap, Stage};
+use crate::compile::{Compiled, Confluence};
+use crate::process::linear::LinearProcess;
+use crate::process::linearise;
+use crate::process::spec::ProcSpec;
+use crate::syntax::template;
+use std::path::Path;
+use std::time::Instant;
+
+/// A run: options, sources read so far, limits.
+pub struct Session {
+    /// Common options.
+    pub common: Common,
+    /// All texts, for diagnostics.
+    pub sources: SourceMap,
+    /// Limits and the clock.
+    pub budget: Budget,
+}
+
+impl Session {
+    /// Starts the clock and listens for signals.
+    pub fn new(common: Common) -> Self {
+        let limits = Limits {
+            max_states: common.max_states,
+            max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)),
+            timeout: common.timeout,
+        };
+        let budget = Budget::new(limits);
+        let flag = budget.interrupt_flag();
+        // Failing to listen leaves the system's default, which ends the process: nothing wrong is reported.
+        let _ = ctrlc::set_handler(move || {
+            if flag.swap(true, std::sync::atomic::Ordering::Relaxed) {
+                std::process::exit(3);
+            }
+        });
+        Self { common, sources: SourceMap::new(), budget }
+    }
+
+    /// Threads to use.
+    pub fn threads(&self) -> usize {
+        self.common.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()), |n| n as usize)
+    }
+
+    /// Says something under `-v`.
+    pub fn say(&self, text: impl AsRef<str>) {
+        if self.common.verbose > 0 && !self.common.quiet {
+            eprintln!("[{:9.3} s] {}", self.budget.elapsed().as_secs_f64(), text.as_ref());
+        }
+    }
+
+    /// Reads a text file.
+    pub fn read(&self, path: &Path) -> Result<String, Diagnostic> {
+        let bytes = std::fs::read(path).map_err(|e| file_error("cannot read", path, &e))?;
+        String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            Diagnostic::new(Stage::File, format!("`{}` is not text: byte {at} is not UTF-8", path.display()))
+        })
+    }
+
+    /// A specification file, with its parameters filled in: plain mCRL2 text.
+    pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
+        let text = self.read(path)?;
+        let mut defines = Vec::new();
+        for d in &self.common.define {
+            match d.split_once('=') {
+                Some((name, value)) if !name.trim().is_empty() => defines.push((name.trim().to_string(), value.trim().to_string())),
+                _ => return Err(Diagnostic::new(Stage::Usage, format!("`-D {d}` is not of the form NAME=VALUE"))),
+            }
+        }
+        template::expand(&path.display().to_string(), &text, &defines, &mut self.sources)
+    }
+
+    /// A typed specification.
+    pub fn specification(&mut self, path: &Path) -> Result<ProcSpec, Diagnostic> {
+        let start = Instant::now();
+        let expanded = self.expand(path)?;
+        for p in &expanded.params {
+            self.say(format!("parameter {} = {}", p.name, p.value));
+        }
+        let tree = crate::syntax::parse_specification(expanded.source, &expanded.text)?;
+        let spec = crate::process::typecheck::check_specification(&tree)?;
+        self.say(format!("parsed and type checked {} in {:.3} s", path.display(), start.elapsed().as_secs_f64()));
+        Ok(spec)
+    }
+
+    /// A linear process.
+    pub fn linear_process(&mut self, path: &Path, options: &linearise::Options) -> Result<LinearProcess, Diagnostic> {
+        let spec = self.specification(path)?;
+        let start = Instant::now();
+        let process = linearise::linearise(&spec, options)?;
+        self.say(format!(
+            "linear process: {} components, {} parameters, {} summands in {:.3} s",
+            process.components.len(),
+            process.params.len(),
+            process.summands.len(),
+            start.elapsed().as_secs_f64()
+        ));
+        Ok(process)
+    }
+
+    /// A model that engines run.
+    pub fn model(&mut self, path: &Path, confluence: &str) -> Result<Compiled, Diagnostic> {
+        let process = self.linear_process(path, &linearise::Options::default())?;
+        let start = Instant::now();
+        let confluence = match confluence {
+            "none" => Confluence::None,
+            "auto" => Confluence::Auto,
+            names => Confluence::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
+        };
+        let model = Compiled::new(process, &confluence)?;
+        let groups = crate::model::Model::groups(&model);
+        let mut confluent: Vec<&str> = groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
+        confluent.sort_unstable();
+        confluent.dedup();
+        self.say(format!("compiled {} groups in {:.3} s", groups.len(), start.elapsed().as_secs_f64()));
+        if !confluent.is_empty() {
+            self.say(format!("confluent steps taken at once: {}", confluent.join(", ")));
+        }
+        Ok(model)
+    }
+
+    /// Peak resident memory so far.
+    pub fn peak_memory(&self) -> u64 {
+        peak_resident_bytes()
+    }
+}
+
+/// A file that cannot be used.
+pub fn file_error(what: &str, path: &Path, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::new(Stage::File, format!("{what} `{}`: {error}", path.display()))
+}

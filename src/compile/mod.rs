@@ -1,0 +1,255 @@
+//! From a linear process to a model on slots and transition groups.
+//!
+//! In: [`LinearProcess`]. Out: [`Compiled`], which implements [`Model`] and [`ActionLabels`]. A parameter is a slot, a summand a
+//! group. Conjuncts `parameter == constant` of a guard become the group's requirements and are substituted in the rest, so that a
+//! group reads as few slots as its text allows. Slots of one sort share a value table, so that copying a parameter copies a number.
+//! Cost: evaluating a group once is a few rewrites; engines memoise it.
+//! Invariant: value and label tables only grow; equal values of one sort have equal numbers, in every thread.
+
+mod tables;
+mod worker;
+
+use self::tables::{LabelTable, ValueTable};
+use self::worker::LinearWorker;
+use crate::base::ids::{LabelId, SortId, VarId};
+use crate::base::{Diagnostic, Stage};
+use crate::data::engine::{Engine, Program};
+use crate::data::expr::{Expr, ExprKind, Substitution};
+use crate::model::{Group, Model, Slot, SlotInfo, Worker};
+use crate::process::confluence::{confluent_summands, conjuncts, fixes};
+use crate::process::linear::{Act, ActionLabels, LinearProcess, MultiAction, ParamRole};
+use ahash::AHashMap;
+use std::sync::Arc;
+
+/// Which tau steps may be taken at once.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Confluence {
+    /// None.
+    #[default]
+    None,
+    /// Those that the static analysis proves confluent.
+    Auto,
+    /// Those made by hiding these actions only; the user answers for it.
+    Named(Vec<String>),
+}
+
+/// What a group computes, with the required parameters substituted.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupCode {
+    pub reads: Vec<VarId>,
+    pub sum_vars: Vec<VarId>,
+    pub guard: Expr,
+    pub actions: Vec<Act>,
+    pub updates: Vec<Expr>,
+}
+
+/// A linear process as a model.
+pub struct Compiled {
+    process: LinearProcess,
+    program: Arc<Program>,
+    slots: Vec<SlotInfo>,
+    groups: Vec<Group>,
+    codes: Vec<GroupCode>,
+    initial: Vec<u32>,
+    /// Table of each slot.
+    table_of: Vec<usize>,
+    tables: Vec<ValueTable>,
+    labels: LabelTable,
+}
+
+impl Compiled {
+    /// Compiles a linear process. Errors: initial values that do not rewrite, an unknown name among steps to be prioritised.
+    pub fn new(mut process: LinearProcess, confluence: &Confluence) -> Result<Self, Diagnostic> {
+        let flags = confluence_flags(&mut process, confluence)?;
+        let program = Program::compile(&process.data)?;
+        let mut engine = Engine::new(program.clone());
+        let mut tables: Vec<ValueTable> = Vec::new();
+        let mut by_sort: AHashMap<SortId, usize> = AHashMap::new();
+        let mut table_of = Vec::new();
+        let mut slots = Vec::new();
+        let mut initial = Vec::new();
+        let slot_of: AHashMap<VarId, Slot> = process.params.iter().enumerate().map(|(i, p)| (p.var, i as Slot)).collect();
+        for param in &process.params {
+            let var = process.data.signature.var(param.var);
+            let (component, control) = match param.role {
+                ParamRole::Control(c) => (c, true),
+                ParamRole::Data(c) => (c, false),
+            };
+            // Control locations have a table of their own, so that their numbers are small and dense.
+            let table = if control {
+                tables.push(ValueTable::default());
+                tables.len() - 1
+            } else {
+                *by_sort.entry(var.sort).or_insert_with(|| {
+                    tables.push(ValueTable::default());
+                    tables.len() - 1
+                })
+            };
+            slots.push(SlotInfo { name: var.name.clone(), component, control });
+            table_of.push(table);
+            let value = engine.from_expr(&param.init)?;
+            initial.push(tables[table].intern(&engine.to_expr(&value)));
+        }
+        let mut groups = Vec::new();
+        let mut codes = Vec::new();
+        'summands: for (i, summand) in process.summands.iter().enumerate() {
+            let mut fixed = Substitution::new();
+            let mut requires: Vec<(Slot, u32)> = Vec::new();
+            let mut rest = Vec::new();
+            for conjunct in conjuncts(&process.data.signature, &summand.guard) {
+                let conjunct = conjunct.substitute(&fixed);
+                match fixes(&mut process.data.signature, &conjunct) {
+                    Some((v, k)) if slot_of.contains_key(&v) => {
+                        let slot = slot_of[&v];
+                        let value = engine.from_expr(&k)?;
+                        let canonical = engine.to_expr(&value);
+                        requires.push((slot, tables[table_of[slot as usize]].intern(&canonical)));
+                        fixed.insert(v, k);
+                    }
+                    _ => rest.push(conjunct),
+                }
+            }
+            let mut guard = Expr::boolean(&mut process.data.signature, true);
+            for conjunct in rest {
+                let conjunct = conjunct.substitute(&fixed);
+                let mut free = Vec::new();
+                conjunct.free_vars(&mut free);
+                if free.is_empty() {
+                    // A closed conjunct is decided here and now.
+                    let value = engine.from_expr(&conjunct)?;
+                    if engine.is_false(&value) {
+                        continue 'summands;
+                    }
+                    if engine.is_true(&value) {
+                        continue;
+                    }
+                }
+                guard = Expr::and(&mut process.data.signature, guard, conjunct);
+            }
+            let actions: Vec<Act> = (summand.actions.iter())
+                .map(|a| Act { action: a.action, args: a.args.iter().map(|e| e.substitute(&fixed)).collect() })
+                .collect();
+            let mut writes = Vec::new();
+            let mut updates = Vec::new();
+            for (p, e) in &summand.updates {
+                let e = e.substitute(&fixed);
+                writes.push(*p as Slot);
+                updates.push(e);
+            }
+            let mut used = Vec::new();
+            guard.free_vars(&mut used);
+            actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
+            updates.iter().for_each(|e| e.free_vars(&mut used));
+            let mut reads: Vec<Slot> = used.iter().filter_map(|v| slot_of.get(v).copied()).collect();
+            reads.sort_unstable();
+            requires.sort_unstable();
+            let hidden: Vec<String> = summand.hidden.iter().map(|a| process.actions[a.action.index()].name.clone()).collect();
+            let mut name: Vec<&str> = summand.actions.iter().map(|a| process.actions[a.action.index()].name.as_str()).collect();
+            if name.is_empty() {
+                name = hidden.iter().map(String::as_str).collect();
+            }
+            groups.push(Group {
+                name: if name.is_empty() { "tau".into() } else { name.join("|") },
+                requires,
+                reads: reads.clone(),
+                writes,
+                hidden,
+                tau: summand.actions.is_empty(),
+                confluent: flags[i],
+            });
+            codes.push(GroupCode {
+                reads: reads.iter().map(|s| process.params[*s as usize].var).collect(),
+                sum_vars: summand.sum_vars.clone(),
+                guard,
+                actions,
+                updates,
+            });
+        }
+        Ok(Self { process, program, slots, groups, codes, initial, table_of, tables, labels: LabelTable::default() })
+    }
+
+    /// The linear process.
+    pub fn process(&self) -> &LinearProcess {
+        &self.process
+    }
+
+    fn action_text(&self, multi: &MultiAction) -> String {
+        if multi.is_empty() {
+            return "tau".into();
+        }
+        let one = |(a, args): &(crate::base::ids::ActId, Vec<Expr>)| {
+            let name = &self.process.actions[a.index()].name;
+            if args.is_empty() {
+                return name.clone();
+            }
+            let args: Vec<String> = args.iter().map(|e| crate::data::print::expression(self.program.signature(), e)).collect();
+            format!("{name}({})", args.join(", "))
+        };
+        multi.iter().map(one).collect::<Vec<_>>().join("|")
+    }
+}
+
+/// Names by which a summand's hidden steps can be called, and the flags that a choice gives.
+fn confluence_flags(process: &mut LinearProcess, confluence: &Confluence) -> Result<Vec<bool>, Diagnostic> {
+    match confluence {
+        Confluence::None => Ok(vec![false; process.summands.len()]),
+        Confluence::Auto => Ok(confluent_summands(process)),
+        Confluence::Named(names) => {
+            let hidden_names = |s: &crate::process::linear::Summand| -> Vec<String> {
+                s.hidden.iter().map(|a| process.actions[a.action.index()].name.clone()).collect()
+            };
+            let mut candidates: Vec<String> =
+                process.summands.iter().filter(|s| s.actions.is_empty()).flat_map(hidden_names).collect();
+            candidates.sort();
+            candidates.dedup();
+            if let Some(unknown) = names.iter().find(|n| !candidates.contains(n)) {
+                return Err(Diagnostic::new(Stage::Usage, format!("`{unknown}` is not the name of a hidden action, so no step can be prioritised by it"))
+                    .note(format!("hidden actions: {}", if candidates.is_empty() { "none".into() } else { candidates.join(", ") })));
+            }
+            let flag = |s: &crate::process::linear::Summand| {
+                let hidden = hidden_names(s);
+                s.actions.is_empty() && !hidden.is_empty() && hidden.iter().all(|h| names.contains(h))
+            };
+            Ok(process.summands.iter().map(flag).collect())
+        }
+    }
+}
+
+impl Model for Compiled {
+    fn slots(&self) -> &[SlotInfo] {
+        &self.slots
+    }
+    fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    fn initial(&self) -> Vec<u32> {
+        self.initial.clone()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(LinearWorker::new(self))
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        self.action_text(&self.labels.get(label))
+    }
+    fn label_count(&self) -> usize {
+        self.labels.len()
+    }
+    fn value_text(&self, slot: Slot, value: u32) -> String {
+        let e = self.tables[self.table_of[slot as usize]].get(value);
+        crate::data::print::expression(self.program.signature(), &e)
+    }
+}
+
+impl ActionLabels for Compiled {
+    fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
+        self.labels.get(label)
+    }
+}
+
+/// A variable if an expression is just that.
+pub(crate) fn as_var(e: &Expr) -> Option<VarId> {
+    match e.kind {
+        ExprKind::Var(v) => Some(v),
+        _ => None,
+    }
+}

@@ -1,0 +1,150 @@
+//! Evaluates groups of a compiled linear process in one thread.
+//!
+//! Keeps a rewriter, compiled code of the groups it has met, and its own copies of table entries both ways.
+
+use super::{Compiled, as_var};
+use crate::base::Diagnostic;
+use crate::base::ids::{ActId, LabelId, VarId};
+use crate::data::engine::{Code, Engine, Problem, Value};
+use crate::model::{Slot, Steps, Worker};
+use crate::process::linear::MultiAction;
+use ahash::AHashMap;
+use std::ops::ControlFlow;
+
+/// One argument or update, as it is best computed.
+enum Compute {
+    /// Position in the environment.
+    Copy(usize),
+    Run(Code),
+}
+
+struct Compiledgroup {
+    problem: Problem,
+    actions: Vec<(ActId, Vec<Compute>)>,
+    updates: Vec<Compute>,
+}
+
+/// Copies of a value table.
+#[derive(Default)]
+struct Local {
+    values: Vec<Option<Value>>,
+    ids: AHashMap<Value, u32>,
+}
+
+/// The evaluator of one thread.
+pub(super) struct LinearWorker<'m> {
+    model: &'m Compiled,
+    engine: Engine,
+    groups: Vec<Option<Compiledgroup>>,
+    locals: Vec<Local>,
+    labels: AHashMap<Vec<(ActId, Vec<Value>)>, LabelId>,
+}
+
+impl<'m> LinearWorker<'m> {
+    pub(super) fn new(model: &'m Compiled) -> Self {
+        Self {
+            model,
+            engine: Engine::new(model.program.clone()),
+            groups: model.groups.iter().map(|_| None).collect(),
+            locals: model.tables.iter().map(|_| Local::default()).collect(),
+            labels: AHashMap::new(),
+        }
+    }
+
+    fn compile(&mut self, group: usize) -> Result<Compiledgroup, Diagnostic> {
+        let code = &self.model.codes[group];
+        let problem = self.engine.problem(&code.sum_vars, &code.guard, &code.reads)?;
+        let env: Vec<VarId> = code.reads.iter().chain(&code.sum_vars).copied().collect();
+        let mut compute = |e| match as_var(e) {
+            Some(v) => Ok(Compute::Copy(env.iter().position(|x| *x == v).expect("free variables are read or summed over"))),
+            None => self.engine.code(e, &env).map(Compute::Run),
+        };
+        let mut actions = Vec::new();
+        for act in &code.actions {
+            let args: Result<Vec<Compute>, Diagnostic> = act.args.iter().map(&mut compute).collect();
+            actions.push((act.action, args?));
+        }
+        let updates: Result<Vec<Compute>, Diagnostic> = code.updates.iter().map(&mut compute).collect();
+        Ok(Compiledgroup { problem, actions, updates: updates? })
+    }
+
+    fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
+        let table = self.model.table_of[slot as usize];
+        let local = &mut self.locals[table];
+        if let Some(Some(v)) = local.values.get(id as usize) {
+            return Ok(v.clone());
+        }
+        let value = self.engine.from_expr(&self.model.tables[table].get(id))?;
+        let local = &mut self.locals[table];
+        if local.values.len() <= id as usize {
+            local.values.resize(id as usize + 1, None);
+        }
+        local.values[id as usize] = Some(value.clone());
+        local.ids.insert(value.clone(), id);
+        Ok(value)
+    }
+}
+
+/// The number of a value in a table, by way of the thread's own copy.
+fn id_of(model: &Compiled, locals: &mut [Local], engine: &mut Engine, slot: Slot, value: &Value) -> u32 {
+    let table = model.table_of[slot as usize];
+    if let Some(&id) = locals[table].ids.get(value) {
+        return id;
+    }
+    let id = model.tables[table].intern(&engine.to_expr(value));
+    locals[table].ids.insert(value.clone(), id);
+    id
+}
+
+impl Worker for LinearWorker<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        if self.groups[group].is_none() {
+            self.groups[group] = Some(self.compile(group)?);
+        }
+        let info = &self.model.groups[group];
+        let mut env: Vec<Value> = Vec::with_capacity(reads.len() + 4);
+        for (slot, id) in info.reads.iter().zip(reads) {
+            env.push(self.value(*slot, *id)?);
+        }
+        let Self { model, engine, groups, locals, labels } = self;
+        let code = groups[group].as_ref().expect("compiled above");
+        let mut full = env.clone();
+        engine.solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+            full.truncate(env.len());
+            full.extend_from_slice(solution);
+            let run = |engine: &mut Engine, c: &Compute| match c {
+                Compute::Copy(i) => Ok(full[*i].clone()),
+                Compute::Run(code) => engine.eval(code, &full),
+            };
+            let label = if code.actions.is_empty() {
+                LabelId::TAU
+            } else {
+                let mut multi = Vec::with_capacity(code.actions.len());
+                for (action, args) in &code.actions {
+                    let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| run(engine, a)).collect();
+                    multi.push((*action, args?));
+                }
+                match labels.get(&multi) {
+                    Some(&l) => l,
+                    None => {
+                        let mut portable: MultiAction =
+                            multi.iter().map(|(a, args)| (*a, args.iter().map(|v| engine.to_expr(v)).collect())).collect();
+                        let signature = model.program.signature();
+                        portable.sort_by_cached_key(|(a, args)| {
+                            (*a, args.iter().map(|e| crate::data::print::expression(signature, e)).collect::<Vec<_>>())
+                        });
+                        let label = model.labels.intern(portable);
+                        labels.insert(multi, label);
+                        label
+                    }
+                }
+            };
+            out.labels.push(label);
+            for (slot, update) in info.writes.iter().zip(&code.updates) {
+                let value = run(engine, update)?;
+                out.values.push(id_of(model, locals, engine, *slot, &value));
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+}
