@@ -1,1 +1,74 @@
-//! The only place that reads arguments and touches files and terminals.
+//! The command line: the only place that reads arguments and touches files and terminals.
+//!
+//! In: arguments. Out: results on standard output (text or one JSON object), messages on standard error, an exit code:
+//! 0 all hold, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
+
+pub mod args;
+mod check;
+mod explore;
+pub mod pipeline;
+mod progress;
+mod translate;
+
+use self::args::{Cli, Command};
+use self::pipeline::Session;
+use crate::base::Diagnostic;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Runs the command of the process's arguments.
+pub fn run() -> ExitCode {
+    let words = args::with_default_command(std::env::args().collect());
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(e) => {
+            let _ = e.print();
+            return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
+        }
+    };
+    // A stack of its own: the stages grow theirs as they need, and start from a known size.
+    let worker = std::thread::Builder::new().name("main".into()).stack_size(64 << 20).spawn(move || command(cli));
+    match worker.map(|w| w.join()) {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(_)) => {
+            eprintln!("internal error: a worker panicked; the message above says where");
+            ExitCode::from(4)
+        }
+        Err(e) => {
+            eprintln!("internal error: cannot start a thread: {e}");
+            ExitCode::from(4)
+        }
+    }
+}
+
+fn command(cli: Cli) -> u8 {
+    let common = match &cli.command {
+        Command::Check(a) => &a.common,
+        Command::Explore(a) => &a.common,
+        Command::Expand(a) => &a.common,
+        Command::Linearise(a) => &a.common,
+    };
+    let mut session = Session::new(common.clone());
+    let result: Result<u8, Diagnostic> = match &cli.command {
+        Command::Check(a) => check::run(&mut session, a),
+        Command::Explore(a) => explore::run(&mut session, a),
+        Command::Expand(a) => translate::expand(&mut session, a),
+        Command::Linearise(a) => translate::linearise(&mut session, a),
+    };
+    match result {
+        Ok(code) => code,
+        Err(diagnostic) => {
+            eprint!("{}", diagnostic.render(&session.sources));
+            diagnostic.exit_code()
+        }
+    }
+}
+
+/// Writes to standard output; a closed pipe ends the run quietly with the code of bad output.
+fn print(text: &str) -> Result<(), Diagnostic> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|e| Diagnostic::new(crate::base::Stage::File, format!("cannot write to standard output: {e}")))
+}

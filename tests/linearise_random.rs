@@ -1,0 +1,211 @@
+//! Two routes to one transition system: the lineariser with the engine, and the operational rules applied to process terms.
+//!
+//! Random small specifications are explored both ways; the results must be strongly bisimilar. A failure prints the seed and the
+//! specification; `MU_CHECK_SEED=n cargo test --release --test linearise_random` replays it, `MU_CHECK_CASES=n` runs more of them.
+
+use mu_check::base::ids::{LabelId, StateId};
+use mu_check::base::random::Random;
+use mu_check::base::{Budget, Diagnostic, SourceMap};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::data::print::expression;
+use mu_check::explore;
+use mu_check::lts::compare::equivalent;
+use mu_check::lts::reduce::Equivalence;
+use mu_check::lts::{Labels, Lts};
+use mu_check::process::spec::ProcSpec;
+use mu_check::process::{direct, linearise, typecheck};
+use mu_check::syntax;
+
+/// Writes random specifications that are finite most of the time.
+struct Writer<'r> {
+    random: &'r mut Random,
+    stack: bool,
+}
+
+impl Writer<'_> {
+    fn data(&mut self, vars: &[&str]) -> String {
+        if !vars.is_empty() && self.random.chance(2, 3) {
+            self.random.choose(vars).to_string()
+        } else {
+            self.random.choose(&["d1", "d2", "next(d1)", "next(d2)"]).to_string()
+        }
+    }
+    fn condition(&mut self, vars: &[&str]) -> String {
+        let (a, b) = (self.data(vars), self.data(vars));
+        match self.random.below(4) {
+            0 => format!("({a} == {b})"),
+            1 => format!("({a} != {b})"),
+            2 => format!("({a} == {b} || is_d1({a}))"),
+            _ => format!("!(is_d1({a}) && {a} == {b})"),
+        }
+    }
+    fn action(&mut self, vars: &[&str]) -> String {
+        match self.random.below(9) {
+            0 => "tau".into(),
+            1 => "a|b".into(),
+            2 => format!("c({})|a", self.data(vars)),
+            3 | 4 => self.random.choose(&["a", "b"]).to_string(),
+            _ => format!("{}({})", self.random.choose(&["c", "e", "f"]), self.data(vars)),
+        }
+    }
+    /// A process that begins with an action.
+    fn process(&mut self, depth: u32, vars: &[&str], level: usize) -> String {
+        match if depth == 0 { 0 } else { self.random.below(7) } {
+            0 | 1 => {
+                let action = self.action(vars);
+                format!("{action} . {}", self.rest(depth, vars, level))
+            }
+            2 => format!("({} + {})", self.process(depth - 1, vars, level), self.process(depth - 1, vars, level)),
+            3 => {
+                let fresh = format!("v{depth}");
+                let mut inner: Vec<&str> = vars.to_vec();
+                inner.push(&fresh);
+                format!("(sum {fresh}: D. {})", self.process(depth - 1, &inner, level))
+            }
+            4 => {
+                let c = self.condition(vars);
+                let p = self.process(depth - 1, vars, level);
+                if self.random.chance(1, 2) { format!("({c} -> {p})") } else { format!("({c} -> {p} <> {})", self.process(depth - 1, vars, level)) }
+            }
+            5 => format!("({} . {})", self.process(depth - 1, vars, level), self.rest(depth - 1, vars, level)),
+            _ => self.action(vars),
+        }
+    }
+    /// What may follow an action: conditionals and calls too.
+    fn rest(&mut self, depth: u32, vars: &[&str], level: usize) -> String {
+        match self.random.below(8) {
+            0 => "delta".into(),
+            1 => self.action(vars),
+            2 if depth > 0 => {
+                let c = self.condition(vars);
+                format!("({c} -> {} <> {})", self.rest(depth - 1, vars, level), self.rest(depth - 1, vars, level))
+            }
+            3 if depth > 0 => format!("({})", self.process(depth - 1, vars, level)),
+            // A call that is not the last: of a later equation (no recursion), or of any (a stack).
+            4 if level < 2 || self.stack => {
+                let callee = if self.stack { self.random.below(3) } else { level + 1 + self.random.below(2 - level) };
+                format!("{} . {}", self.call(callee, vars), self.rest(depth.saturating_sub(1), vars, level))
+            }
+            _ => {
+                let callee = self.random.below(3);
+                self.call(if self.random.chance(1, 2) { level } else { callee.max(level) }, vars)
+            }
+        }
+    }
+    fn call(&mut self, process: usize, vars: &[&str]) -> String {
+        match process {
+            0 => format!("X({}, {})", self.data(vars), self.data(vars)),
+            1 => format!("Y({})", self.data(vars)),
+            _ => "Z".into(),
+        }
+    }
+    fn specification(&mut self) -> String {
+        let mut text = String::from(
+            "sort D = struct d1?is_d1 | d2?is_d2;\nmap next: D -> D;\neqn next(d1) = d2; next(d2) = d1;\nact a, b, g; c, e, f, h: D;\n",
+        );
+        let x = self.process(3, &["d", "k"], 0);
+        let y = self.process(3, &["d"], 1);
+        let z = self.process(2, &[], 2);
+        text += &format!("proc X(d: D, k: D) = {x};\n     Y(d: D) = {y};\n     Z = {z};\n");
+        let calls = ["X(d1, d2)", "Y(d1)", "Z", "Y(d2)", "a . Z + Y(d2)"];
+        let mut init = self.random.choose(&calls).to_string();
+        for _ in 0..self.random.below(3) {
+            let other = self.random.choose(&calls);
+            let op = self.random.choose(&["||", "||", "||", "||_", "|"]);
+            init = format!("({init} {op} ({other}))");
+            init = match self.random.below(8) {
+                0 => format!("hide({{a, c}}, {init})"),
+                1 => format!("block({{b}}, {init})"),
+                2 => format!("rename({{a -> g, e -> h}}, {init})"),
+                3 | 4 => format!("comm({{a|b -> g, c|e -> h}}, {init})"),
+                5 => format!("allow({{g, h, f, a, b|f, e, a|b}}, comm({{c|e -> h, a|b -> g}}, {init}))"),
+                6 => format!("hide({{g}}, allow({{g, h, f, c|f, b}}, comm({{a|b -> g, c|e|e -> h}}, {init})))"),
+                _ => init,
+            };
+        }
+        text + &format!("init {init};\n")
+    }
+}
+
+fn sorted_label(mut parts: Vec<String>) -> String {
+    parts.sort();
+    if parts.is_empty() { "tau".into() } else { parts.join("|") }
+}
+
+fn by_rules(spec: &ProcSpec, max: usize) -> Result<Lts, Diagnostic> {
+    let found = direct::explore(spec, max)?;
+    let mut table = Labels::default();
+    let mut edges = Vec::new();
+    for (s, label, t) in found.transitions {
+        let text = match label {
+            None => "Terminate".to_string(),
+            Some(multi) => {
+                let act = |(a, args): &(_, Vec<_>)| {
+                    let action: &mu_check::base::ids::ActId = a;
+                    let args: Vec<String> = args.iter().map(|e| expression(&spec.data.signature, e)).collect();
+                    let name = &spec.actions[action.index()].name;
+                    if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
+                };
+                sorted_label(multi.iter().map(act).collect())
+            }
+        };
+        let id = table.texts.iter().position(|t| *t == text).unwrap_or_else(|| {
+            table.texts.push(text);
+            table.texts.len() - 1
+        });
+        edges.push((StateId(s), LabelId::new(id), StateId(t)));
+    }
+    Ok(Lts::from_edges(StateId(0), found.states, &edges, table))
+}
+
+fn by_lineariser(spec: &ProcSpec, options: &linearise::Options) -> Result<Lts, Diagnostic> {
+    let process = linearise::linearise(spec, options)?;
+    let model = Compiled::new(process, &Confluence::None)?;
+    let (_, mut lts) = explore::explore_lts(&model, &explore::Options::default(), &Budget::default(), &explore::Silent)?;
+    for text in &mut lts.table.texts {
+        *text = sorted_label(text.split('|').map(str::to_string).collect());
+    }
+    Ok(lts)
+}
+
+#[test]
+fn lineariser_agrees_with_the_operational_rules() {
+    let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(400);
+    let seeds: Vec<u64> = match std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (0..cases).collect(),
+    };
+    let (mut compared, mut states, mut infinite) = (0, 0, 0);
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let stack = seed % 4 == 0;
+        let text = Writer { random: &mut random, stack }.specification();
+        let mut sources = SourceMap::new();
+        let source = sources.add("random", text.as_str());
+        let fail = |what: &str, d: &Diagnostic| -> ! { panic!("seed {seed}: {what}: {}\n{text}", d.render(&sources)) };
+        let tree = syntax::parse_specification(source, &text).unwrap_or_else(|d| fail("syntax", &d));
+        let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail("types", &d));
+        let expected = match by_rules(&spec, 2000) {
+            Ok(lts) => lts,
+            Err(d) if d.message.starts_with("more than") => {
+                infinite += 1;
+                continue;
+            }
+            Err(d) => fail("rules", &d),
+        };
+        for simplify in [true, false] {
+            let options = linearise::Options { constants: simplify, duplicates: simplify, ..Default::default() };
+            let got = by_lineariser(&spec, &options).unwrap_or_else(|d| fail("lineariser", &d));
+            assert!(
+                equivalent(&expected, &got, Equivalence::Strong, 1),
+                "seed {seed} (simplify {simplify}): {} states by the rules, {} by the lineariser\n{text}",
+                expected.state_count(),
+                got.state_count()
+            );
+        }
+        compared += 1;
+        states += expected.state_count();
+    }
+    println!("{compared} specifications agree, {states} states in all, {infinite} too large");
+    assert!(compared > 0);
+}
