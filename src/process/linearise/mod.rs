@@ -216,19 +216,20 @@ impl Layout<'_> {
     }
 }
 
-/// A copy of an automaton whose variables are its own, so that two copies of one process can stand side by side.
+/// A copy of an automaton whose variables are its own, so that two copies of one process can stand side by side. Sum variables become
+/// different from all variables of locations: as written, a variable that is summed over and then kept is one and the same.
 fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automaton {
+    let fresh = |v: VarId, signature: &mut Signature| {
+        let old = signature.var(v).clone();
+        signature.fresh_var(old.name, old.sort)
+    };
     let mut map: AHashMap<VarId, VarId> = AHashMap::new();
-    let mut by = Substitution::new();
-    let vars = automaton.locations.iter().flat_map(|l| l.vars.iter()).chain(automaton.edges.iter().flat_map(|e| e.sum_vars.iter()));
-    for &v in vars.collect::<Vec<_>>() {
-        map.entry(v).or_insert_with(|| {
-            let old = signature.var(v).clone();
-            let fresh = signature.fresh_var(old.name, old.sort);
-            by.insert(v, Expr::var(signature, fresh));
-            fresh
-        });
+    for v in automaton.locations.iter().flat_map(|l| &l.vars) {
+        if !map.contains_key(v) {
+            map.insert(*v, fresh(*v, signature));
+        }
     }
+    let of_locations: Substitution = map.iter().map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
     for location in &mut automaton.locations {
         location.vars.iter_mut().for_each(|v| *v = map[v]);
     }
@@ -236,7 +237,12 @@ fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automato
         *v = map[v];
     }
     for edge in &mut automaton.edges {
-        edge.sum_vars.iter_mut().for_each(|v| *v = map[v]);
+        let mut by = of_locations.clone();
+        for v in &mut edge.sum_vars {
+            let own = fresh(*v, signature);
+            by.insert(*v, Expr::var(signature, own));
+            *v = own;
+        }
         edge.guard.iter_mut().for_each(|g| *g = g.substitute(&by));
         edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(&by));
         for (v, e) in &mut edge.assigns {

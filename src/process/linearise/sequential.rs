@@ -99,6 +99,8 @@ pub(super) struct Builder<'a> {
     edges: Vec<Edge>,
     stack: Option<Stack>,
     renamed: AHashMap<VarId, VarId>,
+    /// Stand-ins for the variables of a sequence, by position and sort.
+    canonical: AHashMap<(usize, SortId), VarId>,
     stack_count: usize,
 }
 
@@ -171,6 +173,7 @@ impl<'a> Builder<'a> {
             edges: Vec::new(),
             stack: None,
             renamed: AHashMap::new(),
+            canonical: AHashMap::new(),
             stack_count: 0,
         }
     }
@@ -332,16 +335,17 @@ impl<'a> Builder<'a> {
             values.extend(new_values);
             sequence[0] = Rc::new(Term::Call(p, formals));
         }
+        let own = self.own_vars(&sequence);
         let location = self.location(sequence);
+        let mut known = own.iter();
         let assigns = (self.locations[location].vars.iter())
             .map(|v| {
-                let is_stack = self.stack.as_ref().is_some_and(|s| s.var == *v);
-                let value = if is_stack {
-                    stack_value.clone().expect("has a stack")
-                } else {
-                    values.get(v).cloned().unwrap_or_else(|| Expr::var(self.signature, *v))
-                };
-                (*v, value)
+                if self.stack.as_ref().is_some_and(|s| s.var == *v) {
+                    return (*v, stack_value.clone().expect("has a stack"));
+                }
+                // The location may have been met first under other names of the same variables.
+                let mine = known.next().expect("equal sequences have as many variables");
+                (*v, values.get(mine).cloned().unwrap_or_else(|| Expr::var(self.signature, *mine)))
             })
             .collect();
         (location, assigns)
@@ -364,21 +368,35 @@ impl<'a> Builder<'a> {
         candidate
     }
 
-    fn location(&mut self, sequence: Sequence) -> usize {
-        if let Some(&l) = self.by_sequence.get(&sequence) {
-            return l;
-        }
-        let mut vars: Vec<VarId> = Vec::new();
-        // A deadlocked or terminated component remembers nothing, not even its stack.
-        let over = sequence.first().is_none_or(|t| matches!(**t, Term::Delta));
-        if !over {
-            vars.extend(self.stack.as_ref().map(|s| s.var));
+    /// Free variables of a sequence, without the stack; none if it is over: a deadlocked or terminated component remembers nothing.
+    fn own_vars(&self, sequence: &Sequence) -> Vec<VarId> {
+        let mut vars = Vec::new();
+        if sequence.first().is_some_and(|t| !matches!(**t, Term::Delta)) {
             sequence.iter().for_each(|t| t.free_vars(&mut vars));
         }
+        vars
+    }
+
+    /// The location of a sequence. Sequences that differ in the names of their variables only are one location.
+    fn location(&mut self, sequence: Sequence) -> usize {
+        let vars = self.own_vars(&sequence);
+        let mut by = Substitution::new();
+        for (i, v) in vars.iter().enumerate() {
+            let sort = self.signature.var(*v).sort;
+            let signature = &mut *self.signature;
+            let canonical = *self.canonical.entry((i, sort)).or_insert_with(|| signature.fresh_var(format!("v{i}"), sort));
+            by.insert(*v, Expr::var(self.signature, canonical));
+        }
+        let key: Sequence = sequence.iter().map(|t| t.substitute(&by)).collect();
+        if let Some(&l) = self.by_sequence.get(&key) {
+            return l;
+        }
+        let over = sequence.first().is_none_or(|t| matches!(**t, Term::Delta));
+        let stack = self.stack.as_ref().filter(|_| !over).map(|s| s.var);
         let l = self.locations.len();
-        self.locations.push(Location { vars, terminated: sequence.is_empty() });
-        self.sequences.push(sequence.clone());
-        self.by_sequence.insert(sequence, l);
+        self.locations.push(Location { vars: stack.into_iter().chain(vars).collect(), terminated: sequence.is_empty() });
+        self.sequences.push(sequence);
+        self.by_sequence.insert(key, l);
         l
     }
 
