@@ -3,3 +3,4 @@
 pub mod expr;
 pub mod signature;
 pub mod sort;
+pub mod typecheck;

@@ -4,3 +4,4 @@ pub mod confluence;
 pub mod linear;
 pub mod linearise;
 pub mod spec;
+pub mod typecheck;

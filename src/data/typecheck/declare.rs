@@ -1,0 +1,519 @@
+//! Declarations: sorts and aliases, constructors, mappings, structured sorts with projections and recognisers, equations.
+//!
+//! Aliases are resolved away; an inline `struct` is the same sort as any other with the same constructors, projections and
+//! recognisers. As in the reference, a constant's name stands for one constant only, functions may be overloaded by their sorts, and
+//! names of built-ins cannot be declared anew.
+
+use super::builtins::schemes;
+use super::infer::Inference;
+use super::{Checker, error};
+use crate::base::ids::{OpId, SortId, VarId};
+use crate::base::{Diagnostic, Span};
+use crate::data::expr::{Equation, Expr, ExprKind};
+use crate::data::signature::{Op, OpKind};
+use crate::data::sort::{SortKind, basic};
+use crate::syntax::ast::{self, Section};
+use ahash::{AHashMap, AHashSet};
+
+/// What tells a structured sort from another: for each constructor its name, arguments with projection names, and recogniser.
+pub(super) type StructKey = Vec<(String, Vec<(Option<String>, SortId)>, Option<String>)>;
+
+/// Sorts of one specification while they are declared.
+#[derive(Default)]
+struct Pending<'a> {
+    aliases: AHashMap<&'a str, &'a ast::Sort>,
+    /// Aliases that are being resolved: to meet one again is a cycle.
+    resolving: Vec<&'a str>,
+    /// Structured sorts with an id whose constructors are not read yet.
+    structs: Vec<(SortId, &'a ast::Sort)>,
+}
+
+impl Checker {
+    /// Reads all data declarations of some sections; `headers` of other sections (sorts that occur in them) come through
+    /// [`Self::sort`] later.
+    pub(crate) fn declare(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
+        self.declare_sorts(sections)?;
+        for section in sections {
+            match section {
+                Section::Constructors(decls) => {
+                    for (name, sort) in decls {
+                        self.declare_constructor(name, sort)?;
+                    }
+                }
+                Section::Mappings(decls) => {
+                    for (name, sort) in decls {
+                        let sort_id = self.sort(sort)?;
+                        self.add_op(&name.kind, sort_id, OpKind::Mapping, name.span, "mapping")?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.check_inhabited(sections)
+    }
+
+    /// Type checks the equations of some sections (after all that they may speak of is declared).
+    pub(crate) fn check_equations(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
+        for section in sections {
+            let Section::Equations(decls, equations) = section else { continue };
+            let vars = self.declare_vars(decls)?;
+            let mark = self.open_scope();
+            for (decl, var) in decls.iter().zip(&vars) {
+                self.bind(&decl.name.kind, *var);
+            }
+            let result: Result<(), Diagnostic> = equations.iter().try_for_each(|e| {
+                let equation = self.check_equation(e)?;
+                self.data.equations.push(equation);
+                Ok(())
+            });
+            self.close_scope(mark, "var", Span::default());
+            result?;
+        }
+        Ok(())
+    }
+
+    /// Names and structures of the sorts that the signature already has.
+    pub(super) fn recover_sorts(&mut self) {
+        let signature = &self.data.signature;
+        let sort_of =
+            |i: usize| (0..signature.sorts.len()).map(SortId::new).find(|s| *signature.sorts.kind(*s) == SortKind::Named(i as u32));
+        let mut projections: AHashMap<(OpId, u32), String> = AHashMap::new();
+        let mut recognisers: AHashMap<OpId, String> = AHashMap::new();
+        for (_, op) in signature.ops() {
+            match &op.kind {
+                OpKind::Projection(places) => places.iter().for_each(|p| drop(projections.insert(*p, op.name.clone()))),
+                OpKind::Recogniser(constructors) => constructors.iter().for_each(|c| drop(recognisers.insert(*c, op.name.clone()))),
+                _ => {}
+            }
+        }
+        for (i, named) in signature.sorts.named.iter().enumerate() {
+            let Some(sort) = sort_of(i) else { continue };
+            self.sorts.insert(named.name.clone(), sort);
+            if named.structured {
+                let key = named.constructors.iter().map(|&c| {
+                    let op = signature.op(c);
+                    let (domain, _) = if op.sort == sort { (&[][..], sort) } else { signature.domain_range(op.sort) };
+                    let args = domain.iter().enumerate().map(|(i, s)| (projections.get(&(c, i as u32)).cloned(), *s)).collect();
+                    (op.name.clone(), args, recognisers.get(&c).cloned())
+                });
+                self.structs.insert(key.collect(), sort);
+            }
+        }
+        for (name, sort) in &signature.aliases {
+            self.sorts.insert(name.clone(), *sort);
+        }
+    }
+
+    /// The id of a sort expression; inline structured sorts are declared when met first.
+    pub(crate) fn sort(&mut self, sort: &ast::Sort) -> Result<SortId, Diagnostic> {
+        let mut pending = Pending::default();
+        let id = self.resolve(&mut pending, sort)?;
+        self.complete_structs(&mut pending)?;
+        Ok(id)
+    }
+
+    fn declare_sorts(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
+        let mut pending = Pending::default();
+        let mut order: Vec<(&ast::Ident, &ast::Sort)> = Vec::new();
+        for section in sections {
+            let Section::Sorts(decls) = section else { continue };
+            for (name, definition) in decls {
+                if self.sorts.contains_key(&name.kind) || pending.aliases.contains_key(name.kind.as_str()) {
+                    return Err(error(name.span, format!("sort `{}` is declared twice", name.kind)));
+                }
+                match definition {
+                    None => {
+                        let id = self.data.signature.sorts.declare(name.kind.clone(), false);
+                        self.sorts.insert(name.kind.clone(), id);
+                    }
+                    Some(definition) => {
+                        pending.aliases.insert(&name.kind, definition);
+                        order.push((name, definition));
+                    }
+                }
+            }
+        }
+        // Names of structured sorts first: everything may be recursive through them.
+        for (name, definition) in &order {
+            if let ast::SortKind::Struct(_) = definition.kind {
+                let id = self.data.signature.sorts.declare(name.kind.clone(), true);
+                self.sorts.insert(name.kind.clone(), id);
+                pending.structs.push((id, definition));
+                pending.aliases.remove(name.kind.as_str());
+            }
+        }
+        for (name, definition) in &order {
+            if !matches!(definition.kind, ast::SortKind::Struct(_)) {
+                let id = self.resolve_alias(&mut pending, &name.kind, name.span)?;
+                self.data.signature.aliases.push((name.kind.clone(), id));
+            }
+        }
+        self.complete_structs(&mut pending)
+    }
+
+    fn resolve_alias<'a>(&mut self, pending: &mut Pending<'a>, name: &'a str, span: Span) -> Result<SortId, Diagnostic> {
+        if let Some(&id) = self.sorts.get(name) {
+            return Ok(id);
+        }
+        let Some(&definition) = pending.aliases.get(name) else {
+            let mut diagnostic = error(span, format!("sort `{name}` is not declared"));
+            let similar = super::similar_names(name, self.sorts.keys());
+            if !similar.is_empty() {
+                diagnostic = diagnostic.note(format!("similar names: {}", similar.join(", ")));
+            }
+            return Err(diagnostic);
+        };
+        if pending.resolving.contains(&name) {
+            let cycle = pending.resolving.join(" = ");
+            return Err(error(span, format!("sort `{name}` is defined by itself"))
+                .note(format!("the definitions go round: {cycle} = {name}; recursion must pass through a `struct`")));
+        }
+        pending.resolving.push(name);
+        let id = self.resolve(pending, definition)?;
+        pending.resolving.pop();
+        self.sorts.insert(name.into(), id);
+        Ok(id)
+    }
+
+    fn resolve<'a>(&mut self, pending: &mut Pending<'a>, sort: &'a ast::Sort) -> Result<SortId, Diagnostic> {
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            let kind = match &sort.kind {
+                ast::SortKind::Bool => return Ok(basic::BOOL),
+                ast::SortKind::Pos => return Ok(basic::POS),
+                ast::SortKind::Nat => return Ok(basic::NAT),
+                ast::SortKind::Int => return Ok(basic::INT),
+                ast::SortKind::Real => return Ok(basic::REAL),
+                ast::SortKind::Name(name) => return self.resolve_alias(pending, name, sort.span),
+                ast::SortKind::Struct(_) => return self.resolve_struct(pending, sort),
+                ast::SortKind::List(e) => SortKind::List(self.resolve(pending, e)?),
+                ast::SortKind::Set(e) => SortKind::Set(self.resolve(pending, e)?),
+                ast::SortKind::Bag(e) => SortKind::Bag(self.resolve(pending, e)?),
+                ast::SortKind::FSet(e) => SortKind::FSet(self.resolve(pending, e)?),
+                ast::SortKind::FBag(e) => SortKind::FBag(self.resolve(pending, e)?),
+                ast::SortKind::Function(domain, range) => {
+                    let domain = domain.iter().map(|s| self.resolve(pending, s)).collect::<Result<_, _>>()?;
+                    SortKind::Function(domain, self.resolve(pending, range)?)
+                }
+            };
+            Ok(self.data.signature.sorts.intern(kind))
+        })
+    }
+
+    /// An inline `struct`: an equal one if there is any, else a new sort. The sorts of its arguments may be under definition, so
+    /// those that wait for their constructors are compared by their text.
+    fn resolve_struct<'a>(&mut self, pending: &mut Pending<'a>, sort: &'a ast::Sort) -> Result<SortId, Diagnostic> {
+        if let Some((id, _)) = pending.structs.iter().find(|(_, s)| **s == *sort) {
+            return Ok(*id);
+        }
+        if pending.resolving.is_empty() {
+            let key = self.struct_key(pending, sort)?;
+            if let Some(&id) = self.structs.get(&key) {
+                return Ok(id);
+            }
+        }
+        let name = format!("({})", struct_text(sort));
+        let id = self.data.signature.sorts.declare(name, true);
+        pending.structs.push((id, sort));
+        Ok(id)
+    }
+
+    fn struct_key<'a>(&mut self, pending: &mut Pending<'a>, sort: &'a ast::Sort) -> Result<StructKey, Diagnostic> {
+        let ast::SortKind::Struct(constructors) = &sort.kind else { return Ok(Vec::new()) };
+        let mut key = StructKey::with_capacity(constructors.len());
+        for constructor in constructors {
+            let mut args = Vec::with_capacity(constructor.args.len());
+            for (projection, sort) in &constructor.args {
+                args.push((projection.as_ref().map(|p| p.kind.clone()), self.resolve(pending, sort)?));
+            }
+            key.push((constructor.name.kind.clone(), args, constructor.recogniser.as_ref().map(|r| r.kind.clone())));
+        }
+        Ok(key)
+    }
+
+    /// Reads the constructors of structured sorts that have an id only; more may turn up on the way.
+    fn complete_structs(&mut self, pending: &mut Pending<'_>) -> Result<(), Diagnostic> {
+        let mut next = 0;
+        while next < pending.structs.len() {
+            let (id, sort) = pending.structs[next];
+            next += 1;
+            let key = self.struct_key(pending, sort)?;
+            let ast::SortKind::Struct(constructors) = &sort.kind else { continue };
+            for (i, (constructor, (_, args, _))) in constructors.iter().zip(&key).enumerate() {
+                let name = &constructor.name;
+                let op_sort = if args.is_empty() {
+                    id
+                } else {
+                    let domain = args.iter().map(|a| a.1).collect();
+                    self.data.signature.sorts.intern(SortKind::Function(domain, id))
+                };
+                let op = self.add_op(&name.kind, op_sort, OpKind::Constructor(i as u32), name.span, "constructor")?;
+                self.add_sort_of(id, op);
+                for (j, (projection, _)) in constructor.args.iter().enumerate() {
+                    let Some(projection) = projection else { continue };
+                    let sort = self.data.signature.sorts.intern(SortKind::Function([id].into(), args[j].1));
+                    self.add_projection(projection, sort, (op, j as u32))?;
+                }
+                if let Some(recogniser) = &constructor.recogniser {
+                    let sort = self.data.signature.sorts.intern(SortKind::Function([id].into(), basic::BOOL));
+                    self.add_op(&recogniser.kind, sort, OpKind::Recogniser(vec![op]), recogniser.span, "recogniser")?;
+                }
+            }
+            self.structs.entry(key).or_insert(id);
+        }
+        Ok(())
+    }
+
+    fn add_sort_of(&mut self, sort: SortId, constructor: OpId) {
+        if let SortKind::Named(i) = *self.data.signature.sorts.kind(sort) {
+            self.data.signature.sorts.named[i as usize].constructors.push(constructor);
+        }
+    }
+
+    /// A projection: one operation for all constructors of the sort that name it.
+    fn add_projection(&mut self, name: &ast::Ident, sort: SortId, place: (OpId, u32)) -> Result<(), Diagnostic> {
+        let same = self.operations(&name.kind).into_iter().find(|op| self.data.signature.op(*op).sort == sort);
+        if let Some(op) = same
+            && let OpKind::Projection(places) = &mut self.data.signature.op_mut(op).kind
+        {
+            if places.iter().any(|p| p.0 == place.0) {
+                return Err(error(name.span, format!("projection `{}` is given to two arguments of one constructor", name.kind)));
+            }
+            places.push(place);
+            return Ok(());
+        }
+        self.add_op(&name.kind, sort, OpKind::Projection(vec![place]), name.span, "projection").map(drop)
+    }
+
+    fn add_op(&mut self, name: &str, sort: SortId, kind: OpKind, span: Span, what: &str) -> Result<OpId, Diagnostic> {
+        if !schemes(name).is_empty() {
+            return Err(error(span, format!("`{name}` is built in and cannot be declared as a {what}")));
+        }
+        let constant = !matches!(self.data.signature.sorts.kind(sort), SortKind::Function(..));
+        for op in self.operations(name) {
+            let other = self.data.signature.op(op).sort;
+            let other_constant = !matches!(self.data.signature.sorts.kind(other), SortKind::Function(..));
+            if other == sort || (constant && other_constant) {
+                let other = self.data.signature.sorts.text(other);
+                return Err(error(span, format!("`{name}` is declared twice"))
+                    .note(format!("declared before as {name}: {other}"))
+                    .note("only functions may share a name, if their sorts differ"));
+            }
+        }
+        let id = self.data.signature.add_op(Op { name: name.into(), sort, kind });
+        self.ops.entry(name.into()).or_default().push(id);
+        Ok(id)
+    }
+
+    fn declare_constructor(&mut self, name: &ast::Ident, sort: &ast::Sort) -> Result<(), Diagnostic> {
+        let op_sort = self.sort(sort)?;
+        let (_, range) = self.data.signature.domain_range(op_sort);
+        let place = match self.data.signature.sorts.named_of(range) {
+            Some(named) if !named.structured => named.constructors.len() as u32,
+            _ => {
+                let text = self.data.signature.sorts.text(range);
+                return Err(error(name.span, format!("`{}` cannot be a constructor of sort {text}", name.kind))
+                    .note("constructors can be declared for sorts that are declared by their name only (`sort S;`)"));
+            }
+        };
+        let op = self.add_op(&name.kind, op_sort, OpKind::Constructor(place), name.span, "constructor")?;
+        self.add_sort_of(range, op);
+        Ok(())
+    }
+
+    /// Refuses sorts that have constructors but no finite term, and sorts recursive through a function, Set or Bag.
+    fn check_inhabited(&self, sections: &[Section]) -> Result<(), Diagnostic> {
+        let signature = &self.data.signature;
+        let sorts = &signature.sorts;
+        let mut inhabited: Vec<bool> = sorts.named.iter().map(|n| n.constructors.is_empty()).collect();
+        let holds = |inhabited: &[bool], sort: SortId| {
+            let mut sort = sort;
+            loop {
+                match sorts.kind(sort) {
+                    SortKind::Named(i) => return inhabited[*i as usize],
+                    SortKind::Function(_, range) => sort = *range,
+                    _ => return true,
+                }
+            }
+        };
+        loop {
+            let mut changed = false;
+            for i in 0..inhabited.len() {
+                if !inhabited[i] {
+                    let some = sorts.named[i].constructors.iter().any(|c| {
+                        let op = signature.op(*c);
+                        signature.domain_range(op.sort).0.iter().all(|s| holds(&inhabited, *s))
+                    });
+                    if some {
+                        inhabited[i] = true;
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let place = |name: &str| {
+            sections.iter().find_map(|s| match s {
+                Section::Sorts(decls) => decls.iter().find(|d| d.0.kind == name).map(|d| d.0.span),
+                _ => None,
+            })
+        };
+        let refuse = |i: usize, message: String| {
+            let name = &sorts.named[i].name;
+            match place(name) {
+                Some(span) => error(span, message),
+                None => Diagnostic::new(crate::base::Stage::Type, message),
+            }
+        };
+        if let Some(i) = inhabited.iter().position(|b| !b) {
+            let name = &sorts.named[i].name;
+            return Err(refuse(i, format!("sort `{name}` has no elements: each of its constructors needs an element of it first")));
+        }
+        for i in 0..sorts.named.len() {
+            if self.recursive_through_function(i as u32) {
+                let name = &sorts.named[i].name;
+                return Err(refuse(i, format!("sort `{name}` is defined by itself through a function sort, a Set or a Bag")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a structured sort contains itself below a function sort, Set or Bag.
+    fn recursive_through_function(&self, start: u32) -> bool {
+        let signature = &self.data.signature;
+        let mut seen: AHashSet<(SortId, bool)> = AHashSet::new();
+        let mut todo: Vec<(SortId, bool)> = Vec::new();
+        let push = |named: u32, below: bool, todo: &mut Vec<(SortId, bool)>| {
+            let named = &signature.sorts.named[named as usize];
+            if named.structured {
+                for c in &named.constructors {
+                    todo.extend(signature.domain_range(signature.op(*c).sort).0.iter().map(|s| (*s, below)));
+                }
+            }
+        };
+        push(start, false, &mut todo);
+        while let Some((sort, below)) = todo.pop() {
+            if !seen.insert((sort, below)) {
+                continue;
+            }
+            match signature.sorts.kind(sort) {
+                SortKind::Named(i) if *i == start && below => return true,
+                SortKind::Named(i) => push(*i, below, &mut todo),
+                SortKind::List(e) | SortKind::FSet(e) | SortKind::FBag(e) => todo.push((*e, below)),
+                SortKind::Set(e) | SortKind::Bag(e) => todo.push((*e, true)),
+                SortKind::Function(domain, range) => {
+                    todo.extend(domain.iter().map(|s| (*s, true)));
+                    todo.push((*range, true));
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// An equation: the left-hand side at its own sort, the right-hand side lifted to it.
+    fn check_equation(&mut self, equation: &ast::Equation) -> Result<Equation, Diagnostic> {
+        let condition = match &equation.condition {
+            Some(c) => Some(self.check(c, Some(basic::BOOL))?),
+            None => None,
+        };
+        let mut inference = Inference::default();
+        let lhs = self.infer(&mut inference, &equation.lhs)?;
+        let rhs = self.infer(&mut inference, &equation.rhs)?;
+        let mut best: Option<(u32, super::types::Ty)> = None;
+        let mut tie = None;
+        for c in &inference.node(lhs).candidates {
+            let Some(step) = self.cost_at(&inference, rhs, c.ty) else { continue };
+            let cost = c.cost.saturating_add(step);
+            match best {
+                Some((least, _)) if cost > least => {}
+                Some((least, _)) if cost == least => tie = Some(c.ty),
+                _ => {
+                    best = Some((cost, c.ty));
+                    tie = None;
+                }
+            }
+        }
+        let Some((_, ty)) = best else {
+            let (left, right) = (self.found_text(&inference, lhs), self.found_text(&inference, rhs));
+            return Err(error(equation.rhs.span, format!("the right-hand side has sort {right}, but the left-hand side has sort {left}")));
+        };
+        let sorts = &self.data.signature.sorts;
+        if let Some(other) = tie {
+            let (a, b) = (self.types.text(sorts, ty), self.types.text(sorts, other));
+            return Err(error(equation.lhs.span, format!("the equation is ambiguous: its sides may have sort {a} or {b}")));
+        }
+        let ty = self.types.close(ty);
+        let lhs = self.elaborate(&inference, lhs, ty)?;
+        let rhs = self.elaborate(&inference, rhs, ty)?;
+        let mut head = &lhs;
+        while let ExprKind::Apply(next, _) = &head.kind {
+            head = next;
+        }
+        if !matches!(head.kind, ExprKind::Op(_)) {
+            return Err(error(equation.lhs.span, "the left-hand side of an equation must be an operation or one applied to arguments"));
+        }
+        let mut vars: Vec<VarId> = Vec::new();
+        lhs.free_vars(&mut vars);
+        self.check_bound(&vars, &rhs, "right-hand side")?;
+        if let Some(condition) = &condition {
+            self.check_bound(&vars, condition, "condition")?;
+        }
+        Ok(Equation { vars, condition, lhs, rhs, span: equation.span })
+    }
+
+    fn check_bound(&self, vars: &[VarId], expr: &Expr, part: &str) -> Result<(), Diagnostic> {
+        let mut free = Vec::new();
+        expr.free_vars(&mut free);
+        match free.iter().find(|v| !vars.contains(v)) {
+            None => Ok(()),
+            Some(v) => {
+                let name = &self.data.signature.var(*v).name;
+                Err(error(expr.span, format!("variable `{name}` of the {part} does not occur in the left-hand side")))
+            }
+        }
+    }
+}
+
+/// The text of a structured sort, for its name.
+fn struct_text(sort: &ast::Sort) -> String {
+    let ast::SortKind::Struct(constructors) = &sort.kind else { return sort_text(sort) };
+    let parts = constructors.iter().map(|c| {
+        let args: Vec<String> = c
+            .args
+            .iter()
+            .map(|(projection, sort)| match projection {
+                Some(p) => format!("{}: {}", p.kind, sort_text(sort)),
+                None => sort_text(sort),
+            })
+            .collect();
+        let args = if args.is_empty() { String::new() } else { format!("({})", args.join(", ")) };
+        let recogniser = c.recogniser.as_ref().map_or_else(String::new, |r| format!("?{}", r.kind));
+        format!("{}{args}{recogniser}", c.name.kind)
+    });
+    format!("struct {}", parts.collect::<Vec<_>>().join(" | "))
+}
+
+fn sort_text(sort: &ast::Sort) -> String {
+    match &sort.kind {
+        ast::SortKind::Bool => "Bool".into(),
+        ast::SortKind::Pos => "Pos".into(),
+        ast::SortKind::Nat => "Nat".into(),
+        ast::SortKind::Int => "Int".into(),
+        ast::SortKind::Real => "Real".into(),
+        ast::SortKind::List(e) => format!("List({})", sort_text(e)),
+        ast::SortKind::Set(e) => format!("Set({})", sort_text(e)),
+        ast::SortKind::Bag(e) => format!("Bag({})", sort_text(e)),
+        ast::SortKind::FSet(e) => format!("FSet({})", sort_text(e)),
+        ast::SortKind::FBag(e) => format!("FBag({})", sort_text(e)),
+        ast::SortKind::Name(name) => name.clone(),
+        ast::SortKind::Struct(_) => format!("({})", struct_text(sort)),
+        ast::SortKind::Function(domain, range) => {
+            let part = |s: &ast::Sort| {
+                if matches!(s.kind, ast::SortKind::Function(..)) { format!("({})", sort_text(s)) } else { sort_text(s) }
+            };
+            format!("{} -> {}", domain.iter().map(part).collect::<Vec<_>>().join(" # "), sort_text(range))
+        }
+    }
+}

@@ -1,0 +1,669 @@
+//! Bottom-up pass: each subterm gets the set of types that it can have, with the cheapest way to each.
+//!
+//! A *candidate* is a type, its cost (implicit coercions below it, one for each step Pos-Nat-Int-Real, FSet-Set, FBag-Bag; one for an
+//! operation used as a function value) and the choice that leads there. Overloads are tried against the candidates of the arguments;
+//! a candidate that a cheaper one reaches by coercion is dropped, so operators over numbers keep one. Literals of lists,
+//! sets and bags may be read at each element sort that fits all elements. Names are resolved here, local variables first.
+//!
+//! Cost: linear in the size of the expression times the number of overloads and candidates; the latter is capped.
+
+use super::builtins::{Pattern, Scheme, binary_name, schemes, unary_name};
+use super::types::{Ty, TyKind};
+use super::{Checker, error};
+use crate::base::ids::{OpId, VarId};
+use crate::base::{Diagnostic, Span};
+use crate::data::expr::{Binder, Expr};
+use crate::data::sort::SortKind;
+use crate::syntax::ast::{self, DataKind};
+use num_bigint::BigInt;
+
+/// Most candidates that a node keeps; only nested literals of literals come near.
+const MAX_CANDIDATES: usize = 64;
+
+/// A node of an [`Inference`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NodeId(u32);
+
+/// How a candidate comes about.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Choice {
+    /// Variable or number.
+    Leaf,
+    /// A user operation, applied or not.
+    Op(OpId),
+    /// A built-in at these values of its sort variables.
+    Builtin(&'static Scheme, [Ty; 2]),
+    /// The head has this function type.
+    Head(Ty),
+    /// The elements have this type.
+    Elements(Ty),
+    /// The body has this type.
+    Body(Ty),
+}
+
+/// A type that a node can have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub(super) ty: Ty,
+    pub(super) cost: u32,
+    pub(super) choice: Choice,
+    /// Another choice leads to the same type at the same cost.
+    pub(super) ambiguous: bool,
+}
+
+/// What a node is.
+#[derive(Debug)]
+pub(super) enum NodeKind {
+    Var(VarId),
+    Number(BigInt),
+    /// An operation as a value.
+    Name(String),
+    /// A named operation applied to the children.
+    Call(String),
+    /// The first child applied to the others.
+    Apply,
+    List,
+    Set,
+    /// Children alternate between elements and multiplicities.
+    Bag,
+    Bind(Binder, Vec<VarId>),
+    /// A set or a bag, as the body is a Bool or a number.
+    Comprehension(VarId),
+    Where(Vec<(VarId, Expr)>),
+}
+
+/// A subterm.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) span: Span,
+    pub(super) kind: NodeKind,
+    pub(super) children: Vec<NodeId>,
+    pub(super) candidates: Vec<Candidate>,
+}
+
+/// The annotated tree of some expressions.
+#[derive(Default, Debug)]
+pub(crate) struct Inference {
+    nodes: Vec<Node>,
+}
+
+impl Inference {
+    /// The node of an id.
+    pub(super) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+    fn add(&mut self, span: Span, kind: NodeKind, children: Vec<NodeId>, candidates: Vec<Candidate>) -> NodeId {
+        let id = NodeId(u32::try_from(self.nodes.len()).expect("more than 2^32 subterms"));
+        self.nodes.push(Node { span, kind, children, candidates });
+        id
+    }
+}
+
+/// Binding of scheme variables while arguments are matched.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Join of what stands bare at the variable.
+    lower: [Ty; 2],
+    /// What stands below a container.
+    exact: [Option<Ty>; 2],
+}
+
+impl Checker {
+    /// Annotates an expression; fails if it has no type at all.
+    pub(crate) fn infer(&mut self, inference: &mut Inference, data: &ast::Data) -> Result<NodeId, Diagnostic> {
+        stacker::maybe_grow(128 << 10, 2 << 20, || self.infer_node(inference, data))
+    }
+
+    fn infer_all(&mut self, inference: &mut Inference, data: &[ast::Data]) -> Result<Vec<NodeId>, Diagnostic> {
+        data.iter().map(|d| self.infer(inference, d)).collect()
+    }
+
+    fn infer_node(&mut self, inference: &mut Inference, data: &ast::Data) -> Result<NodeId, Diagnostic> {
+        let span = data.span;
+        match &data.kind {
+            DataKind::Name(name) => self.infer_name(inference, name, span),
+            DataKind::Number(digits) => {
+                let value: BigInt = digits.parse().map_err(|_| error(span, format!("`{digits}` is no number")))?;
+                let ty = if value == BigInt::ZERO { Ty::NAT } else { Ty::POS };
+                Ok(inference.add(span, NodeKind::Number(value), Vec::new(), vec![leaf(ty)]))
+            }
+            DataKind::List(elements) => {
+                let children = self.infer_all(inference, elements)?;
+                let candidates = self.literal(inference, &children, "list", TyKind::List)?;
+                Ok(inference.add(span, NodeKind::List, children, candidates))
+            }
+            DataKind::Set(elements) => {
+                let children = self.infer_all(inference, elements)?;
+                let candidates = self.literal(inference, &children, "set", TyKind::FSet)?;
+                Ok(inference.add(span, NodeKind::Set, children, candidates))
+            }
+            DataKind::Bag(pairs) => {
+                let mut elements = Vec::with_capacity(pairs.len());
+                let mut children = Vec::with_capacity(2 * pairs.len());
+                let mut extra = 0u32;
+                for (element, count) in pairs {
+                    let element = self.infer(inference, element)?;
+                    let count = self.infer(inference, count)?;
+                    extra = extra.saturating_add(self.require(inference, count, Ty::NAT, "the multiplicity in a bag")?);
+                    elements.push(element);
+                    children.extend([element, count]);
+                }
+                let mut candidates = self.literal(inference, &elements, "bag", TyKind::FBag)?;
+                candidates.iter_mut().for_each(|c| c.cost = c.cost.saturating_add(extra));
+                Ok(inference.add(span, NodeKind::Bag, children, candidates))
+            }
+            DataKind::Comprehension(decl, body) => {
+                let (vars, child) = self.infer_scope(inference, std::slice::from_ref(&**decl), body, "comprehension", span)?;
+                let element = self.var_type(vars[0]);
+                let mut candidates = Vec::new();
+                if let Some(cost) = self.cost_at(inference, child, Ty::BOOL) {
+                    let ty = self.types.intern(TyKind::Set(element));
+                    candidates.push(Candidate { ty, cost, choice: Choice::Body(Ty::BOOL), ambiguous: false });
+                }
+                if let Some(cost) = self.cost_at(inference, child, Ty::NAT) {
+                    let ty = self.types.intern(TyKind::Bag(element));
+                    candidates.push(Candidate { ty, cost, choice: Choice::Body(Ty::NAT), ambiguous: false });
+                }
+                if candidates.is_empty() {
+                    let found = self.found_text(inference, child);
+                    return Err(error(body.span, format!("the body of a comprehension has sort {found}"))
+                        .note("expected Bool (a set) or Nat (a bag)"));
+                }
+                Ok(inference.add(span, NodeKind::Comprehension(vars[0]), vec![child], candidates))
+            }
+            DataKind::Apply(head, args) => {
+                if let DataKind::Name(name) = &head.kind
+                    && self.lookup_var(name).is_none()
+                {
+                    if !self.is_operation(name) {
+                        return Err(self.undeclared(name, head.span));
+                    }
+                    let children = self.infer_all(inference, args)?;
+                    return self.infer_call(inference, name, children, span);
+                }
+                self.infer_application(inference, head, args, span)
+            }
+            DataKind::Update(function, argument, value) => {
+                let children = vec![self.infer(inference, function)?, self.infer(inference, argument)?, self.infer(inference, value)?];
+                self.infer_call(inference, "@func_update", children, span)
+            }
+            DataKind::Unary(op, operand) => {
+                let children = vec![self.infer(inference, operand)?];
+                self.infer_call(inference, unary_name(*op), children, span)
+            }
+            DataKind::Binary(op, left, right) => {
+                let children = vec![self.infer(inference, left)?, self.infer(inference, right)?];
+                self.infer_call(inference, binary_name(*op), children, span)
+            }
+            DataKind::Lambda(decls, body) => {
+                let (vars, child) = self.infer_scope(inference, decls, body, "lambda", span)?;
+                let domain: Box<[Ty]> = vars.iter().map(|v| self.var_type(*v)).collect();
+                let mut candidates = Vec::new();
+                for c in inference.node(child).candidates.clone() {
+                    for range in self.types.above(c.ty) {
+                        let cost = c.cost + self.types.distance(c.ty, range).unwrap_or(0);
+                        let ty = self.types.intern(TyKind::Function(domain.clone(), range));
+                        insert(&mut candidates, Candidate { ty, cost, choice: Choice::Body(range), ambiguous: false }, false);
+                    }
+                }
+                Ok(inference.add(span, NodeKind::Bind(Binder::Lambda, vars), vec![child], self.prune(candidates)))
+            }
+            DataKind::Forall(decls, body) => self.infer_quantifier(inference, Binder::Forall, "forall", decls, body, span),
+            DataKind::Exists(decls, body) => self.infer_quantifier(inference, Binder::Exists, "exists", decls, body, span),
+            DataKind::Where(body, definitions) => {
+                let mut typed = Vec::with_capacity(definitions.len());
+                for (name, value) in definitions {
+                    if definitions.iter().any(|d| d.0.kind == name.kind && d.0.span.start < name.span.start) {
+                        return Err(error(name.span, format!("`{}` is defined twice in one `whr`", name.kind)));
+                    }
+                    let value = self.check(value, None)?;
+                    let var = self.data.signature.fresh_var(name.kind.clone(), value.sort);
+                    typed.push((var, value));
+                }
+                let mark = self.open_scope();
+                for ((name, _), (var, _)) in definitions.iter().zip(&typed) {
+                    self.bind(&name.kind, *var);
+                }
+                let child = self.infer(inference, body);
+                self.close_scope(mark, "whr", span);
+                let child = child?;
+                let mut candidates = inference.node(child).candidates.clone();
+                for c in &mut candidates {
+                    c.choice = Choice::Body(c.ty);
+                    c.ambiguous = false;
+                }
+                Ok(inference.add(span, NodeKind::Where(typed), vec![child], candidates))
+            }
+        }
+    }
+
+    fn infer_name(&mut self, inference: &mut Inference, name: &str, span: Span) -> Result<NodeId, Diagnostic> {
+        if let Some(var) = self.lookup_var(name) {
+            let ty = self.var_type(var);
+            return Ok(inference.add(span, NodeKind::Var(var), Vec::new(), vec![leaf(ty)]));
+        }
+        let mut candidates = Vec::new();
+        for op in self.operations(name) {
+            let ty = self.op_type(op);
+            let cost = u32::from(matches!(self.types.kind(ty), TyKind::Function(..)));
+            insert(&mut candidates, Candidate { ty, cost, choice: Choice::Op(op), ambiguous: false }, false);
+        }
+        for scheme in schemes(name) {
+            let vars = [Ty::BOTTOM; 2];
+            let mut ty = scheme.result.at(&mut self.types, vars);
+            if !scheme.params.is_empty() {
+                let domain = scheme.params.iter().map(|p| p.at(&mut self.types, vars)).collect();
+                ty = self.types.intern(TyKind::Function(domain, ty));
+            }
+            let cost = u32::from(!scheme.params.is_empty());
+            insert(&mut candidates, Candidate { ty, cost, choice: Choice::Builtin(scheme, vars), ambiguous: false }, true);
+        }
+        if candidates.is_empty() {
+            return Err(self.undeclared(name, span));
+        }
+        Ok(inference.add(span, NodeKind::Name(name.into()), Vec::new(), candidates))
+    }
+
+    /// An application of something that is no named operation.
+    fn infer_application(
+        &mut self,
+        inference: &mut Inference,
+        head: &ast::Data,
+        args: &[ast::Data],
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
+        let head_node = self.infer(inference, head)?;
+        let mut children = vec![head_node];
+        children.extend(self.infer_all(inference, args)?);
+        let mut candidates = Vec::new();
+        for c in inference.node(head_node).candidates.clone() {
+            if let Some((range, cost)) = self.function_cost(inference, c.ty, &children[1..]) {
+                let cost = c.cost.saturating_add(cost);
+                insert(&mut candidates, Candidate { ty: range, cost, choice: Choice::Head(c.ty), ambiguous: false }, false);
+            }
+        }
+        let candidates = self.prune(candidates);
+        if candidates.is_empty() {
+            let found = self.found_text(inference, head_node);
+            let what = match &head.kind {
+                DataKind::Name(name) => format!("variable `{name}`"),
+                _ => "expression".into(),
+            };
+            let arguments = self.arguments_text(inference, &children[1..]);
+            return Err(error(span, format!("the {what} of sort {found} cannot be applied to ({arguments})")));
+        }
+        Ok(inference.add(span, NodeKind::Apply, children, candidates))
+    }
+
+    /// Range of a function type and the cost to fit the arguments to its domain.
+    fn function_cost(&self, inference: &Inference, function: Ty, args: &[NodeId]) -> Option<(Ty, u32)> {
+        let TyKind::Function(domain, range) = self.types.kind(function) else { return None };
+        if domain.len() != args.len() {
+            return None;
+        }
+        let mut cost = 0u32;
+        for (ty, arg) in domain.iter().zip(args) {
+            cost = cost.saturating_add(self.cost_at(inference, *arg, *ty)?);
+        }
+        Some((*range, cost))
+    }
+
+    /// Least cost to read a node at a type.
+    pub(super) fn cost_at(&self, inference: &Inference, node: NodeId, ty: Ty) -> Option<u32> {
+        let candidates = &inference.node(node).candidates;
+        candidates.iter().filter_map(|c| Some(c.cost.saturating_add(self.types.distance(c.ty, ty)?))).min()
+    }
+
+    /// As [`Self::cost_at`], an error that says what stands there if it does not fit.
+    fn require(&self, inference: &Inference, node: NodeId, ty: Ty, what: &str) -> Result<u32, Diagnostic> {
+        self.cost_at(inference, node, ty).ok_or_else(|| {
+            let sorts = &self.data.signature.sorts;
+            let found = self.found_text(inference, node);
+            error(inference.node(node).span, format!("{what} has sort {found}, where {} is expected", self.types.text(sorts, ty)))
+        })
+    }
+
+    fn infer_call(&mut self, inference: &mut Inference, name: &str, children: Vec<NodeId>, span: Span) -> Result<NodeId, Diagnostic> {
+        let mut candidates = Vec::new();
+        for op in self.operations(name) {
+            let function = self.op_type(op);
+            if let Some((ty, cost)) = self.function_cost(inference, function, &children) {
+                insert(&mut candidates, Candidate { ty, cost, choice: Choice::Op(op), ambiguous: false }, false);
+            }
+        }
+        for scheme in schemes(name) {
+            if scheme.params.len() == children.len() && !children.is_empty() {
+                if scheme.is_polymorphic() {
+                    self.instances(inference, scheme, &children, &mut candidates);
+                } else {
+                    self.fixed_instance(inference, scheme, &children, &mut candidates);
+                }
+            }
+        }
+        let candidates = self.prune(candidates);
+        if candidates.is_empty() {
+            return Err(self.no_overload(inference, name, &children, span));
+        }
+        Ok(inference.add(span, NodeKind::Call(name.into()), children, candidates))
+    }
+
+    fn fixed_instance(&self, inference: &Inference, scheme: &'static Scheme, args: &[NodeId], out: &mut Vec<Candidate>) {
+        let mut cost = 0u32;
+        for (pattern, arg) in scheme.params.iter().zip(args) {
+            let Pattern::Sort(ty) = pattern else { return };
+            let Some(step) = self.cost_at(inference, *arg, *ty) else { return };
+            cost = cost.saturating_add(step);
+        }
+        let Pattern::Sort(ty) = scheme.result else { return };
+        let choice = Choice::Builtin(scheme, [Ty::BOTTOM; 2]);
+        insert(out, Candidate { ty, cost, choice, ambiguous: false }, self.any_open(inference, args));
+    }
+
+    fn any_open(&self, inference: &Inference, args: &[NodeId]) -> bool {
+        args.iter().any(|a| inference.node(*a).candidates.iter().any(|c| self.types.is_open(c.ty)))
+    }
+
+    /// All instances of a polymorphic scheme that fit the arguments.
+    fn instances(&mut self, inference: &Inference, scheme: &'static Scheme, args: &[NodeId], out: &mut Vec<Candidate>) {
+        let bounds = Bounds { lower: [Ty::BOTTOM; 2], exact: [None; 2] };
+        let mut chosen = Vec::with_capacity(args.len());
+        self.match_arguments(inference, scheme, args, bounds, &mut chosen, out);
+    }
+
+    fn match_arguments(
+        &mut self,
+        inference: &Inference,
+        scheme: &'static Scheme,
+        args: &[NodeId],
+        bounds: Bounds,
+        chosen: &mut Vec<Candidate>,
+        out: &mut Vec<Candidate>,
+    ) {
+        let Some(arg) = args.get(chosen.len()) else {
+            return self.solve(inference, scheme, args, bounds, chosen, out);
+        };
+        for c in &inference.node(*arg).candidates {
+            let mut next = bounds;
+            if self.match_pattern(scheme.params[chosen.len()], c.ty, &mut next) {
+                chosen.push(*c);
+                self.match_arguments(inference, scheme, args, next, chosen, out);
+                chosen.pop();
+            }
+        }
+    }
+
+    /// Narrows the bounds by an argument type at a parameter; false if it cannot fit.
+    fn match_pattern(&mut self, pattern: Pattern, ty: Ty, bounds: &mut Bounds) -> bool {
+        if let Pattern::Sort(sort) = pattern {
+            return self.types.distance(ty, sort).is_some();
+        }
+        if let Pattern::Var(v) = pattern {
+            let Some(join) = self.types.join(bounds.lower[v], ty) else { return false };
+            bounds.lower[v] = join;
+            return true;
+        }
+        if ty == Ty::BOTTOM {
+            return true;
+        }
+        let parts = match (pattern, self.types.kind(ty)) {
+            (Pattern::List(v), TyKind::List(e))
+            | (Pattern::Set(v), TyKind::Set(e) | TyKind::FSet(e))
+            | (Pattern::Bag(v), TyKind::Bag(e) | TyKind::FBag(e))
+            | (Pattern::FSet(v), TyKind::FSet(e))
+            | (Pattern::FBag(v), TyKind::FBag(e)) => [Some((v, *e)), None],
+            (Pattern::Function(v, w), TyKind::Function(domain, range)) if domain.len() == 1 => [Some((v, domain[0])), Some((w, *range))],
+            _ => return false,
+        };
+        for (v, ty) in parts.into_iter().flatten() {
+            let exact = bounds.exact[v].unwrap_or(Ty::BOTTOM);
+            let Some(exact) = self.types.unify(exact, ty) else { return false };
+            bounds.exact[v] = Some(exact);
+        }
+        true
+    }
+
+    /// Values of the scheme's variables within the bounds, each a candidate.
+    fn solve(
+        &mut self,
+        inference: &Inference,
+        scheme: &'static Scheme,
+        args: &[NodeId],
+        bounds: Bounds,
+        chosen: &[Candidate],
+        out: &mut Vec<Candidate>,
+    ) {
+        let mut values = [vec![Ty::BOTTOM], vec![Ty::BOTTOM]];
+        for (v, values) in values.iter_mut().enumerate() {
+            let (lower, exact) = (bounds.lower[v], bounds.exact[v]);
+            if let Some(exact) = exact.filter(|e| !self.types.is_open(*e)) {
+                if self.types.distance(lower, exact).is_none() {
+                    return;
+                }
+                *values = vec![exact];
+                continue;
+            }
+            let exact = exact.unwrap_or(Ty::BOTTOM);
+            let Some(base) = self.types.join(lower, exact) else { return };
+            let nested = scheme.result.variables().any(|(w, nested)| w == v && nested);
+            *values = if nested { self.types.above(base) } else { vec![base] };
+            values.retain(|value| self.types.instance(exact, *value));
+        }
+        let open = self.any_open(inference, args);
+        for &first in &values[0] {
+            for &second in &values[1] {
+                let vars = [first, second];
+                let mut cost = 0u32;
+                let mut fits = true;
+                for (c, pattern) in chosen.iter().zip(scheme.params) {
+                    let param = pattern.at(&mut self.types, vars);
+                    match self.types.distance(c.ty, param) {
+                        Some(step) => cost = cost.saturating_add(c.cost).saturating_add(step),
+                        None => fits = false,
+                    }
+                }
+                if fits {
+                    let ty = scheme.result.at(&mut self.types, vars);
+                    insert(out, Candidate { ty, cost, choice: Choice::Builtin(scheme, vars), ambiguous: false }, open);
+                }
+            }
+        }
+    }
+
+    /// Candidates of a list, set or bag literal: one for each element type that fits all elements.
+    fn literal(
+        &mut self,
+        inference: &Inference,
+        elements: &[NodeId],
+        what: &str,
+        make: fn(Ty) -> TyKind,
+    ) -> Result<Vec<Candidate>, Diagnostic> {
+        let mut types: Option<Vec<Ty>> = None;
+        let mut last: Vec<Ty> = Vec::new();
+        for &element in elements {
+            let now: Vec<Ty> = inference.node(element).candidates.iter().map(|c| c.ty).collect();
+            if now == last {
+                continue;
+            }
+            let mut above: Vec<Ty> = Vec::new();
+            for ty in &now {
+                for up in self.types.above(*ty) {
+                    if !above.contains(&up) {
+                        above.push(up);
+                    }
+                }
+            }
+            types = Some(match types {
+                None => above,
+                Some(types) => {
+                    let mut joined = Vec::new();
+                    for &a in &types {
+                        for &b in &above {
+                            if let Some(join) = self.types.unify(a, b)
+                                && !joined.contains(&join)
+                            {
+                                joined.push(join);
+                            }
+                        }
+                    }
+                    if joined.is_empty() {
+                        let sorts = &self.data.signature.sorts;
+                        let before = self.types.text(sorts, types[0]);
+                        let found = self.found_text(inference, element);
+                        return Err(error(
+                            inference.node(element).span,
+                            format!("this element of a {what} has sort {found}, but those before it have sort {before}"),
+                        ));
+                    }
+                    joined
+                }
+            });
+            last = now;
+        }
+        let types = types.unwrap_or_else(|| vec![Ty::BOTTOM]);
+        let mut candidates = Vec::with_capacity(types.len());
+        'types: for ty in types {
+            let mut cost = 0u32;
+            for &element in elements {
+                let Some(step) = self.cost_at(inference, element, ty) else { continue 'types };
+                cost = cost.saturating_add(step);
+            }
+            let whole = self.types.intern(make(ty));
+            candidates.push(Candidate { ty: whole, cost, choice: Choice::Elements(ty), ambiguous: false });
+        }
+        candidates.sort_by_key(|c| c.cost);
+        candidates.truncate(MAX_CANDIDATES);
+        Ok(candidates)
+    }
+
+    fn infer_scope(
+        &mut self,
+        inference: &mut Inference,
+        decls: &[ast::VarDecl],
+        body: &ast::Data,
+        word: &'static str,
+        span: Span,
+    ) -> Result<(Vec<VarId>, NodeId), Diagnostic> {
+        let vars = self.declare_vars(decls)?;
+        let mark = self.open_scope();
+        for (decl, var) in decls.iter().zip(&vars) {
+            self.bind(&decl.name.kind, *var);
+        }
+        let child = self.infer(inference, body);
+        self.close_scope(mark, word, span);
+        Ok((vars, child?))
+    }
+
+    fn infer_quantifier(
+        &mut self,
+        inference: &mut Inference,
+        binder: Binder,
+        word: &'static str,
+        decls: &[ast::VarDecl],
+        body: &ast::Data,
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
+        let (vars, child) = self.infer_scope(inference, decls, body, word, span)?;
+        let cost = self.require(inference, child, Ty::BOOL, &format!("the body of `{word}`"))?;
+        let candidate = Candidate { ty: Ty::BOOL, cost, choice: Choice::Body(Ty::BOOL), ambiguous: false };
+        Ok(inference.add(span, NodeKind::Bind(binder, vars), vec![child], vec![candidate]))
+    }
+
+    /// Drops candidates that a cheaper one reaches by coercion, and all beyond the cap.
+    fn prune(&self, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+        if candidates.len() > 1 {
+            candidates.sort_by_key(|c| c.cost);
+            let all = candidates.clone();
+            candidates.retain(|c| {
+                !all.iter().any(|d| {
+                    d.ty != c.ty && self.types.distance(d.ty, c.ty).is_some_and(|step| step > 0 && d.cost.saturating_add(step) <= c.cost)
+                })
+            });
+            candidates.truncate(MAX_CANDIDATES);
+        }
+        candidates
+    }
+
+    /// The type of a variable.
+    pub(super) fn var_type(&mut self, var: VarId) -> Ty {
+        let signature = &self.data.signature;
+        self.types.of_sort(&signature.sorts, signature.var(var).sort)
+    }
+
+    fn op_type(&mut self, op: OpId) -> Ty {
+        let signature = &self.data.signature;
+        self.types.of_sort(&signature.sorts, signature.op(op).sort)
+    }
+
+    /// The cheapest types of a node as text, joined by "or".
+    pub(super) fn found_text(&self, inference: &Inference, node: NodeId) -> String {
+        let candidates = &inference.node(node).candidates;
+        let least = candidates.iter().map(|c| c.cost).min().unwrap_or(0);
+        let sorts = &self.data.signature.sorts;
+        let mut texts: Vec<String> = Vec::new();
+        for c in candidates.iter().filter(|c| c.cost == least).take(4) {
+            texts.push(self.types.text(sorts, c.ty));
+        }
+        texts.join(" or ")
+    }
+
+    /// The types of some nodes, separated by commas.
+    pub(super) fn arguments_text(&self, inference: &Inference, nodes: &[NodeId]) -> String {
+        nodes.iter().map(|n| self.found_text(inference, *n)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn no_overload(&self, inference: &Inference, name: &str, children: &[NodeId], span: Span) -> Diagnostic {
+        let sorts = &self.data.signature.sorts;
+        let shown = if name == "@func_update" { "[_ -> _]" } else { name };
+        // A single operation with the right number of arguments: name the argument that does not fit.
+        let mut fitting = self.operations(name).into_iter().filter_map(|op| match sorts.kind(self.data.signature.op(op).sort) {
+            SortKind::Function(domain, _) if domain.len() == children.len() => Some(domain),
+            _ => None,
+        });
+        if let (Some(domain), None) = (fitting.next(), fitting.next())
+            && schemes(name).is_empty()
+        {
+            for (i, (sort, child)) in domain.iter().zip(children).enumerate() {
+                let fits = inference.node(*child).candidates.iter().any(|c| {
+                    let ty = self.types.known(*sort);
+                    ty.is_some_and(|ty| self.types.distance(c.ty, ty).is_some())
+                });
+                if !fits {
+                    let found = self.found_text(inference, *child);
+                    let message = format!("argument {} of `{name}` has sort {found}, where {} is expected", i + 1, sorts.text(*sort));
+                    return self.with_candidates(error(inference.node(*child).span, message), name);
+                }
+            }
+        }
+        let arguments = self.arguments_text(inference, children);
+        self.with_candidates(error(span, format!("no overload of `{shown}` fits arguments of sorts ({arguments})")), name)
+    }
+
+    /// Adds a note for each operation of that name.
+    fn with_candidates(&self, mut diagnostic: Diagnostic, name: &str) -> Diagnostic {
+        const SHOWN: usize = 12;
+        let signature = &self.data.signature;
+        let own = self.operations(name).into_iter().map(|op| signature.sorts.text(signature.op(op).sort));
+        let texts: Vec<String> = own.chain(schemes(name).iter().map(Scheme::text)).collect();
+        for text in texts.iter().take(SHOWN) {
+            diagnostic = diagnostic.note(format!("candidate: {name}: {text}"));
+        }
+        if texts.len() > SHOWN {
+            diagnostic = diagnostic.note(format!("and {} more", texts.len() - SHOWN));
+        }
+        diagnostic
+    }
+}
+
+fn leaf(ty: Ty) -> Candidate {
+    Candidate { ty, cost: 0, choice: Choice::Leaf, ambiguous: false }
+}
+
+/// Adds a candidate; of two with the same type the cheaper stays. Equal costs are ambiguous unless `first_wins`.
+fn insert(candidates: &mut Vec<Candidate>, new: Candidate, first_wins: bool) {
+    match candidates.iter_mut().find(|c| c.ty == new.ty) {
+        None => candidates.push(new),
+        Some(old) if new.cost < old.cost => *old = new,
+        Some(old) if new.cost == old.cost && new.choice != old.choice && !first_wins => old.ambiguous = true,
+        Some(_) => {}
+    }
+}

@@ -1,0 +1,326 @@
+//! Type checking of data: syntax trees -> typed expressions, declarations -> signature and equations.
+//!
+//! Sorts are inferred in two passes over an expression: bottom-up sets of candidate types ([`infer`]), then top-down elaboration at
+//! the type that the context wants ([`elaborate`]), which makes every implicit coercion a node. No backtracking: the cost is linear
+//! in the expression for a bounded number of overloads, so chains of ten thousand operators and literals of a hundred thousand
+//! elements are no matter. Where two readings need the same least number of coercions the expression is refused as ambiguous.
+//!
+//! Names resolve to the innermost variable, then to user operations and built-ins together, by argument sorts.
+//!
+//! Invariant: ids of sorts, operations and variables that the data specification had before stay what they were.
+
+mod builtins;
+mod declare;
+mod elaborate;
+mod infer;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use super::expr::{DataSpec, Expr};
+use super::signature::OpKind;
+use super::sort::basic;
+use crate::base::ids::{OpId, SortId, VarId};
+use crate::base::{Diagnostic, Span, Stage};
+use crate::syntax::ast;
+use ahash::AHashMap;
+pub(crate) use infer::{Inference, NodeId};
+use types::Types;
+
+/// Type checks an expression over a data specification (labels, simulator input): at sort `expected` if given. The specification gets
+/// the built-in operations and variables that the expression needs.
+pub fn check_expression(data: &ast::Data, spec: &mut DataSpec, expected: Option<SortId>) -> Result<Expr, Diagnostic> {
+    check_expression_with(data, spec, &[], expected)
+}
+
+/// As [`check_expression`], with variables in scope (the last one of a name counts).
+pub fn check_expression_with(data: &ast::Data, spec: &mut DataSpec, scope: &[VarId], expected: Option<SortId>) -> Result<Expr, Diagnostic> {
+    let mut checker = Checker::new(std::mem::take(spec));
+    for &var in scope {
+        let name = checker.data.signature.var(var).name.clone();
+        checker.bind(&name, var);
+    }
+    let result = checker.check(data, expected);
+    *spec = checker.data;
+    result
+}
+
+/// An error of type checking.
+pub(crate) fn error(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::at(Stage::Type, span, message)
+}
+
+/// A binder that is out of scope again, for messages.
+struct Closed {
+    word: &'static str,
+    span: Span,
+}
+
+/// A data specification under construction with the tables of its names.
+pub(crate) struct Checker {
+    /// The data specification.
+    pub(crate) data: DataSpec,
+    types: Types,
+    ops: AHashMap<String, Vec<OpId>>,
+    sorts: AHashMap<String, SortId>,
+    structs: AHashMap<declare::StructKey, SortId>,
+    scope: AHashMap<String, Vec<VarId>>,
+    stack: Vec<String>,
+    closed: AHashMap<String, Closed>,
+}
+
+impl Checker {
+    /// Recovers the tables of names from a data specification.
+    pub(crate) fn new(data: DataSpec) -> Self {
+        let mut ops: AHashMap<String, Vec<OpId>> = AHashMap::new();
+        for (id, op) in data.signature.ops() {
+            if !matches!(op.kind, OpKind::Builtin(_)) {
+                ops.entry(op.name.clone()).or_default().push(id);
+            }
+        }
+        let mut sorts: AHashMap<String, SortId> = AHashMap::new();
+        for (name, sort) in [("Bool", basic::BOOL), ("Pos", basic::POS), ("Nat", basic::NAT), ("Int", basic::INT), ("Real", basic::REAL)] {
+            sorts.insert(name.into(), sort);
+        }
+        let mut checker = Self {
+            data,
+            types: Types::default(),
+            ops,
+            sorts,
+            structs: AHashMap::new(),
+            scope: AHashMap::new(),
+            stack: Vec::new(),
+            closed: AHashMap::new(),
+        };
+        checker.recover_sorts();
+        checker
+    }
+
+    /// Type checks an expression, at a sort if given, else at its least one.
+    pub(crate) fn check(&mut self, data: &ast::Data, expected: Option<SortId>) -> Result<Expr, Diagnostic> {
+        let mut inference = Inference::default();
+        let root = self.infer(&mut inference, data)?;
+        let ty = match expected {
+            Some(sort) => self.type_of(sort),
+            None => {
+                let chosen = self.choose(&inference, root, None)?;
+                if self.types.is_open(chosen.ty) {
+                    let sort = self.types.text(&self.data.signature.sorts, chosen.ty);
+                    return Err(error(data.span, format!("the sort of this expression, {sort}, is not determined"))
+                        .note("nothing says what its elements are; a variable or operation of a declared sort would"));
+                }
+                chosen.ty
+            }
+        };
+        self.elaborate(&inference, root, ty)
+    }
+
+    /// Type checks the arguments of one of several overloads (`candidates`: parameter sorts): the index of the one that needs the
+    /// fewest coercions, and the arguments at its sorts. `what` names what is called, for messages: `action`, `process`.
+    pub(crate) fn check_call(
+        &mut self,
+        what: &str,
+        name: &str,
+        span: Span,
+        args: &[ast::Data],
+        candidates: &[Vec<SortId>],
+    ) -> Result<(usize, Vec<Expr>), Diagnostic> {
+        let mut inference = Inference::default();
+        let nodes = args.iter().map(|a| self.infer(&mut inference, a)).collect::<Result<Vec<NodeId>, _>>()?;
+        let mut best: Option<(u32, usize)> = None;
+        let mut tie = false;
+        for (i, sorts) in candidates.iter().enumerate() {
+            if sorts.len() != args.len() {
+                continue;
+            }
+            let mut cost = Some(0u32);
+            for (sort, node) in sorts.iter().zip(&nodes) {
+                let ty = self.type_of(*sort);
+                cost = cost.and_then(|c| Some(c.saturating_add(self.cost_at(&inference, *node, ty)?)));
+            }
+            let Some(cost) = cost else { continue };
+            match best {
+                Some((least, _)) if cost > least => {}
+                Some((least, _)) if cost == least => tie = true,
+                _ => {
+                    best = Some((cost, i));
+                    tie = false;
+                }
+            }
+        }
+        let notes = |checker: &Self, mut diagnostic: Diagnostic| {
+            for sorts in candidates.iter().take(12) {
+                diagnostic = diagnostic.note(format!("candidate: {name}{}", checker.parameters_text(sorts)));
+            }
+            diagnostic
+        };
+        match best {
+            Some((_, i)) if !tie => {
+                let mut typed = Vec::with_capacity(args.len());
+                for (sort, node) in candidates[i].iter().zip(&nodes) {
+                    let ty = self.type_of(*sort);
+                    typed.push(self.elaborate(&inference, *node, ty)?);
+                }
+                Ok((i, typed))
+            }
+            Some(_) => {
+                let arguments = self.arguments_text(&inference, &nodes);
+                let message =
+                    format!("{what} `{name}` is ambiguous: several declarations fit arguments of sorts ({arguments}) equally well");
+                Err(notes(self, error(span, message)))
+            }
+            None => {
+                if let [sorts] = candidates {
+                    if sorts.len() != args.len() {
+                        let message = format!("{what} `{name}` has {}, but {} given", count(sorts.len(), "parameter"), are(args.len()));
+                        return Err(notes(self, error(span, message)));
+                    }
+                    for (i, (sort, node)) in sorts.iter().zip(&nodes).enumerate() {
+                        let ty = self.type_of(*sort);
+                        if self.cost_at(&inference, *node, ty).is_none() {
+                            let found = self.found_text(&inference, *node);
+                            let wanted = self.data.signature.sorts.text(*sort);
+                            let message = format!("argument {} of {what} `{name}` has sort {found}, where {wanted} is expected", i + 1);
+                            return Err(notes(self, error(args[i].span, message)));
+                        }
+                    }
+                }
+                let arguments = self.arguments_text(&inference, &nodes);
+                Err(notes(self, error(span, format!("no {what} `{name}` fits arguments of sorts ({arguments})"))))
+            }
+        }
+    }
+
+    /// `: A # B` or nothing.
+    pub(crate) fn parameters_text(&self, sorts: &[SortId]) -> String {
+        if sorts.is_empty() {
+            return " (without parameters)".into();
+        }
+        let texts: Vec<String> = sorts.iter().map(|s| self.data.signature.sorts.text(*s)).collect();
+        format!(": {}", texts.join(" # "))
+    }
+
+    /// User operations of a name.
+    fn operations(&self, name: &str) -> Vec<OpId> {
+        self.ops.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Whether a name is a user operation or a built-in.
+    fn is_operation(&self, name: &str) -> bool {
+        self.ops.contains_key(name) || !builtins::schemes(name).is_empty()
+    }
+
+    /// The innermost variable of a name.
+    pub(crate) fn lookup_var(&self, name: &str) -> Option<VarId> {
+        self.scope.get(name).and_then(|v| v.last().copied())
+    }
+
+    /// A mark to give to [`Self::close_scope`].
+    pub(crate) fn open_scope(&self) -> usize {
+        self.stack.len()
+    }
+
+    /// Brings a variable into scope.
+    pub(crate) fn bind(&mut self, name: &str, var: VarId) {
+        self.scope.entry(name.into()).or_default().push(var);
+        self.stack.push(name.into());
+    }
+
+    /// Takes all variables bound since the mark out of scope again; `word` and `span` say what bound them.
+    pub(crate) fn close_scope(&mut self, mark: usize, word: &'static str, span: Span) {
+        for name in self.stack.drain(mark..) {
+            if let Some(vars) = self.scope.get_mut(&name) {
+                vars.pop();
+                if vars.is_empty() {
+                    self.scope.remove(&name);
+                }
+            }
+            self.closed.insert(name, Closed { word, span });
+        }
+    }
+
+    /// Fresh variables for declarations that bind together; their names must differ. Does not bring them into scope.
+    pub(crate) fn declare_vars(&mut self, decls: &[ast::VarDecl]) -> Result<Vec<VarId>, Diagnostic> {
+        let mut vars = Vec::with_capacity(decls.len());
+        let mut seen = ahash::AHashSet::new();
+        for decl in decls {
+            if !seen.insert(&decl.name.kind) {
+                return Err(error(decl.name.span, format!("variable `{}` is declared twice", decl.name.kind)));
+            }
+            let sort = self.sort(&decl.sort)?;
+            vars.push(self.data.signature.fresh_var(decl.name.kind.clone(), sort));
+        }
+        Ok(vars)
+    }
+
+    /// The error for a name that means nothing here.
+    fn undeclared(&self, name: &str, span: Span) -> Diagnostic {
+        let mut diagnostic = error(span, format!("`{name}` is not declared"));
+        if let Some(closed) = self.closed.get(name)
+            && closed.span.source == span.source
+            && closed.span.end <= span.start
+        {
+            diagnostic = diagnostic
+                .note(format!(
+                    "the scope of the `{}` that binds `{name}` ended {} bytes before this place: it covers only what stands directly below it",
+                    closed.word,
+                    span.start - closed.span.end
+                ))
+                .note(format!("put parentheses around all that `{}` is to cover", closed.word));
+        }
+        let names = self.ops.keys().chain(self.scope.keys());
+        let similar = similar_names(name, names);
+        if !similar.is_empty() {
+            diagnostic = diagnostic.note(format!("similar names: {}", similar.join(", ")));
+        }
+        diagnostic
+    }
+}
+
+/// `1 parameter`, `2 parameters`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    match n {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}
+
+fn are(n: usize) -> String {
+    match n {
+        0 => "none is".into(),
+        1 => "1 is".into(),
+        n => format!("{n} are"),
+    }
+}
+
+/// Up to three names that differ little from the given one, nearest first.
+pub(crate) fn similar_names<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let limit = match name.chars().count() {
+        0..=2 => return Vec::new(),
+        3..=5 => 1,
+        _ => 2,
+    };
+    let mut near: Vec<(usize, String)> = names.filter_map(|n| Some((edit_distance(name, n, limit)?, n.clone()))).collect();
+    near.sort();
+    near.dedup();
+    near.into_iter().take(3).map(|n| n.1).collect()
+}
+
+/// Levenshtein distance if at most `limit`.
+fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let next = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    Some(row[b.len()]).filter(|d| *d <= limit)
+}
