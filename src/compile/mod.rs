@@ -7,6 +7,7 @@
 //! Invariant: value and label tables only grow; equal values of one sort have equal numbers, in every thread.
 
 mod tables;
+mod text;
 mod worker;
 
 use self::tables::{LabelTable, ValueTable};
@@ -53,6 +54,8 @@ pub struct Compiled {
     initial: Vec<u32>,
     /// Table of each slot.
     table_of: Vec<usize>,
+    /// Sort of each slot.
+    sort_of: Vec<SortId>,
     tables: Vec<ValueTable>,
     labels: LabelTable,
 }
@@ -66,6 +69,7 @@ impl Compiled {
         let mut tables: Vec<ValueTable> = Vec::new();
         let mut by_sort: AHashMap<SortId, usize> = AHashMap::new();
         let mut table_of = Vec::new();
+        let mut sort_of = Vec::new();
         let mut slots = Vec::new();
         let mut initial = Vec::new();
         let slot_of: AHashMap<VarId, Slot> = process.params.iter().enumerate().map(|(i, p)| (p.var, i as Slot)).collect();
@@ -88,7 +92,8 @@ impl Compiled {
             slots.push(SlotInfo { name: var.name.clone(), component, control });
             table_of.push(table);
             let value = engine.from_expr(&param.init)?;
-            initial.push(tables[table].intern(&engine.to_expr(&value)));
+            initial.push(tables[table].intern(&engine.to_expr_at(&value, var.sort)));
+            sort_of.push(var.sort);
         }
         let mut groups = Vec::new();
         let mut codes = Vec::new();
@@ -102,7 +107,7 @@ impl Compiled {
                     Some((v, k)) if slot_of.contains_key(&v) => {
                         let slot = slot_of[&v];
                         let value = engine.from_expr(&k)?;
-                        let canonical = engine.to_expr(&value);
+                        let canonical = engine.to_expr_at(&value, sort_of[slot as usize]);
                         requires.push((slot, tables[table_of[slot as usize]].intern(&canonical)));
                         fixed.insert(v, k);
                     }
@@ -117,10 +122,10 @@ impl Compiled {
                 if free.is_empty() {
                     // A closed conjunct is decided here and now.
                     let value = engine.from_expr(&conjunct)?;
-                    if engine.is_false(&value) {
+                    if value.is_false() {
                         continue 'summands;
                     }
-                    if engine.is_true(&value) {
+                    if value.is_true() {
                         continue;
                     }
                 }
@@ -165,7 +170,7 @@ impl Compiled {
                 updates,
             });
         }
-        Ok(Self { process, program, slots, groups, codes, initial, table_of, tables, labels: LabelTable::default() })
+        Ok(Self { process, program, slots, groups, codes, initial, table_of, sort_of, tables, labels: LabelTable::default() })
     }
 
     /// The linear process.
@@ -182,7 +187,7 @@ impl Compiled {
             if args.is_empty() {
                 return name.clone();
             }
-            let args: Vec<String> = args.iter().map(|e| crate::data::print::expression(self.program.signature(), e)).collect();
+            let args: Vec<String> = args.iter().map(|e| text::expression(self.program.signature(), e)).collect();
             format!("{name}({})", args.join(", "))
         };
         multi.iter().map(one).collect::<Vec<_>>().join("|")
@@ -236,7 +241,7 @@ impl Model for Compiled {
     }
     fn value_text(&self, slot: Slot, value: u32) -> String {
         let e = self.tables[self.table_of[slot as usize]].get(value);
-        crate::data::print::expression(self.program.signature(), &e)
+        text::expression(self.program.signature(), &e)
     }
 }
 

@@ -91,7 +91,7 @@ fn id_of(model: &Compiled, locals: &mut [Local], engine: &mut Engine, slot: Slot
     if let Some(&id) = locals[table].ids.get(value) {
         return id;
     }
-    let id = model.tables[table].intern(&engine.to_expr(value));
+    let id = model.tables[table].intern(&engine.to_expr_at(value, model.sort_of[slot as usize]));
     locals[table].ids.insert(value.clone(), id);
     id
 }
@@ -128,10 +128,13 @@ impl Worker for LinearWorker<'_> {
                     Some(&l) => l,
                     None => {
                         let mut portable: MultiAction =
-                            multi.iter().map(|(a, args)| (*a, args.iter().map(|v| engine.to_expr(v)).collect())).collect();
+                            multi.iter().map(|(a, args)| {
+                                let sorts = &model.process.actions[a.index()].sorts;
+                                (*a, args.iter().zip(sorts).map(|(v, sort)| engine.to_expr_at(v, *sort)).collect())
+                            }).collect();
                         let signature = model.program.signature();
                         portable.sort_by_cached_key(|(a, args)| {
-                            (*a, args.iter().map(|e| crate::data::print::expression(signature, e)).collect::<Vec<_>>())
+                            (*a, args.iter().map(|e| super::text::expression(signature, e)).collect::<Vec<_>>())
                         });
                         let label = model.labels.intern(portable);
                         labels.insert(multi, label);

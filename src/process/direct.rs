@@ -121,13 +121,13 @@ impl<'a> Rules<'a> {
     fn normal_form(&mut self, e: &Expr, binding: &Binding) -> Result<Expr, Diagnostic> {
         let by: Substitution = binding.iter().cloned().collect();
         let value = self.engine.from_expr(&e.substitute(&by))?;
-        Ok(self.engine.to_expr(&value))
+        Ok(self.engine.to_expr_at(&value, e.sort))
     }
 
     fn is_true(&mut self, e: &Expr, binding: &Binding) -> Result<bool, Diagnostic> {
         let by: Substitution = binding.iter().cloned().collect();
         let value = self.engine.from_expr(&e.substitute(&by))?;
-        Ok(self.engine.is_true(&value))
+        Ok(value.is_true())
     }
 
     fn steps(&mut self, state: &State, depth: usize, out: &mut Vec<(MultiAction, State)>) -> Result<(), Diagnostic> {
@@ -254,7 +254,7 @@ impl<'a> Rules<'a> {
             let message = format!("`sum {}: {}` is over an infinite sort", var.name, self.spec.data.signature.sorts.text(var.sort));
             return Err(Diagnostic::at(Stage::Data, whole.span, message));
         };
-        let values: Vec<Expr> = values.iter().map(|v: &Value| self.engine.to_expr(v)).collect();
+        let values: Vec<Expr> = values.iter().map(|v: &Value| self.engine.to_expr_at(v, var.sort)).collect();
         for value in values {
             binding.push((*first, value));
             self.sum_steps(rest, whole, body, binding, depth, out)?;
