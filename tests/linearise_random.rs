@@ -65,7 +65,11 @@ impl Writer<'_> {
             4 => {
                 let c = self.condition(vars);
                 let p = self.process(depth - 1, vars, level);
-                if self.random.chance(1, 2) { format!("({c} -> {p})") } else { format!("({c} -> {p} <> {})", self.process(depth - 1, vars, level)) }
+                if self.random.chance(1, 2) {
+                    format!("({c} -> {p})")
+                } else {
+                    format!("({c} -> {p} <> {})", self.process(depth - 1, vars, level))
+                }
             }
             5 => format!("({} . {})", self.process(depth - 1, vars, level), self.rest(depth - 1, vars, level)),
             _ => self.action(vars),
@@ -88,7 +92,8 @@ impl Writer<'_> {
             }
             _ => {
                 let callee = self.random.below(3);
-                self.call(if self.random.chance(1, 2) { level } else { callee.max(level) }, vars)
+                let own = self.random.chance(1, 2);
+                self.call(if own { level } else { callee.max(level) }, vars)
             }
         }
     }
@@ -112,7 +117,7 @@ impl Writer<'_> {
         for _ in 0..self.random.below(3) {
             let other = self.random.choose(&calls);
             let op = self.random.choose(&["||", "||", "||", "||_", "|"]);
-            init = format!("({init} {op} ({other}))");
+            init = format!("(({init}) {op} ({other}))");
             init = match self.random.below(8) {
                 0 => format!("hide({{a, c}}, {init})"),
                 1 => format!("block({{b}}, {init})"),
@@ -179,6 +184,9 @@ fn lineariser_agrees_with_the_operational_rules() {
     for seed in seeds {
         let mut random = Random::new(seed);
         let stack = seed % 4 == 0;
+        if std::env::var_os("MU_CHECK_TRACE").is_some() {
+            eprintln!("seed {seed}");
+        }
         let text = Writer { random: &mut random, stack }.specification();
         let mut sources = SourceMap::new();
         let source = sources.add("random", text.as_str());

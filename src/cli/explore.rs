@@ -47,7 +47,11 @@ fn write_lts(lts: &Lts, path: &Path) -> Result<(), Diagnostic> {
     let beside = std::path::PathBuf::from(beside);
     let result = (|| {
         let file = std::fs::File::create(&beside).map_err(|e| file_error("cannot write", path, &e))?;
-        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) { aut::write_gz(lts, file)? } else { aut::write(lts, file)? }
+        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
+            aut::write_gz(lts, file)?
+        } else {
+            aut::write(lts, file)?
+        }
         std::fs::rename(&beside, path).map_err(|e| file_error("cannot write", path, &e))
     })();
     if result.is_err() {
@@ -96,8 +100,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
             grouped(outcome.store_bytes)
         ));
         session.say(format!("caches: {:?}", outcome.cache));
-        let counts =
-            Counts { states: outcome.states, transitions: outcome.transitions, deadlocks: outcome.deadlocks, stop: outcome.stop };
+        let counts = Counts { states: outcome.states, transitions: outcome.transitions, deadlocks: outcome.deadlocks, stop: outcome.stop };
         (counts, lts)
     };
     let complete = counts.stop == Stop::Complete;
@@ -135,7 +138,8 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
             print(&format!("{object}\n"))?;
         }
         Format::Text => {
-            let mut text = format!("states       {}\ntransitions  {}\ndeadlocks    {}\n", counts.states, counts.transitions, counts.deadlocks);
+            let mut text =
+                format!("states       {}\ntransitions  {}\ndeadlocks    {}\n", counts.states, counts.transitions, counts.deadlocks);
             if let Some((name, states, transitions)) = reduced {
                 text += &format!("reduced      {states} states, {transitions} transitions modulo {name} bisimulation\n");
             }

@@ -14,7 +14,8 @@ impl Bar {
     /// A line if standard error is a terminal and the user wants one; else silence.
     pub(super) fn new(wanted: bool) -> Self {
         let shown = wanted && std::io::stderr().is_terminal();
-        let bar = ProgressBar::with_draw_target(None, if shown { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() });
+        let bar =
+            ProgressBar::with_draw_target(None, if shown { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() });
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
             bar.set_style(style);
         }

@@ -7,7 +7,6 @@
 //! Invariant: value and label tables only grow; equal values of one sort have equal numbers, in every thread.
 
 mod tables;
-mod text;
 mod worker;
 
 use self::tables::{LabelTable, ValueTable};
@@ -187,7 +186,7 @@ impl Compiled {
             if args.is_empty() {
                 return name.clone();
             }
-            let args: Vec<String> = args.iter().map(|e| text::expression(self.program.signature(), e)).collect();
+            let args: Vec<String> = args.iter().map(|e| crate::data::print::expression(self.program.signature(), e)).collect();
             format!("{name}({})", args.join(", "))
         };
         multi.iter().map(one).collect::<Vec<_>>().join("|")
@@ -203,13 +202,15 @@ fn confluence_flags(process: &mut LinearProcess, confluence: &Confluence) -> Res
             let hidden_names = |s: &crate::process::linear::Summand| -> Vec<String> {
                 s.hidden.iter().map(|a| process.actions[a.action.index()].name.clone()).collect()
             };
-            let mut candidates: Vec<String> =
-                process.summands.iter().filter(|s| s.actions.is_empty()).flat_map(hidden_names).collect();
+            let mut candidates: Vec<String> = process.summands.iter().filter(|s| s.actions.is_empty()).flat_map(hidden_names).collect();
             candidates.sort();
             candidates.dedup();
             if let Some(unknown) = names.iter().find(|n| !candidates.contains(n)) {
-                return Err(Diagnostic::new(Stage::Usage, format!("`{unknown}` is not the name of a hidden action, so no step can be prioritised by it"))
-                    .note(format!("hidden actions: {}", if candidates.is_empty() { "none".into() } else { candidates.join(", ") })));
+                return Err(Diagnostic::new(
+                    Stage::Usage,
+                    format!("`{unknown}` is not the name of a hidden action, so no step can be prioritised by it"),
+                )
+                .note(format!("hidden actions: {}", if candidates.is_empty() { "none".into() } else { candidates.join(", ") })));
             }
             let flag = |s: &crate::process::linear::Summand| {
                 let hidden = hidden_names(s);
@@ -241,7 +242,7 @@ impl Model for Compiled {
     }
     fn value_text(&self, slot: Slot, value: u32) -> String {
         let e = self.tables[self.table_of[slot as usize]].get(value);
-        text::expression(self.program.signature(), &e)
+        crate::data::print::expression(self.program.signature(), &e)
     }
 }
 

@@ -127,14 +127,16 @@ impl Worker for LinearWorker<'_> {
                 match labels.get(&multi) {
                     Some(&l) => l,
                     None => {
-                        let mut portable: MultiAction =
-                            multi.iter().map(|(a, args)| {
+                        let mut portable: MultiAction = multi
+                            .iter()
+                            .map(|(a, args)| {
                                 let sorts = &model.process.actions[a.index()].sorts;
                                 (*a, args.iter().zip(sorts).map(|(v, sort)| engine.to_expr_at(v, *sort)).collect())
-                            }).collect();
+                            })
+                            .collect();
                         let signature = model.program.signature();
                         portable.sort_by_cached_key(|(a, args)| {
-                            (*a, args.iter().map(|e| super::text::expression(signature, e)).collect::<Vec<_>>())
+                            (*a, args.iter().map(|e| crate::data::print::expression(signature, e)).collect::<Vec<_>>())
                         });
                         let label = model.labels.intern(portable);
                         labels.insert(multi, label);

@@ -133,13 +133,7 @@ impl Machine {
     }
 
     /// Runs a search over a condition; ends early if `each` breaks.
-    pub(in crate::data) fn search(
-        &mut self,
-        p: &Program,
-        s: &mut Search,
-        condition: Value,
-        each: &mut Each,
-    ) -> Outcome<ControlFlow<()>> {
+    pub(in crate::data) fn search(&mut self, p: &Program, s: &mut Search, condition: Value, each: &mut Each) -> Outcome<ControlFlow<()>> {
         stacker::maybe_grow(256 << 10, 4 << 20, || {
             let mut trail = Vec::new();
             let result = self.search_step(p, s, condition, each, &mut trail);
@@ -562,10 +556,7 @@ impl Machine {
     }
 
     fn undecided(&self, p: &Program, s: &Search, rest: &Value) -> Box<Diagnostic> {
-        Box::new(Diagnostic::new(
-            Stage::Data,
-            format!("a condition in a {} is neither true nor false: {}", s.binder, shortened(p, rest)),
-        ))
+        Box::new(Diagnostic::new(Stage::Data, format!("a condition in a {} is neither true nor false: {}", s.binder, shortened(p, rest))))
     }
 
     /// All values of a finite sort, in the order of its constructors; `None` if it is infinite, unknown, or larger than `limit`.

@@ -460,7 +460,10 @@ impl<'m> Expander<'m> {
             }
         }
         for w in 0..words {
-            let mut bits = only.map_or(u64::MAX, |o| o[w]);
+            // A model without slots has no masks: its groups are all there is.
+            let here = self.groups.len() - w * 64;
+            let all = if here >= 64 { u64::MAX } else { (1 << here) - 1 };
+            let mut bits = only.map_or(all, |o| o[w]);
             if bits == 0 {
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Processes: typed specification, linearisation, direct semantics, static analyses. Knows nothing of how states are stored.
 
 pub mod confluence;
+pub mod direct;
 pub mod linear;
 pub mod linearise;
 pub mod spec;

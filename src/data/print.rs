@@ -4,7 +4,7 @@ use crate::data::expr::{Expr, ExprKind};
 use crate::data::signature::{Builtin, Signature};
 
 /// The text of a closed expression in mCRL2 notation.
-pub(super) fn expression(signature: &Signature, e: &Expr) -> String {
+pub fn expression(signature: &Signature, e: &Expr) -> String {
     let list = |es: &[Expr]| es.iter().map(|e| expression(signature, e)).collect::<Vec<_>>().join(", ");
     match &e.kind {
         ExprKind::Number(n) => n.to_string(),
