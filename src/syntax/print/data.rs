@@ -78,10 +78,8 @@ impl Printer {
 
     /// `x, y: S, z: T`
     pub(super) fn var_decls(&mut self, vars: &[VarDecl]) {
-        let mut groups = vars.chunk_by(|a, b| a.sort == b.sort);
-        let mut first = true;
-        while let Some(group) = groups.next() {
-            if !std::mem::take(&mut first) {
+        for (i, group) in vars.chunk_by(|a, b| a.sort == b.sort).enumerate() {
+            if i > 0 {
                 self.word(", ");
             }
             self.list(group, ", ", |p, v| p.word(&v.name.kind));
