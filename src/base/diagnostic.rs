@@ -38,21 +38,29 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     /// What would have been right, candidates, context: a line each.
     pub notes: Vec<String>,
+    /// Other places that matter, each with a line of text.
+    pub related: Vec<(Span, String)>,
 }
 
 impl Diagnostic {
     /// An error at a place.
     pub fn at(stage: Stage, span: Span, message: impl Into<String>) -> Self {
-        Self { stage, message: message.into(), span: Some(span), notes: Vec::new() }
+        Self { stage, message: message.into(), span: Some(span), notes: Vec::new(), related: Vec::new() }
     }
     /// An error that has no place in a text.
     pub fn new(stage: Stage, message: impl Into<String>) -> Self {
-        Self { stage, message: message.into(), span: None, notes: Vec::new() }
+        Self { stage, message: message.into(), span: None, notes: Vec::new(), related: Vec::new() }
     }
     /// Adds a line that helps.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
+        self
+    }
+    /// Adds another place that matters.
+    #[must_use]
+    pub fn related(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.related.push((span, text.into()));
         self
     }
     /// Exit code of the process: 4 for our own faults, 2 for all else.
@@ -82,6 +90,10 @@ impl Diagnostic {
             }
         } else {
             let _ = writeln!(out, "{word}: {}", self.message);
+        }
+        for (span, text) in &self.related {
+            let (line, column) = sources.line_column(*span);
+            let _ = writeln!(out, "  {}:{line}:{column}: {text}", sources.get(span.source).name);
         }
         for note in &self.notes {
             let _ = writeln!(out, "  note: {note}");

@@ -2,7 +2,10 @@
 
 pub mod aut;
 pub mod compare;
+pub mod distinguish;
 pub mod dot;
+#[cfg(test)]
+mod measure;
 #[cfg(test)]
 mod naive;
 pub mod reduce;

@@ -32,11 +32,11 @@ pub fn reduce(lts: &Lts, threads: usize) -> Lts {
 }
 
 /// What states can do weakly, in terms of blocks.
-struct Weak {
+pub struct Weak {
     /// Sets of `(label, block)`; the entries of tau, which come first, include the own block.
-    sets: Interner,
+    pub sets: Interner,
     /// The set of each state.
-    of: Vec<u32>,
+    pub of: Vec<u32>,
 }
 
 /// States so that tau steps lead to earlier ones. Tau is acyclic.
@@ -49,7 +49,8 @@ fn tau_order(lts: &Lts) -> Vec<u32> {
     order
 }
 
-fn weak_sets(lts: &Lts, order: &[u32], block_of: &[u32]) -> Weak {
+/// The weak steps of each state, given the states in an order in which tau steps lead to earlier ones.
+pub fn weak_sets(lts: &Lts, order: &[u32], block_of: &[u32]) -> Weak {
     let mut closure = Interner::default();
     let mut closure_of = vec![0u32; order.len()];
     let mut set: Vec<u64> = Vec::new();

@@ -80,6 +80,15 @@ pub(crate) struct Actions {
 }
 
 impl Actions {
+    /// The tables of actions that are declared already.
+    pub(crate) fn new(decls: &[ActionDecl]) -> Self {
+        let mut actions = Self::default();
+        for decl in decls {
+            actions.add(decl.clone());
+        }
+        actions
+    }
+
     fn add(&mut self, decl: ActionDecl) {
         self.by_name.entry(decl.name.clone()).or_default().push(ActId::new(self.decls.len()));
         self.decls.push(decl);
@@ -87,11 +96,23 @@ impl Actions {
 
     /// Reads the `act` sections.
     pub(crate) fn declare(&mut self, data: &mut Checker, sections: &[Section]) -> Result<(), Diagnostic> {
+        self.read(data, sections, false)
+    }
+
+    /// Reads the `act` sections of a formula file, which may repeat actions that are declared already.
+    pub(crate) fn extend(&mut self, data: &mut Checker, sections: &[Section]) -> Result<(), Diagnostic> {
+        self.read(data, sections, true)
+    }
+
+    fn read(&mut self, data: &mut Checker, sections: &[Section], may_repeat: bool) -> Result<(), Diagnostic> {
         for section in sections {
             let Section::Actions(decls) = section else { continue };
             for (name, sorts) in decls {
                 let sorts = sorts.iter().map(|s| data.sort(s)).collect::<Result<Vec<_>, _>>()?;
                 if self.overloads(&name.kind).iter().any(|a| self.decls[a.index()].sorts == sorts) {
+                    if may_repeat {
+                        continue;
+                    }
                     let text = data.parameters_text(&sorts);
                     return Err(error(name.span, format!("action `{}`{text} is declared twice", name.kind)));
                 }

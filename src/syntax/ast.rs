@@ -214,8 +214,8 @@ pub enum ProcessKind {
     Comm(Vec<(ActionNames, Option<Ident>)>, Box<Process>),
 }
 
-/// One equation `c -> l = r`.
-#[derive(Clone, Debug, PartialEq)]
+/// One equation `c -> l = r`. Equality ignores the span.
+#[derive(Clone, Debug)]
 pub struct Equation {
     /// The condition.
     pub condition: Option<Data>,
@@ -225,6 +225,12 @@ pub struct Equation {
     pub rhs: Data,
     /// The whole.
     pub span: Span,
+}
+
+impl PartialEq for Equation {
+    fn eq(&self, other: &Self) -> bool {
+        self.condition == other.condition && self.lhs == other.lhs && self.rhs == other.rhs
+    }
 }
 
 /// A section of a specification, in file order.

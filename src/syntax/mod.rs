@@ -3,6 +3,7 @@
 pub mod ast;
 mod parse;
 mod precedence;
+pub mod print;
 pub mod template;
 
 pub use parse::{parse_data, parse_formula, parse_multi_action, parse_process, parse_sort, parse_specification};

@@ -5,7 +5,7 @@
 //! the text between is a quantifier (2), so `[a] forall x: S. p => q` reads `([a] forall x: S. p) => q`.
 //! [`OperatorStack`](super::parse::operators::OperatorStack) implements this rule.
 
-use super::ast::{BinaryOp, StateOp};
+use super::ast::{BinaryOp, StateOp, UnaryOp};
 
 /// To which side equal levels group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,6 @@ pub(crate) mod data {
     pub(crate) const WHERE: u8 = 0;
     pub(crate) const BINDER: u8 = 1;
     pub(crate) const UNARY: u8 = 13;
-    #[allow(dead_code)]
-    pub(crate) const POSTFIX: u8 = 14;
 }
 
 /// Levels of process expressions.
@@ -103,6 +101,17 @@ impl BinaryOp {
             B::Mod => "mod",
             B::Multiply => "*",
             B::At => ".",
+        }
+    }
+}
+
+impl UnaryOp {
+    /// As written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            UnaryOp::Not => "!",
+            UnaryOp::Minus => "-",
+            UnaryOp::Size => "#",
         }
     }
 }

@@ -115,9 +115,19 @@ impl Checker {
     fn declare_sorts(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
         let mut pending = Pending::default();
         let mut order: Vec<(&ast::Ident, &ast::Sort)> = Vec::new();
+        let mut repeated: Vec<(&ast::Ident, &ast::Sort)> = Vec::new();
+        let before = if self.extending { self.sorts.clone() } else { AHashMap::new() };
         for section in sections {
             let Section::Sorts(decls) = section else { continue };
             for (name, definition) in decls {
+                if let Some(&id) = before.get(&name.kind) {
+                    match definition {
+                        Some(definition) => repeated.push((name, definition)),
+                        None if self.data.signature.sorts.named_of(id).is_some_and(|n| !n.structured) => {}
+                        None => return Err(error(name.span, format!("sort `{}` is declared twice, differently", name.kind))),
+                    }
+                    continue;
+                }
                 if self.sorts.contains_key(&name.kind) || pending.aliases.contains_key(name.kind.as_str()) {
                     return Err(error(name.span, format!("sort `{}` is declared twice", name.kind)));
                 }
@@ -148,7 +158,13 @@ impl Checker {
                 self.data.signature.aliases.push((name.kind.clone(), id));
             }
         }
-        self.complete_structs(&mut pending)
+        self.complete_structs(&mut pending)?;
+        for (name, definition) in repeated {
+            if self.sort(definition)? != before[&name.kind] {
+                return Err(error(name.span, format!("sort `{}` is declared twice, differently", name.kind)));
+            }
+        }
+        Ok(())
     }
 
     fn resolve_alias<'a>(&mut self, pending: &mut Pending<'a>, name: &'a str, span: Span) -> Result<SortId, Diagnostic> {
@@ -292,6 +308,9 @@ impl Checker {
         for op in self.operations(name) {
             let other = self.data.signature.op(op).sort;
             let other_constant = !matches!(self.data.signature.sorts.kind(other), SortKind::Function(..));
+            if other == sort && self.extending {
+                return Ok(op);
+            }
             if other == sort || (constant && other_constant) {
                 let other = self.data.signature.sorts.text(other);
                 return Err(error(span, format!("`{name}` is declared twice"))

@@ -67,6 +67,8 @@ pub(crate) struct Checker {
     scope: AHashMap<String, Vec<VarId>>,
     stack: Vec<String>,
     closed: AHashMap<String, Closed>,
+    /// Whether declarations may repeat what is there already (a formula file that repeats its model's).
+    extending: bool,
 }
 
 impl Checker {
@@ -91,6 +93,7 @@ impl Checker {
             scope: AHashMap::new(),
             stack: Vec::new(),
             closed: AHashMap::new(),
+            extending: false,
         };
         checker.recover_sorts();
         checker
@@ -210,6 +213,16 @@ impl Checker {
         self.ops.contains_key(name) || !builtins::schemes(name).is_empty()
     }
 
+    /// From now on declarations may repeat those that are there.
+    pub(crate) fn extend(&mut self) {
+        self.extending = true;
+    }
+
+    /// Whether a name means a variable or an operation here.
+    pub(crate) fn is_name(&self, name: &str) -> bool {
+        self.lookup_var(name).is_some() || self.is_operation(name)
+    }
+
     /// The innermost variable of a name.
     pub(crate) fn lookup_var(&self, name: &str) -> Option<VarId> {
         self.scope.get(name).and_then(|v| v.last().copied())
@@ -260,12 +273,9 @@ impl Checker {
             && closed.span.source == span.source
             && closed.span.end <= span.start
         {
+            let end = Span { source: span.source, start: closed.span.end.saturating_sub(1), end: closed.span.end };
             diagnostic = diagnostic
-                .note(format!(
-                    "the scope of the `{}` that binds `{name}` ended {} bytes before this place: it covers only what stands directly below it",
-                    closed.word,
-                    span.start - closed.span.end
-                ))
+                .related(end, format!("the scope of the `{}` that binds `{name}` ends here", closed.word))
                 .note(format!("put parentheses around all that `{}` is to cover", closed.word));
         }
         let names = self.ops.keys().chain(self.scope.keys());

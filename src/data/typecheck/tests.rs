@@ -367,7 +367,7 @@ fn notes_help() {
     let e = fail("foobar([1])");
     assert_eq!(e.notes, ["candidate: foobar: Nat -> Nat", "candidate: foobar: Bool -> Bool"]);
     let e = fail("(forall k: Nat. true) && k == 1");
-    assert!(e.notes.iter().any(|n| n.contains("scope of the `forall`")), "{e:?}");
+    assert_eq!(e.related[0].1, "the scope of the `forall` that binds `k` ends here");
     assert_eq!((e.span.unwrap().start, e.span.unwrap().end), (25, 26));
 }
 

@@ -110,7 +110,7 @@ fn is_part(pair: &P) -> bool {
     #[rustfmt::skip]
     let keyword = matches!(
         pair.as_rule(),
-        R::equals | R::EOI | R::k_sort | R::k_cons | R::k_map | R::k_var | R::k_eqn | R::k_glob | R::k_act | R::k_proc | R::k_init | R::k_form | R::k_struct | R::k_whr | R::k_end | R::k_val | R::k_sum | R::k_dist | R::k_block | R::k_hide | R::k_allow | R::k_rename | R::k_comm | R::k_delay | R::k_yaled
+        R::equals | R::EOI | R::k_sort | R::k_cons | R::k_map | R::k_var | R::k_eqn | R::k_glob | R::k_act | R::k_proc | R::k_init | R::k_form | R::k_struct | R::k_whr | R::k_end | R::k_val | R::k_bar | R::k_sum | R::k_dist | R::k_block | R::k_hide | R::k_allow | R::k_rename | R::k_comm | R::k_delay | R::k_yaled
     );
     !keyword
 }

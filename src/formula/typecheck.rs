@@ -1,0 +1,394 @@
+//! Type checking of formulas: syntax tree -> [`TypedFormula`], over the data and the actions of a model and what the formula file
+//! declares itself. Names become actions, data variables and fixed-point variables; every binder makes fresh variables.
+//!
+//! Quantitative operators (`inf`, `sup`, `sum`, `+`, `*`, `-`, numbers in `val`) and time (`delay`, `yaled`, `@`) are refused by
+//! name. Cost: linear in the formula, as for data expressions. Invariant: ids of the model's sorts, operations and actions are kept.
+
+use super::typed::{Action, Regular, State, StateKind, TypedFormula};
+use crate::base::ids::{ActId, FixId, SortId, VarId};
+use crate::base::{Diagnostic, Span, Stage};
+use crate::data::expr::{DataSpec, Expr};
+use crate::data::sort::basic;
+use crate::data::typecheck::{Checker, error, similar_names};
+use crate::process::spec::ActionDecl;
+use crate::process::typecheck::Actions;
+use crate::syntax::ast::{self, ActionFormulaKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp};
+use ahash::AHashMap;
+
+/// Type checks a formula file. `data` and `actions` are the model's; the result extends copies of them.
+pub fn check_formula(file: &ast::FormulaFile, data: &DataSpec, actions: &[ActionDecl]) -> Result<TypedFormula, Diagnostic> {
+    let mut data = Checker::new(data.clone());
+    let mut actions = Actions::new(actions);
+    data.extend();
+    data.declare(&file.sections)?;
+    actions.extend(&mut data, &file.sections)?;
+    for section in &file.sections {
+        let (word, span) = match section {
+            Section::Globals(decls) => ("glob", decls.first().map(|d| d.name.span)),
+            Section::Processes(equations) => ("proc", equations.first().map(|e| e.name.span)),
+            Section::Init(process) => ("init", Some(process.span)),
+            _ => continue,
+        };
+        return Err(error(span.unwrap_or_default(), format!("a formula file cannot have a section `{word}`")));
+    }
+    data.check_equations(&file.sections)?;
+    let mut checker = Formulas { data, actions, fixes: Vec::new(), scope: Vec::new(), closed: AHashMap::new() };
+    let formula = checker.state(&file.formula)?;
+    let fix_names = checker.fixes.into_iter().map(|f| f.name).collect();
+    Ok(TypedFormula { data: checker.data.data, actions: checker.actions.decls, fix_names, formula })
+}
+
+/// A fixed-point variable.
+struct Fix {
+    name: String,
+    sorts: Vec<SortId>,
+}
+
+struct Formulas {
+    data: Checker,
+    actions: Actions,
+    /// All fixed-point variables by id.
+    fixes: Vec<Fix>,
+    /// Those in scope, innermost last.
+    scope: Vec<FixId>,
+    /// Where the scope of a fixed-point variable ended, by name.
+    closed: AHashMap<String, Span>,
+}
+
+impl Formulas {
+    fn state(&mut self, formula: &ast::StateFormula) -> Result<State, Diagnostic> {
+        stacker::maybe_grow(128 << 10, 2 << 20, || {
+            let kind = self.state_kind(formula)?;
+            Ok(State { kind, span: formula.span })
+        })
+    }
+
+    fn boxed(&mut self, formula: &ast::StateFormula) -> Result<Box<State>, Diagnostic> {
+        self.state(formula).map(Box::new)
+    }
+
+    fn state_kind(&mut self, formula: &ast::StateFormula) -> Result<StateKind, Diagnostic> {
+        let span = formula.span;
+        Ok(match &formula.kind {
+            StateFormulaKind::True => StateKind::True,
+            StateFormulaKind::False => StateKind::False,
+            StateFormulaKind::Val(e) => StateKind::Val(self.value(e)?),
+            StateFormulaKind::Var(name, args) => self.variable(name, args, span)?,
+            StateFormulaKind::Not(f) => StateKind::Not(self.boxed(f)?),
+            StateFormulaKind::Minus(_) => return Err(quantitative("-", span)),
+            StateFormulaKind::Binary(op, f, g) => match op {
+                StateOp::Implies => StateKind::Implies(self.boxed(f)?, self.boxed(g)?),
+                StateOp::Or => StateKind::Or(self.boxed(f)?, self.boxed(g)?),
+                StateOp::And => StateKind::And(self.boxed(f)?, self.boxed(g)?),
+                StateOp::Add => return Err(quantitative("+", span)),
+                StateOp::Multiply => return Err(quantitative("*", span)),
+            },
+            StateFormulaKind::Quantified(quantifier, decls, f) => {
+                let word = quantifier_word(*quantifier, span)?;
+                let (vars, body) = self.below(decls, word, span, |checker| checker.boxed(f))?;
+                if *quantifier == Quantifier::Forall { StateKind::Forall(vars, body) } else { StateKind::Exists(vars, body) }
+            }
+            StateFormulaKind::Must(r, f) => StateKind::Must(Box::new(self.regular(r)?), self.boxed(f)?),
+            StateFormulaKind::May(r, f) => StateKind::May(Box::new(self.regular(r)?), self.boxed(f)?),
+            StateFormulaKind::Fix { least, name, params, body } => self.fixed_point(*least, name, params, body, span)?,
+            StateFormulaKind::Delay(_) => return Err(timed("delay", span)),
+            StateFormulaKind::Yaled(_) => return Err(timed("yaled", span)),
+        })
+    }
+
+    /// A Bool in `val`; a number there belongs to quantitative formulas.
+    fn value(&mut self, data: &ast::Data) -> Result<Expr, Diagnostic> {
+        self.data.check(data, Some(basic::BOOL)).map_err(|e| match self.data.check(data, Some(basic::REAL)) {
+            Ok(_) => unsupported(data.span, "`val` of a number belongs to quantitative formulas, which are not supported".into()),
+            Err(_) => e,
+        })
+    }
+
+    fn variable(&mut self, name: &ast::Ident, args: &[ast::Data], span: Span) -> Result<StateKind, Diagnostic> {
+        let found = self.scope.iter().rev().copied().find(|f| self.fixes[f.index()].name == name.kind);
+        if let Some(fix) = found {
+            let sorts = self.fixes[fix.index()].sorts.clone();
+            let (_, args) = self.data.check_call("fixed-point variable", &name.kind, span, args, &[sorts])?;
+            return Ok(StateKind::Var(fix, args));
+        }
+        let mut diagnostic = error(name.span, format!("fixed-point variable `{}` is not declared", name.kind));
+        if let Some(closed) = self.closed.get(&name.kind) {
+            diagnostic = scope_ended(diagnostic, &name.kind, "fixed point", *closed, name.span);
+        }
+        if !self.actions.overloads(&name.kind).is_empty() {
+            diagnostic = diagnostic
+                .note(format!("`{0}` is an action: `<{0}>true` says that it is possible, `[{0}]false` that it is not", name.kind));
+        } else if self.data.is_name(&name.kind) {
+            diagnostic = diagnostic.note(format!("`{0}` is data: a Bool is written `val({0})` in a formula", name.kind));
+        }
+        let names: Vec<String> = self.scope.iter().map(|f| self.fixes[f.index()].name.clone()).collect();
+        let similar = similar_names(&name.kind, names.iter());
+        if !similar.is_empty() {
+            diagnostic = diagnostic.note(format!("similar names: {}", similar.join(", ")));
+        } else if !names.is_empty() {
+            diagnostic = diagnostic.note(format!("fixed-point variables in scope here: {}", names.join(", ")));
+        }
+        Err(diagnostic)
+    }
+
+    fn fixed_point(
+        &mut self,
+        least: bool,
+        name: &ast::Ident,
+        params: &[(ast::VarDecl, ast::Data)],
+        body: &ast::StateFormula,
+        span: Span,
+    ) -> Result<StateKind, Diagnostic> {
+        let decls: Vec<ast::VarDecl> = params.iter().map(|p| p.0.clone()).collect();
+        let vars = self.data.declare_vars(&decls)?;
+        let sorts: Vec<SortId> = vars.iter().map(|v| self.data.data.signature.var(*v).sort).collect();
+        let mut typed = Vec::with_capacity(params.len());
+        for (((_, value), var), sort) in params.iter().zip(&vars).zip(&sorts) {
+            typed.push((*var, self.data.check(value, Some(*sort))?));
+        }
+        let var = FixId::new(self.fixes.len());
+        self.fixes.push(Fix { name: name.kind.clone(), sorts });
+        self.scope.push(var);
+        let mark = self.data.open_scope();
+        for (decl, var) in decls.iter().zip(&vars) {
+            self.data.bind(&decl.name.kind, *var);
+        }
+        let body = self.boxed(body)?;
+        self.data.close_scope(mark, if least { "mu" } else { "nu" }, span);
+        self.scope.pop();
+        self.closed.insert(name.kind.clone(), span);
+        Ok(StateKind::Fix { least, var, params: typed, body })
+    }
+
+    /// Something below a quantifier.
+    fn below<T>(
+        &mut self,
+        decls: &[ast::VarDecl],
+        word: &'static str,
+        span: Span,
+        body: impl FnOnce(&mut Self) -> Result<T, Diagnostic>,
+    ) -> Result<(Vec<VarId>, T), Diagnostic> {
+        let vars = self.data.declare_vars(decls)?;
+        let mark = self.data.open_scope();
+        for (decl, var) in decls.iter().zip(&vars) {
+            self.data.bind(&decl.name.kind, *var);
+        }
+        let body = body(self)?;
+        self.data.close_scope(mark, word, span);
+        Ok((vars, body))
+    }
+
+    fn regular(&mut self, formula: &ast::RegularFormula) -> Result<Regular, Diagnostic> {
+        stacker::maybe_grow(128 << 10, 2 << 20, || {
+            Ok(match &formula.kind {
+                RegularKind::Action(a) => Regular::Action(self.action(a)?),
+                RegularKind::Seq(r, s) => Regular::Seq(Box::new(self.regular(r)?), Box::new(self.regular(s)?)),
+                RegularKind::Alt(r, s) => Regular::Alt(Box::new(self.regular(r)?), Box::new(self.regular(s)?)),
+                RegularKind::Star(r) => Regular::Star(Box::new(self.regular(r)?)),
+                RegularKind::Plus(r) => Regular::Plus(Box::new(self.regular(r)?)),
+            })
+        })
+    }
+
+    fn action(&mut self, formula: &ast::ActionFormula) -> Result<Action, Diagnostic> {
+        stacker::maybe_grow(128 << 10, 2 << 20, || {
+            let span = formula.span;
+            Ok(match &formula.kind {
+                ActionFormulaKind::True => Action::True,
+                ActionFormulaKind::False => Action::False,
+                ActionFormulaKind::Val(e) => Action::Val(self.value(e)?),
+                ActionFormulaKind::MultiAction(actions) => Action::Multi(self.multi_action(actions)?),
+                ActionFormulaKind::Not(a) => Action::Not(Box::new(self.action(a)?)),
+                ActionFormulaKind::Binary(op, a, b) => {
+                    let make = match op {
+                        StateOp::Implies => Action::Implies,
+                        StateOp::Or => Action::Or,
+                        StateOp::And => Action::And,
+                        StateOp::Add => return Err(quantitative("+", span)),
+                        StateOp::Multiply => return Err(quantitative("*", span)),
+                    };
+                    make(Box::new(self.action(a)?), Box::new(self.action(b)?))
+                }
+                ActionFormulaKind::Quantified(quantifier, decls, a) => {
+                    let word = quantifier_word(*quantifier, span)?;
+                    let (vars, body) = self.below(decls, word, span, |checker| checker.action(a).map(Box::new))?;
+                    if *quantifier == Quantifier::Forall { Action::Forall(vars, body) } else { Action::Exists(vars, body) }
+                }
+                ActionFormulaKind::At(..) => return Err(timed("@", span)),
+            })
+        })
+    }
+
+    fn multi_action(&mut self, actions: &[(ast::Ident, Vec<ast::Data>)]) -> Result<Vec<(ActId, Vec<Expr>)>, Diagnostic> {
+        let mut typed = Vec::with_capacity(actions.len());
+        for (name, args) in actions {
+            let span = args.last().map_or(name.span, |a| name.span.to(a.span));
+            let is_data = args.is_empty() && self.data.is_name(&name.kind);
+            let action = self.actions.call(&mut self.data, name, args, span).map_err(|e| {
+                if is_data && self.actions.overloads(&name.kind).is_empty() {
+                    e.note(format!("`{0}` is data: a Bool is written `val({0})` in a formula", name.kind))
+                } else {
+                    e
+                }
+            })?;
+            typed.push(action);
+        }
+        typed.sort_by_key(|a| a.0);
+        Ok(typed)
+    }
+}
+
+/// Type checks a multi-action such as a label: closed arguments, sorted by action id.
+pub fn check_multi_action(
+    actions: &[(ast::Ident, Vec<ast::Data>)],
+    data: &mut DataSpec,
+    declared: &[ActionDecl],
+) -> Result<Vec<(ActId, Vec<Expr>)>, Diagnostic> {
+    let checker = Checker::new(std::mem::take(data));
+    let mut checker =
+        Formulas { data: checker, actions: Actions::new(declared), fixes: Vec::new(), scope: Vec::new(), closed: AHashMap::new() };
+    let result = checker.multi_action(actions);
+    *data = checker.data.data;
+    result
+}
+
+/// Adds to an error on an unknown name where the scope of a binder of this name ended.
+fn scope_ended(diagnostic: Diagnostic, name: &str, word: &str, scope: Span, at: Span) -> Diagnostic {
+    if scope.source != at.source || scope.end > at.start {
+        return diagnostic;
+    }
+    let end = Span { source: scope.source, start: scope.end.saturating_sub(1), end: scope.end };
+    diagnostic
+        .related(end, format!("the scope of the {word} of `{name}` ends here"))
+        .note(format!("put parentheses around all that the {word} of `{name}` is to cover"))
+}
+
+fn quantifier_word(quantifier: Quantifier, span: Span) -> Result<&'static str, Diagnostic> {
+    match quantifier {
+        Quantifier::Forall => Ok("forall"),
+        Quantifier::Exists => Ok("exists"),
+        Quantifier::Infimum => Err(quantitative("inf", span)),
+        Quantifier::Supremum => Err(quantitative("sup", span)),
+        Quantifier::Sum => Err(quantitative("sum", span)),
+    }
+}
+
+fn unsupported(span: Span, message: String) -> Diagnostic {
+    Diagnostic::at(Stage::Unsupported, span, message)
+}
+
+fn quantitative(what: &str, span: Span) -> Diagnostic {
+    unsupported(span, format!("`{what}` belongs to quantitative formulas, which are not supported"))
+}
+
+fn timed(what: &str, span: Span) -> Diagnostic {
+    unsupported(span, format!("`{what}` belongs to timed formulas, which are not supported"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::typecheck::check_specification;
+    use crate::syntax::{parse_formula, parse_specification};
+
+    const MODEL: &str = "sort D = struct d1 | d2(num: Nat)?is_d2; N = Nat; S;
+        map f: D -> Nat; ready: Bool;
+        act a; b: Nat; b: Bool; c: D # List(Nat);
+        init a;";
+
+    fn check(text: &str) -> Result<TypedFormula, Diagnostic> {
+        let model = check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
+        let file = parse_formula(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        check_formula(&file, &model.data, &model.actions)
+    }
+
+    #[test]
+    fn accepted_and_refused() {
+        let cases = [
+            ("[true*]<true>true", ""),
+            ("[true* . b(1)]false && <a>true", ""),
+            ("[b(true) + b(1)]false", ""),
+            ("[b([])]false", "no action `b` fits arguments of sorts (List(?))"),
+            ("[b]false", "no action `b` fits arguments of sorts ()"),
+            ("[d]false", "action `d` is not declared"),
+            ("[a|b(1)|a]false", ""),
+            ("[c(d2(3), [])]false", ""),
+            ("forall x: D. [c(x, [0])]val(is_d2(x))", ""),
+            ("forall x: N, l: List(N). [c(d1, l)]val(x in l)", ""),
+            ("[exists x: D. c(x, []) || val(x == d1)]false", ""),
+            ("nu X(n: Nat = 0). val(n < 3) && [b(n)]X(n + 1)", ""),
+            ("nu X(n: Nat = 0). val(n < 3) && [b(n)]X", "fixed-point variable `X` has 1 parameter, but none is given"),
+            ("nu X(n: Nat = n). X(n)", "`n` is not declared"),
+            ("nu X(n: Nat = -1). X(n)", "expression of sort Int, where Nat is expected"),
+            ("nu X(n: Pos = 1). X(n - 1)", "argument 1 of fixed-point variable `X` has sort Int, where Pos is expected"),
+            ("nu X. mu Y. [a]X || [true]Y", ""),
+            ("nu X. mu X. [a]X", ""),
+            ("nu X. [a]Y", "fixed-point variable `Y` is not declared"),
+            ("(nu X. [a]X) && X", "fixed-point variable `X` is not declared"),
+            ("val(3)", "`val` of a number belongs to quantitative formulas"),
+            ("inf n: Nat. val(n)", "`inf` belongs to quantitative formulas"),
+            ("sup n: Nat. val(n)", "`sup` belongs to quantitative formulas"),
+            ("sum n: Nat. val(n)", "`sum` belongs to quantitative formulas"),
+            ("delay", "`delay` belongs to timed formulas"),
+            ("yaled @ 3", "`yaled` belongs to timed formulas"),
+            ("[a @ 3]false", "`@` belongs to timed formulas"),
+            ("forall s: T. true", "sort `T` is not declared"),
+            ("sort T; map g: T -> Bool; act e: T; form forall t: T. [e(t)]val(g(t));", ""),
+            ("sort D = struct d1 | d2(num: Nat)?is_d2; act a; act b: Nat; map f: D -> Nat; form [b(f(d1))]false;", ""),
+            ("sort D = struct d1; form true;", "`d1` is declared twice"),
+            ("sort N = Pos; form true;", "sort `N` is declared twice, differently"),
+            ("map f: Nat; f: Nat -> D; eqn f = 3; form val(f == 3);", ""),
+        ];
+        for (text, expected) in cases {
+            match check(text) {
+                Ok(_) => assert!(expected.is_empty(), "{text}: no error, expected {expected}"),
+                Err(e) => assert!(!expected.is_empty() && e.message.contains(expected), "{text}: expected {expected}, found {}", e.message),
+            }
+        }
+    }
+
+    #[test]
+    fn says_where_a_scope_ended() {
+        // Reference precedence: the box binds tighter, so this is `([true] forall x: D. [c(x, [])]false) => …`.
+        let text = "[true] forall x: D. [c(x, [])]false => val(x == d1)";
+        let e = check(text).unwrap_err();
+        assert_eq!(e.message, "`x` is not declared");
+        assert_eq!(e.related.len(), 1, "{e:?}");
+        assert_eq!(e.related[0].0.end as usize, text.find(" =>").unwrap());
+        assert!(e.notes.iter().any(|n| n.contains("parentheses")));
+        let e = check("(nu X. [a]X) && X").unwrap_err();
+        assert_eq!(e.related[0].0.end, 11);
+    }
+
+    #[test]
+    fn notes_for_mixed_up_names() {
+        assert!(check("nu X. a && X").unwrap_err().notes.iter().any(|n| n.contains("`a` is an action")));
+        assert!(check("ready").unwrap_err().notes.iter().any(|n| n.contains("val(ready)")));
+        assert!(check("[ready]false").unwrap_err().notes.iter().any(|n| n.contains("val(ready)")));
+    }
+
+    #[test]
+    fn ids_of_the_model_are_kept() {
+        let model = check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
+        let typed = check("act z; map g: Nat; form forall x: D. <b(g) + z>val(f(x) == 1);").unwrap();
+        for (id, op) in model.data.signature.ops() {
+            assert_eq!(typed.data.signature.op(id), op);
+        }
+        assert_eq!(typed.actions[..model.actions.len()], model.actions[..]);
+        assert_eq!(typed.actions.len(), model.actions.len() + 1);
+    }
+
+    #[test]
+    fn deep_formulas() {
+        assert!(check(&format!("{}true", "[a]".repeat(10_000))).is_ok());
+        assert!(check(&vec!["<a>true"; 10_000].join(" && ")).is_ok());
+    }
+
+    #[test]
+    fn labels() {
+        let mut model = check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
+        let label = crate::syntax::parse_multi_action(Default::default(), "c(d2(3), [0, 1])|a").unwrap();
+        let typed = check_multi_action(&label, &mut model.data, &model.actions).unwrap();
+        assert_eq!(typed.iter().map(|a| a.0).collect::<Vec<_>>(), [ActId(0), ActId(3)]);
+    }
+}

@@ -1,0 +1,446 @@
+//! Why two systems differ: a shortest distinguishing trace, or a distinguishing formula of least modal depth.
+//!
+//! Formulas follow Cleaveland, "On automatically explaining bisimulation inequivalence" (1990), for branching bisimulation Korver,
+//! "Computing distinguishing formulas for branching bisimulation" (1991), written in the modal mu-calculus: with blocks `C` of the level
+//! before, "inside `C` until `a` into `B`" is `mu X. in_C && (<a>in_B || <tau>X)`. Both `in_` are conjunctions of formulas of lower levels,
+//! one for each block that the other state reaches instead. A divergence inside `C` is `nu X. in_C && <tau>X`.
+//!
+//! Input: the two systems; they are reduced first. Output: a formula in the text of state formulas that holds in exactly one of
+//! the initial states. Cost: levels * transitions; the text of a formula can be exponential in its depth and is given up when too long.
+
+use ahash::AHashMap;
+
+use super::compare::disjoint_union;
+use super::reduce::{Equivalence, reduce};
+use super::refine::Interner;
+use super::tau::components;
+use super::{Lts, trace, weak};
+use crate::base::ids::{LabelId, StateId};
+
+/// What tells two systems apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// A shortest sequence of labels that exactly one of them can do (weak: taus left out).
+    Trace {
+        /// The labels.
+        labels: Vec<String>,
+        /// Whether the first system is the one that can.
+        first: bool,
+    },
+    /// A state formula that holds in the initial state of the first and not in that of the second.
+    Formula(String),
+    /// They differ, but the formula would be too long to be of use.
+    TooLong,
+}
+
+/// Longest formula that is written, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// What tells two systems apart; `None` if they are equivalent.
+pub fn distinguish(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -> Option<Difference> {
+    match equivalence {
+        Equivalence::Trace | Equivalence::WeakTrace => {
+            let weak = equivalence == Equivalence::WeakTrace;
+            let (x, y) = (trace::determinise(a, weak, threads), trace::determinise(b, weak, threads));
+            distinguishing_trace(&x, &y)
+        }
+        _ => {
+            let (x, y) = (reduce(a, equivalence, threads), reduce(b, equivalence, threads));
+            let (union, first, second) = disjoint_union(&x, &y);
+            let mut search = Search { lts: &union, equivalence, levels: Vec::new(), texts: AHashMap::new() };
+            let (p, q) = search.levels(first, second)?;
+            let top = search.levels.len() - 1;
+            if search.size(top, p, q, &mut AHashMap::new()) > LONGEST {
+                return Some(Difference::TooLong);
+            }
+            Some(Difference::Formula(search.formula(top, p, q)))
+        }
+    }
+}
+
+/// Breadth-first search in the product of two deterministic systems in which all states accept.
+fn distinguishing_trace(a: &Lts, b: &Lts) -> Option<Difference> {
+    let (union, first, second) = disjoint_union(a, b);
+    let mut seen: AHashMap<(StateId, StateId), usize> = AHashMap::new();
+    // Each pair with the one before it and the label between.
+    let mut queue = vec![((first, second), usize::MAX, LabelId::TAU)];
+    seen.insert((first, second), 0);
+    let mut next = 0;
+    while next < queue.len() {
+        let (s, t) = queue[next].0;
+        let step = |s: StateId, l: LabelId| union.successors(s).find(|&(k, _)| k == l).map(|(_, u)| u);
+        let labels = union.successors(s).chain(union.successors(t)).map(|(l, _)| l);
+        for l in labels {
+            match (step(s, l), step(t, l)) {
+                (Some(u), Some(v)) => {
+                    let fresh = queue.len();
+                    if *seen.entry((u, v)).or_insert(fresh) == fresh {
+                        queue.push(((u, v), next, l));
+                    }
+                }
+                (left, _) => {
+                    let mut labels = vec![union.table.texts[l.index()].clone()];
+                    let mut at = next;
+                    while queue[at].1 != usize::MAX {
+                        labels.push(union.table.texts[queue[at].2.index()].clone());
+                        at = queue[at].1;
+                    }
+                    labels.reverse();
+                    return Some(Difference::Trace { labels, first: left.is_some() });
+                }
+            }
+        }
+        next += 1;
+    }
+    None
+}
+
+/// A block is a set of states that no formula of its level tells apart.
+struct Level {
+    /// The block of the level before.
+    parent: Vec<u32>,
+    /// What its states can do in terms of the blocks of the level before.
+    signature: Vec<Vec<u64>>,
+}
+
+/// Signature entry of a divergence inside the block.
+const DIVERGES: u64 = u64::MAX;
+
+struct Search<'a> {
+    lts: &'a Lts,
+    equivalence: Equivalence,
+    levels: Vec<Level>,
+    texts: AHashMap<(usize, u32, u32), String>,
+}
+
+impl Search<'_> {
+    /// Refines level by level until two states are apart; their blocks then. `None` if they never are.
+    fn levels(&mut self, first: StateId, second: StateId) -> Option<(u32, u32)> {
+        let n = self.lts.state_count();
+        let tau = components(self.lts);
+        // Reduced systems have no tau cycles but loops, except under strong bisimulation, where the order does not matter.
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        order.sort_by_key(|&s| tau.of[s as usize]);
+        let mut block_of = vec![0u32; n];
+        let mut blocks = 1;
+        loop {
+            let (sets, of) = self.signatures(&order, &block_of);
+            let mut names: AHashMap<(u32, u32), u32> = AHashMap::new();
+            let mut level = Level { parent: Vec::new(), signature: Vec::new() };
+            for (s, b) in block_of.iter_mut().enumerate() {
+                let key = (*b, of[s]);
+                *b = *names.entry(key).or_insert_with(|| {
+                    level.parent.push(key.0);
+                    level.signature.push(sets.get(key.1).to_vec());
+                    level.parent.len() as u32 - 1
+                });
+            }
+            self.levels.push(level);
+            let (p, q) = (block_of[first.index()], block_of[second.index()]);
+            if p != q {
+                return Some((p, q));
+            }
+            if names.len() == blocks {
+                return None;
+            }
+            blocks = names.len();
+        }
+    }
+
+    fn signatures(&self, order: &[u32], block_of: &[u32]) -> (Interner, Vec<u32>) {
+        if self.equivalence == Equivalence::Weak {
+            let weak = weak::weak_sets(self.lts, order, block_of);
+            return (weak.sets, weak.of);
+        }
+        let strong = self.equivalence == Equivalence::Strong;
+        let mut sets = Interner::default();
+        let mut of = vec![0u32; order.len()];
+        let mut set = Vec::new();
+        for &s in order {
+            set.clear();
+            let own = block_of[s as usize];
+            for (l, t) in self.lts.successors(StateId(s)) {
+                let to = block_of[t.index()];
+                if strong || l != LabelId::TAU || to != own {
+                    set.push(u64::from(l.0) << 32 | u64::from(to));
+                } else if t.0 != s {
+                    set.extend_from_slice(sets.get(of[t.index()]));
+                } else if self.equivalence == Equivalence::DivergenceBranching {
+                    set.push(DIVERGES);
+                }
+            }
+            set.sort_unstable();
+            set.dedup();
+            of[s as usize] = sets.intern(&set);
+        }
+        (sets, of)
+    }
+
+    /// The entry of one signature that the other lacks and that needs the fewest conjuncts; `true` if it is the first's.
+    fn difference(&self, level: usize, p: u32, q: u32) -> (bool, u64) {
+        let l = &self.levels[level];
+        let (x, y) = (&l.signature[p as usize], &l.signature[q as usize]);
+        let cost = |other: &[u64], entry: u64| other.iter().filter(|&&e| e >> 32 == entry >> 32).count();
+        let best =
+            |own: &[u64], other: &[u64]| own.iter().copied().filter(|e| other.binary_search(e).is_err()).map(|e| (cost(other, e), e)).min();
+        match (best(x, y), best(y, x)) {
+            (Some(a), Some(b)) if b.0 < a.0 => (false, b.1),
+            (Some(a), _) => (true, a.1),
+            (None, Some(b)) => (false, b.1),
+            (None, None) => (true, DIVERGES), // not reached: blocks of a level with one parent have different signatures
+        }
+    }
+
+    /// The pairs of blocks of the level before whose formulas are the conjuncts of "inside" and of "into".
+    fn conjuncts(&self, level: usize, p: u32, q: u32) -> (bool, u64, Vec<(u32, u32)>, Vec<(u32, u32)>) {
+        let (positive, entry) = self.difference(level, p, q);
+        let l = &self.levels[level];
+        let other = &l.signature[if positive { q } else { p } as usize];
+        let own = l.parent[p as usize];
+        let until = !matches!(self.equivalence, Equivalence::Strong | Equivalence::Weak);
+        let mut inside = Vec::new();
+        if until {
+            inside.extend(other.iter().filter(|&&e| e >> 32 == 0).map(|&e| (own, e as u32)));
+        }
+        let mut into = Vec::new();
+        if entry != DIVERGES {
+            into.extend(other.iter().filter(|&&e| e >> 32 == entry >> 32).map(|&e| (entry as u32, e as u32)));
+            if until && entry >> 32 == 0 {
+                into.push((entry as u32, own));
+            }
+        }
+        (positive, entry, inside, into)
+    }
+
+    /// The level at which two blocks of a level were parted, and their blocks there.
+    fn parted(&self, mut level: usize, mut p: u32, mut q: u32) -> (usize, u32, u32) {
+        loop {
+            let l = &self.levels[level];
+            let up = (l.parent[p as usize], l.parent[q as usize]);
+            if up.0 == up.1 {
+                return (level, p, q);
+            }
+            (level, p, q) = (level - 1, up.0, up.1);
+        }
+    }
+
+    /// About how long the text would be.
+    fn size(&self, level: usize, p: u32, q: u32, known: &mut AHashMap<(usize, u32, u32), u64>) -> u64 {
+        let key = self.parted(level, p, q);
+        if let Some(&size) = known.get(&key) {
+            return size;
+        }
+        let (level, p, q) = key;
+        let (_, entry, inside, into) = self.conjuncts(level, p, q);
+        let label = self.lts.table.texts.get((entry >> 32) as usize).map_or(0, |t| t.len() as u64);
+        let mut size = 40 + label;
+        for (x, y) in inside.into_iter().chain(into) {
+            let part = stacker::maybe_grow(64 << 10, 1 << 20, || self.size(level - 1, x, y, known));
+            size = size.saturating_add(part);
+        }
+        known.insert(key, size);
+        size
+    }
+
+    /// A formula that holds in the first of two blocks of a level and not in the second.
+    fn formula(&mut self, level: usize, p: u32, q: u32) -> String {
+        let key = self.parted(level, p, q);
+        if let Some(text) = self.texts.get(&key) {
+            return text.clone();
+        }
+        let (level, p, q) = key;
+        let (positive, entry, inside, into) = self.conjuncts(level, p, q);
+        let mut all = |pairs: Vec<(u32, u32)>| -> String {
+            let mut parts: Vec<String> =
+                pairs.into_iter().map(|(x, y)| stacker::maybe_grow(64 << 10, 1 << 20, || self.formula(level - 1, x, y))).collect();
+            parts.sort();
+            parts.dedup();
+            match parts.len() {
+                0 => "true".into(),
+                1 => parts.swap_remove(0),
+                _ => format!("({})", parts.join(" && ")),
+            }
+        };
+        let (inside, into) = (all(inside), all(into));
+        let label = (self.lts.table.texts).get((entry >> 32) as usize).filter(|_| entry >> 32 != 0).map_or("tau", |t| t.as_str());
+        let guard = if inside == "true" { String::new() } else { format!("{inside} && ") };
+        let text = match self.equivalence {
+            Equivalence::Strong => format!("<{label}>{into}"),
+            Equivalence::Weak if entry >> 32 == 0 => format!("<tau*>{into}"),
+            Equivalence::Weak => format!("<tau* . {label} . tau*>{into}"),
+            _ if entry == DIVERGES => format!("(nu X{level}. {guard}<tau>X{level})"),
+            _ => format!("(mu X{level}. {guard}(<{label}>{into} || <tau>X{level}))"),
+        };
+        let text = if positive { text } else { format!("!{text}") };
+        self.texts.insert(key, text.clone());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+    use crate::lts::compare::equivalent;
+    use crate::lts::naive::random_lts;
+
+    /// Evaluates formulas of the written shape on an LTS, by reading their text.
+    struct Evaluator<'a> {
+        lts: &'a Lts,
+        text: &'a str,
+        variables: Vec<(&'a str, Vec<bool>)>,
+    }
+
+    impl<'a> Evaluator<'a> {
+        fn take(&mut self, mark: &str) -> bool {
+            self.text = self.text.trim_start();
+            self.text.strip_prefix(mark).inspect(|rest| self.text = rest).is_some()
+        }
+        fn until(&mut self, mark: &str) -> &'a str {
+            let (word, rest) = self.text.split_once(mark).unwrap();
+            self.text = rest;
+            word.trim()
+        }
+        fn before(&self, label: &str, set: &[bool]) -> Vec<bool> {
+            let steps = |s| self.lts.successors(StateId::new(s));
+            (0..set.len()).map(|s| steps(s).any(|(l, t)| self.lts.table.texts[l.index()] == label && set[t.index()])).collect()
+        }
+        fn before_taus(&self, mut set: Vec<bool>) -> Vec<bool> {
+            loop {
+                let more = self.before("tau", &set);
+                if more.iter().zip(&set).all(|(m, s)| *s || !m) {
+                    return set;
+                }
+                set = set.iter().zip(&more).map(|(s, m)| *s || *m).collect();
+            }
+        }
+        fn formula(&mut self) -> Vec<bool> {
+            let mut set = self.unary();
+            loop {
+                if self.take("&&") {
+                    set = set.iter().zip(self.formula()).map(|(x, y)| *x && y).collect();
+                } else if self.take("||") {
+                    set = set.iter().zip(self.formula()).map(|(x, y)| *x || y).collect();
+                } else {
+                    return set;
+                }
+            }
+        }
+        fn unary(&mut self) -> Vec<bool> {
+            if self.take("!") {
+                return self.unary().iter().map(|x| !x).collect();
+            }
+            if self.take("(") {
+                let set = self.formula();
+                assert!(self.take(")"), "{}", self.text);
+                return set;
+            }
+            if self.take("<") {
+                let label = self.until(">");
+                let set = self.unary();
+                if label == "tau*" {
+                    return self.before_taus(set);
+                }
+                return match label.strip_prefix("tau* . ") {
+                    None => self.before(label, &set),
+                    Some(rest) => {
+                        let set = self.before_taus(set);
+                        self.before_taus(self.before(rest.strip_suffix(" . tau*").unwrap(), &set))
+                    }
+                };
+            }
+            if self.take("true") {
+                return vec![true; self.lts.state_count()];
+            }
+            let least = self.take("mu ");
+            if least || self.take("nu ") {
+                let name = self.until(".");
+                self.variables.push((name, vec![!least; self.lts.state_count()]));
+                let body = self.text;
+                loop {
+                    self.text = body;
+                    let set = self.formula();
+                    let last = self.variables.len() - 1;
+                    if set == self.variables[last].1 {
+                        self.variables.pop();
+                        return set;
+                    }
+                    self.variables[last].1 = set;
+                }
+            }
+            let end = self.text.find(|c: char| !c.is_alphanumeric()).unwrap_or(self.text.len());
+            let (name, rest) = self.text.split_at(end);
+            self.text = rest;
+            self.variables.iter().rev().find(|v| v.0 == name).unwrap_or_else(|| panic!("no variable {name:?}")).1.clone()
+        }
+    }
+
+    fn holds(lts: &Lts, formula: &str) -> bool {
+        let mut e = Evaluator { lts, text: formula, variables: Vec::new() };
+        let set = e.formula();
+        assert_eq!(e.text, "", "{formula}");
+        set[lts.initial.index()]
+    }
+
+    fn can(lts: &Lts, weak: bool, labels: &[String]) -> bool {
+        let det = trace::determinise(lts, weak, 1);
+        let step = |s: StateId, l: &String| det.successors(s).find(|x| &det.table.texts[x.0.index()] == l).map(|x| x.1);
+        labels.iter().try_fold(det.initial, |s, l| step(s, l)).is_some()
+    }
+
+    #[test]
+    fn differences_tell_apart() {
+        let mut differ = [0; 6];
+        for seed in 0..3000 {
+            let mut random = Random::new(seed);
+            let n = 1 + random.below(7);
+            let (m, k) = (random.below(3 * n), 1 + random.below(3));
+            let a = random_lts(&mut random, n, m, k);
+            // Mostly a small change of the first, so that differences lie deep.
+            let b = if random.chance(1, 4) {
+                random_lts(&mut random, n, m, k)
+            } else {
+                let mut edges: Vec<_> = super::super::tau::edges(&a).map(|(s, l, t)| (StateId(s), l, StateId(t))).collect();
+                if let Some(i) = (!edges.is_empty()).then(|| random.below(edges.len())) {
+                    edges[i].2 = StateId::new(random.below(n));
+                }
+                Lts::from_edges(a.initial, n, &edges, a.table.clone())
+            };
+            for (i, e) in Equivalence::ALL.into_iter().enumerate() {
+                let what = format!("seed {seed}, {}", e.name());
+                match distinguish(&a, &b, e, 1) {
+                    None => assert!(equivalent(&a, &b, e, 1), "{what}: nothing found"),
+                    Some(Difference::Formula(f)) => {
+                        differ[i] += 1;
+                        assert!(holds(&a, &f), "{what}: {f} does not hold in the first, {a:?}");
+                        assert!(!holds(&b, &f), "{what}: {f} holds in the second, {b:?}");
+                    }
+                    Some(Difference::Trace { labels, first }) => {
+                        differ[i] += 1;
+                        let weak = e == Equivalence::WeakTrace;
+                        assert_eq!((can(&a, weak, &labels), can(&b, weak, &labels)), (first, !first), "{what}: {labels:?}");
+                    }
+                    Some(Difference::TooLong) => panic!("{what}: too long"),
+                }
+            }
+        }
+        assert!(differ.iter().all(|&d| d > 300), "{differ:?}");
+    }
+
+    #[test]
+    fn textbook_examples() {
+        let parse = |text: &str| super::super::aut::read(text.as_bytes(), &Default::default()).unwrap();
+        let early = parse("des (0,4,5)\n(0,a,1)\n(0,a,2)\n(1,b,3)\n(2,c,4)\n");
+        let late = parse("des (0,3,4)\n(0,a,1)\n(1,b,2)\n(1,c,3)\n");
+        assert_eq!(distinguish(&early, &late, Equivalence::Trace, 1), None);
+        let formula = |e| match distinguish(&early, &late, e, 1) {
+            Some(Difference::Formula(f)) => f,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(formula(Equivalence::Strong), "<a>!<c>true");
+        assert_eq!(formula(Equivalence::Weak), "<tau* . a . tau*>!<tau* . c . tau*>true");
+        let stop = parse("des (0,2,3)\n(0,a,1)\n(1,b,2)\n");
+        let Some(Difference::Trace { labels, first }) = distinguish(&stop, &late, Equivalence::WeakTrace, 1) else { panic!() };
+        assert_eq!((labels, first), (vec!["a".to_owned(), "c".to_owned()], false));
+    }
+}

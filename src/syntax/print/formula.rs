@@ -1,0 +1,205 @@
+//! State, regular and action formulas. See the module above for the rules.
+
+use super::{Place, Printer, deep};
+use crate::syntax::ast::*;
+use crate::syntax::precedence::{Assoc, action, regular, state};
+
+impl Printer {
+    pub(super) fn state(&mut self, f: &StateFormula, place: Place) {
+        deep(|| self.state_step(f, place));
+    }
+
+    fn state_step(&mut self, f: &StateFormula, place: Place) {
+        match &f.kind {
+            StateFormulaKind::True => self.word("true"),
+            StateFormulaKind::False => self.word("false"),
+            StateFormulaKind::Val(e) => self.val(e),
+            StateFormulaKind::Var(name, args) => self.named(name, args),
+            StateFormulaKind::Delay(time) => self.timed("delay", time.as_deref()),
+            StateFormulaKind::Yaled(time) => self.timed("yaled", time.as_deref()),
+            StateFormulaKind::Not(inner) => self.state_prefix(state::UNARY, place, inner, |p| p.word("!")),
+            StateFormulaKind::Minus(inner) => self.state_prefix(state::UNARY, place, inner, |p| p.word("-")),
+            StateFormulaKind::Must(r, inner) => self.modality("[", r, "]", place, inner),
+            StateFormulaKind::May(r, inner) => self.modality("<", r, ">", place, inner),
+            StateFormulaKind::Quantified(quantifier, vars, inner) => {
+                self.state_prefix(state::QUANTIFIER, place, inner, |p| p.quantifier(*quantifier, vars));
+            }
+            StateFormulaKind::Fix { least, name, params, body } => self.state_prefix(state::FIX, place, body, |p| {
+                p.word(if *least { "mu " } else { "nu " });
+                p.word(&name.kind);
+                if !params.is_empty() {
+                    p.word("(");
+                    p.list(params, ", ", |p, (var, value)| {
+                        p.word(&var.name.kind);
+                        p.word(": ");
+                        p.sort(&var.sort);
+                        p.word(" = ");
+                        p.data(value, Place::TOP);
+                    });
+                    p.word(")");
+                }
+                p.word(". ");
+            }),
+            StateFormulaKind::Binary(op, left, right) => {
+                let (level, assoc) = op.state_level();
+                let opened = self.open(level < place.least);
+                let place = self.inside(opened, place);
+                let left_opened = self.open(ends_in_looser_prefix(left, level));
+                self.state(left, self.inside(left_opened, Place::left_of(level, assoc)));
+                self.close(left_opened);
+                self.word(" ");
+                self.word(op.symbol());
+                self.word(" ");
+                self.state(right, place.right_of(level, assoc));
+                self.close(opened);
+            }
+        }
+    }
+
+    fn state_prefix(&mut self, level: u8, place: Place, inner: &StateFormula, head: impl FnOnce(&mut Self)) {
+        let opened = self.open(level < place.before);
+        head(self);
+        self.state(inner, self.inside(opened, place).after_prefix(level));
+        self.close(opened);
+    }
+
+    fn modality(&mut self, left: &str, r: &RegularFormula, right: &str, place: Place, inner: &StateFormula) {
+        self.state_prefix(state::MODALITY, place, inner, |p| {
+            p.word(left);
+            p.regular(r, Place::TOP);
+            p.word(right);
+            if matches!(inner.kind, StateFormulaKind::Quantified(..) | StateFormulaKind::Fix { .. }) {
+                p.word(" ");
+            }
+        });
+    }
+
+    fn quantifier(&mut self, quantifier: Quantifier, vars: &[VarDecl]) {
+        self.word(match quantifier {
+            Quantifier::Forall => "forall ",
+            Quantifier::Exists => "exists ",
+            Quantifier::Infimum => "inf ",
+            Quantifier::Supremum => "sup ",
+            Quantifier::Sum => "sum ",
+        });
+        self.var_decls(vars);
+        self.word(". ");
+    }
+
+    fn val(&mut self, e: &Data) {
+        self.word("val(");
+        self.data(e, Place::TOP);
+        self.word(")");
+    }
+
+    fn named(&mut self, name: &Ident, args: &[Data]) {
+        self.word(&name.kind);
+        if !args.is_empty() {
+            self.word("(");
+            self.data_list(args);
+            self.word(")");
+        }
+    }
+
+    fn timed(&mut self, word: &str, time: Option<&Data>) {
+        self.word(word);
+        if let Some(time) = time {
+            self.word(" @ ");
+            self.data_unit(time);
+        }
+    }
+
+    pub(super) fn regular(&mut self, f: &RegularFormula, place: Place) {
+        deep(|| match &f.kind {
+            RegularKind::Action(a) => {
+                // Not needed, but `a || b . c` is easily misread.
+                let opened = self.open(place.least > 0 && !is_step(a));
+                self.action(a, Place::TOP);
+                self.close(opened);
+            }
+            RegularKind::Seq(left, right) => self.regular_infix(regular::SEQUENCE, Assoc::Right, " . ", left, right, place),
+            RegularKind::Alt(left, right) => self.regular_infix(regular::ALTERNATIVE, Assoc::Left, " + ", left, right, place),
+            RegularKind::Star(inner) => self.repeat(inner, "*"),
+            RegularKind::Plus(inner) => self.repeat(inner, "+"),
+        });
+    }
+
+    fn regular_infix(&mut self, level: u8, assoc: Assoc, symbol: &str, left: &RegularFormula, right: &RegularFormula, place: Place) {
+        let opened = self.open(level < place.least);
+        let place = self.inside(opened, place);
+        self.regular(left, Place::left_of(level, assoc));
+        self.word(symbol);
+        self.regular(right, place.right_of(level, assoc));
+        self.close(opened);
+    }
+
+    fn repeat(&mut self, inner: &RegularFormula, symbol: &str) {
+        self.regular(inner, Place::left_of(regular::REPEAT, Assoc::Left));
+        self.word(symbol);
+    }
+
+    fn action(&mut self, f: &ActionFormula, place: Place) {
+        deep(|| match &f.kind {
+            ActionFormulaKind::True => self.word("true"),
+            ActionFormulaKind::False => self.word("false"),
+            ActionFormulaKind::Val(e) => self.val(e),
+            ActionFormulaKind::MultiAction(actions) if actions.is_empty() => self.word("tau"),
+            ActionFormulaKind::MultiAction(actions) => self.list(actions, "|", |p, (name, args)| p.named(name, args)),
+            ActionFormulaKind::Not(inner) => {
+                let opened = self.open(action::NOT < place.before);
+                self.word("!");
+                self.action(inner, self.inside(opened, place).after_prefix(action::NOT));
+                self.close(opened);
+            }
+            ActionFormulaKind::Quantified(quantifier, vars, inner) => {
+                let opened = self.open(action::QUANTIFIER < place.before);
+                self.quantifier(*quantifier, vars);
+                self.action(inner, self.inside(opened, place).after_prefix(action::QUANTIFIER));
+                self.close(opened);
+            }
+            ActionFormulaKind::At(inner, time) => {
+                let opened = self.open(action::AT < place.least);
+                self.action(inner, Place::left_of(action::AT, Assoc::Left));
+                self.word(" @ ");
+                self.data_unit(time);
+                self.close(opened);
+            }
+            ActionFormulaKind::Binary(op, left, right) => {
+                let level = op.action_level().unwrap_or(action::IMPLIES);
+                let opened = self.open(level < place.least);
+                let place = self.inside(opened, place);
+                self.action(left, Place::left_of(level, Assoc::Right));
+                self.word(" ");
+                self.word(op.symbol());
+                self.word(" ");
+                self.action(right, place.right_of(level, Assoc::Right));
+                self.close(opened);
+            }
+        });
+    }
+}
+
+/// Whether an action formula is read as one step at a glance.
+fn is_step(f: &ActionFormula) -> bool {
+    !matches!(f.kind, ActionFormulaKind::Binary(..) | ActionFormulaKind::Quantified(..) | ActionFormulaKind::At(..))
+}
+
+/// Whether the text of `f` ends in the operand of a prefix operator looser than `level`, without parentheses around it.
+fn ends_in_looser_prefix(mut f: &StateFormula, level: u8) -> bool {
+    let mut within = false;
+    loop {
+        let (own, next) = match &f.kind {
+            StateFormulaKind::Binary(op, _, right) if op.state_level().0 >= level => (u8::MAX, right),
+            StateFormulaKind::Not(inner) | StateFormulaKind::Minus(inner) => (state::UNARY, inner),
+            StateFormulaKind::Must(_, inner) | StateFormulaKind::May(_, inner) => (state::MODALITY, inner),
+            StateFormulaKind::Quantified(_, _, inner) => (state::QUANTIFIER, inner),
+            StateFormulaKind::Fix { body, .. } => (state::FIX, body),
+            _ => return false,
+        };
+        if own < level {
+            return within;
+        }
+        f = next;
+        within = true;
+    }
+}
