@@ -170,7 +170,13 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn part_steps(&mut self, proc: &'a Proc, binding: &Binding, depth: usize, out: &mut Vec<(MultiAction, State)>) -> Result<(), Diagnostic> {
+    fn part_steps(
+        &mut self,
+        proc: &'a Proc,
+        binding: &Binding,
+        depth: usize,
+        out: &mut Vec<(MultiAction, State)>,
+    ) -> Result<(), Diagnostic> {
         match &proc.kind {
             ProcKind::Action(action, args) => {
                 let args: Result<Vec<Expr>, Diagnostic> = args.iter().map(|e| self.normal_form(e, binding)).collect();
