@@ -1,6 +1,10 @@
 //! The data language: sorts, signature, typed expressions, type checking, values, rewriting, enumeration.
 
+pub mod builtins;
+pub mod engine;
+pub mod enumerate;
 pub mod expr;
 pub mod signature;
 pub mod sort;
 pub mod typecheck;
+pub mod value;

@@ -1,0 +1,341 @@
+//! Connectives, `if`, equality and order.
+//!
+//! On data everything is decided structurally. Otherwise an equality is taken apart along constructors and list cells into a
+//! conjunction, oriented (an unknown to the left), and solved if it is linear; negations move inside.
+
+use super::linear::{self, Relation, occurs};
+use super::stuck2;
+use crate::base::ids::{OpId, SortId};
+use crate::data::engine::compile::Program;
+use crate::data::engine::machine::{Machine, Outcome, is_constructed};
+use crate::data::signature::{Builtin, OpKind};
+use crate::data::sort::{SortKind, basic};
+use crate::data::value::{IMPURE, Rich, Value};
+use std::cmp::Ordering;
+
+/// The built-in at the head of an undecided term.
+pub(in crate::data) fn builtin_of<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
+    let (op, args) = v.as_app()?;
+    match p.signature.op(op).kind {
+        OpKind::Builtin(b) => Some((b, args)),
+        _ => None,
+    }
+}
+
+impl Machine {
+    pub(in crate::data) fn and(&mut self, p: &Program, a: Value, b: Value) -> Value {
+        match (&a, &b) {
+            (Value::Bool(true), _) | (_, Value::Bool(false)) => b,
+            (_, Value::Bool(true)) | (Value::Bool(false), _) => a,
+            _ if a == b => a,
+            _ => stuck2(p.and, a, b),
+        }
+    }
+
+    pub(in crate::data) fn or(&mut self, p: &Program, a: Value, b: Value) -> Value {
+        match (&a, &b) {
+            (Value::Bool(false), _) | (_, Value::Bool(true)) => b,
+            (_, Value::Bool(false)) | (Value::Bool(true), _) => a,
+            _ if a == b => a,
+            _ => stuck2(p.or, a, b),
+        }
+    }
+
+    /// Negation; moves inside `&&`, `||` and numeric comparisons.
+    pub(in crate::data) fn not(&mut self, p: &Program, a: Value) -> Value {
+        if let Value::Bool(b) = a {
+            return Value::Bool(!b);
+        }
+        if let Some((op, args)) = a.as_app()
+            && let Some((builtin, _)) = builtin_of(p, &a)
+        {
+            match (builtin, args) {
+                (Builtin::Not, [x]) => return x.clone(),
+                (Builtin::And | Builtin::Or, [x, y]) => {
+                    let (x, y) = (x.clone(), y.clone());
+                    return stacker::maybe_grow(64 << 10, 1 << 20, || {
+                        let (x, y) = (self.not(p, x), self.not(p, y));
+                        if builtin == Builtin::And { self.or(p, x, y) } else { self.and(p, x, y) }
+                    });
+                }
+                (Builtin::Less | Builtin::LessEqual, [x, y]) if p.op(op).first.0 <= basic::REAL.0 => {
+                    let info = p.sort(p.op(op).first);
+                    let op = if builtin == Builtin::Less { info.less_equal } else { info.less };
+                    // Through the comparison again, for its normal form.
+                    let (x, y) = (x.clone(), y.clone());
+                    let or_equal = op == info.less_equal;
+                    return match self.less(p, p.op(op).first, &y, &x, or_equal) {
+                        Ok(v) => v,
+                        Err(_) => stuck2(op, y, x),
+                    };
+                }
+                _ => {}
+            }
+        }
+        Value::app1(p.not, IMPURE, a)
+    }
+
+    /// `if` on values.
+    pub(in crate::data) fn if_value(&mut self, p: &Program, op: OpId, c: Value, a: Value, b: Value) -> Outcome<Value> {
+        match c {
+            Value::Bool(true) => return Ok(a),
+            Value::Bool(false) => return Ok(b),
+            _ => {}
+        }
+        if a == b {
+            return Ok(a);
+        }
+        if p.op(op).range == basic::BOOL && c.is_open() {
+            let not_c = self.not(p, c.clone());
+            let x = self.and(p, c, a);
+            let y = self.and(p, not_c, b);
+            return Ok(self.or(p, x, y));
+        }
+        Ok(Value::app3(op, IMPURE, c, a, b))
+    }
+
+    /// Equality at a sort, the user's equations for it first.
+    #[inline]
+    pub(in crate::data) fn equal(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+        if a.is_data() && b.is_data() {
+            return Ok(Value::Bool(a == b));
+        }
+        if p.sort(sort).user_equal.is_some() {
+            return self.apply_op(p, p.sort(sort).equal, vec![a.clone(), b.clone()]);
+        }
+        self.equal_default(p, sort, a, b)
+    }
+
+    /// The built-in equality.
+    pub(in crate::data) fn equal_default(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+        if a.is_data() && b.is_data() {
+            return Ok(Value::Bool(a == b));
+        }
+        if a == b {
+            return Ok(Value::Bool(true));
+        }
+        stacker::maybe_grow(128 << 10, 4 << 20, || self.equal_undecided(p, sort, a, b))
+    }
+
+    fn equal_undecided(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+        let open = a.is_open() || b.is_open();
+        match p.signature.sorts.kind(sort) {
+            SortKind::Bool => match (a, b) {
+                (Value::Bool(true), x) | (x, Value::Bool(true)) => return Ok(x.clone()),
+                (Value::Bool(false), x) | (x, Value::Bool(false)) => return Ok(self.not(p, x.clone())),
+                _ => {}
+            },
+            SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
+                if open && let Some(v) = self.compare_linear(p, Relation::Equal, sort, a, b) {
+                    return Ok(v);
+                }
+            }
+            SortKind::List(element) => return self.equal_lists(p, sort, *element, a, b),
+            SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_) => {
+                if let Some(v) = self.equal_sets(p, sort, a, b)? {
+                    return Ok(v);
+                }
+            }
+            SortKind::Function(..) => {
+                if let Some(v) = self.equal_functions(p, sort, a, b)? {
+                    return Ok(v);
+                }
+            }
+            SortKind::Named(_) => {
+                if let (Some((f, xs)), Some((g, ys))) = (a.as_app(), b.as_app())
+                    && is_constructed(p, a)
+                    && is_constructed(p, b)
+                {
+                    return if f == g { self.equal_all(p, f, xs, ys) } else { Ok(Value::Bool(false)) };
+                }
+            }
+        }
+        for (x, y) in [(a, b), (b, a)] {
+            // A term is not equal to what it is a proper part of; only below constructors is that so.
+            if matches!(x, Value::Unknown(_)) && is_constructed(p, y) && below_constructors(p, y, x) {
+                return Ok(Value::Bool(false));
+            }
+            // `if(c, s, t) == y`
+            if open
+                && let Some((Builtin::If, [c, s, t])) = builtin_of(p, x)
+                && c.is_open()
+            {
+                let then = self.equal(p, sort, s, y)?;
+                let other = self.equal(p, sort, t, y)?;
+                let not_c = self.not(p, c.clone());
+                let (then, other) = (self.and(p, c.clone(), then), self.and(p, not_c, other));
+                return Ok(self.or(p, then, other));
+            }
+        }
+        Ok(self.oriented(p, sort, a, b))
+    }
+
+    fn oriented(&self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Value {
+        let unknown = |v: &Value| matches!(v, Value::Unknown(_));
+        let swap = if unknown(a) != unknown(b) { unknown(b) } else { b < a };
+        let (a, b) = if swap { (b, a) } else { (a, b) };
+        stuck2(p.sort(sort).equal, a.clone(), b.clone())
+    }
+
+    fn equal_all(&mut self, p: &Program, constructor: OpId, xs: &[Value], ys: &[Value]) -> Outcome<Value> {
+        let (domain, _) = p.signature.domain_range(p.signature.op(constructor).sort);
+        let mut all = Value::Bool(true);
+        for ((x, y), sort) in xs.iter().zip(ys).zip(domain) {
+            let e = self.equal(p, *sort, x, y)?;
+            if e.is_false() {
+                return Ok(e);
+            }
+            all = self.and(p, all, e);
+        }
+        Ok(all)
+    }
+
+    fn equal_lists(&mut self, p: &Program, sort: SortId, element: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+        let mut all = Value::Bool(true);
+        let (mut x, mut y) = (a, b);
+        loop {
+            match (x, y) {
+                (Value::Cons(c), Value::Cons(d)) => {
+                    let e = self.equal(p, element, &c.head, &d.head)?;
+                    if e.is_false() {
+                        return Ok(e);
+                    }
+                    all = self.and(p, all, e);
+                    (x, y) = (&c.tail, &d.tail);
+                }
+                (Value::Nil(_), Value::Nil(_)) => return Ok(all),
+                (Value::Nil(_), Value::Cons(_)) | (Value::Cons(_), Value::Nil(_)) => return Ok(Value::Bool(false)),
+                _ => {
+                    if x == y {
+                        return Ok(all);
+                    }
+                    for (u, v) in [(x, y), (y, x)] {
+                        if matches!(u, Value::Unknown(_)) && is_constructed(p, v) && below_constructors(p, v, u) {
+                            return Ok(Value::Bool(false));
+                        }
+                    }
+                    let e = self.oriented(p, sort, x, y);
+                    return Ok(self.and(p, all, e));
+                }
+            }
+        }
+    }
+
+    pub(in crate::data) fn compare_linear(&self, p: &Program, relation: Relation, sort: SortId, a: &Value, b: &Value) -> Option<Value> {
+        linear::compare(p, &|u| self.unknowns[u as usize].sort, relation, sort, a, b)
+    }
+
+    /// `a < b`, or `a <= b` if `or_equal`.
+    pub(in crate::data) fn less(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value, or_equal: bool) -> Outcome<Value> {
+        let verdict = |o: Ordering| Value::Bool(o == Ordering::Less || or_equal && o == Ordering::Equal);
+        if let (Value::Int(x), Value::Int(y)) = (a, b) {
+            return Ok(verdict(x.cmp(y)));
+        }
+        if a == b {
+            return Ok(Value::Bool(or_equal));
+        }
+        let info = p.sort(sort);
+        let op = if or_equal { info.less_equal } else { info.less };
+        stacker::maybe_grow(128 << 10, 4 << 20, || {
+            match p.signature.sorts.kind(sort) {
+                SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
+                    if a.is_number() && b.is_number() {
+                        return Ok(verdict(a.cmp(b)));
+                    }
+                    if a.is_open() || b.is_open() {
+                        let relation = if or_equal { Relation::LessEqual } else { Relation::Less };
+                        if let Some(v) = self.compare_linear(p, relation, sort, a, b) {
+                            return Ok(v);
+                        }
+                    }
+                }
+                SortKind::Bool => {
+                    let not_a = self.not(p, a.clone());
+                    return Ok(if or_equal { self.or(p, not_a, b.clone()) } else { self.and(p, not_a, b.clone()) });
+                }
+                SortKind::List(element) => return self.less_lists(p, sort, *element, a, b, or_equal),
+                SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_) => return self.subset(p, op, a, b, !or_equal),
+                SortKind::Named(i) if p.signature.sorts.named[*i as usize].structured => {
+                    if let (Some((f, xs)), Some((g, ys))) = (a.as_app(), b.as_app())
+                        && let (OpKind::Constructor(i), OpKind::Constructor(j)) = (&p.signature.op(f).kind, &p.signature.op(g).kind)
+                        && is_constructed(p, a)
+                        && is_constructed(p, b)
+                    {
+                        if f != g {
+                            return Ok(verdict(i.cmp(j)));
+                        }
+                        let (domain, _) = p.signature.domain_range(p.signature.op(f).sort);
+                        return self.less_all(p, domain, xs, ys, or_equal);
+                    }
+                }
+                _ => {}
+            }
+            Ok(stuck2(op, a.clone(), b.clone()))
+        })
+    }
+
+    fn less_all(&mut self, p: &Program, domain: &[SortId], xs: &[Value], ys: &[Value], or_equal: bool) -> Outcome<Value> {
+        let Some(sort) = domain.first() else { return Ok(Value::Bool(or_equal)) };
+        let equal = self.equal(p, *sort, &xs[0], &ys[0])?;
+        match equal {
+            Value::Bool(true) => self.less_all(p, &domain[1..], &xs[1..], &ys[1..], or_equal),
+            Value::Bool(false) => self.less(p, *sort, &xs[0], &ys[0], false),
+            equal => {
+                let less = self.less(p, *sort, &xs[0], &ys[0], false)?;
+                let rest = self.less_all(p, &domain[1..], &xs[1..], &ys[1..], or_equal)?;
+                let rest = self.and(p, equal, rest);
+                Ok(self.or(p, less, rest))
+            }
+        }
+    }
+
+    fn less_lists(&mut self, p: &Program, sort: SortId, element: SortId, a: &Value, b: &Value, or_equal: bool) -> Outcome<Value> {
+        let (mut x, mut y) = (a, b);
+        loop {
+            match (x, y) {
+                (Value::Cons(c), Value::Cons(d)) => match self.equal(p, element, &c.head, &d.head)? {
+                    Value::Bool(true) => (x, y) = (&c.tail, &d.tail),
+                    Value::Bool(false) => return self.less(p, element, &c.head, &d.head, false),
+                    equal => {
+                        let less = self.less(p, element, &c.head, &d.head, false)?;
+                        let rest = self.less(p, sort, &c.tail, &d.tail, or_equal)?;
+                        let rest = self.and(p, equal, rest);
+                        return Ok(self.or(p, less, rest));
+                    }
+                },
+                (Value::Nil(_), Value::Nil(_)) => return Ok(Value::Bool(or_equal)),
+                (Value::Nil(_), Value::Cons(_)) => return Ok(Value::Bool(true)),
+                (Value::Cons(_), Value::Nil(_)) => return Ok(Value::Bool(false)),
+                _ => {
+                    let info = p.sort(sort);
+                    return Ok(stuck2(if or_equal { info.less_equal } else { info.less }, x.clone(), y.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// Whether an unknown occurs in a value below free constructors and cells only.
+fn below_constructors(p: &Program, v: &Value, unknown: &Value) -> bool {
+    if !occurs(v, unknown) {
+        return false;
+    }
+    let mut work = vec![v];
+    while let Some(v) = work.pop() {
+        if v == unknown {
+            return true;
+        }
+        match v {
+            Value::Cons(cell) => work.extend([&cell.head, &cell.tail]),
+            Value::Rich(n) if matches!(n.kind, Rich::Integer(_)) => {}
+            _ => {
+                if let Some((op, args)) = v.as_app()
+                    && p.op(op).flags == 0
+                {
+                    work.extend(args);
+                }
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,153 @@
+//! Function values: update in canonical form, application of tables, equality.
+//!
+//! A table is sorted by key, holds no key twice and no entry that its base function gives anyway, so functions that arise from
+//! one base by updates are equal as values exactly if they are equal.
+
+use crate::base::ids::{OpId, SortId};
+use crate::data::engine::compile::Program;
+use crate::data::engine::machine::{Machine, Outcome, Unknown};
+use crate::data::sort::SortKind;
+use crate::data::value::{IMPURE, Rich, Value};
+use std::rc::Rc;
+
+/// Largest domain over which functions are compared point by point.
+const MAX_DOMAIN: usize = 4096;
+
+impl Machine {
+    /// `f[key -> value]`.
+    pub(in crate::data) fn update(&mut self, p: &Program, op: OpId, f: Value, key: Value, value: Value) -> Outcome<Value> {
+        self.update_at(p, p.op(op).range, f, key, value)
+    }
+
+    /// `f[key -> value]` for a function sort.
+    pub(in crate::data) fn update_at(&mut self, p: &Program, sort: SortId, f: Value, key: Value, value: Value) -> Outcome<Value> {
+        let (domain, range) = p.signature.domain_range(sort);
+        let key_sort = domain.first().copied().unwrap_or(range);
+        let (base, entries) = match f.as_rich() {
+            Some(Rich::Table(_, base, entries)) => (base.clone(), entries.clone()),
+            _ => (f.clone(), Rc::new([]) as Rc<[(Value, Value)]>),
+        };
+        // Where the key is, or would be.
+        let mut place = Err(entries.partition_point(|e| e.0 < key));
+        for (i, (k, _)) in entries.iter().enumerate() {
+            match self.equal(p, key_sort, k, &key)? {
+                Value::Bool(true) => place = Ok(i),
+                Value::Bool(false) => {}
+                _ => {
+                    return Ok(match p.sort(sort).insert {
+                        Some(op) => Value::app3(op, IMPURE, f, key, value),
+                        None => f,
+                    });
+                }
+            }
+        }
+        let old = self.apply_value(p, base.clone(), vec![key.clone()])?;
+        let same = self.equal(p, range, &old, &value)?.is_true();
+        let mut new: Vec<(Value, Value)> = entries.to_vec();
+        match (place, same) {
+            (Ok(i), true) => {
+                new.remove(i);
+            }
+            (Ok(i), false) => new[i].1 = value,
+            (Err(_), true) => return Ok(f),
+            (Err(i), false) => new.insert(i, (key, value)),
+        }
+        Ok(if new.is_empty() { base } else { Value::rich(Rich::Table(sort, base, new.into())) })
+    }
+
+    /// The value of a table at a key.
+    pub(in crate::data) fn lookup(
+        &mut self,
+        p: &Program,
+        table: Value,
+        base: Value,
+        entries: &[(Value, Value)],
+        key: &Value,
+    ) -> Outcome<Value> {
+        if key.is_data() && entries.iter().all(|e| e.0.is_data()) {
+            return match entries.binary_search_by(|e| e.0.cmp(key)) {
+                Ok(i) => Ok(entries[i].1.clone()),
+                Err(_) => self.apply_value(p, base, vec![key.clone()]),
+            };
+        }
+        let sort = match table.as_rich() {
+            Some(Rich::Table(sort, ..)) => *sort,
+            _ => return self.apply_value(p, base, vec![key.clone()]),
+        };
+        let (domain, range) = p.signature.domain_range(sort);
+        let key_sort = domain.first().copied().unwrap_or(range);
+        for (k, v) in entries {
+            match self.equal(p, key_sort, k, key)? {
+                Value::Bool(true) => return Ok(v.clone()),
+                Value::Bool(false) => {}
+                _ => return Ok(Value::rich(Rich::Apply(table, [key.clone()].into()))),
+            }
+        }
+        self.apply_value(p, base, vec![key.clone()])
+    }
+
+    /// Equality of functions that are not the same term: a point where they differ, the same base and entries, a small finite
+    /// domain, or bodies that agree for any argument. `None` if none of these decides.
+    pub(in crate::data) fn equal_functions(&mut self, p: &Program, sort: SortId, f: &Value, g: &Value) -> Outcome<Option<Value>> {
+        if f.is_open() || g.is_open() {
+            return Ok(None);
+        }
+        let SortKind::Function(domain, range) = p.signature.sorts.kind(sort) else { return Ok(None) };
+        let parts = |v: &Value| match v.as_rich() {
+            Some(Rich::Table(_, base, entries)) => (base.clone(), entries.clone()),
+            _ => (v.clone(), Rc::new([]) as Rc<[(Value, Value)]>),
+        };
+        let ((f_base, f_entries), (g_base, g_entries)) = (parts(f), parts(g));
+        let mut all = f_base == g_base;
+        for (key, _) in f_entries.iter().chain(g_entries.iter()) {
+            match self.equal_at(p, *range, f, g, vec![key.clone()])? {
+                Value::Bool(true) => {}
+                Value::Bool(false) => return Ok(Some(Value::Bool(false))),
+                _ => all = false,
+            }
+        }
+        if all {
+            return Ok(Some(Value::Bool(true)));
+        }
+        let mut tuples: Vec<Vec<Value>> = vec![vec![]];
+        for sort in domain.iter() {
+            let Some(values) = self.values_of(p, *sort, MAX_DOMAIN)? else { return self.equal_bodies(p, domain, *range, f, g) };
+            if values.len().saturating_mul(tuples.len()) > MAX_DOMAIN {
+                return self.equal_bodies(p, domain, *range, f, g);
+            }
+            tuples = tuples.iter().flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())).collect();
+        }
+        let mut all = true;
+        for tuple in tuples {
+            match self.equal_at(p, *range, f, g, tuple)? {
+                Value::Bool(true) => {}
+                Value::Bool(false) => return Ok(Some(Value::Bool(false))),
+                _ => all = false,
+            }
+        }
+        Ok(all.then_some(Value::Bool(true)))
+    }
+
+    fn equal_at(&mut self, p: &Program, range: SortId, f: &Value, g: &Value, args: Vec<Value>) -> Outcome<Value> {
+        let x = self.apply_value(p, f.clone(), args.clone())?;
+        let y = self.apply_value(p, g.clone(), args)?;
+        self.equal(p, range, &x, &y)
+    }
+
+    fn equal_bodies(&mut self, p: &Program, domain: &[SortId], range: SortId, f: &Value, g: &Value) -> Outcome<Option<Value>> {
+        let count = self.unknowns.len();
+        let args: Vec<Value> = domain
+            .iter()
+            .map(|&sort| {
+                self.unknowns.push(Unknown { sort, var: None, binding: None });
+                Value::Unknown(self.unknowns.len() as u32 - 1)
+            })
+            .collect();
+        let verdict = self.equal_at(p, range, f, g, args);
+        self.unknowns.truncate(count);
+        Ok(match verdict? {
+            v @ Value::Bool(_) => Some(v),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,486 @@
+//! Typed expressions and equations -> code.
+//!
+//! Every operation gets its rules, one matching tree for each number of applications that some equation has. Closed
+//! subexpressions are evaluated once and kept. Coercions that widen numbers vanish. Cost: linear in the expressions, but for
+//! the matching trees (see `matching`).
+
+use super::code::{Func, Node};
+use super::matching;
+use crate::base::Span;
+use crate::base::diagnostic::{Diagnostic, Stage};
+use crate::base::ids::{OpId, SortId, VarId};
+use crate::data::expr::{Binder, DataSpec, Equation, Expr, ExprKind};
+use crate::data::signature::{Builtin, OpKind, Signature};
+use crate::data::sort::{SortKind, basic};
+use crate::data::value::{Flags, IMPURE, Lambda};
+use ahash::AHashMap;
+use num_traits::ToPrimitive;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// What the machine must know of an operation.
+#[derive(Debug)]
+pub struct OpInfo {
+    /// [`IMPURE`] unless it is a free constructor.
+    pub flags: Flags,
+    /// Number of arguments after 0, 1, 2… applications.
+    pub levels: Box<[u32]>,
+    /// Its rules for 0, 1, 2… applications.
+    pub funcs: Box<[Option<u32>]>,
+    /// Sort of the first argument (of the constant, if there is none).
+    pub first: SortId,
+    /// Sort of the result of the first application.
+    pub range: SortId,
+}
+
+/// Operations at a sort.
+#[derive(Clone, Copy, Debug)]
+pub struct SortInfo {
+    /// `==`.
+    pub equal: OpId,
+    /// `<`.
+    pub less: OpId,
+    /// `<=`.
+    pub less_equal: OpId,
+    /// `if`.
+    pub cond: OpId,
+    /// Rules that the user gives for `==`.
+    pub user_equal: Option<u32>,
+    /// Whether all its values are data and its constructors are free.
+    pub free: bool,
+    /// What adds to a value of this sort: `|>`, insertion into a set or bag, function update.
+    pub insert: Option<OpId>,
+    /// `in`, for a list, set or bag.
+    pub member: Option<OpId>,
+    /// The empty list, set or bag.
+    pub empty: Option<OpId>,
+    /// The coercion from the finite to the general set or bag.
+    pub coerce: Option<OpId>,
+}
+
+/// A compiled data specification; shared by all threads.
+#[derive(Debug)]
+pub struct Program {
+    pub(in crate::data) signature: Signature,
+    pub(in crate::data) ops: Vec<OpInfo>,
+    pub(in crate::data) sorts: Vec<SortInfo>,
+    pub(in crate::data) funcs: Vec<Func>,
+    pub(in crate::data) and: OpId,
+    pub(in crate::data) or: OpId,
+    pub(in crate::data) not: OpId,
+    pub(in crate::data) truth: (OpId, OpId),
+    pub(in crate::data) add: OpId,
+    pub(in crate::data) multiply: OpId,
+    pub(in crate::data) divide: OpId,
+    pub(in crate::data) shared: u32,
+}
+
+/// Counters and tables that outlive one compilation.
+#[derive(Debug, Default)]
+pub struct Sharing {
+    /// Number of kept values.
+    pub next: u32,
+    /// Whether closed expressions are kept.
+    pub enabled: bool,
+    /// Compiled binders.
+    pub lambdas: AHashMap<Expr, Arc<Lambda>>,
+}
+
+/// Where variables are.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    slots: AHashMap<VarId, u32>,
+    height: u32,
+}
+
+impl Scope {
+    /// Variables in slots, and the height of the frame.
+    pub fn new(slots: &[(VarId, u32)], height: u32) -> Self {
+        Self { slots: slots.iter().copied().collect(), height }
+    }
+}
+
+/// Translates expressions.
+pub struct Compiler<'a> {
+    /// The signature.
+    pub signature: &'a Signature,
+    ops: &'a [OpInfo],
+    sharing: &'a mut Sharing,
+}
+
+fn op_sorts(signature: &Signature, op: OpId) -> (Vec<u32>, SortId, SortId) {
+    let sort = signature.op(op).sort;
+    let mut levels = vec![0];
+    let (domain, range) = signature.domain_range(sort);
+    let first = domain.first().copied().unwrap_or(sort);
+    let mut at = sort;
+    while let SortKind::Function(domain, range) = signature.sorts.kind(at) {
+        levels.push(levels[levels.len() - 1] + domain.len() as u32);
+        at = *range;
+    }
+    (levels, first, range)
+}
+
+/// Adds the built-in operations that values of any sort may need.
+fn complete_signature(signature: &mut Signature) -> Vec<SortInfo> {
+    use Builtin::*;
+    let function = |s: &mut Signature, domain: Vec<SortId>, range| s.sorts.intern(SortKind::Function(domain.into(), range));
+    let mut infos = Vec::new();
+    for i in 0..signature.sorts.len() {
+        let finite = match signature.sorts.kind(SortId::new(i)) {
+            SortKind::Set(e) => SortKind::FSet(*e),
+            SortKind::Bag(e) => SortKind::FBag(*e),
+            _ => continue,
+        };
+        signature.sorts.intern(finite);
+    }
+    let count = signature.sorts.len();
+    for (builtin, sort) in [(True, basic::BOOL), (False, basic::BOOL)] {
+        signature.builtin(builtin, sort);
+    }
+    for i in 0..count {
+        let sort = SortId::new(i);
+        let relation = function(signature, vec![sort, sort], basic::BOOL);
+        let choice = function(signature, vec![basic::BOOL, sort, sort], sort);
+        let mut info = SortInfo {
+            equal: signature.builtin(Equal, relation),
+            less: signature.builtin(Less, relation),
+            less_equal: signature.builtin(LessEqual, relation),
+            cond: signature.builtin(If, choice),
+            user_equal: None,
+            free: true,
+            insert: None,
+            member: None,
+            empty: None,
+            coerce: None,
+        };
+        let kind = signature.sorts.kind(sort).clone();
+        let (inserter, domain) = match &kind {
+            SortKind::List(e) => (Cons, vec![*e, sort]),
+            SortKind::FSet(e) | SortKind::Set(e) => (SetInsert, vec![*e, sort]),
+            SortKind::FBag(e) | SortKind::Bag(e) => (BagInsert, vec![*e, basic::NAT, sort]),
+            SortKind::Function(domain, range) if domain.len() == 1 => (Update, vec![sort, domain[0], *range]),
+            _ => {
+                infos.push(info);
+                continue;
+            }
+        };
+        let at = function(signature, domain, sort);
+        info.insert = Some(signature.builtin(inserter, at));
+        if let SortKind::List(e) | SortKind::FSet(e) | SortKind::Set(e) | SortKind::FBag(e) | SortKind::Bag(e) = kind {
+            let at = function(signature, vec![e, sort], basic::BOOL);
+            info.member = Some(signature.builtin(In, at));
+        }
+        let finite = match kind {
+            SortKind::Set(e) => Some((SortKind::FSet(e), FSetToSet)),
+            SortKind::Bag(e) => Some((SortKind::FBag(e), FBagToBag)),
+            _ => None,
+        };
+        if let Some((finite, coercion)) = finite {
+            let finite = signature.sorts.intern(finite);
+            let at = function(signature, vec![finite], sort);
+            info.coerce = Some(signature.builtin(coercion, at));
+        }
+        info.empty = match signature.sorts.kind(sort) {
+            SortKind::List(_) => Some(EmptyList),
+            SortKind::FSet(_) => Some(EmptySet),
+            SortKind::FBag(_) => Some(EmptyBag),
+            _ => None,
+        }
+        .map(|b| signature.builtin(b, sort));
+        infos.push(info);
+    }
+    infos
+}
+
+impl Program {
+    /// Compiles the equations of a data specification. Refuses left-hand sides that are no patterns.
+    pub fn compile(spec: &DataSpec) -> Result<Arc<Program>, Diagnostic> {
+        let mut signature = spec.signature.clone();
+        let mut sorts = complete_signature(&mut signature);
+        let connective = signature.sorts.intern(SortKind::Function([basic::BOOL, basic::BOOL].into(), basic::BOOL));
+        let negation = signature.sorts.intern(SortKind::Function([basic::BOOL].into(), basic::BOOL));
+        let (and, or) = (signature.builtin(Builtin::And, connective), signature.builtin(Builtin::Or, connective));
+        let not = signature.builtin(Builtin::Not, negation);
+        let truth = (signature.builtin(Builtin::True, basic::BOOL), signature.builtin(Builtin::False, basic::BOOL));
+        let arithmetic = signature.sorts.intern(SortKind::Function([basic::INT, basic::INT].into(), basic::INT));
+        let (add, multiply) = (signature.builtin(Builtin::Add, arithmetic), signature.builtin(Builtin::Multiply, arithmetic));
+        let quotient = signature.sorts.intern(SortKind::Function([basic::REAL, basic::REAL].into(), basic::REAL));
+        let divide = signature.builtin(Builtin::Divide, quotient);
+
+        // Which operations have rules, and for how many applications.
+        let mut groups: Vec<((OpId, usize), Vec<&Equation>)> = Vec::new();
+        let mut index: AHashMap<(OpId, usize), usize> = AHashMap::new();
+        for equation in &spec.equations {
+            let (op, level, _) = matching::left_hand_side(equation)?;
+            let at = *index.entry((op, level)).or_insert(groups.len());
+            if at == groups.len() {
+                groups.push(((op, level), Vec::new()));
+            }
+            groups[at].1.push(equation);
+        }
+        let mut ops: Vec<OpInfo> = signature
+            .ops()
+            .map(|(id, op)| {
+                let (levels, first, range) = op_sorts(&signature, id);
+                let funcs: Box<[Option<u32>]> = (0..levels.len()).map(|l| index.get(&(id, l)).map(|&f| f as u32)).collect();
+                let free = matches!(op.kind, OpKind::Constructor(_)) && funcs.iter().all(Option::is_none);
+                OpInfo { flags: if free { 0 } else { IMPURE }, levels: levels.into(), funcs, first, range }
+            })
+            .collect();
+        // Equality that the user defines, and constructors that are not free, make terms of the sort incomparable.
+        for (i, info) in sorts.iter_mut().enumerate() {
+            info.user_equal = ops[info.equal.index()].funcs.get(1).copied().flatten();
+            if let Some(named) = signature.sorts.named_of(SortId::new(i)) {
+                info.free = info.user_equal.is_none() && named.constructors.iter().all(|c| ops[c.index()].flags == 0);
+                if !info.free {
+                    named.constructors.iter().for_each(|c| ops[c.index()].flags = IMPURE);
+                }
+            }
+        }
+        // Later-interned sorts (functions that the operations above brought) get the operations of Bool: never used.
+        sorts.resize(signature.sorts.len(), sorts[0]);
+
+        let mut sharing = Sharing { enabled: true, ..Sharing::default() };
+        let mut funcs = Vec::new();
+        for ((op, level), equations) in &groups {
+            let mut compiler = Compiler { signature: &signature, ops: &ops, sharing: &mut sharing };
+            let tree = matching::compile_tree(&mut compiler, equations)?;
+            let args = ops[op.index()].levels.get(*level).copied().ok_or_else(|| {
+                Diagnostic::at(Stage::Internal, equations[0].span, "an equation applies an operation to too many arguments")
+            })?;
+            funcs.push(Func { op: *op, level: *level, args, tree });
+        }
+        let shared = sharing.next;
+        Ok(Arc::new(Program { signature, ops, sorts, funcs, and, or, not, truth, add, multiply, divide, shared }))
+    }
+
+    /// The program's own signature: that of the specification, with further built-in operations behind it.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+    #[inline]
+    pub(in crate::data) fn op(&self, op: OpId) -> &OpInfo {
+        &self.ops[op.index()]
+    }
+    #[inline]
+    pub(in crate::data) fn sort(&self, sort: SortId) -> &SortInfo {
+        &self.sorts[sort.index()]
+    }
+}
+
+impl<'a> Compiler<'a> {
+    /// For expressions over a compiled program.
+    pub fn new(program: &'a Program, sharing: &'a mut Sharing) -> Self {
+        Self { signature: &program.signature, ops: &program.ops, sharing }
+    }
+    /// Code of a whole expression.
+    pub fn root(&mut self, e: &Expr, scope: &Scope) -> Result<Node, Diagnostic> {
+        let (node, closed) = self.node(e, scope, scope.height)?;
+        Ok(self.share(node, closed))
+    }
+    fn share(&mut self, node: Node, closed: bool) -> Node {
+        if !closed || !self.sharing.enabled || node.is_trivial() || matches!(node, Node::Shared(..)) {
+            return node;
+        }
+        let id = self.sharing.next;
+        self.sharing.next += 1;
+        Node::Shared(id, Box::new(node))
+    }
+    /// Several expressions, the i-th at `height + i * step`; closed ones are shared unless all are.
+    fn nodes(&mut self, es: &[Expr], scope: &Scope, height: u32, step: u32) -> Result<(Vec<Node>, bool), Diagnostic> {
+        let mut nodes = Vec::with_capacity(es.len());
+        for (i, e) in es.iter().enumerate() {
+            nodes.push(self.node(e, scope, height + i as u32 * step)?);
+        }
+        let closed = nodes.iter().all(|n| n.1);
+        let nodes = nodes.into_iter().map(|(n, c)| if closed { n } else { self.share(n, c) }).collect();
+        Ok((nodes, closed))
+    }
+    fn array<const N: usize>(&mut self, es: &[Expr], scope: &Scope, height: u32, span: Span) -> Result<(Box<[Node; N]>, bool), Diagnostic> {
+        let (nodes, closed) = self.nodes(es, scope, height, 0)?;
+        match nodes.try_into() {
+            Ok(nodes) => Ok((Box::new(nodes), closed)),
+            Err(_) => Err(Diagnostic::at(Stage::Internal, span, "a built-in operation has a wrong number of arguments")),
+        }
+    }
+
+    fn node(&mut self, e: &Expr, scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
+        stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
+            ExprKind::Var(v) => match scope.slots.get(v) {
+                Some(&slot) => Ok((Node::Local(slot), false)),
+                None => {
+                    let name =
+                        if v.index() < self.signature.var_count() { self.signature.var(*v).name.clone() } else { format!("#{}", v.0) };
+                    Err(Diagnostic::at(Stage::Internal, e.span, format!("variable `{name}` is not in scope")))
+                }
+            },
+            ExprKind::Number(n) => Ok((n.to_i64().map_or_else(|| Node::Big(Box::new(n.clone())), Node::Int), true)),
+            ExprKind::Op(op) => Ok((self.constant(*op, e)?, true)),
+            ExprKind::Apply(head, args) => self.apply(e, head, args, scope, height),
+            ExprKind::Bind(binder, vars, body) => self.bind(e, *binder, vars, body, scope),
+            ExprKind::Where(body, defs) => {
+                let rights: Vec<Expr> = defs.iter().map(|d| d.1.clone()).collect();
+                let (nodes, closed) = self.nodes(&rights, scope, height, 1)?;
+                let mut inner = scope.clone();
+                for (i, (v, _)) in defs.iter().enumerate() {
+                    inner.slots.insert(*v, height + i as u32);
+                }
+                let (body, body_closed) = self.node(body, &inner, height + defs.len() as u32)?;
+                let body = self.share(body, body_closed);
+                Ok((Node::Let(nodes.into(), Box::new(body)), closed && body_closed))
+            }
+        })
+    }
+
+    fn known(&self, op: OpId, e: &Expr) -> Result<&'a OpInfo, Diagnostic> {
+        self.ops.get(op.index()).ok_or_else(|| {
+            Diagnostic::at(Stage::Internal, e.span, format!("operation #{} was added after the data specification was compiled", op.0))
+        })
+    }
+
+    fn constant(&mut self, op: OpId, e: &Expr) -> Result<Node, Diagnostic> {
+        let info = self.known(op, e)?;
+        if let Some(func) = info.funcs[0] {
+            return Ok(Node::Call(func, Box::new([])));
+        }
+        Ok(match self.signature.op(op).kind {
+            OpKind::Builtin(Builtin::True) => Node::Bool(true),
+            OpKind::Builtin(Builtin::False) => Node::Bool(false),
+            OpKind::Builtin(Builtin::EmptyList) => Node::Nil(info.range),
+            OpKind::Builtin(Builtin::EmptySet) => Node::EmptySet(info.range),
+            OpKind::Builtin(Builtin::EmptyBag) => Node::EmptyBag(info.range),
+            OpKind::Constructor(_) if info.flags == 0 && info.levels.len() == 1 => Node::Con(op),
+            _ => Node::Sym(op),
+        })
+    }
+
+    fn apply(&mut self, e: &Expr, head: &Expr, args: &[Expr], scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
+        // An operation with rules for just this number of applications is called with all arguments at once.
+        let mut groups: Vec<&[Expr]> = vec![args];
+        let mut at = head;
+        while let ExprKind::Apply(inner, args) = &at.kind {
+            groups.push(args);
+            at = inner;
+        }
+        let level = groups.len();
+        if let ExprKind::Op(op) = at.kind {
+            let info = self.known(op, e)?;
+            if info.levels.get(level).is_none_or(|&n| n as usize != groups.iter().map(|g| g.len()).sum::<usize>()) {
+                return Err(Diagnostic::at(Stage::Internal, e.span, "an operation is applied to a wrong number of arguments"));
+            }
+            let plain = matches!(self.signature.op(op).kind, OpKind::Mapping | OpKind::Constructor(_));
+            let only_here = plain && info.funcs[..level].iter().all(Option::is_none);
+            match info.funcs[level] {
+                Some(func) if level == 1 || only_here => {
+                    let all: Vec<Expr> = groups.iter().rev().flat_map(|g| g.iter().cloned()).collect();
+                    let (nodes, closed) = self.nodes(&all, scope, height, 1)?;
+                    return Ok((Node::Call(func, nodes.into()), closed));
+                }
+                _ if level == 1 && info.funcs[0].is_none() => return self.operation(e, op, args, scope, height),
+                _ => {}
+            }
+        }
+        let (function, c1) = self.node(head, scope, height)?;
+        let (nodes, c2) = self.nodes(args, scope, height, 1)?;
+        let function = if c2 { function } else { self.share(function, c1) };
+        Ok((Node::Apply(Box::new(function), nodes.into()), c1 && c2))
+    }
+
+    /// One application of an operation that has no rules.
+    fn operation(&mut self, e: &Expr, op: OpId, args: &[Expr], scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
+        use Builtin::*;
+        let info = self.known(op, e)?;
+        let builtin = match &self.signature.op(op).kind {
+            OpKind::Builtin(b) => *b,
+            OpKind::Projection(_) | OpKind::Recogniser(_) if args.len() == 1 => {
+                let (arg, closed) = self.node(&args[0], scope, height)?;
+                return Ok((Node::Select(op, Box::new(arg)), closed));
+            }
+            _ => {
+                let (nodes, closed) = self.nodes(args, scope, height, 0)?;
+                return Ok((Node::Make(op, info.flags, nodes.into()), closed));
+            }
+        };
+        match (builtin, args.len()) {
+            (PosToNat | PosToInt | PosToReal | NatToInt | NatToReal | IntToReal, 1) => self.node(&args[0], scope, height),
+            (Cons, 2) => {
+                let mut heads = vec![args[0].clone()];
+                let mut tail = &args[1];
+                while let Some((Cons, [head, rest])) = tail.as_builtin(self.signature) {
+                    heads.push(head.clone());
+                    tail = rest;
+                }
+                heads.push(tail.clone());
+                let (mut nodes, closed) = self.nodes(&heads, scope, height, 1)?;
+                let tail = nodes.pop().unwrap_or(Node::Bool(false));
+                Ok((Node::List(nodes.into(), Box::new(tail)), closed))
+            }
+            (If, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::If(op, n), c)),
+            (And, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::And(n), c)),
+            (Or, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::Or(n), c)),
+            (Implies, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::Implies(n), c)),
+            (Update, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::Update(op, n), c)),
+            (BagInsert, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::BagInsert(op, n), c)),
+            (_, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::Prim2(builtin, op, n), c)),
+            (_, 1) => {
+                let (arg, closed) = self.node(&args[0], scope, height)?;
+                Ok((Node::Prim1(builtin, op, Box::new(arg)), closed))
+            }
+            _ => Err(Diagnostic::at(
+                Stage::Internal,
+                e.span,
+                format!("`{}` is applied to {} arguments", self.signature.op(op).name, args.len()),
+            )),
+        }
+    }
+
+    fn bind(&mut self, e: &Expr, binder: Binder, vars: &[VarId], body: &Expr, scope: &Scope) -> Result<(Node, bool), Diagnostic> {
+        let lambda = match self.sharing.lambdas.get(e) {
+            Some(lambda) => lambda.clone(),
+            None => {
+                let mut free = Vec::new();
+                e.free_vars(&mut free);
+                let mut inner = Scope { slots: AHashMap::new(), height: (free.len() + vars.len()) as u32 };
+                for (i, v) in vars.iter().chain(&free).enumerate() {
+                    inner.slots.insert(*v, i as u32);
+                }
+                let code = self.root(body, &inner)?;
+                let sorts = vars.iter().map(|v| sort_of_var(self.signature, *v, body)).collect::<Result<Vec<_>, _>>()?;
+                let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
+                e.hash(&mut hasher);
+                let key = hasher.finish();
+                let lambda = Arc::new(Lambda { binder, vars: vars.to_vec(), sorts, sort: e.sort, free, body: code, expr: e.clone(), key });
+                self.sharing.lambdas.insert(e.clone(), lambda.clone());
+                lambda
+            }
+        };
+        let mut slots = Vec::with_capacity(lambda.free.len());
+        for v in &lambda.free {
+            match self.node(&Expr::new(ExprKind::Var(*v), basic::BOOL, e.span), scope, 0)?.0 {
+                Node::Local(slot) => slots.push(slot),
+                _ => return Err(Diagnostic::at(Stage::Internal, e.span, "a free variable has no slot")),
+            }
+        }
+        let closed = slots.is_empty();
+        Ok((Node::Bind(lambda, slots.into()), closed))
+    }
+}
+
+/// The sort of a variable; one that is newer than the signature must occur.
+pub fn sort_of_var(signature: &Signature, var: VarId, inside: &Expr) -> Result<SortId, Diagnostic> {
+    if var.index() < signature.var_count() {
+        return Ok(signature.var(var).sort);
+    }
+    fn find(e: &Expr, var: VarId) -> Option<SortId> {
+        stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+            ExprKind::Var(v) => (*v == var).then_some(e.sort),
+            ExprKind::Op(_) | ExprKind::Number(_) => None,
+            ExprKind::Apply(head, args) => find(head, var).or_else(|| args.iter().find_map(|a| find(a, var))),
+            ExprKind::Bind(_, _, body) => find(body, var),
+            ExprKind::Where(body, defs) => find(body, var).or_else(|| defs.iter().find_map(|d| find(&d.1, var))),
+        })
+    }
+    find(inside, var)
+        .ok_or_else(|| Diagnostic::at(Stage::Internal, inside.span, format!("variable #{} is newer than the signature and does not occur", var.0)))
+}

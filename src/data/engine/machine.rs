@@ -1,0 +1,788 @@
+//! The abstract machine: evaluates code on a stack of values, innermost, with lazy connectives.
+//!
+//! Calls in tail position reuse their frame; all other recursion grows the machine stack by `stacker`, up to a depth limit. An
+//! equation applied is a *step*; steps are limited. Terms with unknowns are evaluated as far as they go: a call whose arguments
+//! do not yet say which rule applies stays as it is, and so does a call behind an undecided condition from some depth on, so
+//! that recursion over an unknown ends.
+
+use super::code::{Check, Func, Key, Node, Tree};
+use super::compile::Program;
+use crate::base::diagnostic::{Diagnostic, Stage};
+use crate::base::ids::{OpId, SortId, VarId};
+use crate::data::expr::Binder;
+use crate::data::signature::{Builtin, OpKind};
+use crate::data::value::{Closure, IMPURE, OPEN, Rich, Value};
+use ahash::AHashMap;
+use std::rc::Rc;
+
+/// A result inside the engine.
+pub type Outcome<T> = Result<T, Box<Diagnostic>>;
+
+/// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
+const MAX_SUSPENDED: u32 = 4;
+/// Deepest nesting of evaluation.
+const MAX_DEPTH: u32 = 6_000_000;
+
+/// An unknown.
+#[derive(Debug)]
+pub struct Unknown {
+    /// Its sort.
+    pub sort: SortId,
+    /// The variable it stands for, if it is one of a problem.
+    pub var: Option<VarId>,
+    /// Its value, once it is known.
+    pub binding: Option<Value>,
+}
+
+/// State of evaluation.
+#[derive(Debug)]
+pub struct Machine {
+    pub(in crate::data) stack: Vec<Value>,
+    pub(in crate::data) shared: Vec<Option<Value>>,
+    pub(in crate::data) steps: u64,
+    pub(in crate::data) step_limit: u64,
+    pub(in crate::data) depth: u32,
+    pub(in crate::data) suspended: u32,
+    pub(in crate::data) unknowns: Vec<Unknown>,
+    pub(in crate::data) growth_limit: u64,
+    /// Elements of sorts, by sort and limit.
+    pub(in crate::data) values: AHashMap<(SortId, usize), Option<Vec<Value>>>,
+    /// Sorts whose terms may grow.
+    pub(in crate::data) recursive: AHashMap<SortId, bool>,
+}
+
+enum Selected<'a> {
+    Rule(&'a Node),
+    None,
+    Undecided,
+}
+
+impl Machine {
+    pub(in crate::data) fn new(program: &Program) -> Self {
+        Machine {
+            stack: Vec::new(),
+            shared: vec![None; program.shared as usize],
+            steps: 0,
+            step_limit: 50_000_000,
+            depth: 0,
+            suspended: 0,
+            unknowns: Vec::new(),
+            growth_limit: 100_000,
+            values: AHashMap::new(),
+            recursive: AHashMap::new(),
+        }
+    }
+
+    /// Evaluates code whose frame starts at `base`; the height of the frame is the stack's.
+    #[inline]
+    pub(in crate::data) fn eval(&mut self, p: &Program, node: &Node, base: usize) -> Outcome<Value> {
+        match node {
+            Node::Local(slot) => Ok(self.stack[base + *slot as usize].clone()),
+            Node::Int(n) => Ok(Value::Int(*n)),
+            Node::Con(op) => Ok(Value::Con(*op)),
+            Node::Bool(b) => Ok(Value::Bool(*b)),
+            Node::Nil(sort) => Ok(Value::Nil(*sort)),
+            _ => {
+                self.depth += 1;
+                let value = if self.depth & 7 == 0 {
+                    stacker::maybe_grow(128 << 10, 4 << 20, || self.run(p, node, base))
+                } else {
+                    self.run(p, node, base)
+                };
+                self.depth -= 1;
+                value
+            }
+        }
+    }
+
+    fn run<'a>(&mut self, p: &'a Program, mut node: &'a Node, mut base: usize) -> Outcome<Value> {
+        let floor = self.stack.len();
+        let value = loop {
+            match node {
+                Node::Call(index, args) => {
+                    let func = &p.funcs[*index as usize];
+                    let mut frame = self.stack.len();
+                    for a in args {
+                        let v = self.eval(p, a, base)?;
+                        self.stack.push(v);
+                    }
+                    if frame > floor {
+                        self.stack.drain(floor..frame);
+                        frame = floor;
+                    }
+                    let selected = if self.suspended > MAX_SUSPENDED && self.stack[frame..].iter().any(Value::is_open) {
+                        Selected::Undecided
+                    } else {
+                        self.select(p, &func.tree, frame)?
+                    };
+                    match selected {
+                        Selected::Rule(rhs) => {
+                            self.steps += 1;
+                            if self.steps > self.step_limit || self.depth > MAX_DEPTH {
+                                return Err(self.endless(p, func, frame));
+                            }
+                            node = rhs;
+                            base = frame;
+                        }
+                        selected => {
+                            self.stack.truncate(frame + func.args as usize);
+                            let args: Vec<Value> = self.stack.drain(frame..).collect();
+                            let undecided = matches!(selected, Selected::Undecided);
+                            break self.no_rule(p, func, args, undecided)?;
+                        }
+                    }
+                }
+                Node::If(op, parts) => match self.eval(p, &parts[0], base)? {
+                    Value::Bool(true) => node = &parts[1],
+                    Value::Bool(false) => node = &parts[2],
+                    condition => break self.undecided_if(p, *op, condition, &parts[1], &parts[2], base)?,
+                },
+                Node::And(parts) => match self.eval(p, &parts[0], base)? {
+                    Value::Bool(true) => node = &parts[1],
+                    Value::Bool(false) => break Value::Bool(false),
+                    a => {
+                        let b = self.behind(p, &a, &parts[1], base)?;
+                        break self.and(p, a, b);
+                    }
+                },
+                Node::Or(parts) => match self.eval(p, &parts[0], base)? {
+                    Value::Bool(false) => node = &parts[1],
+                    Value::Bool(true) => break Value::Bool(true),
+                    a => {
+                        let b = self.behind(p, &a, &parts[1], base)?;
+                        break self.or(p, a, b);
+                    }
+                },
+                Node::Implies(parts) => match self.eval(p, &parts[0], base)? {
+                    Value::Bool(true) => node = &parts[1],
+                    Value::Bool(false) => break Value::Bool(true),
+                    a => {
+                        let b = self.behind(p, &a, &parts[1], base)?;
+                        let not_a = self.not(p, a);
+                        break self.or(p, not_a, b);
+                    }
+                },
+                Node::Let(values, body) => {
+                    // Another frame's variables stay below: heights are relative to the frame.
+                    for v in values {
+                        let v = self.eval(p, v, base)?;
+                        self.stack.push(v);
+                    }
+                    node = body;
+                }
+                Node::Shared(id, body) => {
+                    if let Some(Some(v)) = self.shared.get(*id as usize) {
+                        break v.clone();
+                    }
+                    let suspended = std::mem::take(&mut self.suspended);
+                    let v = self.eval(p, body, base)?;
+                    self.suspended = suspended;
+                    let id = *id as usize;
+                    if id >= self.shared.len() {
+                        self.shared.resize(id + 1, None);
+                    }
+                    self.shared[id] = Some(v.clone());
+                    break v;
+                }
+                Node::Prim2(builtin, op, args) => {
+                    let a = self.eval(p, &args[0], base)?;
+                    let b = self.eval(p, &args[1], base)?;
+                    break self.prim2(p, *builtin, *op, a, b)?;
+                }
+                Node::Prim1(builtin, op, arg) => {
+                    let a = self.eval(p, arg, base)?;
+                    break self.prim1(p, *builtin, *op, a)?;
+                }
+                Node::Select(op, arg) => {
+                    let a = self.eval(p, arg, base)?;
+                    break self.select_part(p, *op, a);
+                }
+                Node::Make(op, flags, args) => {
+                    break match &**args {
+                        [a] => Value::app1(*op, *flags, self.eval(p, a, base)?),
+                        [a, b] => {
+                            let a = self.eval(p, a, base)?;
+                            Value::app2(*op, *flags, a, self.eval(p, b, base)?)
+                        }
+                        [a, b, c] => {
+                            let a = self.eval(p, a, base)?;
+                            let b = self.eval(p, b, base)?;
+                            Value::app3(*op, *flags, a, b, self.eval(p, c, base)?)
+                        }
+                        args => {
+                            let mut values = Vec::with_capacity(args.len());
+                            for a in args {
+                                values.push(self.eval(p, a, base)?);
+                            }
+                            Value::app(*op, *flags, values)
+                        }
+                    };
+                }
+                Node::List(heads, tail) => break self.list(p, heads, tail, base)?,
+                Node::Local(_) | Node::Int(_) | Node::Con(_) | Node::Bool(_) | Node::Nil(_) => break self.eval(p, node, base)?,
+                Node::Sym(op) => break Value::Sym(*op),
+                _ => break self.rare(p, node, base)?,
+            }
+        };
+        self.stack.truncate(floor);
+        Ok(value)
+    }
+
+    fn list(&mut self, p: &Program, heads: &[Node], tail: &Node, base: usize) -> Outcome<Value> {
+        if let [head] = heads {
+            let head = self.eval(p, head, base)?;
+            self.stack.push(head);
+            let tail = self.eval(p, tail, base)?;
+            let head = self.stack.pop().unwrap_or(Value::Bool(false));
+            return Ok(Value::cons(head, tail));
+        }
+        for head in heads {
+            let head = self.eval(p, head, base)?;
+            self.stack.push(head);
+        }
+        let mut list = self.eval(p, tail, base)?;
+        for _ in heads {
+            if let Some(head) = self.stack.pop() {
+                list = Value::cons(head, list);
+            }
+        }
+        Ok(list)
+    }
+
+    #[inline(never)]
+    fn rare(&mut self, p: &Program, node: &Node, base: usize) -> Outcome<Value> {
+        match node {
+            Node::Big(n) => Ok(Value::integer((**n).clone())),
+            Node::EmptySet(sort) => Ok(Value::rich(Rich::Set(*sort, Rc::new([])))),
+            Node::EmptyBag(sort) => Ok(Value::rich(Rich::Bag(*sort, Rc::new([])))),
+            Node::Update(op, args) => {
+                let f = self.eval(p, &args[0], base)?;
+                let k = self.eval(p, &args[1], base)?;
+                let v = self.eval(p, &args[2], base)?;
+                self.update(p, *op, f, k, v)
+            }
+            Node::BagInsert(op, args) => {
+                let a = self.eval(p, &args[0], base)?;
+                let b = self.eval(p, &args[1], base)?;
+                let c = self.eval(p, &args[2], base)?;
+                self.bag_insert(p, *op, a, b, c)
+            }
+            Node::Apply(function, args) => {
+                // The arguments are on the stack while they are evaluated, as the compiler counted.
+                let function = self.eval(p, function, base)?;
+                let frame = self.stack.len();
+                for a in args {
+                    let v = self.eval(p, a, base)?;
+                    self.stack.push(v);
+                }
+                if let Some(closure) = function.as_closure()
+                    && closure.lambda.binder == Binder::Lambda
+                {
+                    self.stack.extend(closure.captures.iter().cloned());
+                    return self.enter(p, &closure.lambda.body, frame);
+                }
+                let args: Vec<Value> = self.stack.drain(frame..).collect();
+                self.apply_value(p, function, args)
+            }
+            Node::Bind(lambda, slots) => {
+                let captures = slots.iter().map(|&s| self.stack[base + s as usize].clone()).collect();
+                self.binder(p, Closure { lambda: lambda.clone(), captures })
+            }
+            // All others are handled where this is called.
+            _ => Ok(Value::Bool(false)),
+        }
+    }
+
+    /// Evaluates a closure's body in the frame on top of the stack, and drops the frame.
+    pub(in crate::data) fn enter(&mut self, p: &Program, body: &Node, frame: usize) -> Outcome<Value> {
+        if self.depth > MAX_DEPTH {
+            return Err(Box::new(Diagnostic::new(Stage::Data, "rewriting does not end: function applications are nested too deeply")));
+        }
+        self.steps += 1;
+        if self.steps > self.step_limit {
+            return Err(Box::new(Diagnostic::new(
+                Stage::Data,
+                format!("rewriting does not end: more than {} steps, the last in a lambda abstraction", self.step_limit),
+            )));
+        }
+        let value = self.eval(p, body, frame)?;
+        self.stack.truncate(frame);
+        Ok(value)
+    }
+
+    /// A binder with the values of its free variables: a function, a set, a bag, or the value of a quantifier.
+    pub(in crate::data) fn binder(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
+        match closure.lambda.binder {
+            Binder::Lambda => Ok(Value::rich(Rich::Closure(closure))),
+            Binder::Forall | Binder::Exists => self.quantify(p, closure),
+            Binder::SetComprehension | Binder::BagComprehension => self.comprehend(p, closure),
+        }
+    }
+
+    /// The second operand of a connective whose first is undecided.
+    #[inline(never)]
+    fn behind(&mut self, p: &Program, first: &Value, second: &Node, base: usize) -> Outcome<Value> {
+        let open = u32::from(first.is_open());
+        // The first operand stays in the caller; heights are relative to the frame, so nothing is pushed.
+        self.suspended += open;
+        let value = self.eval(p, second, base);
+        self.suspended -= open;
+        value
+    }
+
+    #[inline(never)]
+    fn undecided_if(&mut self, p: &Program, op: OpId, condition: Value, then: &Node, other: &Node, base: usize) -> Outcome<Value> {
+        let a = self.behind(p, &condition, then, base)?;
+        let b = self.behind(p, &condition, other, base)?;
+        self.if_value(p, op, condition, a, b)
+    }
+
+    fn select<'a>(&mut self, p: &Program, mut tree: &'a Tree, base: usize) -> Outcome<Selected<'a>> {
+        loop {
+            match tree {
+                Tree::Fail => return Ok(Selected::None),
+                Tree::Leaf(leaf) => {
+                    if leaf.checks.is_empty() && leaf.condition.is_none() {
+                        return Ok(Selected::Rule(&leaf.rhs));
+                    }
+                    match self.leaf_fits(p, &leaf.checks, leaf.condition.as_ref(), base)? {
+                        Some(true) => return Ok(Selected::Rule(&leaf.rhs)),
+                        Some(false) => tree = &leaf.otherwise,
+                        None => return Ok(Selected::Undecided),
+                    }
+                }
+                Tree::Switch(switch) => {
+                    self.stack.truncate(base + switch.height as usize);
+                    let value = &self.stack[base + switch.slot as usize];
+                    let mut found = None;
+                    for (key, fields, sub) in &switch.cases {
+                        if fits(value, key) {
+                            found = Some((fields, sub));
+                            break;
+                        }
+                    }
+                    tree = match found {
+                        Some((fields, sub)) => {
+                            if !fields.is_empty() {
+                                self.push_fields(base + switch.slot as usize, fields);
+                            }
+                            sub
+                        }
+                        None if value.is_open() && !is_constructed(p, value) => return Ok(Selected::Undecided),
+                        None => &switch.default,
+                    };
+                }
+                Tree::Sequence(trees) => {
+                    let height = self.stack.len();
+                    for tree in trees {
+                        match self.select(p, tree, base)? {
+                            Selected::None => self.stack.truncate(height),
+                            other => return Ok(other),
+                        }
+                    }
+                    return Ok(Selected::None);
+                }
+            }
+        }
+    }
+
+    fn push_fields(&mut self, slot: usize, fields: &[u32]) {
+        if let Value::Cons(cell) = &self.stack[slot] {
+            let cell = cell.clone();
+            for f in fields {
+                self.stack.push(if *f == 0 { cell.head.clone() } else { cell.tail.clone() });
+            }
+            return;
+        }
+        for f in fields {
+            if let Some(field) = self.stack[slot].as_app().and_then(|(_, args)| args.get(*f as usize)) {
+                let field = field.clone();
+                self.stack.push(field);
+            }
+        }
+    }
+
+    /// Whether checks and condition hold; `None` if an unknown decides.
+    fn leaf_fits(&mut self, p: &Program, checks: &[Check], condition: Option<&Node>, base: usize) -> Outcome<Option<bool>> {
+        for check in checks {
+            match check {
+                Check::Equal(a, b, sort) => {
+                    let (a, b) = (self.stack[base + *a as usize].clone(), self.stack[base + *b as usize].clone());
+                    match self.equal(p, *sort, &a, &b)? {
+                        Value::Bool(true) => {}
+                        v if v.is_open() => return Ok(None),
+                        _ => return Ok(Some(false)),
+                    }
+                }
+                Check::Number(slot, sort) => {
+                    let v = &self.stack[base + *slot as usize];
+                    if v.is_open() {
+                        return Ok(None);
+                    }
+                    if !crate::data::builtins::number::in_sort(v, *sort) {
+                        return Ok(Some(false));
+                    }
+                }
+            }
+        }
+        if let Some(condition) = condition {
+            let v = self.eval(p, condition, base)?;
+            return Ok(match v {
+                Value::Bool(b) => Some(b),
+                v if v.is_open() => None,
+                _ => Some(false),
+            });
+        }
+        Ok(Some(true))
+    }
+
+    /// No equation fits (or, `undecided`, it is not known yet which): what the operation does by itself.
+    fn no_rule(&mut self, p: &Program, func: &Func, args: Vec<Value>, undecided: bool) -> Outcome<Value> {
+        if undecided {
+            return Ok(Value::app(func.op, IMPURE, args));
+        }
+        let info = p.op(func.op);
+        if func.level == 1 {
+            if let Some(constant) = info.funcs[0] {
+                let head = self.call(p, constant, vec![])?;
+                if head != Value::Sym(func.op) {
+                    return self.apply_value(p, head, args);
+                }
+            }
+            return self.apply_plain(p, func.op, args);
+        }
+        Ok(if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, info.flags, args) })
+    }
+
+    /// Calls a function by its index.
+    fn call(&mut self, p: &Program, index: u32, args: Vec<Value>) -> Outcome<Value> {
+        let func = &p.funcs[index as usize];
+        let frame = self.stack.len();
+        self.stack.extend(args);
+        match self.select(p, &func.tree, frame)? {
+            Selected::Rule(rhs) => {
+                self.steps += 1;
+                if self.steps > self.step_limit || self.depth > MAX_DEPTH {
+                    return Err(self.endless(p, func, frame));
+                }
+                let value = self.eval(p, rhs, frame)?;
+                self.stack.truncate(frame);
+                Ok(value)
+            }
+            selected => {
+                self.stack.truncate(frame + func.args as usize);
+                let args: Vec<Value> = self.stack.drain(frame..).collect();
+                self.no_rule(p, func, args, matches!(selected, Selected::Undecided))
+            }
+        }
+    }
+
+    /// One application of an operation, its rules left aside.
+    fn apply_plain(&mut self, p: &Program, op: OpId, mut args: Vec<Value>) -> Outcome<Value> {
+        match (&p.signature.op(op).kind, args.len()) {
+            (OpKind::Projection(_) | OpKind::Recogniser(_), 1) => {
+                let a = args.remove(0);
+                Ok(self.select_part(p, op, a))
+            }
+            (OpKind::Builtin(b), 1) => {
+                let b = *b;
+                let a = args.remove(0);
+                self.prim1(p, b, op, a)
+            }
+            (OpKind::Builtin(b), 2) => {
+                let b = *b;
+                let second = args.remove(1);
+                let first = args.remove(0);
+                self.prim2(p, b, op, first, second)
+            }
+            (OpKind::Builtin(b), 3) => {
+                let b = *b;
+                let third = args.remove(2);
+                let second = args.remove(1);
+                let first = args.remove(0);
+                match b {
+                    Builtin::If => self.if_value(p, op, first, second, third),
+                    Builtin::Update => self.update(p, op, first, second, third),
+                    Builtin::BagInsert => self.bag_insert(p, op, first, second, third),
+                    _ => Ok(Value::app(op, IMPURE, vec![first, second, third])),
+                }
+            }
+            _ => Ok(Value::app(op, p.op(op).flags, args)),
+        }
+    }
+
+    /// Applies an operation to all arguments of one or more applications.
+    pub(in crate::data) fn apply_op(&mut self, p: &Program, op: OpId, args: Vec<Value>) -> Outcome<Value> {
+        let info = p.op(op);
+        let first = info.levels.get(1).map_or(0, |&n| n as usize);
+        if args.is_empty() {
+            return match info.funcs[0] {
+                Some(f) => self.call(p, f, args),
+                None => Ok(self.constant(p, op)),
+            };
+        }
+        if args.len() == first {
+            if self.suspended > MAX_SUSPENDED && info.funcs[1].is_some() && args.iter().any(Value::is_open) {
+                return Ok(Value::app(op, IMPURE, args));
+            }
+            return match info.funcs[1] {
+                Some(f) => self.call(p, f, args),
+                None => self.apply_plain(p, op, args),
+            };
+        }
+        let mut rest = args;
+        let mut value = Value::Sym(op);
+        let mut from = 0;
+        for &to in &info.levels[1..] {
+            if rest.is_empty() {
+                break;
+            }
+            let group: Vec<Value> = rest.drain(..((to - from) as usize).min(rest.len())).collect();
+            from = to;
+            value = self.apply_value(p, value, group)?;
+        }
+        Ok(value)
+    }
+
+    /// An operation without arguments as a value, its rules left aside.
+    pub(in crate::data) fn constant(&self, p: &Program, op: OpId) -> Value {
+        let info = p.op(op);
+        match p.signature.op(op).kind {
+            OpKind::Builtin(Builtin::True) => Value::Bool(true),
+            OpKind::Builtin(Builtin::False) => Value::Bool(false),
+            OpKind::Builtin(Builtin::EmptyList) => Value::Nil(info.range),
+            OpKind::Builtin(Builtin::EmptySet) => Value::rich(Rich::Set(info.range, Rc::new([]))),
+            OpKind::Builtin(Builtin::EmptyBag) => Value::rich(Rich::Bag(info.range, Rc::new([]))),
+            _ if info.flags == 0 && info.levels.len() == 1 => Value::Con(op),
+            _ => Value::Sym(op),
+        }
+    }
+
+    /// Applies a function value once.
+    pub(in crate::data) fn apply_value(&mut self, p: &Program, function: Value, args: Vec<Value>) -> Outcome<Value> {
+        if let Some(closure) = function.as_closure()
+            && closure.lambda.binder == Binder::Lambda
+        {
+            let frame = self.stack.len();
+            self.stack.extend(args);
+            self.stack.extend(closure.captures.iter().cloned());
+            return self.enter(p, &closure.lambda.body, frame);
+        }
+        if let Some(Rich::Table(_, base, entries)) = function.as_rich()
+            && let [key] = &args[..]
+        {
+            let (base, entries) = (base.clone(), entries.clone());
+            return self.lookup(p, function, base, &entries, key);
+        }
+        if let Some((op, first)) = function.as_app() {
+            let info = p.op(op);
+            let have = first.len() as u32;
+            if let Some(level) = info.levels.iter().position(|&n| n == have)
+                && let Some(&total) = info.levels.get(level + 1)
+                && total as usize == first.len() + args.len()
+            {
+                if level == 0 {
+                    return self.apply_op(p, op, args);
+                }
+                let all: Vec<Value> = first.iter().cloned().chain(args).collect();
+                return match info.funcs[level + 1] {
+                    Some(f) => self.call(p, f, all),
+                    None if let Some(v) = self.apply_stuck(p, op, &all)? => Ok(v),
+                    None => Ok(Value::app(op, info.flags, all)),
+                };
+            }
+        }
+        Ok(Value::rich(Rich::Apply(function, args.into())))
+    }
+
+    /// An undecided `if` or function update, applied: the application moves inside.
+    fn apply_stuck(&mut self, p: &Program, op: OpId, all: &[Value]) -> Outcome<Option<Value>> {
+        let OpKind::Builtin(Builtin::If) = p.signature.op(op).kind else { return Ok(None) };
+        let a = self.apply_value(p, all[1].clone(), all[3..].to_vec())?;
+        let b = self.apply_value(p, all[2].clone(), all[3..].to_vec())?;
+        let (_, range) = p.signature.domain_range(p.op(op).range);
+        Ok(Some(self.if_value(p, p.sort(range).cond, all[0].clone(), a, b)?))
+    }
+
+    /// Projections and recognisers.
+    fn select_part(&mut self, p: &Program, op: OpId, a: Value) -> Value {
+        if let Some((constructor, args)) = a.as_app() {
+            match &p.signature.op(op).kind {
+                OpKind::Projection(parts) => {
+                    if let Some((_, i)) = parts.iter().find(|c| c.0 == constructor)
+                        && let Some(part) = args.get(*i as usize)
+                    {
+                        return part.clone();
+                    }
+                }
+                OpKind::Recogniser(constructors) => {
+                    if matches!(p.signature.op(constructor).kind, OpKind::Constructor(_)) {
+                        return Value::Bool(constructors.contains(&constructor));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Value::app1(op, IMPURE, a)
+    }
+
+    /// Evaluates an open value again, with what unknowns have become.
+    pub(in crate::data) fn renew(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
+        if !v.is_open() {
+            return Ok(v.clone());
+        }
+        stacker::maybe_grow(128 << 10, 4 << 20, || self.renew_open(p, v))
+    }
+
+    fn renew_all(&mut self, p: &Program, vs: &[Value]) -> Outcome<Vec<Value>> {
+        vs.iter().map(|v| self.renew(p, v)).collect()
+    }
+
+    fn renew_open(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
+        match v {
+            Value::Unknown(u) => match self.unknowns[*u as usize].binding.clone() {
+                Some(b) => self.renew(p, &b),
+                None => Ok(v.clone()),
+            },
+            Value::Cons(_) => {
+                let mut heads = Vec::new();
+                let mut at = v;
+                while let Value::Cons(cell) = at {
+                    if cell.flags & OPEN == 0 {
+                        break;
+                    }
+                    heads.push(self.renew(p, &cell.head)?);
+                    at = &cell.tail;
+                }
+                let mut list = self.renew(p, at)?;
+                while let Some(head) = heads.pop() {
+                    list = Value::cons(head, list);
+                }
+                Ok(list)
+            }
+            Value::Rich(node) => match &node.kind {
+                Rich::Set(sort, elements) => {
+                    let elements = self.renew_all(p, elements)?;
+                    self.set_of(p, *sort, elements)
+                }
+                Rich::Bag(sort, entries) => {
+                    let mut bag = Value::rich(Rich::Bag(*sort, Rc::new([])));
+                    for (e, n) in entries.iter() {
+                        let (e, n) = (self.renew(p, e)?, self.renew(p, n)?);
+                        bag = self.bag_add(p, *sort, e, n, bag)?;
+                    }
+                    Ok(bag)
+                }
+                Rich::Closure(c) => {
+                    let captures = self.renew_all(p, &c.captures)?.into();
+                    self.binder(p, Closure { lambda: c.lambda.clone(), captures })
+                }
+                Rich::Table(sort, base, entries) => {
+                    let mut f = self.renew(p, base)?;
+                    let entries = entries.clone();
+                    for (k, v) in entries.iter() {
+                        let (k, v) = (self.renew(p, k)?, self.renew(p, v)?);
+                        f = self.update_at(p, *sort, f, k, v)?;
+                    }
+                    Ok(f)
+                }
+                Rich::Apply(head, args) => {
+                    let head = self.renew(p, head)?;
+                    let args = self.renew_all(p, args)?;
+                    self.apply_value(p, head, args)
+                }
+                Rich::Integer(_) | Rich::Rational(_) => Ok(v.clone()),
+            },
+            _ => {
+                let (op, args) = v.as_app().unwrap_or((OpId(0), &[]));
+                self.renew_app(p, op, args)
+            }
+        }
+    }
+
+    fn renew_app(&mut self, p: &Program, op: OpId, args: &[Value]) -> Outcome<Value> {
+        if let (OpKind::Builtin(b), [first, rest @ ..]) = (&p.signature.op(op).kind, args) {
+            // The lazy ones: what is decided by the first operand leaves the others alone.
+            match (b, rest) {
+                (Builtin::And | Builtin::Or, [second]) => {
+                    let decides = *b == Builtin::Or;
+                    let a = self.renew(p, first)?;
+                    if let Value::Bool(x) = a {
+                        return if x == decides { Ok(a) } else { self.renew(p, second) };
+                    }
+                    let open = u32::from(a.is_open());
+                    self.suspended += open;
+                    let second = self.renew(p, second);
+                    self.suspended -= open;
+                    let second = second?;
+                    return Ok(if decides { self.or(p, a, second) } else { self.and(p, a, second) });
+                }
+                (Builtin::If, [then, other]) => {
+                    let c = self.renew(p, first)?;
+                    if let Value::Bool(x) = c {
+                        return self.renew(p, if x { then } else { other });
+                    }
+                    let open = u32::from(c.is_open());
+                    self.suspended += open;
+                    let parts = self.renew(p, then).and_then(|a| Ok((a, self.renew(p, other)?)));
+                    self.suspended -= open;
+                    let (a, b) = parts?;
+                    return self.if_value(p, op, c, a, b);
+                }
+                _ => {}
+            }
+        }
+        let args = self.renew_all(p, args)?;
+        if p.op(op).flags == 0 {
+            return Ok(Value::app(op, 0, args));
+        }
+        self.apply_op(p, op, args)
+    }
+
+    #[inline(never)]
+    fn endless(&mut self, p: &Program, func: &Func, frame: usize) -> Box<Diagnostic> {
+        let args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
+        let term = if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };
+        let name = &p.signature.op(func.op).name;
+        let why = if self.steps > self.step_limit {
+            format!("more than {} steps", self.step_limit)
+        } else {
+            "calls are nested too deeply".to_string()
+        };
+        Box::new(
+            Diagnostic::new(Stage::Data, format!("rewriting does not end: {why}, the last of `{name}`"))
+                .note(format!("the term is {}", super::text::shortened(p, &term))),
+        )
+    }
+}
+
+#[inline]
+fn fits(value: &Value, key: &Key) -> bool {
+    match (key, value) {
+        (Key::Op(op, _), Value::Con(c) | Value::Sym(c)) => op == c,
+        (Key::Op(op, 1), Value::App1(n)) => n.op == *op,
+        (Key::Op(op, 2), Value::App2(n)) => n.op == *op,
+        (Key::Op(op, 3), Value::App3(n)) => n.op == *op,
+        (Key::Op(op, k), Value::AppN(n)) => n.op == *op && n.args.len() as u32 == *k,
+        (Key::Cons, Value::Cons(_)) | (Key::Nil, Value::Nil(_)) => true,
+        (Key::Bool(a), Value::Bool(b)) => a == b,
+        (Key::Int(a), Value::Int(b)) => a == b,
+        (Key::Number(a), Value::Rich(n)) => matches!(&n.kind, Rich::Integer(b) if a == b),
+        (Key::Empty, Value::Rich(n)) => match &n.kind {
+            Rich::Set(_, elements) => elements.is_empty(),
+            Rich::Bag(_, elements) => elements.is_empty(),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether the head of a value is known: a literal, a constructor, a list cell, a set.
+pub(in crate::data) fn is_constructed(p: &Program, v: &Value) -> bool {
+    match v {
+        Value::Unknown(_) | Value::Sym(_) => false,
+        Value::Bool(_) | Value::Int(_) | Value::Con(_) | Value::Nil(_) | Value::Cons(_) => true,
+        Value::Rich(n) => matches!(n.kind, Rich::Integer(_) | Rich::Rational(_) | Rich::Set(..) | Rich::Bag(..)),
+        _ => v.as_app().is_some_and(|(op, _)| p.op(op).flags == 0),
+    }
+}

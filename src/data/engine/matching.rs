@@ -1,0 +1,280 @@
+//! Equations of one operation -> a matching tree, by the pattern-matrix method (Augustsson 1985; Maranget, "Compiling pattern
+//! matching to good decision trees", 2008): look at a slot where the first row has a constructor, split the rows by it, go on.
+//!
+//! Rows keep their order; a row moves in front of an earlier one that is unconditional and more general, since it could never
+//! be used otherwise. Non-linear patterns and narrowing of numbers become checks at the leaves. A tree that would be larger
+//! than a limit is replaced by a sequence of one tree per row, so the size stays linear in the worst case.
+
+use super::code::{Check, Key, Leaf, Switch, Tree};
+use super::compile::{Compiler, Scope};
+use crate::base::diagnostic::{Diagnostic, Stage};
+use crate::base::ids::{OpId, SortId, VarId};
+use crate::data::expr::{Equation, Expr, ExprKind};
+use crate::data::signature::{Builtin, Signature};
+use crate::data::sort::basic;
+use num_traits::ToPrimitive;
+
+/// Most leaves of a tree.
+const MAX_LEAVES: usize = 2000;
+
+#[derive(Clone, Debug)]
+enum Pattern {
+    Var(VarId, SortId),
+    Head(Key, Vec<Pattern>),
+    /// A number of a basic sort that also fits the inner pattern.
+    Number(SortId, Box<Pattern>),
+}
+
+#[derive(Clone)]
+struct Row<'a> {
+    pending: Vec<(u32, Pattern)>,
+    bound: Vec<(VarId, u32)>,
+    checks: Vec<(u32, u32, SortId)>,
+    numbers: Vec<(u32, SortId)>,
+    equation: &'a Equation,
+}
+
+/// Head operation, number of applications and all arguments of a left-hand side.
+pub fn left_hand_side(equation: &Equation) -> Result<(OpId, usize, Vec<Expr>), Diagnostic> {
+    let mut groups: Vec<&[Expr]> = Vec::new();
+    let mut at = &equation.lhs;
+    while let ExprKind::Apply(head, args) = &at.kind {
+        groups.push(args);
+        at = head;
+    }
+    let ExprKind::Op(op) = at.kind else {
+        return Err(Diagnostic::at(Stage::Unsupported, equation.lhs.span, "the left-hand side of an equation must start with an operation"));
+    };
+    let args = groups.iter().rev().flat_map(|g| g.iter().cloned()).collect();
+    Ok((op, groups.len(), args))
+}
+
+fn pattern(signature: &Signature, e: &Expr) -> Result<Pattern, Diagnostic> {
+    stacker::maybe_grow(64 << 10, 1 << 20, || {
+        let all = |args: &[Expr]| args.iter().map(|a| pattern(signature, a)).collect::<Result<Vec<_>, _>>();
+        match &e.kind {
+            ExprKind::Var(v) => Ok(Pattern::Var(*v, e.sort)),
+            ExprKind::Number(n) => Ok(Pattern::Head(n.to_i64().map_or_else(|| Key::Number(n.clone()), Key::Int), vec![])),
+            ExprKind::Op(_) | ExprKind::Apply(..) => {
+                if let Some((builtin, args)) = e.as_builtin(signature) {
+                    use Builtin::*;
+                    match builtin {
+                        True => return Ok(Pattern::Head(Key::Bool(true), vec![])),
+                        False => return Ok(Pattern::Head(Key::Bool(false), vec![])),
+                        EmptyList => return Ok(Pattern::Head(Key::Nil, vec![])),
+                        EmptySet | EmptyBag => return Ok(Pattern::Head(Key::Empty, vec![])),
+                        Cons if args.len() == 2 => return Ok(Pattern::Head(Key::Cons, all(args)?)),
+                        FSetToSet | FBagToBag if args.len() == 1 => return pattern(signature, &args[0]),
+                        PosToNat | PosToInt | PosToReal if args.len() == 1 => return number(signature, basic::POS, &args[0]),
+                        NatToInt | NatToReal if args.len() == 1 => return number(signature, basic::NAT, &args[0]),
+                        IntToReal if args.len() == 1 => return number(signature, basic::INT, &args[0]),
+                        Negate if args.len() == 1 => {
+                            if let Pattern::Head(Key::Int(n), _) = strip(pattern(signature, &args[0])?) {
+                                return Ok(Pattern::Head(Key::Int(-n), vec![]));
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+                let mut groups: Vec<&[Expr]> = Vec::new();
+                let mut at = e;
+                while let ExprKind::Apply(head, args) = &at.kind {
+                    groups.push(args);
+                    at = head;
+                }
+                let ExprKind::Op(op) = at.kind else {
+                    return Err(Diagnostic::at(Stage::Unsupported, e.span, "a variable is applied in the left-hand side of an equation"));
+                };
+                let mut args = Vec::new();
+                for group in groups.iter().rev() {
+                    args.extend(all(group)?);
+                }
+                Ok(Pattern::Head(Key::Op(op, args.len() as u32), args))
+            }
+            ExprKind::Bind(..) | ExprKind::Where(..) => {
+                Err(Diagnostic::at(Stage::Unsupported, e.span, "a binder occurs in the left-hand side of an equation"))
+            }
+        }
+    })
+}
+
+fn strip(p: Pattern) -> Pattern {
+    match p {
+        Pattern::Number(_, inner) => strip(*inner),
+        p => p,
+    }
+}
+
+fn number(signature: &Signature, sort: SortId, e: &Expr) -> Result<Pattern, Diagnostic> {
+    Ok(match pattern(signature, e)? {
+        head @ Pattern::Head(Key::Int(_) | Key::Number(_), _) => head,
+        inner => Pattern::Number(sort, Box::new(inner)),
+    })
+}
+
+/// Whether everything that `b` fits also fits `a` (a sufficient test: constructors and different variables).
+fn more_general(a: &[Pattern], b: &[Pattern], seen: &mut Vec<VarId>) -> bool {
+    a.iter().zip(b).all(|(a, b)| match (a, b) {
+        (Pattern::Var(v, _), _) => {
+            let new = !seen.contains(v);
+            seen.push(*v);
+            new
+        }
+        (Pattern::Head(k, xs), Pattern::Head(l, ys)) => k == l && xs.len() == ys.len() && more_general(xs, ys, seen),
+        _ => false,
+    })
+}
+
+/// The tree for the equations of one operation at one number of arguments.
+pub fn compile_tree(compiler: &mut Compiler, equations: &[&Equation]) -> Result<Tree, Diagnostic> {
+    let mut rows: Vec<(Vec<Pattern>, &Equation)> = Vec::new();
+    for &equation in equations {
+        let (_, _, args) = left_hand_side(equation)?;
+        let patterns: Vec<Pattern> = args.iter().map(|a| pattern(compiler.signature, a)).collect::<Result<_, _>>()?;
+        // In front of the first row that would hide it.
+        let hides = |(general, e): &(Vec<Pattern>, &Equation)| {
+            e.condition.is_none()
+                && more_general(general, &patterns, &mut Vec::new())
+                && !more_general(&patterns, general, &mut Vec::new())
+        };
+        let at = rows.iter().position(hides).unwrap_or(rows.len());
+        rows.insert(at, (patterns, equation));
+    }
+    let height = rows.first().map_or(0, |r| r.0.len() as u32);
+    let rows: Vec<Row> = rows
+        .into_iter()
+        .map(|(patterns, equation)| {
+            let mut row = Row { pending: vec![], bound: vec![], checks: vec![], numbers: vec![], equation };
+            for (i, p) in patterns.into_iter().enumerate() {
+                row.add(i as u32, p);
+            }
+            row
+        })
+        .collect();
+    let mut leaves = 0;
+    if let Some(tree) = build(compiler, &rows, height, &mut leaves, MAX_LEAVES)? {
+        return Ok(tree);
+    }
+    let mut trees = Vec::new();
+    for row in &rows {
+        trees.extend(build(compiler, std::slice::from_ref(row), height, &mut 0, usize::MAX)?);
+    }
+    Ok(Tree::Sequence(trees.into()))
+}
+
+impl Row<'_> {
+    fn add(&mut self, slot: u32, pattern: Pattern) {
+        match pattern {
+            Pattern::Var(v, sort) => match self.bound.iter().find(|b| b.0 == v) {
+                Some(&(_, first)) => self.checks.push((first, slot, sort)),
+                None => self.bound.push((v, slot)),
+            },
+            Pattern::Number(sort, inner) => {
+                self.numbers.push((slot, sort));
+                self.add(slot, *inner);
+            }
+            head => self.pending.push((slot, head)),
+        }
+    }
+}
+
+fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize, limit: usize) -> Result<Option<Tree>, Diagnostic> {
+    let Some(first) = rows.first() else { return Ok(Some(Tree::Fail)) };
+    if first.pending.is_empty() {
+        *leaves += 1;
+        if *leaves > limit {
+            return Ok(None);
+        }
+        let scope = Scope::new(&first.bound, height);
+        let equation = first.equation;
+        let mut checks: Vec<Check> = first.numbers.iter().map(|&(slot, sort)| Check::Number(slot, sort)).collect();
+        checks.extend(first.checks.iter().map(|&(a, b, sort)| Check::Equal(a, b, sort)));
+        let condition = match &equation.condition {
+            Some(c) if c.as_bool(compiler.signature) != Some(true) => Some(compiler.root(c, &scope)?),
+            _ => None,
+        };
+        let rhs = compiler.root(&equation.rhs, &scope)?;
+        let otherwise = if checks.is_empty() && condition.is_none() {
+            Tree::Fail
+        } else {
+            match build(compiler, &rows[1..], height, leaves, limit)? {
+                Some(tree) => tree,
+                None => return Ok(None),
+            }
+        };
+        return Ok(Some(Tree::Leaf(Box::new(Leaf { height, checks: checks.into(), condition, rhs, otherwise }))));
+    }
+    // The slot of the first row that most rows look at.
+    let looks = |slot: u32| rows.iter().filter(|r| r.pending.iter().any(|p| p.0 == slot)).count();
+    let mut slot = first.pending[0].0;
+    for p in &first.pending[1..] {
+        if looks(p.0) > looks(slot) {
+            slot = p.0;
+        }
+    }
+    let head_at = |row: &Row| row.pending.iter().position(|p| p.0 == slot);
+    let mut keys: Vec<(Key, usize)> = Vec::new();
+    for row in rows {
+        if let Some(i) = head_at(row)
+            && let Pattern::Head(key, args) = &row.pending[i].1
+            && !keys.iter().any(|k| k.0 == *key)
+        {
+            keys.push((key.clone(), args.len()));
+        }
+    }
+    let mut cases = Vec::new();
+    for (key, arity) in keys {
+        // A field is taken out if some row says more of it than a variable that nobody uses.
+        let mut needed = vec![false; arity];
+        for row in rows {
+            if let Some(i) = head_at(row)
+                && let Pattern::Head(k, args) = &row.pending[i].1
+                && *k == key
+            {
+                for (n, a) in needed.iter_mut().zip(args) {
+                    *n |= !matches!(a, Pattern::Var(v, _) if !used(row.equation, *v));
+                }
+            }
+        }
+        let fields: Vec<u32> = (0..arity as u32).filter(|&i| needed[i as usize]).collect();
+        let mut sub = Vec::new();
+        for row in rows {
+            match head_at(row) {
+                None => sub.push(row.clone()),
+                Some(i) => {
+                    let mut row = row.clone();
+                    let (_, Pattern::Head(k, args)) = row.pending.remove(i) else { continue };
+                    if k == key {
+                        for (j, &field) in fields.iter().enumerate() {
+                            row.add(height + j as u32, args[field as usize].clone());
+                        }
+                        sub.push(row);
+                    }
+                }
+            }
+        }
+        let Some(tree) = build(compiler, &sub, height + fields.len() as u32, leaves, limit)? else { return Ok(None) };
+        cases.push((key, fields.into(), tree));
+    }
+    let rest: Vec<Row> = rows.iter().filter(|r| head_at(r).is_none()).cloned().collect();
+    let Some(default) = build(compiler, &rest, height, leaves, limit)? else { return Ok(None) };
+    Ok(Some(Tree::Switch(Box::new(Switch { slot, height, cases: cases.into(), default }))))
+}
+
+/// Whether a variable matters: it occurs in the condition or right-hand side, or twice on the left.
+fn used(equation: &Equation, var: VarId) -> bool {
+    let mut free = Vec::new();
+    equation.rhs.free_vars(&mut free);
+    if let Some(c) = &equation.condition {
+        c.free_vars(&mut free);
+    }
+    free.contains(&var) || occurrences(&equation.lhs, var) > 1
+}
+
+fn occurrences(e: &Expr, var: VarId) -> usize {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+        ExprKind::Var(v) => usize::from(*v == var),
+        ExprKind::Apply(head, args) => occurrences(head, var) + args.iter().map(|a| occurrences(a, var)).sum::<usize>(),
+        _ => 0,
+    })
+}

@@ -1,0 +1,192 @@
+//! The data engine: compiles a data specification once, evaluates its terms to normal forms, enumerates solutions of conditions.
+//!
+//! [`Program`] is the compiled specification, shared by all threads. An [`Engine`] evaluates for one thread; it keeps the values
+//! of closed subexpressions it has met. Expressions are the portable form, [`Value`]s belong to a thread. Expressions given to
+//! an engine must use sorts and operations of [`Program::signature`] (variables may be newer).
+//!
+//! Semantics: mCRL2's data language, innermost rewriting with lazy connectives, equations in file order (more specific ones
+//! first). What no equation and no built-in rule reduces is a normal form.
+
+pub mod code;
+pub mod compile;
+pub mod machine;
+pub mod matching;
+pub mod reflect;
+pub mod text;
+
+use super::enumerate::Search;
+use super::expr::Expr;
+pub use super::value::Value;
+use crate::base::diagnostic::Diagnostic;
+use crate::base::ids::{SortId, VarId};
+use compile::{Compiler, Scope, Sharing};
+pub use compile::Program;
+use machine::{Machine, Unknown};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A compiled expression over an environment; belongs to the engine that made it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Code(Rc<(code::Node, usize)>);
+
+/// A compiled condition with unknowns.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    condition: Code,
+    unknowns: Vec<(VarId, SortId)>,
+}
+
+/// Evaluates; one per thread.
+#[derive(Debug)]
+pub struct Engine {
+    program: Arc<Program>,
+    machine: Machine,
+    sharing: Sharing,
+}
+
+impl Engine {
+    /// An engine with an empty memory. Cheap.
+    pub fn new(program: Arc<Program>) -> Engine {
+        let machine = Machine::new(&program);
+        let sharing = Sharing { next: program.shared, enabled: true, ..Sharing::default() };
+        Engine { program, machine, sharing }
+    }
+
+    /// The program it runs.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Compiles an expression whose free variables are among `env`; the position in `env` is the slot.
+    pub fn code(&mut self, expr: &Expr, env: &[VarId]) -> Result<Code, Diagnostic> {
+        let slots: Vec<(VarId, u32)> = env.iter().enumerate().map(|(i, v)| (*v, i as u32)).collect();
+        let scope = Scope::new(&slots, env.len() as u32);
+        let node = Compiler::new(&self.program, &mut self.sharing).root(expr, &scope)?;
+        Ok(Code(Rc::new((node, env.len()))))
+    }
+
+    /// The normal form of an expression in an environment.
+    pub fn eval(&mut self, code: &Code, env: &[Value]) -> Result<Value, Diagnostic> {
+        debug_assert_eq!(env.len(), code.0.1);
+        let program = self.program.clone();
+        self.run(|m| {
+            let frame = m.stack.len();
+            m.stack.extend_from_slice(env);
+            m.eval(&program, &code.0.0, frame)
+        })
+    }
+
+    /// Runs with fresh counters; restores the machine whether it succeeds or not.
+    fn run<T>(&mut self, f: impl FnOnce(&mut Machine) -> machine::Outcome<T>) -> Result<T, Diagnostic> {
+        let m = &mut self.machine;
+        let (frame, depth, suspended, steps) = (m.stack.len(), m.depth, m.suspended, m.steps);
+        (m.steps, m.suspended) = (0, 0);
+        let result = f(m);
+        m.stack.truncate(frame);
+        (m.depth, m.suspended, m.steps) = (depth, suspended, steps);
+        result.map_err(|e| *e)
+    }
+
+    /// The normal form of a closed expression.
+    pub fn from_expr(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
+        // Nothing is kept: the expression is evaluated once.
+        self.sharing.enabled = false;
+        let node = Compiler::new(&self.program, &mut self.sharing).root(closed, &Scope::default());
+        self.sharing.enabled = true;
+        let node = node?;
+        let program = self.program.clone();
+        self.run(|m| {
+            let frame = m.stack.len();
+            m.eval(&program, &node, frame)
+        })
+    }
+
+    /// The closed normal form as an expression; equal values give equal expressions. A number outside of any other term gets
+    /// the narrowest sort it fits, see [`Engine::to_expr_at`].
+    pub fn to_expr(&mut self, value: &Value) -> Expr {
+        let sort = self.machine.sort_of(&self.program, value);
+        self.machine.to_expr(&self.program, value, sort)
+    }
+
+    /// As [`Engine::to_expr`], for a value whose sort is known: a number gets this sort.
+    pub fn to_expr_at(&mut self, value: &Value, sort: SortId) -> Expr {
+        self.machine.to_expr(&self.program, value, sort)
+    }
+
+    /// The value as text in mCRL2 notation, cut after about `limit` bytes.
+    pub fn text(&self, value: &Value, limit: usize) -> String {
+        text::text(&self.program, value, limit)
+    }
+
+    /// Compiles a condition to be solved for `unknowns`, given values for `env`.
+    pub fn problem(&mut self, unknowns: &[VarId], condition: &Expr, env: &[VarId]) -> Result<Problem, Diagnostic> {
+        let all: Vec<VarId> = env.iter().chain(unknowns).copied().collect();
+        let sorts: Vec<(VarId, SortId)> = unknowns
+            .iter()
+            .map(|v| compile::sort_of_var(&self.program.signature, *v, condition).map(|s| (*v, s)))
+            .collect::<Result<_, _>>()?;
+        Ok(Problem { condition: self.code(condition, &all)?, unknowns: sorts })
+    }
+
+    /// Calls `each` with every solution of a problem, once, as values of the unknowns in order; stops if it breaks.
+    pub fn solve(
+        &mut self,
+        problem: &Problem,
+        env: &[Value],
+        each: &mut dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        let program = self.program.clone();
+        let count = self.machine.unknowns.len();
+        let wanted: Vec<u32> = (0..problem.unknowns.len()).map(|i| (count + i) as u32).collect();
+        let condition = self.run(|m| {
+            m.unknowns.extend(problem.unknowns.iter().map(|&(var, sort)| Unknown { sort, var: Some(var), binding: None }));
+            let frame = m.stack.len();
+            m.stack.extend_from_slice(env);
+            m.stack.extend(wanted.iter().map(|&u| Value::Unknown(u)));
+            m.eval(&program, &problem.condition.0.0, frame)
+        });
+        let result = condition.and_then(|condition| {
+            if condition.is_false() {
+                return Ok(());
+            }
+            if problem.unknowns.is_empty() && condition.is_true() {
+                return each(self, &[]).map(|_| ());
+            }
+            let mut search = Search::new(wanted, false, false, "sum");
+            // The search runs on the machine, the callback on the whole engine: the machine changes hands.
+            let mut machine = std::mem::replace(&mut self.machine, Machine::new(&program));
+            let frame = machine.stack.len();
+            let (depth, suspended, steps) = (machine.depth, machine.suspended, machine.steps);
+            (machine.suspended, machine.steps) = (0, 0);
+            let flow = machine.search(&program, &mut search, condition, &mut |m, values| {
+                std::mem::swap(m, &mut self.machine);
+                let flow = each(self, values);
+                std::mem::swap(m, &mut self.machine);
+                flow.map_err(Box::new)
+            });
+            machine.stack.truncate(frame);
+            (machine.depth, machine.suspended, machine.steps) = (depth, suspended, steps);
+            self.machine = machine;
+            flow.map(|_| ()).map_err(|e| *e)
+        });
+        self.machine.unknowns.truncate(count);
+        result
+    }
+
+    /// All elements of a finite sort, in the order of its constructors; `None` if it is infinite or larger than a million.
+    pub fn values_of(&mut self, sort: SortId) -> Result<Option<Vec<Value>>, Diagnostic> {
+        let program = self.program.clone();
+        self.run(|m| m.values_of(&program, sort, 1 << 20))
+    }
+
+    /// Most equations applied in one evaluation; 50 million unless set.
+    pub fn set_step_limit(&mut self, steps: u64) {
+        self.machine.step_limit = steps;
+    }
+
+    /// Most candidates tried for unknowns of infinite sorts in one search; 100,000 unless set.
+    pub fn set_growth_limit(&mut self, candidates: u64) {
+        self.machine.growth_limit = candidates;
+    }
+}

@@ -1,0 +1,192 @@
+//! Values -> typed expressions, the form in which threads exchange them. Equal values give equal expressions.
+
+use super::compile::Program;
+use super::machine::Machine;
+use crate::base::Span;
+use crate::base::ids::{OpId, SortId};
+use crate::data::expr::{Expr, ExprKind, Substitution};
+use crate::data::sort::{SortKind, basic};
+use crate::data::value::{Closure, Rich, Value};
+use num_bigint::BigInt;
+
+impl Machine {
+    /// The sort of a value as far as the value itself tells: a number has the narrowest sort it fits.
+    pub(in crate::data) fn sort_of(&self, p: &Program, v: &Value) -> SortId {
+        match v {
+            Value::Bool(_) => basic::BOOL,
+            Value::Int(n) => match n.signum() {
+                1 => basic::POS,
+                0 => basic::NAT,
+                _ => basic::INT,
+            },
+            Value::Con(op) | Value::Sym(op) => p.signature.op(*op).sort,
+            Value::Nil(sort) => *sort,
+            Value::Unknown(u) => self.unknowns[*u as usize].sort,
+            Value::Cons(_) => {
+                let mut at = v;
+                while let Value::Cons(cell) = at {
+                    at = &cell.tail;
+                }
+                self.sort_of(p, at)
+            }
+            Value::Rich(n) => match &n.kind {
+                Rich::Integer(_) => {
+                    if v.sign() == Some(1) {
+                        basic::POS
+                    } else {
+                        basic::INT
+                    }
+                }
+                Rich::Rational(_) => basic::REAL,
+                Rich::Set(sort, _) | Rich::Bag(sort, _) | Rich::Table(sort, ..) => *sort,
+                Rich::Closure(c) => c.lambda.sort,
+                Rich::Apply(head, _) => p.signature.domain_range(self.sort_of(p, head)).1,
+            },
+            _ => {
+                let (op, args) = v.as_app().unwrap_or((OpId(0), &[]));
+                result_sort(p, op, args.len())
+            }
+        }
+    }
+
+    /// The expression of a value at a sort.
+    pub(in crate::data) fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
+        stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort))
+    }
+
+    fn to_expr_deep(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
+        let s = &p.signature;
+        let node = |kind, sort| Expr::new(kind, sort, Span::default());
+        let constant = |op: Option<OpId>| Expr::op(s, op.unwrap_or(OpId(0)));
+        match v {
+            Value::Bool(b) => Expr::op(s, if *b { p.truth.0 } else { p.truth.1 }),
+            Value::Int(n) => Expr::number(*n, number_sort(sort)),
+            Value::Con(op) | Value::Sym(op) => Expr::op(s, *op),
+            Value::Unknown(u) => match self.unknowns[*u as usize].var {
+                Some(var) => node(ExprKind::Var(var), self.unknowns[*u as usize].sort),
+                None => constant(None),
+            },
+            Value::Nil(own) => constant(p.sort(*own).empty),
+            Value::Cons(_) => {
+                let sort = self.sort_of(p, v);
+                let element = match s.sorts.kind(sort) {
+                    SortKind::List(e) => *e,
+                    _ => sort,
+                };
+                let mut heads = Vec::new();
+                let mut at = v;
+                while let Value::Cons(cell) = at {
+                    heads.push(&cell.head);
+                    at = &cell.tail;
+                }
+                let mut list = self.to_expr(p, at, sort);
+                let head_op = constant(p.sort(sort).insert);
+                for head in heads.into_iter().rev() {
+                    let head = self.to_expr(p, head, element);
+                    list = node(ExprKind::Apply(head_op.clone(), vec![head, list]), sort);
+                }
+                list
+            }
+            Value::Rich(n) => match &n.kind {
+                Rich::Integer(n) => Expr::number(n.clone(), number_sort(sort)),
+                Rich::Rational(r) => {
+                    let number = |n: &BigInt| Expr::number(n.clone(), basic::REAL);
+                    Expr::apply(s, p.divide, vec![number(r.numer()), number(r.denom())])
+                }
+                Rich::Set(own, elements) => {
+                    let entries = elements.iter().map(|e| (e, None));
+                    self.collection(p, if own != &sort && is_collection(p, sort) { sort } else { *own }, &mut entries.rev())
+                }
+                Rich::Bag(own, entries) => {
+                    let entries = entries.iter().map(|(e, n)| (e, Some(n)));
+                    self.collection(p, if own != &sort && is_collection(p, sort) { sort } else { *own }, &mut entries.rev())
+                }
+                Rich::Closure(closure) => self.closure_expr(p, closure),
+                Rich::Table(own, base, entries) => {
+                    let (domain, range) = s.domain_range(*own);
+                    let key_sort = domain.first().copied().unwrap_or(range);
+                    let update = constant(p.sort(*own).insert);
+                    let mut f = self.to_expr(p, base, *own);
+                    for (k, v) in entries.iter() {
+                        let (k, v) = (self.to_expr(p, k, key_sort), self.to_expr(p, v, range));
+                        f = node(ExprKind::Apply(update.clone(), vec![f, k, v]), *own);
+                    }
+                    f
+                }
+                Rich::Apply(head, args) => {
+                    let own = self.sort_of(p, head);
+                    let (domain, range) = s.domain_range(own);
+                    let args = args.iter().zip(domain).map(|(a, d)| self.to_expr(p, a, *d)).collect();
+                    node(ExprKind::Apply(self.to_expr(p, head, own), args), range)
+                }
+            },
+            _ => {
+                let (op, args) = v.as_app().unwrap_or((OpId(0), &[]));
+                let mut e = Expr::op(s, op);
+                let mut left = args;
+                while !left.is_empty() {
+                    let (domain, range) = s.domain_range(e.sort);
+                    let (group, rest) = left.split_at(domain.len().clamp(1, left.len()));
+                    let group = group.iter().zip(domain).map(|(a, d)| self.to_expr(p, a, *d)).collect();
+                    left = rest;
+                    e = node(ExprKind::Apply(e, group), range);
+                }
+                e
+            }
+        }
+    }
+
+    /// A finite set or bag from its elements, last first.
+    fn collection(&self, p: &Program, sort: SortId, entries: &mut dyn Iterator<Item = (&Value, Option<&Value>)>) -> Expr {
+        let s = &p.signature;
+        let node = |kind, sort| Expr::new(kind, sort, Span::default());
+        let info = p.sort(sort);
+        let finite = info.coerce.map_or(sort, |op| s.domain_range(s.op(op).sort).0[0]);
+        let element = match s.sorts.kind(finite) {
+            SortKind::FSet(e) | SortKind::FBag(e) => *e,
+            _ => finite,
+        };
+        let info_finite = p.sort(finite);
+        let insert = Expr::op(s, info_finite.insert.unwrap_or(OpId(0)));
+        let mut out = Expr::op(s, info_finite.empty.unwrap_or(OpId(0)));
+        for (e, count) in entries {
+            let mut args = vec![self.to_expr(p, e, element)];
+            args.extend(count.map(|n| self.to_expr(p, n, basic::NAT)));
+            args.push(out);
+            out = node(ExprKind::Apply(insert.clone(), args), finite);
+        }
+        match info.coerce {
+            Some(op) => node(ExprKind::Apply(Expr::op(s, op), vec![out]), sort),
+            None => out,
+        }
+    }
+
+    fn closure_expr(&self, p: &Program, closure: &Closure) -> Expr {
+        let mut by = Substitution::new();
+        for (var, value) in closure.lambda.free.iter().zip(&closure.captures) {
+            let sort = super::compile::sort_of_var(&p.signature, *var, &closure.lambda.expr).unwrap_or_else(|_| self.sort_of(p, value));
+            by.insert(*var, self.to_expr(p, value, sort));
+        }
+        closure.lambda.expr.substitute(&by)
+    }
+}
+
+fn is_collection(p: &Program, sort: SortId) -> bool {
+    matches!(p.signature.sorts.kind(sort), SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_))
+}
+
+fn number_sort(sort: SortId) -> SortId {
+    if sort.0 >= basic::POS.0 && sort.0 <= basic::REAL.0 { sort } else { basic::INT }
+}
+
+/// The sort of an operation applied to a number of arguments.
+pub fn result_sort(p: &Program, op: OpId, args: usize) -> SortId {
+    let mut sort = p.signature.op(op).sort;
+    let mut left = args;
+    while left > 0 {
+        let (domain, range) = p.signature.domain_range(sort);
+        left = left.saturating_sub(domain.len().max(1));
+        sort = range;
+    }
+    sort
+}

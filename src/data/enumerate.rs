@@ -1,0 +1,771 @@
+//! Enumeration: all solutions of a condition for some unknowns; finite sorts; quantifiers and comprehensions.
+//!
+//! The condition is evaluated with unknowns in it, which leaves what it still depends on. Then, as long as something is open:
+//! an equation of the form `x == e` among its conjuncts binds `x` (the one-point rule); else the search branches on what has
+//! the fewest options: the elements that a pattern may be in a finite list, set or bag; the integers between the bounds that
+//! comparisons give; the constructors of a sort; the sides of a disjunction. After each step the condition is evaluated again,
+//! which prunes. Terms of infinite sorts grow constructor by constructor, up to a limit.
+//!
+//! Every solution comes once: branches exclude each other, but for disjunctions, where repeated solutions are dropped.
+//! Compare narrowing (Hanus, 1994) and mCRL2's enumerator (Groote, Mousavi: "Modeling and Analysis of Communicating Systems",
+//! 2014). Cost: the number of branches, each linear in the remaining condition.
+
+use super::builtins::compare::builtin_of;
+use super::builtins::linear::{Linear, least, numeric_sort, occurs};
+use super::builtins::number;
+use super::engine::compile::Program;
+use super::engine::machine::{Machine, Outcome, Unknown};
+use super::engine::text::shortened;
+use super::expr::Binder;
+use super::signature::Builtin;
+use super::sort::{SortKind, basic};
+use super::value::{Closure, Rich, Value};
+use crate::base::diagnostic::{Diagnostic, Stage};
+use crate::base::ids::{OpId, SortId};
+use ahash::AHashSet;
+use std::ops::ControlFlow;
+
+/// Largest sort whose elements are listed to enumerate an unknown of it (sets over a finite sort).
+const MAX_LISTED: usize = 1 << 20;
+/// Most solutions of a comprehension over an infinite sort that are written out as a finite set.
+const MAX_COMPREHENSION: usize = 1 << 16;
+
+/// What receives solutions.
+pub(in crate::data) type Each<'a> = dyn FnMut(&mut Machine, &[Value]) -> Outcome<ControlFlow<()>> + 'a;
+
+/// A search in progress.
+pub(in crate::data) struct Search {
+    /// The unknowns asked for.
+    wanted: Vec<u32>,
+    /// Whether numbers without an upper bound are tried one by one (for quantifiers: a solution ends the search).
+    unbounded: bool,
+    /// Whether a condition that stays undecided is passed over and remembered here, instead of refused.
+    lenient: Option<bool>,
+    /// Solutions so far, once they may repeat.
+    seen: Option<AHashSet<Vec<Value>>>,
+    grown: u64,
+    binder: &'static str,
+}
+
+enum Choice {
+    /// An unknown with its values.
+    Interval(u32, i64, i64),
+    Constructors(u32, Vec<OpId>),
+    Bool(u32),
+    List(u32, SortId),
+    Values(u32, Vec<Value>),
+    Upwards(u32, Option<i64>, Option<i64>),
+    /// An element and its candidates.
+    Member(Value, SortId, Vec<Value>),
+    Either(Value, Value),
+}
+
+impl Search {
+    pub(in crate::data) fn new(wanted: Vec<u32>, unbounded: bool, lenient: bool, binder: &'static str) -> Self {
+        Search { wanted, unbounded, lenient: lenient.then_some(false), seen: None, grown: 0, binder }
+    }
+}
+
+fn conjuncts<'v>(p: &Program, v: &'v Value, out: &mut Vec<&'v Value>) {
+    let mut work = vec![v];
+    while let Some(v) = work.pop() {
+        match builtin_of(p, v) {
+            Some((Builtin::And, [a, b])) => work.extend([b, a]),
+            _ => out.push(v),
+        }
+    }
+}
+
+impl Machine {
+    /// A new unknown.
+    pub(in crate::data) fn unknown(&mut self, sort: SortId) -> Value {
+        self.unknowns.push(Unknown { sort, var: None, binding: None });
+        Value::Unknown(self.unknowns.len() as u32 - 1)
+    }
+
+    fn unresolved(&self, v: &Value, out: &mut Vec<u32>) {
+        if !v.is_open() {
+            return;
+        }
+        stacker::maybe_grow(64 << 10, 1 << 20, || match v {
+            Value::Unknown(u) => match &self.unknowns[*u as usize].binding {
+                Some(b) => self.unresolved(b, out),
+                None => {
+                    if !out.contains(u) {
+                        out.push(*u);
+                    }
+                }
+            },
+            Value::Cons(_) => {
+                let mut at = v;
+                while let Value::Cons(cell) = at {
+                    self.unresolved(&cell.head, out);
+                    at = &cell.tail;
+                }
+                self.unresolved(at, out);
+            }
+            Value::Rich(n) => match &n.kind {
+                Rich::Set(_, s) => s.iter().for_each(|e| self.unresolved(e, out)),
+                Rich::Bag(_, s) => s.iter().for_each(|(e, c)| {
+                    self.unresolved(e, out);
+                    self.unresolved(c, out);
+                }),
+                Rich::Closure(c) => c.captures.iter().for_each(|e| self.unresolved(e, out)),
+                Rich::Table(_, f, s) => {
+                    self.unresolved(f, out);
+                    s.iter().for_each(|(k, e)| {
+                        self.unresolved(k, out);
+                        self.unresolved(e, out);
+                    });
+                }
+                Rich::Apply(f, s) => {
+                    self.unresolved(f, out);
+                    s.iter().for_each(|e| self.unresolved(e, out));
+                }
+                Rich::Integer(_) | Rich::Rational(_) => {}
+            },
+            _ => {
+                if let Some((_, args)) = v.as_app() {
+                    args.iter().for_each(|a| self.unresolved(a, out));
+                }
+            }
+        });
+    }
+
+    /// Runs a search over a condition; ends early if `each` breaks.
+    pub(in crate::data) fn search(
+        &mut self,
+        p: &Program,
+        s: &mut Search,
+        condition: Value,
+        each: &mut Each,
+    ) -> Outcome<ControlFlow<()>> {
+        stacker::maybe_grow(256 << 10, 4 << 20, || {
+            let mut trail = Vec::new();
+            let result = self.search_step(p, s, condition, each, &mut trail);
+            for u in trail {
+                self.unknowns[u as usize].binding = None;
+            }
+            result
+        })
+    }
+
+    fn search_step(
+        &mut self,
+        p: &Program,
+        s: &mut Search,
+        condition: Value,
+        each: &mut Each,
+        trail: &mut Vec<u32>,
+    ) -> Outcome<ControlFlow<()>> {
+        let mut rest = condition;
+        loop {
+            if rest.is_false() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let mut parts = Vec::new();
+            conjuncts(p, &rest, &mut parts);
+            if let Some((u, value)) = self.one_point(p, &parts) {
+                let constraint = self.of_sort(p, self.unknowns[u as usize].sort, &value)?;
+                if constraint.is_false() {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                self.unknowns[u as usize].binding = Some(value);
+                trail.push(u);
+                let renewed = self.renew(p, &rest)?;
+                let constraint = self.renew(p, &constraint)?;
+                rest = self.and(p, constraint, renewed);
+                continue;
+            }
+            let mut open = Vec::new();
+            let in_condition = rest.is_open();
+            if in_condition {
+                self.unresolved(&rest, &mut open);
+            }
+            if open.is_empty() {
+                if !rest.is_true() {
+                    match &mut s.lenient {
+                        Some(stuck) => *stuck = true,
+                        None => return Err(self.undecided(p, s, &rest)),
+                    }
+                    return Ok(ControlFlow::Continue(()));
+                }
+                for &w in &s.wanted {
+                    self.unresolved(&Value::Unknown(w), &mut open);
+                }
+                if open.is_empty() {
+                    return self.solution(p, s, each);
+                }
+            }
+            let choice = self.choose(p, s, &open, &parts, &rest)?;
+            return self.branch(p, s, choice, &rest, each);
+        }
+    }
+
+    /// A conjunct that says what an unknown is.
+    fn one_point(&self, p: &Program, parts: &[&Value]) -> Option<(u32, Value)> {
+        for part in parts {
+            if !part.is_open() {
+                continue;
+            }
+            if let Value::Unknown(u) = part {
+                return Some((*u, Value::Bool(true)));
+            }
+            match builtin_of(p, part) {
+                Some((Builtin::Not, [Value::Unknown(u)])) => return Some((*u, Value::Bool(false))),
+                Some((Builtin::Equal, [x, y])) => {
+                    for (x, y) in [(x, y), (y, x)] {
+                        let Value::Unknown(u) = x else { continue };
+                        let sort = self.unknowns[*u as usize].sort;
+                        let narrower = sort.0 < basic::REAL.0
+                            && sort.0 > basic::BOOL.0
+                            && !y.is_number()
+                            && numeric_sort(p, &|u| self.unknowns[u as usize].sort, y) == basic::REAL;
+                        if !narrower && !occurs(y, x) {
+                            return Some((*u, y.clone()));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// That a value is of a sort: numbers have one representation, so this is a condition.
+    fn of_sort(&mut self, p: &Program, sort: SortId, v: &Value) -> Outcome<Value> {
+        if !matches!(sort, basic::POS | basic::NAT | basic::INT) {
+            return Ok(Value::Bool(true));
+        }
+        if v.is_number() {
+            return Ok(Value::Bool(number::in_sort(v, sort)));
+        }
+        match least(sort) {
+            Some(low) => self.less(p, basic::INT, &Value::Int(low), v, true),
+            None => Ok(Value::Bool(true)),
+        }
+    }
+
+    fn solution(&mut self, p: &Program, s: &mut Search, each: &mut Each) -> Outcome<ControlFlow<()>> {
+        let mut values = Vec::with_capacity(s.wanted.len());
+        for &w in &s.wanted {
+            let v = self.renew(p, &Value::Unknown(w))?;
+            if v.is_number() && !number::in_sort(&v, self.unknowns[w as usize].sort) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            values.push(v);
+        }
+        if let Some(seen) = &mut s.seen
+            && !seen.insert(values.clone())
+        {
+            return Ok(ControlFlow::Continue(()));
+        }
+        each(self, &values)
+    }
+
+    /// The branching with the fewest options.
+    fn choose(&mut self, p: &Program, s: &mut Search, open: &[u32], parts: &[&Value], rest: &Value) -> Outcome<Choice> {
+        let mut best: Option<(u64, Choice)> = None;
+        let offer = |options: u64, choice: Choice, best: &mut Option<(u64, Choice)>| {
+            if best.as_ref().is_none_or(|b| options < b.0) {
+                *best = Some((options, choice));
+            }
+        };
+        // Growing terms and counting upwards come last.
+        const GROWING: u64 = 1 << 40;
+        let bounds = self.bounds(p, open, parts);
+        for (i, &u) in open.iter().enumerate() {
+            let sort = self.unknowns[u as usize].sort;
+            match p.signature.sorts.kind(sort) {
+                SortKind::Bool => offer(2, Choice::Bool(u), &mut best),
+                SortKind::Pos | SortKind::Nat | SortKind::Int => match bounds[i] {
+                    (Some(low), Some(high)) => {
+                        let width = (high as i128 - low as i128 + 1).clamp(0, 1 << 39) as u64;
+                        offer(width, Choice::Interval(u, low, high), &mut best);
+                    }
+                    (low, high) if s.unbounded => offer(GROWING * 4, Choice::Upwards(u, low, high), &mut best),
+                    _ => {}
+                },
+                SortKind::Named(n) => {
+                    let constructors = p.signature.sorts.named[*n as usize].constructors.clone();
+                    if !constructors.is_empty() {
+                        let growing = self.is_recursive(p, sort);
+                        let options = constructors.len() as u64 + if growing { GROWING } else { 0 };
+                        offer(options, Choice::Constructors(u, constructors), &mut best);
+                    }
+                }
+                SortKind::List(element) => offer(GROWING + 2, Choice::List(u, *element), &mut best),
+                SortKind::FSet(_) | SortKind::Set(_) | SortKind::Function(..) => {
+                    if let Some(values) = self.values_of(p, sort, MAX_LISTED)? {
+                        offer(values.len() as u64, Choice::Values(u, values), &mut best);
+                    }
+                }
+                SortKind::Real | SortKind::Bag(_) | SortKind::FBag(_) => {}
+            }
+        }
+        for part in parts {
+            match builtin_of(p, part) {
+                Some((Builtin::In, [element, container])) if element.is_open() && !container.is_open() => {
+                    let candidates: Option<Vec<Value>> = match container.as_rich() {
+                        Some(Rich::Set(_, elements)) => Some(elements.to_vec()),
+                        Some(Rich::Bag(_, entries)) => Some(entries.iter().map(|e| e.0.clone()).collect()),
+                        _ => container.list_elements().map(|mut elements| {
+                            elements.sort();
+                            elements.dedup();
+                            elements
+                        }),
+                    };
+                    if let (Some(candidates), Some((op, _))) = (candidates, part.as_app()) {
+                        let sort = p.op(op).first;
+                        offer(candidates.len() as u64, Choice::Member(element.clone(), sort, candidates), &mut best);
+                    }
+                }
+                Some((Builtin::Or, [a, b])) => offer(3, Choice::Either(a.clone(), b.clone()), &mut best),
+                _ => {}
+            }
+        }
+        match best {
+            Some((_, choice)) => Ok(choice),
+            None => Err(self.unbounded(p, s, open, rest)),
+        }
+    }
+
+    fn branch(&mut self, p: &Program, s: &mut Search, choice: Choice, rest: &Value, each: &mut Each) -> Outcome<ControlFlow<()>> {
+        match choice {
+            Choice::Bool(u) => {
+                for b in [true, false] {
+                    if self.bind(p, s, u, Value::Bool(b), rest, each)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            Choice::Interval(u, low, high) => {
+                for n in low..=high {
+                    self.count_growth(p, s, u, rest, 64)?;
+                    if self.bind(p, s, u, Value::Int(n), rest, each)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            Choice::Upwards(u, low, high) => {
+                let mut i = 0i64;
+                loop {
+                    self.count_growth(p, s, u, rest, 1)?;
+                    let n = match (low, high) {
+                        (Some(low), _) => low.saturating_add(i),
+                        (None, Some(high)) => high.saturating_sub(i),
+                        (None, None) => {
+                            if i % 2 == 0 {
+                                -(i / 2)
+                            } else {
+                                i / 2 + 1
+                            }
+                        }
+                    };
+                    if self.bind(p, s, u, Value::Int(n), rest, each)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    i += 1;
+                }
+            }
+            Choice::Values(u, values) => {
+                for v in values {
+                    if self.bind(p, s, u, v, rest, each)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            Choice::Constructors(u, constructors) => {
+                let count = self.unknowns.len();
+                let growing = self.is_recursive(p, self.unknowns[u as usize].sort);
+                for c in constructors {
+                    if growing {
+                        self.count_growth(p, s, u, rest, 1)?;
+                    }
+                    let (domain, _) = p.signature.domain_range(p.signature.op(c).sort);
+                    let args: Vec<Value> = domain.iter().map(|&d| self.unknown(d)).collect();
+                    if p.op(c).flags != 0 && s.seen.is_none() {
+                        s.seen = Some(AHashSet::new());
+                    }
+                    let v = if p.op(c).flags == 0 && !args.is_empty() { Value::app(c, 0, args) } else { self.apply_op(p, c, args)? };
+                    let flow = self.bind(p, s, u, v, rest, each);
+                    self.unknowns.truncate(count);
+                    if flow?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            Choice::List(u, element) => {
+                self.count_growth(p, s, u, rest, 1)?;
+                let sort = self.unknowns[u as usize].sort;
+                if self.bind(p, s, u, Value::Nil(sort), rest, each)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                let count = self.unknowns.len();
+                let (head, tail) = (self.unknown(element), self.unknown(sort));
+                let flow = self.bind(p, s, u, Value::cons(head, tail), rest, each);
+                self.unknowns.truncate(count);
+                return flow;
+            }
+            Choice::Member(element, sort, candidates) => {
+                for candidate in candidates {
+                    let equal = self.equal(p, sort, &element, &candidate)?;
+                    let condition = self.and(p, equal, rest.clone());
+                    if self.search(p, s, condition, each)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            Choice::Either(a, b) => {
+                s.seen.get_or_insert_default();
+                // The disjunction itself becomes true where its chosen side is assumed.
+                let others = self.without(p, rest, &a, &b);
+                for side in [a, b] {
+                    let side = self.renew(p, &side)?;
+                    let condition = self.and(p, side, others.clone());
+                    if self.search(p, s, condition, each)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn without(&mut self, p: &Program, rest: &Value, a: &Value, b: &Value) -> Value {
+        let mut parts = Vec::new();
+        conjuncts(p, rest, &mut parts);
+        let mut all = Value::Bool(true);
+        for part in parts {
+            if !matches!(builtin_of(p, part), Some((Builtin::Or, [x, y])) if x == a && y == b) {
+                all = self.and(p, all, part.clone());
+            }
+        }
+        all
+    }
+
+    fn bind(&mut self, p: &Program, s: &mut Search, u: u32, v: Value, rest: &Value, each: &mut Each) -> Outcome<ControlFlow<()>> {
+        self.unknowns[u as usize].binding = Some(v);
+        let result = self.renew(p, rest).and_then(|rest| self.search(p, s, rest, each));
+        self.unknowns[u as usize].binding = None;
+        result
+    }
+
+    fn count_growth(&mut self, p: &Program, s: &mut Search, u: u32, rest: &Value, allowance: u64) -> Outcome<()> {
+        s.grown += 1;
+        if s.grown > self.growth_limit.saturating_mul(allowance) {
+            let e = self.unbounded(p, s, &[u], rest);
+            return Err(Box::new(e.note(format!("gave up after {} candidates", s.grown - 1))));
+        }
+        Ok(())
+    }
+
+    /// Whether terms of a sort can grow without end.
+    fn is_recursive(&mut self, p: &Program, sort: SortId) -> bool {
+        if let Some(&known) = self.recursive.get(&sort) {
+            return known;
+        }
+        let mut path = Vec::new();
+        let answer = infinite(p, sort, &mut path);
+        self.recursive.insert(sort, answer);
+        answer
+    }
+
+    /// Bounds that the conjuncts give for numeric unknowns, propagated a few times.
+    fn bounds(&self, p: &Program, open: &[u32], parts: &[&Value]) -> Vec<(Option<i64>, Option<i64>)> {
+        let sort_of = |u: u32| self.unknowns[u as usize].sort;
+        let mut bounds: Vec<(Option<i64>, Option<i64>)> = open.iter().map(|&u| (least(sort_of(u)), None)).collect();
+        // Each comparison as a linear form that is at most 0.
+        let mut forms: Vec<Linear> = Vec::new();
+        for part in parts {
+            let (a, b, both, strict) = match builtin_of(p, part) {
+                Some((Builtin::LessEqual, [a, b])) => (a, b, false, 0),
+                Some((Builtin::Less, [a, b])) => (a, b, false, 1),
+                Some((Builtin::Equal, [a, b])) => (a, b, true, 0),
+                _ => continue,
+            };
+            let numeric = part.as_app().is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
+            if !numeric {
+                continue;
+            }
+            for (a, b) in [(a, b), (b, a)].into_iter().take(if both { 2 } else { 1 }) {
+                if let Some(mut form) = Linear::difference(p, a, b) {
+                    let integral = form.terms.iter().all(|t| numeric_sort(p, &sort_of, &t.0) != basic::REAL);
+                    if strict == 1 && integral {
+                        form.constant = form.constant.saturating_add(1);
+                    }
+                    forms.push(form);
+                }
+            }
+        }
+        for _ in 0..4 {
+            let mut changed = false;
+            for form in &forms {
+                for (i, (atom, k)) in form.terms.iter().enumerate() {
+                    let Value::Unknown(u) = atom else { continue };
+                    let Some(at) = open.iter().position(|o| o == u) else { continue };
+                    // k·x <= -(constant + least of the other terms)
+                    let mut others = Some(form.constant);
+                    for (j, (other, m)) in form.terms.iter().enumerate() {
+                        if i == j {
+                            continue;
+                        }
+                        let (low, high) = match other {
+                            Value::Unknown(v) => match open.iter().position(|o| o == v) {
+                                Some(at) => bounds[at],
+                                None => (least(sort_of(*v)), None),
+                            },
+                            _ => (least(numeric_sort(p, &sort_of, other)), None),
+                        };
+                        let least = if *m > 0 { low } else { high };
+                        others = others.and_then(|o| o.checked_add(least?.checked_mul(*m)?));
+                    }
+                    let Some(limit) = others.and_then(i64::checked_neg) else { continue };
+                    if *k > 0 {
+                        let most = limit.div_euclid(*k);
+                        if bounds[at].1.is_none_or(|b| most < b) {
+                            bounds[at].1 = Some(most);
+                            changed = true;
+                        }
+                    } else {
+                        let from = -(limit.div_euclid(-*k));
+                        if bounds[at].0.is_none_or(|b| from > b) {
+                            bounds[at].0 = Some(from);
+                            changed = true;
+                        }
+                    }
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        bounds
+    }
+
+    fn unbounded(&self, p: &Program, s: &Search, open: &[u32], rest: &Value) -> Box<Diagnostic> {
+        let mut message = format!("cannot enumerate the values in a {}: no bound for ", s.binder);
+        for (i, &u) in open.iter().enumerate() {
+            let unknown = &self.unknowns[u as usize];
+            let name = match unknown.var {
+                Some(v) if v.index() < p.signature.var_count() => p.signature.var(v).name.clone(),
+                _ => format!("_{u}"),
+            };
+            let sort = p.signature.sorts.text(unknown.sort);
+            message += &format!("{}`{name}: {sort}`", if i > 0 { ", " } else { "" });
+        }
+        Box::new(
+            Diagnostic::new(Stage::Data, message)
+                .note(format!("remaining condition: {}", shortened(p, rest)))
+                .note("an upper bound such as `n < 5`, an equation, or membership in a finite set would bound it"),
+        )
+    }
+
+    fn undecided(&self, p: &Program, s: &Search, rest: &Value) -> Box<Diagnostic> {
+        Box::new(Diagnostic::new(
+            Stage::Data,
+            format!("a condition in a {} is neither true nor false: {}", s.binder, shortened(p, rest)),
+        ))
+    }
+
+    /// All values of a finite sort, in the order of its constructors; `None` if it is infinite, unknown, or larger than `limit`.
+    pub(in crate::data) fn values_of(&mut self, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Vec<Value>>> {
+        if let Some(known) = self.values.get(&(sort, limit)) {
+            return Ok(known.clone());
+        }
+        let values = if infinite(p, sort, &mut Vec::new()) { None } else { self.list_values(p, sort, limit)? };
+        self.values.insert((sort, limit), values.clone());
+        Ok(values)
+    }
+
+    fn list_values(&mut self, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Vec<Value>>> {
+        let mut out = Vec::new();
+        match p.signature.sorts.kind(sort) {
+            SortKind::Bool => out = vec![Value::Bool(false), Value::Bool(true)],
+            SortKind::Named(n) => {
+                let mut free = true;
+                for &c in &p.signature.sorts.named[*n as usize].constructors {
+                    free &= p.op(c).flags == 0;
+                    let (domain, _) = p.signature.domain_range(p.signature.op(c).sort);
+                    let mut tuples: Vec<Vec<Value>> = vec![vec![]];
+                    for d in domain {
+                        let Some(values) = self.values_of(p, *d, limit)? else { return Ok(None) };
+                        if tuples.len().saturating_mul(values.len()) > limit {
+                            return Ok(None);
+                        }
+                        tuples = tuples
+                            .iter()
+                            .flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect()))
+                            .collect();
+                    }
+                    for args in tuples {
+                        out.push(self.apply_op(p, c, args)?);
+                    }
+                }
+                if !free {
+                    let mut seen = AHashSet::new();
+                    out.retain(|v| seen.insert(v.clone()));
+                }
+            }
+            SortKind::FSet(e) | SortKind::Set(e) => {
+                let Some(values) = self.values_of(p, *e, 20)? else { return Ok(None) };
+                if 1usize << values.len() > limit {
+                    return Ok(None);
+                }
+                for subset in 0usize..1 << values.len() {
+                    let elements = values.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1).map(|(_, v)| v.clone());
+                    out.push(self.set_of(p, sort, elements.collect())?);
+                }
+            }
+            _ => return Ok(None),
+        }
+        Ok((out.len() <= limit).then_some(out))
+    }
+
+    fn frame_of_unknowns(&mut self, p: &Program, closure: &Closure) -> (Outcome<Value>, Vec<u32>) {
+        let frame = self.stack.len();
+        let mut wanted = Vec::new();
+        for (sort, var) in closure.lambda.sorts.iter().zip(&closure.lambda.vars) {
+            let unknown = self.unknown(*sort);
+            if let Some(last) = self.unknowns.last_mut() {
+                last.var = Some(*var);
+            }
+            wanted.push(self.unknowns.len() as u32 - 1);
+            self.stack.push(unknown);
+        }
+        self.stack.extend(closure.captures.iter().cloned());
+        let body = self.enter(p, &closure.lambda.body, frame);
+        (body, wanted)
+    }
+
+    /// The value of a quantifier; itself while an unknown occurs in it or its condition stays undecided.
+    pub(in crate::data) fn quantify(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
+        if closure.captures.iter().any(Value::is_open) {
+            return Ok(Value::rich(Rich::Closure(closure)));
+        }
+        let forall = closure.lambda.binder == Binder::Forall;
+        let count = self.unknowns.len();
+        let suspended = std::mem::take(&mut self.suspended);
+        let (body, wanted) = self.frame_of_unknowns(p, &closure);
+        let condition = if forall { self.not(p, body?) } else { body? };
+        // Variables that do not matter need no values, if their sorts have any.
+        let mut found = condition.is_true();
+        let mut stuck = false;
+        if !found {
+            let mut search = Search::new(relevant(self, &condition, &wanted), true, true, if forall { "`forall`" } else { "`exists`" });
+            let mut each = |_: &mut Machine, _: &[Value]| {
+                found = true;
+                Ok(ControlFlow::Break(()))
+            };
+            let _ = self.search(p, &mut search, condition, &mut each)?;
+            stuck = search.lenient == Some(true);
+        }
+        self.unknowns.truncate(count);
+        self.suspended = suspended;
+        if !found && stuck {
+            return Ok(Value::rich(Rich::Closure(closure)));
+        }
+        Ok(Value::Bool(found != forall))
+    }
+
+    /// The value of a set or bag comprehension: a finite set or bag if its elements can be enumerated, else itself.
+    pub(in crate::data) fn comprehend(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
+        if closure.captures.iter().any(Value::is_open) {
+            return Ok(Value::rich(Rich::Closure(closure)));
+        }
+        let sort = closure.lambda.sort;
+        let count = self.unknowns.len();
+        let suspended = std::mem::take(&mut self.suspended);
+        let value = if closure.lambda.binder == Binder::SetComprehension {
+            let (body, wanted) = self.frame_of_unknowns(p, &closure);
+            let mut elements = Vec::new();
+            let mut search = Search::new(wanted, false, true, "set comprehension");
+            let mut each = |_: &mut Machine, values: &[Value]| {
+                elements.extend(values.iter().cloned());
+                Ok(if elements.len() > MAX_COMPREHENSION { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            };
+            let flow = self.search(p, &mut search, body?, &mut each);
+            self.unknowns.truncate(count);
+            match flow {
+                Ok(ControlFlow::Continue(())) if search.lenient == Some(false) => Some(self.set_of(p, sort, elements)?),
+                _ => None,
+            }
+        } else {
+            match self.values_of(p, closure.lambda.sorts[0], MAX_COMPREHENSION)? {
+                None => None,
+                Some(values) => {
+                    let mut bag = Value::rich(Rich::Bag(sort, std::rc::Rc::new([])));
+                    for v in values {
+                        let frame = self.stack.len();
+                        self.stack.push(v.clone());
+                        self.stack.extend(closure.captures.iter().cloned());
+                        let n = self.enter(p, &closure.lambda.body, frame)?;
+                        bag = self.bag_add(p, sort, v, n, bag)?;
+                    }
+                    bag.as_bag().is_some().then_some(bag)
+                }
+            }
+        };
+        self.suspended = suspended;
+        Ok(value.unwrap_or_else(|| Value::rich(Rich::Closure(closure))))
+    }
+
+    /// Equality of sets that are not both finite: a search for an element that makes the difference.
+    pub(in crate::data) fn equal_comprehensions(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Option<Value>> {
+        let element = match p.signature.sorts.kind(sort) {
+            SortKind::Set(e) => *e,
+            _ => return Ok(None),
+        };
+        let Some(member) = p.sort(sort).member else { return Ok(None) };
+        if a.is_open() || b.is_open() {
+            return Ok(None);
+        }
+        let count = self.unknowns.len();
+        let x = self.unknown(element);
+        let in_a = self.contains(p, member, &x, a)?;
+        let in_b = self.contains(p, member, &x, b)?;
+        let (not_a, not_b) = (self.not(p, in_a.clone()), self.not(p, in_b.clone()));
+        let (one, other) = (self.and(p, in_a, not_b), self.and(p, not_a, in_b));
+        let condition = self.or(p, one, other);
+        let mut different = false;
+        let mut search = Search::new(vec![count as u32], false, true, "comparison of sets");
+        let flow = self.search(p, &mut search, condition, &mut |_, _| {
+            different = true;
+            Ok(ControlFlow::Break(()))
+        });
+        self.unknowns.truncate(count);
+        Ok(match flow {
+            Err(_) => None,
+            Ok(_) if different => Some(Value::Bool(false)),
+            Ok(_) if search.lenient == Some(true) => None,
+            Ok(_) => Some(Value::Bool(true)),
+        })
+    }
+}
+
+/// Those of the unknowns asked for that occur in a condition.
+fn relevant(m: &Machine, condition: &Value, wanted: &[u32]) -> Vec<u32> {
+    let mut open = Vec::new();
+    m.unresolved(condition, &mut open);
+    wanted.iter().copied().filter(|w| open.contains(w)).collect()
+}
+
+/// Whether a sort has infinitely many elements, or elements that cannot be listed.
+fn infinite(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
+    match p.signature.sorts.kind(sort) {
+        SortKind::Bool => false,
+        SortKind::Named(n) => {
+            let constructors = &p.signature.sorts.named[*n as usize].constructors;
+            if constructors.is_empty() || path.contains(&sort) {
+                return true;
+            }
+            path.push(sort);
+            let answer =
+                constructors.iter().any(|c| p.signature.domain_range(p.signature.op(*c).sort).0.iter().any(|d| infinite(p, *d, path)));
+            path.pop();
+            answer
+        }
+        SortKind::FSet(e) | SortKind::Set(e) => infinite(p, *e, path),
+        _ => true,
+    }
+}
