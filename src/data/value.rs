@@ -485,9 +485,7 @@ thread_local! {
 }
 
 fn drop_values(values: &mut [Value]) {
-    let heap = |v: &Value| {
-        matches!(v, Value::Cons(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) | Value::Rich(_))
-    };
+    let heap = |v: &Value| matches!(v, Value::Cons(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) | Value::Rich(_));
     if !values.iter().any(heap) {
         return;
     }

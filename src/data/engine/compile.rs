@@ -481,6 +481,7 @@ pub fn sort_of_var(signature: &Signature, var: VarId, inside: &Expr) -> Result<S
             ExprKind::Where(body, defs) => find(body, var).or_else(|| defs.iter().find_map(|d| find(&d.1, var))),
         })
     }
-    find(inside, var)
-        .ok_or_else(|| Diagnostic::at(Stage::Internal, inside.span, format!("variable #{} is newer than the signature and does not occur", var.0)))
+    find(inside, var).ok_or_else(|| {
+        Diagnostic::at(Stage::Internal, inside.span, format!("variable #{} is newer than the signature and does not occur", var.0))
+    })
 }

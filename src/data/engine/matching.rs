@@ -43,7 +43,11 @@ pub fn left_hand_side(equation: &Equation) -> Result<(OpId, usize, Vec<Expr>), D
         at = head;
     }
     let ExprKind::Op(op) = at.kind else {
-        return Err(Diagnostic::at(Stage::Unsupported, equation.lhs.span, "the left-hand side of an equation must start with an operation"));
+        return Err(Diagnostic::at(
+            Stage::Unsupported,
+            equation.lhs.span,
+            "the left-hand side of an equation must start with an operation",
+        ));
     };
     let args = groups.iter().rev().flat_map(|g| g.iter().cloned()).collect();
     Ok((op, groups.len(), args))
@@ -133,9 +137,7 @@ pub fn compile_tree(compiler: &mut Compiler, equations: &[&Equation]) -> Result<
         let patterns: Vec<Pattern> = args.iter().map(|a| pattern(compiler.signature, a)).collect::<Result<_, _>>()?;
         // In front of the first row that would hide it.
         let hides = |(general, e): &(Vec<Pattern>, &Equation)| {
-            e.condition.is_none()
-                && more_general(general, &patterns, &mut Vec::new())
-                && !more_general(&patterns, general, &mut Vec::new())
+            e.condition.is_none() && more_general(general, &patterns, &mut Vec::new()) && !more_general(&patterns, general, &mut Vec::new())
         };
         let at = rows.iter().position(hides).unwrap_or(rows.len());
         rows.insert(at, (patterns, equation));

@@ -14,13 +14,16 @@ pub mod matching;
 pub mod reflect;
 pub mod text;
 
+#[cfg(test)]
+mod tests;
+
 use super::enumerate::Search;
 use super::expr::Expr;
 pub use super::value::Value;
 use crate::base::diagnostic::Diagnostic;
 use crate::base::ids::{SortId, VarId};
-use compile::{Compiler, Scope, Sharing};
 pub use compile::Program;
+use compile::{Compiler, Scope, Sharing};
 use machine::{Machine, Unknown};
 use std::ops::ControlFlow;
 use std::rc::Rc;
