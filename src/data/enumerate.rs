@@ -30,6 +30,9 @@ const MAX_LISTED: usize = 1 << 20;
 /// Most solutions of a comprehension over an infinite sort that are written out as a finite set.
 const MAX_COMPREHENSION: usize = 1 << 16;
 
+/// Most constructors of growing terms on one path of the search.
+const MAX_GROWING: u32 = 1000;
+
 /// What receives solutions.
 pub(in crate::data) type Each<'a> = dyn FnMut(&mut Machine, &[Value]) -> Outcome<ControlFlow<()>> + 'a;
 
@@ -44,6 +47,8 @@ pub(in crate::data) struct Search {
     /// Solutions so far, once they may repeat.
     seen: Option<AHashSet<Vec<Value>>>,
     grown: u64,
+    /// Terms of infinite sorts that have grown on the way here.
+    growing: u32,
     binder: &'static str,
 }
 
@@ -62,7 +67,7 @@ enum Choice {
 
 impl Search {
     pub(in crate::data) fn new(wanted: Vec<u32>, unbounded: bool, lenient: bool, binder: &'static str) -> Self {
-        Search { wanted, unbounded, lenient: lenient.then_some(false), seen: None, grown: 0, binder }
+        Search { wanted, unbounded, lenient: lenient.then_some(false), seen: None, grown: 0, growing: 0, binder }
     }
 }
 
@@ -382,7 +387,9 @@ impl Machine {
                         s.seen = Some(AHashSet::new());
                     }
                     let v = if p.op(c).flags == 0 && !args.is_empty() { Value::app(c, 0, args) } else { self.apply_op(p, c, args)? };
+                    s.growing += u32::from(growing);
                     let flow = self.bind(p, s, u, v, rest, each);
+                    s.growing -= u32::from(growing);
                     self.unknowns.truncate(count);
                     if flow?.is_break() {
                         return Ok(ControlFlow::Break(()));
@@ -397,7 +404,9 @@ impl Machine {
                 }
                 let count = self.unknowns.len();
                 let (head, tail) = (self.unknown(element), self.unknown(sort));
+                s.growing += 1;
                 let flow = self.bind(p, s, u, Value::cons(head, tail), rest, each);
+                s.growing -= 1;
                 self.unknowns.truncate(count);
                 return flow;
             }
@@ -447,7 +456,7 @@ impl Machine {
 
     fn count_growth(&mut self, p: &Program, s: &mut Search, u: u32, rest: &Value, allowance: u64) -> Outcome<()> {
         s.grown += 1;
-        if s.grown > self.growth_limit.saturating_mul(allowance) {
+        if s.grown > self.growth_limit.saturating_mul(allowance) || s.growing > MAX_GROWING {
             let e = self.unbounded(p, s, &[u], rest);
             return Err(Box::new(e.note(format!("gave up after {} candidates", s.grown - 1))));
         }

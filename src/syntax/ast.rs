@@ -4,8 +4,8 @@
 
 use crate::base::Span;
 
-/// A tree node with its place. Equality looks at the kind only.
-#[derive(Clone, Debug)]
+/// A tree node with its place. Equality looks at the kind only. Cloning, comparing and dropping stand deep trees.
+#[derive(Debug)]
 pub struct Node<K> {
     /// What it is.
     pub kind: K,
@@ -14,9 +14,17 @@ pub struct Node<K> {
 }
 impl<K: PartialEq> PartialEq for Node<K> {
     fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind
+        stacker::maybe_grow(STACK_LEFT, STACK_MORE, || self.kind == other.kind)
     }
 }
+impl<K: Clone> Clone for Node<K> {
+    fn clone(&self) -> Self {
+        stacker::maybe_grow(STACK_LEFT, STACK_MORE, || Self { kind: self.kind.clone(), span: self.span })
+    }
+}
+/// Machine stack that must be left for one step of a recursion over a tree, and how much is added when less is left.
+const STACK_LEFT: usize = 128 << 10;
+const STACK_MORE: usize = 4 << 20;
 impl<K> Node<K> {
     /// A node at a place.
     pub fn new(kind: K, span: Span) -> Self {

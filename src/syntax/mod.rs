@@ -1,6 +1,7 @@
 //! Text to syntax tree and back. Knows nothing of what a name means.
 
 pub mod ast;
+mod drop;
 mod parse;
 mod precedence;
 pub mod print;

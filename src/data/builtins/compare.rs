@@ -127,7 +127,7 @@ impl Machine {
             },
             SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
                 if open && let Some(v) = self.compare_linear(p, Relation::Equal, sort, a, b) {
-                    return Ok(v);
+                    return self.equal_extremum(p, v);
                 }
             }
             SortKind::List(element) => return self.equal_lists(p, sort, *element, a, b),
@@ -245,7 +245,7 @@ impl Machine {
                     if a.is_open() || b.is_open() {
                         let relation = if or_equal { Relation::LessEqual } else { Relation::Less };
                         if let Some(v) = self.compare_linear(p, relation, sort, a, b) {
-                            return Ok(v);
+                            return self.spread(p, v);
                         }
                     }
                 }
@@ -272,6 +272,46 @@ impl Machine {
             }
             Ok(stuck2(op, a.clone(), b.clone()))
         })
+    }
+
+    /// `max(s, t) == n` for a number, so that a bound of either prunes.
+    fn equal_extremum(&mut self, p: &Program, v: Value) -> Outcome<Value> {
+        if let Some((Builtin::Equal, [m, n])) = builtin_of(p, &v)
+            && n.is_number()
+            && let Some((which @ (Builtin::Max | Builtin::Min), [s, t])) = builtin_of(p, m)
+        {
+            let max = which == Builtin::Max;
+            let (x, y) = if max {
+                (self.less(p, basic::INT, s, n, true)?, self.less(p, basic::INT, t, n, true)?)
+            } else {
+                (self.less(p, basic::INT, n, s, true)?, self.less(p, basic::INT, n, t, true)?)
+            };
+            let both = self.and(p, x, y);
+            if both.is_false() {
+                return Ok(both);
+            }
+            let (x, y) = (self.equal(p, basic::INT, s, n)?, self.equal(p, basic::INT, t, n)?);
+            let one = self.or(p, x, y);
+            return Ok(self.and(p, both, one));
+        }
+        Ok(v)
+    }
+
+    /// `max(s, t) <= k` and its like as a conjunction or disjunction.
+    fn spread(&mut self, p: &Program, v: Value) -> Outcome<Value> {
+        let Some((Builtin::LessEqual, [a, b])) = builtin_of(p, &v) else { return Ok(v) };
+        let sort = v.as_app().map_or(basic::INT, |(op, _)| p.op(op).first);
+        for (side, left) in [(a, true), (b, false)] {
+            if let Some((m @ (Builtin::Max | Builtin::Min), [s, t])) = builtin_of(p, side) {
+                let (one, other) = if left {
+                    (self.less(p, sort, s, b, true)?, self.less(p, sort, t, b, true)?)
+                } else {
+                    (self.less(p, sort, a, s, true)?, self.less(p, sort, a, t, true)?)
+                };
+                return Ok(if (m == Builtin::Max) == left { self.and(p, one, other) } else { self.or(p, one, other) });
+            }
+        }
+        Ok(v)
     }
 
     fn less_all(&mut self, p: &Program, domain: &[SortId], xs: &[Value], ys: &[Value], or_equal: bool) -> Outcome<Value> {

@@ -159,7 +159,7 @@ pub fn compare(p: &Program, sort_of: &dyn Fn(u32) -> SortId, relation: Relation,
             let most = c.checked_neg()?.div_euclid(*k);
             return match low {
                 Some(l) if most < l => Some(Value::Bool(false)),
-                Some(l) if most == l => relation_value(info.equal, atom.clone(), Value::Int(most)),
+                Some(l) if most == l && matches!(atom, Value::Unknown(_)) => relation_value(info.equal, atom.clone(), Value::Int(most)),
                 _ => relation_value(info.less_equal, atom.clone(), Value::Int(most)),
             };
         }

@@ -34,10 +34,10 @@ impl Machine {
         Ok(match builtin {
             Not => self.not(p, a),
             PosToNat | PosToInt | PosToReal | NatToInt | NatToReal | IntToReal => a,
-            NatToPos | IntToPos | IntToNat | RealToPos | RealToNat | RealToInt | Abs | Negate | Succ | Pred | Floor | Ceil | Round => {
-                number::unary(builtin, &a).unwrap_or_else(|| stuck1(op, a))
-            }
+            NatToPos | IntToPos | IntToNat | RealToPos | RealToNat | RealToInt | Abs | Negate | Succ | Pred | Floor | Ceil | Round
+            | Sqrt => number::unary(builtin, &a).unwrap_or_else(|| stuck1(op, a)),
             Head | Tail | RHead | RTail => list::part(builtin, &a).unwrap_or_else(|| stuck1(op, a)),
+            Pick => set::pick(&a).unwrap_or_else(|| stuck1(op, a)),
             Size => return self.size(p, op, a),
             FSetToSet | FBagToBag => set::retag(p, op, a),
             SetToBag | BagToSet | FSetToFBag | FBagToFSet => return self.convert(p, builtin, op, a),

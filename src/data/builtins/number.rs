@@ -52,6 +52,7 @@ pub fn unary(builtin: Builtin, a: &Value) -> Option<Value> {
         },
         Succ => step(1),
         Pred => step(-1),
+        Sqrt => a.to_integer().filter(|n| !n.is_negative()).map(|n| Value::integer(n.sqrt())),
         Floor => Some(Value::rational(a.to_rational()?.floor())),
         Ceil => Some(Value::rational(a.to_rational()?.ceil())),
         Round => Some(Value::rational((a.to_rational()? + BigRational::new(1.into(), 2.into())).floor())),

@@ -27,6 +27,15 @@ pub fn retag(p: &Program, op: OpId, a: Value) -> Value {
     }
 }
 
+/// The first element of a finite set or bag.
+pub fn pick(a: &Value) -> Option<Value> {
+    match a.as_rich()? {
+        Rich::Set(_, elements) => elements.first().cloned(),
+        Rich::Bag(_, entries) => entries.first().map(|e| e.0.clone()),
+        _ => None,
+    }
+}
+
 fn element_sort(p: &Program, sort: SortId) -> SortId {
     match p.signature.sorts.kind(sort) {
         SortKind::Set(e) | SortKind::FSet(e) | SortKind::Bag(e) | SortKind::FBag(e) | SortKind::List(e) => *e,

@@ -21,7 +21,7 @@ pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 /// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
 const MAX_SUSPENDED: u32 = 4;
 /// Deepest nesting of evaluation.
-const MAX_DEPTH: u32 = 6_000_000;
+const MAX_DEPTH: u32 = 2_500_000;
 
 /// An unknown.
 #[derive(Debug)]

@@ -14,6 +14,9 @@ pub mod matching;
 pub mod reflect;
 pub mod text;
 
+#[cfg(test)]
+mod tests;
+
 use super::enumerate::Search;
 use super::expr::Expr;
 pub use super::value::Value;

@@ -120,7 +120,9 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, out: &mut String) {
                     out.push_str(name);
                     write_operand(p, a, limit, depth, out);
                 }
-                (OpKind::Builtin(b), [x, y]) if !matches!(b, Builtin::Max | Builtin::Min | Builtin::Count | Builtin::Exp) => {
+                (OpKind::Builtin(b), [x, y])
+                    if !matches!(b, Builtin::Max | Builtin::Min | Builtin::Count | Builtin::Exp | Builtin::SetInsert) =>
+                {
                     write_operand(p, x, limit, depth, out);
                     _ = write!(out, " {name} ");
                     write_operand(p, y, limit, depth, out);

@@ -1,24 +1,202 @@
 //! Syntax errors in words a user knows.
+//!
+//! Input: the text that the grammar refused. Output: a [`Diagnostic`] at the offending token, with what was expected there.
+//! The text is read once more, this time with the grammar keeping account of the tokens that it tried at the farthest place; that
+//! account is what makes errors slow and success fast. Cost: linear in the text.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use pest::Parser as _;
 use pest::error::{Error, InputLocation};
+use pest::set_error_detail;
 
-use super::{Builder, Rule};
+use super::{Builder, Grammar, Rule};
 use crate::base::Diagnostic;
 
-/// The refusal of the grammar as a diagnostic at the offending token.
-pub(super) fn from_pest(builder: &Builder, text: &str, error: Error<Rule>) -> Diagnostic {
-    let at = match error.location {
-        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
+/// Reading with account is switched on by a flag of the whole program.
+static ACCOUNT: Mutex<()> = Mutex::new(());
+
+/// Why the grammar refuses `text` (which it does).
+pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
+    let refusal = {
+        let _guard = ACCOUNT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        set_error_detail(true);
+        let refusal = Grammar::parse(rule, text).err();
+        set_error_detail(false);
+        refusal
     };
+    let (mut at, mut tokens) = match refusal {
+        Some(error) => farthest(error),
+        None => (text.len(), BTreeSet::new()),
+    };
+    // In the middle of a word: the word is what offends, and what could continue it is not what was expected.
+    let before = &text[..at];
+    let word_start = before.len() - before.chars().rev().take_while(|&c| is_word(c)).map(char::len_utf8).sum::<usize>();
+    if word_start < at {
+        if text[at..].starts_with(is_word) {
+            at = word_start;
+            tokens.clear();
+        } else {
+            tokens.retain(|t| !matches!(t.as_str(), NAME | "A..Z" | DIGIT | DIGIT_1 | "'" | "_"));
+            if tokens.is_empty() {
+                // Nothing could follow the word: it is a reserved one where a name should be.
+                at = word_start;
+                tokens.insert(NAME.to_owned());
+            }
+        }
+    }
     let token = token_at(text, at);
     let message = if token.is_empty() { "unexpected end of the text".to_owned() } else { format!("unexpected `{token}`") };
-    builder.refuse(builder.range(at, at + token.len()), message)
+    let mut diagnostic = builder.refuse(builder.range(at, at + token.len()), message);
+    let expected = in_words(tokens.clone());
+    if let Some((last, others)) = expected.split_last() {
+        let list = if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) };
+        diagnostic = diagnostic.note(format!("expected {list}"));
+    }
+    for note in hints(text, at, token, &tokens) {
+        diagnostic = diagnostic.note(note);
+    }
+    diagnostic
+}
+
+const NAME: &str = "a..z";
+const DIGIT: &str = "0..9";
+const DIGIT_1: &str = "1..9";
+
+/// The farthest place the grammar came to, and the tokens it tried there; ranges of characters appear as above.
+fn farthest(error: Error<Rule>) -> (usize, BTreeSet<String>) {
+    if let Some(attempts) = error.parse_attempts() {
+        let tokens = attempts.expected_tokens().into_iter().map(|token| token.to_string());
+        return (
+            attempts.max_position,
+            tokens.filter(|t| !matches!(t.as_str(), " " | "\t" | "\n" | "\r" | "%" | "BUILTIN_RULE")).collect(),
+        );
+    }
+    match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => (at, BTreeSet::new()),
+    }
+}
+
+/// Kinds of phrase by the tokens that they may start with: a name, the tokens that give the kind away, and all its tokens.
+const PHRASES: &[(&str, &[&str], &[&str])] = &[
+    (
+        "a declaration (`sort`, `map`, `proc`, …)",
+        &["sort", "map"],
+        &["sort", "cons", "map", "var", "eqn", "glob", "act", "proc", "init", "form"],
+    ),
+    (
+        "a process",
+        &["delta", "block"],
+        &[
+            "delta", "tau", "block", "allow", "hide", "rename", "comm", "sum", "dist", "!", "-", "#", "forall", "exists", "lambda", "true",
+            "false", "(", "[", "{", NAME, DIGIT_1, "0",
+        ],
+    ),
+    (
+        "a state formula",
+        &["mu", "["],
+        &["mu", "nu", "forall", "exists", "inf", "sup", "sum", "[", "<", "!", "-", "true", "false", "val", "delay", "yaled", "(", NAME],
+    ),
+    ("an action formula", &["tau", "val"], &["!", "forall", "exists", "true", "false", "val", "tau", "(", NAME]),
+    (
+        "a data expression",
+        &["lambda", "{"],
+        &["!", "-", "#", "forall", "exists", "lambda", "true", "false", "(", "[", "{", NAME, DIGIT_1, "0"],
+    ),
+    ("a data expression", &["{", "true"], &["!", "-", "#", "true", "false", "(", "[", "{", NAME, DIGIT_1, "0"]),
+    ("a sort", &["Bool", "List"], &["Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag", "struct", "(", NAME]),
+    (
+        "an operator",
+        &["=>", "||", "&&"],
+        &[
+            "=>", "||", "&&", "==", "!=", "<", "<=", ">", ">=", "in", "|>", "<|", "++", "+", "-", "/", "div", "mod", "*", ".", "||_", "<<",
+            "<>", "->", "@", "|", "(", "[", "whr",
+        ],
+    ),
+    ("an operator", &["#", "->"], &["#", "->"]),
+    ("a name", &[NAME], &[NAME]),
+    ("a number", &[DIGIT_1], &[DIGIT_1, "0"]),
+];
+
+/// What is expected, phrase by phrase; single tokens come first.
+fn in_words(mut tokens: BTreeSet<String>) -> Vec<String> {
+    let mut phrases = Vec::new();
+    for (phrase, signs, all) in PHRASES {
+        if signs.iter().all(|s| tokens.contains(*s)) {
+            tokens.retain(|t| !all.contains(&t.as_str()));
+            phrases.push((*phrase).to_owned());
+        }
+    }
+    tokens.retain(|t| !matches!(t.as_str(), "'" | "_" | "A..Z" | NAME | DIGIT | DIGIT_1 | "0"));
+    tokens.into_iter().map(|t| format!("`{t}`")).chain(phrases).collect()
+}
+
+/// What the user may have meant.
+fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec<String> {
+    let mut hints = Vec::new();
+    let name_expected = expected.contains(NAME);
+    match token {
+        "=" if expected.contains("==") => hints.push("equality is written `==`".to_owned()),
+        "&" => hints.push("conjunction is written `&&`".to_owned()),
+        "|" if expected.contains("||") => hints.push("disjunction is written `||`".to_owned()),
+        "\u{2227}" | "\u{2228}" | "\u{2192}" | "\u{2200}" | "\u{2203}" => {
+            hints.push("operators are written in ASCII: `&&`, `||`, `=>`, `forall`, `exists`".to_owned());
+        }
+        _ => {}
+    }
+    if name_expected && token.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        hints.push(format!("`{token}` is a word of the language and cannot be a name"));
+    }
+    if token.len() > 1 && token.starts_with('0') && token.bytes().all(|b| b.is_ascii_digit()) {
+        hints.push("a number has no leading zeros".to_owned());
+    }
+    if token.is_empty() || matches!(token, ")" | "]" | "}" | ";") {
+        hints.extend(unclosed(&text[..at], token));
+    }
+    hints
+}
+
+/// The bracket that is still open at the end of `text`, if `token` does not close it, with the text around it.
+fn unclosed(text: &str, token: &str) -> Option<String> {
+    let mut open: Vec<(usize, char)> = Vec::new();
+    let mut comment = false;
+    for (i, c) in text.char_indices() {
+        match c {
+            '\n' | '\r' => comment = false,
+            _ if comment => {}
+            '%' => comment = true,
+            '(' | '[' | '{' => open.push((i, c)),
+            ')' | ']' | '}' => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    let (at, bracket) = open.pop()?;
+    let closing = match bracket {
+        '(' => ")",
+        '[' => "]",
+        _ => "}",
+    };
+    if token == closing {
+        return None;
+    }
+    let line = text[..at].rfind(['\n', '\r']).map_or(0, |i| i + 1);
+    let start = text[line..at].char_indices().rev().nth(24).map_or(line, |(i, _)| line + i);
+    let rest = &text[at..];
+    let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
+    let end = rest[..end].char_indices().nth(24).map_or(end, |(i, _)| i);
+    Some(format!("the `{bracket}` in `{}{}` is not closed", text[start..at].trim_start(), rest[..end].trim_end()))
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '\''
 }
 
 /// The word, number or sign that starts at a place.
 pub(super) fn token_at(text: &str, at: usize) -> &str {
     let rest = text.get(at..).unwrap_or("");
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '\'';
     let len = match rest.chars().next() {
         None => 0,
         Some(c) if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),

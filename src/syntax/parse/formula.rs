@@ -90,11 +90,13 @@ fn lift(kind: ActionFormulaKind, span: Span) -> RegularFormula {
 
 /// The action formula that a regular formula consists of.
 fn as_action(formula: RegularFormula, operator: &str) -> Built<ActionFormula> {
-    match formula.kind {
-        RegularKind::Action(action) => Ok(*action),
-        _ => Err(Diagnostic::at(Stage::Syntax, formula.span, format!("`{operator}` is applied to a regular formula"))
-            .note("`!`, `&&`, `||`, `=>`, `forall`, `exists` and `@` combine action formulas, which speak of one step: they take no `.`, `+` or `*`")),
+    let span = formula.span;
+    let mut kind = formula.kind;
+    if let RegularKind::Action(action) = &mut kind {
+        return Ok(std::mem::replace(&mut **action, Node::new(ActionFormulaKind::True, span)));
     }
+    Err(Diagnostic::at(Stage::Syntax, span, format!("`{operator}` is applied to a regular formula"))
+        .note("`!`, `&&`, `||`, `=>`, `forall`, `exists` and `@` combine action formulas, which speak of one step, not of `.`, `+` or `*`"))
 }
 
 impl Builder {

@@ -62,7 +62,7 @@ pub fn parse_multi_action(source: SourceId, text: &str) -> Result<Vec<(ast::Iden
 /// Deepest nesting of brackets that is accepted.
 const MAX_DEPTH: usize = 50_000;
 /// Machine stack for one level of brackets, and for the rest.
-const STACK_PER_LEVEL: usize = 32 << 10;
+const STACK_PER_LEVEL: usize = 16 << 10;
 const STACK_BASE: usize = 4 << 20;
 
 fn run<T>(source: SourceId, text: &str, rule: Rule, build: impl FnOnce(&Builder, P) -> Built<T>) -> Built<T> {
@@ -76,7 +76,7 @@ fn run<T>(source: SourceId, text: &str, rule: Rule, build: impl FnOnce(&Builder,
             .note("intermediate results can be given names by `map` and `eqn`")
     })?;
     stacker::maybe_grow(STACK_PER_LEVEL * depth + (256 << 10), STACK_PER_LEVEL * depth + STACK_BASE, || {
-        let mut pairs = Grammar::parse(rule, text).map_err(|e| error::from_pest(&builder, text, e))?;
+        let Ok(mut pairs) = Grammar::parse(rule, text) else { return Err(error::explain(&builder, text, rule)) };
         build(&builder, builder.next(&mut pairs))
     })
 }

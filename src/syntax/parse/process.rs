@@ -86,7 +86,8 @@ impl Builder {
                 i = end + 1;
                 continue;
             }
-            stack.operand(self.process_primary(&pairs[i..end])?);
+            let start = i;
+            stack.operand(self.process_primary(&pairs[i..end]).map_err(|e| self.bare_condition(&pairs, start, end).unwrap_or(e))?);
             i = end;
             // Postfix and infix operators up to the next operand.
             loop {
@@ -116,7 +117,7 @@ impl Builder {
                     Rule::op_until => (level::UNTIL, Assoc::Left, ProcessKind::BoundedInit),
                     Rule::op_dot => (level::SEQUENCE, Assoc::Right, ProcessKind::Seq),
                     Rule::op_bar => (level::SYNC, Assoc::Left, ProcessKind::Sync),
-                    _ => return Err(self.not_process(p)),
+                    _ => return Err(self.bare_condition(&pairs, start, i).unwrap_or_else(|| self.not_process(p))),
                 };
                 stack.infix(level, assoc, ProcessOp::Infix(make));
                 break;
@@ -239,12 +240,23 @@ impl Builder {
         Node::new(names, span)
     }
 
+    /// A condition that is not in parentheses, if the operand at `start` seems to begin one.
+    fn bare_condition(&self, pairs: &[P], start: usize, end: usize) -> Option<Diagnostic> {
+        let arrow = end + pairs[end..].iter().position(|p| p.as_rule() == Rule::arrow)?;
+        let span = self.span(&pairs[start]).to(self.span(&pairs[arrow - 1]));
+        let text = &pairs[start].get_input()[span.start as usize..span.end as usize];
+        Some(
+            self.refuse(span, format!("the condition `{text}` needs parentheses"))
+                .note("only a name, an application or a negation of those can do without: `(x == y) -> p`"),
+        )
+    }
+
     /// Something of the data language where a process is needed.
     fn not_process(&self, pair: &P) -> Diagnostic {
         let span = self.first_token(pair);
         let word = self.first_word(pair);
         self.refuse(span, format!("`{word}` belongs to a data expression, and this is a process"))
-            .note("a condition that is more than a name, an application or a negation needs parentheses: `(x == y) -> p`")
+            .note("data stands in arguments, after `@`, and as a condition before `->`")
     }
 }
 

@@ -1,6 +1,7 @@
 //! Precedence: each text reads as its fully parenthesised twin.
 
 use super::*;
+use crate::syntax::print;
 
 fn source() -> SourceId {
     SourceId(0)
@@ -102,4 +103,173 @@ fn multi_actions() {
     assert_eq!(parse_multi_action(source(), "tau").map(|m| m.len()), Ok(0));
     let m = parse_multi_action(source(), "a(1, [true]) | b").unwrap();
     assert_eq!(m.iter().map(|(n, args)| (n.kind.as_str(), args.len())).collect::<Vec<_>>(), [("a", 2), ("b", 0)]);
+}
+
+#[test]
+fn deep_and_long_texts() {
+    // Parsed on a thread with a small stack, printed, parsed again, compared, cloned, dropped.
+    fn check<T: PartialEq + Clone>(text: String, parse: impl Fn(&str) -> Built<T>, print: impl Fn(&T) -> String) {
+        let start = &text[..40];
+        let tree = parse(&text).unwrap_or_else(|e| panic!("{start}: {e:?}"));
+        let printed = print(&tree);
+        assert!(parse(&printed).unwrap_or_else(|e| panic!("{start}: {e:?}")) == tree.clone(), "{start}");
+    }
+    fn nested(n: usize, open: &str, inner: &str, close: &str) -> String {
+        format!("{}{inner}{}", open.repeat(n), close.repeat(n))
+    }
+    let run = || {
+        let n = 10_000;
+        for (open, close) in [
+            ("(", ")"),
+            ("[", "]"),
+            ("{", "}"),
+            ("{x: ", "}"),
+            ("f(", ")"),
+            ("{x: S | ", "}"),
+            ("!(", ")"),
+            ("f[0 -> ", "]"),
+            ("a + (b * ", ")"),
+        ] {
+            check(nested(n, open, "a", close), |t| parse_data(source(), t), print::data);
+        }
+        for (open, close) in [("(", ")"), ("hide({a}, ", ")"), ("a . (b + ", ")"), ("b -> (c + (d) -> ", ")")] {
+            check(nested(n, open, "a", close), |t| parse_process(source(), t), print::process);
+        }
+        for (open, close) in [("(", ")"), ("[a] (X && ", ")"), ("mu X. !(", ")")] {
+            check(nested(n, open, "X", close), |t| parse_formula(source(), t), print::formula);
+        }
+        check(format!("[{}]X", nested(n, "(", "a", " . b)*")), |t| parse_formula(source(), t), print::formula);
+        check(format!("[{}]X", nested(n, "!(a || ", "b", ")")), |t| parse_formula(source(), t), print::formula);
+        check(nested(n, "List(", "S", ")"), |t| parse_sort(source(), t), print::sort);
+        let n = 8_000;
+        for chain in [" + b", " => b", " |> b", " && !c"] {
+            check(format!("aaaaa{}", chain.repeat(n)), |t| parse_data(source(), t), print::data);
+        }
+        for prefix in ["!", "forall x: S. ", "- # "] {
+            check(format!("{}a", prefix.repeat(n)), |t| parse_data(source(), t), print::data);
+        }
+        for chain in [" + b", " . b", " || c", "|d", " << e", " @ 1"] {
+            check(format!("a{}", chain.repeat(n)), |t| parse_process(source(), t), print::process);
+        }
+        for prefix in ["c -> ", "c -> p <> ", "sum x: S. "] {
+            check(format!("{}a", prefix.repeat(n)), |t| parse_process(source(), t), print::process);
+        }
+        for prefix in ["[a]", "mu X. ", "forall x: S. ", "Y => ", "!"] {
+            check(format!("{}X{}", prefix.repeat(n), " ".repeat(40)), |t| parse_formula(source(), t), print::formula);
+        }
+        check(format!("<a{}>true", ".b".repeat(n)), |t| parse_formula(source(), t), print::formula);
+        check(format!("<a{}>true", "*".repeat(n)), |t| parse_formula(source(), t), print::formula);
+        check(format!("A{}", " -> A".repeat(n)), |t| parse_sort(source(), t), print::sort);
+        check(format!("aaaaa{}", " * b".repeat(100_000)), |t| parse_data(source(), t), print::data);
+        check(format!("[{}1]", "12, ".repeat(50_000)), |t| parse_data(source(), t), print::data);
+    };
+    std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
+fn too_deep_is_refused() {
+    let text = "(".repeat(MAX_DEPTH + 1);
+    let error = parse_data(source(), &text).unwrap_err();
+    assert_eq!(error.message, "brackets are nested more than 50000 deep");
+    assert_eq!(error.span.map(|s| s.start as usize), Some(MAX_DEPTH));
+}
+
+/// Renders what the parser says of a specification.
+fn said(result: Built<()>, text: &str) -> String {
+    let mut sources = crate::base::SourceMap::new();
+    sources.add("t", text);
+    let rendered = result.unwrap_err().render(&sources);
+    // The excerpt is left out.
+    rendered.lines().filter(|l| !l.contains(" | ")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn errors_in_specifications() {
+    for (text, expected) in [
+        ("act a init a;", "t:1:7: error: unexpected `init`\n  note: expected `,`, `:` or `;`"),
+        ("map f: Nat", "t:1:11: error: unexpected end of the text\n  note: expected `;` or an operator"),
+        ("proc P = a + ; init P;", "t:1:14: error: unexpected `;`\n  note: expected a process"),
+        (
+            "proc P = (a . b; init P;",
+            "t:1:16: error: unexpected `;`\n  note: expected `)`\n  note: the `(` in `proc P = (a . b` is not closed",
+        ),
+        (
+            "init true == true -> tau;",
+            "t:1:6: error: the condition `true == true` needs parentheses\n  note: only a name, an application or a negation of those can do without: `(x == y) -> p`",
+        ),
+        ("init a <> b;", "t:1:8: error: `<>` has no condition\n  note: a choice by condition is written `c -> p <> q`"),
+        (
+            "init f(x = 1, 2);",
+            "t:1:15: error: the arguments of `f` mix values and assignments\n  note: write either `P(e, f)` or `P(x = e, y = f)`",
+        ),
+        (
+            "map end: Nat; init a;",
+            "t:1:5: error: unexpected `end`\n  note: expected a name\n  note: `end` is a word of the language and cannot be a name",
+        ),
+        (
+            "sort S = List(Nat;",
+            "t:1:18: error: unexpected `;`\n  note: expected `)` or an operator\n  note: the `(` in `sort S = List(Nat` is not closed",
+        ),
+        ("eqn f(x) == y; init a;", "t:1:14: error: unexpected `;`\n  note: expected `->` or `=`"),
+        ("eqn x = 007; init a;", "t:1:9: error: unexpected `007`\n  note: a number has no leading zeros"),
+        (
+            "init (a . delta) -> b;",
+            "t:1:11: error: `delta` belongs to a process, and this is a data expression\n  note: left of `->` and right of `@` stands a data expression",
+        ),
+        ("init a; init b;", "t:1:9: error: a second `init`\n  note: a specification has one initial process"),
+        ("act a: Nat # ; init a;", "t:1:14: error: unexpected `;`\n  note: expected a sort"),
+        ("init sum x Nat. a;", "t:1:12: error: unexpected `Nat`\n  note: expected `,` or `:`"),
+        (
+            "map f: Nat # Nat; init a;",
+            "t:1:8: error: a product of sorts is not a sort by itself\n  note: `A # B` may only stand left of `->`, or in the declaration of an action",
+        ),
+        ("foo", "t:1:1: error: unexpected `foo`\n  note: expected a declaration (`sort`, `map`, `proc`, …)"),
+        ("init hide(a, b);", "t:1:11: error: unexpected `a`\n  note: expected `{`"),
+    ] {
+        let got = said(parse_specification(source(), text).map(drop), text);
+        assert_eq!(got, expected, "{text}");
+    }
+}
+
+#[test]
+fn errors_in_formulas() {
+    for (text, expected) in [
+        ("[a true", "t:1:4: error: unexpected `true`\n  note: expected `]` or an operator"),
+        ("<a>", "t:1:4: error: unexpected end of the text\n  note: expected a state formula"),
+        ("nu X [a]X", "t:1:6: error: unexpected `[`\n  note: expected `(` or `.`"),
+        (
+            "[!(a . b)]true",
+            "t:1:4: error: `!` is applied to a regular formula\n  note: `!`, `&&`, `||`, `=>`, `forall`, `exists` and `@` combine action formulas, which speak of one step, not of `.`, `+` or `*`",
+        ),
+        ("val(x = 1)", "t:1:7: error: unexpected `=`\n  note: expected `)` or an operator\n  note: equality is written `==`"),
+        ("forall x: Nat [a]true", "t:1:15: error: unexpected `[`\n  note: expected `,`, `.` or an operator"),
+        ("[a]X & Y", "t:1:6: error: unexpected `&`\n  note: expected an operator\n  note: conjunction is written `&&`"),
+        ("act a;", "t:1:7: error: the formula is missing\n  note: after the declarations of a formula file comes `form F;`"),
+        ("", "t:1:1: error: unexpected end of the text\n  note: expected a declaration (`sort`, `map`, `proc`, …) or a state formula"),
+        ("[]true", "t:1:2: error: unexpected `]`\n  note: expected an action formula"),
+        ("mu X(n: Nat). X(n)", "t:1:12: error: unexpected `)`\n  note: expected `=` or an operator"),
+    ] {
+        let got = said(parse_formula(source(), text).map(drop), text);
+        assert_eq!(got, expected, "{text}");
+    }
+    for (text, expected) in [
+        (
+            "{1, 2: 3}",
+            "t:1:5: error: an enumeration mixes elements with and without a count\n  note: a set is written `{a, b}`, a bag `{a: 1, b: 2}`",
+        ),
+        ("a +", "t:1:4: error: unexpected end of the text\n  note: expected a data expression"),
+        ("f()", "t:1:3: error: unexpected `)`\n  note: expected a data expression"),
+        ("f(a b)", "t:1:5: error: unexpected `b`\n  note: expected `)`, `,` or an operator"),
+        (
+            "a whr x = 1 end(2)",
+            "t:1:16: error: `whr … end` is applied like a function\n  note: put parentheses around the expression that ends in `end`",
+        ),
+        (
+            "[1, 2",
+            "t:1:6: error: unexpected end of the text\n  note: expected `,`, `]` or an operator\n  note: the `[` in `[1, 2` is not closed",
+        ),
+    ] {
+        let got = said(parse_data(source(), text).map(drop), text);
+        assert_eq!(got, expected, "{text}");
+    }
 }

@@ -53,7 +53,7 @@ impl Printer {
                     p.var_decls(&e.params);
                     p.word(")");
                 }
-                p.word(" =\n    ");
+                p.word(if matches!(e.body.kind, ProcessKind::Choice(..)) { " =\n    " } else { " = " });
                 p.summands(&e.body);
             }),
             Section::Init(process) => self.lines("init", std::slice::from_ref(process), |p, q| p.summands(q)),

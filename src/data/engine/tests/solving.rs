@@ -1,0 +1,105 @@
+//! Solutions of conditions.
+
+use super::Fixture;
+
+const DECLARATIONS: &str = "
+    sort A = struct a0 | a1; B = struct b0 | b1 | b2;
+         C = struct w(A, B, Nat) | r(adr: A, nr: Nat)?is_r;
+         T = struct leaf | node(T, T);
+    map ok: A # B -> Bool; depth: T -> Nat; even: Nat -> Bool; has: List(Nat) # Nat -> Bool; buf: List(C);
+        cmds: FBag(C);
+    var a: A; b: B; s, t: T; n, m: Nat; l: List(Nat);
+    eqn ok(a0, b) = b == b2; ok(a1, b) = b != b0;
+        depth(leaf) = 0; depth(node(s, t)) = 1 + max(depth(s), depth(t));
+        even(n) = n mod 2 == 0;
+        has([], n) = false; has(m |> l, n) = m == n || has(l, n);
+        cmds = {w(a0, b1, 5): 2, r(a1, 7): 1, w(a1, b2, 9): 1, r(a0, 7): 3};
+        buf = [r(a0, 1), r(a1, 2), r(a0, 3)];
+    glob x, y: A; u, v: B; i, j, k: Nat; z: Int; p: Pos; c, d: C; t1: T; l1: List(A); q: Bool; fs: FSet(A); re: Real;";
+
+#[track_caller]
+fn solve(unknowns: &[&str], condition: &str, expected: &[&str]) {
+    let found = Fixture::new(DECLARATIONS).solutions(unknowns, condition);
+    let mut expected: Vec<String> = expected.iter().map(|s| s.to_string()).collect();
+    expected.sort();
+    assert_eq!(found, Ok(expected), "{condition}");
+}
+
+#[test]
+fn one_point() {
+    solve(&["i"], "i == 5", &["5"]);
+    solve(&["i"], "i + 2 == 5", &["3"]);
+    solve(&["i"], "5 == i * 2", &[]);
+    solve(&["i"], "i + 7 == 5", &[]);
+    solve(&["i", "j"], "i == j + 1 && j == 4", &["5 4"]);
+    solve(&["i", "j"], "i + j == 2", &["0 2", "1 1", "2 0"]);
+    solve(&["x", "u"], "ok(x, u) && x == a1", &["a1 b1", "a1 b2"]);
+    solve(&["c"], "c == w(a0, b1, 3)", &["w(a0, b1, 3)"]);
+    solve(&["x", "i"], "r(x, i) == r(a1, 4)", &["a1 4"]);
+    solve(&["x", "i"], "w(x, b0, i) == r(a1, 4)", &[]);
+    solve(&["p", "i"], "p == i && i < 3", &["1 1", "2 2"]);
+    solve(&["z"], "z == -3", &["-3"]);
+    solve(&["i", "z"], "z == i && z == -3 && i < 4", &[]);
+}
+
+#[test]
+fn membership_of_patterns() {
+    solve(&["x", "u", "i"], "w(x, u, i) in cmds", &["a0 b1 5", "a1 b2 9"]);
+    solve(&["x", "i"], "r(x, i) in cmds", &["a0 7", "a1 7"]);
+    solve(&["x", "i"], "r(x, i) in cmds && x == a1", &["a1 7"]);
+    solve(&["i"], "i in [3, 4, 3]", &["3", "4"]);
+    solve(&["i"], "i in {3, 4} && i != 3", &["4"]);
+    solve(&["c"], "c in cmds && is_r(c) && adr(c) == a0", &["r(a0, 7)"]);
+    solve(&["i", "c"], "i < 3 && c == buf . i && adr(c) == a0", &["0 r(a0, 1)", "2 r(a0, 3)"]);
+}
+
+#[test]
+fn bounds() {
+    solve(&["i"], "i < 3", &["0", "1", "2"]);
+    solve(&["p"], "p <= 2", &["1", "2"]);
+    solve(&["z"], "-2 <= z && z < 1", &["-1", "-2", "0"]);
+    solve(&["i"], "i + 1 <= 2", &["0", "1"]);
+    solve(&["i"], "2 * i < 5", &["0", "1", "2"]);
+    solve(&["i"], "!(i >= 2)", &["0", "1"]);
+    solve(&["i"], "3 > i && even(i)", &["0", "2"]);
+    solve(&["i", "j"], "i < j && j < 3", &["0 1", "0 2", "1 2"]);
+    solve(&["i", "j"], "i + j < 2", &["0 0", "0 1", "1 0"]);
+    solve(&["i"], "i < 3 && has([2, 7], i)", &["2"]);
+    solve(&["i"], "has([2, 7, 8, 9, 10, 11, 12, 13], i)", &["10", "11", "12", "13", "2", "7", "8", "9"]);
+    solve(&["i"], "i == 1 || i == 2 || (i < 4 && i > 1)", &["1", "2", "3"]);
+}
+
+#[test]
+fn finite_and_growing_sorts() {
+    solve(&["x"], "true", &["a0", "a1"]);
+    solve(&["x", "u"], "ok(x, u)", &["a0 b2", "a1 b1", "a1 b2"]);
+    solve(&["q"], "!q", &["false"]);
+    solve(&["q", "x"], "q => x == a0", &["false a0", "false a1", "true a0"]);
+    solve(&["x"], "if(x == a0, false, true)", &["a1"]);
+    solve(&["t1"], "depth(t1) < 2", &["leaf", "node(leaf, leaf)"]);
+    solve(&["l1"], "#l1 < 2", &["[]", "[a0]", "[a1]"]);
+    solve(&["l1"], "#l1 == 1", &["[a0]", "[a1]"]);
+    solve(&["fs"], "a0 in fs", &["{a0, a1}", "{a0}"]);
+    solve(&["c"], "is_r(c) && nr(c) < 2", &["r(a0, 0)", "r(a0, 1)", "r(a1, 0)", "r(a1, 1)"]);
+    solve(&["x"], "forall k: Nat. k < 3 => has([0, 1, 2], k) && x == a1", &["a1"]);
+    solve(&["x"], "exists u: B. ok(x, u) && u == b1", &["a1"]);
+    solve(&["x"], "(lambda y: A. y == a1)(x)", &["a1"]);
+}
+
+#[test]
+fn refusals() {
+    for (unknowns, condition, part) in [
+        (&["i"][..], "even(i)", "`i: Nat`"),
+        (&["i"], "i > 4", "`i: Nat`"),
+        (&["re"], "re < 4", "`re: Real`"),
+        (&["t1"], "depth(t1) == depth(t1) + 1", "no bound"),
+        (&["i", "j"], "i == 3", "`j: Nat`"),
+        (&["x"], "x == a0 && head([]) == x", "neither true nor false"),
+    ] {
+        let mut f = Fixture::new(DECLARATIONS);
+        match f.solutions(unknowns, condition) {
+            Ok(found) => assert!(part == "no bound" && found.is_empty(), "{condition}: {found:?}"),
+            Err(e) => assert!(e.message.contains(part), "{condition}: {}", e.message),
+        }
+    }
+}

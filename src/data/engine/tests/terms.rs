@@ -1,0 +1,286 @@
+//! Normal forms.
+
+use super::{Fixture, table};
+
+#[test]
+fn booleans() {
+    table(
+        "sort D = struct d1 | d2; map u: Bool;",
+        &[
+            ("true && false", "false"),
+            ("u && false", "false"),
+            ("false && u", "false"),
+            ("u || true", "true"),
+            ("u => true", "true"),
+            ("!(u && !u)", "!u || u"),
+            ("u", "u"),
+            ("u == u", "true"),
+            ("if(u, d1, d1)", "d1"),
+            ("if(u, d1, d2)", "if(u, d1, d2)"),
+            ("true < false", "false"),
+            ("false < true", "true"),
+        ],
+    );
+}
+
+#[test]
+fn numbers() {
+    table(
+        "map z: Nat; eqn z = 0;",
+        &[
+            ("1 + 2 * 3", "7"),
+            ("9223372036854775807 + 1", "9223372036854775808"),
+            ("9223372036854775808 - 1 == 9223372036854775807", "true"),
+            ("exp(2, 100)", "1267650600228229401496703205376"),
+            ("exp(2, 100) div exp(2, 98)", "4"),
+            ("1 / 3 + 1 / 6", "1/2"),
+            ("1 / 2 + 1 / 2 == 1", "true"),
+            ("-7 div 2", "-4"),
+            ("-7 mod 2", "1"),
+            ("7 mod 3", "1"),
+            ("5 - 7", "-2"),
+            ("Int2Nat(5 - 7)", "Int2Nat(-2)"),
+            ("Int2Nat(7 - 5)", "2"),
+            ("Nat2Pos(z)", "Nat2Pos(0)"),
+            ("max(3, -4)", "3"),
+            ("min(3, 4)", "3"),
+            ("abs(-4)", "4"),
+            ("floor(7 / 2)", "3"),
+            ("ceil(7 / 2)", "4"),
+            ("round(7 / 2)", "4"),
+            ("succ(4)", "5"),
+            ("pred(4)", "3"),
+            ("floor(-(7 / 2))", "-4"),
+            ("1 / 2 < 2 / 3", "true"),
+            ("sqrt(17)", "4"),
+        ],
+    );
+}
+
+#[test]
+fn lists() {
+    table(
+        "sort D = struct d1 | d2;",
+        &[
+            ("[1, 2] ++ [3]", "[1, 2, 3]"),
+            ("[1, 2] <| 3", "[1, 2, 3]"),
+            ("0 |> [1]", "[0, 1]"),
+            ("[1, 2, 3] . 1", "2"),
+            ("head([1, 2])", "1"),
+            ("tail([1, 2])", "[2]"),
+            ("rhead([1, 2])", "2"),
+            ("rtail([1, 2])", "[1]"),
+            ("#[1, 2, 3]", "3"),
+            ("2 in [1, 2]", "true"),
+            ("3 in [1, 2]", "false"),
+            ("[1, 2] < [1, 3]", "true"),
+            ("[1] < [1, 3]", "true"),
+            ("[2] <= [1, 3]", "false"),
+            ("[d1] == [d1, d2]", "false"),
+            ("[d1, head([])] == [d2, head([])]", "false"),
+            ("[head([])] == [d1]", "d1 == head([])"),
+            ("[] == [d1]", "false"),
+        ],
+    );
+}
+
+#[test]
+fn sets_and_bags() {
+    table(
+        "sort D = struct d1 | d2 | d3;",
+        &[
+            ("{d2, d1, d2}", "{d1, d2}"),
+            ("{1, 2} + {2, 3}", "{1, 2, 3}"),
+            ("{1, 2} - {2, 3}", "{1}"),
+            ("{1, 2} * {2, 3}", "{2}"),
+            ("{1} < {1, 2}", "true"),
+            ("{1, 2} <= {1, 2}", "true"),
+            ("{1, 2} == {2, 1}", "true"),
+            ("1 in {1, 2}", "true"),
+            ("#{1, 2, 1}", "2"),
+            ("{1: 2, 2: 1} + {1: 1}", "{1: 3, 2: 1}"),
+            ("{1: 2, 2: 1} - {1: 1}", "{1: 1, 2: 1}"),
+            ("{1: 2} - {1: 5}", "{:}"),
+            ("{1: 2, 2: 4} * {2: 3}", "{2: 3}"),
+            ("count(2, {2: 3})", "3"),
+            ("count(1, {2: 3})", "0"),
+            ("#{1: 2, 2: 4}", "6"),
+            ("2 in {2: 3}", "true"),
+            ("{ d: D | d != d2 }", "{d1, d3}"),
+            ("{ n: Nat | n < 3 }", "{0, 1, 2}"),
+            ("{ n: Nat | n < 3 } == {0, 1, 2}", "true"),
+            ("5 in { n: Nat | n mod 2 == 1 }", "true"),
+            ("!{d1}", "{d2, d3}"),
+            ("1 in !{1, 2}", "false"),
+            ("3 in !{1, 2}", "true"),
+            ("{1, 2, 3} * !{2}", "{1, 3}"),
+            ("!{1} * !{2} == !{1, 2}", "true"),
+            ("!{1} + {1, 2} == !{}", "true"),
+            ("{1} == !{1}", "false"),
+            ("4 in { n: Nat | n > 2 } * { n: Nat | n < 5 }", "true"),
+            ("count(3, { n: Nat | n * 2 })", "6"),
+            ("Bag2Set({1: 2})", "{1}"),
+            ("Set2Bag({1, 2})", "{1: 1, 2: 1}"),
+            ("{head([]), d1}", "@set_insert(head([]), {d1})"),
+        ],
+    );
+}
+
+#[test]
+fn functions() {
+    table(
+        "sort A = struct a1 | a2 | a3; map f: A -> Nat; g, h: Nat -> Nat; k: Nat -> Nat -> Nat; c: Nat -> Nat;
+         var a: A; n, m: Nat;
+         eqn f(a) = 0; g(n) = n + 1; k(n)(m) = n * 10 + m; c = lambda x: Nat. x + 2;",
+        &[
+            ("f[a1 -> 1](a1)", "1"),
+            ("f[a1 -> 1](a2)", "0"),
+            ("f[a1 -> 1][a1 -> 0]", "f"),
+            ("f[a2 -> 1][a1 -> 2]", "f[a1 -> 2][a2 -> 1]"),
+            ("f[a2 -> 1][a1 -> 2] == f[a1 -> 2][a2 -> 1]", "true"),
+            ("f[a2 -> 1] == f[a2 -> 2]", "false"),
+            ("f == f[a3 -> 0]", "true"),
+            ("f == (lambda a: A. 0)", "true"),
+            ("g(4)", "5"),
+            ("k(4)(5)", "45"),
+            ("h(4)", "h(4)"),
+            ("c(5)", "7"),
+            ("(lambda x: Nat, y: Nat. x - y)(5, 3)", "2"),
+            ("(lambda x: Nat. lambda y: Nat. x - y)(5)(3)", "2"),
+            ("(lambda x: Nat. x + 1) == (lambda y: Nat. y + 1)", "true"),
+            ("g == (lambda y: Nat. y + 1)", "true"),
+            ("k(1) == k(1)", "true"),
+            ("h[1 -> 2](1) + h[1 -> 2](0)", "2 + h(0)"),
+            ("x + y whr x = 1, y = 2 end", "3"),
+            ("x whr x = (y + 1 whr y = 4 end) end", "5"),
+        ],
+    );
+}
+
+#[test]
+fn structured_sorts() {
+    table(
+        "sort T = struct leaf(value: Nat)?is_leaf | node(left: T, right: T)?is_node; E = struct e1 | e2(n: Nat);
+         map total: T -> Nat; var n: Nat; s, t: T; eqn total(leaf(n)) = n; total(node(s, t)) = total(s) + total(t);",
+        &[
+            ("total(node(leaf(1), node(leaf(2), leaf(3))))", "6"),
+            ("is_leaf(leaf(1))", "true"),
+            ("is_node(leaf(1))", "false"),
+            ("value(leaf(4))", "4"),
+            ("value(left(node(leaf(7), leaf(1))))", "7"),
+            ("left(leaf(1))", "left(leaf(1))"),
+            ("left(leaf(1)) == left(leaf(1))", "true"),
+            ("leaf(3) < node(leaf(1), leaf(1))", "true"),
+            ("leaf(3) < leaf(2)", "false"),
+            ("node(leaf(1), leaf(2)) <= node(leaf(1), leaf(2))", "true"),
+            ("node(leaf(1), leaf(2)) == node(leaf(1), leaf(3))", "false"),
+            ("e1 < e2(0)", "true"),
+            ("total(left(leaf(2)))", "total(left(leaf(2)))"),
+        ],
+    );
+}
+
+#[test]
+fn matching() {
+    table(
+        "sort D; cons a, b: D; s: D -> D;
+         map eq: Nat # Nat -> Bool; first: List(Nat) -> Nat; p: Nat -> Nat; dup: List(D) -> Bool; late: Nat -> Nat;
+             q: Int -> Nat; two: List(Nat) -> Nat; g, k: Nat -> Nat; r: D # D -> Nat; w: Bool # Bool -> Nat;
+         var n, m: Nat; l: List(Nat); x, y: D; ds: List(D); i: Pos; j: Nat;
+         eqn eq(n, n) = true; n != m -> eq(n, m) = false;
+             first([]) = 0; first(n |> l) = n;
+             p(0) = 100; p(5) = 500; n > 5 -> p(n) = 7; p(n) = 1;
+             dup(x |> x |> ds) = true; dup(x |> ds) = dup(ds); dup([]) = false;
+             late(n) = n + 1; late(3) = 0;
+             q(Pos2Int(i)) = 1; q(0) = 2; q(-1) = 3;
+             two([n, m]) = n + m; two(l) = 0;
+             g(n) = k(n); k(0) = g(0);
+             s(s(x)) = x; r(a, y) = 1; r(x, b) = 2; r(s(x), y) = 3;
+             w(true, false) = 1; w(false, true) = 2;",
+        &[
+            ("eq(3, 3)", "true"),
+            ("eq(3, 4)", "false"),
+            ("first([])", "0"),
+            ("first([4, 5])", "4"),
+            ("p(0)", "100"),
+            ("p(5)", "500"),
+            ("p(6)", "7"),
+            ("p(3)", "1"),
+            ("dup([a, b, b])", "true"),
+            ("dup([a, b, a])", "false"),
+            ("late(3)", "0"),
+            ("late(4)", "5"),
+            ("q(7)", "1"),
+            ("q(0)", "2"),
+            ("q(-1)", "3"),
+            ("q(-2)", "q(-2)"),
+            ("two([1, 2])", "3"),
+            ("two([1, 2, 3])", "0"),
+            ("s(s(s(a)))", "s(a)"),
+            ("s(s(a)) == a", "true"),
+            ("s(a) == a", "a == s(a)"),
+            ("r(s(a), b)", "2"),
+            ("r(s(a), a)", "3"),
+            ("r(a, a)", "1"),
+            ("r(b, a)", "r(b, a)"),
+            ("w(true, true)", "w(true, true)"),
+            ("w(false, true)", "2"),
+            ("k(1)", "k(1)"),
+            ("g(0)", "error: rewriting does not end"),
+        ],
+    );
+}
+
+#[test]
+fn user_equality() {
+    table(
+        "sort D, E; cons d1, d2: D; e1, e2: E;
+         map isd: D -> Bool;
+         var d: D; eqn d1 == d2 = true; isd(d1) = true;",
+        &[("d1 == d2", "true"), ("[d1] == [d2]", "true"), ("d1 in {d2}", "true"), ("e1 == e2", "false"), ("isd(d2)", "isd(d2)")],
+    );
+}
+
+#[test]
+fn quantifiers() {
+    table(
+        "sort D = struct d1 | d2 | d3; map prime: Nat -> Bool; var n: Nat;
+         eqn prime(n) = n > 1 && !(exists k: Pos. 2 <= k && k < n && n mod k == 0);",
+        &[
+            ("forall d: D. d == d", "true"),
+            ("exists d, e: D. d != e", "true"),
+            ("forall d: D. exists e: D. d != e", "true"),
+            ("forall n: Nat. n < 5 => n * n < 25", "true"),
+            ("exists n: Nat. n < 5 && n * n == 16", "true"),
+            ("exists n: Nat. n > 20 && prime(n)", "true"),
+            ("prime(17)", "true"),
+            ("prime(15)", "false"),
+            ("forall x: Int. -3 <= x && x < 3 => x * x <= 9", "true"),
+            ("exists l: List(Bool). #l == 3 && head(l)", "true"),
+            ("forall l: List(Bool). #l < 3 => #l <= 2", "true"),
+            ("exists x: Nat. x + 3 == 5", "true"),
+            ("exists x: Nat. x + 5 == 3", "false"),
+            ("forall b: Bool. b || !b", "true"),
+            ("forall n: Nat. n < 3 || n >= 3", "true"),
+        ],
+    );
+}
+
+#[test]
+fn deep_terms_and_limits() {
+    let mut f = Fixture::new(
+        "sort P = struct zero | s(P);
+         map up: Nat -> List(Nat); len: List(Nat) -> Nat; peano: Nat -> P; value: P -> Nat; grow: Nat -> Nat;
+         var n: Nat; l: List(Nat); x: P;
+         eqn n > 0 -> up(n) = n |> up(Int2Nat(n - 1)); up(0) = [];
+             len([]) = 0; len(n |> l) = 1 + len(l);
+             n > 0 -> peano(n) = s(peano(Int2Nat(n - 1))); peano(0) = zero;
+             value(zero) = 0; value(s(x)) = 1 + value(x);
+             grow(n) = grow(n + 1) + 1;",
+    );
+    assert_eq!(f.normal("len(up(300000))"), "300000");
+    assert_eq!(f.normal("value(peano(200000))"), "200000");
+    assert_eq!(f.normal("up(100000) == up(100000) && peano(100000) == peano(100000)"), "true");
+    let text = f.normal("grow(0)");
+    assert!(text.contains("rewriting does not end") && text.contains("grow"), "{text}");
+}
