@@ -10,9 +10,10 @@ mod order;
 mod reach;
 mod relation;
 mod saturation;
+mod tune;
 #[cfg(test)]
 mod tests;
 
 pub use find::{Goal, Trace, find};
-pub use order::{Order, variable_order};
+pub use order::{Order, candidate_orders};
 pub use reach::{Options, Outcome, Strategy, reach};

@@ -1,76 +1,73 @@
-//! The order of slots in the diagrams, from the dependency matrix (which group touches which slots).
+//! Orders of slots in the diagrams, from the dependency matrix (which group touches which slots).
 //!
-//! FORCE (Aloul, Markov, Sakallah, "FORCE: a fast and easy-to-implement variable-ordering heuristic", GLSVLSI 2003): slots are pulled to the
-//! centres of gravity of the groups that touch them, from several starts (the order given, the reverse Cuthill-McKee order of the
-//! slot graph). Each component counts as one more group of all its slots, so that the slots of a component stay near each other. The winner is the
-//! order of least weighted event span (Siminiceanu, Ciardo, "New metrics for static variable ordering in decision diagrams", TACAS 2006: spans of
-//! groups, weighted by the height of their top level, since saturation fires a group at its top level), then improved by moving
-//! single slots while that makes it smaller.
+//! Input -> output: footprints -> candidate orders, first level first; `tune.rs` measures them against each other. Candidates:
+//! - components in the linear arrangement of least total distance (each group pulls the components that it touches together), slots inside as
+//!   given or moved nearer to the other slots of their groups: correlations are inside components and between neighbours;
+//! - FORCE (Aloul, Markov, Sakallah, "FORCE: a fast and easy-to-implement variable-ordering heuristic", GLSVLSI 2003): slots are pulled to the
+//!   centres of gravity of their groups, from the order given and from the Cuthill-McKee order of the slot graph;
+//! - the order given.
 //!
-//! Input -> output: footprints -> the slots, first level first. Cost: slots² · groups for the last step, left out beyond a bound.
+//! Cost: rounds of slots² · groups at most, with steps left out beyond a bound.
 
 use crate::model::{Model, Slot};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The order of the slots in vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Order {
-    /// From the dependency matrix, see [`variable_order`].
+    /// The best of [`candidate_orders`] on small versions of the model, improved by measured moves.
     #[default]
-    Force,
+    Tuned,
+    /// The first of [`candidate_orders`].
+    Static,
     /// As the model lists them.
     Given,
     /// This permutation, first level first.
     Fixed(Vec<Slot>),
 }
 
-/// A set of slots that should be near each other, with its weight.
+/// Things that should be near each other, with a weight.
 type Edge = (Vec<usize>, f64);
 
-/// An order of the model's slots, first level first.
-pub fn variable_order(model: &dyn Model) -> Vec<Slot> {
+/// Most elementary steps of one improvement.
+const WORK: usize = 40_000_000;
+
+/// Orders of the model's slots, first level first; most promising first.
+pub fn candidate_orders(model: &dyn Model) -> Vec<Vec<Slot>> {
     let slots = model.slots().len();
     let mut counts: BTreeMap<Vec<usize>, f64> = BTreeMap::new();
-    for g in model.groups() {
-        // A group that writes nothing takes no part in the search.
-        if !g.writes.is_empty() {
-            let mut edge: Vec<usize> =
-                g.reads.iter().chain(&g.writes).chain(g.requires.iter().map(|r| &r.0)).map(|&s| s as usize).collect();
-            edge.sort_unstable();
-            edge.dedup();
-            *counts.entry(edge).or_default() += 1.0;
-        }
+    // A group that writes nothing takes no part in the search.
+    for g in model.groups().iter().filter(|g| !g.writes.is_empty()) {
+        let touched: BTreeSet<usize> =
+            g.reads.iter().chain(&g.writes).chain(g.requires.iter().map(|r| &r.0)).map(|&s| s as usize).collect();
+        *counts.entry(touched.into_iter().collect()).or_default() += 1.0;
     }
     // Groups of one footprint are one relation: they count little more than once.
     let edges: Vec<Edge> = counts.into_iter().map(|(e, n)| (e, 1.0 + n.ln())).collect();
-    let mut pulls = edges.clone();
-    let mut components: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (i, s) in model.slots().iter().enumerate() {
-        components.entry(s.component).or_default().push(i);
-    }
-    pulls.extend(components.into_values().filter(|c| c.len() > 1).map(|c| (c, 1.0)));
-
     let given: Vec<usize> = (0..slots).collect();
-    let mckee = cuthill_mckee(slots, &pulls);
-    let reversed = |order: &[usize]| order.iter().rev().copied().collect::<Vec<_>>();
-    let mut starts = vec![given.clone(), mckee.clone(), reversed(&given), reversed(&mckee)];
-    for i in 0..4 {
-        let forced = force(&starts[i], &pulls);
-        starts.push(reversed(&forced));
-        starts.push(forced);
+    let mut orders = Vec::new();
+    let blocks = arranged_components(model, &edges);
+    if blocks.len() > 1 {
+        let plain: Vec<usize> = blocks.iter().flatten().copied().collect();
+        let mut inside = plain.clone();
+        improve(&mut inside, &edges, Some(&blocks));
+        let mut free = inside.clone();
+        improve(&mut free, &edges, None);
+        orders.extend([plain.clone(), inside.clone(), reversed(&plain), reversed(&inside), free]);
     }
-    let mut best = given;
-    let mut best_cost = f64::INFINITY;
-    for mut order in starts {
-        if slots.saturating_mul(slots).saturating_mul(edges.len()) < 40_000_000 {
-            improve(&mut order, &edges);
-        }
-        let cost = weighted_span(&order, &edges);
-        if cost < best_cost {
-            (best, best_cost) = (order, cost);
-        }
+    for start in [given.clone(), cuthill_mckee(slots, &edges)] {
+        let mut forced = force(&start, &edges);
+        improve(&mut forced, &edges, None);
+        orders.extend([reversed(&forced), forced]);
     }
-    best.into_iter().map(|s| s as Slot).collect()
+    orders.push(given);
+    let mut seen = BTreeSet::new();
+    orders.retain(|o| seen.insert(o.clone()));
+    orders.into_iter().map(|o| o.into_iter().map(|s| s as Slot).collect()).collect()
+}
+
+fn reversed(order: &[usize]) -> Vec<usize> {
+    order.iter().rev().copied().collect()
 }
 
 fn places(order: &[usize]) -> Vec<usize> {
@@ -81,33 +78,103 @@ fn places(order: &[usize]) -> Vec<usize> {
     place
 }
 
-/// Sum over the groups of span times height of the top level.
-fn weighted_span(order: &[usize], edges: &[Edge]) -> f64 {
+/// Sum of the weighted spans of the edges.
+fn span(order: &[usize], edges: &[Edge]) -> f64 {
     let place = places(order);
-    let slots = order.len();
-    edges
-        .iter()
-        .map(|(edge, weight)| {
-            let top = edge.iter().map(|&s| place[s]).min().unwrap_or(0);
-            let bottom = edge.iter().map(|&s| place[s]).max().unwrap_or(0);
-            weight * (bottom - top + 1) as f64 * (slots - top) as f64
-        })
-        .sum()
+    let one = |(e, w): &Edge| {
+        let (low, high) = e.iter().fold((usize::MAX, 0), |(l, h), &s| (l.min(place[s]), h.max(place[s])));
+        w * high.saturating_sub(low) as f64
+    };
+    edges.iter().map(one).sum()
+}
+
+/// The components' slots, components in an order of small total distance between those that share groups.
+fn arranged_components(model: &dyn Model, edges: &[Edge]) -> Vec<Vec<usize>> {
+    let mut by_component: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (i, s) in model.slots().iter().enumerate() {
+        by_component.entry(s.component).or_default().push(i);
+    }
+    let blocks: Vec<Vec<usize>> = by_component.into_values().collect();
+    let mut block_of = vec![0; model.slots().len()];
+    for (b, block) in blocks.iter().enumerate() {
+        for &s in block {
+            block_of[s] = b;
+        }
+    }
+    let mut pairs: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    for (edge, weight) in edges {
+        let touched: BTreeSet<usize> = edge.iter().map(|&s| block_of[s]).collect();
+        for &a in &touched {
+            for &b in touched.range(a + 1..) {
+                *pairs.entry((a, b)).or_default() += weight;
+            }
+        }
+    }
+    let distance = |order: &[usize]| -> f64 {
+        let mut centre = vec![0.0; blocks.len()];
+        let mut at = 0.0;
+        for &b in order {
+            let size = blocks[b].len() as f64;
+            centre[b] = at + size / 2.0;
+            at += size;
+        }
+        pairs.iter().map(|(&(a, b), w): (&(usize, usize), &f64)| w * f64::abs(centre[a] - centre[b])).sum()
+    };
+    let given: Vec<usize> = (0..blocks.len()).collect();
+    let links: Vec<Edge> = pairs.iter().map(|(&(a, b), &w)| (vec![a, b], w)).collect();
+    let mut best = (f64::INFINITY, given.clone());
+    for mut order in [given, cuthill_mckee(blocks.len(), &links)] {
+        let cost = move_single(&mut order, pairs.len(), |_, _| true, &distance);
+        if cost < best.0 {
+            best = (cost, order);
+        }
+    }
+    best.1.into_iter().map(|b| blocks[b].clone()).collect()
+}
+
+/// Moves single things to where the cost is least, until no move helps; the cost reached.
+fn move_single(order: &mut Vec<usize>, work: usize, may: impl Fn(usize, usize) -> bool, cost: &dyn Fn(&[usize]) -> f64) -> f64 {
+    let mut now = cost(order);
+    let round = order.len().saturating_mul(order.len()).saturating_mul(work + order.len());
+    for _ in 0..(WORK / round.max(1)).min(20) {
+        let before = now;
+        for thing in 0..order.len() {
+            let from = order.iter().position(|&s| s == thing).unwrap_or(0);
+            let mut best = from;
+            order.remove(from);
+            for to in (0..=order.len()).filter(|&to| to != from && may(thing, to)) {
+                order.insert(to, thing);
+                let then = cost(order);
+                if then < now - 1e-9 {
+                    (best, now) = (to, then);
+                }
+                order.remove(to);
+            }
+            order.insert(best, thing);
+        }
+        if now >= before {
+            break;
+        }
+    }
+    now
+}
+
+/// Moves single slots to lessen the span; inside of their blocks (which lie one after the other), if blocks are given.
+fn improve(order: &mut Vec<usize>, edges: &[Edge], blocks: Option<&[Vec<usize>]>) {
+    let mut range = vec![(0, order.len()); order.len()];
+    let mut at = 0;
+    for block in blocks.unwrap_or_default() {
+        for &s in block {
+            range[s] = (at, at + block.len());
+        }
+        at += block.len();
+    }
+    move_single(order, edges.len() * 4, |s, to| range[s].0 <= to && to < range[s].1, &|order| span(order, edges));
 }
 
 fn force(start: &[usize], edges: &[Edge]) -> Vec<usize> {
     let mut order = start.to_vec();
-    let span = |order: &[usize]| -> f64 {
-        let place = places(order);
-        edges
-            .iter()
-            .map(|(e, w)| {
-                let places = || e.iter().map(|&s| place[s]);
-                w * (places().max().unwrap_or(0) - places().min().unwrap_or(0)) as f64
-            })
-            .sum()
-    };
-    let mut cost = span(&order);
+    let mut cost = span(&order, edges);
     for _ in 0..200 {
         let place = places(&order);
         let mut pull = vec![(0.0, 0.0); order.len()];
@@ -121,7 +188,7 @@ fn force(start: &[usize], edges: &[Edge]) -> Vec<usize> {
         let at = |s: usize| if pull[s].1 > 0.0 { pull[s].0 / pull[s].1 } else { place[s] as f64 };
         let mut next = order.clone();
         next.sort_by(|&a, &b| at(a).total_cmp(&at(b)));
-        let now = span(&next);
+        let now = span(&next, edges);
         if now >= cost {
             break;
         }
@@ -130,18 +197,18 @@ fn force(start: &[usize], edges: &[Edge]) -> Vec<usize> {
     order
 }
 
-/// Breadth-first orders of the slot graph from slots of low degree, neighbours of low degree first.
-fn cuthill_mckee(slots: usize, edges: &[Edge]) -> Vec<usize> {
-    let mut near = vec![std::collections::BTreeSet::new(); slots];
+/// Breadth-first order of the graph whose nodes share edges, from nodes of low degree, neighbours of low degree first.
+fn cuthill_mckee(nodes: usize, edges: &[Edge]) -> Vec<usize> {
+    let mut near = vec![BTreeSet::new(); nodes];
     for (edge, _) in edges {
         for &a in edge {
             near[a].extend(edge.iter().copied().filter(|&b| b != a));
         }
     }
-    let mut starts: Vec<usize> = (0..slots).collect();
+    let mut starts: Vec<usize> = (0..nodes).collect();
     starts.sort_by_key(|&s| near[s].len());
-    let mut seen = vec![false; slots];
-    let mut order = Vec::with_capacity(slots);
+    let mut seen = vec![false; nodes];
+    let mut order = Vec::with_capacity(nodes);
     for start in starts {
         if seen[start] {
             continue;
@@ -160,29 +227,4 @@ fn cuthill_mckee(slots: usize, edges: &[Edge]) -> Vec<usize> {
         }
     }
     order
-}
-
-/// Moves single slots to where the weighted span is least, until no move helps.
-fn improve(order: &mut Vec<usize>, edges: &[Edge]) {
-    let mut cost = weighted_span(order, edges);
-    for _ in 0..20 {
-        let before = cost;
-        for slot in 0..order.len() {
-            let from = order.iter().position(|&s| s == slot).unwrap_or(0);
-            let mut best = from;
-            order.remove(from);
-            for to in 0..=order.len() {
-                order.insert(to, slot);
-                let now = weighted_span(order, edges);
-                if now < cost - 1e-9 {
-                    (best, cost) = (to, now);
-                }
-                order.remove(to);
-            }
-            order.insert(best, slot);
-        }
-        if cost >= before {
-            break;
-        }
-    }
 }

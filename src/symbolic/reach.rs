@@ -7,8 +7,9 @@
 //! Cost: depends on the diagrams' sizes, not on the number of states. Limits are polled while operations run; a limit is an outcome.
 
 use super::ldd::{Halt, Ldd, Manager, Settings};
-use super::order::{Order, variable_order};
+use super::order::{Order, candidate_orders};
 use super::relation::{Relation, Teacher, relations};
+use super::tune::{EFFORT, tuned_order};
 use crate::base::ids::LabelId;
 use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::model::{Model, Slot};
@@ -100,10 +101,13 @@ pub(super) fn with_stack<T>(model: &dyn Model, work: impl FnOnce() -> T) -> T {
 /// Why the watch halted the manager.
 type Reason = std::cell::RefCell<Option<Stop>>;
 
+/// Nodes made before a better order is looked for.
+const PATIENCE: usize = 3_000_000;
+
 /// A search under way.
 pub(super) struct Search<'m> {
     pub model: &'m dyn Model,
-    options: &'m Options,
+    options: Options,
     budget: &'m Budget,
     pub manager: Manager,
     pub relations: Vec<Relation>,
@@ -127,63 +131,100 @@ pub(super) struct Search<'m> {
 impl<'m> Search<'m> {
     pub fn new(
         model: &'m dyn Model,
-        options: &'m Options,
+        options: &Options,
         budget: &'m Budget,
         wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>,
     ) -> Result<Self, Diagnostic> {
         let order = match &options.order {
-            Order::Force => variable_order(model),
+            Order::Tuned | Order::Static => candidate_orders(model).swap_remove(0),
             Order::Given => (0..model.slots().len() as Slot).collect(),
             Order::Fixed(order) => order.clone(),
         };
-        let mut level = vec![usize::MAX; order.len()];
-        for (i, &slot) in order.iter().enumerate() {
-            match level.get_mut(slot as usize) {
-                Some(place) if *place == usize::MAX => *place = i,
-                _ => return Err(bad_order(model)),
-            }
-        }
-        if order.len() != model.slots().len() {
-            return Err(bad_order(model));
-        }
-        let mut settings = options.settings.clone();
-        if let Some(max) = budget.limits().max_memory {
-            let room = max.saturating_sub(crate::base::limits::resident_bytes()).max(1 << 16);
-            settings.max_bytes = Some(settings.max_bytes.map_or(room, |m| m.min(room)));
-        }
-        let mut manager = Manager::new(settings);
-        let stop: Rc<Reason> = Rc::default();
-        let (reason, polled, mut polls) = (stop.clone(), budget.clone(), 0u32);
-        manager.set_watch(Box::new(move || {
-            polls += 1;
-            let fine = polled.check(0).and_then(|()| if polls % 16 == 0 { polled.check_memory() } else { Ok(()) });
-            fine.is_err_and(|why| {
-                reason.replace(Some(why));
-                true
-            })
-        }));
-        let relations = relations(model, &level, options.merge, &mut manager);
-        let teacher = Teacher::new(model, wanted);
-        Ok(Self {
+        Self::with_order(model, options.clone(), budget, order, Teacher::new(model, wanted))
+    }
+
+    /// A search with a given order.
+    pub fn with_order(
+        model: &'m dyn Model,
+        options: Options,
+        budget: &'m Budget,
+        order: Vec<Slot>,
+        teacher: Teacher<'m>,
+    ) -> Result<Self, Diagnostic> {
+        let mut search = Self {
             model,
             options,
             budget,
-            manager,
-            relations,
+            manager: Manager::new(Settings { initial_bits: 4, ..Settings::default() }),
+            relations: Vec::new(),
             teacher,
-            order,
+            order: Vec::new(),
             failure: None,
-            stop,
+            stop: Rc::default(),
             levels: None,
             kept: Vec::new(),
             known: Ldd::EMPTY,
             early: false,
             hasty: false,
-        })
+        };
+        search.start(order)?;
+        Ok(search)
+    }
+
+    /// Begins afresh, with another order.
+    fn start(&mut self, order: Vec<Slot>) -> Result<(), Diagnostic> {
+        let mut level = vec![usize::MAX; self.model.slots().len()];
+        for (i, &slot) in order.iter().enumerate() {
+            match level.get_mut(slot as usize) {
+                Some(place) if *place == usize::MAX => *place = i,
+                _ => return Err(bad_order(self.model)),
+            }
+        }
+        if order.len() != level.len() {
+            return Err(bad_order(self.model));
+        }
+        let mut settings = self.options.settings.clone();
+        if let Some(max) = self.budget.limits().max_memory {
+            let room = max.saturating_sub(crate::base::limits::resident_bytes()).max(1 << 16);
+            settings.max_bytes = Some(settings.max_bytes.map_or(room, |m| m.min(room)));
+        }
+        self.relations.clear();
+        self.manager = Manager::new(settings);
+        let (reason, budget, mut polls) = (self.stop.clone(), self.budget.clone(), 0u32);
+        self.manager.set_watch(Box::new(move || {
+            polls += 1;
+            let fine = budget.check(0).and_then(|()| if polls % 16 == 0 { budget.check_memory() } else { Ok(()) });
+            fine.is_err_and(|why| {
+                reason.replace(Some(why));
+                true
+            })
+        }));
+        self.relations = relations(self.model, &level, self.options.merge, &mut self.manager);
+        self.order = order;
+        Ok(())
     }
 
     /// The states reachable from the initial one, as far as limits allow.
     pub fn run(&mut self, strategy: Strategy) -> Result<Ldd, Diagnostic> {
+        // The first order may do; if it does not soon, it pays to look for a better one.
+        let tuned = self.options.order == Order::Tuned;
+        if tuned && strategy == Strategy::Saturation {
+            self.manager.set_max_nodes(Some(PATIENCE));
+            let states = self.run_once(strategy)?;
+            if self.manager.halted() != Some(Halt::Nodes) {
+                self.manager.set_max_nodes(None);
+                return Ok(states);
+            }
+        }
+        if tuned {
+            let order = tuned_order(self.model, &self.options, self.budget, EFFORT)?;
+            self.start(order)?;
+        }
+        self.run_once(strategy)
+    }
+
+    /// The same with the order that it has.
+    pub fn run_once(&mut self, strategy: Strategy) -> Result<Ldd, Diagnostic> {
         let initial = self.initial();
         let states = match strategy {
             Strategy::BreadthFirst => self.layers(initial, |search, _| {
@@ -391,7 +432,7 @@ impl<'m> Search<'m> {
         }
         let stop = match self.manager.halted() {
             None => Stop::Complete,
-            Some(Halt::Memory) => Stop::Memory,
+            Some(Halt::Memory | Halt::Nodes) => Stop::Memory,
             Some(Halt::Watch) => self.stop.take().unwrap_or(Stop::Interrupted),
         };
         Ok(Outcome {

@@ -11,6 +11,7 @@ use super::ldd::{Action, Ldd, Manager, Plan};
 use crate::base::Diagnostic;
 use crate::base::ids::LabelId;
 use crate::model::{Group, Model, Slot, Steps, Worker};
+use ahash::AHashMap;
 use std::collections::BTreeMap;
 
 /// Where a value of a relation's vector comes from.
@@ -169,24 +170,62 @@ pub(super) struct Teacher<'m> {
     pub found: bool,
     /// Calls of the evaluator.
     pub calls: u64,
+    /// Steps that write a value from here on to a slot that is not a control location are left out, if set; answers are remembered then.
+    pub bound: Option<u32>,
+    /// Whether a step was left out.
+    pub left_out: bool,
+    memory: AHashMap<(usize, Vec<u32>), GroupSteps>,
     steps: Steps,
-    writes: Vec<usize>,
+    /// For each group, for each slot that it writes: whether values are bounded.
+    writes: Vec<Vec<bool>>,
 }
+
+/// Steps of a group: label and written values of each.
+type GroupSteps = Vec<(LabelId, Vec<u32>)>;
 
 impl<'m> Teacher<'m> {
     pub fn new(model: &'m dyn Model, wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>) -> Self {
-        let writes = model.groups().iter().map(|g| g.writes.len()).collect();
-        Self { worker: model.worker(), wanted, found: false, calls: 0, steps: Steps::default(), writes }
+        let bounded = |g: &Group| g.writes.iter().map(|&s| !model.slots()[s as usize].control).collect();
+        Self {
+            worker: model.worker(),
+            wanted,
+            found: false,
+            calls: 0,
+            bound: None,
+            left_out: false,
+            memory: AHashMap::new(),
+            steps: Steps::default(),
+            writes: model.groups().iter().map(bounded).collect(),
+        }
     }
 
-    /// The steps of one group, without repetitions: label and written values of each.
-    pub fn steps(&mut self, group: usize, reads: &[u32]) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
+    /// The steps of one group, without repetitions.
+    pub fn steps(&mut self, group: usize, reads: &[u32]) -> Result<GroupSteps, Diagnostic> {
+        let Some(bound) = self.bound else {
+            return self.ask(group, reads);
+        };
+        let key = (group, reads.to_vec());
+        let mut all = match self.memory.get(&key) {
+            Some(steps) => steps.clone(),
+            None => {
+                let steps = self.ask(group, reads)?;
+                self.memory.insert(key, steps.clone());
+                steps
+            }
+        };
+        let (count, bounded) = (all.len(), &self.writes[group]);
+        all.retain(|(_, values)| values.iter().zip(bounded).all(|(&v, &b)| v < bound || !b));
+        self.left_out |= all.len() < count;
+        Ok(all)
+    }
+
+    fn ask(&mut self, group: usize, reads: &[u32]) -> Result<GroupSteps, Diagnostic> {
         self.steps.clear();
         self.calls += 1;
         self.worker.steps(group, reads, &mut self.steps)?;
-        let width = self.writes[group];
+        let width = self.writes[group].len();
         let values = |i: usize| self.steps.values[i * width..(i + 1) * width].to_vec();
-        let mut all: Vec<(LabelId, Vec<u32>)> = self.steps.labels.iter().enumerate().map(|(i, &label)| (label, values(i))).collect();
+        let mut all: GroupSteps = self.steps.labels.iter().enumerate().map(|(i, &label)| (label, values(i))).collect();
         all.sort_unstable();
         all.dedup();
         Ok(all)

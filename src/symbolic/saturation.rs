@@ -49,14 +49,18 @@ impl Search<'_> {
         }
         self.manager.stack.push((0, set));
         let base = self.manager.stack.len();
+        let mut same = self.manager.suffix(set);
         let mut at = set;
         while at != Ldd::EMPTY {
             let n = self.manager.node(at);
             let down = self.saturate(levels, n.down, level + 1);
             self.manager.stack.push((n.value, down));
             at = n.right;
+            if down != n.down {
+                same = self.manager.suffix(at);
+            }
         }
-        let below = self.manager.build(base, Ldd::EMPTY);
+        let below = self.manager.build_before(base, same);
         let r = self.fire(levels, below, level);
         self.manager.remember(CLOSURE, set, Ldd::EMPTY, r);
         self.manager.remember(CLOSURE, r, Ldd::EMPTY, r);
@@ -139,7 +143,7 @@ impl Search<'_> {
                         }
                     }
                 }
-                self.manager.build_unsorted(base)
+                if action == Action::Read { self.manager.build(base, Ldd::EMPTY) } else { self.manager.build_unsorted(base) }
             }
             Action::Write => {
                 let below = self.manager.tails(set);
@@ -156,14 +160,18 @@ impl Search<'_> {
                 r
             }
             _ => {
+                let mut same = self.manager.suffix(set);
                 let mut at = set;
                 while at != Ldd::EMPTY {
                     let n = self.manager.node(at);
                     let down = self.image(levels, n.down, relation, next, level + 1, false);
                     self.manager.stack.push((n.value, down));
                     at = n.right;
+                    if down != n.down {
+                        same = self.manager.suffix(at);
+                    }
                 }
-                self.manager.build(base, Ldd::EMPTY)
+                self.manager.build_before(base, same)
             }
         };
         if !top {

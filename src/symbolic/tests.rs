@@ -135,7 +135,7 @@ impl Worker for RandomWorker<'_> {
 }
 
 fn tiny() -> Settings {
-    Settings { initial_bits: 4, max_cache_bits: 6, collect_at: 1, max_bytes: None }
+    Settings { initial_bits: 4, max_cache_bits: 6, collect_at: 1, max_bytes: None, max_nodes: None }
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn every_way_counts_as_enumeration_does() {
         let slots = model.slots().len() as Slot;
         for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
             for (order, merge, settings) in [
-                (Order::Force, true, Settings { initial_bits: 8, ..Settings::default() }),
+                (if seed % 8 == 0 { Order::Tuned } else { Order::Static }, true, Settings { initial_bits: 8, ..Settings::default() }),
                 (Order::Given, false, tiny()),
                 (Order::Fixed((0..slots).rev().collect()), true, tiny()),
             ] {
@@ -216,11 +216,11 @@ fn replay(model: &Random, trace: &Trace) {
 #[test]
 fn goals_are_found_by_shortest_paths() {
     let mut found = 0;
-    for seed in 0..400 {
+    for seed in 0..200 {
         let model = Random::new(seed);
         let (_, _, deadlocks, _, first) = model.naive();
         for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
-            let options = Options { strategy, settings: tiny(), ..Options::default() };
+            let options = Options { strategy, order: Order::Static, settings: tiny(), ..Options::default() };
             for (label, length) in first.iter().enumerate() {
                 let goal = |l: LabelId| l.index() == label;
                 let (outcome, trace) = find(&model, &Goal::Label(&goal), &options, &Budget::default()).unwrap();
@@ -245,5 +245,25 @@ fn goals_are_found_by_shortest_paths() {
             }
         }
     }
-    assert!(found > 100);
+    assert!(found > 50);
+}
+
+#[test]
+fn a_tuned_order_is_a_good_permutation() {
+    let model = crate::model::toy::arcx(2);
+    let budget = Budget::default();
+    let order = tune::tuned_order(&model, &Options::default(), &budget, 300_000).unwrap();
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    assert!(sorted.into_iter().eq(0..model.slots().len() as Slot));
+    let nodes = |order| reach(&model, &Options { order, ..Options::default() }, &budget).unwrap().peak_nodes;
+    assert!(nodes(Order::Fixed(order)) * 3 < nodes(Order::Given));
+}
+
+#[test]
+fn published_sizes_of_a_multiprocessor() {
+    for (max, states, transitions) in [(0, 6_052u64, 13_828u64), (1, 275_528, 692_652), (2, 2_771_160, 7_147_580)] {
+        let outcome = reach(&crate::model::toy::arcx(max), &Options::default(), &Budget::default()).unwrap();
+        assert_eq!((outcome.states, outcome.transitions), (states.into(), Some(transitions.into())));
+    }
 }

@@ -1,6 +1,7 @@
 //! The operation cache: direct-mapped and lossy, 16 bytes an entry. A key is an operation with up to two operands.
 //!
-//! Losing an entry costs time only. It grows with the node table up to a bound.
+//! Losing an entry costs time only, but much of it where the result was dear: so the cache doubles, up to a bound, when it has lost as many
+//! entries as it has places.
 
 use super::Ldd;
 use super::table::{Marks, mix};
@@ -17,11 +18,12 @@ struct Entry {
 pub(super) struct Cache {
     entries: Vec<Entry>,
     shift: u32,
+    lost: usize,
 }
 
 impl Cache {
     pub fn new(bits: u32) -> Self {
-        Self { entries: vec![Entry::default(); 1 << bits], shift: 64 - bits }
+        Self { entries: vec![Entry::default(); 1 << bits], shift: 64 - bits, lost: 0 }
     }
     pub fn bytes(&self) -> u64 {
         (self.entries.len() * size_of::<Entry>()) as u64
@@ -42,7 +44,18 @@ impl Cache {
     #[inline]
     pub fn put(&mut self, op: u32, a: Ldd, b: Ldd, result: Ldd) {
         let at = self.place(op, a, b);
-        self.entries[at] = Entry { op, a: a.0, b: b.0, result: result.0 };
+        let e = &mut self.entries[at];
+        self.lost += usize::from(e.op != 0);
+        *e = Entry { op, a: a.0, b: b.0, result: result.0 };
+    }
+    /// Whether it has lost so much that it should grow.
+    #[inline]
+    pub fn crowded(&self) -> bool {
+        self.lost > self.entries.len()
+    }
+    /// Starts counting losses afresh.
+    pub fn bear(&mut self) {
+        self.lost = 0;
     }
     /// Doubles the size, keeping what is there.
     pub fn grow(&mut self) {
@@ -51,6 +64,7 @@ impl Cache {
         for e in old.entries.into_iter().filter(|e| e.op != 0) {
             self.put(e.op, Ldd(e.a), Ldd(e.b), Ldd(e.result));
         }
+        self.lost = 0;
     }
     /// Forgets entries that name a dead node.
     pub fn sweep(&mut self, marks: &Marks) {

@@ -71,11 +71,13 @@ pub struct Settings {
     pub collect_at: usize,
     /// Most bytes of tables; reaching it halts the manager.
     pub max_bytes: Option<u64>,
+    /// Most nodes in use; reaching it halts the manager.
+    pub max_nodes: Option<usize>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { initial_bits: 16, max_cache_bits: 25, collect_at: 1 << 20, max_bytes: None }
+        Self { initial_bits: 16, max_cache_bits: 26, collect_at: 1 << 22, max_bytes: None, max_nodes: None }
     }
 }
 
@@ -85,8 +87,10 @@ pub type Watch = Box<dyn FnMut() -> bool>;
 /// Why a manager halted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Halt {
-    /// The tables reached their limit.
+    /// The tables reached their limit of bytes.
     Memory,
+    /// The table reached its limit of nodes.
+    Nodes,
     /// The watch said so, or [`Manager::halt`] was called.
     Watch,
 }
@@ -139,6 +143,10 @@ impl Manager {
             peak: 0,
             collections: 0,
         }
+    }
+    /// Sets the limit of nodes in use.
+    pub fn set_max_nodes(&mut self, limit: Option<usize>) {
+        self.settings.max_nodes = limit;
     }
     /// Sets what is polled while operations run.
     pub fn set_watch(&mut self, watch: Watch) {
@@ -210,14 +218,11 @@ impl Manager {
             self.halt = Some(Halt::Memory);
             return Ldd::EMPTY;
         }
-        let id = self.table.insert(at, node);
-        if self.table.used() > self.cache.len()
-            && self.cache.len() < 1 << self.settings.max_cache_bits
-            && self.settings.max_bytes.is_none_or(|m| self.bytes() + self.cache.bytes() < m / 2)
-        {
-            self.cache.grow();
+        if self.settings.max_nodes.is_some_and(|m| self.table.used() >= m) {
+            self.halt = Some(Halt::Nodes);
+            return Ldd::EMPTY;
         }
-        id
+        self.table.insert(at, node)
     }
 
     /// The plan that does `action` at one level and goes on with `next`.
@@ -243,6 +248,18 @@ impl Manager {
     pub(crate) fn remember(&mut self, op: u32, a: Ldd, b: Ldd, result: Ldd) {
         if self.halt.is_none() {
             self.cache.put(op, a, b, result);
+            if self.cache.crowded() {
+                self.widen_cache();
+            }
+        }
+    }
+    #[cold]
+    fn widen_cache(&mut self) {
+        let room = self.settings.max_bytes.is_none_or(|m| self.table.bytes() + self.cache.bytes() * 2 <= m / 4 * 3);
+        if self.cache.len() < 1 << self.settings.max_cache_bits && room {
+            self.cache.grow();
+        } else {
+            self.cache.bear();
         }
     }
     /// Builds the list of the pairs above `base` (values ascending) before `tail`.
@@ -254,6 +271,17 @@ impl Manager {
             list = self.make(value, down, list);
         }
         list
+    }
+    /// Says that from the pair pushed next on, a list under construction is `list`, until the contrary is said.
+    #[inline]
+    pub(crate) fn suffix(&self, list: Ldd) -> (usize, Ldd) {
+        (self.stack.len(), list)
+    }
+    /// Builds the list of the pairs from `base` to where the suffix begins, before the suffix.
+    #[inline]
+    pub(crate) fn build_before(&mut self, base: usize, suffix: (usize, Ldd)) -> Ldd {
+        self.stack.truncate(suffix.0);
+        self.build(base, suffix.1)
     }
     /// Builds the list of the pairs above `base`, in any order, uniting those with equal values.
     pub(crate) fn build_unsorted(&mut self, base: usize) -> Ldd {

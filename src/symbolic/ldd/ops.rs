@@ -23,31 +23,39 @@ impl Manager {
         }
         let base = self.stack.len();
         let (mut x, mut y) = (a, b);
-        let tail = loop {
-            if x == y || y == Ldd::EMPTY {
-                break x;
-            }
-            if x == Ldd::EMPTY {
-                break y;
-            }
+        let (mut same_a, mut same_b) = (self.suffix(a), self.suffix(b));
+        while x != y && x != Ldd::EMPTY && y != Ldd::EMPTY {
             let (n, m) = (self.node(x), self.node(y));
             match n.value.cmp(&m.value) {
                 Ordering::Less => {
                     self.stack.push((n.value, n.down));
                     x = n.right;
+                    same_b = self.suffix(y);
                 }
                 Ordering::Greater => {
                     self.stack.push((m.value, m.down));
                     y = m.right;
+                    same_a = self.suffix(x);
                 }
                 Ordering::Equal => {
                     let down = self.union(n.down, m.down);
                     self.stack.push((n.value, down));
                     (x, y) = (n.right, m.right);
+                    if down != n.down {
+                        same_a = self.suffix(x);
+                    }
+                    if down != m.down {
+                        same_b = self.suffix(y);
+                    }
                 }
             }
-        };
-        let r = self.build(base, tail);
+        }
+        if x == Ldd::EMPTY && y != Ldd::EMPTY {
+            same_a = self.suffix(y);
+        } else if y == Ldd::EMPTY && x != Ldd::EMPTY {
+            same_b = self.suffix(x);
+        }
+        let r = self.build_before(base, if same_a.0 <= same_b.0 { same_a } else { same_b });
         self.remember(op::UNION, a, b, r);
         r
     }
@@ -68,12 +76,11 @@ impl Manager {
         }
         let base = self.stack.len();
         let (mut x, mut y) = (a, b);
-        let tail = loop {
-            if x == y || x == Ldd::EMPTY {
-                break Ldd::EMPTY;
-            }
-            if y == Ldd::EMPTY {
-                break x;
+        let mut same = self.suffix(a);
+        while x != Ldd::EMPTY && y != Ldd::EMPTY {
+            if x == y {
+                same = self.suffix(Ldd::EMPTY);
+                break;
             }
             let (n, m) = (self.node(x), self.node(y));
             match n.value.cmp(&m.value) {
@@ -84,12 +91,19 @@ impl Manager {
                 Ordering::Greater => y = m.right,
                 Ordering::Equal => {
                     let down = self.minus(n.down, m.down);
-                    self.stack.push((n.value, down));
                     (x, y) = (n.right, m.right);
+                    if down.is_empty() {
+                        same = self.suffix(x);
+                    } else {
+                        self.stack.push((n.value, down));
+                        if down != n.down {
+                            same = self.suffix(x);
+                        }
+                    }
                 }
             }
-        };
-        let r = self.build(base, tail);
+        }
+        let r = self.build_before(base, same);
         self.remember(op::MINUS, a, b, r);
         r
     }

@@ -81,7 +81,7 @@ impl Manager {
             return Ldd::EMPTY;
         }
         let base = self.stack.len();
-        match action {
+        let r = match action {
             Action::Read => {
                 let (mut x, mut y) = (set, short);
                 while x != Ldd::EMPTY && y != Ldd::EMPTY {
@@ -96,23 +96,28 @@ impl Manager {
                         }
                     }
                 }
+                self.build(base, Ldd::EMPTY)
             }
             Action::Require(value) => {
                 let down = self.child(set, value);
                 let down = self.matching(down, short, next);
-                self.stack.push((value, down));
+                self.make(value, down, Ldd::EMPTY)
             }
             _ => {
+                let mut same = self.suffix(set);
                 let mut at = set;
                 while at != Ldd::EMPTY {
                     let n = self.node(at);
                     let down = self.matching(n.down, short, next);
                     self.stack.push((n.value, down));
                     at = n.right;
+                    if down != n.down {
+                        same = self.suffix(at);
+                    }
                 }
+                self.build_before(base, same)
             }
-        }
-        let r = self.build(base, Ldd::EMPTY);
+        };
         self.remember(code, set, short, r);
         r
     }
@@ -182,14 +187,18 @@ impl Manager {
                 self.build(base, Ldd::EMPTY)
             }
             _ => {
+                let mut same = self.suffix(set);
                 let mut at = set;
                 while at != Ldd::EMPTY {
                     let n = self.node(at);
                     let down = self.relprod(n.down, relation, next);
                     self.stack.push((n.value, down));
                     at = n.right;
+                    if down != n.down {
+                        same = self.suffix(at);
+                    }
                 }
-                self.build(base, Ldd::EMPTY)
+                self.build_before(base, same)
             }
         };
         self.remember(code, set, relation, r);
