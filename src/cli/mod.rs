@@ -4,6 +4,7 @@
 //! 0 all hold, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
 
 pub mod args;
+mod check;
 
 mod explore;
 pub mod pipeline;
@@ -50,7 +51,7 @@ fn command(cli: Cli) -> u8 {
     };
     let mut session = Session::new(common.clone());
     let result: Result<u8, Diagnostic> = match &cli.command {
-        Command::Check(_) => Err(Diagnostic::new(crate::base::Stage::Unsupported, "check")),
+        Command::Check(a) => check::run(&mut session, a),
         Command::Explore(a) => explore::run(&mut session, a),
         Command::Expand(a) => translate::expand(&mut session, a),
         Command::Linearise(a) => translate::linearise(&mut session, a),

@@ -7,6 +7,7 @@ pub mod instantiate;
 pub mod product;
 pub mod rules;
 pub mod source;
+pub mod stored;
 mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};

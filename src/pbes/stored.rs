@@ -12,7 +12,7 @@
 //! Cost: one visit a transition and formula state that reaches its source; one bit a configuration.
 //! Invariant: a bit is set before its configuration is handed to anybody, so each is expanded exactly once, whatever the threads.
 
-use super::automaton::{Answer, Automaton, FormulaState, Start};
+use super::automaton::{Demand, Automaton, FormulaState, Start};
 use crate::base::ids::{LabelId, StateId};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::formula::normal::Node;
@@ -302,19 +302,19 @@ fn make_row(automaton: &mut Automaton, q: u32, all: bool, used: &[bool], labels:
         return Err(NoRow::Alternates);
     }
     let mut row = Row { here: Vec::new(), decided: false, here_if: Vec::new(), step: vec![NOTHING; used.len()], sets: Vec::new() };
-    let mut by_answer: AHashMap<Answer, u32> = AHashMap::new();
+    let mut by_answer: AHashMap<Demand, u32> = AHashMap::new();
     let here = automaton.here(state).map_err(NoRow::Failed)?;
-    row.decided = here == Answer::DECIDED;
+    row.decided = here == Demand::DECIDED;
     row.here = automaton.set(here).iter().map(|q| q.0).collect();
     let asks = automaton.asks_labels(state);
     if asks {
         row.here_if = vec![NOTHING; used.len()];
     }
     for label in (0..used.len()).filter(|l| used[*l]) {
-        let mut encode = |automaton: &Automaton, answer: Answer, stay: bool| -> u32 {
+        let mut encode = |automaton: &Automaton, answer: Demand, stay: bool| -> u32 {
             match answer {
-                Answer::NOTHING => NOTHING,
-                Answer::DECIDED => DECIDED,
+                Demand::NOTHING => NOTHING,
+                Demand::DECIDED => DECIDED,
                 _ => {
                     let set = automaton.set(answer);
                     if stay && set.len() == 1 && set[0].0 == q {
