@@ -3,6 +3,7 @@
 mod support;
 
 use mu_check::base::SourceMap;
+use mu_check::formula::typecheck::check_formula;
 use mu_check::process::typecheck::check_specification;
 use mu_check::syntax::{parse_formula, parse_specification, template};
 use support::faults::{FAULTS, FORMULAS, PUBLISHED_CLOSE, SMALL, patch};
@@ -69,25 +70,25 @@ fn every_edit_fits_and_every_formula_fails_somewhere() {
 }
 
 #[test]
-fn every_instance_is_well_typed_and_every_formula_parses() {
+fn every_instance_and_every_formula_is_well_typed() {
     let specification = specification();
     let mut sources = SourceMap::new();
+    let mut typed = None;
     for fault in FAULTS {
         let text = patch(&specification, fault.edits);
         let defines: Vec<(String, String)> = fault.defines.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let parsed = template::expand(fault.name, &text, &defines, &mut sources)
+        let checked = template::expand(fault.name, &text, &defines, &mut sources)
             .and_then(|e| check_specification(&parse_specification(e.source, &e.text)?));
-        if let Err(error) = parsed {
-            panic!("{}", error.render(&sources));
-        }
+        typed = Some(checked.unwrap_or_else(|error| panic!("{}", error.render(&sources))));
     }
+    let typed = typed.unwrap();
     for folder in ["formulas", "formulas/strict"] {
         for entry in std::fs::read_dir(package(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|e| e == "mcf") {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let source = sources.add(path.display().to_string(), text.as_str());
-                if let Err(error) = parse_formula(source, &text) {
+                if let Err(error) = parse_formula(source, &text).and_then(|f| check_formula(&f, &typed.data, &typed.actions)) {
                     panic!("{}", error.render(&sources));
                 }
             }

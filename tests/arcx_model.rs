@@ -81,3 +81,22 @@ fn threads_do_not_matter() {
         assert_eq!(sizes(&[("max_operation_id", 1)], &["--threads", threads]), (275_528, 692_652), "{threads} threads");
     }
 }
+
+/// What `expand` prints is plain mCRL2: expanding it again changes nothing, and its state space is the same.
+#[test]
+fn the_expansion_is_plain() {
+    let expand = |path: &str, options: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check")).args(["expand", path]).args(options).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = expand(&package("specs/arcx.spec"), &["-D", "max_operation_id=0", "-D", "num_cores=1"]);
+    let code = text.lines().map(|l| l.split('%').next().unwrap_or("")).collect::<String>();
+    assert!(!code.contains('$'), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plain.mcrl2");
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(expand(&path.display().to_string(), &[]), text);
+    let (states, transitions, _) = explore(&path, &[]);
+    assert_eq!((states, transitions), sizes(&[("max_operation_id", 0), ("num_cores", 1)], &[]));
+}
