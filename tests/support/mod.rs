@@ -1,3 +1,54 @@
-//! What several whole-program tests share: named edits of the ARCx specification, and runs of the command.
+//! What the whole-program tests of the ARCx model share: named edits of its specification, and runs of the command.
+
+#![allow(dead_code)] // each test program uses its part
 
 pub mod faults;
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Path of a file of the package.
+pub fn package(path: &str) -> String {
+    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What a run of the command gave.
+pub struct Outcome {
+    /// Exit code.
+    pub code: i32,
+    /// Standard output as JSON; `Null` if it is none.
+    pub json: Value,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// Runs the command with `--format json`.
+pub fn mu_check<S: AsRef<str>>(arguments: &[S]) -> Outcome {
+    let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
+        .args(arguments.iter().map(AsRef::as_ref))
+        .args(["--format", "json"])
+        .output()
+        .expect("the command runs");
+    Outcome {
+        code: output.status.code().unwrap_or(-1),
+        json: serde_json::from_slice(&output.stdout).unwrap_or(Value::Null),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// `-D` arguments.
+pub fn defines(values: &[(&str, u32)]) -> Vec<String> {
+    values.iter().flat_map(|(name, value)| ["-D".to_string(), format!("{name}={value}")]).collect()
+}
+
+/// Explores a model to the end: states and transitions.
+pub fn explore(model: &Path, options: &[String]) -> (u64, u64, Value) {
+    let mut arguments = vec!["explore".to_string(), model.display().to_string()];
+    arguments.extend_from_slice(options);
+    let outcome = mu_check(&arguments);
+    assert_eq!(outcome.code, 0, "{arguments:?}: {}", outcome.stderr);
+    assert_eq!(outcome.json["stop"], "complete", "{arguments:?}: {}", outcome.json);
+    (outcome.json["states"].as_u64().unwrap(), outcome.json["transitions"].as_u64().unwrap(), outcome.json)
+}

@@ -31,10 +31,10 @@ pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
         None => (text.len(), BTreeSet::new()),
     };
     // In the middle of a word: the word is what offends, and what could continue it is not what was expected.
-    let before = &text[..at];
-    let word_start = before.len() - before.chars().rev().take_while(|&c| is_word(c)).map(char::len_utf8).sum::<usize>();
+    let bytes = text.as_bytes();
+    let word_start = at - bytes[..at].iter().rev().take_while(|&&b| is_word(b)).count();
     if word_start < at {
-        if text[at..].starts_with(is_word) {
+        if bytes.get(at).is_some_and(|&b| is_word(b)) {
             at = word_start;
             tokens.clear();
         } else {
@@ -190,20 +190,20 @@ fn unclosed(text: &str, token: &str) -> Option<String> {
     Some(format!("the `{bracket}` in `{}{}` is not closed", text[start..at].trim_start(), rest[..end].trim_end()))
 }
 
-fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c == '\''
+/// Whether a byte belongs to a word or a number.
+pub(super) fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'\''
 }
 
 /// The word, number or sign that starts at a place.
 pub(super) fn token_at(text: &str, at: usize) -> &str {
     let rest = text.get(at..).unwrap_or("");
-    let len = match rest.chars().next() {
-        None => 0,
-        Some(c) if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-        Some(c) => ["||_", "->", "<>", "=>", "==", "!=", "<=", ">=", "||", "&&", "|>", "<|", "++", "<<"]
-            .iter()
-            .find(|s| rest.starts_with(**s))
-            .map_or(c.len_utf8(), |s| s.len()),
-    };
+    let word = rest.bytes().take_while(|&b| is_word(b)).count();
+    if word > 0 {
+        return &rest[..word];
+    }
+    let signs = ["||_", "->", "<>", "=>", "==", "!=", "<=", ">=", "||", "&&", "|>", "<|", "++", "<<"];
+    let sign = signs.iter().find(|s| rest.starts_with(**s)).map(|s| s.len());
+    let len = sign.or(rest.chars().next().map(char::len_utf8)).unwrap_or(0);
     &rest[..len]
 }

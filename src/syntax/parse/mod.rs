@@ -81,24 +81,31 @@ fn run<T>(source: SourceId, text: &str, rule: Rule, build: impl FnOnce(&Builder,
     })
 }
 
-/// How deep brackets (and `whr`) nest at most; the place where that passes [`MAX_DEPTH`].
+/// How deep brackets and `whr … end` nest at most; the place where that passes [`MAX_DEPTH`].
 fn bracket_depth(text: &str) -> Result<usize, usize> {
     let bytes = text.as_bytes();
-    let (mut depth, mut deepest, mut i) = (0usize, 0usize, 0usize);
+    let (mut brackets, mut wheres, mut deepest, mut i) = (0usize, 0usize, 0usize, 0usize);
     while let Some(&b) = bytes.get(i) {
+        let start = i;
+        i += 1;
         match b {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'w' if bytes[i..].starts_with(b"whr") => depth += 1,
-            b'e' if depth > 0 && bytes[i..].starts_with(b"end") && i > 0 && bytes[i - 1].is_ascii_whitespace() => depth -= 1,
-            b'%' => i += bytes[i..].iter().position(|&b| b == b'\n' || b == b'\r').unwrap_or(bytes.len() - i - 1),
+            b'(' | b'[' | b'{' => brackets += 1,
+            b')' | b']' | b'}' => brackets = brackets.saturating_sub(1),
+            b'%' => i += bytes[i..].iter().take_while(|&&b| b != b'\n' && b != b'\r').count(),
+            _ if error::is_word(b) => {
+                i += bytes[i..].iter().take_while(|&&b| error::is_word(b)).count();
+                match &bytes[start..i] {
+                    b"whr" => wheres += 1,
+                    b"end" => wheres = wheres.saturating_sub(1),
+                    _ => {}
+                }
+            }
             _ => {}
         }
-        deepest = deepest.max(depth);
-        if depth > MAX_DEPTH {
-            return Err(i);
+        deepest = deepest.max(brackets + wheres);
+        if deepest > MAX_DEPTH {
+            return Err(start);
         }
-        i += 1;
     }
     Ok(deepest)
 }

@@ -3,7 +3,8 @@
 //! Input: operands, prefix, infix and postfix operators in text order with their levels. Output: one tree, built bottom up.
 //! Departs from the textbook (Pratt 1973; Dijkstra's shunting yard) in one point, which the mCRL2 language asks for: a pending
 //! prefix operator inherits the level of the operators around it, so that nothing looser than any pending operator is drawn into
-//! an operand (see [`precedence`](crate::syntax::precedence)). Cost: O(1) amortised a symbol, no recursion.
+//! an operand (see [`precedence`](crate::syntax::precedence)). That, and chains of any length without recursion, are why pest's own
+//! `PrattParser` is not used. Cost: O(1) amortised a symbol, no recursion.
 //! Invariant: `effective` never falls from the bottom of the stack to its top, except across a barrier.
 
 use crate::syntax::precedence::Assoc;

@@ -273,3 +273,55 @@ fn errors_in_formulas() {
         assert_eq!(got, expected, "{text}");
     }
 }
+
+/// Whatever is done to a text, it parses or is refused at a place within it.
+#[test]
+fn damaged_texts_are_refused_not_fatal() {
+    use crate::base::random::Random;
+    let specification = "sort D = struct d1(p: Nat)?is_d1 | d2; E; cons c: D; map f, g: D # List(Nat) -> Set(D); glob dc: D; var x, y: D, n: Nat; \
+        eqn n > 0 -> f(x, [n, 1]) = {z: D | z != x} + {y} whr y = g(x, [])(d1(n)) end; f(x, []) = {:}[d2 -> -n div 2]; % comment\n \
+        act a, b: D # Nat; c; proc P(d: D) = sum e: D. (e in f(d, [])) -> a(e, 1)|b(d, 2) @ 3 . P(d = e) <> delta + tau << Q(); \
+        Q = dist x: Bool[1/2]. x -> c || (c . c) ||_ c; init allow({a|b, c}, comm({a|b -> c}, hide({a}, block({b}, rename({a -> b}, P(d2))))));";
+    let formula = "map n: Nat; form nu X(i: Nat = 0, s: Set(Nat) = {}). ([!(exists d: D. a(d, i)|b && true)* . c+ + tau @ 1]forall d: D. \
+        val(lambda x: Nat. x < 2) => X(i + 1, s)) || <true>mu Y. (Y && delay @ 3 && !yaled) + inf x: Nat. val(2) * -X(x, {x});";
+    let pieces = [
+        "(", ")", "[", "]", "{", "}", ";", ",", ".", "->", "<>", "|", "||_", "@", "=", ":", "whr", "end", "sum", "forall", "x", "0", "é",
+        "%", "\n", "<", ">", "*", "+", "!",
+    ];
+    assert_eq!(parse_specification(source(), specification).map(drop), Ok(()));
+    assert_eq!(parse_formula(source(), formula).map(drop), Ok(()));
+    let mut random = Random::new(0xda_3a9e);
+    for round in 0..3_000 {
+        let mut text = if round % 2 == 0 { specification } else { formula }.to_owned();
+        for _ in 0..1 + random.below(3) {
+            let cut = |random: &mut Random, text: &str| {
+                let mut at = random.below(text.len() + 1);
+                while !text.is_char_boundary(at) {
+                    at -= 1;
+                }
+                at
+            };
+            let (from, to) = (cut(&mut random, &text), cut(&mut random, &text));
+            match random.below(3) {
+                0 => {
+                    drop(text.drain(from..(from..=from + 12).rev().find(|&i| i <= text.len() && text.is_char_boundary(i)).unwrap_or(from)))
+                }
+                1 => text.insert_str(from, pieces[random.below(pieces.len())]),
+                _ => {
+                    let copy: String = text[to..].chars().take(10).collect();
+                    text.insert_str(from, &copy);
+                }
+            }
+        }
+        let results = [
+            parse_specification(source(), &text).map(drop),
+            parse_formula(source(), &text).map(drop),
+            parse_data(source(), &text).map(drop),
+            parse_process(source(), &text).map(drop),
+        ];
+        for error in results.into_iter().filter_map(Result::err) {
+            let span = error.span.unwrap_or_else(|| panic!("round {round}: {error:?}"));
+            assert!(text.get(span.start as usize..span.end as usize).is_some(), "round {round}: {error:?}");
+        }
+    }
+}
