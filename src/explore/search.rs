@@ -138,6 +138,7 @@ struct Local<'a> {
     expander: Expander<'a>,
     found: Vec<Successor>,
     batch: Vec<u64>,
+    hashes: Vec<u64>,
     fresh: Vec<u64>,
     ticked: Instant,
 }
@@ -149,6 +150,7 @@ impl<'a> Local<'a> {
             expander: Expander::new(shared.model, shared.memo.clone(), options),
             found: Vec::new(),
             batch: Vec::with_capacity(BATCH + 64),
+            hashes: Vec::new(),
             fresh: Vec::new(),
             ticked: Instant::now(),
         }
@@ -427,8 +429,9 @@ impl<'a> Shared<'a> {
     ) -> Result<(), Diagnostic> {
         let mut store = held!(self.store.write());
         let split = if store.table.crowded() || overflow { store.unfit_leaf() } else { None };
-        if overflow || split.is_some() {
-            if store.at_limit() {
+        let shorten = store.table.crowded() && store.could_be_short();
+        if overflow || split.is_some() || shorten {
+            if overflow && store.at_limit() {
                 return Err(too_many());
             }
             let blocks = todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(next.iter_mut().flatten());
@@ -478,7 +481,7 @@ impl<'a> Shared<'a> {
         for block in edges {
             let mut at = 0;
             for part in block.targets.chunks(BATCH) {
-                std::hint::black_box(part.iter().fold(0, |acc, &key| acc ^ store.table.touch(key)));
+                std::hint::black_box(part.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))));
                 for &key in part {
                     let place = store.table.find(key).ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
                     let number = store.table.number(place);
@@ -613,10 +616,12 @@ impl<'a> Shared<'a> {
 
     /// Inserts the waiting successors.
     fn flush(&self, store: &Store, local: &mut Local<'a>, mine: &mut Round) {
-        std::hint::black_box(local.batch.iter().fold(0, |acc, &key| acc ^ store.table.touch(key)));
+        local.hashes.clear();
+        local.hashes.extend(local.batch.iter().map(|&key| store.table.hash(key)));
+        std::hint::black_box(local.hashes.iter().fold(0, |acc, &hash| acc ^ store.table.touch(hash)));
         let mut new = 0;
-        for key in local.batch.drain(..) {
-            match store.table.insert(key) {
+        for (key, &hash) in local.batch.drain(..).zip(&local.hashes) {
+            match store.table.insert_hashed(hash) {
                 Insert::New(_) => {
                     new += 1;
                     local.fresh.push(key);

@@ -17,13 +17,15 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::intern::{LeafTable, PairTable};
-use super::table::{Insert, Table};
+use super::table::{Insert, Table, short_bits};
 use crate::model::Model;
 
 /// Bits of a key.
 const KEY_BITS: u32 = 63;
 /// A leaf is split when it has more than this part of the states as values.
 const LEAF_SHARE: u64 = 8;
+/// Bits that keys with short entries have to spare.
+const SHORT_SPARE: u32 = 2;
 /// States below which no leaf is judged.
 const LEAF_JUDGED: u64 = 1 << 12;
 
@@ -80,6 +82,8 @@ pub(crate) struct Store {
     /// The states.
     pub table: Table,
     slots: usize,
+    /// States at the last attempt to make entries short that failed.
+    refused: u64,
 }
 
 fn bits_for(count: usize) -> u32 {
@@ -107,15 +111,18 @@ impl Store {
             fields: Vec::new(),
             homes: Vec::new(),
             field_of: Vec::new(),
-            table: Table::new(expected, numbered),
+            table: Table::new(KEY_BITS, 0, numbered),
             slots,
+            refused: 0,
         };
-        store.shape(&[], 0);
+        store.shape(&[], 0, expected);
+        store.table = Table::new(store.key_bits(), expected, numbered);
         store
     }
 
-    /// Lays out the root from the leaves' counts and a sample of states (leaf indices); `margin` more bits for inner nodes.
-    fn shape(&mut self, sample: &[Vec<u32>], margin: u32) {
+    /// Lays out the root from the leaves' counts and a sample of states (leaf indices); `margin` more bits for inner nodes;
+    /// the table is going to be made for `expected` states.
+    fn shape(&mut self, sample: &[Vec<u32>], margin: u32, expected: u64) {
         self.epoch += 1;
         self.homes = vec![(0, 0); self.slots];
         for (l, leaf) in self.leaves.iter().enumerate() {
@@ -184,13 +191,23 @@ impl Store {
                 }
             }
         }
-        let spare = KEY_BITS - tops.iter().map(|t| t.bits).sum::<u32>().min(KEY_BITS);
-        let mut extra = spare % tops.len().max(1) as u32;
+        // If keys can be so short that entries are, they are to be. Spare bits go where an index is nearest to its field's end.
+        let needed = tops.iter().map(|t| t.bits).sum::<u32>();
+        let total = short_bits(expected).filter(|&most| needed + SHORT_SPARE <= most).unwrap_or(KEY_BITS).min(KEY_BITS);
+        let mut room: Vec<(f64, u32)> = tops
+            .iter()
+            .map(|t| match t.child {
+                Child::Leaf(l) => ((1u64 << t.bits) as f64 / self.leaves[l as usize].table.len().max(1) as f64, t.bits),
+                Child::Node(_) => (1.0, t.bits),
+            })
+            .collect();
+        for _ in needed..total {
+            let Some(least) = room.iter_mut().filter(|r| r.1 < 32).min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+            *least = (least.0 * 2.0, least.1 + 1);
+        }
         let mut offset = 0;
         self.fields.clear();
-        for top in &tops {
-            let width = (top.bits + spare / tops.len() as u32 + u32::from(extra > 0)).min(32);
-            extra = extra.saturating_sub(1);
+        for (top, &(_, width)) in tops.iter().zip(&room) {
             self.fields.push(Field { child: top.child, offset, width });
             offset += width;
         }
@@ -207,6 +224,23 @@ impl Store {
         }
     }
 
+    /// Keys that a new table is made for.
+    fn expected(&self) -> u64 {
+        self.table.len() + self.table.len() / 4
+    }
+    /// Bits that keys have now.
+    fn key_bits(&self) -> u32 {
+        self.fields.iter().map(|f| f.width).sum()
+    }
+    /// Whether entries could be shorter if all states were packed anew.
+    pub fn could_be_short(&self) -> bool {
+        let bits = |f: &Field| match f.child {
+            Child::Leaf(l) => bits_for(self.leaves[l as usize].table.len()),
+            Child::Node(n) => bits_for(self.nodes[n as usize].table.len()) + 1,
+        };
+        let needed = self.fields.iter().map(bits).sum::<u32>() + SHORT_SPARE;
+        !self.table.is_short() && self.table.len() >= 2 * self.refused && short_bits(self.expected()).is_some_and(|most| needed <= most)
+    }
     /// First index that a field cannot hold.
     pub fn capacity(&self, field: u32) -> u64 {
         1 << self.fields[field as usize].width
@@ -366,7 +400,6 @@ impl Store {
     /// Moves the present layout and states out into a store of their own; keeps the leaf tables that stay.
     fn fork(&mut self, split: Option<(usize, Vec<u32>, Vec<u32>)>) -> Store {
         let numbered = self.table.is_numbered();
-        let len = self.table.len();
         let fresh = Store {
             epoch: self.epoch,
             leaves: Vec::new(),
@@ -374,8 +407,9 @@ impl Store {
             fields: Vec::new(),
             homes: Vec::new(),
             field_of: Vec::new(),
-            table: Table::new(len + len / 8, numbered),
+            table: Table::new(KEY_BITS, 0, numbered),
             slots: self.slots,
+            refused: self.refused,
         };
         let mut old = std::mem::replace(self, fresh);
         match split {
@@ -401,7 +435,7 @@ impl Store {
         let mut sample = sample.to_vec();
         let mut margin = 0;
         'shape: loop {
-            self.shape(&sample, margin);
+            self.shape(&sample, margin, old.expected());
             margin = (margin + 1).min(31);
             let mut leaves = vec![0; old.leaves.len()];
             let mut convert = |store: &Store, key: u64| -> Result<u64, Vec<u32>> {
@@ -409,7 +443,7 @@ impl Store {
                 let new = if split.is_some() { store.intern(&old.vector_of(&leaves)) } else { leaves.clone() };
                 store.pack(&new).map_err(|Overflow| new)
             };
-            self.table = Table::new(old.table.len() + old.table.len() / 8, old.table.is_numbered());
+            self.table = Table::new(self.key_bits(), old.expected(), old.table.is_numbered());
             for (place, key) in old.table.entries() {
                 match convert(self, key) {
                     Ok(new) => loop {
@@ -448,6 +482,7 @@ impl Store {
             for (key, new) in held.iter_mut().zip(fresh) {
                 **key = new;
             }
+            self.refused = if self.table.is_short() { 0 } else { old.table.len() };
             return;
         }
     }

@@ -1,24 +1,32 @@
 //! The set of all states: an insert-only, lock-free hash table of packed state keys that grows in place.
 //!
-//! In: 63-bit keys (what [`super::store`] packs a state into). Out: whether a key is new, and its place. Linear probing over buckets
-//! of eight entries (one cache line); a lookup is nearly always one line. The whole key is stored, nothing is approximated.
+//! In: keys of up to 63 bits (what [`super::store`] packs a state into). Out: whether a key is new, and its place. Linear probing over
+//! buckets of one cache line; a lookup is nearly always one line. Nothing is approximated: a key is permuted within its width, the upper
+//! part of the result is the bucket, and the entry holds the rest with the distance from its bucket, so that entries of 4 bytes do once
+//! there are many buckets (Cleary: "Compact Hash Tables Using Bidirectional Linear Probing", 1984; here the distance is stored). A table
+//! with few buckets or very wide keys holds whole keys in 8 bytes.
 //!
-//! The home of a key is `hash * buckets / 2^64`, which is *monotone in the hash*: the table is sorted by hash up to probing. So growth
-//! by any factor is one sequential sweep from the last bucket to the first that needs no second table (the idea of keeping entries
-//! in hash order is Cleary's, "Compact Hash Tables Using Bidirectional Linear Probing", 1984). The table grows by a quarter in whole
-//! segments, hence 8 / 0.87 = 9.2 to 11.5 bytes a state at any size beyond the first segment.
+//! The bucket is `hash * buckets / 2^bits`, which is *monotone in the hash*: the table is sorted by hash up to probing. So growth by any
+//! factor is one sequential sweep from the last bucket to the first that needs no second table. The table grows by a quarter in whole
+//! segments: 4.6 to 5.8 bytes a state with short entries, 9.1 to 11.4 with long ones.
 //!
 //! Invariant: in every bucket from a key's home to the bucket where it lies, all entries before it are taken. Growth needs `&mut`,
-//! so it happens while no worker runs; in between, entries go from 0 to a key once and never change.
+//! so it happens while no worker runs; in between, entries go from 0 to their value once and never change.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Entries in a bucket: a cache line.
-const BUCKET: usize = 8;
 /// Fill at which the table asks to grow, in 1/1024.
-const FILL: u64 = 890;
-/// log2 of the entries of a segment: 4 MiB.
-const SEGMENT_BITS: u32 = 19;
+const FILL: u64 = 900;
+/// log2 of the buckets of a segment: 4 MiB of entries.
+const SEGMENT_BITS: u32 = 16;
+/// Bits of a short entry that tell the distance in buckets from its home.
+const DISTANCE_BITS: u32 = 5;
+/// Buckets at the end that are nobody's home, for what probing pushes over it.
+const RESERVE: u64 = 64;
+/// Most bits of a hash that a short entry can hold.
+const REST_BITS: u32 = 31 - DISTANCE_BITS;
+/// Keys below which short entries are not worth a change of form.
+const SHORT_FROM: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 /// Answer of [`Table::insert`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,125 +39,376 @@ pub(crate) enum Insert {
     Full,
 }
 
-/// See the module's head.
-pub(crate) struct Table {
-    segments: Vec<Box<[AtomicU64]>>,
-    /// A number for each entry, if asked for.
-    numbers: Vec<Box<[AtomicU32]>>,
-    numbered: bool,
-    /// log2 of the buckets of a segment.
-    segment_bits: u32,
+/// How buckets and rests follow from hashes.
+#[derive(Clone, Copy)]
+struct Geometry {
+    /// Width of keys and hashes.
+    bits: u32,
     /// Range of homes; the rest of the last segment takes what probing pushes over the end.
     homes: u64,
-    /// Entries taken; workers add to it in batches.
-    len: AtomicU64,
+    /// Low bits of a hash that tell it from all others of the same home.
+    rest: u32,
 }
 
-#[inline]
-fn hash(key: u64) -> u64 {
-    let h = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (h ^ (h >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93)
-}
-
-fn zeroed(entries: usize) -> Box<[AtomicU64]> {
-    (0..entries).map(|_| AtomicU64::new(0)).collect()
-}
-
-fn zeroed_numbers(entries: usize) -> Box<[AtomicU32]> {
-    (0..entries).map(|_| AtomicU32::new(0)).collect()
-}
-
-impl Table {
-    /// An empty table for about `expected` keys.
-    pub fn new(expected: u64, numbered: bool) -> Self {
-        Self::with_segments(expected, numbered, SEGMENT_BITS)
+impl Geometry {
+    fn new(bits: u32, homes: u64) -> Self {
+        let range = (1u128 << bits).div_ceil(u128::from(homes)) as u64 + 1;
+        Self { bits, homes, rest: 64 - range.leading_zeros() }
     }
-    fn with_segments(expected: u64, numbered: bool, segment_bits: u32) -> Self {
-        let bucket_bits = segment_bits - BUCKET.trailing_zeros();
-        let buckets = (expected.max(64) * 1200 / FILL).div_ceil(BUCKET as u64);
-        let mut table =
-            Self { segments: Vec::new(), numbers: Vec::new(), numbered, segment_bits: bucket_bits, homes: 0, len: AtomicU64::new(0) };
-        if buckets < 1 << bucket_bits {
-            table.add_segment((buckets as usize).next_power_of_two());
+    #[inline]
+    fn home(&self, hash: u64) -> u64 {
+        ((u128::from(hash << (64 - self.bits)) * u128::from(self.homes)) >> 64) as u64
+    }
+    /// The least hash of a home.
+    fn least(&self, home: u64) -> u64 {
+        (u128::from(home) << self.bits).div_ceil(u128::from(self.homes)) as u64
+    }
+}
+
+/// A form of entries.
+trait Cell: Send + Sync {
+    /// In a bucket.
+    const COUNT: usize;
+    fn zero() -> Self;
+    fn get(&self) -> u64;
+    fn set(&mut self, value: u64) -> u64;
+    /// From 0 to the value, or what is there instead.
+    fn claim(&self, value: u64) -> Result<(), u64>;
+    /// What stands for a hash at a distance from its home; `None` if the distance is too long. Never 0.
+    fn encode(geometry: &Geometry, hash: u64, distance: u64) -> Option<u64>;
+    /// The distance that a value tells; 0 if it tells none.
+    fn distance(value: u64) -> u64;
+    /// The hash of a value, given the least hash of its home.
+    fn decode(geometry: &Geometry, value: u64, least: u64) -> u64;
+}
+
+impl Cell for AtomicU64 {
+    const COUNT: usize = 8;
+    fn zero() -> Self {
+        AtomicU64::new(0)
+    }
+    #[inline]
+    fn get(&self) -> u64 {
+        self.load(Ordering::Relaxed)
+    }
+    fn set(&mut self, value: u64) -> u64 {
+        std::mem::replace(self.get_mut(), value)
+    }
+    #[inline]
+    fn claim(&self, value: u64) -> Result<(), u64> {
+        // Relaxed: an entry publishes nothing but itself; what it refers to is read in a later round only.
+        self.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed).map(|_| ())
+    }
+    #[inline]
+    fn encode(_: &Geometry, hash: u64, _: u64) -> Option<u64> {
+        Some(hash + 1)
+    }
+    fn distance(_: u64) -> u64 {
+        0
+    }
+    fn decode(_: &Geometry, value: u64, _: u64) -> u64 {
+        value - 1
+    }
+}
+
+impl Cell for AtomicU32 {
+    const COUNT: usize = 16;
+    fn zero() -> Self {
+        AtomicU32::new(0)
+    }
+    #[inline]
+    fn get(&self) -> u64 {
+        u64::from(self.load(Ordering::Relaxed))
+    }
+    fn set(&mut self, value: u64) -> u64 {
+        u64::from(std::mem::replace(self.get_mut(), value as u32))
+    }
+    #[inline]
+    fn claim(&self, value: u64) -> Result<(), u64> {
+        self.compare_exchange(0, value as u32, Ordering::Relaxed, Ordering::Relaxed).map(|_| ()).map_err(u64::from)
+    }
+    #[inline]
+    fn encode(geometry: &Geometry, hash: u64, distance: u64) -> Option<u64> {
+        let rest = hash & ((1 << geometry.rest) - 1);
+        (distance < 1 << DISTANCE_BITS).then_some((rest << DISTANCE_BITS | distance) + 1)
+    }
+    fn distance(value: u64) -> u64 {
+        (value - 1) & ((1 << DISTANCE_BITS) - 1)
+    }
+    fn decode(geometry: &Geometry, value: u64, least: u64) -> u64 {
+        let rest = (value - 1) >> DISTANCE_BITS;
+        least + (rest.wrapping_sub(least) & ((1 << geometry.rest) - 1))
+    }
+}
+
+/// Buckets of one form in segments.
+struct Cells<C> {
+    segments: Vec<Box<[C]>>,
+    /// log2 of the buckets of a segment.
+    bits: u32,
+}
+
+impl<C: Cell> Cells<C> {
+    /// At least so many buckets.
+    fn new(buckets: u64, bits: u32) -> Self {
+        let mut cells = Self { segments: Vec::new(), bits };
+        if buckets <= 1 << bits {
+            cells.add((buckets as usize).next_power_of_two());
         } else {
-            for _ in 0..buckets.div_ceil(1 << bucket_bits) {
-                table.add_segment(1 << bucket_bits);
-            }
+            (0..buckets.div_ceil(1 << bits)).for_each(|_| cells.add(1 << bits));
         }
-        table.homes = table.home_range();
-        table
+        cells
     }
-    fn add_segment(&mut self, buckets: usize) {
-        self.segments.push(zeroed(buckets * BUCKET));
-        if self.numbered {
-            self.numbers.push(zeroed_numbers(buckets * BUCKET));
-        }
+    fn add(&mut self, buckets: usize) {
+        self.segments.push((0..buckets * C::COUNT).map(|_| C::zero()).collect());
     }
-    /// Buckets that exist.
     fn buckets(&self) -> u64 {
-        self.segments.iter().map(|s| (s.len() / BUCKET) as u64).sum()
+        self.segments.iter().map(|s| (s.len() / C::COUNT) as u64).sum()
     }
-    fn home_range(&self) -> u64 {
+    /// Buckets that are homes.
+    fn homes(&self) -> u64 {
         let all = self.buckets();
-        all - (all / 4).min(64)
+        all - (all / 4).min(RESERVE)
     }
     #[inline]
-    fn home(&self, key: u64) -> u64 {
-        ((u128::from(hash(key)) * u128::from(self.homes)) >> 64) as u64
+    fn bucket(&self, bucket: u64) -> Option<&[C]> {
+        let segment = self.segments.get((bucket >> self.bits) as usize)?;
+        let at = (bucket & ((1 << self.bits) - 1)) as usize * C::COUNT;
+        segment.get(at..at + C::COUNT)
     }
     #[inline]
-    fn bucket(&self, bucket: u64) -> Option<&[AtomicU64]> {
-        let segment = self.segments.get((bucket >> self.segment_bits) as usize)?;
-        let at = (bucket & ((1 << self.segment_bits) - 1)) as usize * BUCKET;
-        segment.get(at..at + BUCKET)
-    }
-    /// Loads the line that an insertion of the key will need. Called for a batch of keys before their insertion, so that the
-    /// misses of the batch overlap.
-    #[inline]
-    pub fn touch(&self, key: u64) -> u64 {
-        self.bucket(self.home(key)).map_or(0, |b| b[0].load(Ordering::Relaxed))
-    }
-    /// Adds a key (below 2^63) unless it is there.
-    #[inline]
-    pub fn insert(&self, key: u64) -> Insert {
-        let stored = key + 1;
-        let mut at = self.home(key);
+    fn insert(&self, geometry: &Geometry, hash: u64) -> Insert {
+        let home = geometry.home(hash);
+        let mut at = home;
         loop {
-            let Some(bucket) = self.bucket(at) else { return Insert::Full };
-            for (i, entry) in bucket.iter().enumerate() {
-                let mut there = entry.load(Ordering::Relaxed);
+            let (Some(bucket), Some(value)) = (self.bucket(at), C::encode(geometry, hash, at - home)) else { return Insert::Full };
+            for (i, cell) in bucket.iter().enumerate() {
+                let mut there = cell.get();
                 if there == 0 {
-                    // Relaxed: an entry publishes nothing but itself; what it refers to is read in a later round only.
-                    match entry.compare_exchange(0, stored, Ordering::Relaxed, Ordering::Relaxed) {
-                        Ok(_) => return Insert::New(at * BUCKET as u64 + i as u64),
+                    match cell.claim(value) {
+                        Ok(()) => return Insert::New(at * C::COUNT as u64 + i as u64),
                         Err(other) => there = other,
                     }
                 }
-                if there == stored {
-                    return Insert::Old(at * BUCKET as u64 + i as u64);
+                if there == value {
+                    return Insert::Old(at * C::COUNT as u64 + i as u64);
                 }
             }
             at += 1;
         }
     }
-    /// Where a key is.
-    pub fn find(&self, key: u64) -> Option<u64> {
-        let mut at = self.home(key);
+    fn find(&self, geometry: &Geometry, hash: u64) -> Option<u64> {
+        let home = geometry.home(hash);
+        let mut at = home;
         loop {
-            for (i, entry) in self.bucket(at)?.iter().enumerate() {
-                match entry.load(Ordering::Relaxed) {
+            let value = C::encode(geometry, hash, at - home)?;
+            for (i, cell) in self.bucket(at)?.iter().enumerate() {
+                match cell.get() {
                     0 => return None,
-                    e if e == key + 1 => return Some(at * BUCKET as u64 + i as u64),
+                    e if e == value => return Some(at * C::COUNT as u64 + i as u64),
                     _ => {}
                 }
             }
             at += 1;
         }
     }
-    /// The number kept with an entry; the table was made with numbers.
+    /// Hashes with their places.
+    fn entries<'c>(&'c self, geometry: &'c Geometry) -> impl Iterator<Item = (u64, u64)> + 'c {
+        (0..self.buckets()).flat_map(move |at| {
+            let least = geometry.least(at);
+            self.bucket(at).into_iter().flatten().enumerate().filter_map(move |(i, cell)| {
+                let value = cell.get();
+                let place = at * C::COUNT as u64 + i as u64;
+                (value != 0).then(|| (place, Self::hash(geometry, value, at, least)))
+            })
+        })
+    }
+    /// The hash of a value in a bucket whose least hash is given.
+    fn hash(geometry: &Geometry, value: u64, bucket: u64, least: u64) -> u64 {
+        match C::distance(value) {
+            0 => C::decode(geometry, value, least),
+            d => C::decode(geometry, value, geometry.least(bucket - d)),
+        }
+    }
+}
+
+enum Form {
+    Long(Cells<AtomicU64>),
+    Short(Cells<AtomicU32>),
+}
+
+/// The same words for both forms.
+macro_rules! either {
+    ($form:expr, $cells:ident => $body:expr) => {
+        match $form {
+            Form::Long($cells) => $body,
+            Form::Short($cells) => $body,
+        }
+    };
+}
+
+/// See the module's head.
+pub(crate) struct Table {
+    form: Form,
+    geometry: Geometry,
+    permutation: Permutation,
+    /// A number for each entry, if asked for.
+    numbers: Option<Numbers>,
+    segment_bits: u32,
+    /// Entries taken; workers add to it in batches.
+    len: AtomicU64,
+}
+
+/// A bijection of the words of some width that spreads them.
+#[derive(Clone, Copy)]
+struct Permutation {
+    mask: u64,
+    shift: u32,
+    inverses: [u64; 2],
+}
+
+const FACTORS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93];
+
+impl Permutation {
+    fn new(bits: u32) -> Self {
+        // Newton: each round doubles the number of right low bits.
+        let inverse = |a: u64| (0..6).fold(a, |x, _| x.wrapping_mul(2u64.wrapping_sub(a.wrapping_mul(x))));
+        Self { mask: (1 << bits) - 1, shift: bits.div_ceil(2), inverses: FACTORS.map(inverse) }
+    }
+    #[inline]
+    fn apply(&self, key: u64) -> u64 {
+        let x = key.wrapping_mul(FACTORS[0]) & self.mask;
+        (x ^ (x >> self.shift)).wrapping_mul(FACTORS[1]) & self.mask
+    }
+    fn undo(&self, hash: u64) -> u64 {
+        let x = hash.wrapping_mul(self.inverses[1]) & self.mask;
+        (x ^ (x >> self.shift)).wrapping_mul(self.inverses[0]) & self.mask
+    }
+}
+
+/// Numbers of the entries, by place.
+struct Numbers {
+    segments: Vec<Box<[AtomicU32]>>,
+}
+
+const NUMBERS_BITS: u32 = 16;
+
+impl Numbers {
+    fn new(entries: u64) -> Self {
+        let mut numbers = Self { segments: Vec::new() };
+        numbers.extend(entries);
+        numbers
+    }
+    /// Up to so many entries. Only the first segment is ever short of its full size.
+    fn extend(&mut self, entries: u64) {
+        let full = 1u64 << NUMBERS_BITS;
+        if let [only] = self.segments.as_mut_slice()
+            && (only.len() as u64) < full.min(entries)
+        {
+            let old = std::mem::take(only).into_vec();
+            *only = old.into_iter().chain(std::iter::repeat_with(|| AtomicU32::new(0))).take(full.min(entries) as usize).collect();
+        }
+        while (self.segments.len() as u64) << NUMBERS_BITS < entries {
+            let size = if self.segments.is_empty() { entries.min(full) } else { full };
+            self.segments.push((0..size).map(|_| AtomicU32::new(0)).collect());
+        }
+    }
+    #[inline]
+    fn at(&self, place: u64) -> &AtomicU32 {
+        &self.segments[(place >> NUMBERS_BITS) as usize][(place & ((1 << NUMBERS_BITS) - 1)) as usize]
+    }
+}
+
+/// Most bits of a key for which a table of so many keys has short entries.
+pub(crate) fn short_bits(keys: u64) -> Option<u32> {
+    let buckets = buckets_for(keys, AtomicU32::COUNT);
+    // One bit for a range that is not a power of two, one for rounding up.
+    (keys >= SHORT_FROM).then(|| REST_BITS - 2 + buckets.ilog2())
+}
+
+/// Buckets with some room for so many keys.
+fn buckets_for(keys: u64, count: usize) -> u64 {
+    (keys.max(64) * 1040 / FILL).div_ceil(count as u64)
+}
+
+impl Table {
+    /// An empty table for about `expected` keys of `bits` bits, 63 at most.
+    pub fn new(bits: u32, expected: u64, numbered: bool) -> Self {
+        Self::with_segments(bits, expected, numbered, SEGMENT_BITS)
+    }
+    fn with_segments(bits: u32, expected: u64, numbered: bool, segment_bits: u32) -> Self {
+        // Shifts by 64 - bits and by bits must both be defined.
+        let bits = bits.clamp(1, 63);
+        let short = short_bits(expected).is_some_and(|most| bits <= most);
+        let form = if short {
+            Form::Short(Cells::new(buckets_for(expected, AtomicU32::COUNT), segment_bits))
+        } else {
+            Form::Long(Cells::new(buckets_for(expected, AtomicU64::COUNT), segment_bits))
+        };
+        let mut geometry = Geometry::new(bits, either!(&form, c => c.homes()));
+        let form = match form {
+            // The reserve at the end makes the range of homes a little smaller than hoped for.
+            Form::Short(_) if geometry.rest > REST_BITS => {
+                let cells = Cells::new(buckets_for(expected, AtomicU64::COUNT), segment_bits);
+                geometry = Geometry::new(bits, cells.homes());
+                Form::Long(cells)
+            }
+            form => form,
+        };
+        let mut table = Self { form, geometry, permutation: Permutation::new(bits), numbers: None, segment_bits, len: AtomicU64::new(0) };
+        table.numbers = numbered.then(|| Numbers::new(table.places()));
+        table
+    }
+    /// Places for entries.
+    fn places(&self) -> u64 {
+        either!(&self.form, c => c.segments.iter().map(|s| s.len() as u64).sum())
+    }
+    /// Keys that have a home, fill 1.
+    fn capacity(&self) -> u64 {
+        let count = match &self.form {
+            Form::Long(_) => AtomicU64::COUNT,
+            Form::Short(_) => AtomicU32::COUNT,
+        };
+        self.geometry.homes * count as u64
+    }
+    /// Where a key is to be looked for; for [`Table::touch`] and [`Table::insert_hashed`].
+    #[inline]
+    pub fn hash(&self, key: u64) -> u64 {
+        self.permutation.apply(key)
+    }
+    /// Loads the line that an insertion will need. Called for a batch of keys before their insertion, so that the misses of the batch
+    /// overlap.
+    #[inline]
+    pub fn touch(&self, hash: u64) -> u64 {
+        let home = self.geometry.home(hash);
+        either!(&self.form, c => c.bucket(home).map_or(0, |b| b[0].get()))
+    }
+    /// Adds a key unless it is there.
+    pub fn insert(&self, key: u64) -> Insert {
+        self.insert_hashed(self.hash(key))
+    }
+    /// Adds the key of a hash unless it is there.
+    #[inline]
+    pub fn insert_hashed(&self, hash: u64) -> Insert {
+        either!(&self.form, c => c.insert(&self.geometry, hash))
+    }
+    /// Where a key is.
+    pub fn find(&self, key: u64) -> Option<u64> {
+        either!(&self.form, c => c.find(&self.geometry, self.hash(key)))
+    }
+    /// The number kept with an entry. The table was made with numbers.
     pub fn number(&self, place: u64) -> &AtomicU32 {
-        let bits = self.segment_bits + BUCKET.trailing_zeros();
-        &self.numbers[(place >> bits) as usize][(place & ((1 << bits) - 1)) as usize]
+        static NONE: AtomicU32 = AtomicU32::new(0);
+        debug_assert!(self.numbers.is_some());
+        self.numbers.as_ref().map_or(&NONE, |n| n.at(place))
+    }
+    /// Whether entries have numbers.
+    pub fn is_numbered(&self) -> bool {
+        self.numbers.is_some()
+    }
+    /// Whether entries are short.
+    pub fn is_short(&self) -> bool {
+        matches!(self.form, Form::Short(_))
     }
     /// Keys in the table, as reported by [`Table::add_len`].
     pub fn len(&self) -> u64 {
@@ -159,125 +418,134 @@ impl Table {
     pub fn add_len(&self, new: u64) -> u64 {
         self.len.fetch_add(new, Ordering::Relaxed) + new
     }
-    /// Whether entries have numbers.
-    pub fn is_numbered(&self) -> bool {
-        self.numbered
-    }
     /// Whether it is time to grow.
     pub fn crowded(&self) -> bool {
-        self.len() > self.homes * BUCKET as u64 / 1024 * FILL + self.homes * BUCKET as u64 % 1024 * FILL / 1024
+        self.len() > self.capacity() / 1024 * FILL + self.capacity() % 1024 * FILL / 1024
     }
     /// Bytes of the entries.
     pub fn bytes(&self) -> u64 {
-        self.buckets() * BUCKET as u64 * if self.numbered { 12 } else { 8 }
+        let numbers = self.numbers.as_ref().map_or(0, |n| n.segments.iter().map(|s| s.len() as u64 * 4).sum());
+        either!(&self.form, c => c.buckets() * 64) + numbers
     }
-    /// Bytes that the next growth adds to the resident ones.
+    /// Bytes that the next growth adds to the resident ones, about.
     pub fn growth_bytes(&self) -> u64 {
         let full = 1u64 << self.segment_bits;
-        let buckets = if self.buckets() < full { 2 * self.buckets() } else { (self.segments.len() as u64).div_ceil(4) * full };
-        buckets * BUCKET as u64 * if self.numbered { 12 } else { 8 }
+        let (buckets, segments) = either!(&self.form, c => (c.buckets(), c.segments.len() as u64));
+        let more = if buckets < full { 2 * buckets } else { segments.div_ceil(4) * full };
+        more * if self.is_numbered() { 128 } else { 64 }
     }
     /// All keys with their places.
     pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let bits = self.segment_bits + BUCKET.trailing_zeros();
-        self.segments.iter().enumerate().flat_map(move |(s, segment)| {
-            segment.iter().enumerate().filter_map(move |(i, e)| match e.load(Ordering::Relaxed) {
-                0 => None,
-                e => Some((((s as u64) << bits) + i as u64, e - 1)),
-            })
-        })
+        let (long, short) = match &self.form {
+            Form::Long(c) => (Some(c.entries(&self.geometry)), None),
+            Form::Short(c) => (None, Some(c.entries(&self.geometry))),
+        };
+        long.into_iter().flatten().chain(short.into_iter().flatten()).map(|(place, hash)| (place, self.permutation.undo(hash)))
     }
 
     /// Makes room. Below one segment by doubling into a new table, beyond it in place by about a quarter.
     pub fn grow(&mut self) {
         let full = 1u64 << self.segment_bits;
-        if self.buckets() < full {
-            self.double();
-            return;
-        }
-        let before = self.buckets();
-        for _ in 0..self.segments.len().div_ceil(4) {
-            self.add_segment(full as usize);
-        }
-        self.homes = self.home_range();
-        // From the last old bucket down: what lies above the sweep is in the new order already.
-        let mut waiting: Vec<(u64, u64, u32)> = Vec::new(); // home below the sweep, key, number
-        let mut taken: Vec<(u64, u32)> = Vec::with_capacity(BUCKET);
-        for bucket in (0..before).rev() {
-            taken.clear();
-            for i in 0..BUCKET as u64 {
-                let place = bucket * BUCKET as u64 + i;
-                let entry = self.swap(place, 0, 0);
-                if entry.0 != 0 {
-                    taken.push((entry.0 - 1, entry.1));
+        // Entries that found no room within reach; hardly ever any.
+        let mut left: Vec<(u64, u32)> = Vec::new();
+        loop {
+            let before = either!(&self.form, c => c.buckets());
+            if before < full {
+                self.double();
+            } else {
+                let old = self.geometry;
+                either!(&mut self.form, c => (0..c.segments.len().div_ceil(4)).for_each(|_| c.add(full as usize)));
+                self.geometry = Geometry::new(old.bits, either!(&self.form, c => c.homes()));
+                let places = self.places();
+                if let Some(numbers) = &mut self.numbers {
+                    numbers.extend(places);
                 }
+                let (geometry, numbers) = (self.geometry, &mut self.numbers);
+                either!(&mut self.form, c => sweep(c, &old, &geometry, before, numbers, &mut left));
             }
-            for &(key, number) in &taken {
-                let home = self.home(key);
-                if home < bucket { waiting.push((home, key, number)) } else { self.put(key, number) }
-            }
-            let mut i = 0;
-            while i < waiting.len() {
-                if waiting[i].0 >= bucket {
-                    let (_, key, number) = waiting.swap_remove(i);
-                    self.put(key, number);
-                } else {
-                    i += 1;
+            left.retain(|&(hash, number)| match self.insert_hashed(hash) {
+                Insert::New(place) | Insert::Old(place) => {
+                    if self.is_numbered() {
+                        self.number(place).store(number, Ordering::Relaxed);
+                    }
+                    false
                 }
+                Insert::Full => true,
+            });
+            if left.is_empty() {
+                return;
             }
         }
-        debug_assert!(waiting.is_empty());
     }
     fn double(&mut self) {
-        let mut segments = std::mem::take(&mut self.segments);
-        let mut numbers = std::mem::take(&mut self.numbers);
-        let mut buckets = segments.iter().map(|s| s.len() / BUCKET).sum::<usize>();
+        let mut expected = self.len().max(64);
         loop {
-            buckets *= 2;
-            self.segments.clear();
-            self.numbers.clear();
-            // Whole segments only, once there is more than one.
-            for _ in 0..buckets.div_ceil(1 << self.segment_bits) {
-                self.add_segment(buckets.min(1 << self.segment_bits));
-            }
-            self.homes = self.home_range();
-            let fits = segments.iter().enumerate().all(|(s, segment)| {
-                segment.iter().enumerate().all(|(i, e)| match e.load(Ordering::Relaxed) {
-                    0 => true,
-                    e => self.try_put(e - 1, numbers.get(s).map_or(0, |n| n[i].load(Ordering::Relaxed))),
-                })
+            // Twice the capacity, not twice the length: a call for room must make some.
+            expected = (expected * 2).max(self.capacity());
+            let wider = Table::with_segments(self.geometry.bits, expected, self.is_numbered(), self.segment_bits);
+            let fits = self.entries().all(|(place, key)| match wider.insert(key) {
+                Insert::New(at) | Insert::Old(at) => {
+                    if self.is_numbered() {
+                        wider.number(at).store(self.number(place).load(Ordering::Relaxed), Ordering::Relaxed);
+                    }
+                    true
+                }
+                Insert::Full => false,
             });
             if fits {
-                break;
+                wider.add_len(self.len());
+                *self = wider;
+                return;
             }
         }
-        segments.clear();
-        numbers.clear();
     }
-    /// Sets entry and number of a place, returns those before.
-    fn swap(&mut self, place: u64, entry: u64, number: u32) -> (u64, u32) {
-        let bits = self.segment_bits + BUCKET.trailing_zeros();
-        let (segment, at) = ((place >> bits) as usize, (place & ((1 << bits) - 1)) as usize);
-        let before = std::mem::replace(self.segments[segment][at].get_mut(), entry);
-        let old = if self.numbered { std::mem::replace(self.numbers[segment][at].get_mut(), number) } else { 0 };
-        (before, old)
-    }
-    fn try_put(&mut self, key: u64, number: u32) -> bool {
-        match self.insert(key) {
-            Insert::New(place) | Insert::Old(place) => {
-                if self.numbered {
-                    self.number(place).store(number, Ordering::Relaxed);
-                }
-                true
+}
+
+/// Spreads the entries of the first `before` buckets over all, from the last one down: what lies above the sweep is in the new order.
+/// Entries that find no room go to `left`.
+fn sweep<C: Cell>(
+    cells: &mut Cells<C>,
+    old: &Geometry,
+    new: &Geometry,
+    before: u64,
+    numbers: &mut Option<Numbers>,
+    left: &mut Vec<(u64, u32)>,
+) {
+    // Entries whose new home is below the sweep (only near the beginning), and those of the bucket in hand.
+    let mut waiting: Vec<(u64, u64, u32)> = Vec::new();
+    let mut taken: Vec<(u64, u32)> = Vec::with_capacity(C::COUNT);
+    let mut put = |cells: &Cells<C>, numbers: &Option<Numbers>, hash: u64, number: u32| match cells.insert(new, hash) {
+        Insert::New(place) | Insert::Old(place) => {
+            if let Some(n) = numbers {
+                n.at(place).store(number, Ordering::Relaxed);
             }
-            Insert::Full => false,
         }
-    }
-    fn put(&mut self, key: u64, number: u32) {
-        if !self.try_put(key, number) {
-            // Cannot happen at the fill that growth starts from; another segment is always a way out.
-            self.add_segment(1 << self.segment_bits);
-            self.put(key, number);
+        Insert::Full => left.push((hash, number)),
+    };
+    for bucket in (0..before).rev() {
+        taken.clear();
+        let least = old.least(bucket);
+        let at = (bucket & ((1 << cells.bits) - 1)) as usize * C::COUNT;
+        for i in 0..C::COUNT {
+            let value = cells.segments[(bucket >> cells.bits) as usize][at + i].set(0);
+            if value != 0 {
+                let place = bucket * C::COUNT as u64 + i as u64;
+                let number = numbers.as_ref().map_or(0, |n| n.at(place).swap(0, Ordering::Relaxed));
+                taken.push((Cells::<C>::hash(old, value, bucket, least), number));
+            }
+        }
+        for &(hash, number) in &taken {
+            let home = new.home(hash);
+            if home < bucket { waiting.push((home, hash, number)) } else { put(cells, numbers, hash, number) }
+        }
+        let mut i = 0;
+        while i < waiting.len() {
+            if waiting[i].0 >= bucket {
+                let (_, hash, number) = waiting.swap_remove(i);
+                put(cells, numbers, hash, number);
+            } else {
+                i += 1;
+            }
         }
     }
 }
@@ -288,18 +556,35 @@ mod tests {
     use crate::model::toy::split_mix;
     use std::collections::HashMap;
 
-    fn key(seed: &mut u64) -> u64 {
-        split_mix(seed) >> (1 + split_mix(seed) % 55)
+    const BITS: [u32; 8] = [63, 40, 33, 32, 30, 31, 25, 12];
+
+    fn key(seed: &mut u64, bits: u32) -> u64 {
+        split_mix(seed) >> (u64::from(64 - bits) + split_mix(seed) % u64::from(bits - 6))
+    }
+
+    #[test]
+    fn permutations_are_undone() {
+        for bits in 1..=63 {
+            let permutation = Permutation::new(bits);
+            let mut state = u64::from(bits);
+            for _ in 0..100 {
+                let key = split_mix(&mut state) >> (64 - bits);
+                assert_eq!(permutation.undo(permutation.apply(key)), key, "{bits} bits");
+            }
+        }
     }
 
     #[test]
     fn equals_a_hash_map_through_every_growth() {
         for seed in 0..8u64 {
-            let mut table = Table::with_segments(0, true, 6 + (seed % 4) as u32);
+            let bits = BITS[seed as usize];
+            let expected = if seed < 4 { 0 } else { 1 << 10 };
+            let mut table = Table::with_segments(bits, expected, true, 3 + (seed % 4) as u32);
+            assert_eq!(table.is_short(), seed >= 4);
             let mut twin: HashMap<u64, u32> = HashMap::new();
             let mut state = seed;
             for step in 0..6_000u32 {
-                let k = key(&mut state);
+                let k = key(&mut state, bits);
                 let place = loop {
                     match table.insert(k) {
                         Insert::New(place) => {
@@ -335,7 +620,7 @@ mod tests {
 
     #[test]
     fn threads_agree_on_who_was_first() {
-        let table = Table::new(200_000, false);
+        let table = Table::new(30, 200_000, false);
         let new: u64 = std::thread::scope(|scope| {
             let insert = || (0..100_000u64).filter(|&k| matches!(table.insert(k * 977), Insert::New(_))).count() as u64;
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(insert)).collect();
