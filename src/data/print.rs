@@ -1,64 +1,762 @@
-//! Closed normal forms as text, for labels and values.
+//! Typed data back to mCRL2 text: expressions -> syntax trees -> the printer of `syntax`.
+//!
+//! Implicit coercions are left out. Where the text must type check to the same sorts again ([`data_spec`], linear processes), each
+//! expression is checked after printing, and printed with its coercions if leaving them out changed its sorts.
+//!
+//! Cost: linear, twice with the check. Invariant: the text of [`data_spec`] is a specification of the same data; names that are not
+//! valid in the language (those of generated operations and of anonymous structured sorts) are replaced by fresh valid ones.
 
-use crate::data::expr::{Expr, ExprKind};
-use crate::data::signature::{Builtin, Signature};
+use super::expr::{Binder, DataSpec, Equation, Expr, ExprKind};
+use super::signature::{Builtin, OpKind, Signature};
+use super::sort::{SortKind, basic};
+use super::typecheck::Checker;
+use crate::base::Span;
+use crate::base::ids::{OpId, SortId, VarId};
+use crate::syntax::ast::{self, BinaryOp, DataKind, Section, UnaryOp};
+use ahash::{AHashMap, AHashSet};
+use num_bigint::{BigInt, Sign};
 
-/// The text of a closed expression in mCRL2 notation.
-pub fn expression(signature: &Signature, e: &Expr) -> String {
-    let list = |es: &[Expr]| es.iter().map(|e| expression(signature, e)).collect::<Vec<_>>().join(", ");
-    match &e.kind {
-        ExprKind::Number(n) => n.to_string(),
-        ExprKind::Var(v) => signature.var(*v).name.clone(),
-        ExprKind::Op(op) => signature.op(*op).name.clone(),
-        ExprKind::Apply(head, args) => {
-            match e.as_builtin(signature) {
-                Some((
-                    Builtin::PosToNat
-                    | Builtin::PosToInt
-                    | Builtin::PosToReal
-                    | Builtin::NatToInt
-                    | Builtin::NatToReal
-                    | Builtin::IntToReal
-                    | Builtin::FSetToSet
-                    | Builtin::FBagToBag,
-                    args,
-                )) => return expression(signature, &args[0]),
-                Some((Builtin::Cons, _)) => {
-                    let mut items = Vec::new();
-                    let mut at = e;
-                    while let Some((Builtin::Cons, [first, rest])) = at.as_builtin(signature) {
-                        items.push(first.clone());
-                        at = rest;
-                    }
-                    return format!("[{}]", list(&items));
-                }
-                Some((Builtin::SetInsert, _)) => {
-                    let mut items = Vec::new();
-                    let mut at = e;
-                    while let Some((Builtin::SetInsert, [first, rest])) = at.as_builtin(signature) {
-                        items.push(first.clone());
-                        at = rest;
-                    }
-                    return format!("{{{}}}", list(&items));
-                }
-                Some((Builtin::BagInsert, _)) => {
-                    let mut items = Vec::new();
-                    let mut at = e;
-                    while let Some((Builtin::BagInsert, [first, count, rest])) = at.as_builtin(signature) {
-                        items.push(format!("{}: {}", expression(signature, first), expression(signature, count)));
-                        at = rest;
-                    }
-                    return format!("{{{}}}", items.join(", "));
-                }
-                Some((Builtin::Update, [f, x, v])) => {
-                    return format!("{}[{} -> {}]", expression(signature, f), expression(signature, x), expression(signature, v));
-                }
-                Some((Builtin::Negate, [x])) => return format!("-{}", expression(signature, x)),
-                Some((Builtin::Divide, [x, y])) => return format!("{} / {}", expression(signature, x), expression(signature, y)),
-                _ => {}
-            }
-            format!("{}({})", expression(signature, head), list(args))
+/// The text of an expression, without implicit coercions. Variables keep their names as long as those differ.
+pub fn expression(signature: &Signature, expr: &Expr) -> String {
+    let mut names = VarNames::default();
+    let mut free = Vec::new();
+    expr.free_vars(&mut free);
+    free.into_iter().for_each(|v| drop(names.name(signature, v)));
+    crate::syntax::print::data(&Converter { signature, names: &mut names, style: Style::Bare }.data(expr))
+}
+
+/// The text of a sort.
+pub fn sort(signature: &Signature, sort: SortId) -> String {
+    signature.sorts.text(sort)
+}
+
+/// The `sort`, `cons`, `map` and `eqn` sections of a data specification.
+pub fn data_spec(data: &DataSpec) -> String {
+    let mut printer = SpecPrinter::new(data);
+    let sections = printer.sections();
+    crate::syntax::print::specification(&ast::Specification { sections })
+}
+
+/// Names of variables in a text, different for different variables.
+#[derive(Default, Clone)]
+pub(crate) struct VarNames {
+    names: AHashMap<VarId, String>,
+    used: AHashSet<String>,
+}
+
+impl VarNames {
+    /// The name of a variable; the first to ask for a name gets it.
+    fn name(&mut self, signature: &Signature, var: VarId) -> String {
+        if let Some(name) = self.names.get(&var) {
+            return name.clone();
         }
-        _ => format!("{:?}", e.kind),
+        let name = unused(&valid(&signature.var(var).name), |n| self.used.contains(n));
+        self.used.insert(name.clone());
+        self.names.insert(var, name.clone());
+        name
+    }
+    /// Whether a variable has a name.
+    fn contains(&self, var: VarId) -> bool {
+        self.names.contains_key(&var)
+    }
+}
+
+/// `base`, or `base_1`, …: the first that is not taken.
+pub(crate) fn unused(base: &str, taken: impl Fn(&str) -> bool) -> String {
+    if !taken(base) {
+        return base.into();
+    }
+    (1u32..).map(|i| format!("{base}_{i}")).find(|n| !taken(n)).unwrap_or_default()
+}
+
+/// A valid identifier that looks like the name.
+fn valid(name: &str) -> String {
+    let mut out: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '\'' { c } else { '_' }).collect();
+    if !out.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        out.insert(0, 'x');
+    }
+    // What the grammar does not take as a name is a word of the language.
+    match crate::syntax::parse_data(Default::default(), &out).map(|d| d.kind) {
+        Ok(DataKind::Name(n)) if n == out && n != "true" && n != "false" => out,
+        _ => out + "_",
+    }
+}
+
+fn node<K>(kind: K) -> ast::Node<K> {
+    ast::Node::new(kind, Span::default())
+}
+
+/// Sorts as syntax.
+pub(crate) fn sort_ast(signature: &Signature, sort: SortId) -> ast::Sort {
+    let boxed = |s: SortId| Box::new(sort_ast(signature, s));
+    node(match signature.sorts.kind(sort) {
+        SortKind::Bool => ast::SortKind::Bool,
+        SortKind::Pos => ast::SortKind::Pos,
+        SortKind::Nat => ast::SortKind::Nat,
+        SortKind::Int => ast::SortKind::Int,
+        SortKind::Real => ast::SortKind::Real,
+        SortKind::List(s) => ast::SortKind::List(boxed(*s)),
+        SortKind::Set(s) => ast::SortKind::Set(boxed(*s)),
+        SortKind::Bag(s) => ast::SortKind::Bag(boxed(*s)),
+        SortKind::FSet(s) => ast::SortKind::FSet(boxed(*s)),
+        SortKind::FBag(s) => ast::SortKind::FBag(boxed(*s)),
+        SortKind::Function(domain, range) => {
+            ast::SortKind::Function(domain.iter().map(|s| sort_ast(signature, *s)).collect(), boxed(*range))
+        }
+        SortKind::Named(i) => ast::SortKind::Name(signature.sorts.named[*i as usize].name.clone()),
+    })
+}
+
+/// Typed expressions to syntax trees.
+struct Converter<'a> {
+    signature: &'a Signature,
+    names: &'a mut VarNames,
+    style: Style,
+}
+
+/// How much of the sorts the text shows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Style {
+    /// No implicit coercions.
+    Bare,
+    /// Coercions between numbers are written.
+    Explicit,
+    /// Besides, empty containers, and finite sets and bags used as infinite ones, stand below a `lambda` that gives their sort.
+    Ascribed,
+}
+
+impl Converter<'_> {
+    fn data(&mut self, expr: &Expr) -> ast::Data {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.step(expr))
+    }
+
+    fn all(&mut self, exprs: &[Expr]) -> Vec<ast::Data> {
+        exprs.iter().map(|e| self.data(e)).collect()
+    }
+
+    fn decls(&mut self, vars: &[VarId]) -> Vec<ast::VarDecl> {
+        vars.iter().map(|v| var_decl(self.signature, self.names, *v)).collect()
+    }
+
+    fn step(&mut self, expr: &Expr) -> ast::Data {
+        match &expr.kind {
+            ExprKind::Var(v) => node(DataKind::Name(self.names.name(self.signature, *v))),
+            ExprKind::Number(value) => self.number(value, expr.sort),
+            ExprKind::Op(op) => self.value(*op),
+            ExprKind::Apply(head, args) => match &head.kind {
+                ExprKind::Op(op) => match &self.signature.op(*op).kind {
+                    OpKind::Builtin(builtin) => self.builtin(expr, *builtin, args),
+                    _ => self.call(&self.signature.op(*op).name.clone(), args),
+                },
+                _ => {
+                    let head = self.data(head);
+                    node(DataKind::Apply(Box::new(head), self.all(args)))
+                }
+            },
+            ExprKind::Bind(binder, vars, body) => {
+                let mut decls = self.decls(vars);
+                let body = Box::new(self.data(body));
+                node(match binder {
+                    Binder::Lambda => DataKind::Lambda(decls, body),
+                    Binder::Forall => DataKind::Forall(decls, body),
+                    Binder::Exists => DataKind::Exists(decls, body),
+                    Binder::SetComprehension | Binder::BagComprehension => match decls.pop() {
+                        Some(decl) => DataKind::Comprehension(Box::new(decl), body),
+                        None => body.kind,
+                    },
+                })
+            }
+            ExprKind::Where(body, definitions) => {
+                let definitions = definitions
+                    .iter()
+                    .map(|(v, e)| {
+                        let value = self.data(e);
+                        (node(self.names.name(self.signature, *v)), value)
+                    })
+                    .collect();
+                node(DataKind::Where(Box::new(self.data(body)), definitions))
+            }
+        }
+    }
+
+    fn call(&mut self, name: &str, args: &[Expr]) -> ast::Data {
+        apply(name, self.all(args))
+    }
+
+    fn number(&self, value: &BigInt, sort: SortId) -> ast::Data {
+        let digits = node(DataKind::Number(value.magnitude().to_string()));
+        let (literal, natural) = match value.sign() {
+            Sign::Minus => (node(DataKind::Unary(UnaryOp::Minus, Box::new(digits))), basic::INT),
+            Sign::NoSign => (digits, basic::NAT),
+            Sign::Plus => (digits, basic::POS),
+        };
+        if self.style >= Style::Explicit { lift(literal, natural, sort) } else { literal }
+    }
+
+    /// An operation as a value. Built-in functions become a `lambda`, so that their sort is plain.
+    fn value(&mut self, op: OpId) -> ast::Data {
+        let signature = self.signature;
+        let declared = signature.op(op);
+        let OpKind::Builtin(builtin) = declared.kind else { return node(DataKind::Name(declared.name.clone())) };
+        let empty = match builtin {
+            Builtin::EmptyList => Some(DataKind::List(Vec::new())),
+            Builtin::EmptySet => Some(DataKind::Set(Vec::new())),
+            Builtin::EmptyBag => Some(DataKind::Bag(Vec::new())),
+            _ => None,
+        };
+        if let Some(empty) = empty {
+            return self.ascribe(node(empty), declared.sort);
+        }
+        let (domain, range) = signature.domain_range(declared.sort);
+        if domain.is_empty() {
+            return node(DataKind::Name(declared.name.clone()));
+        }
+        let mut extended = signature.clone();
+        let args: Vec<Expr> = domain
+            .iter()
+            .map(|s| {
+                let var = extended.fresh_var("x", *s);
+                Expr::var(&extended, var)
+            })
+            .collect();
+        let mut names = self.names.clone();
+        let mut inner = Converter { signature: &extended, names: &mut names, style: self.style };
+        let vars: Vec<VarId> = args.iter().filter_map(|a| if let ExprKind::Var(v) = a.kind { Some(v) } else { None }).collect();
+        let decls = inner.decls(&vars);
+        let applied = Expr::new(ExprKind::Apply(Expr::op(&extended, op), args), range, Span::default());
+        node(DataKind::Lambda(decls, Box::new(inner.data(&applied))))
+    }
+
+    /// `(lambda x: S. x)(e)`, which is `e` at sort S, if the style asks for it.
+    fn ascribe(&self, data: ast::Data, sort: SortId) -> ast::Data {
+        if self.style < Style::Ascribed {
+            return data;
+        }
+        let name = "x".to_owned();
+        let decl = ast::VarDecl { name: node(name.clone()), sort: sort_ast(self.signature, sort) };
+        let identity = node(DataKind::Lambda(vec![decl], Box::new(node(DataKind::Name(name)))));
+        node(DataKind::Apply(Box::new(identity), vec![data]))
+    }
+
+    fn builtin(&mut self, expr: &Expr, builtin: Builtin, args: &[Expr]) -> ast::Data {
+        if let (Some(op), [left, right]) = (binary(builtin), args) {
+            if builtin == Builtin::Cons {
+                return self.cons(expr);
+            }
+            let (left, right) = (self.data(left), self.data(right));
+            return node(DataKind::Binary(op, Box::new(left), Box::new(right)));
+        }
+        match (builtin, args) {
+            (Builtin::Not | Builtin::Complement, [a]) => node(DataKind::Unary(UnaryOp::Not, Box::new(self.data(a)))),
+            (Builtin::Negate, [a]) => node(DataKind::Unary(UnaryOp::Minus, Box::new(self.data(a)))),
+            (Builtin::Size, [a]) => node(DataKind::Unary(UnaryOp::Size, Box::new(self.data(a)))),
+            (Builtin::FSetToSet | Builtin::FBagToBag, [a]) => {
+                let inner = self.data(a);
+                self.ascribe(inner, expr.sort)
+            }
+            (Builtin::FSetToFBag, _) => self.call("Set2Bag", args),
+            (Builtin::FBagToFSet, _) => self.call("Bag2Set", args),
+            (
+                Builtin::PosToNat | Builtin::PosToInt | Builtin::PosToReal | Builtin::NatToInt | Builtin::NatToReal | Builtin::IntToReal,
+                [a],
+            ) => {
+                let inner = self.data(a);
+                if self.style >= Style::Explicit { lift(inner, a.sort, expr.sort) } else { inner }
+            }
+            (Builtin::Update, [f, a, b]) => {
+                let (f, a, b) = (self.data(f), self.data(a), self.data(b));
+                node(DataKind::Update(Box::new(f), Box::new(a), Box::new(b)))
+            }
+            (Builtin::SetInsert | Builtin::BagInsert, _) => self.insertions(expr),
+            _ => self.call(builtin.name(), args),
+        }
+    }
+
+    /// A chain of one built-in, whose last argument continues it: the links' other arguments, and what ends it.
+    fn chain<'e>(&self, expr: &'e Expr, link: Builtin) -> (Vec<&'e [Expr]>, &'e Expr) {
+        let mut links = Vec::new();
+        let mut rest = expr;
+        while let Some((builtin, args)) = rest.as_builtin(self.signature)
+            && builtin == link
+            && let Some((next, own)) = args.split_last()
+        {
+            links.push(own);
+            rest = next;
+        }
+        (links, rest)
+    }
+
+    fn is_empty(&self, expr: &Expr) -> bool {
+        matches!(expr.as_builtin(self.signature), Some((Builtin::EmptyList | Builtin::EmptySet | Builtin::EmptyBag, _)))
+    }
+
+    fn cons(&mut self, expr: &Expr) -> ast::Data {
+        let (links, rest) = self.chain(expr, Builtin::Cons);
+        if self.is_empty(rest) {
+            return node(DataKind::List(links.into_iter().map(|l| self.data(&l[0])).collect()));
+        }
+        let mut out = self.data(rest);
+        for link in links.into_iter().rev() {
+            out = node(DataKind::Binary(BinaryOp::Cons, Box::new(self.data(&link[0])), Box::new(out)));
+        }
+        out
+    }
+
+    /// Insertions into a set or bag: an enumeration, joined with what is not one.
+    fn insertions(&mut self, expr: &Expr) -> ast::Data {
+        let bag = matches!(expr.as_builtin(self.signature), Some((Builtin::BagInsert, _)));
+        let (links, rest) = self.chain(expr, if bag { Builtin::BagInsert } else { Builtin::SetInsert });
+        let enumeration = node(if bag {
+            DataKind::Bag(links.into_iter().map(|l| (self.data(&l[0]), self.data(&l[1]))).collect())
+        } else {
+            DataKind::Set(links.into_iter().map(|l| self.data(&l[0])).collect())
+        });
+        if self.is_empty(rest) {
+            return enumeration;
+        }
+        node(DataKind::Binary(BinaryOp::Add, Box::new(enumeration), Box::new(self.data(rest))))
+    }
+}
+
+fn apply(name: &str, args: Vec<ast::Data>) -> ast::Data {
+    node(DataKind::Apply(Box::new(node(DataKind::Name(name.into()))), args))
+}
+
+fn var_decl(signature: &Signature, names: &mut VarNames, var: VarId) -> ast::VarDecl {
+    ast::VarDecl { name: node(names.name(signature, var)), sort: sort_ast(signature, signature.var(var).sort) }
+}
+
+/// Writes the coercion from one sort of numbers to a larger one.
+fn lift(data: ast::Data, from: SortId, to: SortId) -> ast::Data {
+    match (from, to) {
+        (basic::POS, basic::NAT) => apply("Pos2Nat", vec![data]),
+        (basic::POS, basic::INT) => apply("Nat2Int", vec![apply("Pos2Nat", vec![data])]),
+        (basic::POS, basic::REAL) => apply("Pos2Real", vec![data]),
+        (basic::NAT, basic::INT) => apply("Nat2Int", vec![data]),
+        (basic::NAT, basic::REAL) => apply("Nat2Real", vec![data]),
+        (basic::INT, basic::REAL) => apply("Int2Real", vec![data]),
+        _ => data,
+    }
+}
+
+fn binary(builtin: Builtin) -> Option<BinaryOp> {
+    Some(match builtin {
+        Builtin::Equal => BinaryOp::Equal,
+        Builtin::NotEqual => BinaryOp::NotEqual,
+        Builtin::Less | Builtin::ProperSubset => BinaryOp::Less,
+        Builtin::LessEqual | Builtin::Subset => BinaryOp::LessEqual,
+        Builtin::Greater => BinaryOp::Greater,
+        Builtin::GreaterEqual => BinaryOp::GreaterEqual,
+        Builtin::And => BinaryOp::And,
+        Builtin::Or => BinaryOp::Or,
+        Builtin::Implies => BinaryOp::Implies,
+        Builtin::Add | Builtin::Union => BinaryOp::Add,
+        Builtin::Subtract | Builtin::Difference => BinaryOp::Subtract,
+        Builtin::Multiply | Builtin::Intersection => BinaryOp::Multiply,
+        Builtin::Divide => BinaryOp::Divide,
+        Builtin::Div => BinaryOp::Div,
+        Builtin::Mod => BinaryOp::Mod,
+        Builtin::Cons => BinaryOp::Cons,
+        Builtin::Snoc => BinaryOp::Snoc,
+        Builtin::Concat => BinaryOp::Concat,
+        Builtin::At => BinaryOp::At,
+        Builtin::In => BinaryOp::In,
+        _ => return None,
+    })
+}
+
+/// What a printed expression type checks to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Retyped {
+    /// To the same expression.
+    Same,
+    /// To another one of the same sort.
+    Otherwise,
+    /// Not at all, or at another sort.
+    Not,
+}
+
+/// Prints expressions of one specification such that the text gets the same sorts again.
+pub(crate) struct SpecPrinter {
+    /// The data with valid names only.
+    pub(crate) data: DataSpec,
+    pub(crate) names: VarNames,
+    checker: Checker,
+}
+
+impl SpecPrinter {
+    /// Makes all names of sorts and operations valid. Variables will not be named as operations.
+    pub(crate) fn new(data: &DataSpec) -> Self {
+        let mut data = data.clone();
+        let signature = &mut data.signature;
+        let mut sort_names: AHashSet<String> = AHashSet::new();
+        let mut anonymous: Vec<usize> = Vec::new();
+        for (i, named) in signature.sorts.named.iter_mut().enumerate() {
+            if valid(&named.name) == named.name {
+                sort_names.insert(named.name.clone());
+            } else {
+                anonymous.push(i);
+            }
+        }
+        for (name, _) in &signature.aliases {
+            sort_names.insert(name.clone());
+        }
+        for i in anonymous {
+            let named = &mut signature.sorts.named[i];
+            let base = if named.name.starts_with('(') { "Struct".into() } else { valid(&named.name) };
+            named.name = unused(&base, |n| sort_names.contains(n));
+            sort_names.insert(named.name.clone());
+        }
+        let ops: Vec<(OpId, String)> =
+            signature.ops().filter(|(_, op)| !matches!(op.kind, OpKind::Builtin(_))).map(|(id, op)| (id, op.name.clone())).collect();
+        let mut used: AHashSet<String> = ops.iter().map(|o| o.1.clone()).collect();
+        let mut renamed: AHashMap<String, String> = AHashMap::new();
+        for (id, name) in ops {
+            let fresh = valid(&name);
+            if fresh == name {
+                continue;
+            }
+            let fresh = renamed.entry(name).or_insert_with(|| unused(&fresh, |n| used.contains(n))).clone();
+            used.insert(fresh.clone());
+            signature.op_mut(id).name = fresh;
+        }
+        let checker = Checker::new(data.clone());
+        Self { data, names: VarNames { names: AHashMap::new(), used }, checker }
+    }
+
+    /// The declaration of a variable, which gets a name now.
+    pub(crate) fn declare(&mut self, var: VarId) -> ast::VarDecl {
+        var_decl(&self.data.signature, &mut self.names, var)
+    }
+
+    /// A syntax tree that type checks, at sort `expected` or alone, to the same expression; where that cannot be had, to one that
+    /// differs in coercions only.
+    pub(crate) fn faithful(&mut self, expr: &Expr, expected: Option<SortId>) -> ast::Data {
+        // The parts of a conjunction on their own, so that coercions are written only where they must.
+        if let Some((builtin @ (Builtin::And | Builtin::Or), [left, right])) = expr.as_builtin(&self.data.signature) {
+            let op = if builtin == Builtin::And { BinaryOp::And } else { BinaryOp::Or };
+            return stacker::maybe_grow(64 << 10, 1 << 20, || {
+                let left = self.faithful(left, Some(basic::BOOL));
+                let right = self.faithful(right, Some(basic::BOOL));
+                node(DataKind::Binary(op, Box::new(left), Box::new(right)))
+            });
+        }
+        let bare = self.convert(expr, Style::Bare);
+        if self.retypes(&bare, expr, expected) == Retyped::Same {
+            return bare;
+        }
+        let explicit = self.convert(expr, Style::Explicit);
+        if self.retypes(&explicit, expr, expected) != Retyped::Not {
+            return explicit;
+        }
+        self.convert(expr, Style::Ascribed)
+    }
+
+    /// The syntax tree without coercions.
+    pub(crate) fn bare(&mut self, expr: &Expr) -> ast::Data {
+        self.convert(expr, Style::Bare)
+    }
+
+    fn convert(&mut self, expr: &Expr, style: Style) -> ast::Data {
+        Converter { signature: &self.data.signature, names: &mut self.names, style }.data(expr)
+    }
+
+    fn retypes(&mut self, data: &ast::Data, expr: &Expr, expected: Option<SortId>) -> Retyped {
+        let mut free = Vec::new();
+        expr.free_vars(&mut free);
+        let mark = self.checker.open_scope();
+        for var in free {
+            if self.names.contains(var) {
+                let name = self.names.name(&self.data.signature, var);
+                self.checker.bind(&name, var);
+            }
+        }
+        let typed = self.checker.check(data, expected);
+        self.checker.close_scope(mark, "var", Span::default());
+        match typed {
+            Err(_) => Retyped::Not,
+            Ok(typed) if typed.sort != expr.sort => Retyped::Not,
+            Ok(typed) if same(&self.checker.data.signature, &typed, &self.data.signature, expr) => Retyped::Same,
+            Ok(_) => Retyped::Otherwise,
+        }
+    }
+
+    /// All sections of the data specification.
+    pub(crate) fn sections(&mut self) -> Vec<Section> {
+        let mut sections = Vec::new();
+        let signature = &self.data.signature;
+        let mut sorts: Vec<(ast::Ident, Option<ast::Sort>)> = Vec::new();
+        let mut constructors = Vec::new();
+        for named in &signature.sorts.named {
+            let definition = if named.structured { Some(struct_ast(signature, &named.constructors)) } else { None };
+            if !named.structured {
+                constructors.extend(named.constructors.iter().map(|c| op_decl(signature, *c)));
+            }
+            sorts.push((node(named.name.clone()), definition));
+        }
+        for (name, sort) in &signature.aliases {
+            sorts.push((node(name.clone()), Some(sort_ast(signature, *sort))));
+        }
+        if !sorts.is_empty() {
+            sections.push(Section::Sorts(sorts));
+        }
+        if !constructors.is_empty() {
+            sections.push(Section::Constructors(constructors));
+        }
+        let mappings: Vec<_> = signature.ops().filter(|(_, op)| op.kind == OpKind::Mapping).map(|(id, _)| op_decl(signature, id)).collect();
+        if !mappings.is_empty() {
+            sections.push(Section::Mappings(mappings));
+        }
+        let equations = std::mem::take(&mut self.data.equations);
+        let mut rest = equations.as_slice();
+        while !rest.is_empty() {
+            let (section, taken) = self.equation_group(rest);
+            sections.push(section);
+            rest = &rest[taken..];
+        }
+        self.data.equations = equations;
+        sections
+    }
+
+    /// The equations from the front that can share a `var` section with their variables' own names.
+    fn equation_group(&mut self, equations: &[Equation]) -> (Section, usize) {
+        let outer = self.names.clone();
+        let mut by_name: AHashMap<&str, VarId> = AHashMap::new();
+        let mut vars: Vec<VarId> = Vec::new();
+        let mut taken = 0;
+        for equation in equations {
+            let name = |v: VarId| self.data.signature.var(v).name.as_str();
+            if taken > 0 && equation.vars.iter().any(|v| by_name.get(name(*v)).is_some_and(|w| w != v)) {
+                break;
+            }
+            for v in &equation.vars {
+                by_name.entry(name(*v)).or_insert(*v);
+                if !vars.contains(v) {
+                    vars.push(*v);
+                }
+            }
+            taken += 1;
+        }
+        let decls: Vec<ast::VarDecl> = vars.iter().map(|v| self.declare(*v)).collect();
+        let shared = self.names.clone();
+        let mut out = Vec::with_capacity(taken);
+        for equation in &equations[..taken] {
+            let condition = equation.condition.as_ref().map(|c| self.faithful(c, Some(basic::BOOL)));
+            let lhs = self.bare(&equation.lhs);
+            let rhs = self.faithful(&equation.rhs, Some(equation.lhs.sort));
+            out.push(ast::Equation { condition, lhs, rhs, span: Span::default() });
+            self.names = shared.clone();
+        }
+        self.names = outer;
+        (Section::Equations(decls, out), taken)
+    }
+}
+
+fn op_decl(signature: &Signature, op: OpId) -> (ast::Ident, ast::Sort) {
+    let op = signature.op(op);
+    (node(op.name.clone()), sort_ast(signature, op.sort))
+}
+
+/// The definition of a structured sort.
+fn struct_ast(signature: &Signature, constructors: &[OpId]) -> ast::Sort {
+    let mut projections: AHashMap<(OpId, u32), &str> = AHashMap::new();
+    let mut recognisers: AHashMap<OpId, &str> = AHashMap::new();
+    for (_, op) in signature.ops() {
+        match &op.kind {
+            OpKind::Projection(places) => places.iter().for_each(|p| {
+                projections.insert(*p, &op.name);
+            }),
+            OpKind::Recogniser(of) => of.iter().for_each(|c| {
+                recognisers.insert(*c, &op.name);
+            }),
+            _ => {}
+        }
+    }
+    let constructors = constructors.iter().map(|&c| {
+        let op = signature.op(c);
+        let args = signature.domain_range(op.sort).0.iter().enumerate();
+        ast::StructConstructor {
+            name: node(op.name.clone()),
+            args: args.map(|(i, s)| (projections.get(&(c, i as u32)).map(|p| node((*p).to_owned())), sort_ast(signature, *s))).collect(),
+            recogniser: recognisers.get(&c).map(|r| node((*r).to_owned())),
+        }
+    });
+    node(ast::SortKind::Struct(constructors.collect()))
+}
+
+/// Equality up to bound variables, over two signatures that share sorts and user operations (the first extends the second).
+fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) -> bool {
+    struct Comparison<'a> {
+        a: &'a Signature,
+        b: &'a Signature,
+        bound: AHashMap<VarId, VarId>,
+    }
+    impl Comparison<'_> {
+        fn bind(&mut self, vars: impl Iterator<Item = (VarId, VarId)>) -> bool {
+            let mut sorts_agree = true;
+            for (v, w) in vars {
+                sorts_agree &= self.a.var(v).sort == self.b.var(w).sort;
+                self.bound.insert(v, w);
+            }
+            sorts_agree
+        }
+        fn go(&mut self, a: &Expr, b: &Expr) -> bool {
+            stacker::maybe_grow(64 << 10, 1 << 20, || self.step(a, b))
+        }
+        fn all(&mut self, a: &[Expr], b: &[Expr]) -> bool {
+            a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.go(x, y))
+        }
+        fn step(&mut self, a: &Expr, b: &Expr) -> bool {
+            if a.sort != b.sort {
+                return false;
+            }
+            match (&a.kind, &b.kind) {
+                (ExprKind::Var(v), ExprKind::Var(w)) => self.bound.get(v).copied().unwrap_or(*v) == *w,
+                (ExprKind::Number(m), ExprKind::Number(n)) => m == n,
+                // `-3` is read as the negation of 3.
+                (ExprKind::Apply(_, args), ExprKind::Number(n)) => {
+                    matches!(a.as_builtin(self.a), Some((Builtin::Negate, _))) && matches!(&args[0].kind, ExprKind::Number(m) if -m == *n)
+                }
+                (ExprKind::Op(f), ExprKind::Op(g)) => self.a.op(*f) == self.b.op(*g),
+                (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => self.go(f, g) && self.all(xs, ys),
+                (ExprKind::Bind(p, vs, x), ExprKind::Bind(q, ws, y)) => {
+                    p == q && vs.len() == ws.len() && self.bind(vs.iter().copied().zip(ws.iter().copied())) && self.go(x, y)
+                }
+                (ExprKind::Where(x, ds), ExprKind::Where(y, es)) => {
+                    ds.len() == es.len()
+                        && ds.iter().zip(es).all(|(d, e)| self.go(&d.1, &e.1))
+                        && self.bind(ds.iter().zip(es).map(|(d, e)| (d.0, e.0)))
+                        && self.go(x, y)
+                }
+                _ => false,
+            }
+        }
+    }
+    Comparison { a: a_signature, b: b_signature, bound: AHashMap::new() }.go(a, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::typecheck::{check_expression, check_expression_with};
+    use crate::process::typecheck::check_specification;
+    use crate::syntax::{parse_data, parse_specification};
+
+    fn data_of(text: &str) -> DataSpec {
+        check_specification(&parse_specification(Default::default(), &format!("{text}\ninit delta;")).unwrap()).unwrap().data
+    }
+
+    const DECLARATIONS: &str =
+        "sort D = struct d1 | d2(num: Nat, next: D)?is_d2; S; N = Nat; F = Nat -> Nat; L = List(struct f(x: L)?is_f | g);
+cons c: S; d: Nat # S -> S;
+map h: Nat -> Nat; over: Pos -> Bool; over: Nat -> Bool; l: List(D) -> Nat; l: List(S) -> Nat; k: (Nat -> Nat) # Set(Nat) -> Bool; e: D;
+var n, m: Nat; s: S; f: F;
+eqn h(n) = n + 1;
+    n > 3 && over(1) -> h(n) = if(n in {1, 2}, n, 2 * n);
+    over(n) = exists x: Pos. x == n && !(forall y: Nat. y < x => over(y));
+    l([e, d1]) = 3;
+    k(f, {1}) = f[0 -> 2](7) == 3;
+var n: Pos;
+eqn over(n) = n div 2 == 0 whr z = n end;
+    h(n) = #{n, 3} + #{1: n} + count(n, {1: 2, n: 5} + {:}) + head([1, 2] ++ [] <| n);
+    e = d2(1, d1);
+";
+
+    #[test]
+    fn data_specifications_come_back() {
+        let one = data_of(DECLARATIONS);
+        let text = data_spec(&one);
+        let two = data_of(&text);
+        assert_eq!(data_spec(&two), text);
+        assert_eq!(one.equations.len(), two.equations.len());
+        for (a, b) in one.equations.iter().zip(&two.equations) {
+            assert_eq!(a.condition.is_some(), b.condition.is_some());
+            assert_eq!(one.signature.sorts.text(a.rhs.sort), two.signature.sorts.text(b.rhs.sort), "{text}");
+        }
+        assert!(text.contains("struct d1 | d2(num: Nat, next: D)?is_d2"), "{text}");
+        assert!(text.contains("Struct = struct f(x: List(Struct))?is_f | g"), "{text}");
+    }
+
+    #[test]
+    fn expressions_print_as_written() {
+        let mut data = data_of(DECLARATIONS);
+        for text in [
+            "h(3)",
+            "-3 + 4",
+            "[1, 2] ++ [0]",
+            "{1, 2} + {x: Nat | x > 3}",
+            "{1: 2} - {:}",
+            "d2(1, d1) == e",
+            "forall x, y: Nat. x == y => over(x)",
+            "(lambda x: Nat. x + 1)(3)",
+            "h[1 -> 2][3 -> 4](5)",
+            "[d1, d1] . 1",
+            "true && (false || !true)",
+            "5 mod 3 + 2 div 1",
+            "x + y whr x = 1, y = 2 end",
+            "exp(2, 3) - sqrt(9)",
+            "[#[1, 2]]",
+        ] {
+            let expr = check_expression(&parse_data(Default::default(), text).unwrap(), &mut data, None).unwrap();
+            assert_eq!(expression(&data.signature, &expr).replace(' ', ""), text.replace(' ', ""));
+        }
+    }
+
+    #[test]
+    fn clashing_variables_are_told_apart() {
+        let mut signature = Signature::default();
+        let x = signature.fresh_var("x", basic::NAT);
+        let y = signature.fresh_var("x", basic::NAT);
+        let (a, b) = (Expr::var(&signature, x), Expr::var(&signature, y));
+        let equal = Expr::equal(&mut signature, a, b);
+        let all = Expr::new(ExprKind::Bind(Binder::Forall, vec![y], equal), basic::BOOL, Span::default());
+        assert_eq!(expression(&signature, &all), "forall x_1: Nat. x == x_1");
+    }
+
+    #[test]
+    fn coercions_are_written_where_they_matter() {
+        let mut data = data_of(DECLARATIONS);
+        let cases = [
+            ("over(p)", "over(p)"),
+            ("over(Pos2Nat(p))", "over(Pos2Nat(p))"),
+            ("h(Pos2Nat(p)) == 3", "h(p) == 3"),
+            ("Pos2Nat(p) == Pos2Nat(p)", "Pos2Nat(p) == Pos2Nat(p)"),
+            ("over(Pos2Nat(p)) && h(p) > 3", "over(Pos2Nat(p)) && h(p) > 3"),
+        ];
+        let p = data.signature.fresh_var("p", basic::POS);
+        for (text, expected) in cases {
+            let expr = check_expression_with(&parse_data(Default::default(), text).unwrap(), &mut data, &[p], None).unwrap();
+            let mut printer = SpecPrinter::new(&data);
+            printer.declare(p);
+            let printed = printer.faithful(&expr, Some(basic::BOOL));
+            assert_eq!(crate::syntax::print::data(&printed), expected);
+        }
+        // An empty list among overloads can only be told apart by its sort.
+        let element = data.signature.ops().find(|(_, o)| o.name == "d1").unwrap().1.sort;
+        let list = data.signature.sorts.intern(SortKind::List(element));
+        let (l, _) = data.signature.ops().find(|(_, o)| o.name == "l" && data.signature.domain_range(o.sort).0[0] == list).unwrap();
+        let empty = Expr::builtin(&mut data.signature, Builtin::EmptyList, vec![], list);
+        let call = Expr::apply(&data.signature, l, vec![empty]);
+        let mut printer = SpecPrinter::new(&data);
+        let printed = crate::syntax::print::data(&printer.faithful(&call, Some(basic::NAT)));
+        assert_eq!(printed, "l((lambda x: List(D). x)([]))");
+        assert!(check_expression(&parse_data(Default::default(), &printed).unwrap(), &mut data, None).is_ok());
+    }
+
+    #[test]
+    fn names_become_valid() {
+        assert_eq!(valid("@cNat"), "_cNat");
+        assert_eq!(valid("sum"), "sum_");
+        assert_eq!(valid("true"), "true_");
+        assert_eq!(valid("head"), "head");
+        assert_eq!(valid("3x"), "x3x");
+    }
+
+    #[test]
+    fn long_lists_print() {
+        let mut data = DataSpec::default();
+        let text = format!("[{}]", vec!["1"; 50_000].join(", "));
+        let expr = check_expression(&parse_data(Default::default(), &text).unwrap(), &mut data, None).unwrap();
+        assert_eq!(expression(&data.signature, &expr), text);
     }
 }

@@ -4,5 +4,6 @@ pub mod confluence;
 pub mod direct;
 pub mod linear;
 pub mod linearise;
+pub mod print;
 pub mod spec;
 pub mod typecheck;

@@ -1,0 +1,172 @@
+//! A linear process as an mCRL2 specification that means the same: data, actions, `proc P(…) = …` with a summand for each summand,
+//! `init P(…)`. What was hidden in a summand stands above it in a comment.
+//!
+//! Names of variables are made unique. Cost: linear, with a type check of each expression (see [`crate::data::print`]).
+
+use super::linear::{Act, LinearProcess, Summand};
+use crate::base::Span;
+use crate::base::ids::SortId;
+use crate::data::expr::Expr;
+use crate::data::print::{SpecPrinter, sort_ast, unused};
+use crate::process::spec::ActionDecl;
+use crate::syntax::ast::{self, ProcessKind, Section};
+use crate::syntax::print;
+
+/// The text of a linear process.
+pub fn linear_process(process: &LinearProcess) -> String {
+    let mut printer = SpecPrinter::new(&process.data);
+    let mut sections = printer.sections();
+    if !process.actions.is_empty() {
+        let signature = &printer.data.signature;
+        let decls = process.actions.iter().map(|a| (node(a.name.clone()), a.sorts.iter().map(|s| sort_ast(signature, *s)).collect()));
+        sections.push(Section::Actions(decls.collect()));
+    }
+    if !process.globals.is_empty() {
+        sections.push(Section::Globals(process.globals.iter().map(|v| printer.declare(*v)).collect()));
+    }
+    let mut out = print::specification(&ast::Specification { sections });
+    let name = unused("P", |n| process.actions.iter().any(|a| a.name == n));
+    let params: Vec<ast::VarDecl> = process.params.iter().map(|p| printer.declare(p.var)).collect();
+    let mut process_printer = Printer { printer, process, name, params };
+    process_printer.equation(&mut out);
+    out
+}
+
+fn node<K>(kind: K) -> ast::Node<K> {
+    ast::Node::new(kind, Span::default())
+}
+
+struct Printer<'a> {
+    printer: SpecPrinter,
+    process: &'a LinearProcess,
+    name: String,
+    params: Vec<ast::VarDecl>,
+}
+
+impl Printer<'_> {
+    fn equation(&mut self, out: &mut String) {
+        // The header and `init` are printed as a specification with an empty body, which the summands then replace.
+        let params = self.params.iter().map(|p| format!("{}: {}", p.name.kind, print::sort(&p.sort))).collect::<Vec<_>>();
+        let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&format!("proc\n  {}{params} =\n", self.name));
+        let process = self.process;
+        if process.summands.is_empty() {
+            out.push_str("      delta");
+        }
+        for (i, summand) in process.summands.iter().enumerate() {
+            if i > 0 {
+                out.push('\n');
+            }
+            let outer = self.printer.names.clone();
+            let text = self.summand(summand);
+            if !summand.hidden.is_empty() {
+                let hidden = self.multi_action(&summand.hidden);
+                out.push_str(&format!("      % hides {}\n", print::process(&hidden)));
+            }
+            out.push_str(if i == 0 { "      " } else { "    + " });
+            out.push_str(&text);
+            self.printer.names = outer;
+        }
+        let args: Vec<ast::Data> =
+            process.params.iter().map(|p| self.printer.faithful(&p.init, Some(process.data.signature.var(p.var).sort))).collect();
+        let init = ProcessKind::Call { name: node(self.name.clone()), args, parens: false };
+        out.push_str(&format!(";\n\ninit\n  {};\n", print::process(&node(init))));
+    }
+
+    fn summand(&mut self, summand: &Summand) -> String {
+        let sums: Vec<ast::VarDecl> = summand.sum_vars.iter().map(|v| self.printer.declare(*v)).collect();
+        let actions = self.multi_action(&summand.actions);
+        let mut assignments = Vec::with_capacity(summand.updates.len());
+        for (i, value) in &summand.updates {
+            let sort = self.process.data.signature.var(self.process.params[*i].var).sort;
+            assignments.push((self.params[*i].name.clone(), self.printer.faithful(value, Some(sort))));
+        }
+        let next = if assignments.is_empty() {
+            ProcessKind::Call { name: node(self.name.clone()), args: Vec::new(), parens: true }
+        } else {
+            ProcessKind::CallAssign(node(self.name.clone()), assignments)
+        };
+        let mut body = node(ProcessKind::Seq(Box::new(actions), Box::new(node(next))));
+        if summand.guard.as_bool(&self.process.data.signature) != Some(true) {
+            let guard = self.printer.faithful(&summand.guard, Some(crate::data::sort::basic::BOOL));
+            body = node(ProcessKind::If(Box::new(guard), Box::new(body), None));
+        }
+        if !sums.is_empty() {
+            body = node(ProcessKind::Sum(sums, Box::new(body)));
+        }
+        print::process(&body)
+    }
+
+    fn multi_action(&mut self, actions: &[Act]) -> ast::Process {
+        let mut all = actions.iter().map(|a| self.action(a)).collect::<Vec<_>>().into_iter();
+        let Some(mut out) = all.next() else { return node(ProcessKind::Tau) };
+        for action in all {
+            out = node(ProcessKind::Sync(Box::new(out), Box::new(action)));
+        }
+        out
+    }
+
+    fn action(&mut self, act: &Act) -> ast::Process {
+        let decl = &self.process.actions[act.action.index()];
+        let rivals: Vec<&ActionDecl> =
+            self.process.actions.iter().filter(|a| a.name == decl.name && a.sorts.len() == decl.sorts.len()).collect();
+        let args = act.args.iter().zip(&decl.sorts).map(|(e, s)| self.argument(e, *s, rivals.len() > 1)).collect();
+        node(ProcessKind::Call { name: node(decl.name.clone()), args, parens: false })
+    }
+
+    /// An argument; where overloads compete its sort must show in the text.
+    fn argument(&mut self, expr: &Expr, sort: SortId, overloaded: bool) -> ast::Data {
+        self.printer.faithful(expr, if overloaded { None } else { Some(sort) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::linearise::{Options, linearise};
+    use crate::process::typecheck::check_specification;
+    use crate::syntax::parse_specification;
+
+    const MODEL: &str = "sort Message = struct m1 | m2(value: Nat)?is_m2;
+        act send, receive, deal: Message; out: Nat; out: Pos; tick;
+        glob g: Nat;
+        proc Sender(n: Nat) = sum m: Message. (is_m2(m) => value(m) < n) -> send(m) . Sender(n + 1) + tick . Sender(n);
+        Receiver(n: Nat, b: Bool) = sum m: Message. receive(m) . (out(n) | tick . Receiver(n, !b) <> delta);
+        init hide({deal}, allow({deal, tick, out|tick}, comm({send|receive -> deal}, Sender(1) || Receiver(0, true))));";
+
+    #[test]
+    fn printed_processes_are_linear_again() {
+        for text in
+            [MODEL, "act a; init a . delta;", "init tau;", "init delta;", "act P: Nat; proc X(n: Nat) = P(n) . X(n + 1); init X(0);"]
+        {
+            let text = text.replace(" <> delta", "");
+            let spec = check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
+            let linear = linearise(&spec, &Options::default()).unwrap();
+            let printed = linear_process(&linear);
+            let again =
+                check_specification(&parse_specification(Default::default(), &printed).unwrap_or_else(|e| panic!("{printed}\n{e:?}")))
+                    .unwrap_or_else(|e| panic!("{printed}\n{e:?}"));
+            assert_eq!(again.procs.len(), 1);
+            assert_eq!(again.procs[0].params.len(), linear.params.len());
+            let twice = linearise(&again, &Options::default()).unwrap();
+            let actions = |p: &LinearProcess| {
+                let mut all: Vec<Vec<String>> =
+                    p.summands.iter().map(|s| s.actions.iter().map(|a| p.actions[a.action.index()].name.clone()).collect()).collect();
+                all.sort();
+                all
+            };
+            assert_eq!(actions(&linear), actions(&twice), "{printed}");
+        }
+    }
+
+    #[test]
+    fn hidden_actions_are_told() {
+        let text = MODEL.replace(" <> delta", "");
+        let spec = check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
+        let printed = linear_process(&linearise(&spec, &Options::default()).unwrap());
+        assert!(printed.contains("% hides deal(m"), "{printed}");
+    }
+}
