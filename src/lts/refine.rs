@@ -1,14 +1,17 @@
 //! Coarsest stable partition by signature refinement: strong and branching bisimulation.
 //!
 //! Blom and Orzan, "Distributed state space minimization" (2005): the signature of a state is the set of what it can do in terms of the
-//! current blocks; states of a block with different signatures are parted until none are. For branching bisimulation the
-//! signature is what can be done after steps of tau that stay in the block (`(a, B)` unless `a` is tau and `B` the own block).
+//! current blocks; states of a block with different signatures are parted until none are. For branching bisimulation signatures are
+//! inductive (Blom and van de Pol, "Distributed branching bisimulation minimization by inductive signatures", 2009): a tau step that stays
+//! in the block counts as a step to the *signature* of its target, and a state that can do no more than one such target takes
+//! over that target's signature. So no signature is larger than its state's out-degree. The only target that can serve is the one
+//! whose signature was numbered last, since signatures contain only numbers given out before their own.
 //! Departures: a signature is recomputed only where it can have changed, and of the parts of a block the largest keeps the block's
 //! name (Hopcroft; Valmari and Franceschinis 2010), so a transition is looked at again only when its target has moved to a part of at most
 //! half the size. Signatures are compared as a whole, not by hash.
 //!
 //! Input: rows of visible and of (acyclic, descending) tau steps. Output: block of each state. Cost: about
-//! O(transitions * log states * out-degree) for strong; for branching a signature can grow to that of all that tau steps reach.
+//! O(transitions * log states * out-degree), each signature being sorted.
 //!
 //! Invariants between rounds: the states of a block that are not marked share one signature; a marked state's signature contains a block
 //! name of the last round, or a tau step into a block that it was part of, so it differs from that of the unmarked ones.
@@ -36,6 +39,8 @@ pub struct Graph<'a> {
 
 /// Signature entry of a divergence.
 const DIVERGES: u64 = (u32::MAX as u64) << 32;
+/// Signature entries of inert tau steps have this label and the group of the target, as numbered in the same round.
+const INERT: u64 = ((u32::MAX - 1) as u64) << 32;
 /// No group.
 const NONE: u32 = u32::MAX;
 /// Blocks with more marked states than this are evaluated by several threads together.
@@ -137,6 +142,15 @@ fn hash(words: &[u64]) -> u64 {
         h = (p as u64) ^ ((p >> 64) as u64);
     }
     h
+}
+
+/// Whether all of `small` but `entry` is in `large`; both ascend.
+fn subset_but(small: &[u64], entry: u64, large: &[u64]) -> bool {
+    if small.len() > large.len() + 1 {
+        return false;
+    }
+    let mut rest = large.iter();
+    small.iter().all(|&x| x == entry || rest.by_ref().find(|&&y| y >= x) == Some(&x))
 }
 
 struct Refiner<'a> {
@@ -308,8 +322,7 @@ impl Refiner<'_> {
         let mut rest = NONE; // the group of the unmarked states, once it is needed
         for &s in states {
             self.own(s, signature);
-            let mut inherited = NONE;
-            let mut several = false;
+            let mut last = NONE; // the group of an inert step's target that was numbered last
             for &t in tau.row(s) {
                 let to = self.block_of[t as usize];
                 if to != block {
@@ -323,17 +336,13 @@ impl Refiner<'_> {
                     }
                     g = rest;
                 }
-                if g != inherited {
-                    several |= inherited != NONE;
-                    signature.extend_from_slice(interner.get(g));
-                    inherited = g;
-                }
+                signature.push(INERT | u64::from(g));
+                last = if last == NONE { g } else { last.max(g) };
             }
             signature.sort_unstable();
             signature.dedup();
-            // The common case of one inherited signature that says it all needs no lookup.
-            let g = if inherited != NONE && !several && signature.len() == interner.get(inherited).len() {
-                inherited
+            let g = if last != NONE && subset_but(signature, INERT | u64::from(last), interner.get(last)) {
+                last
             } else {
                 interner.intern(signature)
             };

@@ -2,6 +2,7 @@
 //!
 //! Solvers know nothing of where a game came from, and nothing of each other's results; `game::verify` checks what they say.
 
+pub mod auto;
 pub mod promotion;
 #[cfg(test)]
 mod tests;
@@ -22,12 +23,12 @@ pub trait Solver: Sync {
 
 /// All solvers; the first is the default.
 pub fn solvers() -> &'static [&'static dyn Solver] {
-    &[&zielonka::Zielonka, &promotion::Promotion]
+    &[&auto::Auto, &zielonka::Zielonka, &promotion::Promotion]
 }
 
 /// The solver for who does not choose.
 pub fn default_solver() -> &'static dyn Solver {
-    &zielonka::Zielonka
+    solvers()[0]
 }
 
 /// The solver of a name.

@@ -4,9 +4,10 @@
 //! plays that stay in it. Regions are built from the highest priority down, each attracting from what is below; a region that the opponent
 //! can leave only to higher regions (of the same player) is promoted into the lowest of these, and everything below starts again;
 //! one that cannot be left at all is a dominion: it is won, with what it attracts, and is removed.
+//! Departure: after a dominion, only the regions up to the highest one that loses or gains vertices start again; those above stay valid.
 //!
-//! Cost: about (priorities + promotions) * moves, exponentially many promotions at worst. Memory: 25 bytes a vertex and
-//! 4 a move beside the game.
+//! Cost: a descent is linear in the vertices below the promotion; exponentially many promotions at worst. Memory: about 40 bytes a vertex
+//! and 4 a move beside the game.
 
 use crate::base::ids::VertexId;
 use crate::base::limits::{Budget, Stop};
@@ -25,98 +26,134 @@ impl Solver for Promotion {
         "priority promotion of Benerecetti, Dell'Erba and Mogavero"
     }
     fn solve(&self, game: &Game, budget: &Budget) -> Result<Solution, Stop> {
-        let mut search = Search::new(game, budget);
-        search.dead_ends();
-        while search.left > 0 {
-            let (region, player) = search.dominion()?;
-            search.win(region, player);
-        }
-        let Search { winner, strategy, .. } = search;
-        let strategy = strategy.iter().enumerate().map(|(v, to)| to.filter(|_| game.owners[v] == winner[v])).collect();
-        Ok(Solution { winners: winner, strategy })
+        solve_within(game, budget, u64::MAX).map(|s| s.expect("there is no limit of steps"))
     }
 }
 
+/// Solves with at most about so many steps (moves looked at), else `None`.
+pub(super) fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
+    let mut search = Search::new(game);
+    search.dead_ends();
+    let mut level = 0;
+    let mut polled = 0;
+    while search.left > 0 {
+        if search.steps > steps {
+            return Ok(None);
+        }
+        if search.steps >= polled {
+            budget.check(0)?;
+            polled = search.steps + 10_000;
+        }
+        level = search.visit(level);
+        if level as usize == search.regions.len() && search.left > 0 {
+            // Nothing is left below: a region was open only to vertices that have been won since. The lowest one is closed now.
+            level = search.regions.iter().rposition(|r| !r.is_empty()).unwrap_or(0) as u32;
+        }
+    }
+    let Search { winner, strategy, .. } = search;
+    let strategy = strategy.iter().enumerate().map(|(v, to)| to.filter(|_| game.owners[v] == winner[v])).collect();
+    Ok(Some(Solution { winners: winner, strategy }))
+}
+
+/// Priorities are replaced by their ranks among those that occur, the highest having level 0; a region is named by its level.
 struct Search<'a> {
     game: &'a Game,
-    budget: &'a Budget,
-    sources: Vec<Vec<u32>>,
-    /// Vertices by descending priority; the solved ones are thrown out from time to time.
-    order: Vec<u32>,
+    source_offsets: Vec<u64>,
+    sources: Vec<u32>,
+    /// The level of each vertex by its own priority.
+    own: Vec<u32>,
+    /// Who likes each level.
+    player: Vec<Player>,
+    /// The vertices of each level by their own priorities.
+    heads: Vec<Vec<u32>>,
+    /// The vertices of each region that was built and is still valid; empty for the others.
+    regions: Vec<Vec<u32>>,
+    /// The level of the region that a vertex is in: its own one unless it was attracted or promoted.
+    region: Vec<u32>,
     solved: Vec<bool>,
     left: usize,
     winner: Vec<Player>,
     strategy: Vec<Option<VertexId>>,
-    /// The priority of the region that a vertex is in; its own if it was not attracted or promoted.
-    region: Vec<u32>,
-    /// Vertices of the region that is being built.
+    /// Vertices of the set that is being attracted to.
     member: Vec<bool>,
+    steps: u64,
 }
 
 impl<'a> Search<'a> {
-    fn new(game: &'a Game, budget: &'a Budget) -> Self {
+    fn new(game: &'a Game) -> Self {
         let n = game.vertex_count();
-        let mut sources = vec![Vec::new(); n];
+        let mut source_offsets = vec![0u64; n + 2];
+        for t in &game.successors {
+            source_offsets[t.index() + 2] += 1;
+        }
+        for i in 2..n + 2 {
+            source_offsets[i] += source_offsets[i - 1];
+        }
+        let mut sources = vec![0; game.edge_count()];
         for v in game.vertices() {
             for t in game.successors(v) {
-                sources[t.index()].push(v.0);
+                let next = &mut source_offsets[t.index() + 1];
+                sources[*next as usize] = v.0;
+                *next += 1;
             }
         }
-        let mut order: Vec<u32> = (0..n as u32).collect();
-        order.sort_by_key(|&v| std::cmp::Reverse(game.priorities[v as usize]));
+        let mut priorities = game.priorities.clone();
+        priorities.sort_unstable_by(|x, y| y.cmp(x));
+        priorities.dedup();
+        let own: Vec<u32> = game.priorities.iter().map(|p| priorities.partition_point(|q| q > p) as u32).collect();
+        let mut heads = vec![Vec::new(); priorities.len()];
+        for (v, &level) in own.iter().enumerate() {
+            heads[level as usize].push(v as u32);
+        }
         Self {
             game,
-            budget,
+            source_offsets,
             sources,
-            order,
+            region: own.clone(),
+            own,
+            player: priorities.iter().map(|&p| Player::of_priority(p)).collect(),
+            regions: vec![Vec::new(); heads.len()],
+            heads,
             solved: vec![false; n],
             left: n,
             winner: vec![Player::Even; n],
             strategy: vec![None; n],
-            region: game.priorities.clone(),
             member: vec![false; n],
+            steps: 0,
         }
     }
 
     /// Who cannot move loses.
     fn dead_ends(&mut self) {
         for player in [Player::Even, Player::Odd] {
-            let lost = |v: &VertexId| self.game.successors(*v).is_empty() && self.game.owners[v.index()] == player;
+            let lost =
+                |v: &VertexId| self.game.successors(*v).is_empty() && self.game.owners[v.index()] == player && !self.solved[v.index()];
             let ends: Vec<u32> = self.game.vertices().filter(lost).map(|v| v.0).collect();
-            let ends = ends.into_iter().filter(|&v| !self.solved[v as usize]).collect();
             self.win(ends, player.opponent());
         }
     }
 
-    /// Whether `player` can make a play from `v` enter the members at once; where to, if `v` is the player's.
-    /// Only moves to unsolved vertices with regions of at most `bound` count.
-    fn forced(&self, v: u32, player: Player, bound: u32) -> Option<Option<VertexId>> {
-        let mut moves = self.game.successors(VertexId(v)).iter().filter(|t| !self.solved[t.index()] && self.region[t.index()] <= bound);
-        if self.game.owners[v as usize] == player {
-            moves.find(|t| self.member[t.index()]).map(|&t| Some(t))
-        } else {
-            moves.all(|t| self.member[t.index()]).then_some(None)
-        }
-    }
-
-    /// Adds to `set`, whose vertices are members, what `player` can force into it among the unsolved vertices with regions of at most `bound`.
-    fn attract(&mut self, set: &mut Vec<u32>, player: Player, bound: u32) {
+    /// Adds to `set`, whose vertices are members, what `player` can force into it among the unsolved vertices with regions at `level` or below.
+    fn attract(&mut self, set: &mut Vec<u32>, player: Player, level: u32) {
         let mut next = 0;
         while next < set.len() {
             let v = set[next] as usize;
             next += 1;
-            for i in 0..self.sources[v].len() {
-                let u = self.sources[v][i];
+            for i in self.source_offsets[v]..self.source_offsets[v + 1] {
+                let u = self.sources[i as usize];
                 let at = u as usize;
-                if self.solved[at] || self.member[at] || self.region[at] > bound {
+                self.steps += 1;
+                if self.solved[at] || self.member[at] || self.region[at] < level {
                     continue;
                 }
                 if self.game.owners[at] == player {
                     self.strategy[at] = Some(VertexId(v as u32));
-                } else if self.forced(u, player, bound).is_some() {
-                    self.strategy[at] = None;
                 } else {
-                    continue;
+                    let free = |t: &VertexId| !self.solved[t.index()] && self.region[t.index()] >= level && !self.member[t.index()];
+                    if self.game.successors(VertexId(u)).iter().any(free) {
+                        continue;
+                    }
+                    self.strategy[at] = None;
                 }
                 self.member[at] = true;
                 set.push(u);
@@ -124,79 +161,105 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks a region, and what it attracts in the whole unsolved game, as won.
-    fn win(&mut self, mut set: Vec<u32>, player: Player) {
+    /// Marks a dominion, and what it attracts in the whole unsolved game, as won. Returns the level to go on from.
+    fn win(&mut self, mut set: Vec<u32>, player: Player) -> u32 {
         for &v in &set {
             self.member[v as usize] = true;
         }
-        self.attract(&mut set, player, u32::MAX);
+        self.attract(&mut set, player, 0);
+        let mut highest = u32::MAX;
         for &v in &set {
             self.member[v as usize] = false;
             self.solved[v as usize] = true;
             self.winner[v as usize] = player;
+            highest = highest.min(self.region[v as usize]);
         }
         self.left -= set.len();
-        let solved = &self.solved;
-        self.order.retain(|&v| !solved[v as usize]);
-        for &v in &self.order {
-            self.region[v as usize] = self.game.priorities[v as usize];
+        // A vertex that has lost its moves to its own and lower regions belongs to the lowest one that it still reaches.
+        for &v in &set {
+            for i in self.source_offsets[v as usize]..self.source_offsets[v as usize + 1] {
+                let u = self.sources[i as usize];
+                self.steps += 1;
+                if self.solved[u as usize] {
+                    continue;
+                }
+                let moves = self.game.successors(VertexId(u)).iter().filter(|t| !self.solved[t.index()]);
+                let lowest = moves.map(|t| self.region[t.index()]).max().unwrap_or(u32::MAX);
+                if lowest < self.region[u as usize] {
+                    highest = highest.min(lowest);
+                }
+            }
+        }
+        if highest != u32::MAX {
+            self.reset_from(highest);
+        }
+        highest
+    }
+
+    /// Gives the vertices of the regions from a level downwards back to their own levels.
+    fn reset_from(&mut self, level: u32) {
+        for l in level as usize..self.regions.len() {
+            for v in std::mem::take(&mut self.regions[l]) {
+                self.region[v as usize] = self.own[v as usize];
+            }
         }
     }
 
-    /// Finds a dominion of the unsolved game, in which every vertex has a move.
-    fn dominion(&mut self) -> Result<(Vec<u32>, Player), Stop> {
-        let highest = |s: &Self, below: Option<u32>| {
-            s.order.iter().map(|&v| s.region[v as usize]).filter(|&r| below.is_none_or(|b| r < b)).max().unwrap_or(0)
-        };
-        let mut p = highest(self, None);
-        loop {
-            self.budget.check(0)?;
-            let player = Player::of_priority(p);
-            let mut set: Vec<u32> = self.order.iter().copied().filter(|&v| self.region[v as usize] == p).collect();
-            for &v in &set {
-                self.member[v as usize] = true;
-            }
-            self.attract(&mut set, player, p);
-            // Open: a play can leave to a lower region, by the opponent's will or because the player has no move that stays.
-            let mut open = false;
-            let mut above: Option<u32> = None;
-            for &v in &set {
-                self.region[v as usize] = p;
-                let moves = self.game.successors(VertexId(v)).iter().filter(|t| !self.solved[t.index()]);
-                if self.game.owners[v as usize] == player {
-                    let keeps = self.strategy[v as usize].is_some_and(|t| self.member[t.index()]);
-                    if !keeps {
-                        let stay = moves.into_iter().find(|t| self.member[t.index()]).copied();
-                        open |= stay.is_none();
-                        self.strategy[v as usize] = stay;
-                    }
-                } else {
-                    for t in moves.filter(|t| !self.member[t.index()]) {
-                        let r = self.region[t.index()];
-                        open |= r < p;
-                        if r > p {
-                            above = Some(above.map_or(r, |a| a.min(r)));
-                        }
-                    }
-                }
-            }
-            for &v in &set {
-                self.member[v as usize] = false;
-            }
-            if open {
-                p = highest(self, Some(p));
-                continue;
-            }
-            let Some(to) = above else { return Ok((set, player)) };
-            for &v in &set {
-                self.region[v as usize] = to;
-            }
-            for &v in &self.order {
-                if self.region[v as usize] < to {
-                    self.region[v as usize] = self.game.priorities[v as usize];
-                }
-            }
-            p = to;
+    /// Builds the region of a level, given those above it, and returns the level to go on from. Every unsolved vertex has an unsolved successor.
+    fn visit(&mut self, level: u32) -> u32 {
+        let player = self.player[level as usize];
+        let mut set = std::mem::take(&mut self.regions[level as usize]);
+        if set.is_empty() {
+            set.extend(self.heads[level as usize].iter().filter(|&&v| !self.solved[v as usize] && self.region[v as usize] == level));
         }
+        if set.is_empty() {
+            return level + 1;
+        }
+        for &v in &set {
+            self.member[v as usize] = true;
+        }
+        self.attract(&mut set, player, level);
+        // Open: a play can leave to a lower region, by the opponent's will or because the player has no move that stays.
+        let mut open = false;
+        let mut above: Option<u32> = None;
+        for &v in &set {
+            let at = v as usize;
+            self.region[at] = level;
+            let moves = self.game.successors(VertexId(v)).iter().filter(|t| !self.solved[t.index()]);
+            if self.game.owners[at] == player {
+                if !self.strategy[at].is_some_and(|t| self.member[t.index()]) {
+                    let stay = moves.into_iter().find(|t| self.member[t.index()]).copied();
+                    open |= stay.is_none();
+                    self.strategy[at] = stay;
+                }
+            } else {
+                for t in moves.filter(|t| !self.member[t.index()]) {
+                    self.steps += 1;
+                    let r = self.region[t.index()];
+                    if r > level {
+                        open = true;
+                        break;
+                    }
+                    above = above.max(Some(r));
+                }
+            }
+        }
+        for &v in &set {
+            self.member[v as usize] = false;
+        }
+        if open {
+            self.regions[level as usize] = set;
+            return level + 1;
+        }
+        let Some(to) = above else {
+            self.regions[level as usize] = set.clone();
+            return self.win(set, player);
+        };
+        for &v in &set {
+            self.region[v as usize] = to;
+        }
+        self.regions[to as usize].extend(set);
+        self.reset_from(to + 1);
+        to
     }
 }

@@ -115,11 +115,26 @@ fn families() {
 #[test]
 fn deep_games_need_no_stack() {
     for solver in solvers() {
-        // A cycle has one priority change a vertex; each solver gets as many as it can take in a moment.
-        let n = if solver.name() == "zielonka" { 300_000 } else { 2_000 };
-        let winners = solve(*solver, &deep(n), "deep").winners;
+        let winners = solve(*solver, &deep(300_000), "deep").winners;
         assert!(winners.iter().all(|&w| w == Player::Odd), "the highest priority, n - 1, is odd");
     }
+}
+
+/// With few steps the solvers give up or are right; with more they are right.
+#[test]
+fn limits_of_steps_are_kept() {
+    let mut given_up = 0;
+    for seed in 0..200 {
+        let mut r = Random::new(seed);
+        let game = random_game(&mut r, 3000, 3000, 2, 2);
+        for solver in [super::zielonka::solve_within, super::promotion::solve_within] {
+            match solver(&game, &Budget::default(), 20_000).unwrap() {
+                None => given_up += 1,
+                Some(s) => verify(&game, &s).unwrap(),
+            }
+        }
+    }
+    assert!((50..350).contains(&given_up), "{given_up}");
 }
 
 #[test]
@@ -167,4 +182,37 @@ fn wrong_solutions_are_refused() {
         }
     }
     assert!(refused[1] > 20 && refused[4] > 20, "each kind of flaw is met: {refused:?}");
+}
+
+/// Measurement by hand: `cargo test --release --lib solve::tests::speed -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures"]
+fn speed() {
+    let mut r = Random::new(5);
+    let games = [
+        ("random, 10^6 vertices, 4 priorities", random_game(&mut r, 1_000_000, 4, 1, 3)),
+        ("random, 10^6 vertices, 1000 priorities", random_game(&mut r, 1_000_000, 1000, 1, 3)),
+        ("random, 10^5 vertices, 10^5 priorities, two moves", random_game(&mut r, 100_000, 100_000, 2, 2)),
+        ("ladder 2000", ladder(2000)),
+        ("recursive ladder 10", recursive_ladder(10)),
+        ("recursive ladder 1000", recursive_ladder(1000)),
+        ("tower 2000", tower(2000)),
+        ("jurdzinski 50 x 50", jurdzinski(50, 50)),
+        ("jurdzinski 300 x 300", jurdzinski(300, 300)),
+    ];
+    for (name, game) in &games {
+        println!("{name}: {} vertices, {} moves", game.vertex_count(), game.edge_count());
+        for solver in solvers() {
+            let budget = Budget::new(Limits { timeout: Some(std::time::Duration::from_secs(60)), ..Limits::default() });
+            let start = std::time::Instant::now();
+            match solver.solve(game, &budget) {
+                Ok(s) => {
+                    let time = start.elapsed().as_secs_f64();
+                    verify(game, &s).unwrap();
+                    println!("  {}: {time:.2} s; verified in {:.2} s", solver.name(), start.elapsed().as_secs_f64() - time);
+                }
+                Err(stop) => println!("  {}: {}", solver.name(), stop.word()),
+            }
+        }
+    }
 }

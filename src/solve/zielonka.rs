@@ -25,20 +25,24 @@ impl Solver for Zielonka {
         "recursive algorithm of Zielonka by strongly connected components"
     }
     fn solve(&self, game: &Game, budget: &Budget) -> Result<Solution, Stop> {
-        let mut run = Run::new(game, budget);
-        run.simple();
-        let (order, ends) = components(game, &run.decided);
-        let mut from = 0;
-        for to in ends {
-            run.clock()?;
-            let open: Vec<u32> = order[from..to as usize].iter().copied().filter(|&v| !run.decided[v as usize]).collect();
-            from = to as usize;
-            if !open.is_empty() {
-                run.region(open)?;
-            }
-        }
-        Ok(run.solution())
+        solve_within(game, budget, u64::MAX).map(|s| s.expect("there is no limit of steps"))
     }
+}
+
+/// Solves with at most so many steps (vertices attracted to), else `None`.
+pub(super) fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
+    let mut run = Run::new(game, budget, steps);
+    match run.whole() {
+        Ok(()) => Ok(Some(run.solution())),
+        Err(Halt::Limit(stop)) => Err(stop),
+        Err(Halt::Steps) => Ok(None),
+    }
+}
+
+/// Why a run ends early.
+enum Halt {
+    Limit(Stop),
+    Steps,
 }
 
 const NONE: u32 = u32::MAX;
@@ -84,10 +88,11 @@ struct Run<'a> {
     /// The vertices of the current subgames won by each player.
     won: [Vec<u32>; 2],
     steps: u64,
+    limit: u64,
 }
 
 impl<'a> Run<'a> {
-    fn new(game: &'a Game, budget: &'a Budget) -> Self {
+    fn new(game: &'a Game, budget: &'a Budget, limit: u64) -> Self {
         let n = game.vertex_count();
         let mut pred_offsets = vec![0u64; n + 1];
         for t in &game.successors {
@@ -123,13 +128,35 @@ impl<'a> Run<'a> {
             stamp: 0,
             won: [Vec::new(), Vec::new()],
             steps: 0,
+            limit,
         }
     }
 
+    fn whole(&mut self) -> Result<(), Halt> {
+        self.simple();
+        let (order, ends) = components(self.game, &self.decided);
+        let mut from = 0;
+        for to in ends {
+            self.clock()?;
+            let open: Vec<u32> = order[from..to as usize].iter().copied().filter(|&v| !self.decided[v as usize]).collect();
+            from = to as usize;
+            if !open.is_empty() {
+                self.region(open)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Polls the limits now and then.
-    fn clock(&mut self) -> Result<(), Stop> {
+    fn clock(&mut self) -> Result<(), Halt> {
         self.steps += 1;
-        if self.steps.is_multiple_of(1024) { self.budget.check(0) } else { Ok(()) }
+        if self.steps.is_multiple_of(1024) {
+            self.budget.check(0).map_err(Halt::Limit)?;
+            if self.steps > self.limit {
+                return Err(Halt::Steps);
+            }
+        }
+        Ok(())
     }
 
     fn decide(&mut self, v: u32, winner: Player, to: u32) {
@@ -190,7 +217,7 @@ impl<'a> Run<'a> {
     }
 
     /// Adds to `set` (whose first part is marked) all vertices of the subgame from which `player` can force into it.
-    fn attract(&mut self, set: &mut Vec<u32>, player: Player, start: usize) -> Result<(), Stop> {
+    fn attract(&mut self, set: &mut Vec<u32>, player: Player, start: usize) -> Result<(), Halt> {
         let mut next = 0;
         while next < set.len() {
             self.clock()?;
@@ -233,7 +260,7 @@ impl<'a> Run<'a> {
     }
 
     /// Solves the undecided vertices of a component, whose moves lead to each other or to decided vertices won by the opponent.
-    fn region(&mut self, mut order: Vec<u32>) -> Result<(), Stop> {
+    fn region(&mut self, mut order: Vec<u32>) -> Result<(), Halt> {
         // Subgames are told by places in the trail; vertices of other components are outside because they have place 0 or are decided.
         self.trail.clear();
         self.trail.push(NONE);
