@@ -38,8 +38,7 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
         all(session, args, &subject)
     } else {
         let model = session.model(&args.model, &args.confluence)?;
-        let subject =
-            Subject { model: &model, labels: &model, data: &model.process().data, actions: &model.process().actions };
+        let subject = Subject { model: &model, labels: &model, data: &model.process().data, actions: &model.process().actions };
         all(session, args, &subject)
     }
 }
@@ -70,7 +69,9 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         if let Some(evidence) = &answer.evidence {
             match checker::check(evidence, subject.model, subject.labels, formula)? {
                 Checked::Confirmed => session.say("evidence: every step was replayed and the verdict confirmed on it"),
-                Checked::StepsOnly => session.say("evidence: every step was replayed; the formula was too large to evaluate on it directly"),
+                Checked::StepsOnly => {
+                    session.say("evidence: every step was replayed; the formula was too large to evaluate on it directly")
+                }
             }
         }
         vacuity(session, &answer);
@@ -152,10 +153,15 @@ fn steps(subject: &Subject, evidence: &Evidence) -> Vec<(u32, u32, Shown)> {
 
 fn as_json(path: &Path, subject: &Subject, answer: &Answer, seconds: f64) -> Value {
     let (verdict, reason) = word(&answer.verdict);
-    let evidence: Vec<Value> = answer.evidence.iter().flat_map(|e| steps(subject, e)).map(|(from, to, s)| {
-        let changed: serde_json::Map<String, Value> = s.changed.into_iter().map(|(k, v)| (k, Value::String(v))).collect();
-        json!({ "from": from, "to": to, "action": s.action, "hidden": s.hidden, "changed": changed })
-    }).collect();
+    let evidence: Vec<Value> = answer
+        .evidence
+        .iter()
+        .flat_map(|e| steps(subject, e))
+        .map(|(from, to, s)| {
+            let changed: serde_json::Map<String, Value> = s.changed.into_iter().map(|(k, v)| (k, Value::String(v))).collect();
+            json!({ "from": from, "to": to, "action": s.action, "hidden": s.hidden, "changed": changed })
+        })
+        .collect();
     json!({
         "formula": path.display().to_string(),
         "verdict": verdict,

@@ -31,6 +31,6 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
         }
     }
     let process = session.linear_process(&args.model, &options)?;
-    print(&format!("{} summands\n", process.summands.len()))?;
+    print(&crate::process::print::linear_process(&process))?;
     Ok(0)
 }

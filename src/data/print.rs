@@ -76,10 +76,9 @@ fn valid(name: &str) -> String {
         out.insert(0, 'x');
     }
     // What the grammar does not take as a name is a word of the language.
-    match crate::syntax::parse_data(Default::default(), &out).map(|d| d.kind) {
-        Ok(DataKind::Name(n)) if n == out && n != "true" && n != "false" => out,
-        _ => out + "_",
-    }
+    let is_name = crate::syntax::parse_data(Default::default(), &out)
+        .is_ok_and(|d| matches!(&d.kind, DataKind::Name(n) if *n == out && n != "true" && n != "false"));
+    if is_name { out } else { out + "_" }
 }
 
 fn node<K>(kind: K) -> ast::Node<K> {

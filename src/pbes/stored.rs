@@ -12,7 +12,7 @@
 //! Cost: one visit a transition and formula state that reaches its source; one bit a configuration.
 //! Invariant: a bit is set before its configuration is handed to anybody, so each is expanded exactly once, whatever the threads.
 
-use super::automaton::{Demand, Automaton, FormulaState, Start};
+use super::automaton::{Automaton, Demand, FormulaState, Start};
 use crate::base::ids::{LabelId, StateId};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::formula::normal::Node;
@@ -98,7 +98,7 @@ struct Shared<'a> {
 }
 
 enum Ending {
-    Decided(u32, u32),
+    Decided,
     Alternates,
     Failed(Diagnostic),
     Stopped(Stop),
@@ -230,7 +230,7 @@ impl Searcher<'_, '_> {
         let bits = self.shared.bits(q);
         let mut visited = 0u64;
         if row.decided {
-            self.shared.end(Ending::Decided(q, stack[0]));
+            self.shared.end(Ending::Decided);
             return;
         }
         while let Some(s) = stack.pop() {
@@ -261,7 +261,7 @@ impl Searcher<'_, '_> {
                 if !row.here_if.is_empty() {
                     match row.here_if[l.index()] {
                         NOTHING => {}
-                        DECIDED => return self.shared.end(Ending::Decided(q, s)),
+                        DECIDED => return self.shared.end(Ending::Decided),
                         set => {
                             for &other in &row.sets[(set - SETS) as usize] {
                                 self.hand_over(other, s);
@@ -276,7 +276,7 @@ impl Searcher<'_, '_> {
                         }
                     }
                     NOTHING => {}
-                    DECIDED => return self.shared.end(Ending::Decided(q, s)),
+                    DECIDED => return self.shared.end(Ending::Decided),
                     set => {
                         for &other in &row.sets[(set - SETS) as usize] {
                             if other == q {
@@ -339,7 +339,13 @@ fn make_row(automaton: &mut Automaton, q: u32, all: bool, used: &[bool], labels:
 }
 
 /// Decides a conjunctive or disjunctive formula on a stored system.
-pub fn check(lts: &Lts, labels: &dyn ActionLabels, automaton: &mut Automaton, threads: usize, budget: &Budget) -> Result<Outcome, Diagnostic> {
+pub fn check(
+    lts: &Lts,
+    labels: &dyn ActionLabels,
+    automaton: &mut Automaton,
+    threads: usize,
+    budget: &Budget,
+) -> Result<Outcome, Diagnostic> {
     let outcome = |finding, configurations, formula_states| Ok(Outcome { finding, configurations, formula_states });
     let (all, start) = match automaton.start()? {
         Start::Constant(value) => return outcome(Finding::Verdict(value, None), 1, 0),
@@ -369,8 +375,7 @@ pub fn check(lts: &Lts, labels: &dyn ActionLabels, automaton: &mut Automaton, th
     let panicked = std::thread::scope(|scope| {
         let mut workers = Vec::new();
         for _ in 0..threads.max(1) {
-            let mut searcher =
-                Searcher { shared: &shared, requests: requests.clone(), handovers: AHashMap::new(), budget, since_poll: 0 };
+            let mut searcher = Searcher { shared: &shared, requests: requests.clone(), handovers: AHashMap::new(), budget, since_poll: 0 };
             let shared = &shared;
             workers.push(scope.spawn(move || {
                 let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| searcher.run()));
@@ -417,7 +422,7 @@ pub fn check(lts: &Lts, labels: &dyn ActionLabels, automaton: &mut Automaton, th
         Some(Ending::Failed(d)) => Err(d),
         Some(Ending::Alternates) => outcome(Finding::NeedsGame, visited, met),
         Some(Ending::Stopped(stop)) => outcome(Finding::Stopped(stop), visited, met),
-        Some(Ending::Decided(..)) => {
+        Some(Ending::Decided) => {
             drop(shared.bits);
             let path = shortest(lts, automaton, all, &start, labels, &used)?;
             outcome(Finding::Verdict(!all, Some(path)), visited, met)
