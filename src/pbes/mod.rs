@@ -1,1 +1,15 @@
-//! Parameterised boolean equation systems.
+//! From (formula, transition system) to a verdict: the formula as an automaton over labels, its product with a model, the parity game.
+
+pub mod arena;
+pub mod automaton;
+pub mod check;
+pub mod instantiate;
+pub mod product;
+pub mod rules;
+pub mod source;
+mod trace;
+
+pub use check::{Answer, Options, Route, Verdict, check};
+
+#[cfg(test)]
+mod tests;

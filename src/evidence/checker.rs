@@ -1,0 +1,85 @@
+//! Checks evidence without the solvers: each step is replayed on the model's own groups, and the formula is evaluated directly on the
+//! transition system of the steps.
+//!
+//! Cost: one group evaluation a step; the direct evaluation may be long for formulas with many quantified variables and is given up
+//! after a number of elementary steps. Invariant: nothing of `pbes`, `game`, `solve`, `explore` is used.
+
+use super::{Evidence, Renumbered, Taken};
+use crate::base::{Diagnostic, Stage};
+use crate::formula::naive;
+use crate::formula::typed::TypedFormula;
+use crate::model::{Model, Steps, Worker};
+use crate::process::linear::ActionLabels;
+
+/// What a check found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checked {
+    /// All steps are real and the formula has the stated value on them.
+    Confirmed,
+    /// All steps are real; the evaluation was given up.
+    StepsOnly,
+}
+
+/// Elementary steps that the direct evaluation may take.
+const FUEL: u64 = 20_000_000;
+
+/// Checks evidence; a failure is an internal error, for it means that a verdict is not justified.
+pub fn check(evidence: &Evidence, model: &dyn Model, labels: &dyn ActionLabels, formula: &TypedFormula) -> Result<Checked, Diagnostic> {
+    replay(evidence, model)?;
+    let (lts, behind) = evidence.lts(model);
+    let labels = Renumbered { labels, behind: &behind };
+    match naive::holds_within(formula, &lts, &labels, FUEL)? {
+        None => Ok(Checked::StepsOnly),
+        Some(value) if value == evidence.verdict => Ok(Checked::Confirmed),
+        Some(_) => Err(failed("the formula has another value on the evidence".into())),
+    }
+}
+
+/// Checks that the evidence starts at the model's initial state and that its steps are steps of the model.
+pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> {
+    let Some(first) = evidence.states.first() else { return Err(failed("it has no states".into())) };
+    let mut worker = model.worker();
+    if follow(model, worker.as_mut(), model.initial(), &evidence.before)? != *first {
+        return Err(failed("it does not start at the initial state".into()));
+    }
+    for (i, step) in evidence.steps.iter().enumerate() {
+        let (from, to) = (evidence.states.get(step.from as usize), evidence.states.get(step.to as usize));
+        let (Some(from), Some(to)) = (from, to) else {
+            return Err(failed(format!("step {i} speaks of a state that there is not")));
+        };
+        if step.taken.first().is_none_or(|t| t.label != step.label) || follow(model, worker.as_mut(), from.clone(), &step.taken)? != *to {
+            return Err(failed(format!("step {i} ({}) does not lead where it should", model.label_text(step.label))));
+        }
+    }
+    Ok(())
+}
+
+/// Takes the steps one by one; each must be a step of its group.
+fn follow(model: &dyn Model, worker: &mut dyn Worker, mut at: Vec<u32>, path: &[Taken]) -> Result<Vec<u32>, Diagnostic> {
+    let mut steps = Steps::default();
+    for taken in path {
+        let group = model.groups().get(taken.group as usize).ok_or_else(|| failed(format!("there is no group {}", taken.group)))?;
+        steps.clear();
+        if group.requires.iter().all(|(slot, value)| at[*slot as usize] == *value) {
+            let reads: Vec<u32> = group.reads.iter().map(|s| at[*s as usize]).collect();
+            worker.steps(taken.group as usize, &reads, &mut steps)?;
+        }
+        let n = group.writes.len();
+        let real = steps.labels.iter().enumerate().any(|(j, label)| {
+            let mut target = at.clone();
+            for (slot, value) in group.writes.iter().zip(&steps.values[j * n..(j + 1) * n]) {
+                target[*slot as usize] = *value;
+            }
+            *label == taken.label && target == taken.state
+        });
+        if !real {
+            return Err(failed(format!("a step {} is not one of the model", model.label_text(taken.label))));
+        }
+        at.clone_from(&taken.state);
+    }
+    Ok(at)
+}
+
+fn failed(why: String) -> Diagnostic {
+    Diagnostic::new(Stage::Internal, format!("the evidence does not justify the verdict: {why}"))
+}

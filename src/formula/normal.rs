@@ -1,0 +1,559 @@
+//! Normal form of state formulas: typed formula -> directed acyclic graph of nodes without negation and without regular operators.
+//!
+//! * Negation normal form: negations are pushed to `val(..)` and into action formulas; `!mu X. f(X)` is `nu X. !f(!X)`. A fixed-point
+//!   variable that stands under an odd number of negations within its own binder is refused.
+//! * Regular formulas (Mateescu & Sighireanu, "Efficient on-the-fly model-checking for regular alternation-free mu-calculus", 2003):
+//!   `[R.S]f = [R][S]f`, `[R+S]f = [R]f && [S]f`, `[R*]f = nu X. (f && [R]X)`, `[R+]f = [R][R*]f`, and dually for `<R>f`. Data variables
+//!   in scope need not be passed to the new variable as parameters: a formula state is a node with the values of its live variables.
+//! * *Live* variables of a node: the data variables that the rest of the formula can still test; a least fixed point over the graph.
+//! * Ranks: the rank of a fixed-point variable is even for `nu`, odd for `mu`, and at least that of each variable in its scope with which
+//!   it lies on a cycle of dependence inside that scope. So a cycle of the product satisfies its formula iff the *highest* rank on it is
+//!   even, and an alternation-free formula has ranks 0 and 1 only (cf. Emerson & Lei 1986; dependence as in Niwinski 1986).
+//!
+//! Cost: linear in the formula for the graph (operands of `+` and `*` are shared, never copied); quadratic in the number of nested fixed
+//! points for ranks. Invariant: children of a node have smaller ids, except through calls of fixed-point variables.
+
+use super::typed::{Action, Regular, State, StateKind, TypedFormula};
+use crate::base::ids::{FixId, VarId};
+use crate::base::{Diagnostic, Span, Stage};
+use crate::data::expr::Expr;
+use crate::data::signature::Signature;
+use std::sync::Arc;
+
+/// A node of the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The index as `usize`.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// `true` or `false`.
+    Const(bool),
+    /// `val(e)`, a closed test under the valuation.
+    Val(Expr),
+    /// Conjunction of at least two.
+    All(Vec<NodeId>),
+    /// Disjunction of at least two.
+    Any(Vec<NodeId>),
+    /// Universal quantifier; its variables are live in the body.
+    Forall(Vec<VarId>, NodeId),
+    /// Existential quantifier; its variables are live in the body.
+    Exists(Vec<VarId>, NodeId),
+    /// `[a]f`
+    Must(Arc<Action>, NodeId),
+    /// `<a>f`
+    May(Arc<Action>, NodeId),
+    /// A fixed-point variable with its arguments: an occurrence of the variable, or its binder (then the arguments are the initial values).
+    Call(FixId, Vec<Expr>),
+    /// The variable itself, its parameters being part of the valuation: what a call leads to. Its content is `Fix::body`.
+    Head(FixId),
+}
+
+/// A fixed-point variable.
+#[derive(Clone, Debug)]
+pub struct Fix {
+    /// Its name; for one that stands for `R*`, the operator in quotes.
+    pub name: String,
+    /// Least (`mu`) or greatest (`nu`), after negation normal form.
+    pub least: bool,
+    /// Its parameters.
+    pub params: Vec<VarId>,
+    /// Its body.
+    pub body: NodeId,
+    /// Its `Head` node.
+    pub head: NodeId,
+    /// The variable in whose body its binder stands.
+    pub parent: Option<FixId>,
+    /// Its rank; even for greatest, odd for least (0 for one that does not depend on itself).
+    pub rank: u32,
+    /// Whether it depends on itself.
+    pub recursive: bool,
+    /// Its binder's place.
+    pub span: Span,
+}
+
+/// A formula in normal form.
+#[derive(Clone, Debug)]
+pub struct Normal {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// Where each was written.
+    pub spans: Vec<Span>,
+    /// Live variables of each node, ascending.
+    pub live: Vec<Vec<VarId>>,
+    /// The fixed-point variables.
+    pub fixes: Vec<Fix>,
+    /// The formula.
+    pub root: NodeId,
+}
+
+/// Free data variables of an action formula, appended to `out` without doubles.
+pub fn action_free_vars(action: &Action, out: &mut Vec<VarId>) {
+    fn expr(e: &Expr, bound: &[VarId], out: &mut Vec<VarId>) {
+        let mut free = Vec::new();
+        e.free_vars(&mut free);
+        for v in free {
+            if !bound.contains(&v) && !out.contains(&v) {
+                out.push(v);
+            }
+        }
+    }
+    fn go(action: &Action, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
+        stacker::maybe_grow(64 << 10, 1 << 20, || match action {
+            Action::True | Action::False => {}
+            Action::Val(e) => expr(e, bound, out),
+            Action::Multi(acts) => acts.iter().flat_map(|a| &a.1).for_each(|e| expr(e, bound, out)),
+            Action::Not(a) => go(a, bound, out),
+            Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
+                go(a, bound, out);
+                go(b, bound, out);
+            }
+            Action::Forall(vars, a) | Action::Exists(vars, a) => {
+                let n = bound.len();
+                bound.extend(vars);
+                go(a, bound, out);
+                bound.truncate(n);
+            }
+        })
+    }
+    go(action, &mut Vec::new(), out);
+}
+
+/// Brings a formula into normal form. New terms (negations of tests) are made in `signature`, which is the formula's own.
+pub fn normalise(formula: &TypedFormula, signature: &mut Signature) -> Result<Normal, Diagnostic> {
+    let mut n = Normaliser {
+        signature,
+        nodes: Vec::new(),
+        spans: Vec::new(),
+        fixes: formula
+            .fix_names
+            .iter()
+            .map(|name| Fix {
+                name: name.clone(),
+                least: false,
+                params: Vec::new(),
+                body: NodeId(0),
+                head: NodeId(0),
+                parent: None,
+                rank: 0,
+                recursive: false,
+                span: Span::default(),
+            })
+            .collect(),
+        polarity: vec![None; formula.fix_names.len()],
+        scope: Vec::new(),
+    };
+    let root = n.state(&formula.formula, true)?;
+    let mut normal = Normal { nodes: n.nodes, spans: n.spans, live: Vec::new(), fixes: n.fixes, root };
+    normal.compute_live();
+    normal.prune_quantifiers();
+    normal.compute_ranks();
+    Ok(normal)
+}
+
+struct Normaliser<'a> {
+    signature: &'a mut Signature,
+    nodes: Vec<Node>,
+    spans: Vec<Span>,
+    fixes: Vec<Fix>,
+    /// Polarity at the binder, while in its scope.
+    polarity: Vec<Option<bool>>,
+    scope: Vec<FixId>,
+}
+
+impl Normaliser<'_> {
+    fn add(&mut self, node: Node, span: Span) -> NodeId {
+        self.nodes.push(node);
+        self.spans.push(span);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    fn constant(&mut self, value: bool, span: Span) -> NodeId {
+        self.add(Node::Const(value), span)
+    }
+
+    fn as_const(&self, node: NodeId) -> Option<bool> {
+        match self.nodes[node.index()] {
+            Node::Const(b) => Some(b),
+            _ => None,
+        }
+    }
+
+    /// Conjunction or disjunction, flattened and simplified.
+    fn junction(&mut self, all: bool, operands: Vec<NodeId>, span: Span) -> NodeId {
+        let mut flat: Vec<NodeId> = Vec::new();
+        for operand in operands {
+            match &self.nodes[operand.index()] {
+                Node::Const(b) if *b == all => {}
+                Node::Const(_) => return operand,
+                Node::All(inner) if all => flat.extend(inner),
+                Node::Any(inner) if !all => flat.extend(inner),
+                _ => flat.push(operand),
+            }
+        }
+        let mut seen = ahash::AHashSet::new();
+        flat.retain(|n| seen.insert(*n));
+        match flat.len() {
+            0 => self.constant(all, span),
+            1 => flat[0],
+            _ => self.add(if all { Node::All(flat) } else { Node::Any(flat) }, span),
+        }
+    }
+
+    /// Collects the operands of a chain of one connective without recursing along the chain's left spine.
+    fn chain<'f>(f: &'f State, positive: bool, all: bool, out: &mut Vec<(&'f State, bool)>) {
+        let mut stack = vec![(f, positive)];
+        while let Some((f, positive)) = stack.pop() {
+            match &f.kind {
+                StateKind::And(a, b) if positive == all => stack.extend([(&**b, positive), (&**a, positive)]),
+                StateKind::Or(a, b) if positive != all => stack.extend([(&**b, positive), (&**a, positive)]),
+                StateKind::Implies(a, b) if positive != all => stack.extend([(&**b, positive), (&**a, !positive)]),
+                StateKind::Not(a) => stack.push((a, !positive)),
+                _ => out.push((f, positive)),
+            }
+        }
+    }
+
+    fn state(&mut self, f: &State, positive: bool) -> Result<NodeId, Diagnostic> {
+        stacker::maybe_grow(128 << 10, 4 << 20, || self.state_inner(f, positive))
+    }
+
+    fn state_inner(&mut self, f: &State, positive: bool) -> Result<NodeId, Diagnostic> {
+        let span = f.span;
+        Ok(match &f.kind {
+            StateKind::True => self.constant(positive, span),
+            StateKind::False => self.constant(!positive, span),
+            StateKind::Val(e) => {
+                let e = if positive { e.clone() } else { Expr::negate(self.signature, e.clone()) };
+                match e.as_bool(self.signature) {
+                    Some(b) => self.constant(b, span),
+                    None => self.add(Node::Val(e), span),
+                }
+            }
+            StateKind::Not(_) => {
+                let (mut inner, mut positive) = (f, positive);
+                while let StateKind::Not(g) = &inner.kind {
+                    (inner, positive) = (g, !positive);
+                }
+                self.state(inner, positive)?
+            }
+            StateKind::And(..) | StateKind::Or(..) | StateKind::Implies(..) => {
+                let all = matches!(f.kind, StateKind::And(..)) == positive;
+                let mut operands = Vec::new();
+                Self::chain(f, positive, all, &mut operands);
+                let mut nodes = Vec::with_capacity(operands.len());
+                for (g, positive) in operands {
+                    nodes.push(self.state(g, positive)?);
+                }
+                self.junction(all, nodes, span)
+            }
+            StateKind::Forall(vars, body) | StateKind::Exists(vars, body) => {
+                let all = matches!(f.kind, StateKind::Forall(..)) == positive;
+                let inner = self.state(body, positive)?;
+                if self.as_const(inner).is_some() {
+                    return Ok(inner);
+                }
+                // `forall x. forall y. f` is one quantifier.
+                let mut vars = vars.clone();
+                let inner = match &self.nodes[inner.index()] {
+                    Node::Forall(more, body) if all => {
+                        vars.extend(more);
+                        *body
+                    }
+                    Node::Exists(more, body) if !all => {
+                        vars.extend(more);
+                        *body
+                    }
+                    _ => inner,
+                };
+                self.add(if all { Node::Forall(vars, inner) } else { Node::Exists(vars, inner) }, span)
+            }
+            StateKind::Must(r, body) | StateKind::May(r, body) => {
+                let all = matches!(f.kind, StateKind::Must(..)) == positive;
+                let inner = self.state(body, positive)?;
+                self.modality(r, all, inner, span)
+            }
+            StateKind::Fix { least, var, params, body } => {
+                let id = *var;
+                let least = *least == positive;
+                self.polarity[id.index()] = Some(positive);
+                let parent = self.scope.last().copied();
+                self.scope.push(id);
+                let inner = self.state(body, positive)?;
+                self.scope.pop();
+                let head = self.add(Node::Head(id), span);
+                let fix = &mut self.fixes[id.index()];
+                (fix.least, fix.parent, fix.body, fix.head, fix.span) = (least, parent, inner, head, span);
+                fix.params = params.iter().map(|p| p.0).collect();
+                if self.as_const(inner).is_some() {
+                    return Ok(inner);
+                }
+                self.add(Node::Call(id, params.iter().map(|p| p.1.clone()).collect()), span)
+            }
+            StateKind::Var(id, args) => {
+                let name = self.fixes[id.index()].name.clone();
+                match self.polarity[id.index()] {
+                    Some(p) if p == positive => self.add(Node::Call(*id, args.clone()), span),
+                    Some(_) => {
+                        return Err(Diagnostic::at(
+                            Stage::Formula,
+                            span,
+                            format!("the fixed-point variable {name} occurs under an odd number of negations"),
+                        )
+                        .note("the formula is not monotonic in this variable, so its fixed point need not exist")
+                        .note("`a => b` counts as a negation of `a`"));
+                    }
+                    None => return Err(Diagnostic::at(Stage::Formula, span, format!("the fixed-point variable {name} is not bound here"))),
+                }
+            }
+        })
+    }
+
+    /// `[R]f` (`all`) or `<R>f`.
+    fn modality(&mut self, r: &Regular, all: bool, inner: NodeId, span: Span) -> NodeId {
+        stacker::maybe_grow(128 << 10, 4 << 20, || match r {
+            Regular::Action(a) => {
+                // `[a]true` and `<a>false` hold their value whatever the action.
+                if self.as_const(inner) == Some(all) || matches!(a, Action::False) {
+                    return self.constant(all, span);
+                }
+                let a = Arc::new(a.clone());
+                self.add(if all { Node::Must(a, inner) } else { Node::May(a, inner) }, span)
+            }
+            Regular::Seq(a, b) => {
+                let rest = self.modality(b, all, inner, span);
+                self.modality(a, all, rest, span)
+            }
+            Regular::Alt(a, b) => {
+                let a = self.modality(a, all, inner, span);
+                let b = self.modality(b, all, inner, span);
+                self.junction(all, vec![a, b], span)
+            }
+            Regular::Star(a) => self.star(a, all, inner, span),
+            Regular::Plus(a) => {
+                let rest = self.star(a, all, inner, span);
+                self.modality(a, all, rest, span)
+            }
+        })
+    }
+
+    fn star(&mut self, r: &Regular, all: bool, inner: NodeId, span: Span) -> NodeId {
+        if self.as_const(inner).is_some() {
+            return inner;
+        }
+        let id = FixId::new(self.fixes.len());
+        self.fixes.push(Fix {
+            name: "'*'".into(),
+            least: !all,
+            params: Vec::new(),
+            body: inner,
+            head: inner,
+            parent: self.scope.last().copied(),
+            rank: 0,
+            recursive: false,
+            span,
+        });
+        self.polarity.push(None);
+        // Stars inside `r` are in the scope of this one.
+        self.scope.push(id);
+        let call = self.add(Node::Call(id, Vec::new()), span);
+        let again = self.modality(r, all, call, span);
+        let body = self.junction(all, vec![inner, again], span);
+        self.scope.pop();
+        let head = self.add(Node::Head(id), span);
+        let fix = &mut self.fixes[id.index()];
+        (fix.body, fix.head) = (body, head);
+        // The binder is a call of its own, after the body, so that children come first.
+        self.add(Node::Call(id, Vec::new()), span)
+    }
+}
+
+fn union(a: &mut Vec<VarId>, b: &[VarId]) {
+    a.extend_from_slice(b);
+    a.sort_unstable();
+    a.dedup();
+}
+
+impl Normal {
+    /// The node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+    /// The fixed-point variable.
+    pub fn fix(&self, id: FixId) -> &Fix {
+        &self.fixes[id.index()]
+    }
+    /// Live variables of a node, ascending.
+    pub fn live(&self, id: NodeId) -> &[VarId] {
+        &self.live[id.index()]
+    }
+    /// Highest rank of all.
+    pub fn max_rank(&self) -> u32 {
+        self.fixes.iter().map(|f| f.rank).max().unwrap_or(0)
+    }
+
+    fn compute_live(&mut self) {
+        let mut own: Vec<Vec<VarId>> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let mut vars = Vec::new();
+            match node {
+                Node::Val(e) => e.free_vars(&mut vars),
+                Node::Must(a, _) | Node::May(a, _) => action_free_vars(a, &mut vars),
+                _ => {}
+            }
+            vars.sort_unstable();
+            own.push(vars);
+        }
+        let mut live: Vec<Vec<VarId>> = own.clone();
+        let mut of_fix: Vec<Vec<VarId>> = vec![Vec::new(); self.fixes.len()];
+        loop {
+            for (i, node) in self.nodes.iter().enumerate() {
+                let mut vars = std::mem::take(&mut own[i]);
+                let keep = vars.clone();
+                match node {
+                    Node::Const(_) | Node::Val(_) => {}
+                    Node::All(list) | Node::Any(list) => list.iter().for_each(|n| union(&mut vars, &live[n.index()])),
+                    Node::Forall(bound, body) | Node::Exists(bound, body) => {
+                        vars = live[body.index()].clone();
+                        vars.retain(|v| !bound.contains(v));
+                    }
+                    Node::Must(_, body) | Node::May(_, body) => union(&mut vars, &live[body.index()]),
+                    Node::Call(fix, args) => {
+                        let params = &self.fixes[fix.index()].params;
+                        for v in &of_fix[fix.index()] {
+                            match params.iter().position(|p| p == v) {
+                                Some(i) => args[i].free_vars(&mut vars),
+                                None => vars.push(*v),
+                            }
+                        }
+                        vars.sort_unstable();
+                        vars.dedup();
+                    }
+                    Node::Head(fix) => vars = of_fix[fix.index()].clone(),
+                }
+                own[i] = keep;
+                live[i] = vars;
+            }
+            let mut changed = false;
+            for (i, fix) in self.fixes.iter().enumerate() {
+                let now = &live[fix.body.index()];
+                if *now != of_fix[i] {
+                    of_fix[i] = now.clone();
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        for (i, fix) in self.fixes.iter().enumerate() {
+            live[fix.head.index()] = of_fix[i].clone();
+        }
+        self.live = live;
+    }
+
+    /// Drops quantified variables that the body does not use (sorts are not empty).
+    fn prune_quantifiers(&mut self) {
+        for i in 0..self.nodes.len() {
+            if let Node::Forall(vars, body) | Node::Exists(vars, body) = &mut self.nodes[i] {
+                let live = &self.live[body.index()];
+                vars.retain(|v| live.contains(v));
+            }
+        }
+    }
+
+    /// Fixed-point variables called from the body of each, not through another one.
+    fn dependence(&self) -> Vec<Vec<FixId>> {
+        let mut mark = vec![u32::MAX; self.nodes.len()];
+        (0..self.fixes.len())
+            .map(|x| {
+                let mut out = Vec::new();
+                let mut stack = vec![self.fixes[x].body];
+                while let Some(n) = stack.pop() {
+                    if std::mem::replace(&mut mark[n.index()], x as u32) == x as u32 {
+                        continue;
+                    }
+                    match self.node(n) {
+                        Node::Const(_) | Node::Val(_) | Node::Head(_) => {}
+                        Node::All(list) | Node::Any(list) => stack.extend(list),
+                        Node::Forall(_, b) | Node::Exists(_, b) | Node::Must(_, b) | Node::May(_, b) => stack.push(*b),
+                        Node::Call(y, _) => out.push(*y),
+                    }
+                }
+                out.sort_unstable();
+                out.dedup();
+                out
+            })
+            .collect()
+    }
+
+    fn compute_ranks(&mut self) {
+        let n = self.fixes.len();
+        let calls = self.dependence();
+        let depth = |mut x: usize| {
+            let mut d = 0;
+            while let Some(p) = self.fixes[x].parent {
+                x = p.index();
+                d += 1;
+            }
+            d
+        };
+        let mut order: Vec<(usize, usize)> = (0..n).map(|x| (depth(x), x)).collect();
+        order.sort_unstable_by(|a, b| b.cmp(a));
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); n];
+        for (x, fix) in self.fixes.iter().enumerate() {
+            if let Some(p) = fix.parent {
+                children[p.index()].push(x);
+            }
+        }
+        let mut in_scope = vec![usize::MAX; n];
+        for &(_, x) in &order {
+            // The scope of x: x and what is bound in it.
+            let mut scope = vec![x];
+            let mut at = 0;
+            while at < scope.len() {
+                in_scope[scope[at]] = x;
+                scope.extend(&children[scope[at]]);
+                at += 1;
+            }
+            // Variables of the scope that x reaches, and of those the ones that reach x.
+            let mut reached = vec![];
+            let mut seen = ahash::AHashSet::new();
+            let mut stack: Vec<usize> = vec![x];
+            let mut back: ahash::AHashMap<usize, Vec<usize>> = ahash::AHashMap::new();
+            while let Some(y) = stack.pop() {
+                for z in calls[y].iter().map(|z| z.index()).filter(|&z| in_scope[z] == x) {
+                    back.entry(z).or_default().push(y);
+                    if seen.insert(z) {
+                        reached.push(z);
+                        stack.push(z);
+                    }
+                }
+            }
+            if !seen.contains(&x) {
+                self.fixes[x].rank = 0;
+                continue;
+            }
+            let mut cycle = ahash::AHashSet::new();
+            let mut stack = vec![x];
+            while let Some(y) = stack.pop() {
+                for &z in back.get(&y).map_or(&[][..], |v| v) {
+                    if cycle.insert(z) {
+                        stack.push(z);
+                    }
+                }
+            }
+            self.fixes[x].recursive = true;
+            let least = u32::from(self.fixes[x].least);
+            let below = cycle.iter().filter(|&&y| y != x).map(|&y| self.fixes[y].rank).max().unwrap_or(0);
+            self.fixes[x].rank = if below % 2 == least { below } else { below + 1 };
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A stored transition system as a model: one slot that holds the state's number, one group with all transitions.
+//!
+//! Cost: none beyond the rows themselves. So a formula is checked on a file by the same engines as on a specification.
+
+use super::{Group, Model, SlotInfo, Steps, Worker};
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Diagnostic, Stage};
+use crate::lts::Lts;
+use std::sync::Arc;
+
+/// The model of a transition system.
+pub struct LtsModel {
+    lts: Arc<Lts>,
+    slots: Vec<SlotInfo>,
+    groups: Vec<Group>,
+}
+
+impl LtsModel {
+    /// Wraps a transition system.
+    pub fn new(lts: Arc<Lts>) -> Self {
+        let slots = vec![SlotInfo { name: "state".into(), component: 0, control: true }];
+        let group = Group {
+            name: "step".into(),
+            requires: Vec::new(),
+            reads: vec![0],
+            writes: vec![0],
+            hidden: Vec::new(),
+            tau: lts.labels.iter().all(|l| *l == LabelId::TAU),
+            confluent: false,
+        };
+        Self { lts, slots, groups: vec![group] }
+    }
+    /// The transition system.
+    pub fn lts(&self) -> &Arc<Lts> {
+        &self.lts
+    }
+}
+
+impl Model for LtsModel {
+    fn slots(&self) -> &[SlotInfo] {
+        &self.slots
+    }
+    fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    fn initial(&self) -> Vec<u32> {
+        vec![self.lts.initial.0]
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(LtsWorker(&self.lts))
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        self.lts.table.texts.get(label.index()).cloned().unwrap_or_default()
+    }
+    fn label_count(&self) -> usize {
+        self.lts.table.texts.len()
+    }
+    fn value_text(&self, _slot: u32, value: u32) -> String {
+        value.to_string()
+    }
+}
+
+struct LtsWorker<'a>(&'a Lts);
+
+impl Worker for LtsWorker<'_> {
+    fn steps(&mut self, _group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        let state = StateId(reads[0]);
+        if state.index() >= self.0.state_count() {
+            return Err(Diagnostic::new(Stage::Internal, format!("state {} is not in the transition system", state.0)));
+        }
+        for (label, target) in self.0.successors(state) {
+            out.labels.push(label);
+            out.values.push(target.0);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! The parity game of a check while it grows: vertices, edges, and the values that follow at once.
+//!
+//! A vertex is universal (a conjunction, owned by the player who wants *false*) or existential. Values spread backwards by counters as
+//! soon as they are known (an attractor to the constants), so what is decided needs no further expansion. What remains is solved at
+//! intervals with the unexpanded frontier given to either side: "on-the-fly solving" (cf. Laveaux, Wesselink, Willemse: "On-the-fly
+//! solving for symbolic parity games", TACAS 2022, here for the explicit game).
+//!
+//! Cost: linear in vertices and edges for spreading; a solver run each time the game has doubled.
+//! Invariant: a decided vertex never changes; an expanded undecided vertex has an undecided edge.
+
+use crate::base::ids::{LabelId, VertexId};
+use crate::base::{Budget, Stop};
+use crate::game::{Game, Player};
+use crate::solve::Solver;
+
+/// No vertex, no edge.
+pub const NONE: u32 = u32::MAX;
+
+/// A vertex's value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Truth {
+    /// Not known.
+    Open,
+    /// Known.
+    Known(bool),
+}
+
+/// An edge: a demand at the same system state (`label` none) or at the target of a transition.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// Target vertex.
+    pub to: u32,
+    /// Label of the transition.
+    pub label: Option<LabelId>,
+}
+
+/// The growing game.
+#[derive(Default)]
+pub struct Arena {
+    universal: Vec<bool>,
+    rank: Vec<u32>,
+    truth: Vec<Truth>,
+    /// First edge and number of edges; `NONE` while not expanded.
+    range: Vec<(u32, u32)>,
+    /// Edges whose target is open.
+    open_edges: Vec<u32>,
+    /// Edge by which a decided vertex of the winner is won; `NONE` if by itself.
+    choice: Vec<u32>,
+    first_in: Vec<u32>,
+    next_in: Vec<u32>,
+    from: Vec<u32>,
+    edges: Vec<Edge>,
+    decided: usize,
+}
+
+impl Arena {
+    /// A new vertex, not expanded.
+    pub fn add(&mut self, universal: bool, rank: u32) -> u32 {
+        self.universal.push(universal);
+        self.rank.push(rank);
+        self.truth.push(Truth::Open);
+        self.range.push((NONE, 0));
+        self.open_edges.push(0);
+        self.choice.push(NONE);
+        self.first_in.push(NONE);
+        self.universal.len() as u32 - 1
+    }
+    /// Number of vertices.
+    pub fn len(&self) -> usize {
+        self.universal.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.universal.is_empty()
+    }
+    /// Number of edges.
+    pub fn edge_count(&self) -> usize {
+        self.edges.len()
+    }
+    /// Value of a vertex.
+    pub fn truth(&self, v: u32) -> Truth {
+        self.truth[v as usize]
+    }
+    /// Whether a vertex is a conjunction.
+    pub fn is_universal(&self, v: u32) -> bool {
+        self.universal[v as usize]
+    }
+    /// Whether a vertex has been expanded.
+    pub fn is_expanded(&self, v: u32) -> bool {
+        self.range[v as usize].0 != NONE
+    }
+    /// Edges of an expanded vertex (none for one decided at its expansion).
+    pub fn edges(&self, v: u32) -> &[Edge] {
+        let (start, count) = self.range[v as usize];
+        if start == NONE { &[] } else { &self.edges[start as usize..(start + count) as usize] }
+    }
+    /// The edge by which the winner wins from a vertex that it owns.
+    pub fn chosen(&self, v: u32) -> Option<Edge> {
+        self.edges.get(self.choice[v as usize] as usize).copied()
+    }
+    /// Whether anybody still wants to know a vertex: it has an open predecessor.
+    pub fn is_wanted(&self, v: u32) -> bool {
+        let mut e = self.first_in[v as usize];
+        while e != NONE {
+            if self.truth[self.from[e as usize] as usize] == Truth::Open {
+                return true;
+            }
+            e = self.next_in[e as usize];
+        }
+        false
+    }
+    /// Decides a vertex by itself (a rule without target).
+    pub fn decide(&mut self, v: u32, value: bool) {
+        self.spread(v, value, NONE);
+    }
+    /// Gives a vertex its edges.
+    pub fn expand(&mut self, v: u32, edges: &[Edge]) {
+        let start = self.edges.len() as u32;
+        self.range[v as usize] = (start, edges.len() as u32);
+        let all = self.universal[v as usize];
+        let mut open = 0;
+        let mut won = NONE;
+        for (i, edge) in edges.iter().enumerate() {
+            let e = start + i as u32;
+            self.edges.push(*edge);
+            self.from.push(v);
+            self.next_in.push(self.first_in[edge.to as usize]);
+            self.first_in[edge.to as usize] = e;
+            match self.truth[edge.to as usize] {
+                Truth::Open => open += 1,
+                Truth::Known(value) if value != all && won == NONE => won = e,
+                Truth::Known(_) => {}
+            }
+        }
+        self.open_edges[v as usize] = open;
+        if won != NONE {
+            self.spread(v, !all, won);
+        } else if open == 0 {
+            self.spread(v, all, NONE);
+        }
+    }
+    fn spread(&mut self, v: u32, value: bool, choice: u32) {
+        let mut stack = vec![(v, value, choice)];
+        while let Some((v, value, choice)) = stack.pop() {
+            if self.truth[v as usize] != Truth::Open {
+                continue;
+            }
+            self.truth[v as usize] = Truth::Known(value);
+            self.choice[v as usize] = choice;
+            self.decided += 1;
+            let mut e = self.first_in[v as usize];
+            while e != NONE {
+                let u = self.from[e as usize] as usize;
+                if self.truth[u] == Truth::Open {
+                    if self.universal[u] != value {
+                        stack.push((u as u32, value, e));
+                    } else {
+                        self.open_edges[u] -= 1;
+                        if self.open_edges[u] == 0 {
+                            stack.push((u as u32, value, NONE));
+                        }
+                    }
+                }
+                e = self.next_in[e as usize];
+            }
+        }
+    }
+    /// Solves what is open and reachable from `root`, the unexpanded vertices being taken as `frontier`; keeps what is thereby known for
+    /// certain: the region of the player to whom the frontier is hostile.
+    pub fn solve(&mut self, root: u32, frontier: bool, solver: &dyn Solver, budget: &Budget) -> Result<(), Stop> {
+        // Number the open part.
+        let mut number = vec![NONE; self.len()];
+        let mut order = vec![root];
+        number[root as usize] = 0;
+        let mut at = 0;
+        while at < order.len() {
+            let v = order[at];
+            at += 1;
+            for i in 0..self.edges(v).len() {
+                let to = self.edges(v)[i].to;
+                if self.truth[to as usize] == Truth::Open && number[to as usize] == NONE {
+                    number[to as usize] = order.len() as u32;
+                    order.push(to);
+                }
+            }
+        }
+        let mut game = Game::default();
+        for (i, &v) in order.iter().enumerate() {
+            if self.is_expanded(v) {
+                let owner = if self.universal[v as usize] { Player::Odd } else { Player::Even };
+                let open = self.edges(v).iter().filter(|e| self.truth[e.to as usize] == Truth::Open);
+                game.push(owner, self.rank[v as usize], open.map(|e| VertexId(number[e.to as usize])));
+            } else {
+                // A loop that the frontier's value wins.
+                game.push(Player::Odd, u32::from(!frontier), [VertexId::new(i)]);
+            }
+        }
+        drop(number);
+        let solution = solver.solve(&game, budget)?;
+        let mut decided = Vec::new();
+        let all_expanded = order.iter().all(|v| self.is_expanded(*v));
+        for (i, &v) in order.iter().enumerate() {
+            let winner = solution.winners[i] == Player::Even;
+            if winner != frontier || all_expanded {
+                let to = solution.strategy[i].map(|t| order[t.index()]);
+                let own = self.universal[v as usize] != winner;
+                let place = to.filter(|_| own).and_then(|to| self.edges(v).iter().position(|e| e.to == to));
+                let choice = place.map_or(NONE, |p| self.range[v as usize].0 + p as u32);
+                decided.push((v, winner, choice));
+            }
+        }
+        for &(v, value, choice) in &decided {
+            // First the choices as the solver made them: spreading must not replace them by shorter but cyclic ones.
+            self.truth[v as usize] = Truth::Known(value);
+            self.choice[v as usize] = choice;
+            self.decided += 1;
+        }
+        for (v, value, _) in decided {
+            self.notify(v, value);
+        }
+        Ok(())
+    }
+    /// Tells the predecessors of a vertex that was decided from outside.
+    fn notify(&mut self, v: u32, value: bool) {
+        let mut e = self.first_in[v as usize];
+        while e != NONE {
+            let u = self.from[e as usize] as usize;
+            if self.truth[u] == Truth::Open {
+                if self.universal[u] != value {
+                    self.spread(u as u32, value, e);
+                } else {
+                    self.open_edges[u] -= 1;
+                    if self.open_edges[u] == 0 {
+                        self.spread(u as u32, value, NONE);
+                    }
+                }
+            }
+            e = self.next_in[e as usize];
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The verdict of a formula on a model: chooses the route, runs it, gives evidence.
+//!
+//! Input: model, its labels' multi-actions, typed formula. Output: verdict with figures, evidence, and warnings about parts of the formula
+//! that were never put to the test. Routes: the product search for conjunctive and disjunctive formulas ([`super::product`]), else the
+//! parity game ([`super::instantiate`]). A limit gives `Unknown`, never true or false.
+
+use super::arena::NONE;
+use super::automaton::{Automaton, FormulaState, Start};
+use super::instantiate::{self, Instance, instantiate};
+use super::product::{self, Product, shape};
+use super::source::Source;
+use super::trace;
+use crate::base::{Budget, Diagnostic, Span, Stop};
+use crate::evidence::{Builder, Evidence};
+use crate::explore;
+use crate::formula::typed::TypedFormula;
+use crate::model::Model;
+use crate::process::linear::ActionLabels;
+use crate::solve::{Solver, default_solver};
+use ahash::AHashSet;
+
+/// A verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The formula holds.
+    True,
+    /// It does not.
+    False,
+    /// A limit came first.
+    Unknown(Stop),
+}
+
+/// How a verdict was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The formula is a constant.
+    Constant,
+    /// Reachability in the product; no game.
+    Product,
+    /// The parity game.
+    Game,
+}
+
+impl Route {
+    /// Stable word for reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Route::Constant => "constant",
+            Route::Product => "product",
+            Route::Game => "game",
+        }
+    }
+}
+
+/// What is wanted.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Evidence wanted.
+    pub evidence: bool,
+    /// Take the game route whatever the formula's shape.
+    pub force_game: bool,
+    /// How to explore: caches, confluent groups.
+    pub explore: &'a explore::Options,
+    /// Solver of games; none: the default one.
+    pub solver: Option<&'a dyn Solver>,
+}
+
+impl<'a> Options<'a> {
+    /// Evidence wanted, route by shape, default solver.
+    pub fn new(explore: &'a explore::Options) -> Self {
+        Self { evidence: true, force_game: false, explore, solver: None }
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How it was found.
+    pub route: Route,
+    /// Boolean equations met: pairs of system state and formula state.
+    pub equations: u64,
+    /// Distinct system states met.
+    pub states: u64,
+    /// Why, if asked for and known.
+    pub evidence: Option<Evidence>,
+    /// Places of modalities that no transition met has ever fitted; complete only if the whole state space was met.
+    pub never_met: Vec<Span>,
+}
+
+/// Checks a formula on a model.
+pub fn check(
+    model: &dyn Model,
+    labels: &dyn ActionLabels,
+    formula: &TypedFormula,
+    options: Options,
+    budget: &Budget,
+) -> Result<Answer, Diagnostic> {
+    let mut automaton = Automaton::new(formula)?;
+    let mut source = Source::new(model, options.explore)?;
+    let mut answer = Answer {
+        verdict: Verdict::True,
+        route: Route::Constant,
+        equations: 0,
+        states: 1,
+        evidence: None,
+        never_met: Vec::new(),
+    };
+    let (all, roots) = match automaton.start()? {
+        Start::Constant(value) => {
+            answer.verdict = if value { Verdict::True } else { Verdict::False };
+            if options.evidence {
+                answer.evidence = Some(finish(Builder::new((source.initial(), 0)), value, &source)?);
+            }
+            return Ok(answer);
+        }
+        Start::States(all, roots) => (all, roots),
+    };
+    // The start's operands that fit the product route go there together; the others make one game.
+    let (mut quick, mut hard) = (Vec::new(), Vec::new());
+    for q in roots {
+        let fits = !options.force_game && shape(&automaton, &[q], all).is_some();
+        if fits { quick.push(q) } else { hard.push(q) }
+    }
+    // A single state of the other connective may fit the dual search: `<true*.a>true` as an operand of nothing.
+    let mut tasks: Vec<(bool, Vec<FormulaState>, bool)> = Vec::new();
+    if !quick.is_empty() {
+        tasks.push((all, quick, true));
+    }
+    let mut rest = Vec::new();
+    for q in hard {
+        if !options.force_game && shape(&automaton, &[q], !all).is_some() {
+            tasks.push((!all, vec![q], true));
+        } else {
+            rest.push(q);
+        }
+    }
+    if !rest.is_empty() {
+        tasks.push((all, rest, false));
+    }
+    let mut stopped = None;
+    let mut value = all;
+    for (connective, roots, by_product) in tasks {
+        let result = one(&mut source, labels, &mut automaton, (connective, &roots), by_product, options, budget, &mut answer)?;
+        match result {
+            Err(stop) => stopped = Some(stop),
+            Ok(v) if v != all => {
+                value = v;
+                break;
+            }
+            Ok(_) => {}
+        }
+    }
+    answer.states = source.state_count() as u64;
+    answer.verdict = match (value == all, stopped) {
+        (true, Some(stop)) => Verdict::Unknown(stop),
+        _ if value => Verdict::True,
+        _ => Verdict::False,
+    };
+    if value == all && answer.route == Route::Product {
+        // A conjunction that holds because nothing is wrong anywhere has no smaller evidence than the whole.
+        answer.evidence = None;
+    }
+    answer.never_met = automaton.never_met();
+    Ok(answer)
+}
+
+/// Value of the conjunction or disjunction of some states at the initial system state.
+#[allow(clippy::too_many_arguments)]
+fn one(
+    source: &mut Source,
+    labels: &dyn ActionLabels,
+    automaton: &mut Automaton,
+    start: (bool, &[FormulaState]),
+    by_product: bool,
+    options: Options,
+    budget: &Budget,
+    answer: &mut Answer,
+) -> Result<Result<bool, Stop>, Diagnostic> {
+    if by_product && let Some(shape) = shape(automaton, start.1, start.0) {
+        if answer.route == Route::Constant {
+            answer.route = Route::Product;
+        }
+        let mut product = Product::new(source, labels, automaton, &shape);
+        let outcome = product.run(start.1, budget)?;
+        answer.equations += product.figures.configurations;
+        match outcome {
+            product::Outcome::Stopped(stop) => return Ok(Err(stop)),
+            product::Outcome::Verdict(value) => {
+                if options.evidence && value != start.0 {
+                    answer.evidence = match trace::shortest(source, labels, automaton, &shape, start.1, budget)? {
+                        Some(builder) => Some(finish(builder, value, source)?),
+                        None => None,
+                    };
+                }
+                return Ok(Ok(value));
+            }
+            product::Outcome::Cycle => {}
+        }
+    }
+    answer.route = Route::Game;
+    let solver = options.solver.unwrap_or(default_solver());
+    let (instance, outcome) = instantiate(source, labels, automaton, start, solver, budget)?;
+    answer.equations += instance.arena.len() as u64;
+    match outcome {
+        instantiate::Outcome::Stopped(stop) => Ok(Err(stop)),
+        instantiate::Outcome::Verdict(value) => {
+            if options.evidence {
+                let builder = game_evidence(&instance, value, source);
+                answer.evidence = Some(finish(builder, value, source)?);
+            }
+            Ok(Ok(value))
+        }
+    }
+}
+
+/// The transitions that the winner's strategy needs from the start.
+fn game_evidence(instance: &Instance, value: bool, source: &Source) -> Builder {
+    let mut builder = Builder::new((source.initial(), 0));
+    let mut seen = AHashSet::new();
+    let mut queue = std::collections::VecDeque::from([0u32]);
+    seen.insert(0u32);
+    while let Some(v) = queue.pop_front() {
+        let (s, _) = instance.configurations[v as usize];
+        if let Some(&(label, target)) = instance.deciding.get(&v) {
+            builder.step((s, 0), label, (target, 0));
+            continue;
+        }
+        let mut follow = Vec::new();
+        if instance.arena.is_universal(v) != value {
+            // The winner's own vertex: its choice (none if a rule decided it here).
+            follow.extend(instance.arena.chosen(v));
+        } else {
+            follow.extend(instance.arena.edges(v));
+        }
+        for edge in follow {
+            if let Some(label) = edge.label {
+                builder.step((s, 0), label, (instance.configurations[edge.to as usize].0, 0));
+            }
+            if edge.to != NONE && seen.insert(edge.to) {
+                queue.push_back(edge.to);
+            }
+        }
+    }
+    builder
+}
+
+fn finish(builder: Builder, verdict: bool, source: &Source) -> Result<Evidence, Diagnostic> {
+    let before = source.explain_initial()?;
+    builder.finish(verdict, before, &mut |s| source.vector(s), &mut |from, label, to| source.explain(from, label, to))
+}

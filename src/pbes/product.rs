@@ -1,0 +1,532 @@
+//! The fast route: a conjunctive formula (or dually a disjunctive one) by reachability in the product of model and formula, without
+//! storing edges or building a game.
+//!
+//! A formula is conjunctive if each of its automaton states is universal or can be decided at a system state from its labels alone (such
+//! as `<true>true`). Then, if its recursive variables are greatest fixed points, it is false iff an obligation that is false is reachable.
+//! Instead of pairs (system state, formula state) each system state carries the *set* of obligations that were ever brought to it:
+//! one interned number. A state is revisited only with the obligations that are new to it, and a step is a lookup of (set, label). So
+//! the memory is that of the state space plus 8 bytes a state, whatever the number of obligations.
+//!
+//! With least fixed points on top, an infinite sequence of obligations is false too: if there is no cycle among the transitions that
+//! carry such obligations, the verdict stands; if there is one, the general route decides.
+//!
+//! Cost: (transitions) x (times that new obligations come to their source). Invariant: `known` only grows; `pending` is part of `known`.
+
+use super::automaton::{Demand, Automaton, FormulaState};
+use super::rules::{Effect, When};
+use super::source::Source;
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Budget, Diagnostic, Stop};
+use crate::formula::normal::{Node, NodeId, Normal};
+use crate::process::linear::ActionLabels;
+use ahash::{AHashMap, AHashSet};
+use std::collections::VecDeque;
+
+/// What a formula state is, in a conjunctive (or disjunctive) formula.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Of the formula's own connective.
+    Flow,
+    /// Decided at the system state.
+    Local,
+}
+
+/// How a formula fits this route.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Conjunctive (true) or disjunctive.
+    pub universal: bool,
+    /// Kinds of the nodes that can be automaton states.
+    pub kinds: AHashMap<NodeId, Kind>,
+    /// Nodes through which an infinite sequence of obligations decides the formula against its owner's wish (`mu` in a conjunction).
+    pub hostile: AHashSet<NodeId>,
+}
+
+/// How the search ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The formula is this constant.
+    Verdict(bool),
+    /// There is a cycle that may decide it; the general route knows.
+    Cycle,
+    /// A limit.
+    Stopped(Stop),
+}
+
+/// Whether the states reachable from `roots` fit, and how.
+pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> Option<Shape> {
+    let normal = automaton.normal();
+    let rules = automaton.rules();
+    let mut kinds = AHashMap::new();
+    let mut stack: Vec<NodeId> = roots.iter().map(|q| automaton.node(*q)).collect();
+    let mut calls: AHashMap<NodeId, Vec<NodeId>> = AHashMap::new();
+    while let Some(node) = stack.pop() {
+        if kinds.contains_key(&node) {
+            continue;
+        }
+        let state = rules.states.get(&node)?;
+        if state.universal == universal {
+            kinds.insert(node, Kind::Flow);
+            let mut next = Vec::new();
+            for rule in &state.rules {
+                match (&rule.when, rule.effect) {
+                    (_, Effect::Decide) => {}
+                    (When::Label(_), Effect::Here(_)) => return None,
+                    (_, Effect::Here(n) | Effect::Step(n)) => targets(normal, n, universal, &mut next),
+                }
+            }
+            stack.extend(&next);
+            calls.insert(node, next);
+        } else if is_local(automaton, node, &mut Vec::new()) {
+            kinds.insert(node, Kind::Local);
+        } else {
+            return None;
+        }
+    }
+    // Hostile: nodes on a cycle through a recursive variable of the wrong sign. Mixed signs on one cycle: not for this route unless the
+    // cycle is hostile altogether, which the acyclicity check then treats as hostile anyway.
+    let wrong = |node: &NodeId| match normal.node(*node) {
+        Node::Head(fix) => normal.fix(*fix).recursive && (normal.fix(*fix).rank % 2 == 1) == universal,
+        _ => false,
+    };
+    let mut hostile = AHashSet::new();
+    for head in calls.keys().filter(|n| wrong(n)) {
+        let forward = reach(&calls, *head);
+        let mut back: AHashMap<NodeId, Vec<NodeId>> = AHashMap::new();
+        for (from, list) in &calls {
+            for to in list {
+                back.entry(*to).or_default().push(*from);
+            }
+        }
+        let backward = reach(&back, *head);
+        hostile.extend(forward.intersection(&backward).copied());
+    }
+    Some(Shape { universal, kinds, hostile })
+}
+
+fn reach(edges: &AHashMap<NodeId, Vec<NodeId>>, from: NodeId) -> AHashSet<NodeId> {
+    let mut seen = AHashSet::new();
+    let mut stack = vec![from];
+    while let Some(n) = stack.pop() {
+        for m in edges.get(&n).map_or(&[][..], |v| v) {
+            if seen.insert(*m) {
+                stack.push(*m);
+            }
+        }
+    }
+    seen
+}
+
+/// Automaton states that a target may become, for an owner with this connective.
+fn targets(normal: &Normal, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match normal.node(node) {
+        Node::Const(_) | Node::Val(_) => {}
+        Node::All(list) | Node::Any(list) => {
+            let own = matches!(normal.node(node), Node::All(_)) == all;
+            let rest: Vec<NodeId> = list.iter().copied().filter(|n| !super::rules::is_test(normal, *n)).collect();
+            if own || rest.len() == 1 {
+                rest.iter().for_each(|n| targets(normal, *n, all, out));
+            } else if !rest.is_empty() {
+                out.push(node);
+            }
+        }
+        Node::Call(fix, _) => out.push(normal.fix(*fix).head),
+        _ => out.push(node),
+    })
+}
+
+/// Whether a node is decided by data and the outgoing labels of a state.
+fn is_local(automaton: &Automaton, node: NodeId, open: &mut Vec<NodeId>) -> bool {
+    if open.contains(&node) || open.len() > 64 {
+        return false;
+    }
+    let normal = automaton.normal();
+    let Some(state) = automaton.rules().states.get(&node) else { return false };
+    open.push(node);
+    let local = state.rules.iter().all(|rule| {
+        let mut next = Vec::new();
+        match rule.effect {
+            Effect::Decide => true,
+            Effect::Step(n) => {
+                targets(normal, n, state.universal, &mut next);
+                next.is_empty()
+            }
+            Effect::Here(n) => {
+                targets(normal, n, state.universal, &mut next);
+                next.into_iter().all(|n| is_local(automaton, n, open))
+            }
+        }
+    });
+    open.pop();
+    local
+}
+
+/// The value of a local formula state at a system state with these transitions, and the transitions that show it.
+pub fn local_value(
+    automaton: &mut Automaton,
+    q: FormulaState,
+    transitions: &[(LabelId, StateId)],
+    labels: &dyn ActionLabels,
+    shown: &mut Vec<(LabelId, StateId)>,
+) -> Result<bool, Diagnostic> {
+    let all = automaton.universal(q);
+    let here = automaton.here(q)?;
+    if here == Demand::DECIDED {
+        return Ok(!all);
+    }
+    let before = shown.len();
+    let mut next = automaton.set(here).to_vec();
+    let asks = automaton.asks_labels(q);
+    for &(label, target) in transitions {
+        let mut answer = automaton.step(q, label, labels)?;
+        if asks && answer != Demand::DECIDED {
+            answer = automaton.here_if(q, label, labels)?;
+            next.extend(automaton.set(answer).iter());
+        }
+        if answer == Demand::DECIDED {
+            shown.truncate(before);
+            shown.push((label, target));
+            return Ok(!all);
+        }
+    }
+    for q in next {
+        let mark = shown.len();
+        if local_value(automaton, q, transitions, labels, shown)? != all {
+            shown.drain(before..mark);
+            return Ok(!all);
+        }
+    }
+    Ok(all)
+}
+
+/// Figures of a search.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// Product configurations: (state, obligation) pairs.
+    pub configurations: u64,
+    /// System states explored.
+    pub states: u64,
+    /// Transitions taken (a state that is revisited counts again).
+    pub steps: u64,
+}
+
+/// The search.
+pub struct Product<'a, 'm> {
+    source: &'a mut Source<'m>,
+    labels: &'a dyn ActionLabels,
+    automaton: &'a mut Automaton,
+    shape: &'a Shape,
+    /// Obligations ever brought to each state.
+    known: Vec<Demand>,
+    /// Those not yet carried on.
+    pending: Vec<Demand>,
+    closures: AHashMap<Demand, (Demand, Demand)>,
+    steps: AHashMap<(Demand, LabelId), (Demand, Demand)>,
+    merges: AHashMap<(Demand, Demand), (Demand, Demand)>,
+    hostile_part: AHashMap<Demand, Demand>,
+    /// Figures so far.
+    pub figures: Figures,
+}
+
+impl<'a, 'm> Product<'a, 'm> {
+    /// A search not yet begun.
+    pub fn new(source: &'a mut Source<'m>, labels: &'a dyn ActionLabels, automaton: &'a mut Automaton, shape: &'a Shape) -> Self {
+        Self {
+            source,
+            labels,
+            automaton,
+            shape,
+            known: Vec::new(),
+            pending: Vec::new(),
+            closures: AHashMap::new(),
+            steps: AHashMap::new(),
+            merges: AHashMap::new(),
+            hostile_part: AHashMap::new(),
+            figures: Figures::default(),
+        }
+    }
+
+    /// Obligations with all that they demand at the same system state: flowing ones, local ones. `DECIDED` if one is decided.
+    fn closure(&mut self, set: Demand) -> Result<(Demand, Demand), Diagnostic> {
+        if set == Demand::DECIDED {
+            return Ok((Demand::DECIDED, Demand::NOTHING));
+        }
+        if let Some(&c) = self.closures.get(&set) {
+            return Ok(c);
+        }
+        let mut seen: AHashSet<FormulaState> = AHashSet::new();
+        let mut stack = self.automaton.set(set).to_vec();
+        let (mut flow, mut local) = (Vec::new(), Vec::new());
+        let mut decided = false;
+        while let Some(q) = stack.pop() {
+            if !seen.insert(q) {
+                continue;
+            }
+            let node = self.automaton.node(q);
+            if self.shape.kinds.get(&node) == Some(&Kind::Local) {
+                local.push(q);
+                continue;
+            }
+            let here = self.automaton.here(q)?;
+            if here == Demand::DECIDED {
+                decided = true;
+                break;
+            }
+            stack.extend(self.automaton.set(here).iter());
+            let steps = self.automaton.rules().states[&node].rules.iter().any(|r| matches!(r.effect, Effect::Step(_)));
+            if steps || self.shape.hostile.contains(&node) {
+                flow.push(q);
+            }
+        }
+        let result = if decided {
+            (Demand::DECIDED, Demand::NOTHING)
+        } else {
+            (self.automaton.intern_set(flow), self.automaton.intern_set(local))
+        };
+        self.closures.insert(set, result);
+        Ok(result)
+    }
+
+    /// What a set of flowing obligations demands after a label, closed.
+    fn step(&mut self, set: Demand, label: LabelId) -> Result<(Demand, Demand), Diagnostic> {
+        if let Some(&r) = self.steps.get(&(set, label)) {
+            return Ok(r);
+        }
+        let mut next = Vec::new();
+        let mut result = None;
+        for q in self.automaton.set(set).iter() {
+            let answer = self.automaton.step(*q, label, self.labels)?;
+            if answer == Demand::DECIDED {
+                result = Some((Demand::DECIDED, Demand::NOTHING));
+                break;
+            }
+            next.extend(self.automaton.set(answer).iter());
+        }
+        let result = match result {
+            Some(r) => r,
+            None => {
+                let set = self.automaton.intern_set(next);
+                self.closure(set)?
+            }
+        };
+        self.steps.insert((set, label), result);
+        Ok(result)
+    }
+
+    /// `(known + new, new - known)`.
+    fn merge(&mut self, known: Demand, new: Demand) -> (Demand, Demand) {
+        if new == Demand::NOTHING || new == known {
+            return (known, Demand::NOTHING);
+        }
+        if known == Demand::NOTHING {
+            return (new, new);
+        }
+        if let Some(&r) = self.merges.get(&(known, new)) {
+            return r;
+        }
+        let old = self.automaton.set(known);
+        let fresh: Vec<FormulaState> = self.automaton.set(new).iter().copied().filter(|q| old.binary_search(q).is_err()).collect();
+        let all = old.iter().chain(&fresh).copied().collect();
+        let r = (self.automaton.intern_set(all), self.automaton.intern_set(fresh));
+        self.merges.insert((known, new), r);
+        r
+    }
+
+    /// Brings obligations to a state; true if a local one is decided against the owner there.
+    fn bring(&mut self, state: StateId, (flow, local): (Demand, Demand), queue: &mut VecDeque<StateId>) -> bool {
+        let i = state.index();
+        if self.known.len() <= i {
+            self.known.resize(i + 1, Demand::NOTHING);
+            self.pending.resize(i + 1, Demand::NOTHING);
+        }
+        let both = if local == Demand::NOTHING {
+            flow
+        } else if flow == Demand::NOTHING {
+            local
+        } else {
+            self.merge(flow, local).0
+        };
+        let (known, new) = self.merge(self.known[i], both);
+        if new == Demand::NOTHING {
+            return false;
+        }
+        self.known[i] = known;
+        if self.pending[i] == Demand::NOTHING {
+            queue.push_back(state);
+        }
+        self.pending[i] = self.merge(self.pending[i], new).0;
+        true
+    }
+
+    /// Runs the search from the initial state with the given obligations.
+    pub fn run(&mut self, roots: &[FormulaState], budget: &Budget) -> Result<Outcome, Diagnostic> {
+        let mut queue = VecDeque::new();
+        let set = self.automaton.intern_set(roots.to_vec());
+        let start = self.closure(set)?;
+        if start.0 == Demand::DECIDED {
+            return Ok(Outcome::Verdict(!self.shape.universal));
+        }
+        let initial = self.source.initial();
+        self.bring(initial, start, &mut queue);
+        let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
+        let mut polls = 0u64;
+        let mut shown = Vec::new();
+        while let Some(state) = queue.pop_front() {
+            polls += 1;
+            if polls.is_multiple_of(1024) {
+                let stop = budget.check(self.source.state_count() as u64).and_then(|()| {
+                    if polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) }
+                });
+                if let Err(stop) = stop {
+                    self.count();
+                    return Ok(Outcome::Stopped(stop));
+                }
+            }
+            let set = std::mem::replace(&mut self.pending[state.index()], Demand::NOTHING);
+            self.source.successors(state, &mut transitions)?;
+            // Local obligations are in the same set; take them out.
+            let (flow, local) = self.closure(set)?;
+            if local != Demand::NOTHING {
+                for q in self.automaton.set(local).iter() {
+                    shown.clear();
+                    if local_value(self.automaton, *q, &transitions, self.labels, &mut shown)? != self.shape.universal {
+                        self.count();
+                        return Ok(Outcome::Verdict(!self.shape.universal));
+                    }
+                }
+            }
+            if flow == Demand::NOTHING {
+                continue;
+            }
+            self.figures.steps += transitions.len() as u64;
+            for &(label, target) in &transitions {
+                let next = self.step(flow, label)?;
+                if next.0 == Demand::DECIDED {
+                    self.count();
+                    return Ok(Outcome::Verdict(!self.shape.universal));
+                }
+                self.bring(target, next, &mut queue);
+            }
+        }
+        self.count();
+        if self.shape.hostile.is_empty() {
+            return Ok(Outcome::Verdict(self.shape.universal));
+        }
+        match self.is_acyclic(budget)? {
+            Err(stop) => Ok(Outcome::Stopped(stop)),
+            Ok(true) => Ok(Outcome::Verdict(self.shape.universal)),
+            Ok(false) => Ok(Outcome::Cycle),
+        }
+    }
+
+    fn count(&mut self) {
+        let mut sizes: AHashMap<Demand, u64> = AHashMap::new();
+        let mut figures = Figures { steps: self.figures.steps, ..Figures::default() };
+        for set in &self.known {
+            let size = *sizes.entry(*set).or_insert_with(|| self.automaton.set(*set).len() as u64);
+            figures.configurations += size;
+            figures.states += u64::from(size > 0);
+        }
+        self.figures = figures;
+    }
+
+    /// The part of a set on hostile cycles of the formula.
+    fn hostile(&mut self, set: Demand) -> Demand {
+        if let Some(&a) = self.hostile_part.get(&set) {
+            return a;
+        }
+        let part = self.automaton.set(set).iter().copied().filter(|q| self.shape.hostile.contains(&self.automaton.node(*q))).collect();
+        let answer = self.automaton.intern_set(part);
+        self.hostile_part.insert(set, answer);
+        answer
+    }
+
+    /// Whether the transitions that carry hostile obligations have no cycle: depth-first search with regenerated successors.
+    fn is_acyclic(&mut self, budget: &Budget) -> Result<Result<bool, Stop>, Diagnostic> {
+        const NEW: u8 = 0;
+        const OPEN: u8 = 1;
+        const DONE: u8 = 2;
+        let n = self.known.len();
+        let mut colour = vec![NEW; n];
+        let mut transitions = Vec::new();
+        let mut polls = 0u64;
+        for root in 0..n {
+            if colour[root] != NEW {
+                continue;
+            }
+            // A frame is a state with the targets left to visit, all frames' targets on one stack.
+            let mut frames: Vec<(u32, usize)> = Vec::new();
+            let mut targets: Vec<u32> = Vec::new();
+            let mut enter = Some(root as u32);
+            loop {
+                if let Some(s) = enter.take() {
+                    polls += 1;
+                    if polls.is_multiple_of(1024)
+                        && let Err(stop) = budget.check(0)
+                    {
+                        return Ok(Err(stop));
+                    }
+                    colour[s as usize] = OPEN;
+                    frames.push((s, targets.len()));
+                    let hostile = self.hostile(self.known[s as usize]);
+                    if hostile != Demand::NOTHING {
+                        // A cycle without transitions, `mu X. X`.
+                        if self.loops_here(hostile)? {
+                            return Ok(Ok(false));
+                        }
+                        self.source.successors(StateId(s), &mut transitions)?;
+                        let from = targets.len();
+                        for &(label, target) in &transitions {
+                            let next = self.step(hostile, label)?;
+                            if next.0 != Demand::DECIDED && self.hostile(next.0) != Demand::NOTHING {
+                                targets.push(target.0);
+                            }
+                        }
+                        targets[from..].sort_unstable();
+                    }
+                }
+                let Some(&(s, from)) = frames.last() else { break };
+                if targets.len() == from {
+                    colour[s as usize] = DONE;
+                    frames.pop();
+                    continue;
+                }
+                let t = targets.pop().expect("longer than the frame's start");
+                match colour[t as usize] {
+                    OPEN => return Ok(Ok(false)),
+                    NEW => enter = Some(t),
+                    _ => {}
+                }
+            }
+        }
+        Ok(Ok(true))
+    }
+
+    /// Whether hostile obligations of one system state can demand each other round and round.
+    fn loops_here(&mut self, set: Demand) -> Result<bool, Diagnostic> {
+        fn visit(p: &mut Product, q: FormulaState, open: &mut Vec<FormulaState>, done: &mut AHashSet<FormulaState>) -> Result<bool, Diagnostic> {
+            if open.contains(&q) {
+                return Ok(true);
+            }
+            if !done.insert(q) {
+                return Ok(false);
+            }
+            open.push(q);
+            let here = p.automaton.here(q)?;
+            for q in p.automaton.set(here).iter() {
+                if p.shape.hostile.contains(&p.automaton.node(*q)) && visit(p, *q, open, done)? {
+                    return Ok(true);
+                }
+            }
+            open.pop();
+            Ok(false)
+        }
+        let mut done = AHashSet::new();
+        for q in self.automaton.set(set).iter() {
+            if visit(self, *q, &mut Vec::new(), &mut done)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,131 @@
+//! Transitions on demand for the engines of this module, and afterwards the groups and the confluent steps behind each transition.
+//!
+//! Input: any model. Output: numbered states with their transitions, see [`crate::explore::Lazy`]; 0 is the initial state.
+//! Cost of [`Source::explain`]: some group evaluations a step, for evidence only.
+
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Diagnostic, Stage};
+use crate::evidence::Taken;
+use crate::explore::{self, Lazy};
+use crate::model::{Model, Steps, Worker};
+use ahash::AHashMap;
+use std::collections::VecDeque;
+
+/// The lazily explored states of a model.
+pub struct Source<'m> {
+    model: &'m dyn Model,
+    lazy: Lazy<'m>,
+    confluent: Vec<bool>,
+}
+
+/// Most states visited on the way along confluent steps.
+const MOST_CONFLUENT: usize = 1 << 20;
+
+impl<'m> Source<'m> {
+    /// Knows the initial state only.
+    pub fn new(model: &'m dyn Model, options: &explore::Options) -> Result<Self, Diagnostic> {
+        Ok(Self { model, lazy: Lazy::new(model, options)?, confluent: options.confluent.clone() })
+    }
+    /// The initial state.
+    pub fn initial(&self) -> StateId {
+        self.lazy.initial()
+    }
+    /// Number of states seen so far.
+    pub fn state_count(&self) -> usize {
+        self.lazy.state_count()
+    }
+    /// The vector of a state.
+    pub fn vector(&self, state: StateId) -> Vec<u32> {
+        self.lazy.vector(state)
+    }
+    /// The transitions of a state, into `out` (which is emptied).
+    pub fn successors(&mut self, state: StateId, out: &mut Vec<(LabelId, StateId)>) -> Result<(), Diagnostic> {
+        self.lazy.successors(state, out)
+    }
+    /// The confluent steps from the model's initial vector to the initial state.
+    pub fn explain_initial(&self) -> Result<Vec<Taken>, Diagnostic> {
+        let mut worker = self.model.worker();
+        let found = self.confluent_path(worker.as_mut(), self.model.initial(), &self.vector(self.initial()))?;
+        found.ok_or_else(|| Diagnostic::new(Stage::Internal, "no confluent steps lead to the initial state"))
+    }
+    /// The model's steps behind a transition: one of this label, then confluent ones.
+    pub fn explain(&self, from: StateId, label: LabelId, to: StateId) -> Result<Vec<Taken>, Diagnostic> {
+        let mut worker = self.model.worker();
+        let (start, end) = (self.vector(from), self.vector(to));
+        let mut candidates = Vec::new();
+        self.each(worker.as_mut(), &start, None, &mut |group, l, vector| {
+            if l == label {
+                candidates.push(Taken { group, label, state: vector });
+            }
+        })?;
+        if let Some(i) = candidates.iter().position(|c| c.state == end) {
+            return Ok(vec![candidates.swap_remove(i)]);
+        }
+        for step in candidates {
+            if let Some(rest) = self.confluent_path(worker.as_mut(), step.state.clone(), &end)? {
+                let mut path = vec![step];
+                path.extend(rest);
+                return Ok(path);
+            }
+        }
+        Err(Diagnostic::new(Stage::Internal, "a transition of the evidence is not one of the model"))
+    }
+    fn each(
+        &self,
+        worker: &mut dyn Worker,
+        vector: &[u32],
+        only: Option<&[bool]>,
+        each: &mut dyn FnMut(u32, LabelId, Vec<u32>),
+    ) -> Result<(), Diagnostic> {
+        let mut steps = Steps::default();
+        for (g, group) in self.model.groups().iter().enumerate() {
+            if only.is_some_and(|o| !o.get(g).copied().unwrap_or(false))
+                || group.requires.iter().any(|(slot, value)| vector[*slot as usize] != *value)
+            {
+                continue;
+            }
+            let reads: Vec<u32> = group.reads.iter().map(|s| vector[*s as usize]).collect();
+            steps.clear();
+            worker.steps(g, &reads, &mut steps)?;
+            let n = group.writes.len();
+            for (i, label) in steps.labels.iter().enumerate() {
+                let mut target = vector.to_vec();
+                for (slot, value) in group.writes.iter().zip(&steps.values[i * n..(i + 1) * n]) {
+                    target[*slot as usize] = *value;
+                }
+                each(g as u32, *label, target);
+            }
+        }
+        Ok(())
+    }
+    fn confluent_path(&self, worker: &mut dyn Worker, from: Vec<u32>, to: &[u32]) -> Result<Option<Vec<Taken>>, Diagnostic> {
+        if from == to {
+            return Ok(Some(Vec::new()));
+        }
+        // Breadth first, each vector with the step that led to it.
+        let mut parent: AHashMap<Vec<u32>, Option<(Vec<u32>, u32, LabelId)>> = [(from.clone(), None)].into_iter().collect();
+        let mut queue = VecDeque::from([from]);
+        while let Some(v) = queue.pop_front() {
+            let mut next = Vec::new();
+            self.each(worker, &v, Some(&self.confluent), &mut |g, l, t| next.push((g, l, t)))?;
+            for (g, l, t) in next {
+                if parent.contains_key(&t) || parent.len() > MOST_CONFLUENT {
+                    continue;
+                }
+                parent.insert(t.clone(), Some((v.clone(), g, l)));
+                if t == to {
+                    let mut path = Vec::new();
+                    let mut at = t;
+                    while let Some(Some((before, group, label))) = parent.get(&at) {
+                        path.push(Taken { group: *group, label: *label, state: at });
+                        at = before.clone();
+                    }
+                    path.reverse();
+                    return Ok(Some(path));
+                }
+                queue.push_back(t);
+            }
+        }
+        Ok(None)
+    }
+}

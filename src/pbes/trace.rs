@@ -1,0 +1,120 @@
+//! Shortest evidence on the product route: breadth-first over pairs (system state, formula state) with parents.
+//!
+//! Run only when it is known that a deciding pair is reachable, so it ends there; no longer path is ever taken.
+//! Cost: memory for each pair no farther from the start than the nearest deciding one.
+
+use super::automaton::{Automaton, Demand, FormulaState};
+use super::product::{Kind, Shape, local_value};
+use super::source::Source;
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Budget, Diagnostic};
+use crate::evidence::Builder;
+use crate::process::linear::ActionLabels;
+use ahash::AHashMap;
+use std::collections::VecDeque;
+
+struct Pair {
+    state: StateId,
+    q: FormulaState,
+    parent: u32,
+    label: Option<LabelId>,
+    distance: u32,
+}
+
+/// The shortest path to a deciding pair; none if a limit comes first.
+pub fn shortest(
+    source: &mut Source,
+    labels: &dyn ActionLabels,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    roots: &[FormulaState],
+    budget: &Budget,
+) -> Result<Option<Builder>, Diagnostic> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    let mut known: AHashMap<(StateId, FormulaState), u32> = AHashMap::new();
+    let mut queue: VecDeque<u32> = VecDeque::new();
+    let initial = source.initial();
+    let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
+    // (length, pair, last transitions)
+    let mut best: Option<(u32, u32, Vec<(LabelId, StateId)>)> = None;
+    for q in roots {
+        add(&mut pairs, &mut known, &mut queue, Pair { state: initial, q: *q, parent: u32::MAX, label: None, distance: 0 });
+    }
+    let mut polls = 0u64;
+    'search: while let Some(p) = queue.pop_front() {
+        let Pair { state, q, distance, .. } = pairs[p as usize];
+        if best.as_ref().is_some_and(|b| b.0 <= distance) {
+            break;
+        }
+        if known[&(state, q)] != p {
+            continue;
+        }
+        polls += 1;
+        if polls.is_multiple_of(1024) && budget.check(0).is_err() {
+            return Ok(None);
+        }
+        let node = automaton.node(q);
+        source.successors(state, &mut transitions)?;
+        if shape.kinds.get(&node) == Some(&Kind::Local) {
+            let mut shown = Vec::new();
+            if local_value(automaton, q, &transitions, labels, &mut shown)? != shape.universal {
+                best = Some((distance, p, shown));
+                break 'search;
+            }
+            continue;
+        }
+        let here = automaton.here(q)?;
+        if here == Demand::DECIDED {
+            best = Some((distance, p, Vec::new()));
+            break 'search;
+        }
+        for q in automaton.set(here).iter() {
+            add(&mut pairs, &mut known, &mut queue, Pair { state, q: *q, parent: p, label: None, distance });
+        }
+        for &(label, target) in &transitions {
+            let step = automaton.step(q, label, labels)?;
+            if step == Demand::DECIDED {
+                if best.is_none() {
+                    best = Some((distance + 1, p, vec![(label, target)]));
+                }
+                break;
+            }
+            for q in automaton.set(step).iter() {
+                let pair = Pair { state: target, q: *q, parent: p, label: Some(label), distance: distance + 1 };
+                add(&mut pairs, &mut known, &mut queue, pair);
+            }
+        }
+    }
+    let Some((_, mut at, last)) = best else { return Ok(None) };
+    // The path is unrolled: its positions are copies of the states.
+    let mut path = Vec::new();
+    let end = (pairs[at as usize].state, pairs[at as usize].distance);
+    while pairs[at as usize].parent != u32::MAX {
+        let pair = &pairs[at as usize];
+        let parent = &pairs[pair.parent as usize];
+        if let Some(label) = pair.label {
+            path.push(((parent.state, parent.distance), label, (pair.state, pair.distance)));
+        }
+        at = pair.parent;
+    }
+    let mut builder = Builder::new((initial, 0));
+    for (from, label, to) in path.into_iter().rev() {
+        builder.step(from, label, to);
+    }
+    for (label, target) in last {
+        builder.step(end, label, (target, end.1 + 1));
+    }
+    Ok(Some(builder))
+}
+
+/// Adds a pair unless it is known at no greater distance; demands at the same system state go first.
+fn add(pairs: &mut Vec<Pair>, known: &mut AHashMap<(StateId, FormulaState), u32>, queue: &mut VecDeque<u32>, pair: Pair) {
+    let key = (pair.state, pair.q);
+    if known.get(&key).is_some_and(|p| pairs[*p as usize].distance <= pair.distance) {
+        return;
+    }
+    let p = pairs.len() as u32;
+    known.insert(key, p);
+    if pair.label.is_none() && pair.parent != u32::MAX { queue.push_front(p) } else { queue.push_back(p) }
+    pairs.push(pair);
+}
