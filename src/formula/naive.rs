@@ -22,6 +22,7 @@ use ahash::{AHashMap, AHashSet};
 use fixedbitset::FixedBitSet;
 use num_bigint::BigInt;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 
 type Environment = AHashMap<VarId, Value>;
@@ -60,7 +61,7 @@ struct Naive<'a> {
     values: Vec<Vec<Vec<Value>>>,
     /// Values of infinite sorts that occur.
     occurring: AHashMap<SortId, Vec<Value>>,
-    domains: AHashMap<SortId, Arc<Vec<Value>>>,
+    domains: AHashMap<SortId, Rc<Vec<Value>>>,
     codes: AHashMap<Expr, (Code, Vec<VarId>)>,
     tables: AHashMap<FixId, Vec<(bool, Table)>>,
     /// Elementary steps left.
@@ -171,7 +172,7 @@ impl<'a> Naive<'a> {
         Ok(())
     }
 
-    fn domain(&mut self, var: VarId) -> Result<Arc<Vec<Value>>, Diagnostic> {
+    fn domain(&mut self, var: VarId) -> Result<Rc<Vec<Value>>, Diagnostic> {
         let sort = self.data.signature.var(var).sort;
         if let Some(d) = self.domains.get(&sort) {
             return Ok(d.clone());
@@ -193,7 +194,7 @@ impl<'a> Naive<'a> {
         } else {
             self.occurring.get(&sort).cloned().unwrap_or_default()
         };
-        let domain = Arc::new(domain);
+        let domain = Rc::new(domain);
         self.domains.insert(sort, domain.clone());
         Ok(domain)
     }
@@ -278,11 +279,11 @@ impl<'a> Naive<'a> {
                 }
                 StateKind::Must(r, g) => {
                     let target = self.state(g, env)?;
-                    complement(self.before(r, complement(target), env, false)?)
+                    complement(self.before(r, complement(target), env)?)
                 }
                 StateKind::May(r, g) => {
                     let target = self.state(g, env)?;
-                    self.before(r, target, env, true)?
+                    self.before(r, target, env)?
                 }
                 StateKind::Fix { least, var, params, body } => {
                     let mut start = Vec::new();
@@ -352,7 +353,11 @@ impl<'a> Naive<'a> {
     ) -> Result<(), Diagnostic> {
         let Some((first, rest)) = vars.split_first() else {
             let one = self.state(body, env)?;
-            if all { result.intersect_with(&one) } else { result.union_with(&one) }
+            if all {
+                result.intersect_with(&one)
+            } else {
+                result.union_with(&one)
+            }
             return Ok(());
         };
         for value in self.domain(*first)?.iter() {
@@ -362,8 +367,8 @@ impl<'a> Naive<'a> {
         Ok(())
     }
 
-    /// States with an `r`-path into the target. In a box (`existential` false) this is used on complements.
-    fn before(&mut self, r: &Regular, target: FixedBitSet, env: &Environment, existential: bool) -> Result<FixedBitSet, Diagnostic> {
+    /// States with an `r`-path into the target.
+    fn before(&mut self, r: &Regular, target: FixedBitSet, env: &Environment) -> Result<FixedBitSet, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || match r {
             Regular::Action(a) => {
                 let fits = self.fitting(a, env)?;
@@ -377,18 +382,18 @@ impl<'a> Naive<'a> {
                 Ok(out)
             }
             Regular::Seq(a, b) => {
-                let rest = self.before(b, target, env, existential)?;
-                self.before(a, rest, env, existential)
+                let rest = self.before(b, target, env)?;
+                self.before(a, rest, env)
             }
             Regular::Alt(a, b) => {
-                let mut out = self.before(a, target.clone(), env, existential)?;
-                out.union_with(&self.before(b, target, env, existential)?);
+                let mut out = self.before(a, target.clone(), env)?;
+                out.union_with(&self.before(b, target, env)?);
                 Ok(out)
             }
             Regular::Star(a) => {
                 let mut out = target;
                 loop {
-                    let mut next = self.before(a, out.clone(), env, existential)?;
+                    let mut next = self.before(a, out.clone(), env)?;
                     next.union_with(&out);
                     if next == out {
                         return Ok(out);
@@ -398,8 +403,8 @@ impl<'a> Naive<'a> {
             }
             Regular::Plus(a) => {
                 let star = Regular::Star(a.clone());
-                let rest = self.before(&star, target, env, existential)?;
-                self.before(a, rest, env, existential)
+                let rest = self.before(&star, target, env)?;
+                self.before(a, rest, env)
             }
         })
     }

@@ -18,6 +18,7 @@ use crate::formula::typed::TypedFormula;
 use crate::process::linear::ActionLabels;
 use ahash::AHashMap;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A formula state.
@@ -34,6 +35,9 @@ impl Demand {
     /// Decides the owner: false if it is universal, true if existential.
     pub const DECIDED: Demand = Demand(u32::MAX);
 }
+
+/// A node with the values of its live variables.
+type Key = (NodeId, Rc<[Value]>);
 
 /// A formula's value at the start: known, or the conjunction (disjunction) of states.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,11 +104,11 @@ pub struct Automaton {
     rules: Arc<Rules>,
     engine: Engine,
     compiled: AHashMap<NodeId, Vec<CompiledRule>>,
-    states: Vec<(NodeId, Arc<[Value]>)>,
-    state_ids: AHashMap<(NodeId, Arc<[Value]>), FormulaState>,
+    states: Vec<Key>,
+    state_ids: AHashMap<Key, FormulaState>,
     sets: Vec<Arc<[FormulaState]>>,
     set_ids: AHashMap<Arc<[FormulaState]>, Demand>,
-    labels: Vec<Option<Arc<Label>>>,
+    labels: Vec<Option<Rc<Label>>>,
     here: Vec<Option<Demand>>,
     here_if: AHashMap<(FormulaState, LabelId), Demand>,
     steps: AHashMap<(FormulaState, LabelId), Demand>,
@@ -281,7 +285,7 @@ impl Automaton {
         out
     }
 
-    fn label(&mut self, label: LabelId, labels: &dyn ActionLabels) -> Result<Arc<Label>, Diagnostic> {
+    fn label(&mut self, label: LabelId, labels: &dyn ActionLabels) -> Result<Rc<Label>, Diagnostic> {
         if let Some(Some(l)) = self.labels.get(label.index()) {
             return Ok(l.clone());
         }
@@ -297,7 +301,7 @@ impl Automaton {
         if self.labels.len() <= label.index() {
             self.labels.resize_with(label.index() + 1, || None);
         }
-        let l = Arc::new(Label { class, args });
+        let l = Rc::new(Label { class, args });
         self.labels[label.index()] = Some(l.clone());
         Ok(l)
     }
@@ -541,8 +545,8 @@ fn test(engine: &mut Engine, code: &Code, env: &[Value]) -> Result<bool, Diagnos
 
 /// The part of the automaton that targets need while the engine is lent out.
 struct Interner<'a> {
-    states: &'a mut Vec<(NodeId, Arc<[Value]>)>,
-    state_ids: &'a mut AHashMap<(NodeId, Arc<[Value]>), FormulaState>,
+    states: &'a mut Vec<Key>,
+    state_ids: &'a mut AHashMap<Key, FormulaState>,
 }
 
 impl Interner<'_> {
@@ -561,7 +565,7 @@ impl Interner<'_> {
                 Source::Term(code) => engine.eval(code, env)?,
             });
         }
-        let key = (node, Arc::from(values));
+        let key: Key = (node, Rc::from(values));
         let q = match self.state_ids.get(&key) {
             Some(&q) => q,
             None => {
@@ -576,7 +580,14 @@ impl Interner<'_> {
     }
 
     /// Adds what the target demands; true if that decides an owner with connective `all`.
-    fn run(&mut self, engine: &mut Engine, target: &Target, all: bool, env: &[Value], out: &mut Vec<FormulaState>) -> Result<bool, Diagnostic> {
+    fn run(
+        &mut self,
+        engine: &mut Engine,
+        target: &Target,
+        all: bool,
+        env: &[Value],
+        out: &mut Vec<FormulaState>,
+    ) -> Result<bool, Diagnostic> {
         match target {
             Target::Const(b) => Ok(*b != all),
             Target::Test(code) => Ok(test(engine, code, env)? != all),

@@ -99,14 +99,8 @@ pub fn check(
 ) -> Result<Answer, Diagnostic> {
     let mut automaton = Automaton::new(formula)?;
     let mut source = Source::new(model, options.explore)?;
-    let mut answer = Answer {
-        verdict: Verdict::True,
-        route: Route::Constant,
-        equations: 0,
-        states: 1,
-        evidence: None,
-        never_met: Vec::new(),
-    };
+    let mut answer =
+        Answer { verdict: Verdict::True, route: Route::Constant, equations: 0, states: 1, evidence: None, never_met: Vec::new() };
     let (all, roots) = match automaton.start()? {
         Start::Constant(value) => {
             answer.verdict = if value { Verdict::True } else { Verdict::False };
@@ -141,7 +135,9 @@ pub fn check(
     }
     let mut stopped = None;
     let mut value = all;
+    let single = tasks.len() == 1;
     for (connective, roots, by_product) in tasks {
+        answer.evidence = None;
         let result = one(&mut source, labels, &mut automaton, (connective, &roots), by_product, options, budget, &mut answer)?;
         match result {
             Err(stop) => stopped = Some(stop),
@@ -158,8 +154,8 @@ pub fn check(
         _ if value => Verdict::True,
         _ => Verdict::False,
     };
-    if value == all && answer.route == Route::Product {
-        // A conjunction that holds because nothing is wrong anywhere has no smaller evidence than the whole.
+    if value == all && !single {
+        // That of one operand does not show the whole.
         answer.evidence = None;
     }
     answer.never_met = automaton.never_met();

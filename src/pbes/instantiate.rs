@@ -6,7 +6,7 @@
 //! Cost: memory for each vertex and edge. Invariant: vertex 0 is the whole formula at the initial state.
 
 use super::arena::{Arena, Edge, Truth};
-use super::automaton::{Demand, Automaton, FormulaState};
+use super::automaton::{Automaton, Demand, FormulaState};
 use super::source::Source;
 use crate::base::ids::{LabelId, StateId};
 use crate::base::{Budget, Diagnostic, Stop};
@@ -71,9 +71,9 @@ pub fn instantiate(
         queued[v as usize] = false;
         polls += 1;
         if polls.is_multiple_of(1024) {
-            let stop = budget.check(source.state_count() as u64).and_then(|()| {
-                if polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) }
-            });
+            let stop = budget
+                .check(source.state_count() as u64)
+                .and_then(|()| if polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) });
             if let Err(stop) = stop {
                 return Ok((g, Outcome::Stopped(stop)));
             }
@@ -116,10 +116,7 @@ pub fn instantiate(
             }
         }
         if decided {
-            g.arena.expand(v, &[]);
-            if g.arena.truth(v) == Truth::Open {
-                g.arena.decide(v, !all);
-            }
+            g.arena.decide(v, !all);
             continue;
         }
         g.arena.expand(v, &edges);

@@ -12,7 +12,7 @@
 //!
 //! Cost: (transitions) x (times that new obligations come to their source). Invariant: `known` only grows; `pending` is part of `known`.
 
-use super::automaton::{Demand, Automaton, FormulaState};
+use super::automaton::{Automaton, Demand, FormulaState};
 use super::rules::{Effect, When};
 use super::source::Source;
 use crate::base::ids::{LabelId, StateId};
@@ -278,11 +278,8 @@ impl<'a, 'm> Product<'a, 'm> {
                 flow.push(q);
             }
         }
-        let result = if decided {
-            (Demand::DECIDED, Demand::NOTHING)
-        } else {
-            (self.automaton.intern_set(flow), self.automaton.intern_set(local))
-        };
+        let result =
+            if decided { (Demand::DECIDED, Demand::NOTHING) } else { (self.automaton.intern_set(flow), self.automaton.intern_set(local)) };
         self.closures.insert(set, result);
         Ok(result)
     }
@@ -374,9 +371,9 @@ impl<'a, 'm> Product<'a, 'm> {
         while let Some(state) = queue.pop_front() {
             polls += 1;
             if polls.is_multiple_of(1024) {
-                let stop = budget.check(self.source.state_count() as u64).and_then(|()| {
-                    if polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) }
-                });
+                let stop = budget
+                    .check(self.source.state_count() as u64)
+                    .and_then(|()| if polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) });
                 if let Err(stop) = stop {
                     self.count();
                     return Ok(Outcome::Stopped(stop));
@@ -504,7 +501,12 @@ impl<'a, 'm> Product<'a, 'm> {
 
     /// Whether hostile obligations of one system state can demand each other round and round.
     fn loops_here(&mut self, set: Demand) -> Result<bool, Diagnostic> {
-        fn visit(p: &mut Product, q: FormulaState, open: &mut Vec<FormulaState>, done: &mut AHashSet<FormulaState>) -> Result<bool, Diagnostic> {
+        fn visit(
+            p: &mut Product,
+            q: FormulaState,
+            open: &mut Vec<FormulaState>,
+            done: &mut AHashSet<FormulaState>,
+        ) -> Result<bool, Diagnostic> {
             if open.contains(&q) {
                 return Ok(true);
             }

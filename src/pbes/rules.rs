@@ -451,7 +451,11 @@ impl Builder<'_> {
         while from < acts.len() {
             let to = from + acts[from..].iter().take_while(|a| a.0 == acts[from].0).count();
             if to - from > MOST_EQUAL {
-                return Err(Diagnostic::at(Stage::Unsupported, span, format!("a multi-action with more than {MOST_EQUAL} equal action names")));
+                return Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    span,
+                    format!("a multi-action with more than {MOST_EQUAL} equal action names"),
+                ));
             }
             let mut any = Expr::boolean(&mut self.data.signature, false);
             for order in permutations(to - from) {

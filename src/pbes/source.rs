@@ -103,7 +103,8 @@ impl<'m> Source<'m> {
             return Ok(Some(Vec::new()));
         }
         // Breadth first, each vector with the step that led to it.
-        let mut parent: AHashMap<Vec<u32>, Option<(Vec<u32>, u32, LabelId)>> = [(from.clone(), None)].into_iter().collect();
+        type Parent = Option<(Vec<u32>, u32, LabelId)>;
+        let mut parent: AHashMap<Vec<u32>, Parent> = [(from.clone(), None)].into_iter().collect();
         let mut queue = VecDeque::from([from]);
         while let Some(v) = queue.pop_front() {
             let mut next = Vec::new();

@@ -277,21 +277,21 @@ fn every_route_agrees_with_direct_evaluation() {
             let options = Options { force_game, ..Options::new(&explore) };
             let answer = check(&model, &table, &formula, options, &Budget::default()).unwrap_or_else(|e| panic!("{}: {e:?}", context()));
             let verdict = if expected { Verdict::True } else { Verdict::False };
-            assert_eq!(answer.verdict, verdict, "{}, game forced: {force_game}, route {:?}\n{formula:#?}", context(), answer.route);
+            assert_eq!(answer.verdict, verdict, "{}, game forced: {force_game}, route {:?}", context(), answer.route);
             match answer.route {
                 Route::Product => products += 1,
                 Route::Game => games += 1,
                 Route::Constant => {}
             }
             if let Some(evidence) = &answer.evidence {
-                assert_eq!(evidence.verdict, expected);
+                assert_eq!(evidence.verdict, expected, "{}", context());
                 match checker::check(evidence, &model, &table, &formula) {
                     Ok(Checked::Confirmed) => confirmed += 1,
                     Ok(Checked::StepsOnly) => {}
                     Err(e) => panic!("{}, game forced: {force_game}: {e:?}\n{evidence:?}", context()),
                 }
             } else {
-                assert_ne!(answer.route, Route::Game, "{}", context());
+                assert!(answer.route != Route::Game || !force_game, "{}: no evidence", context());
             }
         }
     }

@@ -21,6 +21,13 @@ struct Pair {
     distance: u32,
 }
 
+/// A deciding pair, the length of the path to what decides it, and the transitions that show that it does.
+struct Found {
+    length: u32,
+    pair: u32,
+    last: Vec<(LabelId, StateId)>,
+}
+
 /// The shortest path to a deciding pair; none if a limit comes first.
 pub fn shortest(
     source: &mut Source,
@@ -35,15 +42,14 @@ pub fn shortest(
     let mut queue: VecDeque<u32> = VecDeque::new();
     let initial = source.initial();
     let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
-    // (length, pair, last transitions)
-    let mut best: Option<(u32, u32, Vec<(LabelId, StateId)>)> = None;
+    let mut best: Option<Found> = None;
     for q in roots {
         add(&mut pairs, &mut known, &mut queue, Pair { state: initial, q: *q, parent: u32::MAX, label: None, distance: 0 });
     }
     let mut polls = 0u64;
     'search: while let Some(p) = queue.pop_front() {
         let Pair { state, q, distance, .. } = pairs[p as usize];
-        if best.as_ref().is_some_and(|b| b.0 <= distance) {
+        if best.as_ref().is_some_and(|b| b.length <= distance) {
             break;
         }
         if known[&(state, q)] != p {
@@ -58,14 +64,14 @@ pub fn shortest(
         if shape.kinds.get(&node) == Some(&Kind::Local) {
             let mut shown = Vec::new();
             if local_value(automaton, q, &transitions, labels, &mut shown)? != shape.universal {
-                best = Some((distance, p, shown));
+                best = Some(Found { length: distance, pair: p, last: shown });
                 break 'search;
             }
             continue;
         }
         let here = automaton.here(q)?;
         if here == Demand::DECIDED {
-            best = Some((distance, p, Vec::new()));
+            best = Some(Found { length: distance, pair: p, last: Vec::new() });
             break 'search;
         }
         for q in automaton.set(here).iter() {
@@ -75,7 +81,7 @@ pub fn shortest(
             let step = automaton.step(q, label, labels)?;
             if step == Demand::DECIDED {
                 if best.is_none() {
-                    best = Some((distance + 1, p, vec![(label, target)]));
+                    best = Some(Found { length: distance + 1, pair: p, last: vec![(label, target)] });
                 }
                 break;
             }
@@ -85,7 +91,7 @@ pub fn shortest(
             }
         }
     }
-    let Some((_, mut at, last)) = best else { return Ok(None) };
+    let Some(Found { pair: mut at, last, .. }) = best else { return Ok(None) };
     // The path is unrolled: its positions are copies of the states.
     let mut path = Vec::new();
     let end = (pairs[at as usize].state, pairs[at as usize].distance);
@@ -115,6 +121,10 @@ fn add(pairs: &mut Vec<Pair>, known: &mut AHashMap<(StateId, FormulaState), u32>
     }
     let p = pairs.len() as u32;
     known.insert(key, p);
-    if pair.label.is_none() && pair.parent != u32::MAX { queue.push_front(p) } else { queue.push_back(p) }
+    if pair.label.is_none() && pair.parent != u32::MAX {
+        queue.push_front(p)
+    } else {
+        queue.push_back(p)
+    }
     pairs.push(pair);
 }
