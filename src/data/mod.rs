@@ -4,6 +4,7 @@ pub mod builtins;
 pub mod engine;
 pub mod enumerate;
 pub mod expr;
+pub mod naive;
 pub mod print;
 pub mod signature;
 pub mod sort;

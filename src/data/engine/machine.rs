@@ -597,11 +597,24 @@ impl Machine {
 
     /// An undecided `if` or function update, applied: the application moves inside.
     fn apply_stuck(&mut self, p: &Program, op: OpId, all: &[Value]) -> Outcome<Option<Value>> {
-        let OpKind::Builtin(Builtin::If) = p.signature.op(op).kind else { return Ok(None) };
-        let a = self.apply_value(p, all[1].clone(), all[3..].to_vec())?;
-        let b = self.apply_value(p, all[2].clone(), all[3..].to_vec())?;
-        let (_, range) = p.signature.domain_range(p.op(op).range);
-        Ok(Some(self.if_value(p, p.sort(range).cond, all[0].clone(), a, b)?))
+        match p.signature.op(op).kind {
+            OpKind::Builtin(Builtin::If) => {
+                let a = self.apply_value(p, all[1].clone(), all[3..].to_vec())?;
+                let b = self.apply_value(p, all[2].clone(), all[3..].to_vec())?;
+                let (_, range) = p.signature.domain_range(p.op(op).range);
+                Ok(Some(self.if_value(p, p.sort(range).cond, all[0].clone(), a, b)?))
+            }
+            OpKind::Builtin(Builtin::Update) if all.len() == 4 => {
+                let (domain, _) = p.signature.domain_range(p.op(op).range);
+                let key_sort = domain.first().copied().unwrap_or_default();
+                Ok(match self.equal(p, key_sort, &all[1], &all[3])? {
+                    Value::Bool(true) => Some(all[2].clone()),
+                    Value::Bool(false) => Some(self.apply_value(p, all[0].clone(), all[3..].to_vec())?),
+                    _ => None,
+                })
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Projections and recognisers.

@@ -46,6 +46,7 @@ pub struct Engine {
     program: Arc<Program>,
     machine: Machine,
     sharing: Sharing,
+    total_steps: u64,
 }
 
 impl Engine {
@@ -53,7 +54,7 @@ impl Engine {
     pub fn new(program: Arc<Program>) -> Engine {
         let machine = Machine::new(&program);
         let sharing = Sharing { next: program.shared, enabled: true, ..Sharing::default() };
-        Engine { program, machine, sharing }
+        Engine { program, machine, sharing, total_steps: 0 }
     }
 
     /// The program it runs.
@@ -87,6 +88,7 @@ impl Engine {
         (m.steps, m.suspended) = (0, 0);
         let result = f(m);
         m.stack.truncate(frame);
+        self.total_steps += m.steps;
         (m.depth, m.suspended, m.steps) = (depth, suspended, steps);
         result.map_err(|e| *e)
     }
@@ -186,6 +188,11 @@ impl Engine {
     /// Most equations applied in one evaluation; 50 million unless set.
     pub fn set_step_limit(&mut self, steps: u64) {
         self.machine.step_limit = steps;
+    }
+
+    /// Equations applied so far in evaluations.
+    pub fn steps(&self) -> u64 {
+        self.total_steps
     }
 
     /// Most candidates tried for unknowns of infinite sorts in one search; 100,000 unless set.
