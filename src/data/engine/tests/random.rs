@@ -63,20 +63,81 @@ impl Generator {
         }
         let templates: &[&str] = match sort {
             'b' => &[
-                "!B", "(B && B)", "(B || B)", "(B => B)", "(N == N)", "(N != N)", "(N < N)", "(N <= N)", "(D == D)", "(D < D)", "(L == L)",
-                "(L < L)", "(T == T)", "(T <= T)", "(N in L)", "(N in S)", "(S == S)", "(S <= S)", "(S < S)", "is_leaf(T)", "snd(P)",
-                "(P == P)", "(P < P)", "if(B, B, B)", "member(N, L)", "eqd(D, D)", "F(N)", "(forall VD. B)", "(exists VD. B)", "(forall VB. B)",
-                "(exists VP. B)", "(E < E)",
+                "!B",
+                "(B && B)",
+                "(B || B)",
+                "(B => B)",
+                "(N == N)",
+                "(N != N)",
+                "(N < N)",
+                "(N <= N)",
+                "(D == D)",
+                "(D < D)",
+                "(L == L)",
+                "(L < L)",
+                "(T == T)",
+                "(T <= T)",
+                "(N in L)",
+                "(N in S)",
+                "(S == S)",
+                "(S <= S)",
+                "(S < S)",
+                "is_leaf(T)",
+                "snd(P)",
+                "(P == P)",
+                "(P < P)",
+                "if(B, B, B)",
+                "member(N, L)",
+                "eqd(D, D)",
+                "F(N)",
+                "(forall VD. B)",
+                "(exists VD. B)",
+                "(forall VB. B)",
+                "(exists VP. B)",
+                "(E < E)",
             ],
             'n' => &[
-                "(N + N)", "(N * 3)", "max(N, N)", "min(N, N)", "monus(N, N)", "(N mod 5)", "(N div 3)", "#L", "#S", "head(L)", "rhead(L)", "(L . N)",
-                "value(T)", "total(T)", "table(D)", "if(B, N, N)", "gcd(N, N)", "curry(N)(N)", "(lambda VN. N)(7)", "(N whr WN end)", "undefined(D)",
-                "undefined[D -> N](D)", "undefined[D -> N][D -> N](D)", "Int2Nat(N - N)", "succ(N)", "lex(E)", "abs(N - N)",
+                "(N + N)",
+                "(N * 3)",
+                "max(N, N)",
+                "min(N, N)",
+                "monus(N, N)",
+                "(N mod 5)",
+                "(N div 3)",
+                "#L",
+                "#S",
+                "head(L)",
+                "rhead(L)",
+                "(L . N)",
+                "value(T)",
+                "total(T)",
+                "table(D)",
+                "if(B, N, N)",
+                "gcd(N, N)",
+                "curry(N)(N)",
+                "(lambda VN. N)(7)",
+                "(N whr WN end)",
+                "undefined(D)",
+                "undefined[D -> N](D)",
+                "undefined[D -> N][D -> N](D)",
+                "Int2Nat(N - N)",
+                "succ(N)",
+                "lex(E)",
+                "abs(N - N)",
             ],
             'd' => &["next(D)", "if(B, D, D)", "lab(T)", "fst(P)", "class(N)", "head(E)"],
             't' => &["node(T, D, T)", "mirror(T)", "left(T)", "right(T)", "leaf(N)", "if(B, T, T)", "build(N mod 6)"],
             'l' => &[
-                "(N |> L)", "(L <| N)", "(L ++ L)", "tail(L)", "rtail(L)", "rev(L, L)", "sort_(L)", "filter(F, L)", "if(B, L, L)", "range(N mod 6)",
+                "(N |> L)",
+                "(L <| N)",
+                "(L ++ L)",
+                "tail(L)",
+                "rtail(L)",
+                "rev(L, L)",
+                "sort_(L)",
+                "filter(F, L)",
+                "if(B, L, L)",
+                "range(N mod 6)",
                 "[N, N]",
             ],
             's' => &["(S + S)", "(S - S)", "(S * S)", "{N, N}", "collect(L)", "if(B, S, S)"],
@@ -101,12 +162,15 @@ impl Generator {
                 'V' => {
                     let sort = chars.next().map_or('n', |c| c.to_ascii_lowercase());
                     let name = self.name(sort);
-                    out += &format!("{name}: {}", match sort {
-                        'd' => "D",
-                        'b' => "Bool",
-                        'p' => "P",
-                        _ => "Nat",
-                    });
+                    out += &format!(
+                        "{name}: {}",
+                        match sort {
+                            'd' => "D",
+                            'b' => "Bool",
+                            'p' => "P",
+                            _ => "Nat",
+                        }
+                    );
                 }
                 'W' => {
                     chars.next();
@@ -155,8 +219,9 @@ fn engine_agrees_with_naive_rewriter() {
     let seed: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_240_611);
     let rounds = std::env::var("MU_CHECK_ROUNDS").ok().and_then(|s| s.parse().ok()).unwrap_or(1500);
     let mut fixture = Fixture::new(DECLARATIONS);
-    let sorts: Vec<(char, SortId)> =
-        [('b', "true"), ('n', "0 + 0"), ('d', "d1"), ('t', "leaf(0)"), ('l', "c"), ('s', "collect(c)")].map(|(c, e)| (c, fixture.expr(e, None).sort)).into();
+    let sorts: Vec<(char, SortId)> = [('b', "true"), ('n', "0 + 0"), ('d', "d1"), ('t', "leaf(0)"), ('l', "c"), ('s', "collect(c)")]
+        .map(|(c, e)| (c, fixture.expr(e, None).sort))
+        .into();
     let mut compared = 0;
     for round in 0..rounds {
         let mut generator = Generator { random: Random::new(seed + round), vars: vec![], fresh: 0 };
