@@ -242,7 +242,7 @@ pub(super) fn assemble(
         let act = |a: &Act| Act { action: a.action, args: a.args.iter().map(finish).collect() };
         let mut actions: Vec<Act> = combination.acts.iter().map(act).collect();
         actions.sort_by_key(|a| a.action);
-        let hidden = combination.hidden.iter().map(act).collect();
+        let hidden: Vec<Act> = combination.hidden.iter().map(act).collect();
         let mut updates: Vec<(usize, Expr)> = updates.into_iter().map(|(p, e)| (p, e.substitute(&solved).substitute(&globals))).collect();
         updates.retain(|(p, e)| *e != param_exprs[*p]);
         updates.sort_by_key(|u| u.0);
@@ -250,6 +250,12 @@ pub(super) fn assemble(
         for g in control_guard.into_iter().chain(guard) {
             conjunction = Expr::and(&mut data.signature, conjunction, g.substitute(&globals));
         }
+        // Every sort has an element, so a sum over a variable that nothing depends on is no sum.
+        let mut used = Vec::new();
+        conjunction.free_vars(&mut used);
+        actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
+        updates.iter().for_each(|(_, e)| e.free_vars(&mut used));
+        sum_vars.retain(|v| used.contains(v));
         summands.push(Summand { sum_vars, guard: conjunction, actions, hidden, updates, had_sum });
     }
     let mut actions = spec.actions.clone();
