@@ -556,7 +556,7 @@ mod tests {
     use crate::model::toy::split_mix;
     use std::collections::HashMap;
 
-    const BITS: [u32; 8] = [63, 40, 33, 32, 30, 31, 25, 12];
+    const BITS: [u32; 8] = [63, 40, 33, 32, 30, 29, 25, 12];
 
     fn key(seed: &mut u64, bits: u32) -> u64 {
         split_mix(seed) >> (u64::from(64 - bits) + split_mix(seed) % u64::from(bits - 6))

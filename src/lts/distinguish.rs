@@ -103,6 +103,18 @@ struct Level {
     signature: Vec<Vec<u64>>,
 }
 
+/// A formula that tells two blocks apart, up to formulas of lower levels.
+struct Plan {
+    /// Whether the entry is the first block's; else the formula is negated.
+    positive: bool,
+    /// What one of them can do and the other cannot.
+    entry: u64,
+    /// Pairs of blocks of the level before: the formulas that hold in the first and not in the second are the conjuncts of "inside".
+    inside: Vec<(u32, u32)>,
+    /// The same for "into".
+    into: Vec<(u32, u32)>,
+}
+
 /// Signature entry of a divergence inside the block.
 const DIVERGES: u64 = u64::MAX;
 
@@ -191,8 +203,8 @@ impl Search<'_> {
         }
     }
 
-    /// The pairs of blocks of the level before whose formulas are the conjuncts of "inside" and of "into".
-    fn conjuncts(&self, level: usize, p: u32, q: u32) -> (bool, u64, Vec<(u32, u32)>, Vec<(u32, u32)>) {
+    /// How to tell two blocks with one parent apart.
+    fn plan(&self, level: usize, p: u32, q: u32) -> Plan {
         let (positive, entry) = self.difference(level, p, q);
         let l = &self.levels[level];
         let other = &l.signature[if positive { q } else { p } as usize];
@@ -209,7 +221,7 @@ impl Search<'_> {
                 into.push((entry as u32, own));
             }
         }
-        (positive, entry, inside, into)
+        Plan { positive, entry, inside, into }
     }
 
     /// The level at which two blocks of a level were parted, and their blocks there.
@@ -231,7 +243,7 @@ impl Search<'_> {
             return size;
         }
         let (level, p, q) = key;
-        let (_, entry, inside, into) = self.conjuncts(level, p, q);
+        let Plan { entry, inside, into, .. } = self.plan(level, p, q);
         let label = self.lts.table.texts.get((entry >> 32) as usize).map_or(0, |t| t.len() as u64);
         let mut size = 40 + label;
         for (x, y) in inside.into_iter().chain(into) {
@@ -249,7 +261,7 @@ impl Search<'_> {
             return text.clone();
         }
         let (level, p, q) = key;
-        let (positive, entry, inside, into) = self.conjuncts(level, p, q);
+        let Plan { positive, entry, inside, into } = self.plan(level, p, q);
         let mut all = |pairs: Vec<(u32, u32)>| -> String {
             let mut parts: Vec<String> =
                 pairs.into_iter().map(|(x, y)| stacker::maybe_grow(64 << 10, 1 << 20, || self.formula(level - 1, x, y))).collect();
@@ -385,7 +397,7 @@ mod tests {
     fn can(lts: &Lts, weak: bool, labels: &[String]) -> bool {
         let det = trace::determinise(lts, weak, 1);
         let step = |s: StateId, l: &String| det.successors(s).find(|x| &det.table.texts[x.0.index()] == l).map(|x| x.1);
-        labels.iter().try_fold(det.initial, |s, l| step(s, l)).is_some()
+        labels.iter().try_fold(det.initial, step).is_some()
     }
 
     #[test]
