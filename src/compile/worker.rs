@@ -53,8 +53,13 @@ impl<'m> LinearWorker<'m> {
 
     fn compile(&mut self, group: usize) -> Result<Compiledgroup, Diagnostic> {
         let code = &self.model.codes[group];
-        let problem = self.engine.problem(&code.sum_vars, &code.guard, &code.reads)?;
-        let env: Vec<VarId> = code.reads.iter().chain(&code.sum_vars).copied().collect();
+        // A variable that occurs nowhere need not be enumerated: any value would do.
+        let mut used = Vec::new();
+        code.guard.free_vars(&mut used);
+        code.actions.iter().flat_map(|a| &a.args).chain(&code.updates).for_each(|e| e.free_vars(&mut used));
+        let sum_vars: Vec<VarId> = code.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
+        let problem = self.engine.problem(&sum_vars, &code.guard, &code.reads)?;
+        let env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
         let mut compute = |e| match as_var(e) {
             Some(v) => Ok(Compute::Copy(env.iter().position(|x| *x == v).expect("free variables are read or summed over"))),
             None => self.engine.code(e, &env).map(Compute::Run),

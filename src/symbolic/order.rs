@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The order of the slots in vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The best of [`candidate_orders`] on small versions of the model, improved by measured moves.
+    /// The first of [`candidate_orders`]; if the search is long, one that measurements show to be much better, if there is one.
     #[default]
     Tuned,
     /// The first of [`candidate_orders`].
@@ -24,6 +24,17 @@ pub enum Order {
     Given,
     /// This permutation, first level first.
     Fixed(Vec<Slot>),
+}
+
+impl Order {
+    /// The order to begin with.
+    pub fn of(&self, model: &dyn Model) -> Vec<Slot> {
+        match self {
+            Order::Tuned | Order::Static => candidate_orders(model).swap_remove(0),
+            Order::Given => (0..model.slots().len() as Slot).collect(),
+            Order::Fixed(order) => order.clone(),
+        }
+    }
 }
 
 /// Things that should be near each other, with a weight.

@@ -7,9 +7,9 @@
 //! Cost: depends on the diagrams' sizes, not on the number of states. Limits are polled while operations run; a limit is an outcome.
 
 use super::ldd::{Halt, Ldd, Manager, Settings};
-use super::order::{Order, candidate_orders};
+use super::order::Order;
 use super::relation::{Relation, Teacher, relations};
-use super::tune::{EFFORT, tuned_order};
+use super::tune::{EFFORT, better_order};
 use crate::base::ids::LabelId;
 use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::model::{Model, Slot};
@@ -102,7 +102,7 @@ pub(super) fn with_stack<T>(model: &dyn Model, work: impl FnOnce() -> T) -> T {
 type Reason = std::cell::RefCell<Option<Stop>>;
 
 /// Nodes made before a better order is looked for.
-const PATIENCE: usize = 3_000_000;
+const PATIENCE: u64 = 60_000_000;
 
 /// A search under way.
 pub(super) struct Search<'m> {
@@ -135,11 +135,7 @@ impl<'m> Search<'m> {
         budget: &'m Budget,
         wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>,
     ) -> Result<Self, Diagnostic> {
-        let order = match &options.order {
-            Order::Tuned | Order::Static => candidate_orders(model).swap_remove(0),
-            Order::Given => (0..model.slots().len() as Slot).collect(),
-            Order::Fixed(order) => order.clone(),
-        };
+        let order = options.order.of(model);
         Self::with_order(model, options.clone(), budget, order, Teacher::new(model, wanted))
     }
 
@@ -206,19 +202,19 @@ impl<'m> Search<'m> {
 
     /// The states reachable from the initial one, as far as limits allow.
     pub fn run(&mut self, strategy: Strategy) -> Result<Ldd, Diagnostic> {
-        // The first order may do; if it does not soon, it pays to look for a better one.
-        let tuned = self.options.order == Order::Tuned;
-        if tuned && strategy == Strategy::Saturation {
-            self.manager.set_max_nodes(Some(PATIENCE));
-            let states = self.run_once(strategy)?;
-            if self.manager.halted() != Some(Halt::Nodes) {
-                self.manager.set_max_nodes(None);
-                return Ok(states);
-            }
+        if self.options.order != Order::Tuned || strategy != Strategy::Saturation {
+            return self.run_once(strategy);
         }
-        if tuned {
-            let order = tuned_order(self.model, &self.options, self.budget, EFFORT)?;
-            self.start(order)?;
+        self.manager.set_max_made(Some(PATIENCE));
+        let states = self.run_once(strategy)?;
+        self.manager.set_max_made(None);
+        if self.manager.halted() != Some(Halt::Effort) {
+            return Ok(states);
+        }
+        match better_order(self.model, &self.options, self.budget, &self.order, EFFORT)? {
+            Some(order) => self.start(order)?,
+            // The caches still know what is done.
+            None => self.manager.resume(),
         }
         self.run_once(strategy)
     }
@@ -432,7 +428,7 @@ impl<'m> Search<'m> {
         }
         let stop = match self.manager.halted() {
             None => Stop::Complete,
-            Some(Halt::Memory | Halt::Nodes) => Stop::Memory,
+            Some(Halt::Memory | Halt::Effort) => Stop::Memory,
             Some(Halt::Watch) => self.stop.take().unwrap_or(Stop::Interrupted),
         };
         Ok(Outcome {

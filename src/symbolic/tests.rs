@@ -135,7 +135,7 @@ impl Worker for RandomWorker<'_> {
 }
 
 fn tiny() -> Settings {
-    Settings { initial_bits: 4, max_cache_bits: 6, collect_at: 1, max_bytes: None, max_nodes: None }
+    Settings { initial_bits: 4, max_cache_bits: 6, collect_at: 1, max_bytes: None, max_made: None }
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn goals_are_found_by_shortest_paths() {
 fn a_tuned_order_is_a_good_permutation() {
     let model = crate::model::toy::arcx(2);
     let budget = Budget::default();
-    let order = tune::tuned_order(&model, &Options::default(), &budget, 300_000).unwrap();
+    let order = tune::better_order(&model, &Options::default(), &budget, &Order::Given.of(&model), 300_000).unwrap().unwrap();
     let mut sorted = order.clone();
     sorted.sort_unstable();
     assert!(sorted.into_iter().eq(0..model.slots().len() as Slot));

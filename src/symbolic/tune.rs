@@ -1,12 +1,13 @@
-//! Chooses the order of slots by measurement: a bad order costs orders of magnitude, and no static figure tells good from bad reliably.
+//! Looks for a better order of slots by measurement: a bad order costs orders of magnitude, and no static figure tells good from bad reliably.
 //!
-//! Input -> output: a model -> an order. Small versions of the model are searched to the end under many orders: the version of bound `b` leaves out every
-//! step that writes a value `>= b` to a slot that is not a control location. Values are numbered as they are met, so that is a part of
-//! the model with the same groups and the same correlations between slots. The bound grows until a search is neither trivial nor
-//! long (or nothing is left out); then the best candidate is improved by moves of blocks of slots that make fewer nodes.
+//! Input -> output: a model and an order -> a much better order, if one is found. Small versions of the model are searched to the end under many
+//! orders: the version of bound `b` leaves out every step that writes a value `>= b` to a slot that is not a control location. Values
+//! are numbered as they are met, so that is a part of the model with the same groups. The bound grows until a search is neither
+//! trivial nor long; then the best candidate is improved by moves of blocks of slots that make fewer nodes. What is good for a small
+//! version may be bad for a larger one, so the result counts only if it makes at most half the nodes in a version of double bound.
 //!
 //! The answer depends on the model alone (moves come from a fixed seed, the effort is counted in nodes, not seconds). Cost: about
-//! [`EFFORT`] nodes made, a second or so; nothing for models whose whole search is shorter than that of a version.
+//! twice [`EFFORT`] nodes made, some seconds.
 
 use super::ldd::Halt;
 use super::order::candidate_orders;
@@ -16,58 +17,68 @@ use crate::base::{Budget, Diagnostic};
 use crate::model::{Model, Slot};
 
 /// Nodes made by all trials together, about.
-pub(super) const EFFORT: usize = 3_000_000;
+pub(super) const EFFORT: u64 = 3_000_000;
 /// A version whose best search makes fewer nodes is too small to tell orders apart.
-const TELLING: usize = 12_000;
+const TELLING: u64 = 12_000;
 /// Nodes after which a search of a candidate is given up at first.
-const PATIENCE: usize = 60_000;
+const PATIENCE: u64 = 60_000;
 
 struct Tuner<'m> {
     model: &'m dyn Model,
     options: Options,
     budget: &'m Budget,
     teacher: Option<Teacher<'m>>,
-    spent: usize,
-    effort: usize,
+    spent: u64,
+    effort: u64,
 }
 
-/// A good order for the model, found by making about `effort` nodes.
-pub(super) fn tuned_order(model: &dyn Model, options: &Options, budget: &Budget, effort: usize) -> Result<Vec<Slot>, Diagnostic> {
+/// A much better order for the model than the one given, found by making about twice `effort` nodes.
+pub(super) fn better_order(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    given: &[Slot],
+    effort: u64,
+) -> Result<Option<Vec<Slot>>, Diagnostic> {
     let mut orders = candidate_orders(model);
+    if orders.len() < 2 {
+        return Ok(None);
+    }
     let mut options = options.clone();
     options.settings.initial_bits = 9;
     options.settings.max_cache_bits = 20;
     options.settings.collect_at = usize::MAX;
     let mut tuner = Tuner { model, options, budget, teacher: Some(Teacher::new(model, None)), spent: 0, effort };
-    let mut best = (usize::MAX, 0);
-    let (mut bound, mut patience) = (2, PATIENCE);
-    while orders.len() > 1 && tuner.spent < effort && budget.check(0).is_ok() {
-        let mut now = (usize::MAX, 0);
+    let (mut bound, mut patience) = (2u32, PATIENCE);
+    // The best candidate and the version that said so.
+    let mut best: Option<(usize, u32)> = None;
+    while tuner.spent < effort / 2 {
+        let mut now: Option<(u64, usize)> = None;
         for (i, order) in orders.iter().enumerate() {
-            let limit = patience.min(now.0);
-            if let Some(cost) = tuner.trial(order, bound, limit)?.filter(|&c| c < now.0) {
-                now = (cost, i);
+            let limit = now.map_or(patience, |(cost, _)| cost);
+            if let Some(cost) = tuner.trial(order, bound, limit)? {
+                now = Some((cost, i));
             }
         }
-        if now.0 == usize::MAX {
-            if best.0 < usize::MAX {
-                bound = bound * 2 / 3; // the version before
-                break;
+        match now {
+            Some((cost, i)) => {
+                best = Some((i, bound));
+                if cost >= TELLING || !tuner.left_out() {
+                    break;
+                }
+                bound = bound.saturating_mul(3) / 2;
             }
-            patience = patience.saturating_mul(4);
-            continue;
+            None if best.is_some() => break,
+            None => patience = patience.saturating_mul(4),
         }
-        best = now;
-        if best.0 >= TELLING || !tuner.left_out() {
-            break;
-        }
-        bound = bound * 3 / 2;
     }
-    let mut order = orders.swap_remove(best.1);
-    if best.0 < usize::MAX && tuner.left_out() | (best.0 >= TELLING) {
-        tuner.climb(&mut order, bound)?;
-    }
-    Ok(order)
+    let Some((index, bound)) = best else { return Ok(None) };
+    let mut order = orders.swap_remove(index);
+    tuner.climb(&mut order, bound)?;
+    let large = bound.saturating_mul(2);
+    let old = tuner.trial(given, large, effort / 2)?;
+    let new = tuner.trial(&order, large, old.unwrap_or(effort) / 2)?;
+    Ok(new.map(|_| order))
 }
 
 impl Tuner<'_> {
@@ -80,18 +91,18 @@ impl Tuner<'_> {
     }
 
     /// Nodes made by a search of the version of a bound, unless more than `limit`.
-    fn trial(&mut self, order: &[Slot], bound: u32, limit: usize) -> Result<Option<usize>, Diagnostic> {
+    fn trial(&mut self, order: &[Slot], bound: u32, limit: u64) -> Result<Option<u64>, Diagnostic> {
         let Some(mut teacher) = self.teacher.take() else { return Err(self.lost()) };
         teacher.bound = Some(bound);
         teacher.left_out = false;
         let mut options = self.options.clone();
-        options.settings.max_nodes = Some(limit);
+        options.settings.max_made = Some(limit);
         let mut search = Search::with_order(self.model, options, self.budget, order.to_vec(), teacher)?;
         let result = search.run_once(Strategy::Saturation);
-        let made = search.manager.used();
+        let made = search.manager.made();
         let complete = !search.halted();
         self.spent += made + 100;
-        if search.manager.halted().is_some_and(|why| why != Halt::Nodes) {
+        if search.manager.halted().is_some_and(|why| why != Halt::Effort) {
             self.spent = self.effort; // a limit of the whole run
         }
         self.teacher = Some(search.teacher);
@@ -100,7 +111,7 @@ impl Tuner<'_> {
 
     /// Moves blocks of slots as long as that makes fewer nodes and effort is left.
     fn climb(&mut self, order: &mut Vec<Slot>, bound: u32) -> Result<(), Diagnostic> {
-        let Some(mut cost) = self.trial(order, bound, usize::MAX)? else { return Ok(()) };
+        let Some(mut cost) = self.trial(order, bound, u64::MAX)? else { return Ok(()) };
         let mut seed = 0x5EED_u64;
         let mut below = |n: usize| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -75,8 +75,18 @@ impl Machine {
         Value::app1(p.not, IMPURE, a)
     }
 
-    /// `if` on values.
+    /// `if` on values; the user's equations for it are tried if it is undecided.
     pub(in crate::data) fn if_value(&mut self, p: &Program, op: OpId, c: Value, a: Value, b: Value) -> Outcome<Value> {
+        match c {
+            Value::Bool(true) => Ok(a),
+            Value::Bool(false) => Ok(b),
+            c if p.op(op).funcs[1].is_some() => self.apply_op(p, op, vec![c, a, b]),
+            c => self.if_plain(p, op, c, a, b),
+        }
+    }
+
+    /// `if` on values by itself.
+    pub(in crate::data) fn if_plain(&mut self, p: &Program, op: OpId, c: Value, a: Value, b: Value) -> Outcome<Value> {
         match c {
             Value::Bool(true) => return Ok(a),
             Value::Bool(false) => return Ok(b),

@@ -232,7 +232,8 @@ impl Program {
         for (i, info) in sorts.iter_mut().enumerate() {
             info.user_equal = ops[info.equal.index()].funcs.get(1).copied().flatten();
             if let Some(named) = signature.sorts.named_of(SortId::new(i)) {
-                info.free = info.user_equal.is_none() && named.constructors.iter().all(|c| ops[c.index()].flags == 0);
+                // The order of a structured sort says what is equal, whatever else the user says of it.
+                info.free = (info.user_equal.is_none() || named.structured) && named.constructors.iter().all(|c| ops[c.index()].flags == 0);
                 if !info.free {
                     named.constructors.iter().for_each(|c| ops[c.index()].flags = IMPURE);
                 }
@@ -370,9 +371,11 @@ impl<'a> Compiler<'a> {
                 return Err(Diagnostic::at(Stage::Internal, e.span, "an operation is applied to a wrong number of arguments"));
             }
             let plain = matches!(self.signature.op(op).kind, OpKind::Mapping | OpKind::Constructor(_));
+            // The lazy operations stay lazy: rules for `if` are tried where it is undecided, others only say what is so anyway.
+            let lazy = matches!(self.signature.op(op).kind, OpKind::Builtin(Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies));
             let only_here = plain && info.funcs[..level].iter().all(Option::is_none);
             match info.funcs[level] {
-                Some(func) if level == 1 || only_here => {
+                Some(func) if (level == 1 && !lazy) || only_here => {
                     let all: Vec<Expr> = groups.iter().rev().flat_map(|g| g.iter().cloned()).collect();
                     let (nodes, closed) = self.nodes(&all, scope, height, 1)?;
                     return Ok((Node::Call(func, nodes.into()), closed));

@@ -501,7 +501,7 @@ impl Machine {
                 let second = args.remove(1);
                 let first = args.remove(0);
                 match b {
-                    Builtin::If => self.if_value(p, op, first, second, third),
+                    Builtin::If => self.if_plain(p, op, first, second, third),
                     Builtin::Update => self.update(p, op, first, second, third),
                     Builtin::BagInsert => self.bag_insert(p, op, first, second, third),
                     _ => Ok(Value::app(op, IMPURE, vec![first, second, third])),
@@ -526,8 +526,8 @@ impl Machine {
                 return Ok(Value::app(op, IMPURE, args));
             }
             return match info.funcs[1] {
-                Some(f) => self.call(p, f, args),
-                None => self.apply_plain(p, op, args),
+                Some(f) if !matches!(args[0], Value::Bool(_)) || op != p.sort(info.range).cond => self.call(p, f, args),
+                _ => self.apply_plain(p, op, args),
             };
         }
         let mut rest = args;

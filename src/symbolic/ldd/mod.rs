@@ -71,13 +71,13 @@ pub struct Settings {
     pub collect_at: usize,
     /// Most bytes of tables; reaching it halts the manager.
     pub max_bytes: Option<u64>,
-    /// Most nodes in use; reaching it halts the manager.
-    pub max_nodes: Option<usize>,
+    /// Most nodes made, collected ones included; reaching it halts the manager.
+    pub max_made: Option<u64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { initial_bits: 16, max_cache_bits: 26, collect_at: 1 << 22, max_bytes: None, max_nodes: None }
+        Self { initial_bits: 16, max_cache_bits: 26, collect_at: 1 << 22, max_bytes: None, max_made: None }
     }
 }
 
@@ -89,8 +89,8 @@ pub type Watch = Box<dyn FnMut() -> bool>;
 pub enum Halt {
     /// The tables reached their limit of bytes.
     Memory,
-    /// The table reached its limit of nodes.
-    Nodes,
+    /// As many nodes were made as the limit says.
+    Effort,
     /// The watch said so, or [`Manager::halt`] was called.
     Watch,
 }
@@ -111,6 +111,7 @@ pub struct Manager {
     ticks: u32,
     due: usize,
     peak: usize,
+    made: u64,
     collections: u64,
 }
 
@@ -141,12 +142,17 @@ impl Manager {
             watch: None,
             ticks: 0,
             peak: 0,
+            made: 0,
             collections: 0,
         }
     }
-    /// Sets the limit of nodes in use.
-    pub fn set_max_nodes(&mut self, limit: Option<usize>) {
-        self.settings.max_nodes = limit;
+    /// Sets the limit of nodes made.
+    pub fn set_max_made(&mut self, limit: Option<u64>) {
+        self.settings.max_made = limit;
+    }
+    /// Nodes made so far.
+    pub fn made(&self) -> u64 {
+        self.made
     }
     /// Sets what is polled while operations run.
     pub fn set_watch(&mut self, watch: Watch) {
@@ -181,9 +187,9 @@ impl Manager {
     pub fn halt(&mut self) {
         self.halt.get_or_insert(Halt::Watch);
     }
-    /// Takes back a halt that was asked for. Sets made before it are as they were.
+    /// Takes back a halt that was asked for, or by effort. Sets made before it are as they were.
     pub fn resume(&mut self) {
-        self.halt.take_if(|why| *why == Halt::Watch);
+        self.halt.take_if(|why| *why != Halt::Memory);
     }
 
     /// The set of `value` before each vector of `down`, and the vectors of `right`, whose first values must be higher.
@@ -218,10 +224,11 @@ impl Manager {
             self.halt = Some(Halt::Memory);
             return Ldd::EMPTY;
         }
-        if self.settings.max_nodes.is_some_and(|m| self.table.used() >= m) {
-            self.halt = Some(Halt::Nodes);
+        if self.settings.max_made.is_some_and(|m| self.made >= m) {
+            self.halt = Some(Halt::Effort);
             return Ldd::EMPTY;
         }
+        self.made += 1;
         self.table.insert(at, node)
     }
 

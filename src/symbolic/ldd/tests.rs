@@ -15,7 +15,7 @@ fn to_set(m: &Manager, set: Ldd) -> Set {
     all
 }
 fn small() -> Manager {
-    Manager::new(Settings { initial_bits: 4, max_cache_bits: 8, collect_at: 64, max_bytes: None, max_nodes: None })
+    Manager::new(Settings { initial_bits: 4, max_cache_bits: 8, collect_at: 64, max_bytes: None, max_made: None })
 }
 
 /// Splitmix64.
@@ -208,8 +208,7 @@ fn counts_beyond_128_bits() {
 
 #[test]
 fn a_memory_limit_halts() {
-    let mut m =
-        Manager::new(Settings { initial_bits: 6, max_cache_bits: 6, collect_at: 1 << 20, max_bytes: Some(20_000), max_nodes: None });
+    let mut m = Manager::new(Settings { initial_bits: 6, max_cache_bits: 6, collect_at: 1 << 20, max_bytes: Some(20_000), max_made: None });
     let mut rng = Rng(3);
     let mut all = Ldd::EMPTY;
     for _ in 0..100_000 {

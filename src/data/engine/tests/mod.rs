@@ -31,7 +31,7 @@ impl Fixture {
     pub fn normal(&mut self, text: &str) -> String {
         let e = self.expr(text, None);
         let mut engine = Engine::new(Program::compile(&self.spec).unwrap_or_else(|e| panic!("{e:?}")));
-        engine.set_step_limit(500_000);
+        engine.set_step_limit(1_000_000);
         match engine.from_expr(&e) {
             Ok(v) => {
                 let back = engine.to_expr_at(&v, e.sort);

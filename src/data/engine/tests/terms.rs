@@ -242,6 +242,25 @@ fn user_equality() {
 }
 
 #[test]
+fn rules_for_built_in_operations() {
+    table(
+        "sort P = struct red | green; map u: Bool; f: Nat -> Nat; g: P -> P; v: P;
+         var b: Bool; p, q, r: P; n: Nat;
+         eqn if(b, p, q) == r = if(b, p == r, q == r); if(b, true, false) = b; if(b, n, n + 1) = 7; g(if(b, p, q)) = if(b, g(p), g(q));
+             g(red) = green; g(green) = red; f(n) = if(n == 0, 0, f(Int2Nat(n - 1)));",
+        &[
+            ("red == green", "false"),
+            ("[red] == [red]", "true"),
+            ("if(u, red, green) == red", "u"),
+            ("if(u, 4, 4 + 1)", "if(u, 4, 5)"),
+            ("f(1000)", "0"),
+            ("g(if(u, red, green))", "if(u, green, red)"),
+            ("v == red", "red == v"),
+        ],
+    );
+}
+
+#[test]
 fn quantifiers() {
     table(
         "sort D = struct d1 | d2 | d3; map prime: Nat -> Bool; var n: Nat;
