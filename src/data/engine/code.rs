@@ -6,7 +6,7 @@
 
 use crate::base::ids::{OpId, SortId};
 use crate::data::signature::Builtin;
-use crate::data::value::{Flags, Lambda};
+use crate::data::value::{Flags, Lambda, Rich, Value};
 use num_bigint::BigInt;
 use std::sync::Arc;
 
@@ -152,4 +152,28 @@ pub enum Check {
     Equal(u32, u32, SortId),
     /// The number in a slot is of a basic sort (a pattern `Pos2Nat(p)`).
     Number(u32, SortId),
+}
+
+impl Key {
+    /// Whether the head of a value is this.
+    #[inline]
+    pub(super) fn fits(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Key::Op(op, _), Value::Con(c) | Value::Sym(c)) => op == c,
+            (Key::Op(op, 1), Value::App1(n)) => n.op == *op,
+            (Key::Op(op, 2), Value::App2(n)) => n.op == *op,
+            (Key::Op(op, 3), Value::App3(n)) => n.op == *op,
+            (Key::Op(op, k), Value::AppN(n)) => n.op == *op && n.args.len() as u32 == *k,
+            (Key::Cons, Value::Cons(_)) | (Key::Nil, Value::Nil(_)) => true,
+            (Key::Bool(a), Value::Bool(b)) => a == b,
+            (Key::Int(a), Value::Int(b)) => a == b,
+            (Key::Number(a), Value::Rich(n)) => matches!(&n.kind, Rich::Integer(b) if a == b),
+            (Key::Empty, Value::Rich(n)) => match &n.kind {
+                Rich::Set(_, elements) => elements.is_empty(),
+                Rich::Bag(_, elements) => elements.is_empty(),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
 }

@@ -450,9 +450,7 @@ impl<'a> Compiler<'a> {
                 }
                 let code = self.root(body, &inner)?;
                 let sorts = vars.iter().map(|v| sort_of_var(self.signature, *v, body)).collect::<Result<Vec<_>, _>>()?;
-                let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
-                e.hash(&mut hasher);
-                let key = hasher.finish();
+                let key = ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(e);
                 let lambda = Arc::new(Lambda { binder, vars: vars.to_vec(), sorts, sort: e.sort, free, body: code, expr: e.clone(), key });
                 self.sharing.lambdas.insert(e.clone(), lambda.clone());
                 lambda

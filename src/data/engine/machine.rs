@@ -5,7 +5,7 @@
 //! do not yet say which rule applies stays as it is, and so does a call behind an undecided condition from some depth on, so
 //! that recursion over an unknown ends.
 
-use super::code::{Check, Func, Key, Node, Tree};
+use super::code::{Check, Func, Node, Tree};
 use super::compile::Program;
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
@@ -356,7 +356,7 @@ impl Machine {
                     let value = &self.stack[base + switch.slot as usize];
                     let mut found = None;
                     for (key, fields, sub) in &switch.cases {
-                        if fits(value, key) {
+                        if key.fits(value) {
                             found = Some((fields, sub));
                             break;
                         }
@@ -766,27 +766,6 @@ impl Machine {
             Diagnostic::new(Stage::Data, format!("rewriting does not end: {why}, the last of `{name}`"))
                 .note(format!("the term is {}", super::text::shortened(p, &term))),
         )
-    }
-}
-
-#[inline]
-fn fits(value: &Value, key: &Key) -> bool {
-    match (key, value) {
-        (Key::Op(op, _), Value::Con(c) | Value::Sym(c)) => op == c,
-        (Key::Op(op, 1), Value::App1(n)) => n.op == *op,
-        (Key::Op(op, 2), Value::App2(n)) => n.op == *op,
-        (Key::Op(op, 3), Value::App3(n)) => n.op == *op,
-        (Key::Op(op, k), Value::AppN(n)) => n.op == *op && n.args.len() as u32 == *k,
-        (Key::Cons, Value::Cons(_)) | (Key::Nil, Value::Nil(_)) => true,
-        (Key::Bool(a), Value::Bool(b)) => a == b,
-        (Key::Int(a), Value::Int(b)) => a == b,
-        (Key::Number(a), Value::Rich(n)) => matches!(&n.kind, Rich::Integer(b) if a == b),
-        (Key::Empty, Value::Rich(n)) => match &n.kind {
-            Rich::Set(_, elements) => elements.is_empty(),
-            Rich::Bag(_, elements) => elements.is_empty(),
-            _ => false,
-        },
-        _ => false,
     }
 }
 
