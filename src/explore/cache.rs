@@ -610,6 +610,13 @@ impl<'m> Expander<'m> {
         if start >= UNKNOWN as usize / 2 || self.changes.len() >= UNKNOWN as usize / 2 {
             self.bytes = u64::MAX; // empties the caches at the next miss
         }
+        // Without steps for what it reads on one leaf, the group is disabled whatever the other leaves are.
+        if steps.labels.is_empty()
+            && let Some(&(leaf, _)) = self.groups[g].read_places.first()
+            && self.groups[g].read_places.iter().all(|p| p.0 == leaf)
+        {
+            self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &= !(1 << (g % 64));
+        }
         let entry = Entry { start: start as u32, len: (self.arena.len() - start) as u32 };
         if !self.groups[g].bypassed {
             self.remember(store, g, leaves, entry);

@@ -22,6 +22,8 @@ pub struct Lazy<'m> {
     expander: Expander<'m>,
     keys: Vec<u64>,
     found: Vec<Successor>,
+    /// The table grew since the last expansion.
+    grown: bool,
 }
 
 impl<'m> Lazy<'m> {
@@ -33,6 +35,7 @@ impl<'m> Lazy<'m> {
             expander: Expander::new(model, memo, options),
             keys: Vec::new(),
             found: Vec::new(),
+            grown: false,
         };
         let vector = model.initial();
         lazy.retry(|lazy| {
@@ -56,6 +59,13 @@ impl<'m> Lazy<'m> {
     }
     /// Steps of a state that was met, each label and target once; `out` is emptied first.
     pub fn successors(&mut self, state: StateId, out: &mut Vec<(LabelId, StateId)>) -> Result<(), Diagnostic> {
+        if self.grown {
+            self.grown = false;
+            let split = self.store.unfit_leaf();
+            if split.is_some() || self.store.could_be_short() {
+                self.store.replan(self.keys.iter_mut(), split);
+            }
+        }
         self.retry(|lazy| {
             let mut found = std::mem::take(&mut lazy.found);
             let result = lazy.expander.successors(&lazy.store, lazy.keys[state.index()], &mut found);
@@ -63,6 +73,8 @@ impl<'m> Lazy<'m> {
             result
         })?;
         out.clear();
+        let touch = |acc: u64, s: &Successor| acc ^ self.store.table.touch(self.store.table.hash(s.key));
+        std::hint::black_box(self.found.iter().fold(0, touch));
         for i in 0..self.found.len() {
             let step = self.found[i];
             match self.number(step.key) {
@@ -105,6 +117,7 @@ impl<'m> Lazy<'m> {
                     self.store.table.add_len(1);
                     if self.store.table.crowded() {
                         self.store.table.grow();
+                        self.grown = true;
                     }
                     return Ok(StateId(number));
                 }

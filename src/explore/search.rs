@@ -428,12 +428,17 @@ impl<'a> Shared<'a> {
         account: &mut Account,
     ) -> Result<(), Diagnostic> {
         let mut store = held!(self.store.write());
+        let limit = self.budget.limits().max_memory;
+        let fits = |more: u64| limit.is_none_or(|m| crate::base::limits::resident_bytes() + more <= m);
+        if overflow && store.at_limit() {
+            return Err(too_many());
+        }
+        // Packing anew has all states twice in memory for a while.
+        let affordable = fits(store.table.bytes());
         let split = if store.table.crowded() || overflow { store.unfit_leaf() } else { None };
-        let shorten = store.table.crowded() && store.could_be_short();
-        if overflow || split.is_some() || shorten {
-            if overflow && store.at_limit() {
-                return Err(too_many());
-            }
+        if overflow && !affordable {
+            account.stop = Stop::Memory;
+        } else if overflow || affordable && (split.is_some() || store.table.crowded() && store.could_be_short()) {
             let blocks = todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(next.iter_mut().flatten());
             let targets = edges.iter_mut().flat_map(|e| e.targets.iter_mut()).chain(unplaced.iter_mut());
             let hits = account.hits.iter_mut().flat_map(|h| std::iter::once(&mut h.source).chain(h.step.as_mut().map(|s| &mut s.key)));
@@ -443,9 +448,7 @@ impl<'a> Shared<'a> {
         }
         while store.table.crowded() || !unplaced.is_empty() {
             if store.table.crowded() {
-                let more = store.table.growth_bytes();
-                let limit = self.budget.limits().max_memory;
-                if limit.is_some_and(|m| crate::base::limits::resident_bytes() + more > m) {
+                if !fits(store.table.growth_bytes()) {
                     account.stop = Stop::Memory;
                     // What is stored and queued stays as it is; nothing more will be expanded.
                     if unplaced.is_empty() {

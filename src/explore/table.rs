@@ -197,6 +197,21 @@ impl<C: Cell> Cells<C> {
             at += 1;
         }
     }
+    /// Adds a hash that is absent, while no other thread is here; `None` if there is no room within reach.
+    fn place(&mut self, geometry: &Geometry, hash: u64) -> Option<u64> {
+        let home = geometry.home(hash);
+        let mut at = home;
+        loop {
+            let value = C::encode(geometry, hash, at - home)?;
+            let from = (at & ((1 << self.bits) - 1)) as usize * C::COUNT;
+            let bucket = self.segments.get_mut((at >> self.bits) as usize)?.get_mut(from..from + C::COUNT)?;
+            if let Some(i) = bucket.iter().position(|cell| cell.get() == 0) {
+                bucket[i].set(value);
+                return Some(at * C::COUNT as u64 + i as u64);
+            }
+            at += 1;
+        }
+    }
     fn find(&self, geometry: &Geometry, hash: u64) -> Option<u64> {
         let home = geometry.home(hash);
         let mut at = home;
@@ -514,13 +529,9 @@ fn sweep<C: Cell>(
     // Entries whose new home is below the sweep (only near the beginning), and those of the bucket in hand.
     let mut waiting: Vec<(u64, u64, u32)> = Vec::new();
     let mut taken: Vec<(u64, u32)> = Vec::with_capacity(C::COUNT);
-    let mut put = |cells: &Cells<C>, numbers: &Option<Numbers>, hash: u64, number: u32| match cells.insert(new, hash) {
-        Insert::New(place) | Insert::Old(place) => {
-            if let Some(n) = numbers {
-                n.at(place).store(number, Ordering::Relaxed);
-            }
-        }
-        Insert::Full => left.push((hash, number)),
+    let mut put = |cells: &mut Cells<C>, numbers: &Option<Numbers>, hash: u64, number: u32| match cells.place(new, hash) {
+        Some(place) => numbers.iter().for_each(|n| n.at(place).store(number, Ordering::Relaxed)),
+        None => left.push((hash, number)),
     };
     for bucket in (0..before).rev() {
         taken.clear();

@@ -253,6 +253,23 @@ fn wide_roots_need_inner_nodes_and_split_leaves() {
 }
 
 #[test]
+fn on_demand_goes_through_the_same_changes_of_layout() {
+    for (model, expected) in [(arcx(0), (6_052, 13_828)), (circle(24, 4, true), (10_626, 0)), (circle(70, 2, false), (2_415, 0))] {
+        let mut lazy = Lazy::new(&model, &options(1, true)).unwrap();
+        let (mut at, mut transitions, mut steps) = (0, 0, Vec::new());
+        while at < lazy.state_count() {
+            lazy.successors(StateId::new(at), &mut steps).unwrap();
+            transitions += steps.len();
+            at += 1;
+        }
+        let expected = if expected.1 == 0 { (expected.0, count(&model, &options(1, true)).1 as usize) } else { expected };
+        assert_eq!((at, transitions), expected);
+        let distinct: HashSet<Vec<u32>> = (0..at).map(|s| lazy.vector(StateId::new(s))).collect();
+        assert_eq!(distinct.len(), at);
+    }
+}
+
+#[test]
 fn confluent_cycles_have_one_representative() {
     // A component that turns by confluent steps, beside one that counts.
     let mut model = toy::HandModel::new();

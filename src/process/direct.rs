@@ -81,6 +81,11 @@ pub fn explore(spec: &ProcSpec, max_states: usize) -> Result<Direct, Diagnostic>
 /// Calls nested deeper than this without an action: unguarded.
 const MAX_UNFOLDINGS: usize = 1000;
 
+/// Runs a recursion with room on the stack: sequences and unfoldings nest as deep as a process recurses.
+fn deep<T>(recursion: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(128 << 10, 4 << 20, recursion)
+}
+
 struct Rules<'a> {
     spec: &'a ProcSpec,
     engine: Engine,
@@ -139,14 +144,14 @@ impl<'a> Rules<'a> {
             }
             State::Seq(p, q) => {
                 let mut first = Vec::new();
-                self.steps(p, depth, &mut first)?;
+                deep(|| self.steps(p, depth, &mut first))?;
                 out.extend(first.into_iter().map(|(a, p)| (a, sequence(p, (**q).clone()))));
                 Ok(())
             }
             State::Parallel(p, q) => {
                 let (mut ps, mut qs) = (Vec::new(), Vec::new());
-                self.steps(p, depth, &mut ps)?;
-                self.steps(q, depth, &mut qs)?;
+                deep(|| self.steps(p, depth, &mut ps))?;
+                deep(|| self.steps(q, depth, &mut qs))?;
                 for (a, p2) in &ps {
                     out.push((a.clone(), parallel(p2.clone(), (**q).clone())));
                     for (b, q2) in &qs {
@@ -159,7 +164,7 @@ impl<'a> Rules<'a> {
             State::Around(part, inner) => {
                 let proc = self.parts[*part];
                 let mut steps = Vec::new();
-                self.steps(inner, depth, &mut steps)?;
+                deep(|| self.steps(inner, depth, &mut steps))?;
                 for (label, target) in steps {
                     if let Some(label) = self.pass(proc, label)? {
                         out.push((label, around(*part, target)));
@@ -211,7 +216,7 @@ impl<'a> Rules<'a> {
                 for (param, arg) in def.params.iter().zip(args) {
                     inner.push((*param, self.normal_form(arg, binding)?));
                 }
-                stacker::maybe_grow(128 << 10, 4 << 20, || self.part_steps(&def.body, &inner, depth + 1, out))?;
+                deep(|| self.part_steps(&def.body, &inner, depth + 1, out))?;
             }
             ProcKind::Parallel(p, q) => {
                 let both = State::Parallel(Rc::new(self.state(p, binding)), Rc::new(self.state(q, binding)));
