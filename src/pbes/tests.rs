@@ -254,7 +254,7 @@ fn random_formula(r: &mut Random, depth: usize) -> (TypedFormula, World) {
 fn every_route_agrees_with_direct_evaluation() {
     let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(1500);
     let first: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|v| v.parse().ok()).unwrap_or(1);
-    let (mut truths, mut products, mut games, mut alternating, mut confirmed) = (0, 0, 0, 0, 0);
+    let (mut truths, mut products, mut games, mut alternating, mut confirmed, mut symbolically) = (0, 0, 0, 0, 0, 0);
     for seed in first..first + cases {
         let mut r = Random::new(seed);
         let depth = 2 + r.below(5);
@@ -294,10 +294,19 @@ fn every_route_agrees_with_direct_evaluation() {
                 assert!(answer.route != Route::Game || !force_game, "{}: no evidence", context());
             }
         }
+        match symbolic::check_symbolically(&model, &table, &formula, &Default::default(), &Budget::default()) {
+            Ok(answer) => {
+                assert_eq!(answer.verdict, if expected { Verdict::True } else { Verdict::False }, "{}", context());
+                symbolically += u64::from(answer.outcome.is_some());
+            }
+            Err(e) => assert_eq!(e.stage, crate::base::Stage::Unsupported, "{}", context()),
+        }
     }
     eprintln!("{truths} true of {cases}, {products} by product, {games} by game, {alternating} alternating, {confirmed} confirmed");
     if cases > 1000 {
         assert!(truths > cases / 10 && truths < cases * 9 / 10);
-        assert!(products > cases / 20 && games > cases / 20 && alternating > cases / 50 && confirmed > cases / 4);
+        assert!(
+            products > cases / 20 && games > cases / 20 && alternating > cases / 50 && confirmed > cases / 4 && symbolically > cases / 20
+        );
     }
 }
