@@ -557,3 +557,69 @@ impl Normal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formula::typecheck::check_formula;
+    use crate::process::typecheck::check_specification;
+    use crate::syntax::{parse_formula, parse_specification};
+
+    fn normal(text: &str) -> Result<Normal, Diagnostic> {
+        let model = check_specification(&parse_specification(Default::default(), "act a, b; c: Nat; init a;").unwrap()).unwrap();
+        let formula = check_formula(&parse_formula(Default::default(), text).unwrap(), &model.data, &model.actions).unwrap();
+        let mut data = formula.data.clone();
+        normalise(&formula, &mut data.signature)
+    }
+
+    fn ranks(text: &str) -> Vec<(String, u32)> {
+        normal(text).unwrap().fixes.into_iter().map(|f| (f.name, f.rank)).collect()
+    }
+
+    #[test]
+    fn ranks_follow_dependence() {
+        let rank = |name: &str, r| (name.to_string(), r);
+        assert_eq!(ranks("nu X. mu Y. ([a]X && [!a]Y)"), [rank("X", 2), rank("Y", 1)]);
+        assert_eq!(ranks("mu X. nu Y. (<a>X || <b>Y)"), [rank("X", 1), rank("Y", 0)]);
+        // No alternation: Y does not depend on X.
+        assert_eq!(ranks("nu X. ([true]X && mu Y. ([!a]Y && <true>true))"), [rank("X", 0), rank("Y", 1)]);
+        // Y depends on X, but X's cycle through Y is what makes it so; Z is apart.
+        assert_eq!(ranks("nu X. (mu Y. ([a]X && [b]Y) && mu Z. <b>Z)"), [rank("X", 2), rank("Y", 1), rank("Z", 1)]);
+        // A variable that is not used recursively is neither.
+        assert_eq!(ranks("mu X. <a>true"), [rank("X", 0)]);
+        // A negated fixed point is its dual.
+        assert_eq!(ranks("!mu X. <a>X"), [rank("X", 0)]);
+        assert_eq!(ranks("!nu X. mu Y. (<a>X || <b>Y)"), [rank("X", 1), rank("Y", 0)]);
+        assert_eq!(ranks("nu X. mu Y. nu Z. ([a]X && ([a]false || [b]Y) && [b]Z)"), [rank("X", 2), rank("Y", 1), rank("Z", 0)]);
+    }
+
+    #[test]
+    fn negated_variables_are_refused() {
+        for text in ["nu X. !X", "mu X. ([a]X => <b>true)", "nu X. mu Y. ([a]Y && !(<b>(X || !X)))"] {
+            let error = normal(text).unwrap_err();
+            assert_eq!(error.stage, Stage::Formula, "{text}");
+            assert!(error.message.contains("fixed-point variable X") && error.span.is_some(), "{text}: {error:?}");
+        }
+        for text in ["nu X. !!X", "mu X. !([a]!X)", "nu X. (!X => false)"] {
+            assert!(normal(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn dead_variables_are_dropped() {
+        // The parameter p is handed on, but never tested.
+        let n = normal("nu X(n: Nat = 0, p: Nat = 1). (val(n < 3) && [a]X(n + 1, p) && forall m: Nat. [c(m)]X(n, m))").unwrap();
+        let fix = &n.fixes[0];
+        assert_eq!(n.live(fix.head), &fix.params[..1]);
+        assert!(n.live(n.root).is_empty());
+    }
+
+    #[test]
+    fn deep_formulas_do_not_overflow() {
+        for text in
+            [format!("{}true", "[a]".repeat(10_000)), format!("{}true", "!".repeat(9_999)), format!("true{}", " && <a>true".repeat(20_000))]
+        {
+            assert!(normal(&text).is_ok());
+        }
+    }
+}

@@ -269,19 +269,21 @@ impl Automaton {
         Ok(answer)
     }
 
-    /// Places of modalities that no label met so far has ever fitted: what the formula says there was never put to the test.
+    /// Places of modalities that were asked and that no label has fitted: what the formula says beyond them was never put to the test.
+    /// A modality such as `[a]false`, whose purpose is that nothing fits, does not count.
     pub fn never_met(&self) -> Vec<crate::base::Span> {
-        let mut spans: AHashMap<crate::base::Span, bool> = AHashMap::new();
+        let mut modalities: AHashMap<(crate::base::Span, NodeId), bool> = AHashMap::new();
         for (node, rules) in &self.rules.states {
             let Some(compiled) = self.compiled.get(node) else { continue };
             for (rule, run) in rules.rules.iter().zip(compiled) {
-                if matches!(rule.effect, Effect::Step(_)) {
-                    *spans.entry(rule.span).or_default() |= run.met;
+                if let Some(modality) = rule.modality {
+                    *modalities.entry((rule.span, modality)).or_default() |= run.met;
                 }
             }
         }
-        let mut out: Vec<_> = spans.into_iter().filter(|s| !s.1).map(|s| s.0).collect();
+        let mut out: Vec<_> = modalities.into_iter().filter(|s| !s.1).map(|s| s.0.0).collect();
         out.sort_unstable();
+        out.dedup();
         out
     }
 
@@ -340,8 +342,8 @@ impl Automaton {
         phase: Phase,
         label: Option<&Label>,
     ) -> Result<Demand, Diagnostic> {
-        let all = rules.universal;
         let mut out: Vec<FormulaState> = Vec::new();
+        let mut stuck = None;
         for (rule, run) in rules.rules.iter().zip(compiled) {
             let class = match (&rule.when, rule.effect, phase) {
                 (When::Always(_), _, Phase::Here) => 0,
@@ -350,53 +352,72 @@ impl Automaton {
                 }
                 _ => continue,
             };
-            let live = self.normal.live(node).to_vec();
-            if run.conditions[class].is_none() {
-                run.conditions[class] = Some(self.compile_condition(rule, class, &live)?);
-            }
-            if run.target.is_none()
-                && let Effect::Here(n) | Effect::Step(n) = rule.effect
-            {
-                let layout: Vec<VarId> = live.iter().chain(&rule.unknowns).copied().collect();
-                run.target = Some(self.compile_target(n, all, &layout)?);
-                run.uses_unknowns = rule.unknowns.iter().any(|v| self.normal.live(n).contains(v));
-            }
-            let Some(condition) = run.conditions[class].clone() else { continue };
-            let mut env: Vec<Value> = values.to_vec();
-            env.extend(label.iter().flat_map(|l| l.args.iter().cloned()));
-            match condition {
-                Condition::Never => {}
-                Condition::Always | Condition::Test(_) => {
-                    if let Condition::Test(code) = &condition
-                        && !self.test(code, &env)?
-                    {
-                        continue;
-                    }
-                    run.met = true;
-                    match &run.target {
-                        None => return Ok(Demand::DECIDED),
-                        Some(t) => {
-                            if self.run_target(t, all, values, &mut out)? {
-                                return Ok(Demand::DECIDED);
-                            }
-                        }
-                    }
+            match self.evaluate_rule(node, values, rules.universal, rule, run, class, label, &mut out) {
+                Ok(true) => return Ok(Demand::DECIDED),
+                Ok(false) => {}
+                Err(d) if d.stage == Stage::Data => {
+                    stuck.get_or_insert_with(|| self.explain(d, rule));
                 }
-                Condition::Solve(problem) => {
-                    let mut solutions: Vec<Vec<Value>> = Vec::new();
-                    let once = run.target.is_none() || !run.uses_unknowns;
-                    let outcome = self.solve_rule(&problem, &env, once, values, run.target.as_ref(), all, &mut solutions, &mut out);
-                    if outcome.map_err(|d| self.explain(d, rule))? {
-                        return Ok(Demand::DECIDED);
-                    }
-                    run.met |= !solutions.is_empty();
-                }
+                Err(d) => return Err(self.explain(d, rule)),
             }
         }
-        Ok(self.intern_set(out))
+        match stuck {
+            Some(d) => Err(d),
+            None => Ok(self.intern_set(out)),
+        }
     }
 
-    /// Runs a target for each solution; true if the owner is decided. `seen` ends non-empty if there was a solution.
+    /// Adds what one rule demands; true if it decides the owner.
+    #[allow(clippy::too_many_arguments)]
+    fn evaluate_rule(
+        &mut self,
+        node: NodeId,
+        values: &[Value],
+        all: bool,
+        rule: &rules::Rule,
+        run: &mut CompiledRule,
+        class: usize,
+        label: Option<&Label>,
+        out: &mut Vec<FormulaState>,
+    ) -> Result<bool, Diagnostic> {
+        let live = self.normal.live(node).to_vec();
+        if run.conditions[class].is_none() {
+            run.conditions[class] = Some(self.compile_condition(rule, class, &live)?);
+        }
+        if run.target.is_none()
+            && let Effect::Here(n) | Effect::Step(n) = rule.effect
+        {
+            let layout: Vec<VarId> = live.iter().chain(&rule.unknowns).copied().collect();
+            run.target = Some(self.compile_target(n, all, &layout)?);
+            run.uses_unknowns = rule.unknowns.iter().any(|v| self.normal.live(n).contains(v));
+        }
+        let Some(condition) = run.conditions[class].clone() else { return Ok(false) };
+        let mut env: Vec<Value> = values.to_vec();
+        env.extend(label.iter().flat_map(|l| l.args.iter().cloned()));
+        match condition {
+            Condition::Never => Ok(false),
+            Condition::Always | Condition::Test(_) => {
+                if let Condition::Test(code) = &condition
+                    && !self.test(code, &env)?
+                {
+                    return Ok(false);
+                }
+                run.met = true;
+                match &run.target {
+                    None => Ok(true),
+                    Some(t) => self.run_target(t, all, values, out),
+                }
+            }
+            Condition::Solve(problem) => {
+                let once = run.target.is_none() || !run.uses_unknowns;
+                let (decided, met) = self.solve_rule(&problem, &env, once, values, run.target.as_ref(), all, out)?;
+                run.met |= met;
+                Ok(decided)
+            }
+        }
+    }
+
+    /// Runs a target for each solution; whether the owner is decided, and whether there was a solution.
     #[allow(clippy::too_many_arguments)]
     fn solve_rule(
         &mut self,
@@ -406,17 +427,13 @@ impl Automaton {
         values: &[Value],
         target: Option<&Target>,
         all: bool,
-        seen: &mut Vec<Vec<Value>>,
         out: &mut Vec<FormulaState>,
-    ) -> Result<bool, Diagnostic> {
-        // The engine is lent to the solver: targets are evaluated in batches, so that a decided state ends a long enumeration.
-        let mut decided = false;
+    ) -> Result<(bool, bool), Diagnostic> {
+        let (mut decided, mut met) = (false, false);
         let Self { engine, states, state_ids, .. } = self;
         let mut interner = Interner { states, state_ids };
         let mut each = |engine: &mut Engine, solution: &[Value]| -> Result<ControlFlow<()>, Diagnostic> {
-            if seen.is_empty() {
-                seen.push(Vec::new());
-            }
+            met = true;
             let stop = match target {
                 None => true,
                 Some(t) => {
@@ -428,7 +445,7 @@ impl Automaton {
             Ok(if stop || once { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
         engine.solve(problem, env, &mut each)?;
-        Ok(decided)
+        Ok((decided, met))
     }
 
     fn explain(&self, diagnostic: Diagnostic, rule: &rules::Rule) -> Diagnostic {
@@ -534,12 +551,16 @@ impl Automaton {
     }
 }
 
+/// A condition's value. One that rewrites to neither constant is an error of stage `Data`: it is raised only if nothing else decides.
 fn test(engine: &mut Engine, code: &Code, env: &[Value]) -> Result<bool, Diagnostic> {
     let value = engine.eval(code, env)?;
     match (value.is_true(), value.is_false()) {
         (true, _) => Ok(true),
         (_, true) => Ok(false),
-        _ => Err(Diagnostic::new(Stage::Data, "a condition of the formula rewrites to neither true nor false")),
+        _ => {
+            let text = engine.text(&value, 120);
+            Err(Diagnostic::new(Stage::Data, "a condition of the formula rewrites to neither true nor false").note(format!("to: {text}")))
+        }
     }
 }
 
@@ -593,11 +614,18 @@ impl Interner<'_> {
             Target::Test(code) => Ok(test(engine, code, env)? != all),
             Target::State(node, sources) => self.state(engine, *node, sources, env, out),
             Target::Junction { all: conjunction, tests, rest, whole } => {
+                let mut stuck = None;
                 for code in tests {
-                    // A test that decides the junction.
-                    if test(engine, code, env)? != *conjunction {
-                        return Ok(*conjunction == all);
+                    match test(engine, code, env) {
+                        // A test that decides the junction.
+                        Ok(value) if value != *conjunction => return Ok(*conjunction == all),
+                        Ok(_) => {}
+                        Err(d) if d.stage == Stage::Data => stuck = Some(d),
+                        Err(d) => return Err(d),
                     }
+                }
+                if let Some(d) = stuck {
+                    return Err(d);
                 }
                 if let Some((node, sources)) = whole {
                     return self.state(engine, *node, sources, env, out);

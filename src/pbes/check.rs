@@ -5,19 +5,22 @@
 //! parity game ([`super::instantiate`]). A limit gives `Unknown`, never true or false.
 
 use super::arena::NONE;
-use super::automaton::{Automaton, FormulaState, Start};
+use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::instantiate::{self, Instance, instantiate};
-use super::product::{self, Product, shape};
+use super::product::{self, Product, Shape, shape};
+use super::rules::When;
 use super::source::Source;
 use super::trace;
 use crate::base::{Budget, Diagnostic, Span, Stop};
 use crate::evidence::{Builder, Evidence};
 use crate::explore;
+use crate::formula::normal::{Node, NodeId};
 use crate::formula::typed::TypedFormula;
 use crate::model::Model;
 use crate::process::linear::ActionLabels;
 use crate::solve::{Solver, default_solver};
-use ahash::AHashSet;
+use ahash::{AHashMap, AHashSet};
+use std::time::Instant;
 
 /// A verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,10 +114,19 @@ pub fn check(
         }
         Start::States(all, roots) => (all, roots),
     };
+    let Some(roots) = operands(&mut automaton, all, roots)? else {
+        answer.verdict = if all { Verdict::False } else { Verdict::True };
+        if options.evidence {
+            answer.evidence = Some(finish(Builder::new((source.initial(), 0)), !all, &source)?);
+        }
+        return Ok(answer);
+    };
     // The start's operands that fit the product route go there together; the others make one game.
     let (mut quick, mut hard) = (Vec::new(), Vec::new());
+    let mut fitting: AHashMap<NodeId, bool> = AHashMap::new();
     for q in roots {
-        let fits = !options.force_game && shape(&automaton, &[q], all).is_some();
+        let node = automaton.node(q);
+        let fits = !options.force_game && *fitting.entry(node).or_insert_with(|| shape(&automaton, &[q], all).is_some());
         if fits { quick.push(q) } else { hard.push(q) }
     }
     // A single state of the other connective may fit the dual search: `<true*.a>true` as an operand of nothing.
@@ -178,10 +190,7 @@ fn one(
         if answer.route == Route::Constant {
             answer.route = Route::Product;
         }
-        let mut product = Product::new(source, labels, automaton, &shape);
-        let outcome = product.run(start.1, budget)?;
-        answer.equations += product.figures.configurations;
-        match outcome {
+        match in_batches(source, labels, automaton, &shape, start.1, budget, answer)? {
             product::Outcome::Stopped(stop) => return Ok(Err(stop)),
             product::Outcome::Verdict(value) => {
                 if options.evidence && value != start.0 {
@@ -209,6 +218,77 @@ fn one(
             Ok(Ok(value))
         }
     }
+}
+
+/// The start's states with those that merely stand for others of their connective (`forall x. …`) taken apart; none if one is decided.
+fn operands(automaton: &mut Automaton, all: bool, roots: Vec<FormulaState>) -> Result<Option<Vec<FormulaState>>, Diagnostic> {
+    let mut seen = AHashSet::new();
+    let mut out = Vec::new();
+    let mut stack = roots;
+    while let Some(q) = stack.pop() {
+        if !seen.insert(q) {
+            continue;
+        }
+        let node = automaton.node(q);
+        let rules = &automaton.rules().states[&node];
+        let apart = rules.universal == all
+            && !matches!(automaton.normal().node(node), Node::Head(_))
+            && rules.rules.iter().all(|r| matches!(r.when, When::Always(_)));
+        if !apart {
+            out.push(q);
+            continue;
+        }
+        let here = automaton.here(q)?;
+        if here == Demand::DECIDED {
+            return Ok(None);
+        }
+        stack.extend(automaton.set(here).iter());
+    }
+    out.sort_unstable();
+    Ok(Some(out))
+}
+
+/// Obligations that start one search together, if there are too many for one: fewer of them share more of their sets, more of them
+/// share the exploration.
+const FIRST_BATCH: usize = 16;
+
+/// The product search, for many starting obligations in batches whose size is adapted to the time that they take.
+fn in_batches(
+    source: &mut Source,
+    labels: &dyn ActionLabels,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    roots: &[FormulaState],
+    budget: &Budget,
+    answer: &mut Answer,
+) -> Result<product::Outcome, Diagnostic> {
+    let mut size = if roots.len() <= 4 * FIRST_BATCH { roots.len() } else { FIRST_BATCH };
+    let (mut at, mut growing) = (0, true);
+    // Seconds an obligation in the batch before; the first batch explores the model and says nothing.
+    let mut before: Option<f64> = None;
+    let mut acyclic = None;
+    while at < roots.len() {
+        let batch = &roots[at..(at + size).min(roots.len())];
+        let start = Instant::now();
+        let mut product = Product::new(source, labels, automaton, shape);
+        let outcome = product.run(batch, &mut acyclic, budget)?;
+        answer.equations += product.figures.configurations;
+        if outcome != product::Outcome::Verdict(shape.universal) {
+            return Ok(outcome);
+        }
+        let cost = start.elapsed().as_secs_f64() / batch.len() as f64;
+        if at > 0 && growing {
+            if before.is_none_or(|b| cost < 0.95 * b) {
+                size *= 2;
+            } else {
+                size = (size / 2).max(1);
+                growing = false;
+            }
+            before = Some(cost);
+        }
+        at += batch.len();
+    }
+    Ok(product::Outcome::Verdict(shape.universal))
 }
 
 /// The transitions that the winner's strategy needs from the start.

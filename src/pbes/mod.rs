@@ -8,6 +8,7 @@ pub mod product;
 pub mod rules;
 pub mod source;
 pub mod stored;
+pub mod symbolic;
 mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};

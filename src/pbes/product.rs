@@ -101,6 +101,10 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
         let backward = reach(&back, *head);
         hostile.extend(forward.intersection(&backward).copied());
     }
+    // Disjunctive with greatest fixed points: true by an infinite path, which the general route finds without exploring everything.
+    if !universal && !hostile.is_empty() {
+        return None;
+    }
     Some(Shape { universal, kinds, hostile })
 }
 
@@ -224,6 +228,7 @@ pub struct Product<'a, 'm> {
     steps: AHashMap<(Demand, LabelId), (Demand, Demand)>,
     merges: AHashMap<(Demand, Demand), (Demand, Demand)>,
     hostile_part: AHashMap<Demand, Demand>,
+    loops: AHashMap<Demand, bool>,
     /// Figures so far.
     pub figures: Figures,
 }
@@ -242,6 +247,7 @@ impl<'a, 'm> Product<'a, 'm> {
             steps: AHashMap::new(),
             merges: AHashMap::new(),
             hostile_part: AHashMap::new(),
+            loops: AHashMap::new(),
             figures: Figures::default(),
         }
     }
@@ -355,8 +361,9 @@ impl<'a, 'm> Product<'a, 'm> {
         true
     }
 
-    /// Runs the search from the initial state with the given obligations.
-    pub fn run(&mut self, roots: &[FormulaState], budget: &Budget) -> Result<Outcome, Diagnostic> {
+    /// Runs the search from the initial state with the given obligations. `acyclic` is whether the system states met so far have no cycle,
+    /// if that is known; it is found out at most once.
+    pub fn run(&mut self, roots: &[FormulaState], acyclic: &mut Option<bool>, budget: &Budget) -> Result<Outcome, Diagnostic> {
         let mut queue = VecDeque::new();
         let set = self.automaton.intern_set(roots.to_vec());
         let start = self.closure(set)?;
@@ -409,7 +416,46 @@ impl<'a, 'm> Product<'a, 'm> {
         if self.shape.hostile.is_empty() {
             return Ok(Outcome::Verdict(self.shape.universal));
         }
-        match self.is_acyclic(budget)? {
+        if acyclic.is_none() {
+            let n = self.source.state_count();
+            let source = &mut *self.source;
+            let mut transitions = Vec::new();
+            let mut all = |s: u32, out: &mut Vec<u32>| -> Result<bool, Diagnostic> {
+                source.successors(StateId(s), &mut transitions)?;
+                // States beyond those met in the search carry no obligations.
+                out.extend(transitions.iter().map(|t| t.1.0).filter(|t| (*t as usize) < n));
+                Ok(true)
+            };
+            match acyclic_search(n, budget, &mut all)? {
+                Err(stop) => return Ok(Outcome::Stopped(stop)),
+                Ok(value) => *acyclic = Some(value),
+            }
+        }
+        let mut transitions = Vec::new();
+        let n = self.known.len();
+        let whole = *acyclic == Some(true);
+        let mut carrying = |s: u32, out: &mut Vec<u32>| -> Result<bool, Diagnostic> {
+            let hostile = self.hostile(self.known[s as usize]);
+            if hostile == Demand::NOTHING {
+                return Ok(true);
+            }
+            // A cycle without transitions, `mu X. X`.
+            if self.loops_here(hostile)? {
+                return Ok(false);
+            }
+            if whole {
+                return Ok(true);
+            }
+            self.source.successors(StateId(s), &mut transitions)?;
+            for &(label, target) in &transitions {
+                let next = self.step(hostile, label)?;
+                if next.0 != Demand::DECIDED && self.hostile(next.0) != Demand::NOTHING {
+                    out.push(target.0);
+                }
+            }
+            Ok(true)
+        };
+        match acyclic_search(n, budget, &mut carrying)? {
             Err(stop) => Ok(Outcome::Stopped(stop)),
             Ok(true) => Ok(Outcome::Verdict(self.shape.universal)),
             Ok(false) => Ok(Outcome::Cycle),
@@ -436,67 +482,6 @@ impl<'a, 'm> Product<'a, 'm> {
         let answer = self.automaton.intern_set(part);
         self.hostile_part.insert(set, answer);
         answer
-    }
-
-    /// Whether the transitions that carry hostile obligations have no cycle: depth-first search with regenerated successors.
-    fn is_acyclic(&mut self, budget: &Budget) -> Result<Result<bool, Stop>, Diagnostic> {
-        const NEW: u8 = 0;
-        const OPEN: u8 = 1;
-        const DONE: u8 = 2;
-        let n = self.known.len();
-        let mut colour = vec![NEW; n];
-        let mut transitions = Vec::new();
-        let mut polls = 0u64;
-        for root in 0..n {
-            if colour[root] != NEW {
-                continue;
-            }
-            // A frame is a state with the targets left to visit, all frames' targets on one stack.
-            let mut frames: Vec<(u32, usize)> = Vec::new();
-            let mut targets: Vec<u32> = Vec::new();
-            let mut enter = Some(root as u32);
-            loop {
-                if let Some(s) = enter.take() {
-                    polls += 1;
-                    if polls.is_multiple_of(1024)
-                        && let Err(stop) = budget.check(0)
-                    {
-                        return Ok(Err(stop));
-                    }
-                    colour[s as usize] = OPEN;
-                    frames.push((s, targets.len()));
-                    let hostile = self.hostile(self.known[s as usize]);
-                    if hostile != Demand::NOTHING {
-                        // A cycle without transitions, `mu X. X`.
-                        if self.loops_here(hostile)? {
-                            return Ok(Ok(false));
-                        }
-                        self.source.successors(StateId(s), &mut transitions)?;
-                        let from = targets.len();
-                        for &(label, target) in &transitions {
-                            let next = self.step(hostile, label)?;
-                            if next.0 != Demand::DECIDED && self.hostile(next.0) != Demand::NOTHING {
-                                targets.push(target.0);
-                            }
-                        }
-                        targets[from..].sort_unstable();
-                    }
-                }
-                let Some(&(s, from)) = frames.last() else { break };
-                if targets.len() == from {
-                    colour[s as usize] = DONE;
-                    frames.pop();
-                    continue;
-                }
-                let t = targets.pop().expect("longer than the frame's start");
-                match colour[t as usize] {
-                    OPEN => return Ok(Ok(false)),
-                    NEW => enter = Some(t),
-                    _ => {}
-                }
-            }
-        }
-        Ok(Ok(true))
     }
 
     /// Whether hostile obligations of one system state can demand each other round and round.
@@ -526,9 +511,57 @@ impl<'a, 'm> Product<'a, 'm> {
         let mut done = AHashSet::new();
         for q in self.automaton.set(set).iter() {
             if visit(self, *q, &mut Vec::new(), &mut done)? {
+                self.loops.insert(set, true);
                 return Ok(true);
             }
         }
+        self.loops.insert(set, false);
         Ok(false)
     }
+}
+
+/// Appends the targets of a vertex; false if there is a cycle in any case.
+type Edges<'a> = dyn FnMut(u32, &mut Vec<u32>) -> Result<bool, Diagnostic> + 'a;
+
+/// Whether a graph over `0..n` has no cycle: depth-first search.
+fn acyclic_search(n: usize, budget: &Budget, edges: &mut Edges) -> Result<Result<bool, Stop>, Diagnostic> {
+    const NEW: u8 = 0;
+    const OPEN: u8 = 1;
+    const DONE: u8 = 2;
+    let mut colour = vec![NEW; n];
+    let mut polls = 0u64;
+    // A frame is a vertex with the targets left to visit; all frames' targets are on one stack.
+    let mut frames: Vec<(u32, usize)> = Vec::new();
+    let mut targets: Vec<u32> = Vec::new();
+    for root in 0..n {
+        let mut enter = (colour[root] == NEW).then_some(root as u32);
+        loop {
+            if let Some(s) = enter.take() {
+                polls += 1;
+                if polls.is_multiple_of(1024)
+                    && let Err(stop) = budget.check(0)
+                {
+                    return Ok(Err(stop));
+                }
+                colour[s as usize] = OPEN;
+                frames.push((s, targets.len()));
+                if !edges(s, &mut targets)? {
+                    return Ok(Ok(false));
+                }
+            }
+            let Some(&(s, from)) = frames.last() else { break };
+            if targets.len() == from {
+                colour[s as usize] = DONE;
+                frames.pop();
+                continue;
+            }
+            let Some(t) = targets.pop() else { break };
+            match colour[t as usize] {
+                OPEN => return Ok(Ok(false)),
+                NEW => enter = Some(t),
+                _ => {}
+            }
+        }
+    }
+    Ok(Ok(true))
 }

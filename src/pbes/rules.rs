@@ -60,6 +60,8 @@ pub struct Rule {
     pub effect: Effect,
     /// Where the leaf was written.
     pub span: Span,
+    /// The target of the modality that a step comes from; none for other effects, and for one whose purpose is that it never fits, `[a]false`.
+    pub modality: Option<NodeId>,
 }
 
 /// The rules of a node.
@@ -274,10 +276,14 @@ impl Builder<'_> {
             used.extend(self.normal.live(n));
         }
         let unknowns = unknowns.iter().copied().filter(|v| used.contains(v)).collect();
+        let modality = match effect {
+            Effect::Step(n) if !matches!(self.normal.node(n), Node::Const(_)) => Some(n),
+            _ => None,
+        };
         match &when {
             When::Always(Some(c)) if c.as_bool(&self.data.signature) == Some(false) => {}
             When::Label(list) if list.iter().all(Option::is_none) => {}
-            _ => out.push(Rule { unknowns, when, effect, span }),
+            _ => out.push(Rule { unknowns, when, effect, span, modality }),
         }
     }
 
@@ -428,6 +434,13 @@ impl Builder<'_> {
                 }
                 _ => {
                     let span = body.span;
+                    // `exists x. exists y. b` is one quantifier, so that its equations are seen together.
+                    if let ExprKind::Bind(inner, more, b) = &body.kind
+                        && *inner == binder
+                    {
+                        let all = vars.iter().chain(more).copied().collect();
+                        return Expr::new(ExprKind::Bind(binder, all, b.clone()), basic::BOOL, span);
+                    }
                     Expr::new(ExprKind::Bind(binder, vars, body), basic::BOOL, span)
                 }
             }

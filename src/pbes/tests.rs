@@ -252,9 +252,9 @@ fn random_formula(r: &mut Random, depth: usize) -> (TypedFormula, World) {
 
 #[test]
 fn every_route_agrees_with_direct_evaluation() {
-    let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(1500);
+    let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(2000);
     let first: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|v| v.parse().ok()).unwrap_or(1);
-    let (mut truths, mut products, mut games, mut alternating, mut confirmed) = (0, 0, 0, 0, 0);
+    let (mut truths, mut products, mut games, mut alternating, mut confirmed, mut symbolically) = (0, 0, 0, 0, 0, 0);
     for seed in first..first + cases {
         let mut r = Random::new(seed);
         let depth = 2 + r.below(5);
@@ -272,9 +272,13 @@ fn every_route_agrees_with_direct_evaluation() {
         let mut data = formula.data.clone();
         let normal = crate::formula::normal::normalise(&formula, &mut data.signature).expect("monotonic by construction");
         alternating += u64::from(normal.max_rank() > 1);
-        for force_game in [false, true] {
+        for (force_game, solver) in [
+            (false, &crate::solve::zielonka::Zielonka as &dyn crate::solve::Solver),
+            (true, &crate::solve::zielonka::Zielonka),
+            (true, &crate::solve::promotion::Promotion),
+        ] {
             let explore = crate::explore::Options { threads: 1, ..Default::default() };
-            let options = Options { force_game, ..Options::new(&explore) };
+            let options = Options { force_game, solver: Some(solver), ..Options::new(&explore) };
             let answer = check(&model, &table, &formula, options, &Budget::default()).unwrap_or_else(|e| panic!("{}: {e:?}", context()));
             let verdict = if expected { Verdict::True } else { Verdict::False };
             assert_eq!(answer.verdict, verdict, "{}, game forced: {force_game}, route {:?}", context(), answer.route);
@@ -294,10 +298,19 @@ fn every_route_agrees_with_direct_evaluation() {
                 assert!(answer.route != Route::Game || !force_game, "{}: no evidence", context());
             }
         }
+        match symbolic::check_symbolically(&model, &table, &formula, &Default::default(), &Budget::default()) {
+            Ok(answer) => {
+                assert_eq!(answer.verdict, if expected { Verdict::True } else { Verdict::False }, "{}", context());
+                symbolically += u64::from(answer.outcome.is_some());
+            }
+            Err(e) => assert_eq!(e.stage, crate::base::Stage::Unsupported, "{}", context()),
+        }
     }
     eprintln!("{truths} true of {cases}, {products} by product, {games} by game, {alternating} alternating, {confirmed} confirmed");
     if cases > 1000 {
         assert!(truths > cases / 10 && truths < cases * 9 / 10);
-        assert!(products > cases / 20 && games > cases / 20 && alternating > cases / 50 && confirmed > cases / 4);
+        assert!(
+            products > cases / 20 && games > cases / 20 && alternating > cases / 50 && confirmed > cases / 4 && symbolically > cases / 20
+        );
     }
 }
