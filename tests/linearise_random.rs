@@ -10,6 +10,7 @@ use mu_check::compile::{Compiled, Confluence};
 use mu_check::data::print::expression;
 use mu_check::explore;
 use mu_check::lts::compare::equivalent;
+use mu_check::lts::distinguish::distinguish;
 use mu_check::lts::reduce::Equivalence;
 use mu_check::lts::{Labels, Lts};
 use mu_check::process::spec::ProcSpec;
@@ -214,9 +215,10 @@ fn compare_all() {
             let got = by_lineariser(&spec, &options).unwrap_or_else(|d| fail("lineariser", &d));
             assert!(
                 equivalent(&expected, &got, Equivalence::Strong, 1),
-                "seed {seed} (simplify {simplify}): {} states by the rules, {} by the lineariser\n{text}",
+                "seed {seed} (simplify {simplify}): {} states by the rules, {} by the lineariser: {:?}\n{text}",
                 expected.state_count(),
-                got.state_count()
+                got.state_count(),
+                distinguish(&expected, &got, Equivalence::Trace, 1)
             );
         }
         compared += 1;

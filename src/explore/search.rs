@@ -447,13 +447,11 @@ impl<'a> Shared<'a> {
             store.replan(held, split);
         }
         while store.table.crowded() || !unplaced.is_empty() {
-            if store.table.crowded() {
-                if !fits(store.table.growth_bytes()) {
-                    account.stop = Stop::Memory;
-                    // What is stored and queued stays as it is; nothing more will be expanded.
-                    if unplaced.is_empty() {
-                        return Ok(());
-                    }
+            if store.table.crowded() && !fits(store.table.growth_bytes()) {
+                account.stop = Stop::Memory;
+                // What is stored and queued stays as it is; nothing more will be expanded.
+                if unplaced.is_empty() {
+                    return Ok(());
                 }
             }
             store.table.grow();
