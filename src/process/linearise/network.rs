@@ -312,7 +312,11 @@ impl Composer<'_> {
         for bag in exact {
             let mut bags: AHashSet<Bag> = AHashSet::from([Vec::new()]);
             for &name in bag {
-                bags = bags.iter().flat_map(|b| sources(name).into_iter().map(|s| join(b, &[s]))).collect();
+                let from = sources(name);
+                // A name that renaming cannot give may still come from beside it: the rest of the multiset counts.
+                if !from.is_empty() {
+                    bags = bags.iter().flat_map(|b| from.iter().map(|s| join(b, &[*s]))).collect();
+                }
             }
             before.extend(bags);
         }
