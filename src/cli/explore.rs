@@ -99,6 +99,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
             outcome.elapsed.as_secs_f64(),
             grouped(outcome.store_bytes)
         ));
+        session.say(format!("packed states: {} bits; values of the parts: {:?}", outcome.key_bits, outcome.part_values));
         session.say(format!("caches: {:?}", outcome.cache));
         let counts = Counts { states: outcome.states, transitions: outcome.transitions, deadlocks: outcome.deadlocks, stop: outcome.stop };
         (counts, lts)

@@ -111,6 +111,10 @@ pub struct Outcome {
     pub store_bytes: u64,
     /// Most bytes of queued states at the end of a level.
     pub frontier_bytes: u64,
+    /// Width of a packed state by the end.
+    pub key_bits: u32,
+    /// Number of values of each part of the state vector (a component, or a piece of one) by the end.
+    pub part_values: Vec<u64>,
     /// What the caches did, all threads together.
     pub cache: CacheStatistics,
 }

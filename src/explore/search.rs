@@ -211,6 +211,8 @@ pub(crate) fn run(
         elapsed: shared.start.elapsed(),
         store_bytes: store.bytes(),
         frontier_bytes: search.frontier_bytes,
+        key_bits: store.key_bits(),
+        part_values: store.leaves.iter().map(|l| l.table.len() as u64).collect(),
         cache,
     };
     let lts = search.lts.map(|rows| rows.finish(model, outcome.states));

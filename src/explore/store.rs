@@ -229,7 +229,7 @@ impl Store {
         self.table.len() + self.table.len() / 4
     }
     /// Bits that keys have now.
-    fn key_bits(&self) -> u32 {
+    pub fn key_bits(&self) -> u32 {
         self.fields.iter().map(|f| f.width).sum()
     }
     /// Whether entries could be shorter if all states were packed anew.

@@ -12,6 +12,7 @@ use crate::data::expr::Binder;
 use crate::data::signature::Builtin;
 use crate::data::sort::SortKind;
 use crate::data::value::{IMPURE, Rich, Value};
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 /// Largest element sort whose full set is written out.
@@ -43,6 +44,9 @@ fn element_sort(p: &Program, sort: SortId) -> SortId {
     }
 }
 
+/// The elements with the given positions, as a container.
+type Remaining = Box<dyn Fn(&[usize]) -> Value>;
+
 /// What a non-finite set or an undecided one is made of.
 fn parts<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
     super::compare::builtin_of(p, v)
@@ -62,7 +66,7 @@ impl Machine {
             Ok(false)
         };
         // The candidates that remain, as a container of the same sort.
-        let remaining: Box<dyn Fn(&[usize]) -> Value> = match container {
+        let remaining: Remaining = match container {
             Value::Nil(_) | Value::Cons(_) => {
                 let mut heads = Vec::new();
                 let mut at = container;
@@ -297,6 +301,9 @@ impl Machine {
             if y.is_empty() {
                 return Ok(a);
             }
+            if a.is_data() && b.is_data() {
+                return Ok(merge(sort, &a, x, y));
+            }
             let all: Vec<Value> = x.iter().chain(y.iter()).cloned().collect();
             return self.set_of(p, sort, all);
         }
@@ -504,6 +511,24 @@ impl Machine {
             _ => self.equal_comprehensions(p, sort, a, b),
         }
     }
+}
+
+/// The union of two sets of data; the first itself if it has all elements of the second.
+fn merge(sort: SortId, a: &Value, x: &[Value], y: &[Value]) -> Value {
+    if y.len() * 8 < x.len() && y.iter().all(|e| x.binary_search(e).is_ok()) {
+        return a.clone();
+    }
+    let mut out = Vec::with_capacity(x.len() + y.len());
+    let (mut i, mut j) = (0, 0);
+    while i < x.len() && j < y.len() {
+        let order = x[i].cmp(&y[j]);
+        out.push(if order == Ordering::Greater { y[j].clone() } else { x[i].clone() });
+        i += usize::from(order != Ordering::Greater);
+        j += usize::from(order != Ordering::Less);
+    }
+    out.extend_from_slice(&x[i..]);
+    out.extend_from_slice(&y[j..]);
+    Value::rich(Rich::Set(sort, out.into()))
 }
 
 fn combine(how: Builtin, n: &Value, m: &Value) -> Option<Value> {

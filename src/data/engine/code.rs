@@ -120,10 +120,21 @@ pub struct Switch {
     pub slot: u32,
     /// Height of the frame here.
     pub height: u32,
-    /// What to look for; fields with the given indices are pushed.
-    pub cases: Box<[(Key, Box<[u32]>, Tree)]>,
+    /// What to look for.
+    pub cases: Box<[Case]>,
     /// If none fits.
     pub default: Tree,
+}
+
+/// A head to look for; fields with the given indices are pushed.
+#[derive(Debug)]
+pub struct Case {
+    /// The head.
+    pub key: Key,
+    /// Which of its fields the tree below looks at.
+    pub fields: Box<[u32]>,
+    /// What to do then.
+    pub tree: Tree,
 }
 
 /// What a pattern's head is.

@@ -15,7 +15,6 @@ use crate::data::sort::{SortKind, basic};
 use crate::data::value::{Flags, IMPURE, Lambda};
 use ahash::AHashMap;
 use num_traits::ToPrimitive;
-
 use std::sync::Arc;
 
 /// What the machine must know of an operation.

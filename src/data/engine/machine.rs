@@ -46,7 +46,7 @@ pub struct Machine {
     pub(in crate::data) unknowns: Vec<Unknown>,
     pub(in crate::data) growth_limit: u64,
     /// Elements of sorts, by sort and limit.
-    pub(in crate::data) values: AHashMap<(SortId, usize), Option<Vec<Value>>>,
+    pub(in crate::data) values: AHashMap<(SortId, usize), Option<Rc<[Value]>>>,
     /// Sorts whose terms may grow.
     pub(in crate::data) recursive: AHashMap<SortId, bool>,
 }
@@ -355,9 +355,9 @@ impl Machine {
                     self.stack.truncate(base + switch.height as usize);
                     let value = &self.stack[base + switch.slot as usize];
                     let mut found = None;
-                    for (key, fields, sub) in &switch.cases {
-                        if key.fits(value) {
-                            found = Some((fields, sub));
+                    for case in &switch.cases {
+                        if case.key.fits(value) {
+                            found = Some((&case.fields, &case.tree));
                             break;
                         }
                     }

@@ -5,7 +5,7 @@
 //! be used otherwise. Non-linear patterns and narrowing of numbers become checks at the leaves. A tree that would be larger
 //! than a limit is replaced by a sequence of one tree per row, so the size stays linear in the worst case.
 
-use super::code::{Check, Key, Leaf, Switch, Tree};
+use super::code::{Case, Check, Key, Leaf, Switch, Tree};
 use super::compile::{Compiler, Scope};
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
@@ -256,7 +256,7 @@ fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize,
             }
         }
         let Some(tree) = build(compiler, &sub, height + fields.len() as u32, leaves, limit)? else { return Ok(None) };
-        cases.push((key, fields.into(), tree));
+        cases.push(Case { key, fields: fields.into(), tree });
     }
     let rest: Vec<Row> = rows.iter().filter(|r| head_at(r).is_none()).cloned().collect();
     let Some(default) = build(compiler, &rest, height, leaves, limit)? else { return Ok(None) };

@@ -40,6 +40,9 @@ pub struct Problem {
     unknowns: Vec<(VarId, SortId)>,
 }
 
+/// What receives solutions: breaks to end the search.
+pub type Receiver<'a> = dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic> + 'a;
+
 /// Evaluates; one per thread.
 #[derive(Debug)]
 pub struct Engine {
@@ -135,12 +138,7 @@ impl Engine {
     }
 
     /// Calls `each` with every solution of a problem, once, as values of the unknowns in order; stops if it breaks.
-    pub fn solve(
-        &mut self,
-        problem: &Problem,
-        env: &[Value],
-        each: &mut dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic>,
-    ) -> Result<(), Diagnostic> {
+    pub fn solve(&mut self, problem: &Problem, env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
         let program = self.program.clone();
         let count = self.machine.unknowns.len();
         let wanted: Vec<u32> = (0..problem.unknowns.len()).map(|i| (count + i) as u32).collect();
@@ -182,7 +180,7 @@ impl Engine {
     /// All elements of a finite sort, in the order of its constructors; `None` if it is infinite or larger than a million.
     pub fn values_of(&mut self, sort: SortId) -> Result<Option<Vec<Value>>, Diagnostic> {
         let program = self.program.clone();
-        self.run(|m| m.values_of(&program, sort, 1 << 20))
+        self.run(|m| m.values_of(&program, sort, 1 << 20)).map(|v| v.map(|v| v.to_vec()))
     }
 
     /// Most equations applied in one evaluation; 50 million unless set.

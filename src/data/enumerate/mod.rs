@@ -10,25 +10,26 @@
 //! Compare narrowing (Hanus, 1994) and mCRL2's enumerator (Groote, Mousavi: "Modeling and Analysis of Communicating Systems",
 //! 2014). Cost: the number of branches, each linear in the remaining condition.
 
+mod binders;
+mod finite;
+
 use super::builtins::compare::builtin_of;
 use super::builtins::linear::{Linear, least, numeric_sort, occurs};
 use super::builtins::number;
 use super::engine::compile::Program;
 use super::engine::machine::{Machine, Outcome, Unknown};
 use super::engine::text::shortened;
-use super::expr::Binder;
 use super::signature::Builtin;
 use super::sort::{SortKind, basic};
-use super::value::{Closure, Rich, Value};
+use super::value::{Rich, Value};
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId};
 use ahash::AHashSet;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 /// Largest sort whose elements are listed to enumerate an unknown of it (sets over a finite sort).
 const MAX_LISTED: usize = 1 << 20;
-/// Most solutions of a comprehension over an infinite sort that are written out as a finite set.
-const MAX_COMPREHENSION: usize = 1 << 16;
 
 /// Most constructors of growing terms on one path of the search.
 const MAX_GROWING: u32 = 1000;
@@ -58,7 +59,7 @@ enum Choice {
     Constructors(u32, Vec<OpId>),
     Bool(u32),
     List(u32, SortId),
-    Values(u32, Vec<Value>),
+    Values(u32, Rc<[Value]>),
     Upwards(u32, Option<i64>, Option<i64>),
     /// An element and its candidates.
     Member(Value, SortId, Vec<Value>),
@@ -368,8 +369,8 @@ impl Machine {
                 }
             }
             Choice::Values(u, values) => {
-                for v in values {
-                    if self.bind(p, s, u, v, rest, each)?.is_break() {
+                for v in values.iter() {
+                    if self.bind(p, s, u, v.clone(), rest, each)?.is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
@@ -469,7 +470,7 @@ impl Machine {
             return known;
         }
         let mut path = Vec::new();
-        let answer = infinite(p, sort, &mut path);
+        let answer = finite::infinite(p, sort, &mut path);
         self.recursive.insert(sort, answer);
         answer
     }
@@ -566,206 +567,5 @@ impl Machine {
 
     fn undecided(&self, p: &Program, s: &Search, rest: &Value) -> Box<Diagnostic> {
         Box::new(Diagnostic::new(Stage::Data, format!("a condition in a {} is neither true nor false: {}", s.binder, shortened(p, rest))))
-    }
-
-    /// All values of a finite sort, in the order of its constructors; `None` if it is infinite, unknown, or larger than `limit`.
-    pub(in crate::data) fn values_of(&mut self, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Vec<Value>>> {
-        if let Some(known) = self.values.get(&(sort, limit)) {
-            return Ok(known.clone());
-        }
-        let values = if infinite(p, sort, &mut Vec::new()) { None } else { self.list_values(p, sort, limit)? };
-        self.values.insert((sort, limit), values.clone());
-        Ok(values)
-    }
-
-    fn list_values(&mut self, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Vec<Value>>> {
-        let mut out = Vec::new();
-        match p.signature.sorts.kind(sort) {
-            SortKind::Bool => out = vec![Value::Bool(false), Value::Bool(true)],
-            SortKind::Named(n) => {
-                let mut free = true;
-                for &c in &p.signature.sorts.named[*n as usize].constructors {
-                    free &= p.op(c).flags == 0;
-                    let (domain, _) = p.signature.domain_range(p.signature.op(c).sort);
-                    let mut tuples: Vec<Vec<Value>> = vec![vec![]];
-                    for d in domain {
-                        let Some(values) = self.values_of(p, *d, limit)? else { return Ok(None) };
-                        if tuples.len().saturating_mul(values.len()) > limit {
-                            return Ok(None);
-                        }
-                        tuples = tuples
-                            .iter()
-                            .flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect()))
-                            .collect();
-                    }
-                    for args in tuples {
-                        out.push(self.apply_op(p, c, args)?);
-                    }
-                }
-                if !free {
-                    let mut seen = AHashSet::new();
-                    out.retain(|v| seen.insert(v.clone()));
-                }
-            }
-            SortKind::FSet(e) | SortKind::Set(e) => {
-                let Some(values) = self.values_of(p, *e, 20)? else { return Ok(None) };
-                if 1usize << values.len() > limit {
-                    return Ok(None);
-                }
-                for subset in 0usize..1 << values.len() {
-                    let elements = values.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1).map(|(_, v)| v.clone());
-                    out.push(self.set_of(p, sort, elements.collect())?);
-                }
-            }
-            _ => return Ok(None),
-        }
-        Ok((out.len() <= limit).then_some(out))
-    }
-
-    fn frame_of_unknowns(&mut self, p: &Program, closure: &Closure) -> (Outcome<Value>, Vec<u32>) {
-        let frame = self.stack.len();
-        let mut wanted = Vec::new();
-        for (sort, var) in closure.lambda.sorts.iter().zip(&closure.lambda.vars) {
-            let unknown = self.unknown(*sort);
-            if let Some(last) = self.unknowns.last_mut() {
-                last.var = Some(*var);
-            }
-            wanted.push(self.unknowns.len() as u32 - 1);
-            self.stack.push(unknown);
-        }
-        self.stack.extend(closure.captures.iter().cloned());
-        let body = self.enter(p, &closure.lambda.body, frame);
-        (body, wanted)
-    }
-
-    /// The value of a quantifier; itself while an unknown occurs in it or its condition stays undecided.
-    pub(in crate::data) fn quantify(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
-        if closure.captures.iter().any(Value::is_open) {
-            return Ok(Value::rich(Rich::Closure(closure)));
-        }
-        let forall = closure.lambda.binder == Binder::Forall;
-        let count = self.unknowns.len();
-        let suspended = std::mem::take(&mut self.suspended);
-        let (body, wanted) = self.frame_of_unknowns(p, &closure);
-        let condition = if forall { self.not(p, body?) } else { body? };
-        // Variables that do not matter need no values, if their sorts have any.
-        let mut found = condition.is_true();
-        let mut stuck = false;
-        if !found {
-            let mut search = Search::new(relevant(self, &condition, &wanted), true, true, if forall { "`forall`" } else { "`exists`" });
-            let mut each = |_: &mut Machine, _: &[Value]| {
-                found = true;
-                Ok(ControlFlow::Break(()))
-            };
-            let _ = self.search(p, &mut search, condition, &mut each)?;
-            stuck = search.lenient == Some(true);
-        }
-        self.unknowns.truncate(count);
-        self.suspended = suspended;
-        if !found && stuck {
-            return Ok(Value::rich(Rich::Closure(closure)));
-        }
-        Ok(Value::Bool(found != forall))
-    }
-
-    /// The value of a set or bag comprehension: a finite set or bag if its elements can be enumerated, else itself.
-    pub(in crate::data) fn comprehend(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
-        if closure.captures.iter().any(Value::is_open) {
-            return Ok(Value::rich(Rich::Closure(closure)));
-        }
-        let sort = closure.lambda.sort;
-        let count = self.unknowns.len();
-        let suspended = std::mem::take(&mut self.suspended);
-        let value = if closure.lambda.binder == Binder::SetComprehension {
-            let (body, wanted) = self.frame_of_unknowns(p, &closure);
-            let mut elements = Vec::new();
-            let mut search = Search::new(wanted, false, true, "set comprehension");
-            let mut each = |_: &mut Machine, values: &[Value]| {
-                elements.extend(values.iter().cloned());
-                Ok(if elements.len() > MAX_COMPREHENSION { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            };
-            let flow = self.search(p, &mut search, body?, &mut each);
-            self.unknowns.truncate(count);
-            match flow {
-                Ok(ControlFlow::Continue(())) if search.lenient == Some(false) => Some(self.set_of(p, sort, elements)?),
-                _ => None,
-            }
-        } else {
-            match self.values_of(p, closure.lambda.sorts[0], MAX_COMPREHENSION)? {
-                None => None,
-                Some(values) => {
-                    let mut bag = Value::rich(Rich::Bag(sort, std::rc::Rc::new([])));
-                    for v in values {
-                        let frame = self.stack.len();
-                        self.stack.push(v.clone());
-                        self.stack.extend(closure.captures.iter().cloned());
-                        let n = self.enter(p, &closure.lambda.body, frame)?;
-                        bag = self.bag_add(p, sort, v, n, bag)?;
-                    }
-                    bag.as_bag().is_some().then_some(bag)
-                }
-            }
-        };
-        self.suspended = suspended;
-        Ok(value.unwrap_or_else(|| Value::rich(Rich::Closure(closure))))
-    }
-
-    /// Equality of sets that are not both finite: a search for an element that makes the difference.
-    pub(in crate::data) fn equal_comprehensions(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Option<Value>> {
-        let element = match p.signature.sorts.kind(sort) {
-            SortKind::Set(e) => *e,
-            _ => return Ok(None),
-        };
-        let Some(member) = p.sort(sort).member else { return Ok(None) };
-        if a.is_open() || b.is_open() {
-            return Ok(None);
-        }
-        let count = self.unknowns.len();
-        let x = self.unknown(element);
-        let in_a = self.contains(p, member, &x, a)?;
-        let in_b = self.contains(p, member, &x, b)?;
-        let (not_a, not_b) = (self.not(p, in_a.clone()), self.not(p, in_b.clone()));
-        let (one, other) = (self.and(p, in_a, not_b), self.and(p, not_a, in_b));
-        let condition = self.or(p, one, other);
-        let mut different = false;
-        let mut search = Search::new(vec![count as u32], false, true, "comparison of sets");
-        let flow = self.search(p, &mut search, condition, &mut |_, _| {
-            different = true;
-            Ok(ControlFlow::Break(()))
-        });
-        self.unknowns.truncate(count);
-        Ok(match flow {
-            Err(_) => None,
-            Ok(_) if different => Some(Value::Bool(false)),
-            Ok(_) if search.lenient == Some(true) => None,
-            Ok(_) => Some(Value::Bool(true)),
-        })
-    }
-}
-
-/// Those of the unknowns asked for that occur in a condition.
-fn relevant(m: &Machine, condition: &Value, wanted: &[u32]) -> Vec<u32> {
-    let mut open = Vec::new();
-    m.unresolved(condition, &mut open);
-    wanted.iter().copied().filter(|w| open.contains(w)).collect()
-}
-
-/// Whether a sort has infinitely many elements, or elements that cannot be listed.
-fn infinite(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
-    match p.signature.sorts.kind(sort) {
-        SortKind::Bool => false,
-        SortKind::Named(n) => {
-            let constructors = &p.signature.sorts.named[*n as usize].constructors;
-            if constructors.is_empty() || path.contains(&sort) {
-                return true;
-            }
-            path.push(sort);
-            let answer =
-                constructors.iter().any(|c| p.signature.domain_range(p.signature.op(*c).sort).0.iter().any(|d| infinite(p, *d, path)));
-            path.pop();
-            answer
-        }
-        SortKind::FSet(e) | SortKind::Set(e) => infinite(p, *e, path),
-        _ => true,
     }
 }

@@ -1,0 +1,177 @@
+//! Quantifiers and comprehensions: a closure of such a binder -> its value, by trying the elements of a small sort or by search.
+//!
+//! A binder in which an unknown of an enclosing search occurs stays as it is until the unknown is known. Cost: that of the search.
+
+use super::Search;
+use crate::base::ids::SortId;
+use crate::data::engine::compile::Program;
+use crate::data::engine::machine::{Machine, Outcome};
+use crate::data::expr::Binder;
+use crate::data::sort::SortKind;
+use crate::data::value::{Closure, Rich, Value};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// Most solutions of a comprehension over an infinite sort that are written out as a finite set.
+const MAX_COMPREHENSION: usize = 1 << 16;
+/// Largest sort over which a quantifier is decided by trying every value.
+const MAX_TRIED: usize = 32;
+
+impl Machine {
+    fn frame_of_unknowns(&mut self, p: &Program, closure: &Closure) -> (Outcome<Value>, Vec<u32>) {
+        let frame = self.stack.len();
+        let mut wanted = Vec::new();
+        for (sort, var) in closure.lambda.sorts.iter().zip(&closure.lambda.vars) {
+            let unknown = self.unknown(*sort);
+            if let Some(last) = self.unknowns.last_mut() {
+                last.var = Some(*var);
+            }
+            wanted.push(self.unknowns.len() as u32 - 1);
+            self.stack.push(unknown);
+        }
+        self.stack.extend(closure.captures.iter().cloned());
+        let body = self.enter(p, &closure.lambda.body, frame);
+        (body, wanted)
+    }
+
+    /// The value of a quantifier; itself while an unknown occurs in it or its condition stays undecided.
+    pub(in crate::data) fn quantify(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
+        if closure.captures.iter().any(Value::is_open) {
+            return Ok(Value::rich(Rich::Closure(closure)));
+        }
+        let forall = closure.lambda.binder == Binder::Forall;
+        if let Some(value) = self.quantify_small(p, &closure, forall)? {
+            return Ok(value);
+        }
+        let count = self.unknowns.len();
+        let suspended = std::mem::take(&mut self.suspended);
+        let (body, wanted) = self.frame_of_unknowns(p, &closure);
+        let condition = if forall { self.not(p, body?) } else { body? };
+        // Variables that do not matter need no values, if their sorts have any.
+        let mut found = condition.is_true();
+        let mut stuck = false;
+        if !found {
+            let mut search = Search::new(relevant(self, &condition, &wanted), true, true, if forall { "`forall`" } else { "`exists`" });
+            let mut each = |_: &mut Machine, _: &[Value]| {
+                found = true;
+                Ok(ControlFlow::Break(()))
+            };
+            let _ = self.search(p, &mut search, condition, &mut each)?;
+            stuck = search.lenient == Some(true);
+        }
+        self.unknowns.truncate(count);
+        self.suspended = suspended;
+        if !found && stuck {
+            return Ok(Value::rich(Rich::Closure(closure)));
+        }
+        Ok(Value::Bool(found != forall))
+    }
+
+    /// A quantifier over one variable of a small finite sort: the body for each value.
+    fn quantify_small(&mut self, p: &Program, closure: &Closure, forall: bool) -> Outcome<Option<Value>> {
+        let [sort] = closure.lambda.sorts[..] else { return Ok(None) };
+        let Some(values) = self.values_of(p, sort, MAX_TRIED)? else { return Ok(None) };
+        let suspended = std::mem::take(&mut self.suspended);
+        let mut stuck = false;
+        for v in values.iter() {
+            let frame = self.stack.len();
+            self.stack.push(v.clone());
+            self.stack.extend(closure.captures.iter().cloned());
+            match self.enter(p, &closure.lambda.body, frame)? {
+                Value::Bool(b) if b != forall => {
+                    self.suspended = suspended;
+                    return Ok(Some(Value::Bool(b)));
+                }
+                Value::Bool(_) => {}
+                _ => stuck = true,
+            }
+        }
+        self.suspended = suspended;
+        Ok(Some(if stuck {
+            Value::rich(Rich::Closure(Closure { lambda: closure.lambda.clone(), captures: closure.captures.clone() }))
+        } else {
+            Value::Bool(forall)
+        }))
+    }
+
+    /// The value of a set or bag comprehension: a finite set or bag if its elements can be enumerated, else itself.
+    pub(in crate::data) fn comprehend(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
+        if closure.captures.iter().any(Value::is_open) {
+            return Ok(Value::rich(Rich::Closure(closure)));
+        }
+        let sort = closure.lambda.sort;
+        let count = self.unknowns.len();
+        let suspended = std::mem::take(&mut self.suspended);
+        let value = if closure.lambda.binder == Binder::SetComprehension {
+            let (body, wanted) = self.frame_of_unknowns(p, &closure);
+            let mut elements = Vec::new();
+            let mut search = Search::new(wanted, false, true, "set comprehension");
+            let mut each = |_: &mut Machine, values: &[Value]| {
+                elements.extend(values.iter().cloned());
+                Ok(if elements.len() > MAX_COMPREHENSION { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            };
+            let flow = self.search(p, &mut search, body?, &mut each);
+            self.unknowns.truncate(count);
+            match flow {
+                Ok(ControlFlow::Continue(())) if search.lenient == Some(false) => Some(self.set_of(p, sort, elements)?),
+                _ => None,
+            }
+        } else {
+            match self.values_of(p, closure.lambda.sorts[0], MAX_COMPREHENSION)? {
+                None => None,
+                Some(values) => {
+                    let mut bag = Value::rich(Rich::Bag(sort, Rc::new([])));
+                    for v in values.iter().cloned() {
+                        let frame = self.stack.len();
+                        self.stack.push(v.clone());
+                        self.stack.extend(closure.captures.iter().cloned());
+                        let n = self.enter(p, &closure.lambda.body, frame)?;
+                        bag = self.bag_add(p, sort, v, n, bag)?;
+                    }
+                    bag.as_bag().is_some().then_some(bag)
+                }
+            }
+        };
+        self.suspended = suspended;
+        Ok(value.unwrap_or_else(|| Value::rich(Rich::Closure(closure))))
+    }
+
+    /// Equality of sets that are not both finite: a search for an element that makes the difference.
+    pub(in crate::data) fn equal_comprehensions(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Option<Value>> {
+        let element = match p.signature.sorts.kind(sort) {
+            SortKind::Set(e) => *e,
+            _ => return Ok(None),
+        };
+        let Some(member) = p.sort(sort).member else { return Ok(None) };
+        if a.is_open() || b.is_open() {
+            return Ok(None);
+        }
+        let count = self.unknowns.len();
+        let x = self.unknown(element);
+        let in_a = self.contains(p, member, &x, a)?;
+        let in_b = self.contains(p, member, &x, b)?;
+        let (not_a, not_b) = (self.not(p, in_a.clone()), self.not(p, in_b.clone()));
+        let (one, other) = (self.and(p, in_a, not_b), self.and(p, not_a, in_b));
+        let condition = self.or(p, one, other);
+        let mut different = false;
+        let mut search = Search::new(vec![count as u32], false, true, "comparison of sets");
+        let flow = self.search(p, &mut search, condition, &mut |_, _| {
+            different = true;
+            Ok(ControlFlow::Break(()))
+        });
+        self.unknowns.truncate(count);
+        Ok(match flow {
+            Err(_) => None,
+            Ok(_) if different => Some(Value::Bool(false)),
+            Ok(_) if search.lenient == Some(true) => None,
+            Ok(_) => Some(Value::Bool(true)),
+        })
+    }
+}
+
+/// Those of the unknowns asked for that occur in a condition.
+fn relevant(m: &Machine, condition: &Value, wanted: &[u32]) -> Vec<u32> {
+    let mut open = Vec::new();
+    m.unresolved(condition, &mut open);
+    wanted.iter().copied().filter(|w| open.contains(w)).collect()
+}
