@@ -2,7 +2,7 @@
 
 use super::args::Common;
 use crate::base::limits::{available_memory, peak_resident_bytes};
-use crate::base::{Budget, Diagnostic, Limits, SourceMap, Stage};
+use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage};
 use crate::compile::{Compiled, Confluence};
 use crate::process::linear::LinearProcess;
 use crate::process::linearise;
@@ -53,11 +53,15 @@ impl Session {
     }
 
     /// Reads a text file.
-    pub fn read(&self, path: &Path) -> Result<String, Diagnostic> {
+    pub fn read(&mut self, path: &Path) -> Result<String, Diagnostic> {
         let bytes = std::fs::read(path).map_err(|e| file_error("cannot read", path, &e))?;
         String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            Diagnostic::new(Stage::File, format!("`{}` is not text: byte {at} is not UTF-8", path.display()))
+            let (at, byte) = (e.utf8_error().valid_up_to(), e.as_bytes()[e.utf8_error().valid_up_to()]);
+            let text = String::from_utf8_lossy(e.as_bytes()).into_owned();
+            let source = self.sources.add(path.display().to_string(), text);
+            let span = Span { source, start: at as u32, end: at as u32 + 1 };
+            Diagnostic::at(Stage::File, span, format!("the byte 0x{byte:02x} here is not UTF-8 text"))
+                .note("the files of specifications and formulas are text in UTF-8")
         })
     }
 
