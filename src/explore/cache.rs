@@ -50,6 +50,12 @@ impl From<Overflow> for Halt {
     }
 }
 
+impl From<Diagnostic> for Halt {
+    fn from(error: Diagnostic) -> Self {
+        Halt::Error(Box::new(error))
+    }
+}
+
 const UNKNOWN: u32 = u32::MAX;
 /// Lookups after which a group's cache is judged.
 const JUDGED: u64 = 1 << 15;

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use super::find::{Filter, PathStep, Tracer};
 use super::search::{Done, Goal, run};
+use super::table::Payload;
 use super::{Options, Outcome, Progress};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::model::Model;
@@ -44,7 +45,7 @@ pub fn is_acyclic(
     progress: &dyn Progress,
     counts: Option<&(dyn Fn(usize, crate::base::ids::LabelId) -> bool + Sync)>,
 ) -> Result<Cyclic, Diagnostic> {
-    let done = run(model, options, budget, progress, Goal { numbered: true, ..Goal::default() })?;
+    let done = run(model, options, budget, progress, Goal { payload: Payload::Number, ..Goal::default() })?;
     if done.outcome.stop != Stop::Complete {
         return Ok(Cyclic::Unknown(done.outcome));
     }

@@ -11,7 +11,7 @@ use super::cache::{Expander, Halt, Successor};
 use super::memo::Memo;
 use super::search::too_many;
 use super::store::Store;
-use super::table::Insert;
+use super::table::{Insert, Payload};
 use crate::base::ids::{LabelId, StateId};
 use crate::base::{Diagnostic, Stage};
 use crate::model::Model;
@@ -31,7 +31,7 @@ impl<'m> Lazy<'m> {
     pub fn new(model: &'m dyn Model, options: &Options) -> Result<Self, Diagnostic> {
         let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4)));
         let mut lazy = Self {
-            store: Store::new(model, options.expected_states, true),
+            store: Store::new(model, options.expected_states, Payload::Number),
             expander: Expander::new(model, memo, options),
             keys: Vec::new(),
             found: Vec::new(),

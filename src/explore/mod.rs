@@ -7,6 +7,7 @@
 //! A run that a limit stops says so in [`Outcome::stop`]; its counts are then of what was seen. The counts of a complete run depend
 //! on the model and the confluent groups only, not on threads, caches or sizes.
 
+mod annotate;
 mod cache;
 mod cycle;
 mod find;
@@ -19,10 +20,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use annotate::{Annotated, Annotator, Flow, Lane, annotate};
 pub use cache::CacheStatistics;
 pub use cycle::{Cyclic, Lasso, is_acyclic};
 pub use find::{Found, PathStep, Target, find};
+pub(crate) use intern::PairTable;
 pub use lazy::Lazy;
+pub(crate) use search::internal as panicked;
 
 use std::time::Duration;
 

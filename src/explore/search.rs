@@ -15,11 +15,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
+use super::annotate::{Annotator, Lane};
 use super::cache::{CacheStatistics, Expander, Halt, Successor};
 use super::intern::held;
 use super::memo::Memo;
 use super::store::Store;
-use super::table::Insert;
+use super::table::{Insert, Payload};
 use super::{Options, Outcome, Progress, Snapshot};
 use crate::base::ids::{LabelId, StateId};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
@@ -27,9 +28,9 @@ use crate::lts::{Labels, Lts};
 use crate::model::Model;
 
 /// States in a block; small under test, so that small models have several.
-const BLOCK: usize = if cfg!(test) { 64 } else { 1024 };
+pub(super) const BLOCK: usize = if cfg!(test) { 64 } else { 1024 };
 /// Successors that wait for their insertion together, so that their cache misses overlap.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 /// Time between looks at the memory and reports of progress.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -47,8 +48,10 @@ pub(crate) struct Goal<'a> {
     pub step: Option<StepTest<'a>>,
     /// Stop at the end of the level in which a deadlock is found.
     pub deadlock: bool,
-    /// Number the entries of the store (with zeros).
-    pub numbered: bool,
+    /// What the entries of the store have with them (zeros); numbers if the transitions are kept.
+    pub payload: Payload,
+    /// Carry annotations along the steps: then a state is expanded again when it gets more of them. See [`super::annotate`].
+    pub annotator: Option<&'a dyn Annotator>,
 }
 
 /// A goal that was reached.
@@ -73,13 +76,15 @@ pub(crate) struct Done {
     pub memo: Arc<Memo>,
     /// Representative of the initial state.
     pub initial: u64,
+    /// Whether an annotation was ever brought to a state that had been expanded before.
+    pub backward: bool,
 }
 
 /// Consecutive states of a level.
-struct Block {
+pub(super) struct Block {
     /// Number of the first one within the level.
-    first: u64,
-    keys: Vec<u64>,
+    pub first: u64,
+    pub keys: Vec<u64>,
 }
 
 /// Transitions of consecutive states of a level.
@@ -90,19 +95,20 @@ struct Edges {
     targets: Vec<u64>,
 }
 
+/// What the threads make of a round.
 #[derive(Default)]
-struct Round {
-    todo: Vec<Block>,
-    next: Vec<Vec<u64>>,
+pub(super) struct Round {
+    pub todo: Vec<Block>,
+    pub next: Vec<Vec<u64>>,
     edges: Vec<Edges>,
-    /// Targets that found no room.
-    unplaced: Vec<u64>,
-    hits: Vec<Hit>,
+    /// Targets that found no room, with what is brought to them.
+    pub unplaced: Vec<(u64, u32)>,
+    pub hits: Vec<Hit>,
     stop: Option<Stop>,
-    error: Option<Diagnostic>,
-    deadlocks: u64,
-    transitions: u64,
-    overflow: bool,
+    pub error: Option<Diagnostic>,
+    pub deadlocks: u64,
+    pub transitions: u64,
+    pub overflow: bool,
     statistics: CacheStatistics,
 }
 
@@ -112,7 +118,8 @@ struct Gate {
     quit: bool,
 }
 
-struct Shared<'a> {
+/// What the threads share.
+pub(super) struct Shared<'a> {
     model: &'a dyn Model,
     options: &'a Options,
     budget: &'a Budget,
@@ -122,7 +129,9 @@ struct Shared<'a> {
     store: RwLock<Store>,
     round: Mutex<Round>,
     /// All threads are to come back.
-    pause: AtomicBool,
+    pub pause: AtomicBool,
+    /// An annotation was brought to a state that had been expanded.
+    pub backward: AtomicBool,
     /// For progress only.
     transitions: AtomicU64,
     waiting: AtomicU64,
@@ -134,12 +143,16 @@ struct Shared<'a> {
 }
 
 /// What a thread keeps between rounds.
-struct Local<'a> {
-    expander: Expander<'a>,
-    found: Vec<Successor>,
-    batch: Vec<u64>,
-    hashes: Vec<u64>,
-    fresh: Vec<u64>,
+pub(super) struct Local<'a> {
+    pub expander: Expander<'a>,
+    pub found: Vec<Successor>,
+    pub batch: Vec<u64>,
+    pub hashes: Vec<u64>,
+    pub fresh: Vec<u64>,
+    /// With annotations: what computes them, labels of a state, what is brought to the targets in the batch.
+    pub lane: Option<Box<dyn Lane + 'a>>,
+    pub labels: Vec<LabelId>,
+    pub brought: Vec<u32>,
     ticked: Instant,
 }
 
@@ -152,6 +165,9 @@ impl<'a> Local<'a> {
             batch: Vec::with_capacity(BATCH + 64),
             hashes: Vec::new(),
             fresh: Vec::new(),
+            lane: shared.goal.annotator.map(|a| a.lane()),
+            labels: Vec::new(),
+            brought: Vec::new(),
             ticked: Instant::now(),
         }
     }
@@ -165,7 +181,7 @@ pub(crate) fn run(
     progress: &dyn Progress,
     goal: Goal<'_>,
 ) -> Result<Done, Diagnostic> {
-    let numbered = goal.edges || goal.numbered;
+    let payload = if goal.edges { Payload::Number } else { goal.payload };
     let shared = Shared {
         model,
         options,
@@ -173,9 +189,10 @@ pub(crate) fn run(
         progress,
         goal,
         memo: Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4))),
-        store: RwLock::new(Store::new(model, options.expected_states, numbered)),
+        store: RwLock::new(Store::new(model, options.expected_states, payload)),
         round: Mutex::default(),
         pause: AtomicBool::new(false),
+        backward: AtomicBool::new(false),
         transitions: AtomicU64::new(0),
         waiting: AtomicU64::new(0),
         level: AtomicU64::new(0),
@@ -216,7 +233,8 @@ pub(crate) fn run(
         cache,
     };
     let lts = search.lts.map(|rows| rows.finish(model, outcome.states));
-    Ok(Done { outcome, lts, store, hits: search.hits, levels: search.levels, memo: shared.memo, initial: search.initial })
+    let backward = shared.backward.into_inner();
+    Ok(Done { outcome, lts, store, hits: search.hits, levels: search.levels, memo: shared.memo, initial: search.initial, backward })
 }
 
 /// The panic of a worker as an error of ours.
@@ -356,7 +374,7 @@ impl<'a> Shared<'a> {
             let mut next: Vec<Vec<u64>> = Vec::new();
             let mut edges: Vec<Edges> = Vec::new();
             // Rounds of the level.
-            while !todo.is_empty() && account.stop == Stop::Complete {
+            while !todo.is_empty() && account.stop == Stop::Complete && (account.hits.is_empty() || self.goal.annotator.is_none()) {
                 let mut round = self.round(helpers, &mut local, todo);
                 if let Some(error) = round.error {
                     return Err(error);
@@ -372,7 +390,7 @@ impl<'a> Shared<'a> {
                 if let Some(stop) = round.stop {
                     account.stop = stop;
                 }
-                self.maintain(round.overflow, round.unplaced, &mut todo, &mut next, &mut edges, &mut account)?;
+                self.maintain(&mut local, round.overflow, round.unplaced, &mut todo, &mut next, &mut edges, &mut account)?;
             }
             if let Some(rows) = &mut account.lts {
                 // What a limit left unexpanded has no transitions.
@@ -408,6 +426,9 @@ impl<'a> Shared<'a> {
                         if self.goal.edges {
                             store.table.number(place).store(1, Ordering::Relaxed);
                         }
+                        if let Some(annotator) = self.goal.annotator {
+                            self.bring(&store, local.lane.as_deref_mut(), place, annotator.initial())?;
+                        }
                     }
                     return Ok(key);
                 }
@@ -420,10 +441,12 @@ impl<'a> Shared<'a> {
     }
 
     /// Between rounds: makes room and places what found none.
+    #[allow(clippy::too_many_arguments)]
     fn maintain(
         &self,
+        local: &mut Local<'_>,
         overflow: bool,
-        mut unplaced: Vec<u64>,
+        mut unplaced: Vec<(u64, u32)>,
         todo: &mut [Block],
         next: &mut Vec<Vec<u64>>,
         edges: &mut [Edges],
@@ -442,7 +465,7 @@ impl<'a> Shared<'a> {
             account.stop = Stop::Memory;
         } else if overflow || affordable && (split.is_some() || store.table.crowded() && store.could_be_short()) {
             let blocks = todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(next.iter_mut().flatten());
-            let targets = edges.iter_mut().flat_map(|e| e.targets.iter_mut()).chain(unplaced.iter_mut());
+            let targets = edges.iter_mut().flat_map(|e| e.targets.iter_mut()).chain(unplaced.iter_mut().map(|u| &mut u.0));
             let hits = account.hits.iter_mut().flat_map(|h| std::iter::once(&mut h.source).chain(h.step.as_mut().map(|s| &mut s.key)));
             let levels = account.levels.iter_mut().flatten();
             let held = blocks.chain(targets).chain(hits).chain(levels).chain(std::iter::once(&mut account.initial));
@@ -457,18 +480,32 @@ impl<'a> Shared<'a> {
                 }
             }
             store.table.grow();
-            let mut fresh = Vec::new();
-            unplaced.retain(|&key| match store.table.insert(key) {
-                Insert::New(_) => {
-                    fresh.push(key);
-                    false
+            let (mut fresh, mut new, mut failed) = (Vec::new(), 0, None);
+            unplaced.retain(|&(key, brought)| {
+                let place = match store.table.insert(key) {
+                    Insert::New(place) => {
+                        new += 1;
+                        if local.lane.is_none() {
+                            fresh.push(key);
+                        }
+                        place
+                    }
+                    Insert::Old(place) => place,
+                    Insert::Full => return true,
+                };
+                match self.bring(&store, local.lane.as_deref_mut(), place, brought) {
+                    Ok(true) => fresh.push(key),
+                    Ok(false) => {}
+                    Err(error) => failed = Some(error),
                 }
-                Insert::Old(_) => false,
-                Insert::Full => true,
+                false
             });
-            store.table.add_len(fresh.len() as u64);
+            store.table.add_len(new);
             if !fresh.is_empty() {
                 next.push(fresh);
+            }
+            if let Some(error) = failed {
+                return Err(error);
             }
         }
         Ok(())
@@ -522,7 +559,10 @@ impl<'a> Shared<'a> {
         while !self.pause.load(Ordering::Relaxed) {
             let Some(block) = held!(self.round.lock()).todo.pop() else { break };
             let before = mine.transitions;
-            let expanded = self.expand(&store, local, block, &mut mine);
+            let expanded = match self.goal.annotator {
+                None => self.expand(&store, local, block, &mut mine),
+                Some(_) => self.expand_annotated(&store, local, block, &mut mine),
+            };
             self.transitions.fetch_add(mine.transitions - before, Ordering::Relaxed);
             let states = store.table.len();
             if store.table.crowded() {
@@ -634,7 +674,7 @@ impl<'a> Shared<'a> {
                 }
                 Insert::Old(_) => {}
                 Insert::Full => {
-                    mine.unplaced.push(key);
+                    mine.unplaced.push((key, 0));
                     self.pause.store(true, Ordering::Relaxed);
                 }
             }

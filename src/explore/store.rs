@@ -14,10 +14,9 @@
 //! Invariant: two vectors have the same key if and only if they are equal (under one epoch of the layout).
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
 
 use super::intern::{LeafTable, PairTable};
-use super::table::{Insert, Table, short_bits};
+use super::table::{Insert, Payload, Table, short_bits};
 use crate::model::Model;
 
 /// Bits of a key.
@@ -92,7 +91,7 @@ fn bits_for(count: usize) -> u32 {
 
 impl Store {
     /// An empty store for the states of a model.
-    pub fn new(model: &dyn Model, expected: u64, numbered: bool) -> Self {
+    pub fn new(model: &dyn Model, expected: u64, payload: Payload) -> Self {
         let slots = model.slots().len();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
@@ -111,12 +110,12 @@ impl Store {
             fields: Vec::new(),
             homes: Vec::new(),
             field_of: Vec::new(),
-            table: Table::new(KEY_BITS, 0, numbered),
+            table: Table::new(KEY_BITS, 0, payload),
             slots,
             refused: 0,
         };
         store.shape(&[], 0, expected);
-        store.table = Table::new(store.key_bits(), expected, numbered);
+        store.table = Table::new(store.key_bits(), expected, payload);
         store
     }
 
@@ -399,7 +398,7 @@ impl Store {
 
     /// Moves the present layout and states out into a store of their own; keeps the leaf tables that stay.
     fn fork(&mut self, split: Option<(usize, Vec<u32>, Vec<u32>)>) -> Store {
-        let numbered = self.table.is_numbered();
+        let payload = self.table.payload_kind();
         let fresh = Store {
             epoch: self.epoch,
             leaves: Vec::new(),
@@ -407,7 +406,7 @@ impl Store {
             fields: Vec::new(),
             homes: Vec::new(),
             field_of: Vec::new(),
-            table: Table::new(KEY_BITS, 0, numbered),
+            table: Table::new(KEY_BITS, 0, payload),
             slots: self.slots,
             refused: self.refused,
         };
@@ -443,16 +442,13 @@ impl Store {
                 let new = if split.is_some() { store.intern(&old.vector_of(&leaves)) } else { leaves.clone() };
                 store.pack(&new).map_err(|Overflow| new)
             };
-            self.table = Table::new(self.key_bits(), old.expected(), old.table.is_numbered());
+            self.table = Table::new(self.key_bits(), old.expected(), old.table.payload_kind());
             for (place, key) in old.table.entries() {
                 match convert(self, key) {
                     Ok(new) => loop {
                         match self.table.insert(new) {
                             Insert::New(at) | Insert::Old(at) => {
-                                if old.table.is_numbered() {
-                                    let number = old.table.number(place).load(Ordering::Relaxed);
-                                    self.table.number(at).store(number, Ordering::Relaxed);
-                                }
+                                self.table.set_payload(at, old.table.payload(place));
                                 self.table.add_len(1);
                                 break;
                             }

@@ -28,6 +28,18 @@ const REST_BITS: u32 = 31 - DISTANCE_BITS;
 /// Keys below which short entries are not worth a change of form.
 const SHORT_FROM: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
+/// What is kept with each key, in the words of the search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Payload {
+    /// Nothing.
+    #[default]
+    None,
+    /// One number: [`Table::number`].
+    Number,
+    /// Two numbers in one word: [`Table::pair`].
+    Pair,
+}
+
 /// Answer of [`Table::insert`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Insert {
@@ -267,8 +279,7 @@ pub(crate) struct Table {
     form: Form,
     geometry: Geometry,
     permutation: Permutation,
-    /// A number for each entry, if asked for.
-    numbers: Option<Numbers>,
+    payloads: Payloads,
     segment_bits: u32,
     /// Entries taken; workers add to it in batches.
     len: AtomicU64,
@@ -301,36 +312,91 @@ impl Permutation {
     }
 }
 
-/// Numbers of the entries, by place.
-struct Numbers {
-    segments: Vec<Box<[AtomicU32]>>,
+/// Payload of the entries, by place.
+enum Payloads {
+    None,
+    Number(Chunks<AtomicU32>),
+    Pair(Chunks<AtomicU64>),
 }
 
-const NUMBERS_BITS: u32 = 16;
+/// Zeros by place.
+struct Chunks<A> {
+    segments: Vec<Box<[A]>>,
+}
 
-impl Numbers {
+const CHUNK_BITS: u32 = 16;
+
+impl<A: Default> Chunks<A> {
     fn new(entries: u64) -> Self {
-        let mut numbers = Self { segments: Vec::new() };
-        numbers.extend(entries);
-        numbers
+        let mut chunks = Self { segments: Vec::new() };
+        chunks.extend(entries);
+        chunks
     }
     /// Up to so many entries. Only the first segment is ever short of its full size.
     fn extend(&mut self, entries: u64) {
-        let full = 1u64 << NUMBERS_BITS;
+        let full = 1u64 << CHUNK_BITS;
         if let [only] = self.segments.as_mut_slice()
             && (only.len() as u64) < full.min(entries)
         {
             let old = std::mem::take(only).into_vec();
-            *only = old.into_iter().chain(std::iter::repeat_with(|| AtomicU32::new(0))).take(full.min(entries) as usize).collect();
+            *only = old.into_iter().chain(std::iter::repeat_with(A::default)).take(full.min(entries) as usize).collect();
         }
-        while (self.segments.len() as u64) << NUMBERS_BITS < entries {
+        while (self.segments.len() as u64) << CHUNK_BITS < entries {
             let size = if self.segments.is_empty() { entries.min(full) } else { full };
-            self.segments.push((0..size).map(|_| AtomicU32::new(0)).collect());
+            self.segments.push((0..size).map(|_| A::default()).collect());
         }
     }
     #[inline]
-    fn at(&self, place: u64) -> &AtomicU32 {
-        &self.segments[(place >> NUMBERS_BITS) as usize][(place & ((1 << NUMBERS_BITS) - 1)) as usize]
+    fn at(&self, place: u64) -> &A {
+        &self.segments[(place >> CHUNK_BITS) as usize][(place & ((1 << CHUNK_BITS) - 1)) as usize]
+    }
+    fn bytes(&self) -> u64 {
+        self.segments.iter().map(|s| std::mem::size_of_val::<[A]>(s) as u64).sum()
+    }
+}
+
+impl Payloads {
+    fn new(kind: Payload, entries: u64) -> Self {
+        match kind {
+            Payload::None => Payloads::None,
+            Payload::Number => Payloads::Number(Chunks::new(entries)),
+            Payload::Pair => Payloads::Pair(Chunks::new(entries)),
+        }
+    }
+    fn kind(&self) -> Payload {
+        match self {
+            Payloads::None => Payload::None,
+            Payloads::Number(_) => Payload::Number,
+            Payloads::Pair(_) => Payload::Pair,
+        }
+    }
+    fn extend(&mut self, entries: u64) {
+        match self {
+            Payloads::None => {}
+            Payloads::Number(c) => c.extend(entries),
+            Payloads::Pair(c) => c.extend(entries),
+        }
+    }
+    fn get(&self, place: u64) -> u64 {
+        match self {
+            Payloads::None => 0,
+            Payloads::Number(c) => u64::from(c.at(place).load(Ordering::Relaxed)),
+            Payloads::Pair(c) => c.at(place).load(Ordering::Relaxed),
+        }
+    }
+    fn set(&self, place: u64, value: u64) {
+        match self {
+            Payloads::None => {}
+            Payloads::Number(c) => c.at(place).store(value as u32, Ordering::Relaxed),
+            Payloads::Pair(c) => c.at(place).store(value, Ordering::Relaxed),
+        }
+    }
+    fn bytes(&self) -> u64 {
+        match self {
+            Payloads::None => 0,
+            Payloads::Number(c) => c.bytes(),
+            Payloads::Pair(c) => c.bytes(),
+        }
     }
 }
 
@@ -348,10 +414,10 @@ fn buckets_for(keys: u64, count: usize) -> u64 {
 
 impl Table {
     /// An empty table for about `expected` keys of `bits` bits, 63 at most.
-    pub fn new(bits: u32, expected: u64, numbered: bool) -> Self {
-        Self::with_segments(bits, expected, numbered, SEGMENT_BITS)
+    pub fn new(bits: u32, expected: u64, payload: Payload) -> Self {
+        Self::with_segments(bits, expected, payload, SEGMENT_BITS)
     }
-    fn with_segments(bits: u32, expected: u64, numbered: bool, segment_bits: u32) -> Self {
+    fn with_segments(bits: u32, expected: u64, payload: Payload, segment_bits: u32) -> Self {
         // Shifts by 64 - bits and by bits must both be defined.
         let bits = bits.clamp(1, 63);
         let short = short_bits(expected).is_some_and(|most| bits <= most);
@@ -370,8 +436,9 @@ impl Table {
             }
             form => form,
         };
-        let mut table = Self { form, geometry, permutation: Permutation::new(bits), numbers: None, segment_bits, len: AtomicU64::new(0) };
-        table.numbers = numbered.then(|| Numbers::new(table.places()));
+        let mut table =
+            Self { form, geometry, permutation: Permutation::new(bits), payloads: Payloads::None, segment_bits, len: AtomicU64::new(0) };
+        table.payloads = Payloads::new(payload, table.places());
         table
     }
     /// Places for entries.
@@ -411,15 +478,41 @@ impl Table {
     pub fn find(&self, key: u64) -> Option<u64> {
         either!(&self.form, c => c.find(&self.geometry, self.hash(key)))
     }
-    /// The number kept with an entry. The table was made with numbers.
+    /// The number kept with an entry. The table was made with `Payload::Number`.
+    #[inline]
     pub fn number(&self, place: u64) -> &AtomicU32 {
         static NONE: AtomicU32 = AtomicU32::new(0);
-        debug_assert!(self.numbers.is_some());
-        self.numbers.as_ref().map_or(&NONE, |n| n.at(place))
+        match &self.payloads {
+            Payloads::Number(c) => c.at(place),
+            _ => {
+                debug_assert!(false, "a table without numbers");
+                &NONE
+            }
+        }
     }
-    /// Whether entries have numbers.
-    pub fn is_numbered(&self) -> bool {
-        self.numbers.is_some()
+    /// The two numbers kept with an entry. The table was made with `Payload::Pair`.
+    #[inline]
+    pub fn pair(&self, place: u64) -> &AtomicU64 {
+        static NONE: AtomicU64 = AtomicU64::new(0);
+        match &self.payloads {
+            Payloads::Pair(c) => c.at(place),
+            _ => {
+                debug_assert!(false, "a table without pairs");
+                &NONE
+            }
+        }
+    }
+    /// What is kept with an entry, whatever its kind.
+    pub fn payload(&self, place: u64) -> u64 {
+        self.payloads.get(place)
+    }
+    /// Puts that in.
+    pub fn set_payload(&self, place: u64, value: u64) {
+        self.payloads.set(place, value);
+    }
+    /// What entries have with them.
+    pub fn payload_kind(&self) -> Payload {
+        self.payloads.kind()
     }
     /// Whether entries are short.
     pub fn is_short(&self) -> bool {
@@ -439,15 +532,23 @@ impl Table {
     }
     /// Bytes of the entries.
     pub fn bytes(&self) -> u64 {
-        let numbers = self.numbers.as_ref().map_or(0, |n| n.segments.iter().map(|s| s.len() as u64 * 4).sum());
-        either!(&self.form, c => c.buckets() * 64) + numbers
+        either!(&self.form, c => c.buckets() * 64) + self.payloads.bytes()
     }
     /// Bytes that the next growth adds to the resident ones, about.
     pub fn growth_bytes(&self) -> u64 {
         let full = 1u64 << self.segment_bits;
         let (buckets, segments) = either!(&self.form, c => (c.buckets(), c.segments.len() as u64));
         let more = if buckets < full { 2 * buckets } else { segments.div_ceil(4) * full };
-        more * if self.is_numbered() { 128 } else { 64 }
+        let entries = match &self.form {
+            Form::Long(_) => AtomicU64::COUNT,
+            Form::Short(_) => AtomicU32::COUNT,
+        };
+        let payload = match self.payload_kind() {
+            Payload::None => 0,
+            Payload::Number => 4,
+            Payload::Pair => 8,
+        };
+        more * (64 + entries as u64 * payload)
     }
     /// All keys with their places.
     pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
@@ -462,7 +563,7 @@ impl Table {
     pub fn grow(&mut self) {
         let full = 1u64 << self.segment_bits;
         // Entries that found no room within reach; hardly ever any.
-        let mut left: Vec<(u64, u32)> = Vec::new();
+        let mut left: Vec<(u64, u64)> = Vec::new();
         loop {
             let before = either!(&self.form, c => c.buckets());
             if before < full {
@@ -472,17 +573,13 @@ impl Table {
                 either!(&mut self.form, c => (0..c.segments.len().div_ceil(4)).for_each(|_| c.add(full as usize)));
                 self.geometry = Geometry::new(old.bits, either!(&self.form, c => c.homes()));
                 let places = self.places();
-                if let Some(numbers) = &mut self.numbers {
-                    numbers.extend(places);
-                }
-                let (geometry, numbers) = (self.geometry, &mut self.numbers);
-                either!(&mut self.form, c => sweep(c, &old, &geometry, before, numbers, &mut left));
+                self.payloads.extend(places);
+                let (geometry, payloads) = (self.geometry, &self.payloads);
+                either!(&mut self.form, c => sweep(c, &old, &geometry, before, payloads, &mut left));
             }
-            left.retain(|&(hash, number)| match self.insert_hashed(hash) {
+            left.retain(|&(hash, payload)| match self.insert_hashed(hash) {
                 Insert::New(place) | Insert::Old(place) => {
-                    if self.is_numbered() {
-                        self.number(place).store(number, Ordering::Relaxed);
-                    }
+                    self.set_payload(place, payload);
                     false
                 }
                 Insert::Full => true,
@@ -497,12 +594,10 @@ impl Table {
         loop {
             // Twice the capacity, not twice the length: a call for room must make some.
             expected = (expected * 2).max(self.capacity());
-            let wider = Table::with_segments(self.geometry.bits, expected, self.is_numbered(), self.segment_bits);
+            let wider = Table::with_segments(self.geometry.bits, expected, self.payload_kind(), self.segment_bits);
             let fits = self.entries().all(|(place, key)| match wider.insert(key) {
                 Insert::New(at) | Insert::Old(at) => {
-                    if self.is_numbered() {
-                        wider.number(at).store(self.number(place).load(Ordering::Relaxed), Ordering::Relaxed);
-                    }
+                    wider.set_payload(at, self.payload(place));
                     true
                 }
                 Insert::Full => false,
@@ -518,20 +613,13 @@ impl Table {
 
 /// Spreads the entries of the first `before` buckets over all, from the last one down: what lies above the sweep is in the new order.
 /// Entries that find no room go to `left`.
-fn sweep<C: Cell>(
-    cells: &mut Cells<C>,
-    old: &Geometry,
-    new: &Geometry,
-    before: u64,
-    numbers: &mut Option<Numbers>,
-    left: &mut Vec<(u64, u32)>,
-) {
+fn sweep<C: Cell>(cells: &mut Cells<C>, old: &Geometry, new: &Geometry, before: u64, payloads: &Payloads, left: &mut Vec<(u64, u64)>) {
     // Entries whose new home is below the sweep (only near the beginning), and those of the bucket in hand.
-    let mut waiting: Vec<(u64, u64, u32)> = Vec::new();
-    let mut taken: Vec<(u64, u32)> = Vec::with_capacity(C::COUNT);
-    let mut put = |cells: &mut Cells<C>, numbers: &Option<Numbers>, hash: u64, number: u32| match cells.place(new, hash) {
-        Some(place) => numbers.iter().for_each(|n| n.at(place).store(number, Ordering::Relaxed)),
-        None => left.push((hash, number)),
+    let mut waiting: Vec<(u64, u64, u64)> = Vec::new();
+    let mut taken: Vec<(u64, u64)> = Vec::with_capacity(C::COUNT);
+    let mut put = |cells: &mut Cells<C>, hash: u64, payload: u64| match cells.place(new, hash) {
+        Some(place) => payloads.set(place, payload),
+        None => left.push((hash, payload)),
     };
     for bucket in (0..before).rev() {
         taken.clear();
@@ -541,19 +629,20 @@ fn sweep<C: Cell>(
             let value = cells.segments[(bucket >> cells.bits) as usize][at + i].set(0);
             if value != 0 {
                 let place = bucket * C::COUNT as u64 + i as u64;
-                let number = numbers.as_ref().map_or(0, |n| n.at(place).swap(0, Ordering::Relaxed));
-                taken.push((Cells::<C>::hash(old, value, bucket, least), number));
+                let payload = payloads.get(place);
+                payloads.set(place, 0);
+                taken.push((Cells::<C>::hash(old, value, bucket, least), payload));
             }
         }
-        for &(hash, number) in &taken {
+        for &(hash, payload) in &taken {
             let home = new.home(hash);
-            if home < bucket { waiting.push((home, hash, number)) } else { put(cells, numbers, hash, number) }
+            if home < bucket { waiting.push((home, hash, payload)) } else { put(cells, hash, payload) }
         }
         let mut i = 0;
         while i < waiting.len() {
             if waiting[i].0 >= bucket {
-                let (_, hash, number) = waiting.swap_remove(i);
-                put(cells, numbers, hash, number);
+                let (_, hash, payload) = waiting.swap_remove(i);
+                put(cells, hash, payload);
             } else {
                 i += 1;
             }
@@ -590,7 +679,7 @@ mod tests {
         for seed in 0..8u64 {
             let bits = BITS[seed as usize];
             let expected = if seed < 4 { 0 } else { 1 << 10 };
-            let mut table = Table::with_segments(bits, expected, true, 3 + (seed % 4) as u32);
+            let mut table = Table::with_segments(bits, expected, Payload::Number, 3 + (seed % 4) as u32);
             assert_eq!(table.is_short(), seed >= 4);
             let mut twin: HashMap<u64, u32> = HashMap::new();
             let mut state = seed;
@@ -631,7 +720,7 @@ mod tests {
 
     #[test]
     fn threads_agree_on_who_was_first() {
-        let table = Table::new(30, 200_000, false);
+        let table = Table::new(30, 200_000, Payload::None);
         let new: u64 = std::thread::scope(|scope| {
             let insert = || (0..100_000u64).filter(|&k| matches!(table.insert(k * 977), Insert::New(_))).count() as u64;
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(insert)).collect();

@@ -6,6 +6,7 @@
 
 use super::arena::NONE;
 use super::automaton::{Automaton, Demand, FormulaState, Start};
+use super::flow;
 use super::instantiate::{self, Instance, instantiate};
 use super::product::{self, Product, Shape, shape};
 use super::rules::When;
@@ -13,7 +14,7 @@ use super::source::Source;
 use super::trace;
 use crate::base::{Budget, Diagnostic, Span, Stop};
 use crate::evidence::{Builder, Evidence};
-use crate::explore;
+use crate::explore::{self, Progress, Silent};
 use crate::formula::normal::{Node, NodeId};
 use crate::formula::typed::TypedFormula;
 use crate::model::Model;
@@ -66,12 +67,14 @@ pub struct Options<'a> {
     pub explore: &'a explore::Options,
     /// Solver of games; none: the default one.
     pub solver: Option<&'a dyn Solver>,
+    /// Who watches the search.
+    pub progress: &'a dyn Progress,
 }
 
 impl<'a> Options<'a> {
     /// Evidence wanted, route by shape, default solver.
     pub fn new(explore: &'a explore::Options) -> Self {
-        Self { evidence: true, force_game: false, explore, solver: None }
+        Self { evidence: true, force_game: false, explore, solver: None, progress: &Silent }
     }
 }
 
@@ -150,7 +153,7 @@ pub fn check(
     let single = tasks.len() == 1;
     for (connective, roots, by_product) in tasks {
         answer.evidence = None;
-        let result = one(&mut source, labels, &mut automaton, (connective, &roots), by_product, options, budget, &mut answer)?;
+        let result = one(model, &mut source, labels, &mut automaton, (connective, &roots), by_product, options, budget, &mut answer)?;
         match result {
             Err(stop) => stopped = Some(stop),
             Ok(v) if v != all => {
@@ -160,7 +163,7 @@ pub fn check(
             Ok(_) => {}
         }
     }
-    answer.states = source.state_count() as u64;
+    answer.states = answer.states.max(source.state_count() as u64);
     answer.verdict = match (value == all, stopped) {
         (true, Some(stop)) => Verdict::Unknown(stop),
         _ if value => Verdict::True,
@@ -177,6 +180,7 @@ pub fn check(
 /// Value of the conjunction or disjunction of some states at the initial system state.
 #[allow(clippy::too_many_arguments)]
 fn one(
+    model: &dyn Model,
     source: &mut Source,
     labels: &dyn ActionLabels,
     automaton: &mut Automaton,
@@ -190,7 +194,17 @@ fn one(
         if answer.route == Route::Constant {
             answer.route = Route::Product;
         }
-        match in_batches(source, labels, automaton, &shape, start.1, budget, answer)? {
+        let task = flow::Task { model, labels, explore: options.explore, budget, progress: options.progress };
+        let outcome = match flow::search(task, automaton, &shape, start.1)? {
+            Some((outcome, figures)) if outcome != product::Outcome::Cycle => {
+                answer.equations += figures.configurations;
+                answer.states = answer.states.max(figures.states);
+                outcome
+            }
+            // Cycles matter, or there are too many different sets for one search.
+            _ => in_batches(source, labels, automaton, &shape, start.1, budget, answer)?,
+        };
+        match outcome {
             product::Outcome::Stopped(stop) => return Ok(Err(stop)),
             product::Outcome::Verdict(value) => {
                 if options.evidence && value != start.0 {

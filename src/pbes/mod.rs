@@ -3,11 +3,12 @@
 pub mod arena;
 pub mod automaton;
 pub mod check;
+pub mod flow;
 pub mod instantiate;
+pub mod obligations;
 pub mod product;
 pub mod rules;
 pub mod source;
-pub mod stored;
 pub mod symbolic;
 mod trace;
 

@@ -203,6 +203,69 @@ pub fn local_value(
     Ok(all)
 }
 
+/// Obligations with all that they demand at the same system state: flowing ones and local ones; none if one is decided.
+pub fn close(
+    automaton: &mut Automaton,
+    shape: &Shape,
+    members: &[FormulaState],
+) -> Result<Option<(Vec<FormulaState>, Vec<FormulaState>)>, Diagnostic> {
+    let mut seen: AHashSet<FormulaState> = AHashSet::new();
+    let mut stack = members.to_vec();
+    let (mut flow, mut local) = (Vec::new(), Vec::new());
+    while let Some(q) = stack.pop() {
+        if !seen.insert(q) {
+            continue;
+        }
+        let node = automaton.node(q);
+        if shape.kinds.get(&node) == Some(&Kind::Local) {
+            local.push(q);
+            continue;
+        }
+        let here = automaton.here(q)?;
+        if here == Demand::DECIDED {
+            return Ok(None);
+        }
+        stack.extend(automaton.set(here).iter());
+        let steps = automaton.rules().states[&node].rules.iter().any(|r| matches!(r.effect, Effect::Step(_)));
+        if steps || shape.hostile.contains(&node) {
+            flow.push(q);
+        }
+    }
+    Ok(Some((flow, local)))
+}
+
+/// Whether hostile ones of some obligations at one system state can demand each other round and round.
+pub fn loops_here(automaton: &mut Automaton, shape: &Shape, members: &[FormulaState]) -> Result<bool, Diagnostic> {
+    // Depth-first with its own stack: an obligation, and what it demands that is left to visit.
+    let mut done = AHashSet::new();
+    let mut open: AHashSet<FormulaState> = AHashSet::new();
+    let mut path: Vec<(FormulaState, Vec<FormulaState>)> = Vec::new();
+    for root in members {
+        let mut enter = Some(*root);
+        loop {
+            if let Some(q) = enter.take()
+                && shape.hostile.contains(&automaton.node(q))
+            {
+                if open.contains(&q) {
+                    return Ok(true);
+                }
+                if done.insert(q) {
+                    open.insert(q);
+                    let here = automaton.here(q)?;
+                    path.push((q, automaton.set(here).to_vec()));
+                }
+            }
+            let Some((q, left)) = path.last_mut() else { break };
+            enter = left.pop();
+            if enter.is_none() {
+                open.remove(q);
+                path.pop();
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// Figures of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
@@ -260,32 +323,11 @@ impl<'a, 'm> Product<'a, 'm> {
         if let Some(&c) = self.closures.get(&set) {
             return Ok(c);
         }
-        let mut seen: AHashSet<FormulaState> = AHashSet::new();
-        let mut stack = self.automaton.set(set).to_vec();
-        let (mut flow, mut local) = (Vec::new(), Vec::new());
-        let mut decided = false;
-        while let Some(q) = stack.pop() {
-            if !seen.insert(q) {
-                continue;
-            }
-            let node = self.automaton.node(q);
-            if self.shape.kinds.get(&node) == Some(&Kind::Local) {
-                local.push(q);
-                continue;
-            }
-            let here = self.automaton.here(q)?;
-            if here == Demand::DECIDED {
-                decided = true;
-                break;
-            }
-            stack.extend(self.automaton.set(here).iter());
-            let steps = self.automaton.rules().states[&node].rules.iter().any(|r| matches!(r.effect, Effect::Step(_)));
-            if steps || self.shape.hostile.contains(&node) {
-                flow.push(q);
-            }
-        }
-        let result =
-            if decided { (Demand::DECIDED, Demand::NOTHING) } else { (self.automaton.intern_set(flow), self.automaton.intern_set(local)) };
+        let members = self.automaton.set(set);
+        let result = match close(self.automaton, self.shape, &members)? {
+            Some((flow, local)) => (self.automaton.intern_set(flow), self.automaton.intern_set(local)),
+            None => (Demand::DECIDED, Demand::NOTHING),
+        };
         self.closures.insert(set, result);
         Ok(result)
     }
@@ -486,37 +528,13 @@ impl<'a, 'm> Product<'a, 'm> {
 
     /// Whether hostile obligations of one system state can demand each other round and round.
     fn loops_here(&mut self, set: Demand) -> Result<bool, Diagnostic> {
-        fn visit(
-            p: &mut Product,
-            q: FormulaState,
-            open: &mut Vec<FormulaState>,
-            done: &mut AHashSet<FormulaState>,
-        ) -> Result<bool, Diagnostic> {
-            if open.contains(&q) {
-                return Ok(true);
-            }
-            if !done.insert(q) {
-                return Ok(false);
-            }
-            open.push(q);
-            let here = p.automaton.here(q)?;
-            for q in p.automaton.set(here).iter() {
-                if p.shape.hostile.contains(&p.automaton.node(*q)) && visit(p, *q, open, done)? {
-                    return Ok(true);
-                }
-            }
-            open.pop();
-            Ok(false)
+        if let Some(&answer) = self.loops.get(&set) {
+            return Ok(answer);
         }
-        let mut done = AHashSet::new();
-        for q in self.automaton.set(set).iter() {
-            if visit(self, *q, &mut Vec::new(), &mut done)? {
-                self.loops.insert(set, true);
-                return Ok(true);
-            }
-        }
-        self.loops.insert(set, false);
-        Ok(false)
+        let members = self.automaton.set(set);
+        let answer = loops_here(self.automaton, self.shape, &members)?;
+        self.loops.insert(set, answer);
+        Ok(answer)
     }
 }
 

@@ -272,12 +272,13 @@ fn every_route_agrees_with_direct_evaluation() {
         let mut data = formula.data.clone();
         let normal = crate::formula::normal::normalise(&formula, &mut data.signature).expect("monotonic by construction");
         alternating += u64::from(normal.max_rank() > 1);
-        for (force_game, solver) in [
-            (false, &crate::solve::zielonka::Zielonka as &dyn crate::solve::Solver),
-            (true, &crate::solve::zielonka::Zielonka),
-            (true, &crate::solve::promotion::Promotion),
+        for (force_game, threads, solver) in [
+            (false, 1, &crate::solve::zielonka::Zielonka as &dyn crate::solve::Solver),
+            (false, 3, &crate::solve::zielonka::Zielonka),
+            (true, 1, &crate::solve::zielonka::Zielonka),
+            (true, 1, &crate::solve::promotion::Promotion),
         ] {
-            let explore = crate::explore::Options { threads: 1, ..Default::default() };
+            let explore = crate::explore::Options { threads, ..Default::default() };
             let options = Options { force_game, solver: Some(solver), ..Options::new(&explore) };
             let answer = check(&model, &table, &formula, options, &Budget::default()).unwrap_or_else(|e| panic!("{}: {e:?}", context()));
             let verdict = if expected { Verdict::True } else { Verdict::False };

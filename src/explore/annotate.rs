@@ -1,0 +1,221 @@
+//! Annotations carried along the steps of a model, joined where paths meet: the parallel search with a monotone data-flow analysis on top.
+//!
+//! In: a model and an [`Annotator`], which knows a join semilattice (its elements are numbers, 0 the least) and what an element becomes
+//! along a step of some label. Out: for each reachable state that gets anything, the join over all paths ([`Annotated::each`]); or that
+//! some annotation decided the matter, which ends the search. After Kildall (1973) and Kam, Ullman (1977): functions that distribute over
+//! the join, so the least fixed point is the join over all paths, in whatever order it is computed.
+//!
+//! Each state keeps two numbers in one word: all that was ever brought to it, and what of that is still to be carried on. A state is
+//! queued when the second leaves 0, so it is expanded again only with what is new, and all that one level brings goes on together. Cost:
+//! 8 bytes a state beside the store; a lookup a step, and one a state.
+//!
+//! Invariants: what is pending is part of what is known, and what is known only grows. If no annotation is ever brought to a state that
+//! has been expanded ([`Annotated::forward`]), then the order of the expansions is a topological order of the annotated steps: they make
+//! no cycle.
+
+use std::sync::atomic::Ordering;
+
+use super::cache::Halt;
+use super::search::{BATCH, BLOCK, Block, Done, Goal, Hit, Local, Round, Shared, run};
+use super::store::Store;
+use super::table::{Insert, Payload};
+use super::{Options, Outcome, Progress};
+use crate::base::ids::LabelId;
+use crate::base::{Budget, Diagnostic, Stage};
+use crate::model::Model;
+
+/// What an annotation becomes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// This element; 0 is nothing.
+    Value(u32),
+    /// The search is over.
+    Decided,
+}
+
+/// A semilattice with what steps do to it.
+pub trait Annotator: Sync {
+    /// What the initial state begins with; not 0.
+    fn initial(&self) -> u32;
+    /// What one thread computes with.
+    fn lane(&self) -> Box<dyn Lane + '_>;
+}
+
+/// One thread's share of an [`Annotator`].
+pub trait Lane {
+    /// The join of both, and what `new` has beyond `old` (0: nothing).
+    fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic>;
+    /// What goes along the steps of a state whose outgoing labels are given.
+    fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Flow, Diagnostic>;
+    /// What a step makes of that.
+    fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic>;
+}
+
+/// The fixed point.
+pub struct Annotated {
+    done: Done,
+}
+
+impl Annotated {
+    /// Figures of the search; steps are counted each time that they are taken.
+    pub fn outcome(&self) -> &Outcome {
+        &self.done.outcome
+    }
+    /// Whether an annotation decided the matter.
+    pub fn decided(&self) -> bool {
+        !self.done.hits.is_empty()
+    }
+    /// Whether each annotated step led to a state that was expanded later: then they make no cycle.
+    pub fn forward(&self) -> bool {
+        !self.done.backward
+    }
+    /// The element of each state that has one.
+    pub fn each(&self) -> impl Iterator<Item = u32> + '_ {
+        let table = &self.done.store.table;
+        table.entries().map(|(place, _)| (table.payload(place) >> 32) as u32)
+    }
+}
+
+/// Computes the fixed point, up to a limit or to a decision.
+pub fn annotate(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    annotator: &dyn Annotator,
+) -> Result<Annotated, Diagnostic> {
+    let goal = Goal { payload: Payload::Pair, annotator: Some(annotator), ..Goal::default() };
+    run(model, options, budget, progress, goal).map(|done| Annotated { done })
+}
+
+impl<'a> Shared<'a> {
+    /// Joins something to what a state has; whether the state is to be queued.
+    pub(super) fn bring(&self, store: &Store, lane: Option<&mut (dyn Lane + '_)>, place: u64, new: u32) -> Result<bool, Diagnostic> {
+        let Some(lane) = lane else { return Ok(false) };
+        let cell = store.table.pair(place);
+        let mut there = cell.load(Ordering::Relaxed);
+        loop {
+            let (known, pending) = ((there >> 32) as u32, there as u32);
+            let expanded = known != 0 && pending == 0;
+            let (both, fresh) = if known == new { (known, 0) } else { lane.join(known, new)? };
+            if expanded {
+                self.backward.store(true, Ordering::Relaxed);
+            }
+            if fresh == 0 {
+                return Ok(false);
+            }
+            let more = if pending == 0 { fresh } else { lane.join(pending, fresh)?.0 };
+            match cell.compare_exchange_weak(there, u64::from(both) << 32 | u64::from(more), Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Ok(pending == 0),
+                Err(other) => there = other,
+            }
+        }
+    }
+
+    /// As `expand`, with annotations.
+    pub(super) fn expand_annotated(&self, store: &Store, local: &mut Local<'a>, block: Block, mine: &mut Round) -> u64 {
+        let mut expanded = block.keys.len();
+        for (i, &key) in block.keys.iter().enumerate() {
+            if i.is_multiple_of(BATCH) {
+                let near = &block.keys[i..block.keys.len().min(i + BATCH)];
+                std::hint::black_box(near.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))));
+            }
+            match self.expand_one(store, local, key, mine) {
+                Ok(true) => {}
+                Ok(false) => {
+                    mine.hits.push(Hit { source: key, step: None });
+                    self.pause.store(true, Ordering::Relaxed);
+                    return expanded as u64;
+                }
+                Err(halt) => {
+                    match halt {
+                        Halt::Overflow => mine.overflow = true,
+                        Halt::Error(error) => mine.error = Some(*error),
+                    }
+                    self.pause.store(true, Ordering::Relaxed);
+                    mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
+                    expanded = i;
+                    break;
+                }
+            }
+            if local.batch.len() >= BATCH
+                && let Err(error) = self.flush_annotated(store, local, mine)
+            {
+                mine.error = Some(error);
+                self.pause.store(true, Ordering::Relaxed);
+                return expanded as u64;
+            }
+        }
+        if let Err(error) = self.flush_annotated(store, local, mine) {
+            mine.error = Some(error);
+            self.pause.store(true, Ordering::Relaxed);
+        }
+        expanded as u64
+    }
+
+    /// Carries on what is pending at a state; false if that decides.
+    fn expand_one(&self, store: &Store, local: &mut Local<'a>, key: u64, mine: &mut Round) -> Result<bool, Halt> {
+        let lost = |what: &str| Halt::Error(Box::new(Diagnostic::new(Stage::Internal, what)));
+        local.expander.successors(store, key, &mut local.found)?;
+        let place = store.table.find(key).ok_or_else(|| lost("a queued state is not in the store"))?;
+        let lane = local.lane.as_deref_mut().ok_or_else(|| lost("a search with annotations has none"))?;
+        let pending = store.table.pair(place).fetch_and(!u64::from(u32::MAX), Ordering::Relaxed) as u32;
+        mine.transitions += local.found.len() as u64;
+        mine.deadlocks += u64::from(local.found.is_empty());
+        local.labels.clear();
+        local.labels.extend(local.found.iter().map(|s| s.label));
+        let flow = match lane.enter(pending, &local.labels)? {
+            Flow::Decided => return Ok(false),
+            Flow::Value(0) => return Ok(true),
+            Flow::Value(flow) => flow,
+        };
+        for step in &local.found {
+            match lane.step(flow, step.label)? {
+                Flow::Decided => return Ok(false),
+                Flow::Value(0) => {}
+                Flow::Value(value) => {
+                    local.batch.push(step.key);
+                    local.brought.push(value);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Inserts the waiting successors and brings them what is theirs.
+    fn flush_annotated(&self, store: &Store, local: &mut Local<'a>, mine: &mut Round) -> Result<(), Diagnostic> {
+        local.hashes.clear();
+        local.hashes.extend(local.batch.iter().map(|&key| store.table.hash(key)));
+        std::hint::black_box(local.hashes.iter().fold(0, |acc, &hash| acc ^ store.table.touch(hash)));
+        // First all places, so that the misses on what is kept there overlap as well.
+        const NOWHERE: u64 = u64::MAX;
+        let mut new = 0;
+        for hash in &mut local.hashes {
+            *hash = match store.table.insert_hashed(*hash) {
+                Insert::New(place) => {
+                    new += 1;
+                    place
+                }
+                Insert::Old(place) => place,
+                Insert::Full => NOWHERE,
+            };
+        }
+        if new > 0 {
+            store.table.add_len(new);
+        }
+        let places = local.hashes.iter().filter(|p| **p != NOWHERE);
+        std::hint::black_box(places.fold(0, |acc, &place| acc ^ store.table.pair(place).load(Ordering::Relaxed)));
+        for ((key, &place), brought) in local.batch.drain(..).zip(&local.hashes).zip(local.brought.drain(..)) {
+            if place == NOWHERE {
+                mine.unplaced.push((key, brought));
+                self.pause.store(true, Ordering::Relaxed);
+            } else if self.bring(store, local.lane.as_deref_mut(), place, brought)? {
+                local.fresh.push(key);
+                if local.fresh.len() == BLOCK {
+                    mine.next.push(std::mem::replace(&mut local.fresh, Vec::with_capacity(BLOCK)));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,389 @@
+//! Sets of formula states, shared by all threads: hash-consed binary trees over the numbers of the states.
+//!
+//! A set is one number; equal sets have equal numbers. A leaf holds the membership of 56 consecutive formula states in its bits; an inner
+//! node halves the range. The right half of a node is never empty, so a set is a subtree of the left spine of any larger range, and the
+//! tree is as high as its greatest member needs. Formula states are numbered as they are met, so those that one event creates for many
+//! instances of a quantifier are neighbours, and sets that differ in a few instances share nearly all of their nodes (cf. Okasaki, Gill:
+//! "Fast Mergeable Integer Maps", 1998; Bryant, 1986, for sharing and caching).
+//!
+//! Cost: 12 to 16 bytes a node; an operation visits the nodes in which its operands differ, each pair once as long as the cache holds it.
+//! Invariant: nodes are never changed or removed; at most 2^28 of them, after which [`Sets::is_full`] says so and results are void.
+
+use crate::explore::PairTable;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An interned set.
+pub type Set = u32;
+
+/// The empty set.
+pub const EMPTY: Set = 0;
+/// Formula states in a leaf.
+pub const BLOCK: u32 = 56;
+
+const ID_BITS: u32 = 28;
+const ID_MASK: u64 = (1 << ID_BITS) - 1;
+const MASK: u64 = (1 << BLOCK) - 1;
+
+/// The nodes.
+pub struct Sets {
+    nodes: PairTable,
+    full: AtomicBool,
+}
+
+impl Default for Sets {
+    fn default() -> Self {
+        let nodes = PairTable::new();
+        // The leaf without members.
+        nodes.intern(0);
+        Self { nodes, full: AtomicBool::new(false) }
+    }
+}
+
+impl Sets {
+    /// Whether there are too many nodes; what came after is void.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+    /// Number of nodes.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+    /// Bytes of the nodes.
+    pub fn bytes(&self) -> u64 {
+        self.nodes.bytes()
+    }
+    fn intern(&self, record: u64) -> Set {
+        let id = self.nodes.intern(record);
+        if u64::from(id) > ID_MASK {
+            self.full.store(true, Ordering::Relaxed);
+            return EMPTY;
+        }
+        id
+    }
+    fn leaf(&self, mask: u64) -> Set {
+        if mask == 0 { EMPTY } else { self.intern(mask) }
+    }
+    fn node(&self, height: u32, left: Set, right: Set) -> Set {
+        if right == EMPTY { left } else { self.intern(u64::from(height) << 56 | u64::from(left) << ID_BITS | u64::from(right)) }
+    }
+    fn record(&self, set: Set) -> u64 {
+        self.nodes.get(set)
+    }
+    /// The members, ascending.
+    pub fn members(&self, set: Set) -> Vec<u32> {
+        let mut out = Vec::new();
+        let mut stack = vec![(set, 0u32)];
+        while let Some((set, base)) = stack.pop() {
+            let record = self.record(set);
+            match height(record) {
+                0 => each_bit(record, |bit| out.push(base * BLOCK + bit)),
+                h => {
+                    let (left, right) = halves(record);
+                    stack.push((right, base + (1 << (h - 1))));
+                    stack.push((left, base));
+                }
+            }
+        }
+        out
+    }
+    /// The set of some ascending members.
+    pub fn from_members(&self, members: &[u32]) -> Set {
+        let Some(last) = members.last() else { return EMPTY };
+        let mut height = 0;
+        while (last / BLOCK) >> height != 0 {
+            height += 1;
+        }
+        self.build(members, height, 0)
+    }
+    fn build(&self, members: &[u32], height: u32, base: u32) -> Set {
+        if members.is_empty() {
+            return EMPTY;
+        }
+        if height == 0 {
+            return self.leaf(members.iter().fold(0, |mask, m| mask | 1 << (m - base * BLOCK)));
+        }
+        let middle = base + (1 << (height - 1));
+        let cut = members.partition_point(|m| *m < middle * BLOCK);
+        let left = self.build(&members[..cut], height - 1, base);
+        let right = self.build(&members[cut..], height - 1, middle);
+        self.node(height, left, right)
+    }
+    /// Number of members of a set, with a memory for the nodes met.
+    pub fn size(&self, set: Set, sizes: &mut Vec<u64>) -> u64 {
+        if sizes.len() <= set as usize {
+            sizes.resize(self.nodes.len().max(set as usize + 1), 0);
+        }
+        if set == EMPTY || sizes[set as usize] != 0 {
+            return sizes[set as usize];
+        }
+        let record = self.record(set);
+        let size = match height(record) {
+            0 => u64::from((record & MASK).count_ones()),
+            _ => {
+                let (left, right) = halves(record);
+                self.size(left, sizes) + self.size(right, sizes)
+            }
+        };
+        sizes[set as usize] = size;
+        size
+    }
+}
+
+fn height(record: u64) -> u32 {
+    (record >> 56) as u32
+}
+
+fn halves(record: u64) -> (Set, Set) {
+    (((record >> ID_BITS) & ID_MASK) as Set, (record & ID_MASK) as Set)
+}
+
+fn each_bit(record: u64, mut each: impl FnMut(u32)) {
+    let mut mask = record & MASK;
+    while mask != 0 {
+        each(mask.trailing_zeros());
+        mask &= mask - 1;
+    }
+}
+
+/// A cache that forgets: each key has one place. It doubles while it misses a lot.
+struct Forgetful<const N: usize> {
+    keys: Vec<[u64; 2]>,
+    values: Vec<[Set; N]>,
+    misses: usize,
+}
+
+/// log2 of the least and greatest number of places of a cache.
+const CACHE_BITS: (u32, u32) = (10, 20);
+
+impl<const N: usize> Forgetful<N> {
+    fn new() -> Self {
+        let n = 1 << CACHE_BITS.0;
+        Self { keys: vec![[u64::MAX; 2]; n], values: vec![[0; N]; n], misses: 0 }
+    }
+    fn at(&self, key: [u64; 2]) -> usize {
+        let h = (key[0] ^ key[1].rotate_left(32).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        ((h ^ (h >> 29)) as usize >> 3) & (self.keys.len() - 1)
+    }
+    #[inline]
+    fn get(&self, key: [u64; 2]) -> Option<[Set; N]> {
+        let at = self.at(key);
+        (self.keys[at] == key).then(|| self.values[at])
+    }
+    fn put(&mut self, key: [u64; 2], value: [Set; N]) {
+        self.misses += 1;
+        if self.misses > self.keys.len() * 2 && self.keys.len() < 1 << CACHE_BITS.1 {
+            let n = self.keys.len() * 4;
+            let keys = std::mem::replace(&mut self.keys, vec![[u64::MAX; 2]; n]);
+            let values = std::mem::replace(&mut self.values, vec![[0; N]; n]);
+            self.misses = 0;
+            for (key, value) in keys.into_iter().zip(values) {
+                if key[0] != u64::MAX {
+                    let at = self.at(key);
+                    self.keys[at] = key;
+                    self.values[at] = value;
+                }
+            }
+        }
+        let at = self.at(key);
+        self.keys[at] = key;
+        self.values[at] = value;
+    }
+}
+
+/// What one formula state becomes along a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Itself and nothing else.
+    Same,
+    /// These states.
+    States(Set),
+    /// Decided.
+    Decided,
+}
+
+/// What formula states become; asked for several at once.
+pub trait Steps {
+    /// Why there is no answer.
+    type Error;
+    /// Answers for some formula states and one label, in their order.
+    fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), Self::Error>;
+}
+
+/// One thread's operations, with their caches.
+pub struct Operations<'s> {
+    sets: &'s Sets,
+    joins: Forgetful<2>,
+    steps: Forgetful<2>,
+    whole: Forgetful<1>,
+}
+
+/// In a cache, in place of a set: decided.
+const DECIDED: Set = Set::MAX;
+
+impl<'s> Operations<'s> {
+    /// With empty caches.
+    pub fn new(sets: &'s Sets) -> Self {
+        Self { sets, joins: Forgetful::new(), steps: Forgetful::new(), whole: Forgetful::new() }
+    }
+    /// The sets.
+    pub fn sets(&self) -> &'s Sets {
+        self.sets
+    }
+    /// Both sets together, and what `new` has beyond `old`.
+    pub fn join(&mut self, old: Set, new: Set) -> (Set, Set) {
+        if new == EMPTY || new == old {
+            return (old, EMPTY);
+        }
+        if old == EMPTY {
+            return (new, new);
+        }
+        let key = [u64::from(old), u64::from(new)];
+        if let Some([both, fresh]) = self.joins.get(key) {
+            return (both, fresh);
+        }
+        let (a, b) = (self.sets.record(old), self.sets.record(new));
+        let h = height(a).max(height(b));
+        let result = if h == 0 {
+            (self.sets.leaf((a | b) & MASK), self.sets.leaf(b & !a & MASK))
+        } else {
+            let part = |set: Set, record: u64| if height(record) < h { (set, EMPTY) } else { halves(record) };
+            let ((al, ar), (bl, br)) = (part(old, a), part(new, b));
+            let left = self.join(al, bl);
+            let right = self.join(ar, br);
+            (self.sets.node(h, left.0, right.0), self.sets.node(h, left.1, right.1))
+        };
+        self.joins.put(key, [result.0, result.1]);
+        result
+    }
+    /// What a set becomes along a step of a label; none if a member is decided.
+    pub fn step<S: Steps>(&mut self, set: Set, label: u32, by: &mut S) -> Result<Option<Set>, S::Error> {
+        if set == EMPTY {
+            return Ok(Some(EMPTY));
+        }
+        let key = [u64::from(set), u64::from(label)];
+        if let Some([result]) = self.whole.get(key) {
+            return Ok((result != DECIDED).then_some(result));
+        }
+        let result = self.part(set, 0, label, by)?.map(|(kept, moved)| self.join(kept, moved).0);
+        self.whole.put(key, [result.unwrap_or(DECIDED)]);
+        Ok(result)
+    }
+    /// Of a subtree: the members that stay as they are, relative to its base, and what the others become.
+    fn part<S: Steps>(&mut self, set: Set, base: u32, label: u32, by: &mut S) -> Result<Option<(Set, Set)>, S::Error> {
+        if set == EMPTY {
+            return Ok(Some((EMPTY, EMPTY)));
+        }
+        let key = [u64::from(set) << 32 | u64::from(label), u64::from(base)];
+        if let Some([kept, moved]) = self.steps.get(key) {
+            return Ok((kept != DECIDED).then_some((kept, moved)));
+        }
+        let record = self.sets.record(set);
+        let result = match height(record) {
+            0 => {
+                let mut states = Vec::with_capacity(BLOCK as usize);
+                each_bit(record, |bit| states.push(base * BLOCK + bit));
+                let mut answers = Vec::with_capacity(states.len());
+                by.answers(&states, label, &mut answers)?;
+                let (mut kept, mut moved, mut decided) = (0u64, EMPTY, false);
+                for (state, answer) in states.iter().zip(answers) {
+                    match answer {
+                        Answer::Same => kept |= 1 << (state - base * BLOCK),
+                        Answer::States(set) => moved = self.join(moved, set).0,
+                        Answer::Decided => decided = true,
+                    }
+                }
+                (!decided).then(|| (self.sets.leaf(kept), moved))
+            }
+            h => {
+                let (left, right) = halves(record);
+                let left = self.part(left, base, label, by)?;
+                let right = self.part(right, base + (1 << (h - 1)), label, by)?;
+                match (left, right) {
+                    (Some(l), Some(r)) => Some((self.sets.node(h, l.0, r.0), self.join(l.1, r.1).0)),
+                    _ => None,
+                }
+            }
+        };
+        let (kept, moved) = result.unwrap_or((DECIDED, DECIDED));
+        self.steps.put(key, [kept, moved]);
+        Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+    use std::collections::BTreeSet;
+
+    struct Table {
+        seed: u64,
+    }
+
+    impl Table {
+        /// 0 stays, 1 moves to up to three states, 2 decides (rarely).
+        fn answer(&self, state: u32, label: u32, rare: usize) -> Option<Vec<u32>> {
+            let mut random = Random::new(self.seed ^ u64::from(state) << 20 ^ u64::from(label));
+            match random.below(100) {
+                n if n < 60 => Some(vec![state]),
+                n if n < 100 - rare => Some((0..random.below(4)).map(|_| random.below(9_000) as u32).collect()),
+                _ => None,
+            }
+        }
+    }
+
+    struct By<'s>(&'s Sets, Table, usize);
+
+    impl Steps for By<'_> {
+        type Error = ();
+        fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), ()> {
+            for &q in states {
+                out.push(match self.1.answer(q, label, self.2) {
+                    None => Answer::Decided,
+                    Some(list) if list == [q] => Answer::Same,
+                    Some(mut list) => {
+                        list.sort_unstable();
+                        list.dedup();
+                        Answer::States(self.0.from_members(&list))
+                    }
+                });
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn equals_sets_of_the_library() {
+        for seed in 0..40u64 {
+            let sets = Sets::default();
+            let mut operations = Operations::new(&sets);
+            let mut random = Random::new(seed);
+            let rare = seed as usize % 2;
+            let mut by = By(&sets, Table { seed }, rare);
+            let mut twins: Vec<(Set, BTreeSet<u32>)> = vec![(EMPTY, BTreeSet::new())];
+            for _ in 0..200 {
+                let range = [1, 56, 57, 112, 1000, 10_000][random.below(6)];
+                let members: BTreeSet<u32> = (0..random.below(40)).map(|_| random.below(range) as u32).collect();
+                let list: Vec<u32> = members.iter().copied().collect();
+                let set = sets.from_members(&list);
+                assert_eq!(sets.members(set), list, "seed {seed}");
+                let (other, twin) = twins[random.below(twins.len())].clone();
+                let (both, fresh) = operations.join(other, set);
+                let union: Vec<u32> = twin.union(&members).copied().collect();
+                assert_eq!(sets.members(both), union, "seed {seed}");
+                assert_eq!(both, sets.from_members(&union), "equal sets, equal numbers; seed {seed}");
+                assert_eq!(sets.members(fresh), members.difference(&twin).copied().collect::<Vec<_>>(), "seed {seed}");
+                assert_eq!(sets.size(both, &mut Vec::new()), union.len() as u64);
+                let label = random.below(3) as u32;
+                let expected: Option<BTreeSet<u32>> = union
+                    .iter()
+                    .map(|q| by.1.answer(*q, label, rare))
+                    .collect::<Option<Vec<_>>>()
+                    .map(|l| l.into_iter().flatten().collect());
+                let found = operations.step(both, label, &mut by).unwrap();
+                assert_eq!(found.map(|s| sets.members(s)), expected.map(|s| s.into_iter().collect()), "seed {seed}");
+                twins.push((both, union.into_iter().collect()));
+            }
+        }
+    }
+}
