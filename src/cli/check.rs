@@ -1,16 +1,18 @@
 //! `check`: formulas on a model, with verdicts, figures and evidence.
 
 use super::args::{CheckArgs, Format};
-use super::explore::{is_lts_file, read_lts};
+use super::files::{Form, read_lts, write};
+use super::game::solver;
 use super::pipeline::Session;
 use super::print;
-use crate::base::{Diagnostic, Stop};
+use crate::base::{Diagnostic, Stage, Stop};
 use crate::data::expr::DataSpec;
 use crate::evidence::checker::{self, Checked};
 use crate::evidence::{Evidence, Taken};
 use crate::explore;
 use crate::formula::file_labels::FileLabels;
 use crate::formula::typecheck::check_formula;
+use crate::game::pg;
 use crate::model::Model;
 use crate::model::from_lts::LtsModel;
 use crate::pbes::{Answer, Options, Verdict, check};
@@ -30,7 +32,7 @@ struct Subject<'a> {
 }
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
-    if is_lts_file(&args.model) {
+    if Form::of(&args.model).is_lts() {
         let lts = Arc::new(read_lts(&args.model)?);
         let labels = FileLabels::new(&lts.table)?;
         let model = LtsModel::new(lts);
@@ -53,11 +55,29 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         formulas.push((path, check_formula(&tree, subject.data, subject.actions)?));
     }
     let options = explore::Options { threads: session.threads(), ..Default::default() }.with_confluence_of(subject.model);
+    if let Some(path) = &args.game {
+        let [(_, formula)] = &formulas[..] else {
+            return Err(Diagnostic::new(Stage::Usage, "`--game` takes one formula: a game is that of one"));
+        };
+        match crate::pbes::game::game(subject.model, subject.labels, formula, &options, &session.budget)? {
+            Ok(game) => {
+                write(path, |file| pg::write(&game, file))?;
+                session.say(format!("wrote {}: {} vertices, {} moves", path.display(), game.vertex_count(), game.edge_count()));
+            }
+            Err(stop) => eprintln!("{}: not written, the game was not complete ({})", path.display(), stop.word()),
+        }
+    }
     let mut results = Vec::new();
     let (mut violated, mut unknown) = (false, false);
     for (path, formula) in &formulas {
         let start = Instant::now();
-        let answer = check(subject.model, subject.labels, formula, Options::new(&options), &session.budget)?;
+        let answer = check(
+            subject.model,
+            subject.labels,
+            formula,
+            Options { solver: Some(solver(args.solver.as_ref())), ..Options::new(&options) },
+            &session.budget,
+        )?;
         let seconds = start.elapsed().as_secs_f64();
         session.say(format!(
             "{}: {} by {}, {} equations in {seconds:.3} s",

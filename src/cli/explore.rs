@@ -1,19 +1,18 @@
 //! `explore`: the transition system of a model, counted, reduced, written.
 
 use super::args::{ExploreArgs, Format, Reduce};
-use super::pipeline::{Session, file_error};
+use super::files::{Form, expect_lts_name, read_lts, write_lts};
+use super::pipeline::Session;
 use super::print;
 use super::progress::{Bar, grouped};
-use crate::base::{Diagnostic, Stage, Stop};
+use crate::base::{Diagnostic, Stop};
 use crate::explore;
 use crate::lts::reduce::{Equivalence, reduce};
-use crate::lts::{Lts, aut};
 use serde_json::json;
-use std::path::Path;
 use std::time::Instant;
 
 impl Reduce {
-    fn equivalence(self) -> Equivalence {
+    pub(super) fn equivalence(self) -> Equivalence {
         match self {
             Reduce::Strong => Equivalence::Strong,
             Reduce::Branching => Equivalence::Branching,
@@ -25,41 +24,6 @@ impl Reduce {
     }
 }
 
-/// Whether a path names a transition system file.
-pub(super) fn is_lts_file(path: &Path) -> bool {
-    let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
-    name.ends_with(".aut") || name.ends_with(".aut.gz")
-}
-
-/// Reads an `.aut` file.
-pub(super) fn read_lts(path: &Path) -> Result<Lts, Diagnostic> {
-    let file = std::fs::File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    aut::read(file, &aut::AutOptions::default()).map_err(|mut d| {
-        d.message = format!("{}: {}", path.display(), d.message);
-        d
-    })
-}
-
-/// Writes an `.aut` file beside its final name, then renames it, so that no half-written file has the name.
-fn write_lts(lts: &Lts, path: &Path) -> Result<(), Diagnostic> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.part", std::process::id()));
-    let beside = std::path::PathBuf::from(beside);
-    let result = (|| {
-        let file = std::fs::File::create(&beside).map_err(|e| file_error("cannot write", path, &e))?;
-        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
-            aut::write_gz(lts, file)?
-        } else {
-            aut::write(lts, file)?
-        }
-        std::fs::rename(&beside, path).map_err(|e| file_error("cannot write", path, &e))
-    })();
-    if result.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    result
-}
-
 struct Counts {
     states: u64,
     transitions: u64,
@@ -69,13 +33,12 @@ struct Counts {
 
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
-    if let Some(out) = &args.out
-        && !is_lts_file(out)
-    {
-        return Err(Diagnostic::new(Stage::Usage, format!("`--out {}`: expected a name that ends in .aut or .aut.gz", out.display())));
+    if let Some(out) = &args.out {
+        expect_lts_name("--out ", out)?;
     }
-    let keep = args.out.is_some() || args.reduce.is_some();
-    let (counts, lts) = if is_lts_file(&args.model) {
+    let relabel = args.relabelling.relabel()?;
+    let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
+    let (counts, lts) = if Form::of(&args.model).is_lts() {
         let lts = read_lts(&args.model)?;
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
         let counts =
@@ -107,7 +70,10 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     let complete = counts.stop == Stop::Complete;
     let mut reduced = None;
     if complete {
-        let mut result = lts;
+        let mut result = match lts {
+            Some(lts) => relabel.apply([lts])?.into_iter().next(),
+            None => None,
+        };
         if let (Some(how), Some(lts)) = (args.reduce, &result) {
             let begin = Instant::now();
             let quotient = reduce(lts, how.equivalence(), session.threads());

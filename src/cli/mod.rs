@@ -5,8 +5,11 @@
 
 pub mod args;
 mod check;
-
+mod compare;
 mod explore;
+mod files;
+mod game;
+mod lts;
 pub mod pipeline;
 mod progress;
 mod translate;
@@ -43,18 +46,18 @@ pub fn run() -> ExitCode {
 }
 
 fn command(cli: Cli) -> u8 {
-    let common = match &cli.command {
-        Command::Check(a) => &a.common,
-        Command::Explore(a) => &a.common,
-        Command::Expand(a) => &a.common,
-        Command::Linearise(a) => &a.common,
-    };
-    let mut session = Session::new(common.clone());
+    let mut session = Session::new(cli.command.common().clone());
     let result: Result<u8, Diagnostic> = match &cli.command {
         Command::Check(a) => check::run(&mut session, a),
         Command::Explore(a) => explore::run(&mut session, a),
         Command::Expand(a) => translate::expand(&mut session, a),
         Command::Linearise(a) => translate::linearise(&mut session, a),
+        Command::Reduce(a) => lts::reduce(&mut session, a),
+        Command::Compare(a) => compare::run(&mut session, a),
+        Command::Info(a) => lts::show(&mut session, a),
+        Command::Convert(a) => lts::convert(&mut session, a),
+        Command::Pbes(a) => game::pbes(&mut session, a),
+        Command::Solve(a) => game::solve(&mut session, a),
     };
     match result {
         Ok(code) => code,

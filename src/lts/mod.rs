@@ -4,14 +4,17 @@ pub mod aut;
 pub mod compare;
 pub mod distinguish;
 pub mod dot;
+pub mod info;
 #[cfg(test)]
 mod measure;
 #[cfg(test)]
 mod naive;
+pub mod preorder;
 pub mod reduce;
 mod refine;
+pub mod relabel;
 mod tau;
-mod trace;
+pub mod trace;
 mod weak;
 
 use crate::base::ids::{LabelId, StateId};

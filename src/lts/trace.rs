@@ -33,6 +33,26 @@ pub fn same(lts: &Lts, a: StateId, b: StateId, weak: bool, threads: usize) -> bo
     strong(&det, threads).same(StateId(of[0]), StateId(of[1]))
 }
 
+/// Whether a system can do a sequence of labels (`weak`: with taus in between), followed state by state: the check of what others say.
+pub fn can(lts: &Lts, labels: &[String], weak: bool) -> bool {
+    let close = |mut set: Vec<StateId>| {
+        let mut seen: ahash::AHashSet<StateId> = set.iter().copied().collect();
+        let mut next = 0;
+        while weak && next < set.len() {
+            set.extend(lts.successors(set[next]).filter(|&(l, t)| l == LabelId::TAU && seen.insert(t)).map(|(_, t)| t));
+            next += 1;
+        }
+        set
+    };
+    let mut set = close(vec![lts.initial]);
+    for label in labels {
+        let targets: ahash::AHashSet<StateId> =
+            set.iter().flat_map(|&s| lts.successors(s)).filter(|(l, _)| lts.table.texts[l.index()] == *label).map(|(_, t)| t).collect();
+        set = close(targets.into_iter().collect());
+    }
+    !set.is_empty()
+}
+
 fn prepared(lts: &Lts, weak: bool, threads: usize) -> (Partition, Lts) {
     if weak {
         let (p, _) = branching(lts, false, threads);

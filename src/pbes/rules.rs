@@ -156,6 +156,18 @@ pub fn rules(normal: &Normal, data: &mut DataSpec, actions: &[ActionDecl]) -> Re
     Ok(Rules { classes, class_of, states, always })
 }
 
+/// The condition, over a class's argument variables, under which a label of the class is in the set of an action formula.
+pub(super) fn condition_of(
+    normal: &Normal,
+    data: &mut DataSpec,
+    action: &Action,
+    class: &LabelClass,
+    span: Span,
+) -> Result<Expr, Diagnostic> {
+    let classes = [LabelClass::default(), class.clone()];
+    Builder { normal, data, classes: &classes, out: AHashMap::new() }.matches(action, 1, span)
+}
+
 fn collect_shapes(action: &Action, out: &mut Vec<Vec<ActId>>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || match action {
         Action::True | Action::False | Action::Val(_) => {}

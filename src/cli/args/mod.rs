@@ -1,6 +1,12 @@
 //! The command line: what it accepts, with help and examples. A contract: scripts rely on names, keys and exit codes.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+mod game;
+mod lts;
+
+pub use self::game::{PbesArgs, SolveArgs, solver_names};
+pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Explicit-state model checking of mCRL2 specifications.
@@ -28,6 +34,36 @@ pub enum Command {
     Expand(ModelArgs),
     /// Print the linear process of a specification as mCRL2.
     Linearise(LineariseArgs),
+    /// Reduce a transition system modulo an equivalence.
+    Reduce(ReduceArgs),
+    /// Compare two transition systems, and tell them apart.
+    Compare(CompareArgs),
+    /// Figures of a transition system or a game.
+    Info(InfoArgs),
+    /// Write a transition system or a game in another form.
+    Convert(ConvertArgs),
+    /// Print the parameterised boolean equation system of a formula on a specification.
+    Pbes(PbesArgs),
+    /// Solve a parity game or a boolean equation system.
+    Solve(SolveArgs),
+}
+
+impl Command {
+    /// The options that every command has.
+    pub fn common(&self) -> &Common {
+        match self {
+            Command::Check(a) => &a.common,
+            Command::Explore(a) => &a.common,
+            Command::Expand(a) => &a.common,
+            Command::Linearise(a) => &a.common,
+            Command::Reduce(a) => &a.common,
+            Command::Compare(a) => &a.common,
+            Command::Info(a) => &a.common,
+            Command::Convert(a) => &a.common,
+            Command::Pbes(a) => &a.common,
+            Command::Solve(a) => &a.common,
+        }
+    }
 }
 
 /// Options that every command takes.
@@ -79,6 +115,7 @@ pub enum Reduce {
     /// Branching bisimulation.
     Branching,
     /// Divergence-preserving branching bisimulation.
+    #[value(alias = "div-branching")]
     DivergenceBranching,
     /// Weak bisimulation.
     Weak,
@@ -125,6 +162,9 @@ pub struct ExploreArgs {
     /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
+    /// Hiding and renaming of what is written or reduced.
+    #[command(flatten)]
+    pub relabelling: Relabelling,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -138,6 +178,12 @@ pub struct CheckArgs {
     /// Formula files.
     #[arg(required = true)]
     pub formulas: Vec<PathBuf>,
+    /// Write the parity game of the (single) formula to this `.pg` file.
+    #[arg(long, value_name = "FILE.pg")]
+    pub game: Option<PathBuf>,
+    /// The algorithm for parity games.
+    #[arg(long, value_name = "NAME", value_parser = solver_names())]
+    pub solver: Option<String>,
     /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
@@ -178,23 +224,27 @@ fn parse_time(text: &str) -> Result<std::time::Duration, String> {
 
 /// Puts `check` before the first word that is not an option if that is no command.
 pub fn with_default_command(mut words: Vec<String>) -> Vec<String> {
-    const COMMANDS: [&str; 5] = ["check", "explore", "expand", "linearise", "help"];
-    const WITH_VALUE: [&str; 7] = ["-D", "--threads", "--max-states", "--max-memory", "--timeout", "--format", "--confluence"];
+    let cli = Cli::command();
+    let commands: Vec<&str> = cli.get_subcommands().map(|c| c.get_name()).chain(["help"]).collect();
+    let takes_value = |word: &str| {
+        let of = |arg: &clap::Arg| match word.strip_prefix("--") {
+            Some(long) => arg.get_long() == Some(long),
+            None => word.len() == 2 && word.strip_prefix('-').and_then(|w| w.chars().next()) == arg.get_short(),
+        };
+        let arguments = cli.get_subcommands().flat_map(|c| c.get_arguments()).filter(|a| !a.is_positional());
+        arguments.filter(|a| of(a)).any(|a| a.get_action().takes_values())
+    };
     let mut i = 1;
     while i < words.len() {
         let word = words[i].as_str();
-        if WITH_VALUE.contains(&word) {
-            i += 2;
-            continue;
-        }
         if word.starts_with('-') && word != "--" {
             if i == 1 && ["-h", "--help", "-V", "--version"].contains(&word) {
                 return words;
             }
-            i += 1;
+            i += if takes_value(word) { 2 } else { 1 };
             continue;
         }
-        if !COMMANDS.contains(&word) {
+        if !commands.contains(&word) {
             words.insert(1, "check".into());
         } else if i > 1 {
             // A command after options: options are the command's own.
@@ -204,4 +254,24 @@ pub fn with_default_command(mut words: Vec<String>) -> Vec<String> {
         return words;
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn check_is_the_default() {
+        let with = |text: &str| with_default_command(text.split(' ').map(String::from).collect()).join(" ");
+        assert_eq!(with("mu-check m f"), "mu-check check m f");
+        assert_eq!(with("mu-check -D n=1 --solver zielonka m f"), "mu-check check -D n=1 --solver zielonka m f");
+        assert_eq!(with("mu-check -q --threads 2 explore m"), "mu-check explore -q --threads 2 m");
+        assert_eq!(with("mu-check compare a b"), "mu-check compare a b");
+        assert_eq!(with("mu-check --help"), "mu-check --help");
+    }
 }

@@ -1,0 +1,47 @@
+//! Arguments of the commands over equation systems and games.
+
+use super::Common;
+use clap::Args;
+use std::path::PathBuf;
+
+/// `pbes`
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  mu-check pbes model.mcrl2 formula.mcf > system.pbes.txt")]
+pub struct PbesArgs {
+    /// Specification.
+    pub model: PathBuf,
+    /// Formula file.
+    pub formula: PathBuf,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `solve`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 the first player (Even, true) wins from the initial vertex, 1 Odd (false) does, 2 bad input, 3 unknown.
+
+Examples:
+  mu-check solve game.pg
+  mu-check solve equations.bes --solver promotion --out strategy.sol"
+)]
+pub struct SolveArgs {
+    /// A parity game in PGSolver's format (`.pg`, `.gm`), or a boolean equation system (`.bes`).
+    pub input: PathBuf,
+    /// The algorithm.
+    #[arg(long, value_name = "NAME", value_parser = solver_names())]
+    pub solver: Option<String>,
+    /// Write winners and strategies here, in PGSolver's format.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// The registered solvers, with what they are.
+pub fn solver_names() -> clap::builder::PossibleValuesParser {
+    crate::solve::solvers().iter().map(|s| clap::builder::PossibleValue::new(s.name()).help(s.about())).collect::<Vec<_>>().into()
+}

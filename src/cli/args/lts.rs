@@ -1,0 +1,172 @@
+//! Arguments of the commands over transition systems.
+
+use super::{Common, Reduce};
+use crate::base::{Diagnostic, Stage};
+use crate::lts::preorder::Preorder;
+use crate::lts::relabel::Relabel;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Names of actions to hide and rename.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Relabelling {
+    /// Hide actions: names, or whole actions such as `send(1)`, separated by commas.
+    #[arg(long, value_name = "ACTIONS", action = clap::ArgAction::Append)]
+    pub hide: Vec<String>,
+    /// Rename an action (before hiding): `OLD=NEW`, several separated by commas.
+    #[arg(long, value_name = "OLD=NEW", action = clap::ArgAction::Append)]
+    pub rename: Vec<String>,
+}
+
+impl Relabelling {
+    /// What is meant. Errors: a renaming without `=`.
+    pub fn relabel(&self) -> Result<Relabel, Diagnostic> {
+        let hide = self.hide.iter().flat_map(|h| between_commas(h)).collect();
+        let rename = (self.rename.iter().flat_map(|r| between_commas(r)))
+            .map(|pair| match pair.split_once('=') {
+                Some((old, new)) if !old.trim().is_empty() && !new.trim().is_empty() => Ok((old.trim().into(), new.trim().into())),
+                _ => Err(Diagnostic::new(Stage::Usage, format!("`--rename {pair}` is not of the form OLD=NEW"))),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Relabel { rename, hide })
+    }
+}
+
+/// What stands between commas outside brackets.
+fn between_commas(text: &str) -> Vec<String> {
+    let (mut depth, mut out) = (0usize, vec![String::new()]);
+    for c in text.chars() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        match out.last_mut() {
+            Some(last) if c != ',' || depth > 0 => last.push(c),
+            _ => out.push(String::new()),
+        }
+    }
+    out.iter().map(|s| s.trim().to_string()).filter(|s| !s.is_empty()).collect()
+}
+
+/// `reduce`
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  mu-check reduce system.aut --equivalence branching --out small.aut
+  mu-check reduce model.mcrl2 --hide send,receive --equivalence weak-trace --out traces.dot")]
+pub struct ReduceArgs {
+    /// An `.aut` or `.aut.gz` file, or a specification.
+    pub input: PathBuf,
+    /// Modulo which equivalence.
+    #[arg(short, long, value_name = "EQUIVALENCE", value_enum, default_value_t = Reduce::Strong)]
+    pub equivalence: Reduce,
+    /// Write the quotient here: `.aut`, `.aut.gz` or `.dot`.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Hiding and renaming.
+    #[command(flatten)]
+    pub relabelling: Relabelling,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Preorders to compare by.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refines {
+    /// Every trace of A is one of B.
+    Trace,
+    /// The same, taus left out.
+    WeakTrace,
+    /// B simulates A.
+    Simulation,
+}
+
+impl From<Refines> for Preorder {
+    fn from(refines: Refines) -> Self {
+        match refines {
+            Refines::Trace => Preorder::Trace,
+            Refines::WeakTrace => Preorder::WeakTrace,
+            Refines::Simulation => Preorder::Simulation,
+        }
+    }
+}
+
+/// `compare`
+#[derive(Args, Debug)]
+#[command(after_help = "Exit codes: 0 A and B are equivalent (A refines B), 1 they are not, 2 bad input, 3 unknown, 4 internal error.
+
+Examples:
+  mu-check compare model.mcrl2 model.aut --equivalence branching
+  mu-check compare implementation.aut specification.aut --preorder weak-trace --hide internal
+  mu-check compare a.aut b.aut --out difference.mcf || mu-check check a.aut difference.mcf")]
+pub struct CompareArgs {
+    /// The one: an `.aut` or `.aut.gz` file, or a specification.
+    pub a: PathBuf,
+    /// The other.
+    pub b: PathBuf,
+    /// Which equivalence.
+    #[arg(short, long, value_name = "EQUIVALENCE", value_enum, default_value_t = Reduce::Strong)]
+    pub equivalence: Reduce,
+    /// Ask whether A refines B instead.
+    #[arg(short, long, value_name = "PREORDER", value_enum, conflicts_with = "equivalence")]
+    pub preorder: Option<Refines>,
+    /// Write the distinguishing formula here (one for a trace as well).
+    #[arg(short, long, value_name = "FILE.mcf")]
+    pub out: Option<PathBuf>,
+    /// Hiding and renaming, in both.
+    #[command(flatten)]
+    pub relabelling: Relabelling,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `info`
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  mu-check info system.aut
+  mu-check info model.mcrl2 -D cores=3 --format json
+  mu-check info game.pg")]
+pub struct InfoArgs {
+    /// An `.aut` or `.aut.gz` file, a specification, or a game in a `.pg` or `.bes` file.
+    pub input: PathBuf,
+    /// Hiding and renaming.
+    #[command(flatten)]
+    pub relabelling: Relabelling,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `convert`
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  mu-check convert system.aut system.aut.gz
+  mu-check convert model.mcrl2 picture.dot --hide internal
+  mu-check convert equations.bes game.pg")]
+pub struct ConvertArgs {
+    /// An `.aut` or `.aut.gz` file, a specification, or a game in a `.pg` or `.bes` file.
+    pub input: PathBuf,
+    /// The result: `.aut`, `.aut.gz`, `.dot`; `.pg` for games.
+    pub output: PathBuf,
+    /// Hiding and renaming.
+    #[command(flatten)]
+    pub relabelling: Relabelling,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_actions() {
+        assert_eq!(between_commas("a, b(1,2),c"), ["a", "b(1,2)", "c"]);
+        let ok = Relabelling { hide: vec!["a,b".into(), "c".into()], rename: vec!["x=y".into()] }.relabel().unwrap();
+        assert_eq!((ok.hide.len(), ok.rename), (3, vec![("x".to_string(), "y".to_string())]));
+        assert!(Relabelling { rename: vec!["x".into()], ..Default::default() }.relabel().is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! Files by their endings: transition systems, games; whole files or none.
+//!
+//! Invariant: a file is written beside its name and then renamed, so that its name never stands for half of it.
+
+use super::pipeline::{Session, file_error};
+use super::progress::{Bar, grouped};
+use crate::base::{Diagnostic, Stage, Stop};
+use crate::explore;
+use crate::game::{Game, bes, pg};
+use crate::lts::{Lts, aut, dot};
+use std::fs::File;
+use std::path::Path;
+
+/// What a file name says of its content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    Aut,
+    AutGz,
+    Dot,
+    Pg,
+    Bes,
+    /// Nothing known: a specification.
+    Other,
+}
+
+impl Form {
+    pub(super) fn of(path: &Path) -> Form {
+        let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let ends = |ending: &str| name.ends_with(ending);
+        match () {
+            () if ends(".aut") => Form::Aut,
+            () if ends(".aut.gz") => Form::AutGz,
+            () if ends(".dot") || ends(".gv") => Form::Dot,
+            () if ends(".pg") || ends(".gm") => Form::Pg,
+            () if ends(".bes") => Form::Bes,
+            () => Form::Other,
+        }
+    }
+    pub(super) fn is_lts(self) -> bool {
+        matches!(self, Form::Aut | Form::AutGz)
+    }
+    pub(super) fn is_game(self) -> bool {
+        matches!(self, Form::Pg | Form::Bes)
+    }
+}
+
+/// Writes a file as a whole.
+pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.part", std::process::id()));
+    let beside = std::path::PathBuf::from(beside);
+    let result = File::create(&beside)
+        .map_err(|e| file_error("cannot write", path, &e))
+        .and_then(|mut file| content(&mut file))
+        .and_then(|()| std::fs::rename(&beside, path).map_err(|e| file_error("cannot write", path, &e)));
+    if result.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    result
+}
+
+/// Writes a text file as a whole.
+pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    use std::io::Write;
+    write(path, |file| file.write_all(text.as_bytes()).map_err(|e| file_error("cannot write", path, &e)))
+}
+
+/// Reads an `.aut` file.
+pub(super) fn read_lts(path: &Path) -> Result<Lts, Diagnostic> {
+    let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    aut::read(file, &aut::AutOptions::default()).map_err(|d| in_file(d, path))
+}
+
+/// Reads a `.pg` or `.bes` file.
+pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
+    let text = session.read(path)?;
+    let game = if Form::of(path) == Form::Bes { bes::read(&text) } else { pg::read(&text) };
+    game.map_err(|d| in_file(d, path))
+}
+
+fn in_file(mut diagnostic: Diagnostic, path: &Path) -> Diagnostic {
+    diagnostic.message = format!("{}: {}", path.display(), diagnostic.message);
+    diagnostic
+}
+
+/// Refuses a name for a transition system that has none of the endings, before any work is done.
+pub(super) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnostic> {
+    match Form::of(path) {
+        Form::Aut | Form::AutGz | Form::Dot => Ok(()),
+        _ => {
+            Err(Diagnostic::new(Stage::Usage, format!("`{option}{}`: expected a name that ends in .aut, .aut.gz or .dot", path.display())))
+        }
+    }
+}
+
+/// Writes a transition system in the form that the name says.
+pub(super) fn write_lts(lts: &Lts, path: &Path) -> Result<(), Diagnostic> {
+    write(path, |file| match Form::of(path) {
+        Form::AutGz => aut::write_gz(lts, file),
+        Form::Dot => dot::write(lts, file),
+        _ => aut::write(lts, file),
+    })
+}
+
+/// A transition system: a file, or a specification explored; or why that ended early.
+pub(super) fn transition_system(session: &mut Session, path: &Path) -> Result<Result<Lts, Stop>, Diagnostic> {
+    match Form::of(path) {
+        Form::Aut | Form::AutGz => return Ok(Ok(read_lts(path)?)),
+        Form::Pg | Form::Bes | Form::Dot => {
+            return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no transition system", path.display()))
+                .note("expected an .aut or .aut.gz file, or a specification"));
+        }
+        Form::Other => {}
+    }
+    let model = session.model(path, "none")?;
+    let options = explore::Options { threads: session.threads(), ..Default::default() };
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let (outcome, lts) = explore::explore_lts(&model, &options, &session.budget, &bar)?;
+    bar.finish();
+    session.say(format!(
+        "explored {}: {} states, {} transitions in {:.3} s",
+        path.display(),
+        grouped(outcome.states),
+        grouped(outcome.transitions),
+        outcome.elapsed.as_secs_f64()
+    ));
+    Ok(if outcome.stop == Stop::Complete { Ok(lts) } else { Err(outcome.stop) })
+}

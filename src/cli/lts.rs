@@ -1,0 +1,179 @@
+//! `reduce`, `info`, `convert`: one transition system (or game) in, figures or a file out.
+
+use super::args::{ConvertArgs, Format, InfoArgs, ReduceArgs};
+use super::files::{Form, expect_lts_name, read_game, transition_system, write, write_lts};
+use super::pipeline::Session;
+use super::print;
+use crate::base::{Diagnostic, Stage, Stop};
+use crate::game::{Game, Player, pg};
+use crate::lts::info::info;
+use crate::lts::reduce::reduce as quotient;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::Instant;
+
+/// The answer of a command that a limit stopped before it had one.
+pub(super) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {
+    match session.common.format {
+        Format::Json => print(&format!("{}\n", json!({ "stop": stop.word(), "peak_memory_bytes": session.peak_memory() })))?,
+        Format::Text => print(&format!("unknown ({})\n", stop.word()))?,
+    }
+    Ok(3)
+}
+
+pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Diagnostic> {
+    if let Some(out) = &args.out {
+        expect_lts_name("--out ", out)?;
+    }
+    let relabel = args.relabelling.relabel()?;
+    let start = Instant::now();
+    let [lts] = match transition_system(session, &args.input)? {
+        Ok(lts) => relabel.apply([lts])?,
+        Err(stop) => return unknown(session, &stop),
+    };
+    let (states, transitions) = (lts.state_count(), lts.transition_count());
+    let equivalence = args.equivalence.equivalence();
+    let begin = Instant::now();
+    let small = quotient(&lts, equivalence, session.threads());
+    session.say(format!("reduced modulo {} in {:.3} s", equivalence.name(), begin.elapsed().as_secs_f64()));
+    if let Some(out) = &args.out {
+        write_lts(&small, out)?;
+        session.say(format!("wrote {}", out.display()));
+    }
+    match session.common.format {
+        Format::Json => {
+            let object = json!({
+                "equivalence": equivalence.name(),
+                "states": states,
+                "transitions": transitions,
+                "reduced": { "equivalence": equivalence.name(), "states": small.state_count(), "transitions": small.transition_count() },
+                "seconds": start.elapsed().as_secs_f64(),
+                "peak_memory_bytes": session.peak_memory(),
+                "stop": Stop::Complete.word(),
+            });
+            print(&format!("{object}\n"))?;
+        }
+        Format::Text => print(&format!(
+            "states       {states}\ntransitions  {transitions}\nreduced      {} states, {} transitions modulo {}\n",
+            small.state_count(),
+            small.transition_count(),
+            equivalence.name()
+        ))?,
+    }
+    Ok(0)
+}
+
+pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnostic> {
+    if Form::of(&args.input).is_game() {
+        let game = read_game(session, &args.input)?;
+        return print_figures(session, &game_figures(&game));
+    }
+    let relabel = args.relabelling.relabel()?;
+    let [lts] = match transition_system(session, &args.input)? {
+        Ok(lts) => relabel.apply([lts])?,
+        Err(stop) => return unknown(session, &stop),
+    };
+    let i = info(&lts);
+    let actions: serde_json::Map<String, Value> = i.actions.iter().map(|(n, c)| (n.clone(), json!(c))).collect();
+    if session.common.format == Format::Json {
+        let object = json!({
+            "states": i.states,
+            "transitions": i.transitions,
+            "unreachable": i.unreachable,
+            "deadlocks": i.deadlocks,
+            "divergences": i.divergences,
+            "taus": i.taus,
+            "labels": i.labels,
+            "actions": actions,
+            "branching": { "least": i.least_degree, "mean": i.mean_degree(), "most": i.most_degree },
+            "deterministic": i.deterministic,
+            "acyclic": i.acyclic,
+        });
+        print(&format!("{object}\n"))?;
+        return Ok(0);
+    }
+    let yes = |b: bool| if b { "yes" } else { "no" };
+    let mut text = String::new();
+    let _ = writeln!(text, "states         {}", i.states);
+    if i.unreachable > 0 {
+        let _ = writeln!(text, "unreachable    {}", i.unreachable);
+    }
+    let _ = writeln!(text, "transitions    {} ({} tau)", i.transitions, i.taus);
+    let _ = writeln!(text, "deadlocks      {}", i.deadlocks);
+    let _ = writeln!(text, "divergences    {}", i.divergences);
+    let _ = writeln!(text, "branching      {} to {}, {:.2} on average", i.least_degree, i.most_degree, i.mean_degree());
+    let _ = writeln!(text, "deterministic  {}", yes(i.deterministic));
+    let _ = writeln!(text, "acyclic        {}", yes(i.acyclic));
+    let _ = writeln!(text, "labels         {}", i.labels);
+    let width = i.actions.iter().map(|(_, c)| c.to_string().len()).max().unwrap_or(0);
+    for (name, count) in &i.actions {
+        let _ = writeln!(text, "  {count:width$}  {name}");
+    }
+    print(&text)?;
+    Ok(0)
+}
+
+fn game_figures(game: &Game) -> Value {
+    let mut priorities = std::collections::BTreeMap::<u32, usize>::new();
+    game.priorities.iter().for_each(|p| *priorities.entry(*p).or_default() += 1);
+    let by_priority: serde_json::Map<String, Value> = priorities.iter().map(|(p, n)| (p.to_string(), json!(n))).collect();
+    json!({
+        "vertices": game.vertex_count(),
+        "edges": game.edge_count(),
+        "initial": game.initial.0,
+        "even": game.owners.iter().filter(|o| **o == Player::Even).count(),
+        "odd": game.owners.iter().filter(|o| **o == Player::Odd).count(),
+        "priorities": by_priority,
+    })
+}
+
+/// A flat object: as it is, or a line a key.
+fn print_figures(session: &Session, figures: &Value) -> Result<u8, Diagnostic> {
+    if session.common.format == Format::Json {
+        print(&format!("{figures}\n"))?;
+        return Ok(0);
+    }
+    let mut text = String::new();
+    for (key, value) in figures.as_object().into_iter().flatten() {
+        match value.as_object() {
+            Some(rows) => {
+                let rows: Vec<String> = rows.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+                let _ = writeln!(text, "{key:11}  {}", rows.join(", "));
+            }
+            None => {
+                let _ = writeln!(text, "{key:11}  {value}");
+            }
+        }
+    }
+    print(&text)?;
+    Ok(0)
+}
+
+pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, Diagnostic> {
+    if Form::of(&args.input).is_game() {
+        if Form::of(&args.output) != Form::Pg {
+            let message = format!("`{}`: expected a name that ends in .pg, which a game can be written as", args.output.display());
+            return Err(Diagnostic::new(Stage::Usage, message));
+        }
+        let game = read_game(session, &args.input)?;
+        write(&args.output, |file| pg::write(&game, file))?;
+        return converted(session, args, json!({ "vertices": game.vertex_count(), "edges": game.edge_count() }));
+    }
+    expect_lts_name("", &args.output)?;
+    let relabel = args.relabelling.relabel()?;
+    let [lts] = match transition_system(session, &args.input)? {
+        Ok(lts) => relabel.apply([lts])?,
+        Err(stop) => return unknown(session, &stop),
+    };
+    write_lts(&lts, &args.output)?;
+    converted(session, args, json!({ "states": lts.state_count(), "transitions": lts.transition_count() }))
+}
+
+fn converted(session: &Session, args: &ConvertArgs, mut figures: Value) -> Result<u8, Diagnostic> {
+    session.say(format!("wrote {}", args.output.display()));
+    if session.common.format == Format::Json {
+        figures["output"] = json!(args.output.display().to_string());
+        print(&format!("{figures}\n"))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,363 @@
+//! Refinement preorders: whether one system can do no more than another, and what it can do more if it can.
+//!
+//! - Trace inclusion, weak or not: search of pairs (state of the first, set of states of the second), subsumed pairs being dropped
+//!   (De Wulf, Doyen, Henzinger, Raskin: "Antichains: a new algorithm for checking universality of finite automata", CAV 2006). Breadth
+//!   first, so the trace is a shortest one. Cost: exponential in the second system at worst.
+//! - Simulation: pairs of states on demand, refuted backwards by counters as in linear-time solving of boolean systems (Dowling and Gallier
+//!   1984). Cost: O(transitions of the one * transitions of the other). The formula follows the order of refutation, so it is finite; it
+//!   has no negation, so what satisfies it is not simulated.
+//!
+//! Both work on the quotient by strong (weak traces: branching) bisimulation, under which they do not change.
+
+use std::collections::VecDeque;
+
+use ahash::AHashMap;
+
+use super::Lts;
+use super::compare::disjoint_union;
+use super::distinguish::Difference;
+use super::reduce::{Equivalence, reduce};
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Budget, Stop};
+
+/// When one system refines another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Preorder {
+    /// Each trace of the first is one of the second.
+    Trace,
+    /// The same, taus left out.
+    WeakTrace,
+    /// The second simulates the first, tau being a label like others.
+    Simulation,
+}
+
+impl Preorder {
+    /// The name that options and reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preorder::Trace => "trace",
+            Preorder::WeakTrace => "weak-trace",
+            Preorder::Simulation => "simulation",
+        }
+    }
+}
+
+/// Longest formula that is written, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// What the first system can do and the second cannot; nothing if the first refines the second.
+pub fn excess(a: &Lts, b: &Lts, preorder: Preorder, threads: usize, budget: &Budget) -> Result<Option<Difference>, Stop> {
+    let finer = if preorder == Preorder::WeakTrace { Equivalence::Branching } else { Equivalence::Strong };
+    let (x, y) = (reduce(a, finer, threads), reduce(b, finer, threads));
+    let (union, first, second) = disjoint_union(&x, &y);
+    match preorder {
+        Preorder::Trace | Preorder::WeakTrace => trace_excess(&union, first, second, preorder == Preorder::WeakTrace, budget),
+        Preorder::Simulation => Simulation { lts: &union, pairs: Vec::new(), known: AHashMap::new() }.run(first, second, budget),
+    }
+}
+
+/// A pair with the way to it.
+struct Node {
+    state: StateId,
+    set: Vec<StateId>,
+    /// The node before, and the label between (none for a tau that does not count).
+    from: usize,
+    label: Option<LabelId>,
+}
+
+fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget: &Budget) -> Result<Option<Difference>, Stop> {
+    let close = |mut set: Vec<StateId>| {
+        if weak {
+            let mut seen: ahash::AHashSet<StateId> = set.iter().copied().collect();
+            let mut next = 0;
+            while next < set.len() {
+                for (l, t) in lts.successors(set[next]) {
+                    if l == LabelId::TAU && seen.insert(t) {
+                        set.push(t);
+                    }
+                }
+                next += 1;
+            }
+        }
+        set.sort_unstable();
+        set.dedup();
+        set
+    };
+    let mut nodes = vec![Node { state: a, set: close(vec![b]), from: usize::MAX, label: None }];
+    let mut queue = VecDeque::from([0usize]);
+    let mut minimal: AHashMap<StateId, Vec<usize>> = AHashMap::new();
+    let mut polls = 0u64;
+    while let Some(at) = queue.pop_front() {
+        polls += 1;
+        if polls.is_multiple_of(256) {
+            budget.check(nodes.len() as u64)?;
+            if polls.is_multiple_of(1 << 14) {
+                budget.check_memory()?;
+            }
+        }
+        let state = nodes[at].state;
+        let antichain = minimal.entry(state).or_default();
+        if antichain.iter().any(|&n| is_subset(&nodes[n].set, &nodes[at].set)) {
+            continue;
+        }
+        antichain.retain(|&n| !is_subset(&nodes[at].set, &nodes[n].set));
+        antichain.push(at);
+        let mut row: Vec<(LabelId, StateId)> = lts.successors(state).collect();
+        row.sort_unstable();
+        for group in row.chunk_by(|x, y| x.0 == y.0) {
+            let label = group[0].0;
+            if weak && label == LabelId::TAU {
+                for &(_, t) in group {
+                    nodes.push(Node { state: t, set: nodes[at].set.clone(), from: at, label: None });
+                    queue.push_front(nodes.len() - 1);
+                }
+                continue;
+            }
+            let targets = nodes[at].set.iter().flat_map(|&s| lts.successors(s)).filter(|&(l, _)| l == label).map(|(_, t)| t).collect();
+            let set = close(targets);
+            if set.is_empty() {
+                let mut labels = vec![lts.table.texts[label.index()].clone()];
+                let mut n = at;
+                while n != usize::MAX {
+                    labels.extend(nodes[n].label.map(|l| lts.table.texts[l.index()].clone()));
+                    n = nodes[n].from;
+                }
+                labels.reverse();
+                return Ok(Some(Difference::Trace { labels, first: true }));
+            }
+            for &(_, t) in group {
+                nodes.push(Node { state: t, set: set.clone(), from: at, label: Some(label) });
+                queue.push_back(nodes.len() - 1);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether one sorted list is contained in another.
+fn is_subset(small: &[StateId], large: &[StateId]) -> bool {
+    let mut rest = large.iter();
+    small.len() <= large.len() && small.iter().all(|x| rest.any(|y| x == y))
+}
+
+/// A pair of states: does the second simulate the first?
+struct Pair {
+    first: StateId,
+    second: StateId,
+    /// Its place in the order of refutation, and the move that the second cannot answer.
+    refuted: Option<(LabelId, StateId)>,
+    /// Answers left of each move.
+    answers: Vec<(LabelId, StateId, u32)>,
+    /// Pairs whose move number so and so is answered by coming here.
+    serves: Vec<(u32, u32)>,
+}
+
+struct Simulation<'a> {
+    lts: &'a Lts,
+    pairs: Vec<Pair>,
+    known: AHashMap<(StateId, StateId), u32>,
+}
+
+impl Simulation<'_> {
+    fn pair(&mut self, first: StateId, second: StateId) -> u32 {
+        let pairs = &mut self.pairs;
+        *self.known.entry((first, second)).or_insert_with(|| {
+            pairs.push(Pair { first, second, refuted: None, answers: Vec::new(), serves: Vec::new() });
+            pairs.len() as u32 - 1
+        })
+    }
+
+    fn run(mut self, a: StateId, b: StateId, budget: &Budget) -> Result<Option<Difference>, Stop> {
+        self.pair(a, b);
+        let mut next = 0;
+        while next < self.pairs.len() && self.pairs[0].refuted.is_none() {
+            if next.is_multiple_of(1024) {
+                budget.check(next as u64)?;
+                if next.is_multiple_of(1 << 16) {
+                    budget.check_memory()?;
+                }
+            }
+            self.expand(next as u32);
+            next += 1;
+        }
+        if self.pairs[0].refuted.is_none() {
+            return Ok(None);
+        }
+        if self.size(0, &mut AHashMap::new()) > LONGEST {
+            return Ok(Some(Difference::TooLong));
+        }
+        Ok(Some(Difference::Formula(self.formula(0, &mut AHashMap::new()))))
+    }
+
+    fn expand(&mut self, p: u32) {
+        let (s, t) = (self.pairs[p as usize].first, self.pairs[p as usize].second);
+        let moves: Vec<(LabelId, StateId)> = self.lts.successors(s).collect();
+        for (i, &(label, to)) in moves.iter().enumerate() {
+            let answers: Vec<StateId> = self.lts.successors(t).filter(|&(l, _)| l == label).map(|(_, u)| u).collect();
+            let mut left = 0;
+            for u in answers {
+                let q = self.pair(to, u);
+                if self.pairs[q as usize].refuted.is_none() {
+                    left += 1;
+                    self.pairs[q as usize].serves.push((p, i as u32));
+                }
+            }
+            self.pairs[p as usize].answers.push((label, to, left));
+            if left == 0 {
+                self.refute(p, (label, to));
+                return;
+            }
+        }
+    }
+
+    fn refute(&mut self, p: u32, by: (LabelId, StateId)) {
+        let mut todo = vec![(p, by)];
+        while let Some((p, by)) = todo.pop() {
+            if self.pairs[p as usize].refuted.is_some() {
+                continue;
+            }
+            self.pairs[p as usize].refuted = Some(by);
+            for (q, i) in std::mem::take(&mut self.pairs[p as usize].serves) {
+                let pair = &mut self.pairs[q as usize];
+                // A pair refuted while it is expanded has no later moves.
+                let Some(answer) = pair.answers.get_mut(i as usize) else { continue };
+                answer.2 -= 1;
+                if answer.2 == 0 {
+                    todo.push((q, (answer.0, answer.1)));
+                }
+            }
+        }
+    }
+
+    /// The pairs behind the move that refutes a pair.
+    fn behind(&self, p: u32) -> (LabelId, Vec<u32>) {
+        let pair = &self.pairs[p as usize];
+        let (label, to) = pair.refuted.unwrap_or((LabelId::TAU, pair.first));
+        let mut behind: Vec<u32> =
+            self.lts.successors(pair.second).filter(|&(l, _)| l == label).map(|(_, u)| self.known[&(to, u)]).collect();
+        behind.sort_unstable();
+        behind.dedup();
+        (label, behind)
+    }
+
+    fn size(&self, p: u32, known: &mut AHashMap<u32, u64>) -> u64 {
+        if let Some(&size) = known.get(&p) {
+            return size;
+        }
+        let (label, behind) = self.behind(p);
+        let mut size = self.lts.table.texts[label.index()].len() as u64 + 10;
+        for q in behind {
+            size = size.saturating_add(stacker::maybe_grow(64 << 10, 1 << 20, || self.size(q, known)));
+        }
+        known.insert(p, size);
+        size
+    }
+
+    fn formula(&self, p: u32, known: &mut AHashMap<u32, String>) -> String {
+        if let Some(text) = known.get(&p) {
+            return text.clone();
+        }
+        let (label, behind) = self.behind(p);
+        let mut parts: Vec<String> =
+            behind.into_iter().map(|q| stacker::maybe_grow(64 << 10, 1 << 20, || self.formula(q, known))).collect();
+        parts.sort();
+        parts.dedup();
+        let rest = match parts.len() {
+            0 => "true".to_string(),
+            1 => parts.swap_remove(0),
+            _ => format!("({})", parts.join(" && ")),
+        };
+        let text = format!("<{}>{rest}", self.lts.table.texts[label.index()]);
+        known.insert(p, text.clone());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+    use crate::lts::naive::random_lts;
+    use crate::lts::{aut, trace};
+
+    fn read(text: &str) -> Lts {
+        aut::read(text.as_bytes(), &Default::default()).unwrap()
+    }
+
+    /// The greatest simulation, from the definition.
+    fn simulated(a: &Lts, b: &Lts) -> bool {
+        let label = |lts: &Lts, l: LabelId| lts.table.texts[l.index()].clone();
+        let mut related = vec![vec![true; b.state_count()]; a.state_count()];
+        loop {
+            let mut changed = false;
+            for s in 0..a.state_count() {
+                for t in 0..b.state_count() {
+                    let fine = a.successors(StateId::new(s)).all(|(l, s2)| {
+                        b.successors(StateId::new(t)).any(|(k, t2)| label(a, l) == label(b, k) && related[s2.index()][t2.index()])
+                    });
+                    if related[s][t] && !fine {
+                        related[s][t] = false;
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                return related[a.initial.index()][b.initial.index()];
+            }
+        }
+    }
+
+    /// Inclusion of traces by determinisation: the sum of both has the traces of the second.
+    fn included(a: &Lts, b: &Lts, weak: bool) -> bool {
+        let (union, first, second) = disjoint_union(a, b);
+        let n = union.state_count();
+        let mut edges: Vec<(StateId, LabelId, StateId)> =
+            (0..n).flat_map(|s| union.successors(StateId::new(s)).map(move |(l, t)| (StateId::new(s), l, t))).collect();
+        for root in [first, second] {
+            edges.extend(union.successors(root).map(|(l, t)| (StateId::new(n), l, t)).collect::<Vec<_>>());
+        }
+        let both = Lts::from_edges(second, n + 1, &edges, union.table.clone());
+        trace::same(&both, StateId::new(n), second, weak, 1)
+    }
+
+    #[test]
+    fn agrees_with_definitions() {
+        let seed = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(21);
+        println!("replay with MU_CHECK_SEED={seed}");
+        let mut random = Random::new(seed);
+        let budget = Budget::default();
+        let (mut yes, mut no) = (0, 0);
+        for _ in 0..600 {
+            let (n, m) = (1 + random.below(6), 1 + random.below(6));
+            let (e, f) = (random.below(2 * n + 1), random.below(2 * m + 2));
+            let (a, b) = (random_lts(&mut random, n, e, 3), random_lts(&mut random, m, f, 3));
+            for (preorder, expected) in [
+                (Preorder::Trace, included(&a, &b, false)),
+                (Preorder::WeakTrace, included(&a, &b, true)),
+                (Preorder::Simulation, simulated(&a, &b)),
+            ] {
+                let found = excess(&a, &b, preorder, 1, &budget).unwrap();
+                assert_eq!(found.is_none(), expected, "{preorder:?}\n{a:?}\n{b:?}");
+                if let Some(Difference::Trace { labels, .. }) = &found {
+                    let weak = preorder == Preorder::WeakTrace;
+                    assert!(trace::can(&a, labels, weak) && !trace::can(&b, labels, weak), "{labels:?}\n{a:?}\n{b:?}");
+                }
+                if expected { yes += 1 } else { no += 1 }
+            }
+        }
+        assert!(yes > 50 && no > 50, "{yes} {no}");
+    }
+
+    #[test]
+    fn the_classic_of_branching_time() {
+        let (early, late) =
+            (read("des (0, 4, 5)\n(0, a, 1)\n(0, a, 2)\n(1, b, 3)\n(2, c, 4)\n"), read("des (0, 3, 4)\n(0, a, 1)\n(1, b, 2)\n(1, c, 3)\n"));
+        let budget = Budget::default();
+        assert_eq!(excess(&early, &late, Preorder::Simulation, 1, &budget), Ok(None));
+        assert_eq!(
+            excess(&late, &early, Preorder::Simulation, 1, &budget),
+            Ok(Some(Difference::Formula("<a>(<b>true && <c>true)".into())))
+        );
+        assert_eq!(excess(&late, &early, Preorder::Trace, 1, &budget), Ok(None));
+    }
+}

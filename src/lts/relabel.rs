@@ -1,0 +1,182 @@
+//! Hiding and renaming in transition systems that are already there: [`Lts`] + [`Relabel`] -> [`Lts`] with another label table.
+//!
+//! A label is a multi-action, `send(1)|tick`: its parts are what `|` separates outside brackets and quotes; the name of a part is what comes
+//! before its arguments. Renaming comes first, then hiding; a label whose parts are all hidden is tau, and labels that become the same text
+//! become one. A part can also be named by its whole text, `send(1)`.
+//!
+//! Cost: linear in the label table, and one pass over the transitions. Invariant: states and transitions stay where they are.
+
+use ahash::AHashMap;
+
+use super::{Labels, Lts};
+use crate::base::ids::LabelId;
+use crate::base::{Diagnostic, Stage};
+
+/// What to rename and to hide.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Relabel {
+    /// Old and new names.
+    pub rename: Vec<(String, String)>,
+    /// Names to hide.
+    pub hide: Vec<String>,
+}
+
+impl Relabel {
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.rename.is_empty() && self.hide.is_empty()
+    }
+
+    /// Systems with their labels renamed and hidden. A name that no label of any of them has is refused, with the names that there are.
+    pub fn apply<const N: usize>(&self, mut systems: [Lts; N]) -> Result<[Lts; N], Diagnostic> {
+        for name in self.rename.iter().map(|(old, _)| old).chain(&self.hide) {
+            let labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1));
+            let made = self.rename.iter().any(|(_, new)| new == name || name_of(new) == name_of(name));
+            if !made && !labels.flat_map(|t| parts(t)).any(|p| fits(p, name)) {
+                return Err(unknown(name, &systems));
+            }
+        }
+        if !self.is_empty() {
+            systems.iter_mut().for_each(|lts| renumber(lts, |label| self.text(label)));
+        }
+        Ok(systems)
+    }
+
+    /// What becomes of a label; empty if all of it is hidden.
+    fn text(&self, label: &str) -> String {
+        let mut left = Vec::new();
+        for part in parts(label) {
+            let part = match self.rename.iter().find(|(old, _)| fits(part, old)) {
+                Some((old, new)) if part == old => new.clone(),
+                Some((_, new)) => format!("{new}{}", &part[name_of(part).len()..]),
+                None => part.to_string(),
+            };
+            if !self.hide.iter().any(|name| fits(&part, name)) {
+                left.push(part);
+            }
+        }
+        left.join("|")
+    }
+}
+
+/// Whether a part is meant by a name.
+fn fits(part: &str, name: &str) -> bool {
+    part == name || name_of(part) == name
+}
+
+/// The same system with the parts of each multi-action in the order of their texts, so that `b|a` and `a|b` are one label.
+#[must_use]
+pub fn in_order(mut lts: Lts) -> Lts {
+    renumber(&mut lts, |label| {
+        let mut all = parts(label);
+        all.sort_unstable();
+        all.join("|")
+    });
+    lts
+}
+
+/// Gives the visible labels new texts (an empty one is tau) and makes equal ones one.
+fn renumber(lts: &mut Lts, new: impl Fn(&str) -> String) {
+    let mut table = Labels::default();
+    let mut known: AHashMap<String, LabelId> = [(String::new(), LabelId::TAU), ("tau".to_string(), LabelId::TAU)].into_iter().collect();
+    let visible = lts.table.texts.iter().skip(1).map(|label| {
+        let text = new(label);
+        *known.entry(text.clone()).or_insert_with(|| {
+            table.texts.push(text);
+            LabelId::new(table.texts.len() - 1)
+        })
+    });
+    let names: Vec<LabelId> = std::iter::once(LabelId::TAU).chain(visible).collect();
+    lts.labels.iter_mut().for_each(|l| *l = names[l.index()]);
+    lts.table = table;
+}
+
+/// The parts of a multi-action's text.
+pub fn parts(label: &str) -> Vec<&str> {
+    let (mut depth, mut quoted, mut from) = (0usize, false, 0);
+    let mut out = Vec::new();
+    for (i, c) in label.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            '|' if depth == 0 => {
+                out.push(label[from..i].trim());
+                from = i + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(label[from..].trim());
+    out
+}
+
+/// The name of a part: what comes before arguments, be they in brackets or, as CADP writes them, after `!`.
+pub fn name_of(part: &str) -> &str {
+    part[..part.find(['(', '!', '?']).unwrap_or(part.len())].trim_end()
+}
+
+fn unknown(name: &str, systems: &[Lts]) -> Diagnostic {
+    let labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1));
+    let mut names: Vec<&str> = labels.flat_map(|t| parts(t)).map(name_of).collect();
+    names.sort_unstable();
+    names.dedup();
+    let shown = names.iter().take(30).copied().collect::<Vec<_>>().join(", ");
+    let more = if names.len() > 30 { ", …" } else { "" };
+    Diagnostic::new(Stage::Usage, format!("no label has an action `{name}`")).note(if names.is_empty() {
+        "there are no visible actions".into()
+    } else {
+        format!("actions: {shown}{more}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ids::StateId;
+
+    fn system(labels: &[&str]) -> Lts {
+        let mut table = Labels::default();
+        table.texts.extend(labels.iter().map(|l| l.to_string()));
+        let edges: Vec<_> = (0..table.texts.len()).map(|i| (StateId(0), LabelId::new(i), StateId(0))).collect();
+        Lts::from_edges(StateId(0), 1, &edges, table)
+    }
+
+    fn texts(lts: &Lts) -> Vec<&str> {
+        lts.labels.iter().map(|l| lts.table.texts[l.index()].as_str()).collect()
+    }
+
+    #[test]
+    fn parts_are_cut_outside_brackets_and_quotes() {
+        assert_eq!(parts("a(x || y)|b"), ["a(x || y)", "b"]);
+        assert_eq!(parts("PUT !\"p|q\""), ["PUT !\"p|q\""]);
+        assert_eq!((name_of("a(1)(2)"), name_of("PUT !1"), name_of("tick")), ("a", "PUT", "tick"));
+    }
+
+    #[test]
+    fn hiding_and_renaming() {
+        let relabel = |rename: &[(&str, &str)], hide: &[&str]| Relabel {
+            rename: rename.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect(),
+            hide: hide.iter().map(|h| h.to_string()).collect(),
+        };
+        let lts = || system(&["a(1)", "a(2)|b", "c"]);
+        assert_eq!(texts(&relabel(&[], &["a"]).apply([lts()]).unwrap()[0]), ["tau", "tau", "b", "c"]);
+        assert_eq!(texts(&relabel(&[], &["a(1)"]).apply([lts()]).unwrap()[0]), ["tau", "tau", "a(2)|b", "c"]);
+        assert_eq!(texts(&relabel(&[("a", "x"), ("c", "x(1)")], &[]).apply([lts()]).unwrap()[0]), ["tau", "x(1)", "x(2)|b", "x(1)"]);
+        // What renaming makes can be hidden; both at once.
+        let [both] = relabel(&[("a", "b")], &["b"]).apply([lts()]).unwrap();
+        assert_eq!((texts(&both), both.table.texts.len()), (vec!["tau", "tau", "tau", "c"], 2));
+        let error = relabel(&[], &["d"]).apply([lts()]).unwrap_err();
+        // Of two systems one is enough.
+        assert!(relabel(&[], &["d"]).apply([lts(), system(&["d"])]).is_ok());
+        assert!(error.message.contains("`d`") && error.notes[0].contains("a, b, c"), "{error:?}");
+    }
+
+    #[test]
+    fn order_of_parts_does_not_count() {
+        let lts = in_order(system(&["b|a", "a|b"]));
+        assert_eq!(lts.table.texts, ["tau", "a|b"]);
+        assert_eq!(lts.labels, [LabelId(0), LabelId(1), LabelId(1)]);
+    }
+}

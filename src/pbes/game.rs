@@ -1,0 +1,101 @@
+//! The whole parity game of model and formula, for files and other solvers: nothing is decided on the way.
+//!
+//! Input: model, its labels' multi-actions, typed formula. Output: a [`Game`] in which Even wins from the initial vertex iff the formula
+//! holds. A vertex is a pair (system state, formula state), named `state,formula state`; universal ones belong to Odd. Vertices 0 and 1 are
+//! `true` and `false`, vertex 2 is the whole formula at the initial state. Every vertex has a move.
+//!
+//! Cost: memory of all reachable pairs and their moves; a model without end has no such game, so set a limit.
+
+use super::automaton::{Automaton, Demand, FormulaState, Start};
+use super::source::Source;
+use crate::base::ids::{LabelId, StateId, VertexId};
+use crate::base::{Budget, Diagnostic, Stop};
+use crate::explore;
+use crate::formula::typed::TypedFormula;
+use crate::game::{Game, Player};
+use crate::model::Model;
+use crate::process::linear::ActionLabels;
+use ahash::AHashMap;
+
+const TRUE: VertexId = VertexId(0);
+const FALSE: VertexId = VertexId(1);
+
+/// Instantiates the game, or says which limit came first.
+pub fn game(
+    model: &dyn Model,
+    labels: &dyn ActionLabels,
+    formula: &TypedFormula,
+    options: &explore::Options,
+    budget: &Budget,
+) -> Result<Result<Game, Stop>, Diagnostic> {
+    let mut automaton = Automaton::new(formula)?;
+    let mut source = Source::new(model, options)?;
+    let mut game = Game { initial: VertexId(2), ..Game::default() };
+    game.push(Player::Even, 0, [TRUE]);
+    game.push(Player::Odd, 1, [FALSE]);
+    game.names.extend(["true".into(), "false".into(), "initial".into()]);
+    // Configurations of the vertices from 3 on.
+    let mut configurations: Vec<(StateId, FormulaState)> = Vec::new();
+    let mut known: AHashMap<(StateId, FormulaState), VertexId> = AHashMap::new();
+    let mut vertex = |configurations: &mut Vec<_>, s: StateId, q: FormulaState| {
+        *known.entry((s, q)).or_insert_with(|| {
+            configurations.push((s, q));
+            VertexId::new(configurations.len() + 2)
+        })
+    };
+    match automaton.start()? {
+        Start::Constant(value) => {
+            game.push(Player::Even, 0, [if value { TRUE } else { FALSE }]);
+        }
+        Start::States(all, roots) => {
+            let roots: Vec<VertexId> = roots.iter().map(|q| vertex(&mut configurations, source.initial(), *q)).collect();
+            push(&mut game, all, 0, roots);
+        }
+    }
+    let mut next = 0;
+    let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
+    while next < configurations.len() {
+        if next.is_multiple_of(1024) {
+            let stop = budget.check(source.state_count() as u64);
+            if let Err(stop) = stop.and_then(|()| if next.is_multiple_of(1 << 16) { budget.check_memory() } else { Ok(()) }) {
+                return Ok(Err(stop));
+            }
+        }
+        let (s, q) = configurations[next];
+        next += 1;
+        let all = automaton.universal(q);
+        let mut moves = Vec::new();
+        let mut demand = |automaton: &Automaton, demand: Demand, at: StateId, moves: &mut Vec<VertexId>| {
+            if demand == Demand::DECIDED {
+                moves.push(if all { FALSE } else { TRUE });
+            } else {
+                moves.extend(automaton.set(demand).iter().map(|q| vertex(&mut configurations, at, *q)));
+            }
+        };
+        let here = automaton.here(q)?;
+        demand(&automaton, here, s, &mut moves);
+        source.successors(s, &mut transitions)?;
+        let asks = automaton.asks_labels(q);
+        for &(label, target) in &transitions {
+            if asks {
+                let answer = automaton.here_if(q, label, labels)?;
+                demand(&automaton, answer, s, &mut moves);
+            }
+            let answer = automaton.step(q, label, labels)?;
+            demand(&automaton, answer, target, &mut moves);
+        }
+        push(&mut game, all, automaton.rank(q), moves);
+        game.names.push(format!("{},{}", s.0, q.0));
+    }
+    Ok(Ok(game))
+}
+
+/// A vertex with its moves, each once; with none its value is that of its connective.
+fn push(game: &mut Game, all: bool, priority: u32, mut moves: Vec<VertexId>) {
+    moves.sort_unstable();
+    moves.dedup();
+    if moves.is_empty() {
+        moves.push(if all { TRUE } else { FALSE });
+    }
+    game.push(if all { Player::Odd } else { Player::Even }, priority, moves);
+}

@@ -1,0 +1,322 @@
+//! The parameterised boolean equation system of a formula on a linear process, as mCRL2 text.
+//!
+//! Input: typed formula, linear process. Output: data sections, `pbes` with an equation for each fixed-point variable, outer ones first,
+//! `init`. The translation is that of Groote & Willemse ("Model-checking processes with data", 2005): `[a]f` is, for each summand, that
+//! its condition and the match of its action imply `f` in its next state. Parameters of an equation are the data variables that are live
+//! in it and the process parameters. Quantified variables are copied afresh for each summand, so nothing is captured.
+//!
+//! Cost: (modalities) x (summands), nested modalities multiply.
+
+use super::rules::{self, LabelClass};
+use crate::base::Diagnostic;
+use crate::base::ids::{FixId, VarId};
+use crate::data::expr::{DataSpec, Expr, Substitution};
+use crate::data::print::{SpecPrinter, unused};
+use crate::formula::normal::{Node, NodeId, Normal, normalise};
+use crate::formula::typed::{Action, TypedFormula};
+use crate::process::linear::LinearProcess;
+use crate::syntax::{ast, print};
+use std::fmt::Write;
+
+/// A predicate formula.
+enum Predicate {
+    Const(bool),
+    Data(Expr),
+    Junction(bool, Vec<Predicate>),
+    Quantifier(bool, Vec<VarId>, Box<Predicate>),
+    Call(String, Vec<Expr>),
+}
+
+struct Translator<'a> {
+    normal: &'a Normal,
+    data: DataSpec,
+    process: &'a LinearProcess,
+    names: Vec<String>,
+}
+
+/// The text of the equation system.
+pub fn pbes(formula: &TypedFormula, process: &LinearProcess) -> Result<String, Diagnostic> {
+    let mut data = formula.data.clone();
+    let normal = normalise(formula, &mut data.signature)?;
+    let names = equation_names(&normal, &data);
+    let mut t = Translator { normal: &normal, data, process, names };
+    let state: Vec<Expr> = process.params.iter().map(|p| Expr::var(&t.data.signature, p.var)).collect();
+    let process_params: Vec<VarId> = process.params.iter().map(|p| p.var).collect();
+    // (least, name, parameters, right-hand side)
+    let mut equations: Vec<(bool, String, Vec<VarId>, Predicate)> = Vec::new();
+    let initial: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
+    let init = match normal.node(normal.root) {
+        Node::Call(..) => t.predicate(normal.root, &initial)?,
+        _ => {
+            let name = unused("Start", |n| t.names.iter().any(|m| m == n));
+            let body = t.predicate(normal.root, &state)?;
+            equations.push((false, name.clone(), process_params.clone(), body));
+            Predicate::Call(name, initial)
+        }
+    };
+    for fix in order(&normal) {
+        let f = normal.fix(fix);
+        let params = normal.live(f.head).iter().chain(&process_params).copied().collect();
+        let body = t.predicate(f.body, &state)?;
+        equations.push((f.least, t.names[fix.index()].clone(), params, body));
+    }
+    let mut printer = SpecPrinter::new(&t.data);
+    let sections = printer.sections();
+    let mut out = print::specification(&ast::Specification { sections });
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str("pbes\n");
+    for (least, name, params, body) in &equations {
+        let outer = printer.names.clone();
+        let params: Vec<String> = params.iter().map(|v| declaration(&mut printer, *v)).collect();
+        let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
+        let _ = write!(out, "  {} {name}{params} =\n      ", if *least { "mu" } else { "nu" });
+        write_lines(body, &mut printer, &mut out);
+        out.push_str(";\n");
+        printer.names = outer;
+    }
+    out.push_str("\ninit\n  ");
+    write_predicate(&init, &mut printer, &mut out);
+    out.push_str(";\n");
+    Ok(out)
+}
+
+/// A valid and unique name for each fixed-point variable; operators of regular formulas get `Z`.
+fn equation_names(normal: &Normal, data: &DataSpec) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for fix in &normal.fixes {
+        let base = if fix.name.starts_with('\'') { "Z" } else { &fix.name };
+        let name = unused(base, |n| names.iter().any(|m| m == n) || data.signature.ops().any(|o| o.1.name == n));
+        names.push(name);
+    }
+    names
+}
+
+/// The variables that the formula reaches, outer ones before those in their scope.
+fn order(normal: &Normal) -> Vec<FixId> {
+    let mut reached = vec![false; normal.fixes.len()];
+    let mut seen = vec![false; normal.nodes.len()];
+    let mut stack = vec![normal.root];
+    while let Some(n) = stack.pop() {
+        if std::mem::replace(&mut seen[n.index()], true) {
+            continue;
+        }
+        match normal.node(n) {
+            Node::Const(_) | Node::Val(_) | Node::Head(_) => {}
+            Node::All(list) | Node::Any(list) => stack.extend(list),
+            Node::Forall(_, b) | Node::Exists(_, b) | Node::Must(_, b) | Node::May(_, b) => stack.push(*b),
+            Node::Call(fix, _) => {
+                reached[fix.index()] = true;
+                stack.push(normal.fix(*fix).body);
+            }
+        }
+    }
+    let depth = |mut fix: FixId| {
+        let mut d = 0;
+        while let Some(p) = normal.fix(fix).parent {
+            (fix, d) = (p, d + 1);
+        }
+        d
+    };
+    let mut order: Vec<FixId> = (0..normal.fixes.len()).map(FixId::new).filter(|f| reached[f.index()]).collect();
+    // Variables of one depth do not depend on each other except through outer ones, so depth alone is an order of scopes.
+    order.sort_by_key(|f| depth(*f));
+    order
+}
+
+impl Translator<'_> {
+    /// The predicate of a node; `state` gives the process parameters.
+    fn predicate(&mut self, node: NodeId, state: &[Expr]) -> Result<Predicate, Diagnostic> {
+        stacker::maybe_grow(128 << 10, 4 << 20, || {
+            Ok(match self.normal.node(node).clone() {
+                Node::Const(b) => Predicate::Const(b),
+                Node::Val(e) => Predicate::Data(e),
+                Node::All(list) | Node::Any(list) => {
+                    let all = matches!(self.normal.node(node), Node::All(_));
+                    let parts = list.into_iter().map(|n| self.predicate(n, state)).collect::<Result<_, _>>()?;
+                    junction(all, parts)
+                }
+                Node::Forall(vars, body) => quantifier(true, vars, self.predicate(body, state)?),
+                Node::Exists(vars, body) => quantifier(false, vars, self.predicate(body, state)?),
+                Node::Must(action, body) => self.modality(node, &action, body, true, state)?,
+                Node::May(action, body) => self.modality(node, &action, body, false, state)?,
+                Node::Call(fix, args) => {
+                    let f = self.normal.fix(fix);
+                    let mut all = Vec::new();
+                    for v in self.normal.live(f.head) {
+                        all.push(match f.params.iter().position(|p| p == v) {
+                            Some(i) => args[i].clone(),
+                            None => Expr::var(&self.data.signature, *v),
+                        });
+                    }
+                    all.extend(state.iter().cloned());
+                    Predicate::Call(self.names[fix.index()].clone(), all)
+                }
+                Node::Head(fix) => self.predicate(self.normal.fix(fix).body, state)?,
+            })
+        })
+    }
+
+    fn modality(&mut self, node: NodeId, action: &Action, body: NodeId, all: bool, state: &[Expr]) -> Result<Predicate, Diagnostic> {
+        let span = self.normal.spans[node.index()];
+        let mut parts = Vec::new();
+        for summand in &self.process.summands {
+            // Parameters by their present values, sum variables by copies.
+            let mut by: Substitution = self.process.params.iter().map(|p| p.var).zip(state.iter().cloned()).collect();
+            let mut copies = Vec::new();
+            for v in &summand.sum_vars {
+                let var = self.data.signature.var(*v).clone();
+                let copy = self.data.signature.fresh_var(var.name, var.sort);
+                copies.push(copy);
+                by.insert(*v, Expr::var(&self.data.signature, copy));
+            }
+            let args: Vec<Expr> = summand.actions.iter().flat_map(|a| &a.args).map(|e| e.substitute(&by)).collect();
+            let class = LabelClass {
+                shape: summand.actions.iter().map(|a| a.action).collect(),
+                args: args.iter().map(|e| self.data.signature.fresh_var("label", e.sort)).collect(),
+            };
+            let fits = rules::condition_of(self.normal, &mut self.data, action, &class, span)?;
+            let fits = fits.substitute(&class.args.iter().copied().zip(args).collect());
+            let guard = Expr::and(&mut self.data.signature, summand.guard.substitute(&by), fits);
+            if guard.as_bool(&self.data.signature) == Some(false) {
+                continue;
+            }
+            let mut next = state.to_vec();
+            for (i, e) in &summand.updates {
+                next[*i] = e.substitute(&by);
+            }
+            let target = self.predicate(body, &next)?;
+            let guard = if all { Expr::negate(&mut self.data.signature, guard) } else { guard };
+            let guard = match guard.as_bool(&self.data.signature) {
+                Some(b) => Predicate::Const(b),
+                None => Predicate::Data(guard),
+            };
+            parts.push(quantifier(all, copies, junction(!all, vec![guard, target])));
+        }
+        Ok(junction(all, parts))
+    }
+}
+
+fn junction(all: bool, parts: Vec<Predicate>) -> Predicate {
+    let mut kept = Vec::new();
+    for p in parts {
+        match p {
+            Predicate::Const(b) if b == all => {}
+            Predicate::Const(b) => return Predicate::Const(b),
+            p => kept.push(p),
+        }
+    }
+    match kept.len() {
+        0 => Predicate::Const(all),
+        1 => kept.remove(0),
+        _ => Predicate::Junction(all, kept),
+    }
+}
+
+fn quantifier(all: bool, vars: Vec<VarId>, body: Predicate) -> Predicate {
+    if vars.is_empty() || matches!(body, Predicate::Const(_)) { body } else { Predicate::Quantifier(all, vars, Box::new(body)) }
+}
+
+fn declaration(printer: &mut SpecPrinter, var: VarId) -> String {
+    let decl = printer.declare(var);
+    format!("{}: {}", decl.name.kind, print::sort(&decl.sort))
+}
+
+/// Writes a predicate with a line for each operand of its outermost connective, and of one more below.
+fn write_lines(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
+    let Predicate::Junction(all, parts) = p else { return write_predicate(p, printer, out) };
+    let between = if *all { "\n      && " } else { "\n      || " };
+    for (i, part) in parts.iter().enumerate() {
+        if i > 0 {
+            out.push_str(between);
+        }
+        match part {
+            Predicate::Junction(inner, parts) => {
+                let between = if *inner { "\n          && " } else { "\n          || " };
+                for (i, part) in parts.iter().enumerate() {
+                    out.push_str(if i == 0 { "(" } else { between });
+                    write_predicate(part, printer, out);
+                }
+                out.push(')');
+            }
+            part => write_predicate(part, printer, out),
+        }
+    }
+}
+
+fn write_predicate(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match p {
+        Predicate::Const(b) => {
+            let _ = write!(out, "{b}");
+        }
+        Predicate::Data(e) => {
+            let tree = printer.faithful(e, Some(e.sort));
+            let _ = write!(out, "val({})", print::data(&tree));
+        }
+        Predicate::Junction(all, parts) => {
+            for (i, part) in parts.iter().enumerate() {
+                out.push_str(match (i, all) {
+                    (0, _) => "(",
+                    (_, true) => " && ",
+                    (_, false) => " || ",
+                });
+                write_predicate(part, printer, out);
+            }
+            out.push(')');
+        }
+        Predicate::Quantifier(all, vars, body) => {
+            let outer = printer.names.clone();
+            let vars: Vec<String> = vars.iter().map(|v| declaration(printer, *v)).collect();
+            let _ = write!(out, "({} {}. ", if *all { "forall" } else { "exists" }, vars.join(", "));
+            write_predicate(body, printer, out);
+            out.push(')');
+            printer.names = outer;
+        }
+        Predicate::Call(name, args) => {
+            out.push_str(name);
+            let args: Vec<String> = args.iter().map(|e| print::data(&printer.faithful(e, Some(e.sort)))).collect();
+            if !args.is_empty() {
+                let _ = write!(out, "({})", args.join(", "));
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formula::typecheck::check_formula;
+    use crate::process::linearise::linearise;
+    use crate::process::typecheck::check_specification;
+    use crate::syntax::{parse_formula, parse_specification};
+
+    fn text(formula: &str) -> String {
+        let model = "act enter, leave: Nat; proc P(n: Nat, full: Bool) = sum m: Nat. (m < 3 && !full) -> enter(m) . P(m, true)
+             + full -> leave(n) . P(0, false); init P(0, false);";
+        let spec = check_specification(&parse_specification(Default::default(), model).unwrap()).unwrap();
+        let process = linearise(&spec, &Default::default()).unwrap();
+        let formula = check_formula(&parse_formula(Default::default(), formula).unwrap(), &process.data, &process.actions).unwrap();
+        pbes(&formula, &process).unwrap()
+    }
+
+    #[test]
+    fn equations_have_signs_parameters_and_an_init() {
+        let t = text("nu X. mu Y. ([exists m: Nat. leave(m)]X && [exists m: Nat. enter(m)]Y)");
+        let (x, y) = (t.find("nu X(").unwrap(), t.find("mu Y(").unwrap());
+        assert!(x < y && t.contains("init\n  X("), "{t}");
+        assert!(t.contains("forall m_1: Nat. "), "{t}");
+        // A formula without fixed point gets an equation of its own.
+        assert!(text("[true]false").contains("nu Start("));
+        // What no summand can do is not there.
+        let t = text("[true*.leave(7)]false");
+        assert!(t.contains("nu Z(") && t.contains("7 == n"), "{t}");
+    }
+
+    #[test]
+    fn copies_of_quantified_variables_are_apart() {
+        // Two steps of the same summand: two variables.
+        let t = text("<enter(1)><leave(1)><enter(2)>true");
+        assert!(t.contains("exists m: Nat") && t.contains("exists m_1: Nat"), "{t}");
+    }
+}

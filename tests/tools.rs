@@ -1,0 +1,181 @@
+//! The commands over transition systems, equation systems and games, as their users run them: files in, JSON and exit codes out.
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use support::{Outcome, mu_check};
+use tempfile::TempDir;
+
+/// A buffer of two places, and a chain of two buffers of one.
+const BUFFERS: &str = "act enter, leave, mid, give, take: Nat;
+proc Two(a: Int, b: Int) = (a < 0) -> sum n: Nat. (n < 2) -> enter(n) . Two(n, b)
+  + (a >= 0 && b < 0) -> mid(Int2Nat(a)) . Two(-1, a) + (b >= 0) -> leave(Int2Nat(b)) . Two(a, -1);
+init hide({mid}, Two(-1, -1));
+";
+const CHAIN: &str = "act enter, leave, mid, give, take: Nat;
+proc First = sum n: Nat. (n < 2) -> enter(n) . give(n) . First;
+proc Second = sum n: Nat. take(n) . leave(n) . Second;
+init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First || Second)));
+";
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+    fn file(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.path(name), text).unwrap();
+        self.text(name)
+    }
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+    fn run(&self, command: &str) -> Outcome {
+        let words: Vec<String> = command.split(' ').map(|w| w.strip_prefix('@').map_or(w.to_string(), |n| self.text(n))).collect();
+        mu_check(&words)
+    }
+    /// Runs a command that must end with a code, and gives its JSON.
+    fn expect(&self, code: i32, command: &str) -> Value {
+        let outcome = self.run(command);
+        assert_eq!(outcome.code, code, "{command}: {}\n{}", outcome.stderr, outcome.json);
+        outcome.json
+    }
+}
+
+#[test]
+fn reduce_info_convert() {
+    let f = Folder::new();
+    f.file("two.mcrl2", BUFFERS);
+    let j = f.expect(0, "reduce @two.mcrl2 --equivalence branching --out @two.aut");
+    assert_eq!((&j["states"], &j["reduced"]["states"]), (&9.into(), &7.into()), "{j}");
+    let info = f.expect(0, "info @two.aut");
+    assert_eq!((&info["states"], &info["deadlocks"], &info["actions"]["enter"]), (&7.into(), &0.into(), &6.into()));
+    // From a file or from the specification, packed or not, the system is the same.
+    f.expect(0, "convert @two.mcrl2 @all.aut.gz");
+    f.expect(0, "convert @all.aut.gz @all.aut");
+    let (a, b) = (f.expect(0, "info @two.mcrl2"), f.expect(0, "info @all.aut"));
+    assert_eq!(a, b);
+    f.expect(0, "convert @two.aut @two.dot");
+    assert!(std::fs::read_to_string(f.path("two.dot")).unwrap().starts_with("digraph"));
+    // Hiding everything visible leaves one state that can go on forever.
+    let j = f.expect(0, "reduce @two.aut --hide enter,leave --equivalence div-branching");
+    assert_eq!((&j["reduced"]["states"], &j["reduced"]["transitions"]), (&1.into(), &1.into()), "{j}");
+    let j = f.expect(0, "info @two.aut --rename enter=x,leave=x --hide x(0)");
+    assert_eq!(j["labels"], 2, "{j}");
+    let wrong = f.run("info @two.aut --hide inn");
+    assert!(wrong.code == 2 && wrong.stderr.contains("`inn`") && wrong.stderr.contains("enter, leave"), "{}", wrong.stderr);
+    assert_eq!(f.run("convert @two.aut @two.txt").code, 2);
+    assert_eq!(f.run("reduce @missing.aut").code, 2);
+    assert_eq!(f.run("reduce @two.mcrl2 --max-states 3").code, 3);
+}
+
+#[test]
+fn compare_tells_apart() {
+    let f = Folder::new();
+    f.file("two.mcrl2", BUFFERS);
+    f.file("chain.mcrl2", CHAIN);
+    for equivalence in ["branching", "div-branching", "weak", "trace", "weak-trace", "strong"] {
+        let j = f.expect(0, &format!("compare @two.mcrl2 @chain.mcrl2 --equivalence {equivalence}"));
+        assert_eq!((&j["result"], &j["difference"]), (&true.into(), &Value::Null));
+    }
+    // A buffer that can lose what it holds.
+    f.file("loses.mcrl2", &CHAIN.replace("take(n) . leave(n) . Second", "take(n) . (leave(n) . Second + tau . Second)"));
+    for (equivalence, kind) in
+        [("strong", "formula"), ("branching", "formula"), ("weak", "formula"), ("weak-trace", "trace"), ("trace", "trace")]
+    {
+        let j = f.expect(1, &format!("compare @chain.mcrl2 @loses.mcrl2 --equivalence {equivalence} --out @why.mcf"));
+        assert_eq!((&j["result"], &j["confirmed"], &j["difference"]["kind"]), (&false.into(), &true.into(), &kind.into()), "{j}");
+        // The formula that is written does what it says.
+        f.expect(0, "convert @chain.mcrl2 @a.aut");
+        f.expect(0, "convert @loses.mcrl2 @b.aut");
+        let only_in_a = j["difference"]["only_in"] == "a";
+        f.expect(i32::from(!only_in_a), "check @a.aut @why.mcf");
+        f.expect(i32::from(only_in_a), "check @b.aut @why.mcf");
+    }
+    for preorder in ["trace", "weak-trace", "simulation"] {
+        let refines = |a: &str, b: &str| f.run(&format!("compare {a} {b} --preorder {preorder}"));
+        let there = refines("@chain.mcrl2", "@loses.mcrl2");
+        assert_eq!(there.code, 0, "{preorder}: {}", there.json);
+        let back = refines("@loses.mcrl2", "@chain.mcrl2");
+        assert_eq!((back.code, &back.json["confirmed"]), (1, &true.into()), "{preorder}: {}", back.json);
+    }
+    assert_eq!(f.run("compare @two.mcrl2 @chain.mcrl2 --equivalence strong --preorder trace").code, 2);
+}
+
+/// Labels that no formula can name still get a confirmed formula.
+#[test]
+fn compare_labels_of_other_languages() {
+    let f = Folder::new();
+    f.file("a.aut", "des (0, 3, 3)\n(0, \"PUT !\"x\" !3\", 1)\n(1, \"GET\", 2)\n(1, \"PUT !\"y\"\", 2)\n");
+    f.file("b.aut", "des (0, 4, 4)\n(0, \"PUT !\"x\" !3\", 1)\n(0, \"PUT !\"x\" !3\", 2)\n(1, \"GET\", 3)\n(2, \"PUT !\"y\"\", 3)\n");
+    let j = f.expect(1, "compare @a.aut @b.aut");
+    assert_eq!((&j["confirmed"], &j["difference"]["kind"]), (&true.into(), &"formula".into()), "{j}");
+    f.expect(0, "compare @a.aut @b.aut -e trace");
+    f.expect(0, "compare @a.aut @b.aut --hide PUT --hide GET -e weak-trace");
+    f.expect(0, "compare @b.aut @a.aut --preorder simulation");
+    let j = f.expect(1, "compare @a.aut @b.aut --preorder simulation");
+    assert_eq!(j["confirmed"], true, "{j}");
+}
+
+#[test]
+fn games_are_written_and_solved() {
+    let f = Folder::new();
+    f.file("two.mcrl2", BUFFERS);
+    for (i, (formula, holds)) in [
+        ("[true*]<true>true", true),
+        ("nu X. mu Y. ([exists n: Nat. enter(n)]Y && [!exists n: Nat. enter(n)]X)", true),
+        ("nu X. mu Y. ([leave(1)]X && [!leave(1)]Y)", false),
+        ("nu X. mu Y. (<leave(1)>X || <true>Y)", true),
+        ("[true*]forall n: Nat. [enter(n)]mu X. ([!leave(n)]X && <true>true)", true),
+        ("forall n: Nat. val(n < 2) => <true* . enter(n) . true* . leave(n)>true", true),
+        ("true", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let code = i32::from(!holds);
+        f.file("f.mcf", formula);
+        f.expect(code, &format!("check @two.mcrl2 @f.mcf --game @{i}.pg"));
+        for solver in ["auto", "zielonka", "promotion"] {
+            let j = f.expect(code, &format!("solve @{i}.pg --solver {solver} --out @{i}.sol"));
+            assert_eq!((&j["verdict"], &j["verified"]), (&holds.to_string().into(), &true.into()), "{formula}: {j}");
+        }
+        let solution = std::fs::read_to_string(f.path(&format!("{i}.sol"))).unwrap();
+        assert!(solution.starts_with("paritysol "), "{solution}");
+        let info = f.expect(0, &format!("info @{i}.pg"));
+        assert!(info["vertices"].as_u64().unwrap() >= 3, "{info}");
+        f.expect(0, &format!("convert @{i}.pg @copy.pg"));
+    }
+    f.file("e.bes", "bes nu X = Y && X;\n mu Y = X || Y;\ninit X;\n");
+    let j = f.expect(0, "solve @e.bes");
+    assert_eq!((&j["name"], &j["winner"]), (&"X".into(), &"even".into()), "{j}");
+    let wrong = f.run("solve @e.bes --solver magic");
+    assert!(wrong.code == 2 && wrong.stderr.contains("zielonka"), "{}", wrong.stderr);
+    f.file("bad.pg", "parity 1;\n0 0 2 0;\n");
+    let wrong = f.run("solve @bad.pg");
+    assert!(wrong.code == 2 && wrong.stderr.contains("line 2"), "{}", wrong.stderr);
+}
+
+#[test]
+fn equation_systems_are_printed() {
+    let f = Folder::new();
+    let text = |model: &Path, formula: &str| {
+        f.file("f.mcf", formula);
+        let words = ["pbes".to_string(), model.display().to_string(), f.text("f.mcf")];
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    f.file("chain.mcrl2", CHAIN);
+    let t =
+        text(&f.path("chain.mcrl2"), "nu X(n: Nat = 0). [tau]X(n + 1) && val(n < 9) && mu Y. (<exists m: Nat. leave(m)>true || <true>Y)");
+    assert!(t.contains("pbes\n") && t.contains("nu X(") && t.contains("mu Y(") && t.contains("init\n  X(0"), "{t}");
+    assert_eq!(f.run("pbes @chain.mcrl2 @missing.mcf").code, 2);
+    f.file("x.aut", "des (0, 0, 1)\n");
+    assert_eq!(f.run("pbes @x.aut @f.mcf").code, 2);
+}
