@@ -9,6 +9,7 @@ pub mod data;
 pub mod process;
 pub mod lts;
 pub mod model;
+pub mod program;
 pub mod compile;
 pub mod explore;
 pub mod symbolic;

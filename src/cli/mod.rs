@@ -9,6 +9,7 @@ mod compare;
 mod explore;
 mod files;
 mod game;
+mod litmus;
 mod lts;
 pub mod pipeline;
 mod progress;
@@ -58,6 +59,7 @@ fn command(cli: Cli) -> u8 {
         Command::Convert(a) => lts::convert(&mut session, a),
         Command::Pbes(a) => game::pbes(&mut session, a),
         Command::Solve(a) => game::solve(&mut session, a),
+        Command::Litmus(a) => litmus::run(&mut session, a),
     };
     match result {
         Ok(code) => code,

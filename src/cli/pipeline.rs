@@ -54,15 +54,7 @@ impl Session {
 
     /// Reads a text file.
     pub fn read(&mut self, path: &Path) -> Result<String, Diagnostic> {
-        let bytes = std::fs::read(path).map_err(|e| file_error("cannot read", path, &e))?;
-        String::from_utf8(bytes).map_err(|e| {
-            let (at, byte) = (e.utf8_error().valid_up_to(), e.as_bytes()[e.utf8_error().valid_up_to()]);
-            let text = String::from_utf8_lossy(e.as_bytes()).into_owned();
-            let source = self.sources.add(path.display().to_string(), text);
-            let span = Span { source, start: at as u32, end: at as u32 + 1 };
-            Diagnostic::at(Stage::File, span, format!("the byte 0x{byte:02x} here is not UTF-8 text"))
-                .note("the files of specifications and formulas are text in UTF-8")
-        })
+        read_text(path, &mut self.sources)
     }
 
     /// A specification file, with its parameters filled in: plain mCRL2 text.
@@ -131,6 +123,19 @@ impl Session {
     pub fn peak_memory(&self) -> u64 {
         peak_resident_bytes()
     }
+}
+
+/// Reads a text file; what is not UTF-8 is shown in its place.
+pub fn read_text(path: &Path, sources: &mut SourceMap) -> Result<String, Diagnostic> {
+    let bytes = std::fs::read(path).map_err(|e| file_error("cannot read", path, &e))?;
+    String::from_utf8(bytes).map_err(|e| {
+        let (at, byte) = (e.utf8_error().valid_up_to(), e.as_bytes()[e.utf8_error().valid_up_to()]);
+        let text = String::from_utf8_lossy(e.as_bytes()).into_owned();
+        let source = sources.add(path.display().to_string(), text);
+        let span = Span { source, start: at as u32, end: at as u32 + 1 };
+        Diagnostic::at(Stage::File, span, format!("the byte 0x{byte:02x} here is not UTF-8 text"))
+            .note("the files of specifications and formulas are text in UTF-8")
+    })
 }
 
 /// A file that cannot be used.

@@ -2,9 +2,11 @@
 
 mod game;
 mod lts;
+mod program;
 
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
+pub use self::program::{LitmusArgs, MemoryName};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -46,6 +48,8 @@ pub enum Command {
     Pbes(PbesArgs),
     /// Solve a parity game or a boolean equation system.
     Solve(SolveArgs),
+    /// Run litmus tests under a memory model.
+    Litmus(LitmusArgs),
 }
 
 impl Command {
@@ -62,6 +66,7 @@ impl Command {
             Command::Convert(a) => &a.common,
             Command::Pbes(a) => &a.common,
             Command::Solve(a) => &a.common,
+            Command::Litmus(a) => &a.common,
         }
     }
 }

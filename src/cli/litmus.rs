@@ -1,0 +1,197 @@
+//! `litmus`: litmus tests under a memory model, one or thousands.
+//!
+//! Tests named one by one are printed as the herd tools print them; of folders each test gets a line, and all a table. Exit code: 2 if a test
+//! cannot be read, else 1 if a condition does not hold, else 3 if a limit left one open, else 0.
+
+use super::args::{Format, LitmusArgs, MemoryName};
+use super::pipeline::{Session, file_error, read_text};
+use super::print;
+use crate::base::{Diagnostic, SourceMap, Stage};
+use crate::program::herd::{self, Report, Verdict};
+use crate::program::litmus;
+use crate::program::memory::{self, MemoryModel};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+impl MemoryName {
+    /// The model meant.
+    pub(super) fn model(self) -> &'static dyn MemoryModel {
+        match self {
+            MemoryName::Sc => memory::SC,
+            MemoryName::Tso => memory::TSO,
+            MemoryName::Pso => memory::PSO,
+        }
+    }
+}
+
+/// A test's report, or its refusal as text with the exit code.
+type Answer = Result<Report, (String, u8)>;
+
+/// Runs a pure function over items on the session's threads; a single item starts none.
+pub(super) fn parallel<T: Sync, R: Send>(
+    session: &Session,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync + Send,
+) -> Result<Vec<R>, Diagnostic> {
+    if items.len() < 2 || session.threads() == 1 {
+        return Ok(items.iter().map(work).collect());
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(session.threads()).build();
+    let pool = pool.map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot start threads: {e}")))?;
+    Ok(pool.install(|| items.par_iter().map(work).collect()))
+}
+
+pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagnostic> {
+    let start = Instant::now();
+    let (files, folders) = collect(&args.files, "litmus")?;
+    let memory = args.model.model();
+    let answers = parallel(session, &files, |path| one(session, path, memory, args.buffer))?;
+    let seconds = start.elapsed().as_secs_f64();
+    match session.common.format {
+        Format::Json => print(&format!("{}\n", as_json(&files, &answers, memory.name(), seconds)))?,
+        Format::Text if folders => print(&as_table(session, &files, &answers, memory.name(), seconds))?,
+        Format::Text => print(&as_text(&answers))?,
+    }
+    for (text, _) in answers.iter().filter_map(|a| a.as_ref().err()) {
+        eprint!("{text}");
+    }
+    if answers.iter().flatten().any(|r| r.bound_reached) && !session.common.quiet {
+        let names: Vec<&str> = answers.iter().flatten().filter(|r| r.bound_reached).map(|r| r.name.as_str()).take(5).collect();
+        eprintln!("warning: a store buffer was full in {}; an outcome that is not listed may need more room (--buffer)", names.join(", "));
+    }
+    Ok(exit_code(&answers))
+}
+
+/// The files meant, folders searched for files with the extension; whether there were folders.
+pub(super) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf>, bool), Diagnostic> {
+    let mut files = Vec::new();
+    let mut folders = false;
+    for path in given {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        folders = true;
+        let before = files.len();
+        let mut todo = vec![path.clone()];
+        while let Some(folder) = todo.pop() {
+            for entry in std::fs::read_dir(&folder).map_err(|e| file_error("cannot read", &folder, &e))? {
+                let entry = entry.map_err(|e| file_error("cannot read", &folder, &e))?;
+                let kind = entry.file_type().map_err(|e| file_error("cannot read", &entry.path(), &e))?;
+                let path = entry.path();
+                if kind.is_dir() {
+                    todo.push(path);
+                } else if path.extension().is_some_and(|e| e == extension) {
+                    files.push(path);
+                }
+            }
+        }
+        files[before..].sort();
+        if files.len() == before {
+            return Err(Diagnostic::new(Stage::File, format!("no file in `{}` ends in .{extension}", path.display())));
+        }
+    }
+    Ok((files, folders))
+}
+
+fn one(session: &Session, path: &Path, memory: &'static dyn MemoryModel, buffer: Option<u32>) -> Answer {
+    let mut sources = SourceMap::new();
+    let result = read_text(path, &mut sources).and_then(|text| {
+        let source = sources.add(path.display().to_string(), text.clone());
+        let test = litmus::parse(source, &text)?;
+        herd::run(&test, memory, buffer, &session.budget)
+    });
+    result.map_err(|d| (d.render(&sources), d.exit_code()))
+}
+
+fn exit_code(answers: &[Answer]) -> u8 {
+    let has = |v: Verdict| answers.iter().flatten().any(|r| r.verdict == v);
+    let refused = answers.iter().filter_map(|a| a.as_ref().err()).map(|e| e.1).max();
+    refused.unwrap_or(if has(Verdict::No) {
+        1
+    } else if has(Verdict::Unknown) {
+        3
+    } else {
+        0
+    })
+}
+
+fn as_text(answers: &[Answer]) -> String {
+    let texts: Vec<String> = answers.iter().flatten().map(Report::text).collect();
+    texts.join("\n")
+}
+
+/// Numbers of verdicts: Ok, No, Unknown, refused.
+fn counts(answers: &[Answer]) -> [usize; 4] {
+    let of = |v: Verdict| answers.iter().flatten().filter(|r| r.verdict == v).count();
+    [of(Verdict::Ok), of(Verdict::No), of(Verdict::Unknown), answers.iter().filter(|a| a.is_err()).count()]
+}
+
+fn as_table(session: &Session, files: &[PathBuf], answers: &[Answer], model: &str, seconds: f64) -> String {
+    let mut out = String::new();
+    if !session.common.quiet {
+        for (path, answer) in files.iter().zip(answers) {
+            let _ = match answer {
+                Ok(r) => writeln!(
+                    out,
+                    "{:<8}Observation {} {} {} {}  ({})",
+                    r.verdict.word(),
+                    r.name,
+                    r.observation(),
+                    r.positive,
+                    r.negative,
+                    path.display()
+                ),
+                Err(_) => writeln!(out, "Refused ({})", path.display()),
+            };
+        }
+        out.push('\n');
+    }
+    let [ok, no, unknown, refused] = counts(answers);
+    let observed = |word: &str| answers.iter().flatten().filter(|r| r.observation() == word).count();
+    let _ = writeln!(out, "model        {model}\ntests        {}\nOk           {ok}\nNo           {no}", answers.len());
+    let _ = writeln!(out, "Unknown      {unknown}\nrefused      {refused}");
+    for word in ["Always", "Sometimes", "Never"] {
+        let _ = writeln!(out, "{word:<13}{}", observed(word));
+    }
+    let states: u64 = answers.iter().flatten().map(|r| r.states).sum();
+    let _ = writeln!(out, "states       {states}\nseconds      {seconds:.3}");
+    out
+}
+
+fn as_json(files: &[PathBuf], answers: &[Answer], model: &str, seconds: f64) -> Value {
+    let tests: Vec<Value> = (files.iter().zip(answers))
+        .map(|(path, answer)| match answer {
+            Ok(r) => {
+                let states: Vec<Value> = (r.outcomes.iter())
+                    .map(|line| Value::Object(line.iter().map(|(n, v)| (n.clone(), Value::String(v.clone()))).collect()))
+                    .collect();
+                json!({
+                    "file": path.display().to_string(),
+                    "name": r.name,
+                    "kind": r.quantifier.kind(),
+                    "condition": format!("{} ({})", r.quantifier.word(), r.condition),
+                    "verdict": r.verdict.word(),
+                    "observation": r.observation(),
+                    "positive": r.positive,
+                    "negative": r.negative,
+                    "states": states,
+                    "searched_states": r.states,
+                    "bound_reached": r.bound_reached,
+                    "stop": r.stop.word(),
+                })
+            }
+            Err((text, _)) => json!({ "file": path.display().to_string(), "error": text }),
+        })
+        .collect();
+    let [ok, no, unknown, refused] = counts(answers);
+    json!({
+        "model": model,
+        "tests": tests,
+        "summary": { "tests": answers.len(), "ok": ok, "no": no, "unknown": unknown, "refused": refused },
+        "seconds": seconds,
+    })
+}

@@ -1,0 +1,349 @@
+//! Values and expressions of instructions: bits of one of four widths, and the flags that arithmetic leaves.
+//!
+//! A value is a `u64` with zeros above its width. Expressions are what the lowering makes of operands; their depth is bounded by the
+//! instruction set, so recursion over them is shallow. The flags are Intel's ZF, SF, CF, OF (SDM volume 1, 3.4.3); AF and PF are not kept.
+
+use super::Register;
+
+/// Bits of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Width {
+    /// A byte.
+    W8,
+    /// A word.
+    W16,
+    /// A double word.
+    W32,
+    /// A quad word.
+    W64,
+}
+
+impl Width {
+    /// Number of bits.
+    pub fn bits(self) -> u32 {
+        match self {
+            Width::W8 => 8,
+            Width::W16 => 16,
+            Width::W32 => 32,
+            Width::W64 => 64,
+        }
+    }
+    /// Number of bytes.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.bits() / 8)
+    }
+    /// Ones in all its bits.
+    pub fn mask(self) -> u64 {
+        u64::MAX >> (64 - self.bits())
+    }
+    /// The value's highest bit.
+    pub fn sign(self, value: u64) -> bool {
+        value >> (self.bits() - 1) & 1 == 1
+    }
+    /// The value as a signed number.
+    pub fn signed(self, value: u64) -> i64 {
+        let free = 64 - self.bits();
+        ((value << free) as i64) >> free
+    }
+}
+
+/// Bits of the flags register.
+pub mod flags {
+    /// Zero.
+    pub const ZF: u64 = 1;
+    /// Sign.
+    pub const SF: u64 = 2;
+    /// Carry.
+    pub const CF: u64 = 4;
+    /// Overflow.
+    pub const OF: u64 = 8;
+}
+
+/// Arithmetic and logic of two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinOp {
+    /// `add`
+    Add,
+    /// `sub`, `cmp`
+    Sub,
+    /// `and`, `test`
+    And,
+    /// `or`
+    Or,
+    /// `xor`
+    Xor,
+    /// `shl`
+    Shl,
+    /// `shr`
+    Shr,
+    /// `sar`
+    Sar,
+    /// `add` of one that leaves the carry alone: `inc`
+    Inc,
+    /// `sub` of one that leaves the carry alone: `dec`
+    Dec,
+    /// Product of address parts; sets no flags.
+    Mul,
+}
+
+impl BinOp {
+    /// The result in a width.
+    pub fn apply(self, width: Width, a: u64, b: u64) -> u64 {
+        // Intel masks the count by 31, or by 63 for quad words.
+        let count = (b & if width == Width::W64 { 63 } else { 31 }) as u32;
+        let shifted = |v: Option<u64>| v.unwrap_or(0);
+        let result = match self {
+            BinOp::Add | BinOp::Inc => a.wrapping_add(b),
+            BinOp::Sub | BinOp::Dec => a.wrapping_sub(b),
+            BinOp::And => a & b,
+            BinOp::Or => a | b,
+            BinOp::Xor => a ^ b,
+            BinOp::Shl => shifted(a.checked_shl(count)),
+            BinOp::Shr => shifted((a & width.mask()).checked_shr(count)),
+            BinOp::Sar => (width.signed(a) >> count.min(63)) as u64,
+            BinOp::Mul => a.wrapping_mul(b),
+        };
+        result & width.mask()
+    }
+    /// The flags after it, given those before.
+    pub fn flags(self, width: Width, a: u64, b: u64, before: u64) -> u64 {
+        let (a, b) = (a & width.mask(), b & width.mask());
+        let result = self.apply(width, a, b);
+        let (sa, sb, sr) = (width.sign(a), width.sign(b), width.sign(result));
+        let kept = before & flags::CF;
+        let when = |holds: bool, flag: u64| if holds { flag } else { 0 };
+        let rest = match self {
+            BinOp::Add => when(result < a, flags::CF) | when(sa == sb && sr != sa, flags::OF),
+            BinOp::Sub => when(a < b, flags::CF) | when(sa != sb && sr != sa, flags::OF),
+            BinOp::Inc => kept | when(!sa && sr, flags::OF),
+            BinOp::Dec => kept | when(sa && !sr, flags::OF),
+            BinOp::And | BinOp::Or | BinOp::Xor => 0,
+            BinOp::Shl | BinOp::Shr | BinOp::Sar => {
+                let count = (b & if width == Width::W64 { 63 } else { 31 }) as u32;
+                if count == 0 {
+                    return before;
+                }
+                let out = match self {
+                    BinOp::Shl => count <= width.bits() && a >> (width.bits() - count) & 1 == 1,
+                    BinOp::Shr => count <= width.bits() && a >> (count - 1) & 1 == 1,
+                    _ => width.signed(a) >> (count - 1).min(63) & 1 == 1,
+                };
+                // Defined for a count of one only; what it is otherwise is Intel's secret, and here the same.
+                let overflow = match self {
+                    BinOp::Shl => sr != out,
+                    BinOp::Shr => sa,
+                    _ => false,
+                };
+                when(out, flags::CF) | when(overflow, flags::OF)
+            }
+            BinOp::Mul => return before,
+        };
+        rest | when(result == 0, flags::ZF) | when(sr, flags::SF)
+    }
+}
+
+/// A condition on the flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Test {
+    /// What is tested.
+    pub kind: TestKind,
+    /// Whether the opposite is meant.
+    pub negated: bool,
+}
+
+/// What a [`Test`] tests, before negation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TestKind {
+    /// ZF
+    Equal,
+    /// SF
+    Sign,
+    /// CF
+    Below,
+    /// OF
+    Overflow,
+    /// CF or ZF
+    BelowOrEqual,
+    /// SF differs from OF
+    Less,
+    /// ZF, or SF differs from OF
+    LessOrEqual,
+}
+
+impl Test {
+    /// The condition of a mnemonic's end, as in `jle`, `setb`, `cmovne`. The herd tools also know `jlt` and `jgt`.
+    pub fn of_suffix(suffix: &str) -> Option<Self> {
+        use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Sign};
+        let (kind, negated) = match suffix {
+            "e" | "z" => (Equal, false),
+            "ne" | "nz" => (Equal, true),
+            "s" => (Sign, false),
+            "ns" => (Sign, true),
+            "b" | "c" | "nae" => (Below, false),
+            "nb" | "nc" | "ae" => (Below, true),
+            "o" => (Overflow, false),
+            "no" => (Overflow, true),
+            "be" | "na" => (BelowOrEqual, false),
+            "nbe" | "a" => (BelowOrEqual, true),
+            "l" | "lt" | "nge" => (Less, false),
+            "nl" | "ge" => (Less, true),
+            "le" | "ng" => (LessOrEqual, false),
+            "nle" | "g" | "gt" => (LessOrEqual, true),
+            _ => return None,
+        };
+        Some(Self { kind, negated })
+    }
+    /// Whether it holds of a flags register.
+    pub fn holds(self, f: u64) -> bool {
+        let on = |flag: u64| f & flag != 0;
+        let less = on(flags::SF) != on(flags::OF);
+        let holds = match self.kind {
+            TestKind::Equal => on(flags::ZF),
+            TestKind::Sign => on(flags::SF),
+            TestKind::Below => on(flags::CF),
+            TestKind::Overflow => on(flags::OF),
+            TestKind::BelowOrEqual => on(flags::CF) || on(flags::ZF),
+            TestKind::Less => less,
+            TestKind::LessOrEqual => on(flags::ZF) || less,
+        };
+        holds != self.negated
+    }
+}
+
+/// An expression over the registers of a thread and the value that its step loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expr {
+    /// A constant.
+    Const(u64),
+    /// A whole register.
+    Register(Register),
+    /// What the step loaded.
+    Loaded,
+    /// Bits `shift .. shift + width` of an expression.
+    Part(Box<Expr>, u32, Width),
+    /// The first expression with bits `shift .. shift + width` replaced by the second's lowest bits.
+    Merge(Box<Expr>, Box<Expr>, u32, Width),
+    /// An operation in a width.
+    Op(BinOp, Width, Box<Expr>, Box<Expr>),
+    /// The flags after an operation; the last one is the flags before.
+    Flags(BinOp, Width, Box<Expr>, Box<Expr>, Box<Expr>),
+    /// 1 if the test holds of the flags, else 0.
+    Test(Test, Box<Expr>),
+    /// The value of a width as a signed number of 64 bits.
+    SignExtend(Width, Box<Expr>),
+    /// The second expression unless the first is zero, else the third.
+    If(Box<Expr>, Box<Expr>, Box<Expr>),
+}
+
+impl Expr {
+    /// Part of an expression, the expression itself if it is all of it.
+    pub fn part(self, shift: u32, width: Width) -> Self {
+        match (self, shift, width) {
+            (e, 0, Width::W64) => e,
+            (Expr::Const(c), _, _) => Expr::Const(c >> shift & width.mask()),
+            (e, _, _) => Expr::Part(Box::new(e), shift, width),
+        }
+    }
+    /// An operation.
+    pub fn op(op: BinOp, width: Width, a: Expr, b: Expr) -> Self {
+        match (&a, &b) {
+            (&Expr::Const(x), &Expr::Const(y)) => Expr::Const(op.apply(width, x, y)),
+            _ => Expr::Op(op, width, Box::new(a), Box::new(b)),
+        }
+    }
+    /// The flags after an operation.
+    pub fn flags(op: BinOp, width: Width, a: Expr, b: Expr) -> Self {
+        Expr::Flags(op, width, Box::new(a), Box::new(b), Box::new(Expr::Register(super::FLAGS)))
+    }
+    /// Its value.
+    pub fn eval(&self, register: &impl Fn(Register) -> u64, loaded: u64) -> u64 {
+        let of = |e: &Expr| e.eval(register, loaded);
+        match self {
+            Expr::Const(c) => *c,
+            Expr::Register(r) => register(*r),
+            Expr::Loaded => loaded,
+            Expr::Part(e, shift, width) => of(e) >> shift & width.mask(),
+            Expr::Merge(old, new, shift, width) => of(old) & !(width.mask() << shift) | (of(new) & width.mask()) << shift,
+            Expr::Op(op, width, a, b) => op.apply(*width, of(a), of(b)),
+            Expr::Flags(op, width, a, b, before) => op.flags(*width, of(a), of(b), of(before)),
+            Expr::Test(test, f) => u64::from(test.holds(of(f))),
+            Expr::SignExtend(width, e) => width.signed(of(e)) as u64,
+            Expr::If(c, a, b) => {
+                if of(c) != 0 {
+                    of(a)
+                } else {
+                    of(b)
+                }
+            }
+        }
+    }
+    /// Calls `visit` with each register in it.
+    pub fn registers(&self, visit: &mut impl FnMut(Register)) {
+        match self {
+            Expr::Const(_) | Expr::Loaded => {}
+            Expr::Register(r) => visit(*r),
+            Expr::Part(e, _, _) | Expr::Test(_, e) | Expr::SignExtend(_, e) => e.registers(visit),
+            Expr::Merge(a, b, _, _) | Expr::Op(_, _, a, b) => {
+                a.registers(visit);
+                b.registers(visit);
+            }
+            // Only these keep something of the flags before: the others overwrite all that is there.
+            Expr::Flags(op, _, a, b, before) => {
+                a.registers(visit);
+                b.registers(visit);
+                if matches!(op, BinOp::Inc | BinOp::Dec | BinOp::Shl | BinOp::Shr | BinOp::Sar | BinOp::Mul) {
+                    before.registers(visit);
+                }
+            }
+            Expr::If(a, b, c) => {
+                a.registers(visit);
+                b.registers(visit);
+                c.registers(visit);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_wraps_in_its_width() {
+        assert_eq!(BinOp::Add.apply(Width::W8, 255, 1), 0);
+        assert_eq!(BinOp::Sub.apply(Width::W32, 0, 1), 0xffff_ffff);
+        assert_eq!(BinOp::Sar.apply(Width::W8, 0x80, 1), 0xc0);
+        assert_eq!(Width::W16.signed(0xfffe), -2);
+    }
+
+    /// Flags of additions and subtractions of bytes against their definition over unbounded integers.
+    #[test]
+    fn flags_of_bytes_by_definition() {
+        let signed = |v: i32| v as u8 as i8 as i32;
+        for a in 0..256i32 {
+            for b in 0..256i32 {
+                for (op, exact, with_sign) in [(BinOp::Add, a + b, signed(a) + signed(b)), (BinOp::Sub, a - b, signed(a) - signed(b))] {
+                    let f = op.flags(Width::W8, a as u64, b as u64, 0);
+                    assert_eq!(f & flags::CF != 0, !(0..256).contains(&exact), "{op:?} {a} {b}");
+                    assert_eq!(f & flags::OF != 0, !(-128..128).contains(&with_sign), "{op:?} {a} {b}");
+                    assert_eq!(f & flags::ZF != 0, exact & 255 == 0);
+                    assert_eq!(f & flags::SF != 0, exact & 128 != 0);
+                }
+                let f = BinOp::Sub.flags(Width::W8, a as u64, b as u64, 0);
+                let holds = |s: &str| Test::of_suffix(s).unwrap().holds(f);
+                assert_eq!((holds("l"), holds("le")), (signed(a) < signed(b), signed(a) <= signed(b)));
+                assert_eq!((holds("g"), holds("ge")), (signed(a) > signed(b), signed(a) >= signed(b)));
+                assert_eq!((holds("b"), holds("be")), (a < b, a <= b));
+                assert_eq!((holds("a"), holds("ae")), (a > b, a >= b));
+                assert_eq!((holds("e"), holds("ne")), (a == b, a != b));
+            }
+        }
+    }
+
+    #[test]
+    fn increments_keep_the_carry() {
+        assert_eq!(BinOp::Inc.flags(Width::W8, 255, 1, flags::CF), flags::CF | flags::ZF);
+        assert_eq!(BinOp::Inc.flags(Width::W8, 127, 1, 0), flags::OF | flags::SF);
+        assert_eq!(BinOp::Dec.flags(Width::W8, 128, 1, 0), flags::OF);
+    }
+}

@@ -1,0 +1,219 @@
+//! The initial state of a litmus test: `{ int x=1; 0:rax=x; uint64_t t[2]={1,-1}; … }`.
+//!
+//! In: tokens after `{`. Out: declared variables, and registers with their values and types for when the threads are there.
+
+use super::expr::Width;
+use super::lexer::{Cursor, Kind, Token};
+use super::registers::{self, View};
+use super::variables::{Type, Variables};
+use crate::base::{Diagnostic, Stage};
+
+/// A register that the initial state says something of.
+#[derive(Clone, Debug)]
+pub(super) struct InitialRegister<'a> {
+    pub thread: u32,
+    pub view: View,
+    pub value: u64,
+    pub declared: Option<Type>,
+    pub token: Token<'a>,
+}
+
+/// A thread's register: `0:EAX`, `P0:rax`, `0:%x`.
+pub(super) fn register<'a>(cursor: &mut Cursor<'a, '_>) -> Result<(u32, View, Token<'a>), Diagnostic> {
+    let token = cursor.take();
+    let digits = token.text.trim_start_matches('P');
+    let thread = digits.parse().map_err(|_| Diagnostic::at(Stage::Syntax, token.span, format!("`{}` is no thread", token.text)))?;
+    cursor.expect(":")?;
+    let symbolic = cursor.eat("%");
+    let name = cursor.name("a register")?;
+    let view = match registers::parse(name.text) {
+        Some(view) => view,
+        None if symbolic => View { full: name.text.into(), width: Width::W64, shift: 0 },
+        None => return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is no register", name.text))),
+    };
+    Ok((thread, view, name))
+}
+
+/// Whether a thread's register comes next.
+pub(super) fn is_register(cursor: &Cursor<'_, '_>) -> bool {
+    let token = cursor.peek();
+    let named = token.kind == Kind::Name
+        && token.text.len() > 1
+        && token.text.strip_prefix('P').is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()));
+    (token.kind == Kind::Number || named) && cursor.ahead(1).text == ":"
+}
+
+/// Takes the initial state up to and with its `}`.
+pub(super) fn initial_state<'a>(
+    cursor: &mut Cursor<'a, '_>,
+    variables: &mut Variables,
+    pointer: Type,
+) -> Result<Vec<InitialRegister<'a>>, Diagnostic> {
+    let mut registers = Vec::new();
+    // Values may name variables that are declared later, so they wait.
+    let mut addresses: Vec<(Place, Token<'a>)> = Vec::new();
+    while !cursor.eat("}") {
+        if cursor.at_end() {
+            return Err(cursor.unexpected("`}`"));
+        }
+        if !cursor.eat(";") {
+            item(cursor, variables, pointer, &mut registers, &mut addresses)?;
+        }
+    }
+    for (place, name) in addresses {
+        let address = variables.address(name.text, name.span, 0)?;
+        match place {
+            Place::Register(i) => registers[i].value = address,
+            Place::Variable(name, i) => {
+                if let Some(v) = variables.get_mut(&name) {
+                    v.initial[i] = address;
+                }
+            }
+        }
+    }
+    Ok(registers)
+}
+
+/// Where an address goes.
+enum Place {
+    Register(usize),
+    Variable(String, usize),
+}
+
+/// A value: a number, or the name of a variable.
+enum Value<'a> {
+    Number(i64),
+    Address(Token<'a>),
+}
+
+fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
+    if cursor.eat("&") || cursor.peek().kind == Kind::Name {
+        return Ok(Value::Address(cursor.name("a variable")?));
+    }
+    cursor.number().map(Value::Number)
+}
+
+fn item<'a>(
+    cursor: &mut Cursor<'a, '_>,
+    variables: &mut Variables,
+    pointer: Type,
+    registers: &mut Vec<InitialRegister<'a>>,
+    addresses: &mut Vec<(Place, Token<'a>)>,
+) -> Result<(), Diagnostic> {
+    let declared = declared_type(cursor, pointer)?;
+    if is_register(cursor) {
+        let (thread, view, token) = register(cursor)?;
+        let at = registers.len();
+        let mut bits = 0;
+        if cursor.eat("=") {
+            match value(cursor)? {
+                Value::Number(n) => bits = n as u64,
+                Value::Address(name) => addresses.push((Place::Register(at), name)),
+            }
+        }
+        let width = declared.map_or(view.width, |d| d.width).min(view.width);
+        registers.push(InitialRegister { thread, view, value: bits & width.mask(), declared, token });
+        return end(cursor);
+    }
+    let bracketed = cursor.eat("[");
+    let name = cursor.name("a variable or a register")?;
+    if bracketed {
+        cursor.expect("]")?;
+    }
+    let mut count = None;
+    if !bracketed && cursor.eat("[") {
+        let span = cursor.peek().span;
+        let n = cursor.number()?;
+        if !(1..=4096).contains(&n) {
+            return Err(Diagnostic::at(Stage::Unsupported, span, format!("an array of {n} elements, expected 1 to 4096")));
+        }
+        count = Some(n as usize);
+        cursor.expect("]")?;
+    }
+    let mut initial = vec![0; count.unwrap_or(1)];
+    let mut names = Vec::new();
+    if cursor.eat("=") {
+        let list = count.is_some() && cursor.is("{");
+        if list {
+            let open = cursor.take();
+            for i in 0.. {
+                if i > 0 && !cursor.eat(",") {
+                    break;
+                }
+                let v = value(cursor)?;
+                let Some(slot) = initial.get_mut(i) else { break };
+                match v {
+                    Value::Number(n) => *slot = n as u64,
+                    Value::Address(name) => names.push((i, name)),
+                }
+                if cursor.is("}") && i + 1 != initial.len() {
+                    let text = format!("{} values for the {} elements of `{}`", i + 1, initial.len(), name.text);
+                    return Err(Diagnostic::at(Stage::Type, open.span, text));
+                }
+            }
+            cursor.expect("}")?;
+        } else {
+            match value(cursor)? {
+                Value::Number(n) => initial[0] = n as u64,
+                Value::Address(name) => names.push((0, name)),
+            }
+        }
+    }
+    if variables.get(name.text).is_some() {
+        return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is there twice", name.text)));
+    }
+    let declared = if count.is_some() { Some(declared.unwrap_or(Type::INT)) } else { declared };
+    if let Some(ty) = declared {
+        initial.iter_mut().for_each(|v| *v &= ty.width.mask());
+    }
+    // An untyped pointer is as wide as pointers are.
+    let declared = if names.is_empty() { declared } else { declared.or(Some(pointer)) };
+    addresses.extend(names.into_iter().map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)));
+    variables.declare(name.text, declared, count.is_some(), initial);
+    end(cursor)
+}
+
+fn end(cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
+    if cursor.eat(";") || cursor.is("}") { Ok(()) } else { Err(cursor.unexpected("`;` or `}`")) }
+}
+
+/// The type at the start of a declaration, if there is one.
+fn declared_type(cursor: &mut Cursor<'_, '_>, pointer: Type) -> Result<Option<Type>, Diagnostic> {
+    let first = cursor.peek();
+    let mut words: Vec<&str> = Vec::new();
+    while cursor.peek().kind == Kind::Name
+        && !is_register(cursor)
+        && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number) || cursor.ahead(1).text == "*")
+    {
+        words.push(cursor.take().text);
+    }
+    let mut starred = false;
+    while cursor.eat("*") {
+        starred = true;
+    }
+    if starred {
+        return Ok(Some(pointer));
+    }
+    words.retain(|w| !["volatile", "const", "atomic", "_Atomic", "signed"].contains(w));
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let unsigned = words.contains(&"unsigned");
+    words.retain(|w| *w != "unsigned");
+    if words.len() > 1 {
+        words.retain(|w| *w != "int");
+    }
+    let name = match words.as_slice() {
+        [] => "int",
+        ["long", "long"] => "long",
+        [one] => one.strip_prefix("atomic_").unwrap_or(one),
+        _ => "",
+    };
+    let Some(ty) = Type::of_name(name) else {
+        let text = format!("unknown type `{}`", if name.is_empty() { first.text } else { name });
+        return Err(
+            Diagnostic::at(Stage::Type, first.span, text).note("known: int, char, short, long, with unsigned, and int8_t to uint64_t")
+        );
+    };
+    Ok(Some(if unsigned { Type { signed: false, ..ty } } else { ty }))
+}

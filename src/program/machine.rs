@@ -1,0 +1,383 @@
+//! A program under a memory model, as a machine over slots.
+//!
+//! In: a [`Program`], a memory model, the most stores a buffer holds. Out: states (vectors of `u32`) and what moves them: a thread goes on
+//! ([`Machine::advance`], deterministic), or a buffered store reaches memory ([`Machine::flush`]).
+//!
+//! A state is, for each thread, its place, its buffer (if the model has buffers), its registers, and then the cells. Values below 2^31 are
+//! slots themselves; larger ones, and buffers, are numbered in tables that only grow. A register that nothing will read is zero, so that
+//! states which differ in nothing that matters are one.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
+
+use super::expr::{Expr, Width};
+use super::memory::{BARRIER, Entry, MemoryModel};
+use super::variables::mixed;
+use super::{Access, Fence, Next, Program, Register, liveness};
+use crate::base::{Diagnostic, Stage};
+
+/// What a move did, values as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// Registers and control only.
+    Local,
+    /// A load.
+    Read {
+        /// From this cell.
+        cell: u32,
+        /// What it found.
+        value: u64,
+    },
+    /// A store, into the buffer or, without buffers, into memory.
+    Write {
+        /// To this cell.
+        cell: u32,
+        /// What.
+        value: u64,
+    },
+    /// A locked instruction.
+    Update {
+        /// On this cell.
+        cell: u32,
+        /// What it found.
+        old: u64,
+        /// What it left.
+        new: u64,
+    },
+    /// A fence.
+    Fence(Fence),
+    /// A buffered store reached memory.
+    Flush {
+        /// This cell.
+        cell: u32,
+        /// What.
+        value: u64,
+    },
+}
+
+/// Numbers for values of 2^31 and above.
+#[derive(Debug, Default)]
+struct Values {
+    list: Vec<u64>,
+    ids: HashMap<u64, u32>,
+}
+
+/// Numbers for buffers; 0 is the empty one.
+#[derive(Debug)]
+struct Buffers {
+    list: Vec<Arc<[Entry]>>,
+    ids: HashMap<Arc<[Entry]>, u32>,
+}
+
+const BIG: u32 = 1 << 31;
+
+/// The machine.
+#[derive(Debug)]
+pub struct Machine {
+    /// The program.
+    pub program: Program,
+    /// The memory model.
+    pub memory: &'static dyn MemoryModel,
+    /// Most stores a buffer holds.
+    pub bound: Option<u32>,
+    /// First slot of each thread.
+    threads: Vec<u32>,
+    cells: u32,
+    live: Vec<Vec<Vec<bool>>>,
+    values: RwLock<Values>,
+    buffers: RwLock<Buffers>,
+    full: AtomicBool,
+}
+
+macro_rules! held {
+    ($lock:expr) => {
+        $lock.unwrap_or_else(|poisoned| poisoned.into_inner())
+    };
+}
+
+impl Machine {
+    /// A machine. The values of `observed` registers of each thread (all others if it is shorter) stay until the end.
+    pub fn new(program: Program, memory: &'static dyn MemoryModel, bound: Option<u32>, observed: &[Vec<Register>]) -> Self {
+        let mut threads = Vec::new();
+        let mut next = 0;
+        for t in &program.threads {
+            threads.push(next);
+            next += 1 + u32::from(memory.buffered()) + t.registers.len() as u32;
+        }
+        let none = Vec::new();
+        let live = program.threads.iter().enumerate().map(|(i, t)| liveness::live(t, observed.get(i).unwrap_or(&none))).collect();
+        let empty: Arc<[Entry]> = Arc::from([]);
+        let buffers = Buffers { list: vec![empty.clone()], ids: HashMap::from([(empty, 0)]) };
+        Self {
+            program,
+            memory,
+            bound,
+            threads,
+            cells: next,
+            live,
+            values: RwLock::default(),
+            buffers: RwLock::new(buffers),
+            full: AtomicBool::new(false),
+        }
+    }
+    /// Number of slots.
+    pub fn slot_count(&self) -> usize {
+        self.cells as usize + self.program.cells.len()
+    }
+    /// The slot of a thread's place.
+    pub fn place_slot(&self, thread: usize) -> usize {
+        self.threads[thread] as usize
+    }
+    /// The slot of a thread's buffer, if the model has buffers.
+    pub fn buffer_slot(&self, thread: usize) -> Option<usize> {
+        self.memory.buffered().then(|| self.threads[thread] as usize + 1)
+    }
+    /// The slot of a register.
+    pub fn register_slot(&self, thread: usize, register: Register) -> usize {
+        self.threads[thread] as usize + 1 + usize::from(self.memory.buffered()) + register as usize
+    }
+    /// The slot of a cell.
+    pub fn cell_slot(&self, cell: usize) -> usize {
+        self.cells as usize + cell
+    }
+    /// Whether each register is live at a place of a thread.
+    pub fn live(&self, thread: usize, place: usize) -> &[bool] {
+        &self.live[thread][place]
+    }
+    /// Whether a store had to wait because a buffer was full.
+    pub fn bound_reached(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// The slot of a value.
+    pub fn encode(&self, value: u64) -> u32 {
+        if value < u64::from(BIG) {
+            return value as u32;
+        }
+        if let Some(&id) = held!(self.values.read()).ids.get(&value) {
+            return id;
+        }
+        let mut values = held!(self.values.write());
+        let next = BIG | values.list.len() as u32;
+        let id = *values.ids.entry(value).or_insert(next);
+        if id == next {
+            values.list.push(value);
+        }
+        id
+    }
+    /// The value of a slot.
+    pub fn decode(&self, slot: u32) -> u64 {
+        if slot < BIG { u64::from(slot) } else { held!(self.values.read()).list[(slot & !BIG) as usize] }
+    }
+    /// The stores of a buffer slot, oldest first.
+    pub fn buffer(&self, slot: u32) -> Arc<[Entry]> {
+        held!(self.buffers.read()).list[slot as usize].clone()
+    }
+    fn intern(&self, mut entries: Vec<Entry>) -> u32 {
+        self.memory.normalise(&mut entries);
+        if entries.is_empty() {
+            return 0;
+        }
+        if let Some(&id) = held!(self.buffers.read()).ids.get(entries.as_slice()) {
+            return id;
+        }
+        let mut buffers = held!(self.buffers.write());
+        let entries: Arc<[Entry]> = entries.into();
+        let next = buffers.list.len() as u32;
+        let id = *buffers.ids.entry(entries.clone()).or_insert(next);
+        if id == next {
+            buffers.list.push(entries);
+        }
+        id
+    }
+
+    /// The state at the start.
+    pub fn initial(&self) -> Vec<u32> {
+        let mut state = vec![0; self.slot_count()];
+        for (t, thread) in self.program.threads.iter().enumerate() {
+            for (r, info) in thread.registers.iter().enumerate() {
+                if self.live[t][0][r] {
+                    state[self.register_slot(t, r as Register)] = self.encode(info.initial);
+                }
+            }
+        }
+        for (c, cell) in self.program.cells.iter().enumerate() {
+            state[self.cell_slot(c)] = self.encode(cell.initial);
+        }
+        state
+    }
+
+    /// Where a thread is: a step, or the number of its steps at the end.
+    pub fn place(&self, thread: usize, state: &[u32]) -> usize {
+        state[self.place_slot(thread)] as usize
+    }
+    /// Whether a thread has ended.
+    pub fn ended(&self, thread: usize, state: &[u32]) -> bool {
+        self.place(thread, state) >= self.program.threads[thread].steps.len()
+    }
+    /// Whether all threads have ended and all stores are in memory.
+    pub fn is_final(&self, state: &[u32]) -> bool {
+        (0..self.program.threads.len()).all(|t| self.ended(t, state) && self.buffer_slot(t).is_none_or(|b| state[b] == 0))
+    }
+    /// A register's value.
+    pub fn register(&self, thread: usize, register: Register, state: &[u32]) -> u64 {
+        self.decode(state[self.register_slot(thread, register)])
+    }
+    /// A cell's value in memory.
+    pub fn cell(&self, cell: usize, state: &[u32]) -> u64 {
+        self.decode(state[self.cell_slot(cell)])
+    }
+    /// A cell's value as a thread sees it.
+    pub fn seen(&self, thread: usize, cell: usize, state: &[u32]) -> u64 {
+        self.decode(self.seen_slot(thread, cell, state))
+    }
+    fn seen_slot(&self, thread: usize, cell: usize, state: &[u32]) -> u32 {
+        if let Some(b) = self.buffer_slot(thread)
+            && state[b] != 0
+            && let Some(e) = self.buffer(state[b]).iter().rev().find(|e| e.cell == cell as u32)
+        {
+            return e.value;
+        }
+        state[self.cell_slot(cell)]
+    }
+
+    /// The cell that an access goes to.
+    fn resolve(&self, thread: usize, instruction: u32, address: u64, width: Width, write: bool) -> Result<usize, Diagnostic> {
+        let span = self.program.threads[thread].instructions[instruction as usize].span;
+        let Some(at) = self.program.cell_at(address) else {
+            let text =
+                format!("`{}` accesses the address {address:#x}, where no variable or element starts", self.program.threads[thread].name);
+            return Err(
+                Diagnostic::at(Stage::Data, span, text).note("an address register must hold the address of a variable when it is used")
+            );
+        };
+        let cell = &self.program.cells[at];
+        if width > cell.access || write && width != cell.access {
+            return Err(mixed(&cell.name, span, width, cell.access));
+        }
+        Ok(at)
+    }
+
+    /// Lets a thread take its next step. False if it cannot: it has ended, or waits for its buffer.
+    pub fn advance(&self, thread: usize, state: &mut [u32]) -> Result<Option<Event>, Diagnostic> {
+        let code = &self.program.threads[thread];
+        let at = self.place(thread, state);
+        let Some(step) = code.steps.get(at) else { return Ok(None) };
+        let base = self.register_slot(thread, 0);
+        let buffer = self.buffer_slot(thread);
+        let eval = |state: &[u32], e: &Expr, loaded: u64| match e {
+            Expr::Const(c) => *c,
+            e => e.eval(&|r: Register| self.decode(state[base + r as usize]), loaded),
+        };
+        let mut loaded = 0;
+        let mut event = Event::Local;
+        match &step.access {
+            Access::None => {}
+            Access::Read { address, width } => {
+                let cell = self.resolve(thread, step.instruction, eval(state, address, 0), *width, false)?;
+                loaded = self.seen(thread, cell, state) & width.mask();
+                event = Event::Read { cell: cell as u32, value: loaded };
+            }
+            Access::Write { address, width, value, when } => {
+                if when.as_ref().is_none_or(|w| eval(state, w, 0) != 0) {
+                    let cell = self.resolve(thread, step.instruction, eval(state, address, 0), *width, true)?;
+                    let value = self.merged(cell, *width, eval(state, value, 0));
+                    let slot = self.encode(value);
+                    match buffer {
+                        None => state[self.cell_slot(cell)] = slot,
+                        Some(b) => {
+                            let mut entries = self.buffer(state[b]).to_vec();
+                            if self.bound.is_some_and(|m| entries.iter().filter(|e| e.cell != BARRIER).count() >= m as usize) {
+                                self.full.store(true, Ordering::Relaxed);
+                                return Ok(None);
+                            }
+                            entries.push(Entry { cell: cell as u32, value: slot });
+                            state[b] = self.intern(entries);
+                        }
+                    }
+                    event = Event::Write { cell: cell as u32, value };
+                }
+            }
+            Access::Update { address, width, value, when } => {
+                if buffer.is_some_and(|b| state[b] != 0) {
+                    return Ok(None);
+                }
+                let cell = self.resolve(thread, step.instruction, eval(state, address, 0), *width, true)?;
+                let old = self.cell(cell, state);
+                loaded = old & width.mask();
+                let mut new = old;
+                if when.as_ref().is_none_or(|w| eval(state, w, loaded) != 0) {
+                    new = self.merged(cell, *width, eval(state, value, loaded));
+                    state[self.cell_slot(cell)] = self.encode(new);
+                }
+                event = Event::Update { cell: cell as u32, old, new };
+            }
+            Access::Fence(fence) => {
+                event = Event::Fence(*fence);
+                match (fence, buffer) {
+                    (Fence::Full, Some(b)) if state[b] != 0 => return Ok(None),
+                    (Fence::Store, Some(b)) if self.memory.marks_store_fences() && state[b] != 0 => {
+                        let mut entries = self.buffer(state[b]).to_vec();
+                        entries.push(Entry { cell: BARRIER, value: 0 });
+                        state[b] = self.intern(entries);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let next = match &step.next {
+            Next::Fall => at + 1,
+            Next::Jump(to) => *to as usize,
+            Next::Branch(test, to) => {
+                if eval(state, test, loaded) != 0 {
+                    *to as usize
+                } else {
+                    at + 1
+                }
+            }
+        };
+        // All expressions see the registers as they were.
+        match step.assigns.as_slice() {
+            [] => {}
+            [(r, e)] => state[base + *r as usize] = self.encode(eval(state, e, loaded)),
+            several => {
+                let new: Vec<u32> = several.iter().map(|(_, e)| self.encode(eval(state, e, loaded))).collect();
+                for ((r, _), slot) in several.iter().zip(new) {
+                    state[base + *r as usize] = slot;
+                }
+            }
+        }
+        state[self.place_slot(thread)] = next as u32;
+        for (r, &live) in self.live[thread][next].iter().enumerate() {
+            if !live {
+                state[base + r] = 0;
+            }
+        }
+        Ok(Some(event))
+    }
+
+    /// What a store of a width leaves in a cell: the bits above stay as they were at the start.
+    fn merged(&self, cell: usize, width: Width, value: u64) -> u64 {
+        self.program.cells[cell].initial & !width.mask() | value & width.mask()
+    }
+
+    /// Calls `visit` with the place in a thread's buffer of each store that may go to memory.
+    pub fn ready(&self, thread: usize, state: &[u32], visit: &mut dyn FnMut(usize)) {
+        if let Some(b) = self.buffer_slot(thread)
+            && state[b] != 0
+        {
+            self.memory.ready(&self.buffer(state[b]), visit);
+        }
+    }
+
+    /// Lets a buffered store that is ready reach memory.
+    pub fn flush(&self, thread: usize, at: usize, state: &mut [u32]) -> Event {
+        let b = self.threads[thread] as usize + 1;
+        let mut entries = self.buffer(state[b]).to_vec();
+        let entry = entries.remove(at);
+        state[b] = self.intern(entries);
+        state[self.cell_slot(entry.cell as usize)] = entry.value;
+        Event::Flush { cell: entry.cell, value: self.decode(entry.value) }
+    }
+}

@@ -1,0 +1,58 @@
+//! Partial store order (SPARC V9): a queue for each cell. A store fence orders all stores before it with all after it.
+//!
+//! The queues are kept in one list: between two marks, the stores sorted by cell. A store may go to memory if no mark and no store to the same
+//! cell is before it.
+
+use super::{BARRIER, Entry, MemoryModel};
+
+/// The model.
+#[derive(Debug)]
+pub(super) struct PartialStoreOrder;
+
+impl MemoryModel for PartialStoreOrder {
+    fn name(&self) -> &'static str {
+        "pso"
+    }
+    fn marks_store_fences(&self) -> bool {
+        true
+    }
+    fn ready(&self, buffer: &[Entry], visit: &mut dyn FnMut(usize)) {
+        for (i, e) in buffer.iter().enumerate() {
+            if e.cell == BARRIER {
+                return;
+            }
+            if !buffer[..i].iter().any(|o| o.cell == e.cell) {
+                visit(i);
+            }
+        }
+    }
+    fn normalise(&self, buffer: &mut Vec<Entry>) {
+        // A mark with nothing before it orders nothing, nor does one right after another.
+        let mut last = BARRIER;
+        buffer.retain(|e| {
+            let keep = e.cell != BARRIER || last != BARRIER;
+            last = e.cell;
+            keep
+        });
+        for part in buffer.split_mut(|e| e.cell == BARRIER) {
+            part.sort_by_key(|e| e.cell);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_keep_stores_apart() {
+        let e = |cell, value| Entry { cell, value };
+        let mark = e(BARRIER, 0);
+        let mut buffer = vec![mark, e(2, 1), e(1, 1), e(2, 0), mark, mark, e(0, 5)];
+        PartialStoreOrder.normalise(&mut buffer);
+        assert_eq!(buffer, [e(1, 1), e(2, 1), e(2, 0), mark, e(0, 5)]);
+        let mut ready = Vec::new();
+        PartialStoreOrder.ready(&buffer, &mut |i| ready.push(i));
+        assert_eq!(ready, [0, 1]);
+    }
+}

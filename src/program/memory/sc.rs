@@ -1,0 +1,18 @@
+//! Sequential consistency (Lamport 1979): stores are in memory at once.
+
+use super::{Entry, MemoryModel};
+
+/// The model.
+#[derive(Debug)]
+pub(super) struct SequentialConsistency;
+
+impl MemoryModel for SequentialConsistency {
+    fn name(&self) -> &'static str {
+        "sc"
+    }
+    fn buffered(&self) -> bool {
+        false
+    }
+    fn ready(&self, _: &[Entry], _: &mut dyn FnMut(usize)) {}
+    fn normalise(&self, _: &mut Vec<Entry>) {}
+}

@@ -1,0 +1,19 @@
+//! Total store order (SPARC V9; x86-TSO, Owens, Sarkar, Sewell 2009): the buffer is a queue.
+
+use super::{Entry, MemoryModel};
+
+/// The model.
+#[derive(Debug)]
+pub(super) struct TotalStoreOrder;
+
+impl MemoryModel for TotalStoreOrder {
+    fn name(&self) -> &'static str {
+        "tso"
+    }
+    fn ready(&self, buffer: &[Entry], visit: &mut dyn FnMut(usize)) {
+        if !buffer.is_empty() {
+            visit(0);
+        }
+    }
+    fn normalise(&self, _: &mut Vec<Entry>) {}
+}

@@ -1,0 +1,336 @@
+//! The machine as slots and transition groups, for every engine.
+//!
+//! Each step of each thread is a group that requires the thread to be there; each pair of a thread and a cell that it may store to is a group
+//! that brings a buffered store to memory. What a group reads and writes is read off the step, so memoisation and decision diagrams work.
+//!
+//! Labels are `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old, new)`, `fence(t)`, `store_fence(t)`, `flush(t, x, v)`, and `tau` for
+//! steps without memory, which are confluent: nothing else looks at a thread's registers.
+
+use std::collections::HashMap;
+use std::sync::RwLock;
+
+use super::expr::{Expr, Width};
+use super::liveness::{registers_read, successors};
+use super::machine::{Event, Machine};
+use super::{Access, Fence, Register};
+use crate::base::Diagnostic;
+use crate::base::ids::LabelId;
+use crate::model::{Group, Model, Slot, SlotInfo, Steps, Worker};
+
+/// What a group does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// A thread takes its step at a place.
+    Step {
+        /// The thread.
+        thread: u32,
+        /// The place.
+        place: u32,
+    },
+    /// A store of a thread to a cell reaches memory.
+    Flush {
+        /// The thread.
+        thread: u32,
+        /// The cell.
+        cell: u32,
+    },
+    /// The state satisfies what is looked for; nothing changes.
+    Goal,
+}
+
+/// A test of states: the slots that it reads, and the test.
+pub type Goal = (Vec<Slot>, Box<dyn Fn(&Machine, &[u32]) -> bool + Send + Sync>);
+
+/// The label of the group of a goal.
+pub const GOAL: &str = "goal";
+
+#[derive(Debug, Default)]
+struct LabelTable {
+    texts: Vec<String>,
+    ids: HashMap<String, LabelId>,
+}
+
+/// The model of a machine.
+pub struct ProgramModel {
+    /// The machine.
+    pub machine: Machine,
+    slots: Vec<SlotInfo>,
+    groups: Vec<Group>,
+    moves: Vec<Move>,
+    goal: Option<Goal>,
+    labels: RwLock<LabelTable>,
+}
+
+macro_rules! held {
+    ($lock:expr) => {
+        $lock.unwrap_or_else(|poisoned| poisoned.into_inner())
+    };
+}
+
+impl ProgramModel {
+    /// A model, with a group that has a step labelled [`GOAL`] where the goal is met.
+    pub fn new(machine: Machine, goal: Option<Goal>) -> Self {
+        let labels = LabelTable { texts: vec!["tau".into()], ids: HashMap::from([("tau".into(), LabelId::TAU)]) };
+        let mut model =
+            Self { slots: slots(&machine), machine, groups: Vec::new(), moves: Vec::new(), goal: None, labels: RwLock::new(labels) };
+        for thread in 0..model.machine.program.threads.len() {
+            for place in 0..model.machine.program.threads[thread].steps.len() {
+                let group = model.step_group(thread, place);
+                model.groups.push(group);
+                model.moves.push(Move::Step { thread: thread as u32, place: place as u32 });
+            }
+            model.flush_groups(thread);
+        }
+        if let Some((reads, test)) = goal {
+            let mut reads = reads;
+            reads.sort_unstable();
+            reads.dedup();
+            model.groups.push(group("goal".into(), Vec::new(), reads.clone(), Vec::new()));
+            model.moves.push(Move::Goal);
+            model.goal = Some((reads, test));
+        }
+        model
+    }
+    /// What a group does.
+    pub fn movement(&self, group: usize) -> Move {
+        self.moves[group]
+    }
+
+    fn step_group(&self, thread: usize, place: usize) -> Group {
+        let m = &self.machine;
+        let code = &m.program.threads[thread];
+        let step = &code.steps[place];
+        let at = m.place_slot(thread) as Slot;
+        let mut reads = Vec::new();
+        registers_read(step, &mut |r| reads.push(m.register_slot(thread, r) as Slot));
+        let mut writes = vec![at];
+        writes.extend(step.assigns.iter().map(|(r, _)| m.register_slot(thread, *r) as Slot));
+        // Registers that die here become zero.
+        for to in successors(step, place, code.steps.len()) {
+            for (r, &live) in m.live(thread, to).iter().enumerate() {
+                if m.live(thread, place)[r] && !live {
+                    writes.push(m.register_slot(thread, r as Register) as Slot);
+                }
+            }
+        }
+        let branches = successors(step, place, code.steps.len()).count() > 1;
+        let buffer = m.buffer_slot(thread).map(|b| b as Slot);
+        let cells = |address: &Expr, width: &Width, write: bool| -> Vec<Slot> {
+            let fits = |c: usize| if write { m.program.cells[c].access == *width } else { m.program.cells[c].access >= *width };
+            match address {
+                Expr::Const(a) => m.program.cell_at(*a).into_iter().collect::<Vec<_>>(),
+                _ => (0..m.program.cells.len()).filter(|&c| fits(c)).collect(),
+            }
+            .into_iter()
+            .map(|c| m.cell_slot(c) as Slot)
+            .collect()
+        };
+        match &step.access {
+            Access::None => {}
+            Access::Read { address, width } => {
+                reads.extend(buffer);
+                reads.extend(cells(address, width, false));
+            }
+            Access::Write { address, width, when, .. } => match buffer {
+                Some(b) => {
+                    reads.push(b);
+                    writes.push(b);
+                }
+                None => {
+                    let touched = cells(address, width, true);
+                    // A cell that is not written keeps what it has, which the group must know.
+                    if when.is_some() || touched.len() > 1 {
+                        reads.extend(&touched);
+                    }
+                    writes.extend(touched);
+                }
+            },
+            Access::Update { address, width, .. } => {
+                reads.extend(buffer);
+                let touched = cells(address, width, true);
+                reads.extend(&touched);
+                writes.extend(touched);
+            }
+            Access::Fence(fence) => {
+                reads.extend(buffer);
+                if *fence == Fence::Store && m.memory.marks_store_fences() {
+                    writes.extend(buffer);
+                }
+            }
+        }
+        // A register that is live after one branch only keeps its value there.
+        if branches {
+            let kept: Vec<Slot> = writes.iter().copied().filter(|w| *w != at).collect();
+            reads.extend(kept);
+        }
+        let instruction = &code.instructions[step.instruction as usize];
+        let mut g = group(format!("{}: {}", code.name, instruction.text), vec![(at, place as u32)], reads, writes);
+        g.tau = step.access == Access::None;
+        g.confluent = g.tau;
+        g
+    }
+
+    fn flush_groups(&mut self, thread: usize) {
+        let Some(buffer) = self.machine.buffer_slot(thread).map(|b| b as Slot) else { return };
+        let mut stored = vec![false; self.machine.program.cells.len()];
+        for step in &self.machine.program.threads[thread].steps {
+            if let Access::Write { address, width, .. } = &step.access {
+                match address {
+                    Expr::Const(a) => self.machine.program.cell_at(*a).into_iter().for_each(|c| stored[c] = true),
+                    _ => stored.iter_mut().zip(&self.machine.program.cells).for_each(|(s, c)| *s |= c.access == *width),
+                }
+            }
+        }
+        for (cell, _) in stored.iter().enumerate().filter(|(_, s)| **s) {
+            let name =
+                format!("{}: store to {} reaches memory", self.machine.program.threads[thread].name, self.machine.program.cells[cell].name);
+            self.groups.push(group(name, Vec::new(), vec![buffer], vec![buffer, self.machine.cell_slot(cell) as Slot]));
+            self.moves.push(Move::Flush { thread: thread as u32, cell: cell as u32 });
+        }
+    }
+
+    /// The label of an event of a thread.
+    pub fn event_text(&self, thread: u32, event: Event) -> String {
+        let name = |c: u32| identifier(&self.machine.program.cells[c as usize].name);
+        let number = |c: u32, v: u64| self.machine.program.cells[c as usize].width.signed(v);
+        match event {
+            Event::Local => "tau".into(),
+            Event::Read { cell, value } => format!("read({thread}, {}, {})", name(cell), number(cell, value)),
+            Event::Write { cell, value } => format!("write({thread}, {}, {})", name(cell), number(cell, value)),
+            Event::Update { cell, old, new } => format!("update({thread}, {}, {}, {})", name(cell), number(cell, old), number(cell, new)),
+            Event::Fence(Fence::Full) => format!("fence({thread})"),
+            Event::Fence(Fence::Store) => format!("store_fence({thread})"),
+            Event::Flush { cell, value } => format!("flush({thread}, {}, {})", name(cell), number(cell, value)),
+        }
+    }
+    fn label(&self, text: String) -> LabelId {
+        if let Some(&id) = held!(self.labels.read()).ids.get(&text) {
+            return id;
+        }
+        let mut labels = held!(self.labels.write());
+        let next = LabelId::new(labels.texts.len());
+        let id = *labels.ids.entry(text.clone()).or_insert(next);
+        if id == next {
+            labels.texts.push(text);
+        }
+        id
+    }
+}
+
+/// A name as an identifier of mCRL2: other signs become `_`.
+pub fn identifier(name: &str) -> String {
+    name.trim_end_matches(']').chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+fn group(name: String, requires: Vec<(Slot, u32)>, mut reads: Vec<Slot>, mut writes: Vec<Slot>) -> Group {
+    for list in [&mut reads, &mut writes] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    Group { name, requires, reads, writes, hidden: Vec::new(), tau: false, confluent: false }
+}
+
+fn slots(m: &Machine) -> Vec<SlotInfo> {
+    let mut slots = Vec::with_capacity(m.slot_count());
+    let threads = m.program.threads.len() as u32;
+    for (t, thread) in m.program.threads.iter().enumerate() {
+        let mut add =
+            |name: &str, control: bool| slots.push(SlotInfo { name: format!("{}.{name}", thread.name), component: t as u32, control });
+        add("at", true);
+        if m.memory.buffered() {
+            add("buffer", false);
+        }
+        thread.registers.iter().for_each(|r| add(&r.name, false));
+    }
+    slots.extend(m.program.cells.iter().map(|c| SlotInfo { name: c.name.clone(), component: threads, control: false }));
+    slots
+}
+
+impl Model for ProgramModel {
+    fn slots(&self) -> &[SlotInfo] {
+        &self.slots
+    }
+    fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    fn initial(&self) -> Vec<u32> {
+        self.machine.initial()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(ProgramWorker { model: self, state: vec![0; self.machine.slot_count()] })
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        held!(self.labels.read()).texts[label.index()].clone()
+    }
+    fn label_count(&self) -> usize {
+        held!(self.labels.read()).texts.len()
+    }
+    fn value_text(&self, slot: Slot, value: u32) -> String {
+        let m = &self.machine;
+        for t in 0..m.program.threads.len() {
+            if slot as usize == m.place_slot(t) {
+                return value.to_string();
+            }
+            if Some(slot as usize) == m.buffer_slot(t) {
+                return buffer_text(m, value);
+            }
+        }
+        m.decode(value).to_string()
+    }
+}
+
+/// The stores of a buffer as text, oldest first.
+pub fn buffer_text(m: &Machine, slot: u32) -> String {
+    let text = |e: &super::memory::Entry| {
+        m.program.cells.get(e.cell as usize).map_or("|".to_string(), |c| format!("{}={}", c.name, c.width.signed(m.decode(e.value))))
+    };
+    format!("[{}]", m.buffer(slot).iter().map(text).collect::<Vec<_>>().join(", "))
+}
+
+struct ProgramWorker<'m> {
+    model: &'m ProgramModel,
+    state: Vec<u32>,
+}
+
+impl Worker for ProgramWorker<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        let info = &self.model.groups[group];
+        let machine = &self.model.machine;
+        for (&slot, &value) in info.reads.iter().zip(reads) {
+            self.state[slot as usize] = value;
+        }
+        for &(slot, value) in &info.requires {
+            self.state[slot as usize] = value;
+        }
+        let mut put = |state: &[u32], label: LabelId| {
+            out.labels.push(label);
+            out.values.extend(info.writes.iter().map(|&w| state[w as usize]));
+        };
+        match self.model.moves[group] {
+            Move::Step { thread, .. } => {
+                if let Some(event) = machine.advance(thread as usize, &mut self.state)? {
+                    put(&self.state, self.model.label(self.model.event_text(thread, event)));
+                }
+            }
+            Move::Flush { thread, cell } => {
+                let mut ready = Vec::new();
+                machine.ready(thread as usize, &self.state, &mut |at| ready.push(at));
+                let slot = machine.buffer_slot(thread as usize).unwrap_or(0);
+                let before = self.state[slot];
+                for at in ready {
+                    if machine.buffer(before)[at].cell == cell {
+                        self.state[slot] = before;
+                        let event = machine.flush(thread as usize, at, &mut self.state);
+                        put(&self.state, self.model.label(self.model.event_text(thread, event)));
+                    }
+                }
+            }
+            Move::Goal => {
+                if self.model.goal.as_ref().is_some_and(|(_, test)| test(machine, &self.state)) {
+                    put(&self.state, self.model.label(GOAL.into()));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! All outcomes of a program: the values of some registers and cells when all threads have ended and all stores are in memory.
+//!
+//! In: a [`Machine`], what to look at, a [`Budget`]. Out: the set of outcomes. A depth-first search in one thread, made for programs of some
+//! instructions, of which there are thousands: no tables in advance, nothing shared. Large ones go through [`super::model`] and an engine.
+//!
+//! The search follows persistent sets (Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996) of one move: a
+//! move that commutes with all that the other threads and the thread's own buffer can still do is taken alone. Such are steps without
+//! memory, stores into the buffer, fences that pass, and accesses to cells that no other thread will use in a way that conflicts. Persistent
+//! sets lose no state without moves, and outcomes are such. Cost: a hash of each state, some nanoseconds for each check of the sets.
+
+use ahash::AHashSet;
+use std::collections::BTreeSet;
+
+use super::liveness::{self, Cells, Future, cell_bit};
+use super::machine::Machine;
+use super::memory::BARRIER;
+use super::{Access, Register};
+use crate::base::{Budget, Diagnostic, Stop};
+
+/// Something that an outcome tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Observable {
+    /// A register of a thread.
+    Register(u32, Register),
+    /// A cell.
+    Cell(u32),
+}
+
+/// The registers of each thread that are looked at.
+pub fn observed_registers(observables: &[Observable], threads: usize) -> Vec<Vec<Register>> {
+    let mut out = vec![Vec::new(); threads];
+    for o in observables {
+        if let Observable::Register(t, r) = o {
+            out[*t as usize].push(*r);
+        }
+    }
+    out
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcomes {
+    /// Values of the observables, in their order.
+    pub set: BTreeSet<Vec<u64>>,
+    /// States that were stored.
+    pub states: u64,
+    /// Why the search ended; the set is complete if it is `Complete` and the bound was not reached.
+    pub stop: Stop,
+    /// Whether a store had to wait for a full buffer.
+    pub bound_reached: bool,
+}
+
+/// All outcomes; `reduce` is off only to compare.
+pub fn outcomes(machine: &Machine, observables: &[Observable], reduce: bool, budget: &Budget) -> Result<Outcomes, Diagnostic> {
+    let threads = machine.program.threads.len();
+    let futures: Vec<Vec<Future>> = machine.program.threads.iter().map(|t| liveness::futures(&machine.program, t)).collect();
+    let initial: Box<[u32]> = machine.initial().into();
+    let mut seen: AHashSet<Box<[u32]>> = AHashSet::new();
+    let mut stack = vec![initial.clone()];
+    seen.insert(initial);
+    let mut found = Outcomes { set: BTreeSet::new(), states: 0, stop: Stop::Complete, bound_reached: false };
+    let mut ready = Vec::new();
+    while let Some(state) = stack.pop() {
+        if seen.len().is_multiple_of(4096)
+            && let Err(stop) = budget.check(seen.len() as u64).and_then(|()| budget.check_memory())
+        {
+            found.stop = stop;
+            break;
+        }
+        if machine.is_final(&state) {
+            found.set.insert(
+                observables
+                    .iter()
+                    .map(|o| match *o {
+                        Observable::Register(t, r) => machine.register(t as usize, r, &state),
+                        Observable::Cell(c) => machine.cell(c as usize, &state),
+                    })
+                    .collect(),
+            );
+            continue;
+        }
+        if reduce && let Some(next) = lonely(machine, &futures, &state, &mut ready)? {
+            if seen.insert(next.clone()) {
+                stack.push(next);
+            }
+            continue;
+        }
+        for t in 0..threads {
+            let mut next = state.clone();
+            if machine.advance(t, &mut next)?.is_some() && seen.insert(next.clone()) {
+                stack.push(next);
+            }
+            ready.clear();
+            machine.ready(t, &state, &mut |at| ready.push(at));
+            for &at in &ready {
+                let mut next = state.clone();
+                machine.flush(t, at, &mut next);
+                if seen.insert(next.clone()) {
+                    stack.push(next);
+                }
+            }
+        }
+    }
+    found.states = seen.len() as u64;
+    found.bound_reached = machine.bound_reached();
+    Ok(found)
+}
+
+/// The state after a move that may be taken alone, if there is one.
+fn lonely(machine: &Machine, futures: &[Vec<Future>], state: &[u32], ready: &mut Vec<usize>) -> Result<Option<Box<[u32]>>, Diagnostic> {
+    let threads = machine.program.threads.len();
+    // What each thread may still read, and what it may still bring to memory.
+    let rest = |t: usize| {
+        let mut future = futures[t][machine.place(t, state)];
+        if let Some(b) = machine.buffer_slot(t)
+            && state[b] != 0
+        {
+            let buffer = machine.buffer(state[b]);
+            future.writes |= buffer.iter().filter(|e| e.cell != BARRIER).fold(0, |set, e| set | cell_bit(e.cell));
+        }
+        future
+    };
+    let others = |t: usize| {
+        (0..threads)
+            .filter(|&u| u != t)
+            .map(rest)
+            .fold(Future::default(), |a, b| Future { reads: a.reads | b.reads, writes: a.writes | b.writes })
+    };
+    for t in 0..threads {
+        let Some(step) = machine.program.threads[t].steps.get(machine.place(t, state)) else { continue };
+        let cells = |at: usize| -> Cells {
+            // The step's own cells: its future without that of its successors is not kept, so look at the access.
+            match &machine.program.threads[t].steps[at].access {
+                Access::None | Access::Fence(_) => 0,
+                Access::Read { address, .. } | Access::Write { address, .. } | Access::Update { address, .. } => match address {
+                    super::expr::Expr::Const(a) => machine.program.cell_at(*a).map_or(Cells::MAX, |c| cell_bit(c as u32)),
+                    _ => Cells::MAX,
+                },
+            }
+        };
+        let free = match &step.access {
+            Access::None | Access::Fence(_) => true,
+            Access::Write { .. } if machine.memory.buffered() => true,
+            Access::Read { .. } => cells(machine.place(t, state)) & others(t).writes == 0,
+            Access::Write { .. } | Access::Update { .. } => {
+                let other = others(t);
+                cells(machine.place(t, state)) & (other.reads | other.writes) == 0
+            }
+        };
+        if free {
+            let mut next: Box<[u32]> = state.into();
+            if machine.advance(t, &mut next)?.is_some() {
+                return Ok(Some(next));
+            }
+        }
+    }
+    for t in 0..threads {
+        ready.clear();
+        machine.ready(t, state, &mut |at| ready.push(at));
+        if ready.is_empty() {
+            continue;
+        }
+        let other = others(t);
+        for &at in ready.iter() {
+            let mut next: Box<[u32]> = state.into();
+            let super::machine::Event::Flush { cell, .. } = machine.flush(t, at, &mut next) else { continue };
+            if cell_bit(cell) & (other.reads | other.writes) == 0 {
+                return Ok(Some(next));
+            }
+        }
+    }
+    Ok(None)
+}

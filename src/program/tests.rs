@@ -1,0 +1,288 @@
+//! Litmus facts of the literature under each memory model, and the parser's cases.
+
+use super::condition::Quantifier;
+use super::herd::{self, Report, Verdict};
+use super::litmus::{self, Litmus};
+use super::memory;
+use crate::base::{Budget, Diagnostic, SourceId};
+
+fn test(text: &str) -> Litmus {
+    litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+}
+
+fn run(text: &str, model: &str) -> Report {
+    herd::run(&test(text), memory::by_name(model).unwrap(), None, &Budget::default()).unwrap()
+}
+
+fn refused(text: &str) -> Diagnostic {
+    litmus::parse(SourceId(0), text).expect_err(text)
+}
+
+/// A test of two-letter instructions: `Wx1` stores 1 to x, `Rx` loads x into the next register, `F` is a fence, `S` a store fence, `Lx2`
+/// exchanges x with 2.
+fn short(threads: &[&str], condition: &str) -> String {
+    let mut columns: Vec<Vec<String>> = Vec::new();
+    for thread in threads {
+        let mut loads = ["EAX", "EBX", "ECX", "EDX"].iter();
+        let mut code = Vec::new();
+        for word in thread.split_whitespace() {
+            let (op, rest) = word.split_at(1);
+            code.extend(match op {
+                "W" => vec![format!("MOV [{}],${}", &rest[..1], &rest[1..])],
+                "R" => vec![format!("MOV {},[{rest}]", loads.next().unwrap())],
+                "L" => vec![format!("MOV ESI,${}", &rest[1..]), format!("XCHG [{}],ESI", &rest[..1])],
+                "F" => vec!["MFENCE".into()],
+                _ => vec!["SFENCE".into()],
+            });
+        }
+        columns.push(code);
+    }
+    let rows = columns.iter().map(Vec::len).max().unwrap();
+    let mut text = format!("X86 short\n{{}}\n{} ;\n", (0..threads.len()).map(|i| format!("P{i}")).collect::<Vec<_>>().join(" | "));
+    for r in 0..rows {
+        let cells: Vec<String> = columns.iter().map(|c| c.get(r).cloned().unwrap_or_default()).collect();
+        text += &format!("{} ;\n", cells.join(" | "));
+    }
+    text + "exists (" + condition + ")\n"
+}
+
+/// Whether the outcome is allowed under SC, TSO, PSO.
+fn allowed(threads: &[&str], condition: &str) -> [bool; 3] {
+    ["sc", "tso", "pso"].map(|m| {
+        let report = run(&short(threads, condition), m);
+        assert_ne!(report.verdict, Verdict::Unknown);
+        report.verdict == Verdict::Ok
+    })
+}
+
+const NEVER: [bool; 3] = [false, false, false];
+const TSO_ON: [bool; 3] = [false, true, true];
+const PSO_ONLY: [bool; 3] = [false, false, true];
+
+#[test]
+fn store_buffering() {
+    let sb = "0:EAX=0 /\\ 1:EAX=0";
+    assert_eq!(allowed(&["Wx1 Ry", "Wy1 Rx"], sb), TSO_ON);
+    assert_eq!(allowed(&["Wx1 F Ry", "Wy1 F Rx"], sb), NEVER);
+    assert_eq!(allowed(&["Wx1 F Ry", "Wy1 Rx"], sb), TSO_ON);
+    assert_eq!(allowed(&["Wx1 S Ry", "Wy1 S Rx"], sb), TSO_ON);
+    assert_eq!(allowed(&["Lx1 Ry", "Ly1 Rx"], sb), NEVER);
+    assert_eq!(allowed(&["Lx1 Ry", "Wy1 Rx"], sb), TSO_ON);
+    assert_eq!(allowed(&["Wx1 Lz1 Ry", "Wy1 Lz2 Rx"], sb), NEVER);
+    // A thread sees its own store before others do.
+    assert_eq!(allowed(&["Wx1 Rx Ry", "Wy1 Ry Rx"], "0:EAX=1 /\\ 0:EBX=0 /\\ 1:EAX=1 /\\ 1:EBX=0"), TSO_ON);
+}
+
+#[test]
+fn message_passing() {
+    let mp = "1:EAX=1 /\\ 1:EBX=0";
+    assert_eq!(allowed(&["Wx1 Wy1", "Ry Rx"], mp), PSO_ONLY);
+    assert_eq!(allowed(&["Wx1 F Wy1", "Ry Rx"], mp), NEVER);
+    assert_eq!(allowed(&["Wx1 S Wy1", "Ry Rx"], mp), NEVER);
+    assert_eq!(allowed(&["Wx1 Ly1", "Ry Rx"], mp), NEVER);
+    assert_eq!(allowed(&["Lx1 Wy1", "Ry Rx"], mp), NEVER);
+    // The store fence orders all that is before it, whatever is between.
+    assert_eq!(allowed(&["Wx1 Wz1 S Wz2 Wy1", "Ry Rx"], mp), NEVER);
+}
+
+#[test]
+fn load_buffering_and_coherence() {
+    assert_eq!(allowed(&["Rx Wy1", "Ry Wx1"], "0:EAX=1 /\\ 1:EAX=1"), NEVER);
+    assert_eq!(allowed(&["Wx1", "Rx Rx"], "1:EAX=1 /\\ 1:EBX=0"), NEVER);
+    assert_eq!(allowed(&["Wx1 Wx2", "Rx Rx"], "1:EAX=2 /\\ 1:EBX=1"), NEVER);
+    assert_eq!(allowed(&["Wx1 Rx", "Wx2"], "0:EAX=0"), NEVER);
+    assert_eq!(allowed(&["Rx Wx1", "Wx2"], "0:EAX=1"), NEVER);
+    assert_eq!(allowed(&["Wx1 Rx", "Wx2 Rx"], "0:EAX=2 /\\ 1:EAX=1"), NEVER);
+}
+
+#[test]
+fn two_plus_two_writes() {
+    assert_eq!(allowed(&["Wx1 Wy2", "Wy1 Wx2"], "[x]=1 /\\ [y]=1"), PSO_ONLY);
+    assert_eq!(allowed(&["Wx1 F Wy2", "Wy1 F Wx2"], "[x]=1 /\\ [y]=1"), NEVER);
+    assert_eq!(allowed(&["Wx1 S Wy2", "Wy1 S Wx2"], "[x]=1 /\\ [y]=1"), NEVER);
+    assert_eq!(allowed(&["Wx1 S Wy2", "Wy1 Wx2"], "[x]=1 /\\ [y]=1"), PSO_ONLY);
+}
+
+#[test]
+fn r_and_s() {
+    let r = "[y]=2 /\\ 1:EAX=0";
+    assert_eq!(allowed(&["Wx1 Wy1", "Wy2 Rx"], r), TSO_ON);
+    assert_eq!(allowed(&["Wx1 Wy1", "Wy2 F Rx"], r), PSO_ONLY);
+    assert_eq!(allowed(&["Wx1 F Wy1", "Wy2 Rx"], r), TSO_ON);
+    assert_eq!(allowed(&["Wx1 F Wy1", "Wy2 F Rx"], r), NEVER);
+    let s = "[x]=2 /\\ 1:EAX=1";
+    assert_eq!(allowed(&["Wx2 Wy1", "Ry Wx1"], s), PSO_ONLY);
+    assert_eq!(allowed(&["Wx2 F Wy1", "Ry Wx1"], s), NEVER);
+}
+
+#[test]
+fn three_and_four_threads() {
+    // Stores reach all other threads at once.
+    let iriw = "1:EAX=1 /\\ 1:EBX=0 /\\ 3:EAX=1 /\\ 3:EBX=0";
+    assert_eq!(allowed(&["Wx1", "Rx Ry", "Wy1", "Ry Rx"], iriw), NEVER);
+    assert_eq!(allowed(&["Wx1", "Rx Wy1", "Ry Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"), NEVER);
+    assert_eq!(allowed(&["Wx1", "Rx Ry", "Wy1 Rx"], "1:EAX=1 /\\ 1:EBX=0 /\\ 2:EAX=0"), TSO_ON);
+    assert_eq!(allowed(&["Wx1", "Rx Ry", "Wy1 F Rx"], "1:EAX=1 /\\ 1:EBX=0 /\\ 2:EAX=0"), NEVER);
+    assert_eq!(allowed(&["Wx1 Wy1", "Ry Wz1", "Rz Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"), PSO_ONLY);
+}
+
+#[test]
+fn locked_instructions_are_atomic() {
+    let two = |code: &str| format!("X86_64 t\n{{ x=0; }}\nP0 | P1 ;\n{code} | {code} ;\nforall ([x]=2)\n");
+    for model in ["sc", "tso", "pso"] {
+        for code in ["lock incl (x)", "lock; incl (x)", "lock addl $1,(x)", "lock subl $-1,(x)"] {
+            assert_eq!(run(&two(code), model).verdict, Verdict::Ok, "{code} {model}");
+        }
+        for code in ["incl (x)", "addl $1,(x)"] {
+            assert_eq!(run(&two(code), model).verdict, Verdict::No, "{code} {model}");
+        }
+    }
+    let text =
+        "X86_64 t\n{ 0:rbx=1; 1:rbx=2; }\nP0 | P1 ;\nlock cmpxchgl %ebx,(x) | lock cmpxchgl %ebx,(x) ;\nlocations [x; 0:rax; 1:rax;]\n";
+    let report = run(text, "tso");
+    let lines: Vec<String> =
+        report.outcomes.iter().map(|l| l.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(lines, ["0:rax=0 1:rax=1 [x]=1", "0:rax=2 1:rax=0 [x]=2"]);
+}
+
+#[test]
+fn the_form_of_the_herd_tools() {
+    let text = "X86 SB\n\"Fre PodWR Fre PodWR\"\nCom=Fr Fr\n{ x=0; y=0; }\n P0         | P1          ;\n MOV [x],$1 | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+    let expected = "Test SB Allowed\nStates 4\n0:EAX=0; 1:EAX=0;\n0:EAX=0; 1:EAX=1;\n0:EAX=1; 1:EAX=0;\n0:EAX=1; 1:EAX=1;\nOk\nWitnesses\nPositive: 1 Negative: 3\nCondition exists (0:EAX=0 /\\ 1:EAX=0)\nObservation SB Sometimes 1 3\n";
+    assert_eq!(run(text, "tso").text(), expected);
+    let never = run(&text.replace("exists", "~exists"), "sc").text();
+    assert!(
+        never.ends_with("Ok\nWitnesses\nPositive: 3 Negative: 0\nCondition ~exists (0:EAX=0 /\\ 1:EAX=0)\nObservation SB Never 0 3\n"),
+        "{never}"
+    );
+    assert_eq!(test(text).info, [("Com".to_string(), "Fr Fr".to_string())]);
+}
+
+#[test]
+fn both_orders_of_operands() {
+    // X86 written with the destination last, X86_64 with the destination first.
+    for text in [
+        "X86 a\n{}\nP0 ;\nmovl $1,(x) ;\nmovl (x),%eax ;\nforall (0:EAX=1)\n",
+        "X86_64 b\n{}\nP0 ;\nmov dword ptr [x],1 ;\nmov eax,[x] ;\nforall (0:rax=1)\n",
+        "X86_64 c\n{}\nP0 ;\nmovl $1,x(%rip) ;\nmovl x,%eax ;\nforall (0:rax=1)\n",
+    ] {
+        assert_eq!(run(text, "sc").verdict, Verdict::Ok, "{text}");
+    }
+}
+
+#[test]
+fn registers_of_each_width() {
+    let one = |code: &str, condition: &str| {
+        run(&format!("X86_64 w\n{{ 0:rax=0x1122334455667788; }}\nP0 ;\n{code}\nforall ({condition})\n"), "tso")
+    };
+    for (code, condition) in [
+        ("movb $0,%al ;", "0:rax=0x1122334455667700"),
+        ("movb $0,%ah ; movq %rax,%rax ;", "0:rax=0x1122334455660088"),
+        ("movw $0,%ax ; movq %rax,%rbx ;", "0:rbx=0x1122334455660000"),
+        ("movl $-1,%eax ; movq %rax,%rbx ;", "0:rbx=0xffffffff"),
+        ("movl $-1,%eax ;", "0:eax=-1"),
+        ("movq $-1,%rax ;", "0:rax=-1"),
+        ("movzbl %al,%ebx ;", "0:rbx=0x88"),
+        ("movsbl %al,%ebx ;", "0:rbx=-120"),
+        ("xchgb %al,%ah ; movq %rax,%rax ;", "0:rax=0x1122334455668877"),
+        ("addb $0x78,%al ; setc %bl ; sete %cl ;", "0:bl=1 /\\ 0:cl=1"),
+        ("cmpl $0x55667788,%eax ; jne L ; movl $1,%ecx ; L: ;", "0:rcx=1"),
+    ] {
+        let report = one(code, condition);
+        assert_eq!(report.verdict, Verdict::Ok, "{code} {report:?}");
+    }
+}
+
+#[test]
+fn pointers_and_arrays() {
+    let text = "X86_64 p\n{ int64_t t[2]={1,-1}; 0:rax=t; 0:rbx=1; int64_t 0:rcx; }\nP0 ;\nmovq 0(%rax,%ebx,8),%rcx ;\nforall 0:rcx=-1\n";
+    assert_eq!(run(text, "tso").verdict, Verdict::Ok);
+    // All in the first line.
+    assert_eq!(run("X86 o {x=1;} P0 ; MOV EAX,[x] ; forall (0:EAX=1)", "tso").verdict, Verdict::Ok);
+    let text = "X86_64 q\n{ 0:rax=x; p=y; int x=5; int y=7; }\nP0 ;\nmovl (%rax),%ebx ;\nmovq (p),%rcx ;\nmovl (%rcx),%edx ;\nforall (0:rbx=5 /\\ 0:rdx=7 /\\ 0:rcx=y)\n";
+    assert_eq!(run(text, "tso").verdict, Verdict::Ok);
+}
+
+#[test]
+fn unrestricted_conditions() {
+    let with = |condition: &str| run(&format!("X86 c\n{{ x=1; y=1; }}\nP0 ;\nMOV EAX,[x] ;\nlocations [x;]\n{condition}\n"), "tso");
+    for yes in [
+        "exists not (x=2) /\\ true",
+        "forall (0:EAX=1 => [x]=1)",
+        "forall x=*y",
+        "forall [x]=[y]",
+        "forall (false \\/ x=1)",
+        "exists 0:EAX!=3",
+        "~exists 0:EAX=3 /\\ x=1",
+        "filter x=2 forall false",
+        "(x=1)",
+        "",
+    ] {
+        assert_eq!(with(yes).verdict, Verdict::Ok, "{yes}");
+    }
+    assert_eq!(test("X86 n\n{}\nP0 ;\nNOP ;\n").quantifier, Quantifier::Forall);
+}
+
+#[test]
+fn loops_terminate_and_bounds_are_honest() {
+    let spin = "X86 spin\n{}\nP0 | P1 ;\nMOV [y],$1 | L: MOV EAX,[x] ;\nMOV [x],$1 | CMP EAX,$1 ;\n | JNE L ;\n | MOV EBX,[y] ;\nforall (1:EBX=1)\n";
+    assert_eq!(run(spin, "tso").verdict, Verdict::Ok);
+    assert_eq!(run(spin, "pso").verdict, Verdict::No);
+    // The buffer is full before the loop has ended.
+    let long =
+        "X86 long\n{}\nP0 | P1 ;\nMOV EAX,$6 | MOV EBX,[y] ;\nL: MOV [x],EAX | ;\nDEC EAX | ;\nJNE L | ;\nexists ([x]=1 /\\ 1:EBX=1)\n";
+    assert_eq!(run(long, "tso").verdict, Verdict::Unknown);
+    assert_eq!(run(long, "sc").verdict, Verdict::No);
+}
+
+#[test]
+fn wrong_input_is_refused_with_its_place() {
+    let code = |c: &str| format!("X86 r\n{{ int8_t b; }}\nP0 ;\n{c} ;\nexists (true)\n");
+    for (text, part) in [
+        ("".to_string(), "empty litmus test"),
+        ("ARM t\n{}\nP0;\n".into(), "architecture `ARM`"),
+        ("X86\n{}".into(), "without a name"),
+        ("X86 t\n".into(), "expected `{`"),
+        ("X86 t\n{ x=; }\nP0;".into(), "expected a number"),
+        ("X86 t\n{ float x; }\nP0;".into(), "unknown type `float`"),
+        ("X86 t\n{ x=1; x=2; }\nP0;".into(), "twice"),
+        ("X86 t\n{ 3:EAX=1; }\nP0;\nNOP;\n".into(), "no thread 3"),
+        ("X86 t\n{ 0:EXX=1; }\nP0;\nNOP;\n".into(), "`EXX` is no register"),
+        (code("FSQRT"), "unknown instruction `FSQRT`"),
+        (code("JMP nowhere"), "no label `nowhere`"),
+        (code("L: NOP ; L: NOP"), "there twice"),
+        (code("MOV [x],[y]"), "both operands"),
+        (code("MOV EAX"), "has 2 operands, found 1"),
+        (code("MOV $1,$2"), "no destination"),
+        (code("LOCK MOV [x],$1"), "cannot be locked"),
+        (code("MOV AL,EBX"), "a register of 32 bits where `MOV` has 8 bits"),
+        (code("MOVB [x],$1 ; MOVL [x],$1"), "mixed sizes"),
+        (code("NOP | NOP"), "more columns"),
+        ("X86 t\n{}\nP1;\nNOP;\n".into(), "expected the thread `P0`"),
+        ("X86 t\n{}\nP0;\nNOP;\nexists (0:EAX=)".into(), "expected a number"),
+        ("X86 t\n{}\nP0;\nNOP;\nexists (1:EAX=1)".into(), "no thread 1"),
+        ("X86 t\n{}\nP0;\nNOP;\nexists (x=1) foo".into(), "expected the end"),
+        ("X86 t\n{}\nP0;\nMOV EAX,99999999999999999999;\n".into(), "does not fit"),
+        ("X86 t (* no end".into(), "no end"),
+        (format!("X86 t\n{{}}\nP0;\nNOP;\nexists {}", "(".repeat(100_000)), "nests more than"),
+    ] {
+        let found = refused(&text);
+        assert!(found.message.contains(part), "{part}: {found:?}");
+        assert!(found.span.is_some(), "{found:?}");
+    }
+    let wild = "X86 t\n{}\nP0;\nMOV EAX,[EBX];\n";
+    let found = herd::run(&test(wild), memory::TSO, None, &Budget::default()).expect_err("wild");
+    assert!(found.message.contains("0x0"), "{found:?}");
+}
+
+/// Every beginning of a test, and every test with a character less, is read or refused, never a panic.
+#[test]
+fn damaged_tests_do_no_harm() {
+    let text = "X86_64 A\n\"doc\"\nkey=v\n{ int64_t t[2]={1,-1}; 0:rax=t; int *p=&x; [y]=1; }\n P0 | P1 ;\n L: movq 8(%rax),%rcx | lock; xaddl %eax,(y) ;\n jne L | mfence ;\nlocations [t[1]; 0:rcx;] filter y=1\n~exists (0:rcx=-1 /\\ not [y]=2 \\/ p=x)\n";
+    test(text);
+    for i in 0..text.len() {
+        let _ = litmus::parse(SourceId(0), &text[..i]);
+        let _ = litmus::parse(SourceId(0), &format!("{}{}", &text[..i], &text[i + 1..]));
+        let _ = litmus::parse(SourceId(0), &format!("{}é{}", &text[..i], &text[i..]));
+    }
+}

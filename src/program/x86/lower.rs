@@ -1,0 +1,629 @@
+//! From an instruction to its steps.
+
+use super::super::expr::{BinOp, Expr, Test, Width};
+use super::super::lexer::Cursor;
+use super::super::registers::View;
+use super::super::variables::{Use, Variables};
+use super::super::{Access, CARRIED, FLAGS, Fence, Next, Register};
+use super::operand::Operand;
+use super::{Assembler, Order, Refusal};
+use crate::base::{Diagnostic, Span, Stage};
+
+/// What a mnemonic does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Mov,
+    Extend { signed: bool, from: Option<Width> },
+    Lea,
+    Arithmetic(BinOp),
+    Compare(BinOp),
+    Unary(Unary),
+    Exchange,
+    ExchangeAdd,
+    CompareExchange,
+    Set(Test),
+    MoveIf(Test),
+    Jump,
+    JumpIf(Test),
+    Fence(Fence),
+    Nothing,
+    Return,
+    Lock,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unary {
+    Inc,
+    Dec,
+    Neg,
+    Not,
+}
+
+fn kind(word: &str) -> Option<Kind> {
+    use BinOp::{Add, And, Or, Sar, Shl, Shr, Sub, Xor};
+    Some(match word {
+        "mov" => Kind::Mov,
+        "movzx" => Kind::Extend { signed: false, from: None },
+        "movsx" | "movsxd" => Kind::Extend { signed: true, from: None },
+        "lea" => Kind::Lea,
+        "add" => Kind::Arithmetic(Add),
+        "sub" => Kind::Arithmetic(Sub),
+        "and" => Kind::Arithmetic(And),
+        "or" => Kind::Arithmetic(Or),
+        "xor" => Kind::Arithmetic(Xor),
+        "shl" | "sal" => Kind::Arithmetic(Shl),
+        "shr" => Kind::Arithmetic(Shr),
+        "sar" => Kind::Arithmetic(Sar),
+        "cmp" => Kind::Compare(Sub),
+        "test" => Kind::Compare(And),
+        "inc" => Kind::Unary(Unary::Inc),
+        "dec" => Kind::Unary(Unary::Dec),
+        "neg" => Kind::Unary(Unary::Neg),
+        "not" => Kind::Unary(Unary::Not),
+        "xchg" => Kind::Exchange,
+        "xadd" => Kind::ExchangeAdd,
+        "cmpxchg" => Kind::CompareExchange,
+        "jmp" => Kind::Jump,
+        "mfence" => Kind::Fence(Fence::Full),
+        "sfence" => Kind::Fence(Fence::Store),
+        // Loads are in order already.
+        "lfence" | "nop" | "pause" | "endbr64" | "endbr32" => Kind::Nothing,
+        "ret" => Kind::Return,
+        "lock" => Kind::Lock,
+        _ => {
+            if let Some(test) = word.strip_prefix("set").and_then(Test::of_suffix) {
+                Kind::Set(test)
+            } else if let Some(test) = word.strip_prefix("cmov").and_then(Test::of_suffix) {
+                Kind::MoveIf(test)
+            } else if let Some(test) = word.strip_prefix('j').and_then(Test::of_suffix) {
+                Kind::JumpIf(test)
+            } else {
+                return None;
+            }
+        }
+    })
+}
+
+fn suffix(letter: &str) -> Option<Width> {
+    match letter {
+        "b" => Some(Width::W8),
+        "w" => Some(Width::W16),
+        "l" => Some(Width::W32),
+        "q" => Some(Width::W64),
+        _ => None,
+    }
+}
+
+/// A mnemonic with AT&T's width.
+fn mnemonic(word: &str) -> Option<(Kind, Option<Width>)> {
+    if let Some(kind) = kind(word) {
+        return Some((kind, None));
+    }
+    if !word.is_ascii() {
+        return None;
+    }
+    // movzbl, movswq: from, to.
+    for (prefix, signed) in [("movz", false), ("movs", true)] {
+        if let Some(rest) = word.strip_prefix(prefix)
+            && rest.len() == 2
+            && let (Some(from), Some(to)) = (suffix(&rest[..1]), suffix(&rest[1..]))
+        {
+            return Some((Kind::Extend { signed, from: Some(from) }, Some(to)));
+        }
+    }
+    let (stem, last) = word.split_at(word.len().checked_sub(1)?);
+    let width = suffix(last)?;
+    let kind = kind(stem)?;
+    let sized = !matches!(kind, Kind::Jump | Kind::JumpIf(_) | Kind::Fence(_) | Kind::Return | Kind::Lock | Kind::Set(_));
+    (sized && !["mfence", "lfence", "sfence", "pause"].contains(&stem)).then_some((kind, Some(width)))
+}
+
+impl Assembler {
+    pub(super) fn instruction(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<(), Refusal> {
+        let mut locked = None;
+        let (word, kind, width) = loop {
+            let word = cursor.name("an instruction")?;
+            let Some((kind, width)) = mnemonic(&word.text.to_ascii_lowercase()) else {
+                let error = Diagnostic::at(Stage::Unsupported, word.span, format!("unknown instruction `{}`", word.text));
+                return Err(error.note("known: mov, movzx, movsx, lea, add, sub, and, or, xor, shl, shr, sar, inc, dec, neg, not, cmp, test, xchg, xadd, cmpxchg, set*, cmov*, jmp, j*, mfence, sfence, lfence, nop, pause, ret, and the prefix lock").into());
+            };
+            if kind != Kind::Lock {
+                break (word, kind, width);
+            }
+            locked = Some(word.span);
+            // The herd tools let the prefix stand as an instruction of its own.
+            cursor.eat(";");
+        };
+        if let Some(span) = locked {
+            let may = matches!(kind, Kind::Arithmetic(op) if !matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar))
+                || matches!(kind, Kind::Unary(_) | Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange);
+            if !may {
+                return Err(Diagnostic::at(Stage::Type, span, format!("`lock` before `{}`, which cannot be locked", word.text)).into());
+            }
+        }
+        if let Kind::Jump | Kind::JumpIf(_) = kind {
+            let target = cursor.name("a label")?;
+            self.jumps.push((self.thread.steps.len(), target.text.into(), target.span));
+            let next = match kind {
+                Kind::JumpIf(test) => Next::Branch(Expr::Test(test, Box::new(Expr::Register(FLAGS))), 0),
+                _ => Next::Jump(0),
+            };
+            self.push(Access::None, Vec::new(), next);
+            return Ok(());
+        }
+        let mut operands = Vec::new();
+        while !(cursor.at_end() || ["|", ";", "\n"].iter().any(|s| cursor.is(s))) {
+            operands.push(self.operand(cursor, variables)?);
+            if !cursor.eat(",") {
+                break;
+            }
+        }
+        let count = |operands: &[Operand], expected: usize| {
+            if operands.len() == expected {
+                return Ok(());
+            }
+            let text = format!("`{}` has {expected} operand{}, found {}", word.text, if expected == 1 { "" } else { "s" }, operands.len());
+            Err(Refusal::from(Diagnostic::at(Stage::Syntax, word.span, text)))
+        };
+        match kind {
+            Kind::Fence(fence) => {
+                count(&operands, 0)?;
+                self.push(Access::Fence(fence), Vec::new(), Next::Fall);
+                return Ok(());
+            }
+            Kind::Nothing => {
+                self.push(Access::None, Vec::new(), Next::Fall);
+                return Ok(());
+            }
+            Kind::Return => {
+                count(&operands, 0)?;
+                self.push(Access::None, Vec::new(), Next::Jump(u32::MAX));
+                return Ok(());
+            }
+            _ => {}
+        }
+        let lowered = Lowered { word: word.text, span: word.span, width, locked: locked.is_some() };
+        if matches!(kind, Kind::Unary(_) | Kind::Set(_)) {
+            count(&operands, 1)?;
+            let target = operands.remove(0);
+            return match kind {
+                Kind::Set(test) => self.set(&lowered, test, target),
+                Kind::Unary(op) => self.unary(&lowered, op, target, variables),
+                _ => Ok(()),
+            };
+        }
+        // A shift by one may leave the one out.
+        if operands.len() == 1 && matches!(kind, Kind::Arithmetic(BinOp::Shl | BinOp::Shr | BinOp::Sar)) {
+            let one = Operand::Immediate(1, word.span);
+            operands.insert(if self.order == Order::Intel { 1 } else { 0 }, one);
+        }
+        count(&operands, 2)?;
+        let mut source = operands.remove(1);
+        let mut target = operands.remove(0);
+        let fixed = matches!(kind, Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange);
+        // With memory on one side only one reading of these is possible.
+        let swapped = if fixed && source.is_memory() != target.is_memory() {
+            source.is_memory()
+        } else if matches!(kind, Kind::MoveIf(_) | Kind::Lea) && source.is_memory() != target.is_memory() {
+            target.is_memory()
+        } else {
+            self.order == Order::Att
+        };
+        if swapped {
+            std::mem::swap(&mut source, &mut target);
+        }
+        // `test` writes nothing, so a number may stand on either side.
+        let may_be_number = kind == Kind::Compare(BinOp::And) && !source.is_immediate();
+        if target.is_immediate() && !may_be_number {
+            let error = Diagnostic::at(Stage::Type, target.span(), format!("a number is no destination of `{}`", word.text));
+            return Err(Refusal { diagnostic: error, order: !source.is_immediate() });
+        }
+        if target.is_memory() && source.is_memory() {
+            let span = target.span().to(source.span());
+            return Err(Diagnostic::at(Stage::Type, span, format!("both operands of `{}` are in memory", word.text)).into());
+        }
+        match kind {
+            Kind::Mov => self.mov(&lowered, target, source, variables),
+            Kind::Extend { signed, from } => self.extend(&lowered, signed, from, target, source, variables),
+            Kind::Lea => self.lea(&lowered, target, source),
+            Kind::Arithmetic(op) => self.arithmetic(&lowered, op, target, source, variables),
+            Kind::Compare(op) => self.compare(&lowered, op, target, source, variables),
+            Kind::Exchange => self.exchange(&lowered, target, source, variables),
+            Kind::ExchangeAdd => self.exchange_add(&lowered, target, source, variables),
+            Kind::CompareExchange => self.compare_exchange(&lowered, target, source, variables),
+            Kind::MoveIf(test) => self.move_if(&lowered, test, target, source, variables),
+            _ => Ok(()),
+        }
+    }
+
+    /// The width of an instruction: its suffix, its registers, what its memory operand says, the variable's type, or 32 bits.
+    fn width(&self, i: &Lowered<'_>, operands: &[&Operand], variables: &Variables) -> Result<Width, Refusal> {
+        let mut width = i.width;
+        for o in operands {
+            let Operand::Register(_, view, span) = o else { continue };
+            match width {
+                None => width = Some(view.width),
+                // Symbolic registers take any width.
+                Some(w) if w != view.width && super::super::registers::parse(&view.full).is_some() => {
+                    let text = format!("a register of {} bits where `{}` has {} bits", view.width.bits(), i.word, w.bits());
+                    return Err(Diagnostic::at(Stage::Type, *span, text).into());
+                }
+                Some(_) => {}
+            }
+        }
+        let of_memory = operands.iter().find_map(|o| match o {
+            Operand::Memory(address, said, _) => Some(said.or_else(|| match address {
+                Expr::Const(a) => variables.at(*a).and_then(|(v, _)| v.declared).map(|t| t.width),
+                _ => None,
+            })),
+            _ => None,
+        });
+        Ok(width.or(of_memory.flatten()).unwrap_or(Width::W32))
+    }
+
+    fn note(&mut self, address: &Expr, width: Width, write: bool) {
+        let known = if let Expr::Const(a) = address { Some(*a) } else { None };
+        let span = self.here();
+        self.uses.push(Use { address: known, width, write, span });
+    }
+
+    /// The assignment of a value to a part of a register.
+    fn assign(register: Register, view: &View, width: Width, value: Expr) -> (Register, Expr) {
+        let value = match width {
+            // The upper half becomes zero; values of this width have zeros there.
+            Width::W64 | Width::W32 => value.part(0, width),
+            _ => Expr::Merge(Box::new(Expr::Register(register)), Box::new(value), view.shift, width),
+        };
+        (register, value)
+    }
+
+    /// The value of an operand, `Loaded` for memory.
+    fn value(o: &Operand, width: Width) -> Expr {
+        match o {
+            Operand::Register(r, view, _) => Expr::Register(*r).part(view.shift, width),
+            Operand::Immediate(i, _) => Expr::Const(*i as u64 & width.mask()),
+            Operand::Memory(..) => Expr::Loaded,
+        }
+    }
+
+    /// The access that gives the value of an operand.
+    fn load(&mut self, o: &Operand, width: Width) -> Access {
+        match o {
+            Operand::Memory(address, _, _) => {
+                self.note(address, width, false);
+                Access::Read { address: address.clone(), width }
+            }
+            _ => Access::None,
+        }
+    }
+
+    fn store(&mut self, address: Expr, width: Width, value: Expr, when: Option<Expr>) {
+        self.note(&address, width, true);
+        self.push(Access::Write { address, width, value, when }, Vec::new(), Next::Fall);
+    }
+
+    fn mov(&mut self, i: &Lowered<'_>, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+        let width = self.width(i, &[&target, &source], variables)?;
+        let value = Self::value(&source, width);
+        match target {
+            Operand::Memory(address, _, _) => self.store(address, width, value, None),
+            Operand::Register(r, view, _) => {
+                let access = self.load(&source, width);
+                self.push(access, vec![Self::assign(r, &view, width, value)], Next::Fall);
+            }
+            Operand::Immediate(..) => {}
+        }
+        Ok(())
+    }
+
+    fn extend(
+        &mut self,
+        i: &Lowered<'_>,
+        signed: bool,
+        from: Option<Width>,
+        target: Operand,
+        source: Operand,
+        variables: &Variables,
+    ) -> Result<(), Refusal> {
+        let Operand::Register(r, view, _) = &target else {
+            return Err(Diagnostic::at(Stage::Type, target.span(), format!("the destination of `{}` must be a register", i.word)).into());
+        };
+        let from = match (from, &source) {
+            (Some(from), _) => from,
+            (None, Operand::Register(_, v, _)) => v.width,
+            (None, _) => self.width(&Lowered { width: None, ..*i }, &[&source], variables)?,
+        };
+        let to = i.width.unwrap_or(view.width);
+        if from >= to || source.is_immediate() {
+            return Err(Diagnostic::at(
+                Stage::Type,
+                source.span(),
+                format!("`{}` extends to {} bits; this cannot be extended", i.word, to.bits()),
+            )
+            .into());
+        }
+        let value = Self::value(&source, from);
+        let value = if signed { Expr::SignExtend(from, Box::new(value)).part(0, to) } else { value };
+        let access = self.load(&source, from);
+        self.push(access, vec![Self::assign(*r, view, to, value)], Next::Fall);
+        Ok(())
+    }
+
+    fn lea(&mut self, i: &Lowered<'_>, target: Operand, source: Operand) -> Result<(), Refusal> {
+        let (Operand::Register(r, view, _), Operand::Memory(address, _, _)) = (&target, source) else {
+            return Err(Diagnostic::at(Stage::Type, i.span, format!("`{}` puts an address into a register", i.word)).into());
+        };
+        let width = i.width.unwrap_or(view.width);
+        self.push(Access::None, vec![Self::assign(*r, view, width, address)], Next::Fall);
+        Ok(())
+    }
+
+    fn arithmetic(&mut self, i: &Lowered<'_>, op: BinOp, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+        let shift = matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar);
+        let width = if shift { self.width(i, &[&target], variables)? } else { self.width(i, &[&target, &source], variables)? };
+        let by = if shift {
+            match &source {
+                Operand::Register(_, v, span) if v.full != "rcx" || v.width != Width::W8 => {
+                    return Err(Diagnostic::at(Stage::Type, *span, format!("`{}` takes its count from cl", i.word)).into());
+                }
+                o => Self::value(o, Width::W8),
+            }
+        } else {
+            Self::value(&source, width)
+        };
+        // `xor eax, eax` does not depend on what was there.
+        if let (Operand::Register(r, view, _), Operand::Register(s, other, _)) = (&target, &source)
+            && matches!(op, BinOp::Xor | BinOp::Sub)
+            && (r, view) == (s, other)
+        {
+            let zero = Expr::Const(0);
+            let flags = Expr::Const(op.flags(width, 0, 0, 0));
+            self.push(Access::None, vec![Self::assign(*r, view, width, zero), (FLAGS, flags)], Next::Fall);
+            return Ok(());
+        }
+        let old = Self::value(&target, width);
+        self.modify(
+            i,
+            target,
+            &source,
+            width,
+            Expr::op(op, width, old.clone(), by.clone()),
+            Some(Expr::flags(op, width, old, by)),
+            Vec::new(),
+        );
+        Ok(())
+    }
+
+    fn unary(&mut self, i: &Lowered<'_>, op: Unary, target: Operand, variables: &Variables) -> Result<(), Refusal> {
+        if target.is_immediate() {
+            return Err(Diagnostic::at(Stage::Type, target.span(), format!("a number is no operand of `{}`", i.word)).into());
+        }
+        let width = self.width(i, &[&target], variables)?;
+        let old = Self::value(&target, width);
+        let (op, a, b, flags) = match op {
+            Unary::Inc => (BinOp::Inc, old, Expr::Const(1), true),
+            Unary::Dec => (BinOp::Dec, old, Expr::Const(1), true),
+            Unary::Neg => (BinOp::Sub, Expr::Const(0), old, true),
+            Unary::Not => (BinOp::Xor, old, Expr::Const(width.mask()), false),
+        };
+        let flags = flags.then(|| Expr::flags(op, width, a.clone(), b.clone()));
+        let none = Operand::Immediate(0, i.span);
+        self.modify(i, target, &none, width, Expr::op(op, width, a, b), flags, Vec::new());
+        Ok(())
+    }
+
+    /// Sets a register or memory to a value computed from it. `more` are further assignments with the access.
+    #[expect(clippy::too_many_arguments, reason = "all of an instruction")]
+    fn modify(
+        &mut self,
+        i: &Lowered<'_>,
+        target: Operand,
+        source: &Operand,
+        width: Width,
+        value: Expr,
+        flags: Option<Expr>,
+        mut more: Vec<(Register, Expr)>,
+    ) {
+        more.extend(flags.map(|f| (FLAGS, f)));
+        match target {
+            Operand::Register(r, view, _) => {
+                let access = self.load(source, width);
+                // The register's part comes last: for `xadd eax, eax` it is what stays.
+                more.retain(|(other, _)| *other != r);
+                more.push(Self::assign(r, &view, width, value));
+                self.push(access, more, Next::Fall);
+            }
+            Operand::Memory(address, _, _) if i.locked => {
+                self.note(&address, width, true);
+                self.push(Access::Update { address, width, value, when: None }, more, Next::Fall);
+            }
+            Operand::Memory(address, _, _) => {
+                self.note(&address, width, false);
+                more.push((CARRIED, value));
+                // The address register may be what the instruction changes.
+                let changed: Vec<Register> = more.iter().map(|(r, _)| *r).collect();
+                let (read, write) = self.steady(address, &changed, &mut more);
+                self.push(Access::Read { address: read, width }, more, Next::Fall);
+                self.store(write, width, Expr::Register(CARRIED), None);
+            }
+            Operand::Immediate(..) => {}
+        }
+    }
+
+    /// An address for the read and for the write that follows, kept in a register of its own if the instruction changes its parts.
+    fn steady(&mut self, address: Expr, changed: &[Register], more: &mut Vec<(Register, Expr)>) -> (Expr, Expr) {
+        let mut depends = false;
+        address.registers(&mut |r| depends |= changed.contains(&r));
+        if !depends {
+            return (address.clone(), address);
+        }
+        let kept = self.thread.register("address");
+        more.push((kept, address.clone()));
+        (address, Expr::Register(kept))
+    }
+
+    fn compare(&mut self, i: &Lowered<'_>, op: BinOp, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+        let width = self.width(i, &[&target, &source], variables)?;
+        let flags = Expr::flags(op, width, Self::value(&target, width), Self::value(&source, width));
+        let access = if target.is_memory() { self.load(&target, width) } else { self.load(&source, width) };
+        self.push(access, vec![(FLAGS, flags)], Next::Fall);
+        Ok(())
+    }
+
+    /// The register operand of an exchange.
+    fn other<'o>(i: &Lowered<'_>, o: &'o Operand) -> Result<(Register, &'o View), Refusal> {
+        match o {
+            Operand::Register(r, view, _) => Ok((*r, view)),
+            _ => Err(Diagnostic::at(Stage::Type, o.span(), format!("one operand of `{}` must be a register", i.word)).into()),
+        }
+    }
+
+    fn exchange(&mut self, i: &Lowered<'_>, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+        let width = self.width(i, &[&target, &source], variables)?;
+        let (r, view) = Self::other(i, &source)?;
+        let back = Self::assign(r, view, width, Self::value(&target, width));
+        let value = Self::value(&source, width);
+        match target {
+            Operand::Memory(address, _, _) => {
+                self.note(&address, width, true);
+                self.push(Access::Update { address, width, value, when: None }, vec![back], Next::Fall);
+            }
+            Operand::Register(t, target_view, _) if t != r => {
+                self.push(Access::None, vec![back, Self::assign(t, &target_view, width, value)], Next::Fall);
+            }
+            // The same register: at most halves change places.
+            Operand::Register(t, target_view, _) => {
+                let (_, swapped) = Self::assign(t, &target_view, width, value);
+                let swapped = match back.1 {
+                    Expr::Merge(_, new, shift, w) => Expr::Merge(Box::new(swapped), new, shift, w),
+                    _ => swapped,
+                };
+                self.push(Access::None, vec![(t, swapped)], Next::Fall);
+            }
+            Operand::Immediate(..) => {}
+        }
+        Ok(())
+    }
+
+    fn exchange_add(&mut self, i: &Lowered<'_>, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+        let width = self.width(i, &[&target, &source], variables)?;
+        let (r, view) = Self::other(i, &source)?;
+        let old = Self::value(&target, width);
+        let by = Self::value(&source, width);
+        let back = Self::assign(r, view, width, old.clone());
+        let none = Operand::Immediate(0, i.span);
+        self.modify(
+            i,
+            target,
+            &none,
+            width,
+            Expr::op(BinOp::Add, width, old.clone(), by.clone()),
+            Some(Expr::flags(BinOp::Add, width, old, by)),
+            vec![back],
+        );
+        Ok(())
+    }
+
+    fn compare_exchange(&mut self, i: &Lowered<'_>, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+        let width = self.width(i, &[&target, &source], variables)?;
+        Self::other(i, &source)?;
+        let accumulator = self.thread.register("rax");
+        let view = View { full: "rax".into(), width, shift: 0 };
+        let expected = Expr::Register(accumulator).part(0, width);
+        let found = Self::value(&target, width);
+        let new = Self::value(&source, width);
+        let flags = Expr::flags(BinOp::Sub, width, expected.clone(), found.clone());
+        let equal = Expr::Test(Test { kind: super::super::expr::TestKind::Equal, negated: false }, Box::new(flags.clone()));
+        let keep = Expr::Register(accumulator);
+        let fetched = Self::assign(accumulator, &view, width, found.clone()).1;
+        let back = (accumulator, Expr::If(Box::new(equal.clone()), Box::new(keep), Box::new(fetched)));
+        match target {
+            Operand::Memory(address, _, _) if i.locked => {
+                self.note(&address, width, true);
+                self.push(Access::Update { address, width, value: new, when: Some(equal) }, vec![back, (FLAGS, flags)], Next::Fall);
+            }
+            Operand::Memory(address, _, _) => {
+                self.note(&address, width, false);
+                let mut assigns = vec![back, (FLAGS, flags), (CARRIED, new)];
+                let (read, write) = self.steady(address, &[accumulator], &mut assigns);
+                self.push(Access::Read { address: read, width }, assigns, Next::Fall);
+                let when = Expr::Test(Test { kind: super::super::expr::TestKind::Equal, negated: false }, Box::new(Expr::Register(FLAGS)));
+                self.store(write, width, Expr::Register(CARRIED), Some(when));
+            }
+            Operand::Register(t, target_view, _) => {
+                let set = Self::assign(t, &target_view, width, new).1;
+                let chosen = Expr::If(Box::new(equal), Box::new(set), Box::new(Expr::Register(t)));
+                let mut assigns = vec![(FLAGS, flags), (t, chosen)];
+                if t != accumulator {
+                    assigns.push(back);
+                }
+                self.push(Access::None, assigns, Next::Fall);
+            }
+            Operand::Immediate(..) => {}
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, i: &Lowered<'_>, test: Test, target: Operand) -> Result<(), Refusal> {
+        let value = Expr::Test(test, Box::new(Expr::Register(FLAGS)));
+        match target {
+            Operand::Register(r, view, span) => {
+                if view.width != Width::W8 {
+                    return Err(Diagnostic::at(
+                        Stage::Type,
+                        span,
+                        format!("`{}` sets a byte, this register has {} bits", i.word, view.width.bits()),
+                    )
+                    .into());
+                }
+                self.push(Access::None, vec![Self::assign(r, &view, Width::W8, value)], Next::Fall);
+            }
+            Operand::Memory(address, _, _) => self.store(address, Width::W8, value, None),
+            Operand::Immediate(_, span) => {
+                return Err(Diagnostic::at(Stage::Type, span, format!("a number is no operand of `{}`", i.word)).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn move_if(&mut self, i: &Lowered<'_>, test: Test, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+        let width = self.width(i, &[&target, &source], variables)?;
+        let Operand::Register(r, view, _) = &target else {
+            return Err(Diagnostic::at(Stage::Type, target.span(), format!("the destination of `{}` must be a register", i.word)).into());
+        };
+        let test = Expr::Test(test, Box::new(Expr::Register(FLAGS)));
+        // Memory is read in any case, and the upper half becomes zero in any case.
+        let old = Expr::Register(*r).part(view.shift, width);
+        let value = Expr::If(Box::new(test), Box::new(Self::value(&source, width)), Box::new(old));
+        let access = self.load(&source, width);
+        self.push(access, vec![Self::assign(*r, view, width, value)], Next::Fall);
+        Ok(())
+    }
+}
+
+/// An instruction in hand.
+#[derive(Clone, Copy)]
+struct Lowered<'a> {
+    word: &'a str,
+    span: Span,
+    width: Option<Width>,
+    locked: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mnemonics_and_their_widths() {
+        assert_eq!(mnemonic("movl"), Some((Kind::Mov, Some(Width::W32))));
+        assert_eq!(mnemonic("shl"), Some((Kind::Arithmetic(BinOp::Shl), None)));
+        assert_eq!(mnemonic("movzbl"), Some((Kind::Extend { signed: false, from: Some(Width::W8) }, Some(Width::W32))));
+        assert_eq!(mnemonic("cmpxchgq"), Some((Kind::CompareExchange, Some(Width::W64))));
+        assert_eq!(mnemonic("cmovcl").map(|m| m.1), Some(Some(Width::W32)));
+        assert_eq!(mnemonic("jne").map(|m| m.1), Some(None));
+        for wrong in ["", "b", "movx", "mfencel", "jmpl", "fsqrt", "é", "lockb", "seteb"] {
+            assert_eq!(mnemonic(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! x86 assembly, lowered to steps.
+//!
+//! In: the tokens of instructions, in Intel's or AT&T's order of operands. Out: a [`Thread`]. An instruction becomes one step, or two if it
+//! reads and writes memory without being locked: x86 gives no atomicity then, and what another thread does between the two is seen.
+//! `xchg` with memory is locked by itself. Semantics: Intel SDM volume 2 for registers and flags; see [`super::memory`] for the rest.
+
+mod lower;
+mod operand;
+
+use std::collections::HashMap;
+
+use super::expr::Width;
+use super::lexer::{Cursor, Kind};
+use super::variables::{Use, Variables};
+use super::{Access, Instruction, Next, Step, Thread};
+use crate::base::{Diagnostic, Span, Stage};
+
+/// The order of operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Destination first.
+    Intel,
+    /// Destination last.
+    Att,
+}
+
+/// Assembles one thread.
+pub(super) struct Assembler {
+    order: Order,
+    /// The number of the thread.
+    number: usize,
+    /// The thread so far.
+    pub thread: Thread,
+    /// What it does to memory.
+    pub uses: Vec<Use>,
+    labels: HashMap<String, (u32, Span)>,
+    jumps: Vec<(usize, String, Span)>,
+    /// Names that stand for numbers.
+    constants: HashMap<String, i64>,
+    /// The widest name by which the code calls each register.
+    pub widest: HashMap<String, Width>,
+}
+
+/// A refusal, and whether the other order of operands would be worth trying.
+pub(super) struct Refusal {
+    pub diagnostic: Diagnostic,
+    pub order: bool,
+}
+
+impl From<Diagnostic> for Refusal {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self { diagnostic, order: false }
+    }
+}
+
+impl Assembler {
+    pub fn new(number: usize, order: Order) -> Self {
+        Self {
+            order,
+            number,
+            thread: Thread::new(format!("P{number}")),
+            uses: Vec::new(),
+            labels: HashMap::new(),
+            jumps: Vec::new(),
+            constants: HashMap::new(),
+            widest: HashMap::new(),
+        }
+    }
+    /// Lets a name stand for a number.
+    #[allow(dead_code, reason = "for programs of NASM's form")]
+    pub fn constant(&mut self, name: &str, value: i64) {
+        self.constants.insert(name.into(), value);
+    }
+    /// Where the labels are: steps.
+    #[allow(dead_code, reason = "for programs of NASM's form")]
+    pub fn labels(&self) -> &HashMap<String, (u32, Span)> {
+        &self.labels
+    }
+    /// Takes labels, and an instruction if there is one. `text` is that of the source.
+    pub fn line(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables, text: &str) -> Result<(), Refusal> {
+        while cursor.peek().kind == Kind::Name && cursor.ahead(1).text == ":" {
+            let label = cursor.take();
+            cursor.take();
+            let here = (self.thread.steps.len() as u32, label.span);
+            if let Some((_, before)) = self.labels.insert(label.text.into(), here) {
+                let error = Diagnostic::at(Stage::Type, label.span, format!("the label `{}` is there twice", label.text));
+                return Err(error.related(before, "the other one").into());
+            }
+        }
+        if cursor.peek().kind != Kind::Name {
+            return Ok(());
+        }
+        let start = cursor.peek().span;
+        let first = self.thread.steps.len() as u32;
+        self.thread.instructions.push(Instruction { text: String::new(), span: start, first });
+        self.instruction(cursor, variables)?;
+        let span = start.to(cursor.before().span);
+        let words: Vec<&str> = text.get(span.start as usize..span.end as usize).unwrap_or("").split_whitespace().collect();
+        if let Some(last) = self.thread.instructions.last_mut() {
+            last.text = words.join(" ");
+            last.span = span;
+        }
+        for u in self.uses.iter_mut().rev().take_while(|u| u.span == start) {
+            u.span = span;
+        }
+        Ok(())
+    }
+    /// Resolves the jumps.
+    pub fn finish(mut self) -> Result<(Thread, Vec<Use>), Diagnostic> {
+        for (at, label, span) in std::mem::take(&mut self.jumps) {
+            let Some(&(to, _)) = self.labels.get(&label) else {
+                let mut known: Vec<&str> = self.labels.keys().map(String::as_str).collect();
+                known.sort_unstable();
+                let mut error =
+                    Diagnostic::at(Stage::Type, span, format!("a jump to nowhere: `{}` has no label `{label}`", self.thread.name));
+                if !known.is_empty() {
+                    error = error.note(format!("its labels: {}", known.join(", ")));
+                }
+                return Err(error);
+            };
+            match &mut self.thread.steps[at].next {
+                Next::Jump(target) | Next::Branch(_, target) => *target = to,
+                Next::Fall => {}
+            }
+        }
+        // Where a return leads.
+        let end = self.thread.steps.len() as u32;
+        for step in &mut self.thread.steps {
+            if let Next::Jump(to) = &mut step.next {
+                *to = (*to).min(end);
+            }
+        }
+        Ok((self.thread, self.uses))
+    }
+    fn push(&mut self, access: Access, assigns: Vec<(super::Register, super::expr::Expr)>, next: Next) {
+        let instruction = self.thread.instructions.len() as u32 - 1;
+        self.thread.steps.push(Step { access, assigns, next, instruction });
+    }
+    /// The place of the instruction in hand.
+    fn here(&self) -> Span {
+        self.thread.instructions.last().map_or(Span::default(), |i| i.span)
+    }
+}

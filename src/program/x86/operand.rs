@@ -1,0 +1,216 @@
+//! Operands: registers, immediate values, memory, as Intel and AT&T write them.
+//!
+//! Accepted beside the two styles proper is what herd's users write: `[x]` and `(x)` in both, registers with and without `%`, immediate
+//! values with and without `$`, `%name` for a symbolic register, `%cs:` before an address, where segments are all the same.
+
+use super::super::Register;
+use super::super::expr::{BinOp, Expr, Width};
+use super::super::lexer::{Cursor, Kind};
+use super::super::registers::{self, View};
+use super::super::variables::Variables;
+use super::{Assembler, Order};
+use crate::base::{Diagnostic, Span, Stage};
+
+/// An operand.
+#[derive(Clone, Debug)]
+pub(super) enum Operand {
+    /// A register or part of one.
+    Register(Register, View, Span),
+    /// Memory, and the width that its text says.
+    Memory(Expr, Option<Width>, Span),
+    /// A number.
+    Immediate(i64, Span),
+}
+
+impl Operand {
+    pub fn span(&self) -> Span {
+        match self {
+            Operand::Register(_, _, s) | Operand::Memory(_, _, s) | Operand::Immediate(_, s) => *s,
+        }
+    }
+    pub fn is_memory(&self) -> bool {
+        matches!(self, Operand::Memory(..))
+    }
+    pub fn is_immediate(&self) -> bool {
+        matches!(self, Operand::Immediate(..))
+    }
+}
+
+/// A sum of address parts.
+#[derive(Default)]
+struct Sum {
+    constant: u64,
+    rest: Option<Expr>,
+}
+
+impl Sum {
+    fn add(&mut self, e: Expr) {
+        self.rest = Some(match self.rest.take() {
+            None => e,
+            Some(before) => Expr::op(BinOp::Add, Width::W64, before, e),
+        });
+    }
+    fn finish(self) -> Expr {
+        match self.rest {
+            None => Expr::Const(self.constant),
+            Some(e) if self.constant == 0 => e,
+            Some(e) => Expr::op(BinOp::Add, Width::W64, e, Expr::Const(self.constant)),
+        }
+    }
+}
+
+impl Assembler {
+    /// The register of a name.
+    pub(super) fn view(&mut self, name: &str, symbolic: bool) -> Option<(Register, View)> {
+        let view = match registers::parse(name) {
+            Some(view) => view,
+            None if symbolic => View { full: name.to_string(), width: Width::W64, shift: 0 },
+            None => return None,
+        };
+        let widest = self.widest.entry(view.full.clone()).or_insert(view.width);
+        *widest = (*widest).max(view.width);
+        Some((self.thread.register(&view.full), view))
+    }
+
+    pub(super) fn operand(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<Operand, Diagnostic> {
+        let start = cursor.peek().span;
+        let mut width = None;
+        // dword, byte ptr, …
+        while cursor.peek().kind == Kind::Name && !matches!(cursor.ahead(1).text, "," | ";" | "|" | "\n" | "") {
+            match cursor.peek().text.to_ascii_lowercase().as_str() {
+                "byte" => width = Some(Width::W8),
+                "word" => width = Some(Width::W16),
+                "dword" => width = Some(Width::W32),
+                "qword" => width = Some(Width::W64),
+                "ptr" if width.is_some() => {}
+                _ => break,
+            }
+            cursor.take();
+        }
+        let operand = self.plain_operand(cursor, variables)?;
+        let span = start.to(cursor.before().span);
+        Ok(match operand {
+            Operand::Register(r, v, _) => Operand::Register(r, v, span),
+            Operand::Memory(a, _, _) => Operand::Memory(a, width, span),
+            Operand::Immediate(i, _) => Operand::Immediate(i, span),
+        })
+    }
+
+    fn plain_operand(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<Operand, Diagnostic> {
+        let token = cursor.peek();
+        if cursor.eat("$") {
+            let value = self.immediate(cursor, variables)?;
+            return Ok(Operand::Immediate(value, token.span));
+        }
+        if cursor.is("%") {
+            let (register, view) = self.percent(cursor)?;
+            if cursor.eat(":") {
+                return self.plain_operand(cursor, variables);
+            }
+            return Ok(Operand::Register(register, view, token.span));
+        }
+        if cursor.is("[") || cursor.is("(") {
+            return Ok(Operand::Memory(self.address(cursor, variables, Sum::default())?, None, token.span));
+        }
+        if token.kind == Kind::Number || cursor.is("-") {
+            let number = cursor.number()?;
+            if cursor.is("[") || cursor.is("(") {
+                let sum = Sum { constant: number as u64, rest: None };
+                return Ok(Operand::Memory(self.address(cursor, variables, sum)?, None, token.span));
+            }
+            return Ok(Operand::Immediate(number, token.span));
+        }
+        if token.kind != Kind::Name {
+            return Err(cursor.unexpected("an operand"));
+        }
+        if let Some((register, view)) = self.view(token.text, false) {
+            cursor.take();
+            return Ok(Operand::Register(register, view, token.span));
+        }
+        let value = self.immediate(cursor, variables)?;
+        if cursor.is("(") || cursor.is("[") {
+            let sum = Sum { constant: value as u64, rest: None };
+            return Ok(Operand::Memory(self.address(cursor, variables, sum)?, None, token.span));
+        }
+        // A bare name: AT&T's memory, Intel's address.
+        if self.order == Order::Att && !self.constants.contains_key(token.text) {
+            return Ok(Operand::Memory(Expr::Const(value as u64), None, token.span));
+        }
+        Ok(Operand::Immediate(value, token.span))
+    }
+
+    /// A number, a constant or an address, and numbers added to it.
+    fn immediate(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<i64, Diagnostic> {
+        if cursor.peek().kind != Kind::Name {
+            return cursor.number();
+        }
+        let name = cursor.take();
+        let mut value = match self.constants.get(name.text) {
+            Some(&value) => value,
+            None => variables.address(name.text, name.span, self.number)? as i64,
+        };
+        while (cursor.is("+") || cursor.is("-")) && cursor.ahead(1).kind == Kind::Number {
+            cursor.eat("+");
+            value = value.wrapping_add(cursor.number()?);
+        }
+        Ok(value)
+    }
+
+    fn percent(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(Register, View), Diagnostic> {
+        cursor.expect("%")?;
+        let name = cursor.name("a register")?;
+        self.view(name.text, true).ok_or_else(|| Diagnostic::at(Stage::Type, name.span, format!("`{}` is no register", name.text)))
+    }
+
+    /// What is in brackets or parentheses: a sum, or AT&T's base, index and scale.
+    fn address(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables, mut sum: Sum) -> Result<Expr, Diagnostic> {
+        let close = if cursor.eat("[") { "]" } else { ")" };
+        cursor.eat("(");
+        let mut part = 0;
+        loop {
+            let negative = cursor.is("-");
+            if cursor.is("%") || cursor.peek().kind == Kind::Name && registers::parse(cursor.peek().text).is_some() {
+                let span = cursor.peek().span;
+                let (register, view) = if cursor.is("%") {
+                    self.percent(cursor)?
+                } else {
+                    let name = cursor.take();
+                    self.view(name.text, false).ok_or_else(|| Diagnostic::at(Stage::Type, name.span, "no register"))?
+                };
+                // Every address is there already: relative to the instruction is what the linker makes of it.
+                if view.full != "rip" {
+                    let mut e = Expr::Register(register).part(view.shift, view.width);
+                    let scaled = cursor.eat("*") || part == 1 && cursor.eat(",");
+                    if scaled {
+                        let scale = cursor.number()?;
+                        if ![0, 1, 2, 4, 8].contains(&scale) {
+                            return Err(Diagnostic::at(Stage::Syntax, span, format!("a scale of {scale}, expected 1, 2, 4 or 8")));
+                        }
+                        e = Expr::op(BinOp::Mul, Width::W64, e, Expr::Const(scale as u64));
+                    }
+                    sum.add(e);
+                }
+            } else if cursor.peek().kind == Kind::Number || negative {
+                sum.constant = sum.constant.wrapping_add(cursor.number()? as u64);
+            } else if cursor.peek().kind == Kind::Name {
+                sum.constant = sum.constant.wrapping_add(self.immediate(cursor, variables)? as u64);
+            } else if cursor.eat("$") {
+                // A thread: its element of an array with one for each.
+                let value = self.immediate(cursor, variables)?;
+                sum.constant = sum.constant.wrapping_add((value as u64).wrapping_mul(4));
+            } else {
+                return Err(cursor.unexpected("a register, a variable or a number"));
+            }
+            if cursor.is(",") && close == ")" {
+                cursor.take();
+                part += 1;
+                continue;
+            }
+            if !cursor.eat("+") && !cursor.is("-") {
+                break;
+            }
+        }
+        cursor.expect(close)?;
+        Ok(sum.finish())
+    }
+}
