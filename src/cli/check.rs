@@ -5,6 +5,7 @@ use super::files::{Form, read_lts, write};
 use super::game::solver;
 use super::pipeline::Session;
 use super::print;
+use super::progress::Bar;
 use crate::base::{Diagnostic, Stage, Stop};
 use crate::data::expr::DataSpec;
 use crate::evidence::checker::{self, Checked};
@@ -71,13 +72,15 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     let (mut violated, mut unknown) = (false, false);
     for (path, formula) in &formulas {
         let start = Instant::now();
+        let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let answer = check(
             subject.model,
             subject.labels,
             formula,
-            Options { solver: Some(solver(args.solver.as_ref())), ..Options::new(&options) },
+            Options { solver: Some(solver(args.solver.as_ref())), progress: &bar, ..Options::new(&options) },
             &session.budget,
         )?;
+        bar.finish();
         let seconds = start.elapsed().as_secs_f64();
         session.say(format!(
             "{}: {} by {}, {} equations in {seconds:.3} s",

@@ -1,11 +1,12 @@
 //! `explore`: the transition system of a model, counted, reduced, written.
 
 use super::args::{ExploreArgs, Format, Reduce};
+use super::checkpoint;
 use super::files::{Form, expect_lts_name, read_lts, write_lts};
 use super::pipeline::Session;
 use super::print;
 use super::progress::{Bar, grouped};
-use crate::base::{Diagnostic, Stop};
+use crate::base::{Diagnostic, Stage, Stop};
 use crate::explore;
 use crate::lts::reduce::{Equivalence, reduce};
 use serde_json::json;
@@ -38,6 +39,10 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     }
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
+    if (keep || Form::of(&args.model).is_lts()) && (args.checkpoint.is_some() || args.resume.is_some()) {
+        let message = "`--checkpoint` and `--resume` are for the counts of a specification's states, without `--hide` and `--rename`";
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
     let (counts, lts) = if Form::of(&args.model).is_lts() {
         let lts = read_lts(&args.model)?;
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
@@ -51,7 +56,15 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
         let (outcome, lts) = if keep {
             explore::explore_lts(&model, &options, &session.budget, &bar).map(|(o, l)| (o, Some(l)))?
         } else {
-            explore::explore(&model, &options, &session.budget, &bar).map(|o| (o, None))?
+            let restored = args.resume.as_deref().map(|folder| checkpoint::restore(&model, folder)).transpose()?;
+            if let Some(restored) = &restored {
+                session.say(format!("goes on from {} states", grouped(restored.states())));
+            }
+            let folder = args.checkpoint.as_ref().or(args.resume.as_ref());
+            let keep = |folder| checkpoint::Folder::new(&model, folder, args.checkpoint_every, session.common.verbose > 0);
+            let folder = folder.map(|f| keep(f)).transpose()?;
+            let keeper = folder.as_ref().map(|f| f as &dyn explore::Keeper);
+            explore::explore_kept(&model, &options, &session.budget, &bar, keeper, restored).map(|o| (o, None))?
         };
         bar.finish();
         session.say(format!(

@@ -5,6 +5,7 @@
 
 pub mod args;
 mod check;
+mod checkpoint;
 mod compare;
 mod explore;
 mod files;

@@ -177,6 +177,73 @@ impl Compiled {
         &self.process
     }
 
+    /// What tells this model from others whose states have the same numbers: its linear process, and which steps are taken at once.
+    pub fn fingerprint(&self) -> String {
+        let confluent: Vec<String> = (self.groups.iter().enumerate()).filter(|(_, g)| g.confluent).map(|(i, _)| i.to_string()).collect();
+        let process = crate::process::print::linear_process(&self.process);
+        format!("mu-check {}; confluent summands: {}; {process}", env!("CARGO_PKG_VERSION"), confluent.join(","))
+    }
+
+    /// The values of all slots as mCRL2 text, table by table in the order of their numbers. Error: a value whose text is not read back as
+    /// the same value, such as some functions.
+    pub fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
+        let text = |e: &Expr| crate::data::print::expression(self.program.signature(), e);
+        let tables: Vec<Vec<String>> = self.tables.iter().map(|t| t.values().iter().map(text).collect()).collect();
+        let unfit = |_| Diagnostic::new(Stage::Unsupported, "this model has values that cannot be kept in a file");
+        let (read, written) = (self.read_values(&tables).map_err(unfit)?, self.tables.iter().map(ValueTable::values));
+        for ((read, written), texts) in read.iter().zip(written).zip(&tables) {
+            if let Some(i) = (0..read.len()).find(|i| read[*i] != written[*i]) {
+                return Err(Diagnostic::new(Stage::Unsupported, format!("the value `{}` cannot be kept in a file", texts[i])));
+            }
+        }
+        Ok(tables)
+    }
+
+    /// Gives values their numbers, in a model that was not explored yet. Error: they are not those of this model.
+    pub fn import_values(&self, texts: &[Vec<String>]) -> Result<(), Diagnostic> {
+        let other = || Diagnostic::new(Stage::File, "the values in the checkpoint are not those of this model");
+        if texts.len() != self.tables.len() {
+            return Err(other());
+        }
+        for (table, values) in self.tables.iter().zip(self.read_values(texts).map_err(|_| other())?) {
+            for (i, value) in values.iter().enumerate() {
+                if table.intern(value) as usize != i {
+                    return Err(other());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_values(&self, texts: &[Vec<String>]) -> Result<Vec<Vec<Expr>>, Diagnostic> {
+        // The operations that the texts need are those of the process, but the checker may add instances of them.
+        let mut data = self.process.data.clone();
+        let mut sort_of_table: Vec<Option<SortId>> = vec![None; self.tables.len()];
+        self.table_of.iter().zip(&self.sort_of).for_each(|(t, s)| sort_of_table[*t] = Some(*s));
+        let mut checked = Vec::new();
+        for (texts, sort) in texts.iter().zip(&sort_of_table) {
+            let check = |text: &String| -> Result<Expr, Diagnostic> {
+                let tree = crate::syntax::parse_data(crate::base::SourceId(0), text)?;
+                crate::data::typecheck::check_expression(&tree, &mut data, *sort)
+            };
+            checked.push(texts.iter().map(check).collect::<Result<Vec<_>, _>>()?);
+        }
+        let mut engine = Engine::new(Program::compile(&data)?);
+        let mut out = Vec::new();
+        for (terms, sort) in checked.iter().zip(&sort_of_table) {
+            let mut values = Vec::new();
+            for term in terms {
+                let value = engine.from_expr(term)?;
+                values.push(match sort {
+                    Some(sort) => engine.to_expr_at(&value, *sort),
+                    None => engine.to_expr(&value),
+                });
+            }
+            out.push(values);
+        }
+        Ok(out)
+    }
+
     fn action_text(&self, multi: &MultiAction) -> String {
         if multi.is_empty() {
             return "tau".into();

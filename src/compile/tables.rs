@@ -27,6 +27,10 @@ impl ValueTable {
             values.len() as u32 - 1
         })
     }
+    /// All values by number.
+    pub(super) fn values(&self) -> Vec<Expr> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
     /// The value of a number that was given out.
     pub(super) fn get(&self, id: u32) -> Expr {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).1[id as usize].clone()

@@ -116,12 +116,12 @@ impl<'m> Lazy<'m> {
                     self.keys.push(key);
                     self.store.table.add_len(1);
                     if self.store.table.crowded() {
-                        self.store.table.grow();
+                        self.store.table.grow(false);
                         self.grown = true;
                     }
                     return Ok(StateId(number));
                 }
-                Insert::Full => self.store.table.grow(),
+                Insert::Full => self.store.table.grow(false),
             }
         }
     }

@@ -9,6 +9,7 @@
 
 mod annotate;
 mod cache;
+mod checkpoint;
 mod cycle;
 mod find;
 mod intern;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use annotate::{Annotated, Annotator, Flow, Lane, annotate};
 pub use cache::CacheStatistics;
+pub use checkpoint::{Header, Image, Keeper, Restored};
 pub use cycle::{Cyclic, Lasso, is_acyclic};
 pub use find::{Found, PathStep, Target, find};
 pub(crate) use intern::PairTable;
@@ -126,6 +128,19 @@ pub struct Outcome {
 /// Counts states, transitions and deadlocks.
 pub fn explore(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<Outcome, Diagnostic> {
     search::run(model, options, budget, progress, search::Goal::default()).map(|done| done.outcome)
+}
+
+/// As [`explore`], with checkpoints, and from one if it is given.
+pub fn explore_kept(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    keeper: Option<&dyn Keeper>,
+    restored: Option<Restored>,
+) -> Result<Outcome, Diagnostic> {
+    let goal = search::Goal { keeper, ..search::Goal::default() };
+    search::run_from(model, options, budget, progress, goal, restored).map(|done| done.outcome)
 }
 
 /// Explores and keeps the transitions. States are numbered breadth first, whatever the number of threads; a limit leaves states at

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::annotate::{Annotator, Lane};
 use super::cache::{CacheStatistics, Expander, Halt, Successor};
+use super::checkpoint::{Counts, Image, Keeper, Restored};
 use super::intern::held;
 use super::memo::Memo;
 use super::store::Store;
@@ -31,6 +32,8 @@ use crate::model::Model;
 pub(super) const BLOCK: usize = if cfg!(test) { 64 } else { 1024 };
 /// Successors that wait for their insertion together, so that their cache misses overlap.
 pub(super) const BATCH: usize = 256;
+/// The table grows in large steps while it takes less than this part of the memory allowed.
+const GENEROUS: u64 = 12;
 /// Time between looks at the memory and reports of progress.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -52,6 +55,8 @@ pub(crate) struct Goal<'a> {
     pub payload: Payload,
     /// Carry annotations along the steps: then a state is expanded again when it gets more of them. See [`super::annotate`].
     pub annotator: Option<&'a dyn Annotator>,
+    /// Keep checkpoints; of searches that count only.
+    pub keeper: Option<&'a dyn Keeper>,
 }
 
 /// A goal that was reached.
@@ -173,7 +178,7 @@ impl<'a> Local<'a> {
     }
 }
 
-/// Runs a search. The calling thread is one of the workers.
+/// Runs a search from the model's initial state. The calling thread is one of the workers.
 pub(crate) fn run(
     model: &dyn Model,
     options: &Options,
@@ -181,7 +186,22 @@ pub(crate) fn run(
     progress: &dyn Progress,
     goal: Goal<'_>,
 ) -> Result<Done, Diagnostic> {
-    let payload = if goal.edges { Payload::Number } else { goal.payload };
+    run_from(model, options, budget, progress, goal, None)
+}
+
+/// Runs a search, or goes on with one.
+pub(crate) fn run_from(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    goal: Goal<'_>,
+    restored: Option<Restored>,
+) -> Result<Done, Diagnostic> {
+    let (store, queued) = match restored {
+        Some(r) => (r.store, Some((r.todo, r.next, r.counts))),
+        None => (Store::new(model, options.expected_states, if goal.edges { Payload::Number } else { goal.payload }), None),
+    };
     let shared = Shared {
         model,
         options,
@@ -189,7 +209,7 @@ pub(crate) fn run(
         progress,
         goal,
         memo: Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4))),
-        store: RwLock::new(Store::new(model, options.expected_states, payload)),
+        store: RwLock::new(store),
         round: Mutex::default(),
         pause: AtomicBool::new(false),
         backward: AtomicBool::new(false),
@@ -206,7 +226,7 @@ pub(crate) fn run(
         for _ in 0..helpers {
             scope.spawn(|| shared.help());
         }
-        let result = catch_unwind(AssertUnwindSafe(|| shared.coordinate(helpers))).unwrap_or_else(|panic| Err(internal(&panic)));
+        let result = catch_unwind(AssertUnwindSafe(|| shared.coordinate(helpers, queued))).unwrap_or_else(|panic| Err(internal(&panic)));
         held!(shared.gate.lock()).quit = true;
         shared.opened.notify_all();
         result
@@ -335,9 +355,16 @@ impl<'a> Shared<'a> {
         std::mem::take(&mut *held!(self.round.lock()))
     }
 
-    fn coordinate(&'a self, helpers: usize) -> Result<Account, Diagnostic> {
+    fn coordinate(&'a self, helpers: usize, queued: Option<(Vec<u64>, Vec<u64>, Counts)>) -> Result<Account, Diagnostic> {
         let mut local = Local::new(self);
-        let initial = self.enter(&mut local)?;
+        let blocks = |keys: Vec<u64>| keys.chunks(BLOCK).map(<[u64]>::to_vec).collect::<Vec<_>>();
+        let (initial, mut frontier, mut ahead, before) = match queued {
+            Some((todo, next, counts)) => (counts.initial, blocks(todo), blocks(next), Some(counts)),
+            None => {
+                let initial = self.enter(&mut local)?;
+                (initial, vec![vec![initial]], Vec::new(), None)
+            }
+        };
         let mut account = Account {
             transitions: 0,
             deadlocks: 0,
@@ -350,9 +377,16 @@ impl<'a> Shared<'a> {
             initial,
         };
         let mut statistics = CacheStatistics::default();
-        let mut frontier = vec![vec![initial]];
+        if let Some(before) = before {
+            account.transitions = before.transitions;
+            account.deadlocks = before.deadlocks;
+            account.frontier_bytes = before.frontier_bytes;
+            // The level that is gone on with is counted again when it is entered.
+            account.level_count = before.levels.saturating_sub(1);
+            self.transitions.store(before.transitions, Ordering::Relaxed);
+        }
         let mut kept = 0;
-        while !frontier.is_empty() {
+        while !frontier.is_empty() || !ahead.is_empty() {
             account.level_count += 1;
             self.level.store(account.level_count, Ordering::Relaxed);
             self.waiting.store(frontier.iter().map(|f| f.len() as u64).sum(), Ordering::Relaxed);
@@ -371,7 +405,8 @@ impl<'a> Shared<'a> {
                 first += len;
             }
             todo.reverse();
-            let mut next: Vec<Vec<u64>> = Vec::new();
+            // What a restored search had found of the level after this one.
+            let mut next: Vec<Vec<u64>> = std::mem::take(&mut ahead);
             let mut edges: Vec<Edges> = Vec::new();
             // Rounds of the level.
             while !todo.is_empty() && account.stop == Stop::Complete && (account.hits.is_empty() || self.goal.annotator.is_none()) {
@@ -391,6 +426,11 @@ impl<'a> Shared<'a> {
                     account.stop = stop;
                 }
                 self.maintain(&mut local, round.overflow, round.unplaced, &mut todo, &mut next, &mut edges, &mut account)?;
+                if let Some(keeper) = self.goal.keeper
+                    && (account.stop != Stop::Complete || keeper.due())
+                {
+                    self.keep(keeper, &todo, &next, &account)?;
+                }
             }
             if let Some(rows) = &mut account.lts {
                 // What a limit left unexpanded has no transitions.
@@ -406,6 +446,23 @@ impl<'a> Shared<'a> {
         }
         held!(self.round.lock()).statistics = statistics;
         Ok(account)
+    }
+
+    /// Hands the search to a keeper of checkpoints.
+    fn keep(&self, keeper: &dyn Keeper, todo: &[Block], next: &[Vec<u64>], account: &Account) -> Result<(), Diagnostic> {
+        let store = held!(self.store.read());
+        keeper.keep(&Image {
+            store: &store,
+            todo: todo.iter().rev().map(|b| &b.keys[..]).collect(),
+            next: next.iter().map(|n| &n[..]).collect(),
+            counts: Counts {
+                transitions: account.transitions,
+                deadlocks: account.deadlocks,
+                levels: account.level_count,
+                frontier_bytes: account.frontier_bytes,
+                initial: account.initial,
+            },
+        })
     }
 
     /// Puts the initial state in.
@@ -479,7 +536,8 @@ impl<'a> Shared<'a> {
                     return Ok(());
                 }
             }
-            store.table.grow();
+            let generous = limit.is_none_or(|m| store.table.bytes() <= m / GENEROUS);
+            store.table.grow(generous);
             let (mut fresh, mut new, mut failed) = (Vec::new(), 0, None);
             unplaced.retain(|&(key, brought)| {
                 let place = match store.table.insert(key) {
@@ -577,6 +635,9 @@ impl<'a> Shared<'a> {
                 local.ticked = Instant::now();
                 if let Err(stop) = self.budget.check_memory() {
                     mine.stop = Some(stop);
+                    self.pause.store(true, Ordering::Relaxed);
+                }
+                if self.goal.keeper.is_some_and(Keeper::due) {
                     self.pause.store(true, Ordering::Relaxed);
                 }
                 self.progress.report(&Snapshot {

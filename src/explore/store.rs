@@ -15,6 +15,7 @@
 
 use std::collections::HashSet;
 
+use super::checkpoint::PAYLOAD;
 use super::intern::{LeafTable, PairTable};
 use super::table::{Insert, Payload, Table, short_bits};
 use crate::model::Model;
@@ -33,7 +34,7 @@ const LEAF_JUDGED: u64 = 1 << 12;
 pub(crate) struct Overflow;
 
 /// A subtree.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, bincode::Encode, bincode::Decode)]
 pub(crate) enum Child {
     /// A leaf by number.
     Leaf(u32),
@@ -42,7 +43,7 @@ pub(crate) enum Child {
 }
 
 /// A field of the root.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, bincode::Encode, bincode::Decode)]
 pub(crate) struct Field {
     /// What is indexed.
     pub child: Child,
@@ -63,6 +64,30 @@ pub(crate) struct Leaf {
 struct Node {
     children: [Child; 2],
     table: PairTable,
+}
+
+/// The layout and the tables of a store as plain data.
+#[derive(bincode::Encode, bincode::Decode)]
+pub(crate) struct Parts {
+    pub leaves: Vec<LeafPart>,
+    pub nodes: Vec<NodePart>,
+    pub fields: Vec<Field>,
+    slots: u64,
+}
+
+/// A leaf: its slots, and its tuples one after the other.
+#[derive(bincode::Encode, bincode::Decode)]
+pub(crate) struct LeafPart {
+    pub slots: Vec<u32>,
+    pub rows: Vec<u32>,
+    count: u64,
+}
+
+/// An inner node: its children, and its pairs.
+#[derive(bincode::Encode, bincode::Decode)]
+pub(crate) struct NodePart {
+    pub children: [Child; 2],
+    pub pairs: Vec<u64>,
 }
 
 /// See the module's head.
@@ -210,6 +235,11 @@ impl Store {
             self.fields.push(Field { child: top.child, offset, width });
             offset += width;
         }
+        self.place_leaves();
+    }
+
+    /// Finds the field of each leaf.
+    fn place_leaves(&mut self) {
         self.field_of = vec![(0, false); self.leaves.len()];
         for f in 0..self.fields.len() {
             let child = self.fields[f].child;
@@ -333,6 +363,78 @@ impl Store {
         self.table.bytes() + leaves + nodes
     }
 
+    /// Layout and tables, without the states.
+    pub fn parts(&self) -> Parts {
+        let leaf = |l: &Leaf| {
+            let mut rows = Vec::new();
+            (0..l.table.len() as u32).for_each(|i| l.table.read(i, &mut rows));
+            LeafPart { slots: l.slots.clone(), rows, count: l.table.len() as u64 }
+        };
+        let node = |n: &Node| NodePart { children: n.children, pairs: (0..n.table.len() as u32).map(|i| n.table.get(i)).collect() };
+        Parts {
+            leaves: self.leaves.iter().map(leaf).collect(),
+            nodes: self.nodes.iter().map(node).collect(),
+            fields: self.fields.clone(),
+            slots: self.slots as u64,
+        }
+    }
+    /// A store of that layout without states, made for so many.
+    pub fn from_parts(parts: Parts, states: u64) -> Result<Self, String> {
+        let wrong = || "a layout of states that makes no sense".to_string();
+        let mut homes = vec![None; usize::try_from(parts.slots).ok().filter(|n| *n < 1 << 24).ok_or_else(wrong)?];
+        for (l, leaf) in parts.leaves.iter().enumerate() {
+            for (p, slot) in leaf.slots.iter().enumerate() {
+                *homes.get_mut(*slot as usize).ok_or_else(wrong)? = Some((l as u32, p as u32));
+            }
+        }
+        let homes: Vec<(u32, u32)> = homes.into_iter().collect::<Option<_>>().ok_or_else(wrong)?;
+        if !parts.make_sense() {
+            return Err(wrong());
+        }
+        let mut leaves = Vec::new();
+        for part in parts.leaves {
+            let table = LeafTable::new(part.slots.len());
+            if part.slots.is_empty() {
+                (0..part.count.min(1)).for_each(|_| {
+                    table.intern(&[]);
+                });
+            } else {
+                part.rows.chunks(part.slots.len()).for_each(|row| {
+                    table.intern(row);
+                });
+            }
+            if table.len() as u64 != part.count {
+                return Err(wrong());
+            }
+            leaves.push(Leaf { slots: part.slots, table });
+        }
+        let mut nodes = Vec::new();
+        for part in parts.nodes {
+            let table = PairTable::new();
+            part.pairs.iter().for_each(|pair| {
+                table.intern(*pair);
+            });
+            if table.len() != part.pairs.len() {
+                return Err(wrong());
+            }
+            nodes.push(Node { children: part.children, table });
+        }
+        let bits = parts.fields.iter().map(|f| f.width).sum();
+        let mut store = Store {
+            epoch: 1,
+            leaves,
+            nodes,
+            fields: parts.fields,
+            slots: homes.len(),
+            homes,
+            field_of: Vec::new(),
+            table: Table::new(bits, states + states / 8, PAYLOAD),
+            refused: 0,
+        };
+        store.place_leaves();
+        Ok(store)
+    }
+
     /// A leaf that has too many values to be worth having.
     pub fn unfit_leaf(&self) -> Option<usize> {
         let states = self.table.len();
@@ -452,7 +554,7 @@ impl Store {
                                 self.table.add_len(1);
                                 break;
                             }
-                            Insert::Full => self.table.grow(),
+                            Insert::Full => self.table.grow(false),
                         }
                     },
                     // The sample was too kind: show it this state, and all counts have grown too.
@@ -462,7 +564,7 @@ impl Store {
                     }
                 }
                 if self.table.crowded() {
-                    self.table.grow();
+                    self.table.grow(false);
                 }
             }
             let mut fresh = Vec::with_capacity(held.len());

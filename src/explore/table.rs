@@ -559,8 +559,9 @@ impl Table {
         long.into_iter().flatten().chain(short.into_iter().flatten()).map(|(place, hash)| (place, self.permutation.undo(hash)))
     }
 
-    /// Makes room. Below one segment by doubling into a new table, beyond it in place by about a quarter.
-    pub fn grow(&mut self) {
+    /// Makes room. Below one segment by doubling into a new table, beyond it in place by about a quarter, or three quarters where memory
+    /// is no matter: then fewer sweeps are needed, which one thread does while the others wait.
+    pub fn grow(&mut self, generous: bool) {
         let full = 1u64 << self.segment_bits;
         // Entries that found no room within reach; hardly ever any.
         let mut left: Vec<(u64, u64)> = Vec::new();
@@ -570,7 +571,8 @@ impl Table {
                 self.double();
             } else {
                 let old = self.geometry;
-                either!(&mut self.form, c => (0..c.segments.len().div_ceil(4)).for_each(|_| c.add(full as usize)));
+                let quarters = if generous { 3 } else { 1 };
+                either!(&mut self.form, c => (0..(c.segments.len() * quarters).div_ceil(4)).for_each(|_| c.add(full as usize)));
                 self.geometry = Geometry::new(old.bits, either!(&self.form, c => c.homes()));
                 let places = self.places();
                 self.payloads.extend(places);
@@ -697,12 +699,12 @@ mod tests {
                             assert!(twin.contains_key(&k), "seed {seed} step {step}");
                             break place;
                         }
-                        Insert::Full => table.grow(),
+                        Insert::Full => table.grow(false),
                     }
                 };
                 assert_eq!(table.number(place).load(Ordering::Relaxed), twin[&k], "seed {seed} step {step}");
                 if table.crowded() {
-                    table.grow();
+                    table.grow(false);
                     for (&k, &n) in &twin {
                         let place = table.find(k).unwrap_or_else(|| panic!("seed {seed} step {step}: {k} lost"));
                         assert_eq!(table.number(place).load(Ordering::Relaxed), n);

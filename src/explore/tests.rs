@@ -362,3 +362,72 @@ impl Worker for FailingWorker<'_> {
         self.inner.steps(group, reads, out)
     }
 }
+
+/// Keeps a checkpoint in memory whenever it is asked.
+struct InMemory {
+    header: super::Header,
+    always: bool,
+    kept: std::sync::Mutex<Vec<u8>>,
+}
+
+impl super::Keeper for InMemory {
+    fn due(&self) -> bool {
+        self.always
+    }
+    fn keep(&self, image: &super::Image) -> Result<(), Diagnostic> {
+        let mut bytes = Vec::new();
+        image.write(&self.header, &mut bytes)?;
+        *self.kept.lock().unwrap() = bytes;
+        Ok(())
+    }
+}
+
+/// Whatever the limit at which a search ends, going on from its checkpoint comes to the same end.
+#[test]
+fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
+    let header = super::Header { fingerprint: "arcx".into(), values: vec![vec!["1".into()], vec![]] };
+    for (max, limits) in [(0, [1, 500, 5_000]), (1, [3_000, 100_000, 275_000])] {
+        let model = arcx(max);
+        let whole = explore(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
+        for (i, limit) in limits.into_iter().enumerate() {
+            let keeper = InMemory { header: header.clone(), always: i == 1, kept: Default::default() };
+            let options = Options { threads: 1 + i, ..Options::default() };
+            let budget = Budget::new(Limits { max_states: Some(limit), ..Limits::default() });
+            let stopped = super::explore_kept(&model, &options, &budget, &Silent, Some(&keeper), None).unwrap();
+            assert_eq!(stopped.stop, Stop::States);
+            let bytes = keeper.kept.into_inner().unwrap();
+            let mut accept = |h: &super::Header| {
+                assert_eq!(*h, header);
+                Ok(())
+            };
+            let restored = super::Restored::read(&mut &bytes[..], &mut accept).unwrap();
+            assert_eq!(restored.states(), stopped.states);
+            let end = super::explore_kept(&model, &options, &Budget::default(), &Silent, None, Some(restored)).unwrap();
+            assert_eq!(
+                (end.states, end.transitions, end.deadlocks, end.levels, end.stop),
+                (whole.states, whole.transitions, whole.deadlocks, whole.levels, Stop::Complete),
+                "N = {max}, limit {limit}"
+            );
+        }
+    }
+}
+
+/// No flipped bit, no cut, no addition goes unnoticed.
+#[test]
+fn a_damaged_checkpoint_is_refused() {
+    let header = super::Header { fingerprint: "arcx".into(), values: vec![] };
+    let keeper = InMemory { header, always: false, kept: Default::default() };
+    let budget = Budget::new(Limits { max_states: Some(1_000), ..Limits::default() });
+    super::explore_kept(&arcx(0), &Options::default(), &budget, &Silent, Some(&keeper), None).unwrap();
+    let bytes = keeper.kept.into_inner().unwrap();
+    let read = |bytes: &[u8]| super::Restored::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states());
+    assert!(read(&bytes).is_ok());
+    let stride = (bytes.len() / 400).max(1);
+    for at in (0..bytes.len()).step_by(stride) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << (at % 8);
+        assert!(read(&flipped).is_err(), "byte {at} flipped");
+        assert!(read(&bytes[..at]).is_err(), "cut at {at}");
+    }
+    assert!(read(&[&bytes[..], &[0]].concat()).is_err());
+}

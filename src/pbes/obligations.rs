@@ -153,7 +153,7 @@ struct Forgetful<const N: usize> {
 }
 
 /// log2 of the least and greatest number of places of a cache.
-const CACHE_BITS: (u32, u32) = (10, 20);
+const CACHE_BITS: (u32, u32) = (10, 22);
 
 impl<const N: usize> Forgetful<N> {
     fn new() -> Self {

@@ -164,6 +164,15 @@ pub struct ExploreArgs {
     /// Reduce modulo an equivalence.
     #[arg(long, value_name = "EQUIVALENCE", value_enum)]
     pub reduce: Option<Reduce>,
+    /// Keep the search in this folder: from time to time, and when a limit or an interrupt ends it.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "reduce"])]
+    pub checkpoint: Option<PathBuf>,
+    /// Time between checkpoints: seconds, or with s, m, h.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
+    pub checkpoint_every: std::time::Duration,
+    /// Go on with the search kept in this folder.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "reduce"])]
+    pub resume: Option<PathBuf>,
     /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,

@@ -1,0 +1,297 @@
+//! A search on file: written between two rounds, read back to go on from there to the very same end.
+//!
+//! Out: a version, a header of the caller's (what the search is of), the search, a check sum. The search is the layout of the store
+//! (tuples of the leaves, pairs of the inner nodes, fields of the root), the states in the order of their hashes (so that the difference
+//! from one to the next is short), the states that are queued, and the counts so far. Input and output are streams; files, and that a
+//! checkpoint replaces the one before only when it is whole, are the caller's.
+//!
+//! Cost: 2 to 5 bytes a state, one pass over the store; reading it inserts every state again.
+//! Invariant: what is read equals what was written, or is refused: a wrong length, version or check sum never becomes a search.
+
+use std::io::{Read, Write};
+
+use bincode::{Decode, Encode};
+
+use super::store::{Child, Parts, Store};
+use super::table::{Insert, Payload};
+use crate::base::{Diagnostic, Stage};
+
+/// First bytes of a checkpoint.
+const MAGIC: [u8; 8] = *b"muckpt\r\n";
+/// Version of the form.
+const VERSION: u32 = 1;
+/// Most bytes of a section that are believed.
+const MOST_SECTION: usize = 1 << 32;
+
+/// What the caller keeps with a search.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Header {
+    /// What tells this search from any other: model, parameters, options that change its states.
+    pub fingerprint: String,
+    /// The values of the model's slots, table by table in the order of their numbers.
+    pub values: Vec<Vec<String>>,
+}
+
+/// Figures of a search so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Counts {
+    pub transitions: u64,
+    pub deadlocks: u64,
+    pub levels: u64,
+    pub frontier_bytes: u64,
+    pub initial: u64,
+}
+
+/// A search between two rounds, to be written.
+pub struct Image<'s> {
+    pub(crate) store: &'s Store,
+    pub(crate) todo: Vec<&'s [u64]>,
+    pub(crate) next: Vec<&'s [u64]>,
+    pub(crate) counts: Counts,
+}
+
+/// A search that was read.
+pub struct Restored {
+    pub(crate) store: Store,
+    pub(crate) todo: Vec<u64>,
+    pub(crate) next: Vec<u64>,
+    pub(crate) counts: Counts,
+}
+
+/// Who keeps checkpoints.
+pub trait Keeper: Sync {
+    /// Whether it is time for one. Asked a few times a second.
+    fn due(&self) -> bool;
+    /// Keeps a search; the one before may go once this one is whole.
+    fn keep(&self, image: &Image) -> Result<(), Diagnostic>;
+}
+
+impl Image<'_> {
+    /// States stored.
+    pub fn states(&self) -> u64 {
+        self.store.table.len()
+    }
+    /// Writes the search.
+    pub fn write(&self, header: &Header, out: &mut dyn Write) -> Result<(), Diagnostic> {
+        let mut out = Sum { inner: out, sum: crc32fast::Hasher::new() };
+        self.body(header, &mut out).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
+    }
+    fn body(&self, header: &Header, out: &mut Sum<&mut dyn Write>) -> std::io::Result<()> {
+        out.write_all(&MAGIC)?;
+        out.write_all(&VERSION.to_le_bytes())?;
+        let packed = |e: bincode::error::EncodeError| std::io::Error::other(e.to_string());
+        let config = bincode::config::standard();
+        let header = bincode::encode_to_vec(header, config).map_err(packed)?;
+        out.write_all(&(header.len() as u64).to_le_bytes())?;
+        out.write_all(&header)?;
+        let rest = bincode::encode_to_vec((self.store.parts(), self.counts), config).map_err(packed)?;
+        out.write_all(&(rest.len() as u64).to_le_bytes())?;
+        out.write_all(&rest)?;
+        put(out, self.states())?;
+        let mut before = 0u64;
+        for (_, key) in self.store.table.entries() {
+            let hash = self.store.table.hash(key);
+            // Nearly ascending: the difference with its sign in the lowest bit.
+            let difference = hash.wrapping_sub(before) as i64;
+            put(out, (difference << 1 ^ difference >> 63) as u64)?;
+            before = hash;
+        }
+        for list in [&self.todo, &self.next] {
+            put(out, list.iter().map(|l| l.len() as u64).sum())?;
+            for key in list.iter().flat_map(|l| l.iter()) {
+                put(out, *key)?;
+            }
+        }
+        let sum = out.sum.clone().finalize();
+        out.inner.write_all(&sum.to_le_bytes())?;
+        out.inner.flush()
+    }
+}
+
+/// Reads a header alone, which comes first: whether the search is the caller's can be told before the rest is read.
+fn header(input: &mut dyn Read) -> std::io::Result<Header> {
+    let mut magic = [0; 8];
+    input.read_exact(&mut magic)?;
+    if magic != MAGIC {
+        return Err(bad("this is not a checkpoint"));
+    }
+    let mut version = [0; 4];
+    input.read_exact(&mut version)?;
+    let version = u32::from_le_bytes(version);
+    if version != VERSION {
+        return Err(bad(&format!("a checkpoint of version {version}; this program reads version {VERSION}")));
+    }
+    section(input)
+}
+
+fn bad(what: &str) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, what.to_string())
+}
+
+fn section<T: Decode<()>>(input: &mut dyn Read) -> std::io::Result<T> {
+    let mut length = [0; 8];
+    input.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    if length > MOST_SECTION as u64 {
+        return Err(bad("a section of impossible length"));
+    }
+    // Read as it comes: a wrong length must not cost its memory before the end of the file is met.
+    let mut bytes = Vec::new();
+    input.take(length).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 != length {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    let (value, used) =
+        bincode::decode_from_slice(&bytes, bincode::config::standard().with_limit::<MOST_SECTION>()).map_err(|e| bad(&e.to_string()))?;
+    if used != bytes.len() { Err(bad("a section with something after its end")) } else { Ok(value) }
+}
+
+impl Restored {
+    /// Reads a search whose header the caller accepts.
+    pub fn read(input: &mut dyn Read, accept: &mut dyn FnMut(&Header) -> Result<(), Diagnostic>) -> Result<Self, Diagnostic> {
+        let mut input = Sum { inner: input, sum: crc32fast::Hasher::new() };
+        let failed = |e: std::io::Error| {
+            let what = match e.kind() {
+                std::io::ErrorKind::UnexpectedEof => "the file ends too early".to_string(),
+                _ => e.to_string(),
+            };
+            Diagnostic::new(Stage::File, format!("cannot read the checkpoint: {what}"))
+        };
+        let header = header(&mut input).map_err(failed)?;
+        accept(&header)?;
+        Self::body(&mut input).map_err(failed)
+    }
+    fn body(input: &mut Sum<&mut dyn Read>) -> std::io::Result<Self> {
+        let (parts, counts): (Parts, Counts) = section(input)?;
+        let states = get(input)?;
+        let mut store = Store::from_parts(parts, states).map_err(|what| bad(&what))?;
+        let most = (1u64 << store.key_bits()) - 1;
+        let mut hash = 0u64;
+        for _ in 0..states {
+            let difference = get(input)?;
+            hash = hash.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg());
+            if hash > most {
+                return Err(bad("a state that its layout cannot hold"));
+            }
+            loop {
+                match store.table.insert_hashed(hash) {
+                    Insert::New(_) => break,
+                    Insert::Old(_) => return Err(bad("a state twice")),
+                    Insert::Full => store.table.grow(false),
+                }
+            }
+            store.table.add_len(1);
+            if store.table.crowded() {
+                store.table.grow(false);
+            }
+        }
+        let mut lists = [Vec::new(), Vec::new()];
+        for list in &mut lists {
+            for _ in 0..get(input)? {
+                let key = get(input)?;
+                if key > most || store.table.find(key).is_none() {
+                    return Err(bad("a queued state that is not stored"));
+                }
+                list.push(key);
+            }
+        }
+        let sum = input.sum.clone().finalize();
+        let mut written = [0; 4];
+        input.inner.read_exact(&mut written)?;
+        if u32::from_le_bytes(written) != sum {
+            return Err(bad("its check sum is wrong"));
+        }
+        if input.inner.read(&mut [0])? != 0 {
+            return Err(bad("something stands after its end"));
+        }
+        if counts.initial > most || store.table.find(counts.initial).is_none() {
+            return Err(bad("its initial state is not stored"));
+        }
+        let [todo, next] = lists;
+        Ok(Self { store, todo, next, counts })
+    }
+    /// States stored.
+    pub fn states(&self) -> u64 {
+        self.store.table.len()
+    }
+}
+
+/// Seven bits a byte, lowest first.
+fn put(out: &mut dyn Write, mut value: u64) -> std::io::Result<()> {
+    let mut bytes = [0u8; 10];
+    let mut n = 0;
+    while value >= 0x80 {
+        bytes[n] = value as u8 | 0x80;
+        value >>= 7;
+        n += 1;
+    }
+    bytes[n] = value as u8;
+    out.write_all(&bytes[..=n])
+}
+
+fn get(input: &mut dyn Read) -> std::io::Result<u64> {
+    let mut value = 0u64;
+    for shift in (0..70).step_by(7) {
+        let mut byte = [0];
+        input.read_exact(&mut byte)?;
+        if shift == 63 && byte[0] > 1 {
+            break;
+        }
+        value |= u64::from(byte[0] & 0x7f) << shift;
+        if byte[0] < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(bad("a number of more than 64 bits"))
+}
+
+/// A stream that is summed as it goes.
+struct Sum<S> {
+    inner: S,
+    sum: crc32fast::Hasher,
+}
+
+impl Write for Sum<&mut dyn Write> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let n = self.inner.write(bytes)?;
+        self.sum.update(&bytes[..n]);
+        Ok(n)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl Read for Sum<&mut dyn Read> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(bytes)?;
+        self.sum.update(&bytes[..n]);
+        Ok(n)
+    }
+}
+
+impl Parts {
+    /// Whether the children of nodes and fields exist and make a tree over all leaves.
+    pub(super) fn make_sense(&self) -> bool {
+        let mut met = vec![false; self.leaves.len() + self.nodes.len()];
+        let mut meet = |child: Child, before: usize| {
+            let at = match child {
+                Child::Leaf(l) if (l as usize) < self.leaves.len() => l as usize,
+                Child::Node(n) if (n as usize) < before => self.leaves.len() + n as usize,
+                _ => return false,
+            };
+            !std::mem::replace(&mut met[at], true)
+        };
+        let nodes = self.nodes.iter().enumerate().all(|(i, n)| n.children.iter().all(|c| meet(*c, i)));
+        let fields = self.fields.iter().all(|f| f.width <= 32 && meet(f.child, self.nodes.len()));
+        let widths = self.fields.iter().map(|f| f.width).sum::<u32>();
+        let offsets =
+            self.fields.iter().scan(0, |at, f| Some(std::mem::replace(at, *at + f.width))).eq(self.fields.iter().map(|f| f.offset));
+        let leaves =
+            self.leaves.iter().all(|l| l.slots.is_empty() && l.rows.len() <= 1 || l.rows.len().is_multiple_of(l.slots.len().max(1)));
+        nodes && fields && offsets && leaves && (1..=63).contains(&widths) && met.iter().all(|m| *m)
+    }
+}
+
+/// No payload: a search that is kept counts states only.
+pub(super) const PAYLOAD: Payload = Payload::None;

@@ -1,0 +1,79 @@
+//! A search that was kept in a folder and taken up again ends as one that was never interrupted; a wrong folder is refused.
+
+mod support;
+
+use support::{mu_check, package};
+
+fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|w| w.to_string()).collect()
+}
+
+/// The figures that must not depend on interruptions.
+fn figures(json: &serde_json::Value) -> Vec<u64> {
+    ["states", "transitions", "deadlocks"].iter().map(|k| json[k].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn interrupted_searches_come_to_the_same_end() {
+    let model = package("specs/arcx.spec");
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("search").display().to_string();
+    let common = strings(&["explore", &model, "-D", "max_operation_id=1", "--confluence", "auto"]);
+    let whole = mu_check(&common);
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    // Three times a limit ends it, each time later; the first run starts it.
+    for (i, limit) in ["1000", "40000", "150000"].iter().enumerate() {
+        let way = if i == 0 { "--checkpoint" } else { "--resume" };
+        let stopped = mu_check(&[&common[..], &strings(&[way, &kept, "--max-states", limit])].concat());
+        assert_eq!((stopped.code, stopped.json["stop"].as_str()), (3, Some("max-states")), "{}", stopped.stderr);
+    }
+    let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
+    assert_eq!(end.code, 0, "{}", end.stderr);
+    assert_eq!(figures(&end.json), figures(&whole.json));
+
+    // Of another model, of other parameters, with other steps prioritised.
+    for change in [["-D", "max_operation_id=2"], ["--confluence", "none"]] {
+        let mut words = strings(&["explore", &model, "--resume", &kept]);
+        words.extend(strings(&change));
+        let refused = mu_check(&words);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains("the checkpoint is of another model"), "{}", refused.stderr);
+    }
+    // A damaged one.
+    let file = folder.path().join("search/search.checkpoint");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() - 1000;
+    bytes[middle] ^= 4;
+    std::fs::write(&file, &bytes).unwrap();
+    let refused = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot read the checkpoint"), "{}", refused.stderr);
+    // None.
+    let nowhere = folder.path().join("nothing").display().to_string();
+    assert_eq!(mu_check(&[&common[..], &strings(&["--resume", &nowhere])].concat()).code, 2);
+}
+
+/// Values of every kind of sort go to the file and come back as themselves.
+#[test]
+fn values_of_all_sorts_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("values.mcrl2");
+    std::fs::write(
+        &model,
+        "sort S = struct leaf | node(left: S, key: Int, right: S);
+         act step;
+         proc P(n: Nat, s: S, l: List(Real), f: FSet(Pos), b: Set(Nat), g: FBag(Bool), u: Nat -> Bool) =
+           (n < 40) -> step . P(n + 1, if(n mod 2 == 0, node(s, 3 - n, leaf), s), if(n < 30, (n / 3) |> l, l), f + {n + 1},
+                                b + {n}, g + {n mod 2 == 0: 1}, u[n -> true]);
+         init P(0, leaf, [], {}, {}, {:}, lambda x: Nat. false) || P(3, leaf, [1/2], {2}, {5}, {:}, lambda x: Nat. x > 3);",
+    )
+    .unwrap();
+    let kept = folder.path().join("search").display().to_string();
+    let common = strings(&["explore", &model.display().to_string()]);
+    let whole = mu_check(&common);
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    let stopped = mu_check(&[&common[..], &strings(&["--checkpoint", &kept, "--max-states", "700"])].concat());
+    assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+    let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
+    assert_eq!((end.code, figures(&end.json)), (0, figures(&whole.json)), "{}", end.stderr);
+}
