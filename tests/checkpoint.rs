@@ -53,7 +53,7 @@ fn interrupted_searches_come_to_the_same_end() {
     assert_eq!(mu_check(&[&common[..], &strings(&["--resume", &nowhere])].concat()).code, 2);
 }
 
-/// Values of every kind of sort go to the file and come back as themselves.
+/// Values of every kind of sort but functions go to the file and come back as themselves.
 #[test]
 fn values_of_all_sorts_are_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -62,10 +62,10 @@ fn values_of_all_sorts_are_kept() {
         &model,
         "sort S = struct leaf | node(left: S, key: Int, right: S);
          act step;
-         proc P(n: Nat, s: S, l: List(Real), f: FSet(Pos), b: Set(Nat), g: FBag(Bool), u: Nat -> Bool) =
+         proc P(n: Nat, s: S, l: List(Real), f: FSet(Pos), b: Set(Nat), g: FBag(Bool)) =
            (n < 40) -> step . P(n + 1, if(n mod 2 == 0, node(s, 3 - n, leaf), s), if(n < 30, (n / 3) |> l, l), f + {n + 1},
-                                b + {n}, g + {n mod 2 == 0: 1}, u[n -> true]);
-         init P(0, leaf, [], {}, {}, {:}, lambda x: Nat. false) || P(3, leaf, [1/2], {2}, {5}, {:}, lambda x: Nat. x > 3);",
+                                b + {n}, g + {n mod 2 == 0: 1});
+         init P(0, leaf, [], {}, {}, {:}) || P(3, leaf, [1/2], {2}, {5}, {:});",
     )
     .unwrap();
     let kept = folder.path().join("search").display().to_string();
@@ -76,4 +76,16 @@ fn values_of_all_sorts_are_kept() {
     assert_eq!(stopped.code, 3, "{}", stopped.stderr);
     let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
     assert_eq!((end.code, figures(&end.json)), (0, figures(&whole.json)), "{}", end.stderr);
+}
+
+/// What cannot be kept is said before the search, not after.
+#[test]
+fn functions_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("function.mcrl2");
+    std::fs::write(&model, "act a: Nat; proc P(f: Nat -> Nat) = a(f(1)) . P(f[1 -> 2]); init P(lambda x: Nat. x);").unwrap();
+    let kept = folder.path().join("search").display().to_string();
+    let refused = mu_check(&strings(&["explore", &model.display().to_string(), "--checkpoint", &kept]));
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot be kept in a file"), "{}", refused.stderr);
 }

@@ -216,8 +216,9 @@ impl Compiled {
     }
 
     fn read_values(&self, texts: &[Vec<String>]) -> Result<Vec<Vec<Expr>>, Diagnostic> {
-        // The operations that the texts need are those of the process, but the checker may add instances of them.
+        // The operations of the tables' values are those of the program; the checker may add more, which get higher numbers.
         let mut data = self.process.data.clone();
+        data.signature = self.program.signature().clone();
         let mut sort_of_table: Vec<Option<SortId>> = vec![None; self.tables.len()];
         self.table_of.iter().zip(&self.sort_of).for_each(|(t, s)| sort_of_table[*t] = Some(*s));
         let mut checked = Vec::new();
