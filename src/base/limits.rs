@@ -63,6 +63,11 @@ impl Budget {
     pub fn new(limits: Limits) -> Self {
         Self { limits, start: Instant::now(), interrupted: Arc::default(), peak: Arc::default() }
     }
+    /// The same run with other limits: one clock, one interrupt.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        Self { limits, ..self.clone() }
+    }
     /// The limits given.
     pub fn limits(&self) -> &Limits {
         &self.limits

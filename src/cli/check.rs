@@ -1,6 +1,6 @@
 //! `check`: formulas on a model, with verdicts, figures and evidence.
 
-use super::args::{CheckArgs, Format};
+use super::args::{CheckArgs, Engine, Format};
 use super::files::{Form, read_lts, write};
 use super::game::solver;
 use super::pipeline::Session;
@@ -16,7 +16,7 @@ use crate::formula::typecheck::check_formula;
 use crate::game::pg;
 use crate::model::Model;
 use crate::model::from_lts::LtsModel;
-use crate::pbes::{Answer, Options, Verdict, check};
+use crate::pbes::{Answer, Options, Route, Verdict, check};
 use crate::process::linear::ActionLabels;
 use crate::process::spec::ActionDecl;
 use serde_json::{Value, json};
@@ -73,14 +73,18 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     for (path, formula) in &formulas {
         let start = Instant::now();
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-        let answer = check(
-            subject.model,
-            subject.labels,
-            formula,
-            Options { solver: Some(solver(args.solver.as_ref())), progress: &bar, ..Options::new(&options) },
-            &session.budget,
-        )?;
+        let model = (subject.model, subject.labels);
+        let chosen = Options { solver: Some(solver(args.solver.as_ref())), progress: &bar, ..Options::new(&options) };
+        let explicit = |budget: &_| check(subject.model, subject.labels, formula, chosen, budget);
+        let (answer, why) = match args.engine {
+            Engine::Explicit => (explicit(&session.budget)?, None),
+            Engine::Symbolic => (super::symbolic::check(session, args, model, formula)?, None),
+            Engine::Auto => super::symbolic::check_by_either(session, args, model, formula, &explicit).map(|(a, why)| (a, Some(why)))?,
+        };
         bar.finish();
+        if let Some(why) = &why {
+            session.say(format!("engine {why}"));
+        }
         let seconds = start.elapsed().as_secs_f64();
         session.say(format!(
             "{}: {} by {}, {} equations in {seconds:.3} s",
@@ -101,7 +105,13 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         violated |= answer.verdict == Verdict::False;
         unknown |= matches!(answer.verdict, Verdict::Unknown(_));
         match session.common.format {
-            Format::Json => results.push(as_json(path, subject, &answer, seconds)),
+            Format::Json => {
+                let mut object = as_json(path, subject, &answer, seconds);
+                if let Some(why) = why {
+                    object["engine_reason"] = why.into();
+                }
+                results.push(object);
+            }
             Format::Text => print(&as_text(session, path, subject, &answer, seconds))?,
         }
     }
@@ -191,6 +201,7 @@ fn as_json(path: &Path, subject: &Subject, answer: &Answer, seconds: f64) -> Val
         "reason": if reason == "complete" { answer.route.word().to_string() } else { reason },
         "equations": answer.equations,
         "states": answer.states,
+        "engine": if answer.route == Route::Symbolic { "symbolic" } else { "explicit" },
         "seconds": seconds,
         "evidence": evidence,
     })

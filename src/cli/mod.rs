@@ -7,6 +7,7 @@ pub mod args;
 mod check;
 mod checkpoint;
 mod compare;
+mod counts;
 mod explore;
 mod files;
 mod game;
@@ -14,6 +15,7 @@ mod litmus;
 mod lts;
 pub mod pipeline;
 mod progress;
+mod symbolic;
 mod translate;
 
 use self::args::{Cli, Command};

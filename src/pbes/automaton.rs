@@ -269,6 +269,17 @@ impl Automaton {
         Ok(answer)
     }
 
+    /// The same as [`Automaton::step`], for callers that ask each question once: nothing is remembered.
+    pub fn step_once(&mut self, q: FormulaState, label: LabelId, labels: &dyn ActionLabels) -> Result<Demand, Diagnostic> {
+        let l = self.label(label, labels)?;
+        self.evaluate(q, Phase::Step, Some(&l))
+    }
+
+    /// Whether a multi-action of the formula has the label's action names; labels of which none has are all alike.
+    pub fn names(&mut self, label: LabelId, labels: &dyn ActionLabels) -> Result<bool, Diagnostic> {
+        Ok(self.label(label, labels)?.class != 0)
+    }
+
     /// Places of modalities that were asked and that no label has fitted: what the formula says beyond them was never put to the test.
     /// A modality such as `[a]false`, whose purpose is that nothing fits, does not count.
     pub fn never_met(&self) -> Vec<crate::base::Span> {

@@ -43,6 +43,8 @@ pub enum Route {
     Product,
     /// The parity game.
     Game,
+    /// Symbolic search of the product.
+    Symbolic,
 }
 
 impl Route {
@@ -52,6 +54,7 @@ impl Route {
             Route::Constant => "constant",
             Route::Product => "product",
             Route::Game => "game",
+            Route::Symbolic => "symbolic product",
         }
     }
 }

@@ -1,44 +1,73 @@
-//! Conjunctive (dually disjunctive) formulas by symbolic search: reachability of a decision in the product of model and formula, over sets.
+//! Conjunctive (dually disjunctive) formulas by symbolic search: which obligations meet which states, over sets of states.
 //!
-//! Input: model, labels, formula. Output: verdict, the number of product states, a shortest path if a decision is reachable. The product is a
-//! [`Model`]: the slots of the model and one more, the formula state; each group reads and writes that slot too, so the symbolic
-//! engine needs to know nothing of formulas. A product state is a pair of system state and *one* obligation; "each obligation of the
-//! conjunction" is a step for each. The formula's slot stands last, so that groups keep their tops and saturation its locality.
+//! Input: model, labels, formula. Output: verdict, the numbers of states and of pairs of state and obligation, a run that decides if one does.
+//! The formula's automaton is the [`Observer`] of [`crate::symbolic::watch`]: an obligation is a formula state with its data, so all instances of
+//! outer quantifiers go in one search, and the symbolic engine knows nothing of formulas.
 //!
-//! Not for every formula: each automaton state must be of the formula's own connective and its recursion of the matching sign (safety, or
-//! dually reachability); others are refused by name of the explicit engine.
-//! Cost: (short vectors of groups) x (formula states met with them) look-ups, and the symbolic search.
-//! Invariant: numbers of formula states belong to one worker; a search has one worker.
+//! For formulas that fit the product route (`product.rs`): obligations of the formula's connective, others that the labels leaving a state
+//! decide, and least fixed points (dually none) if the obligations make no cycle, or only cycles of that one kind. All others are
+//! refused by name of the explicit engine.
+//!
+//! Cost: that of the model's search, and at most as much for each obligation. Invariant: numbers of formula states belong to one automaton.
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
-use super::check::Verdict;
-use super::product::{Kind, shape};
-use crate::base::ids::LabelId;
+use super::check::{Answer, Route, Verdict};
+use super::product::{Kind, Shape, close, local_value, loops_here, shape};
+use crate::base::ids::{LabelId, StateId};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
+use crate::evidence::{Evidence, EvidenceStep, Taken};
+use crate::formula::normal::Node;
 use crate::formula::typed::TypedFormula;
-use crate::model::{Group, Model, Slot, SlotInfo, Steps, Worker};
+use crate::model::{Model, Steps, Worker};
 use crate::process::linear::ActionLabels;
-use crate::symbolic::{self, Goal, Order, Trace};
-use ahash::{AHashMap, AHashSet};
+use crate::symbolic::{self, End, Observer, Test, Watched, watch};
+use ahash::AHashMap;
 use num_bigint::BigUint;
+use std::rc::Rc;
 
 /// The answer of a symbolic check.
 #[derive(Clone, Debug)]
 pub struct SymbolicAnswer {
     /// The verdict.
     pub verdict: Verdict,
-    /// What the search found and cost; none if the formula is a constant. Its states are those of the product.
-    pub outcome: Option<symbolic::Outcome>,
-    /// Path of the model (labels and states) that decides the formula, if one does.
-    pub path: Option<Trace>,
+    /// What the search found and cost; none if the formula is a constant.
+    pub watched: Option<Watched>,
+    /// Why, if a run decides the formula and was found within the limits.
+    pub evidence: Option<Evidence>,
 }
 
-/// Marks the label of a step that decides the formula.
-const DECIDED: u32 = 1 << 31;
-/// Value of the formula slot before the first obligation is chosen, and after the decision.
-const START: u32 = 0;
+impl SymbolicAnswer {
+    fn constant(value: bool) -> Self {
+        Self { verdict: if value { Verdict::True } else { Verdict::False }, watched: None, evidence: None }
+    }
+    /// Pairs of system state and obligation met.
+    pub fn equations(&self) -> BigUint {
+        self.watched.as_ref().map_or_else(BigUint::default, |w| w.pairs.clone())
+    }
+    /// States of the model.
+    pub fn states(&self) -> BigUint {
+        self.watched.as_ref().map_or_else(BigUint::default, |w| w.outcome.states.clone())
+    }
+    /// The same in the form of the other routes, whose numbers end at 2^64 - 1.
+    pub fn into_answer(self) -> Answer {
+        let small = |n: BigUint| u64::try_from(n).unwrap_or(u64::MAX);
+        let route = if self.watched.is_some() { Route::Symbolic } else { Route::Constant };
+        Answer {
+            route,
+            equations: small(self.equations()),
+            states: small(self.states()),
+            verdict: self.verdict,
+            evidence: self.evidence,
+            never_met: Vec::new(),
+        }
+    }
+}
 
-/// Checks a formula by symbolic search. The order of `options`, if fixed, is one of the model's slots.
+fn refusal(message: &str) -> Diagnostic {
+    Diagnostic::new(Stage::Unsupported, message).note("the explicit engine checks this formula")
+}
+
+/// Checks a formula by symbolic search.
 pub fn check_symbolically(
     model: &dyn Model,
     labels: &dyn ActionLabels,
@@ -46,206 +75,204 @@ pub fn check_symbolically(
     options: &symbolic::Options,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
-    let constant = |value| SymbolicAnswer { verdict: if value { Verdict::True } else { Verdict::False }, outcome: None, path: None };
     let mut automaton = Automaton::new(formula)?;
     let (all, roots) = match automaton.start()? {
-        Start::Constant(value) => return Ok(constant(value)),
+        Start::Constant(value) => return Ok(SymbolicAnswer::constant(value)),
         Start::States(all, roots) => (all, roots),
     };
-    let fits = |all| shape(&automaton, &roots, all).filter(|s| s.hostile.is_empty() && s.kinds.values().all(|k| *k == Kind::Flow));
-    let all = match (fits(all), roots.len()) {
-        (Some(shape), _) => shape.universal,
-        (None, 1) if fits(!all).is_some() => !all,
-        _ => {
-            let message = "the symbolic engine checks formulas of one connective only, such as safety properties";
-            return Err(Diagnostic::new(Stage::Unsupported, message).note("the explicit engine checks this formula"));
+    let mut fitting = shape(&automaton, &roots, all);
+    if fitting.is_none() && roots.len() == 1 {
+        // A single state of the other connective: `<true*.a>true`.
+        fitting = shape(&automaton, &roots, !all);
+    }
+    let Some(shape) = fitting else {
+        return Err(refusal("the symbolic engine checks formulas of one connective only, such as safety properties"));
+    };
+    let all = shape.universal;
+    let Some((flow, local)) = close(&mut automaton, &shape, &roots)? else { return Ok(SymbolicAnswer::constant(!all)) };
+    let start: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
+    let mut observer = Obligations { automaton, labels, shape, closed: AHashMap::new(), other: None };
+    let options = symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
+    let watched = watch(model, &mut observer, &start, &options, budget)?;
+    let Obligations { mut automaton, shape, .. } = observer;
+    if !watched.decided && watched.outcome.stop == Stop::Complete && !shape.hostile.is_empty() {
+        let states: Vec<FormulaState> = (0..automaton.state_count() as u32).map(FormulaState).collect();
+        if loops_here(&mut automaton, &shape, &states)? {
+            return Err(refusal("a fixed-point variable of the formula can call itself without a step between"));
         }
-    };
-    let product = SymbolicProduct::new(model, labels, formula);
-    if product.roots(&mut automaton)?.is_none() {
-        return Ok(constant(!all));
     }
-    let mut options = options.clone();
-    let mut order = options.order.of(model);
-    order.push(model.slots().len() as Slot);
-    options.order = Order::Fixed(order);
-    (options.transitions, options.deadlocks) = (false, false);
-    let goal = |label: LabelId| label.0 & DECIDED != 0;
-    let (outcome, trace) = symbolic::find(&product, &Goal::Label(&goal), &options, budget)?;
-    let verdict = match (&trace, &outcome.stop) {
-        (Some(_), _) => !all,
-        (None, Stop::Complete) => all,
-        (None, stop) => return Ok(SymbolicAnswer { verdict: Verdict::Unknown(stop.clone()), outcome: Some(outcome), path: None }),
+    let endless = watched.run.as_ref().is_some_and(|r| matches!(r.end, End::Back(_)));
+    if watched.decided && (endless || watched.run.is_none()) && mixed(&automaton, &shape) {
+        return Err(refusal("a run without end goes through fixed points of both kinds"));
+    }
+    let verdict = match (watched.decided, &watched.outcome.stop) {
+        (true, _) if all => Verdict::False,
+        (true, _) => Verdict::True,
+        (false, Stop::Complete) if all => Verdict::True,
+        (false, Stop::Complete) => Verdict::False,
+        (false, stop) => Verdict::Unknown(stop.clone()),
     };
-    let path = trace.map(|trace| product.path_of(trace));
-    Ok(SymbolicAnswer { path, ..SymbolicAnswer { outcome: Some(outcome), ..constant(verdict) } })
+    let evidence = match &watched.run {
+        Some(run) => Some(evidence(model, labels, &mut automaton, run, verdict == Verdict::True)?),
+        None => None,
+    };
+    Ok(SymbolicAnswer { verdict, watched: Some(watched), evidence })
 }
 
-impl SymbolicAnswer {
-    /// Number of pairs of system state and obligation found.
-    pub fn equations(&self) -> BigUint {
-        self.outcome.as_ref().map_or_else(BigUint::default, |o| o.states.clone())
-    }
+/// Whether a cycle of hostile obligations may go through fixed points of both kinds.
+fn mixed(automaton: &Automaton, shape: &Shape) -> bool {
+    shape.hostile.iter().any(|node| match automaton.normal().node(*node) {
+        Node::Head(fix) => automaton.normal().fix(*fix).recursive && (automaton.normal().fix(*fix).rank % 2 != 1) == shape.universal,
+        _ => false,
+    })
 }
 
-/// A model beside a formula.
-struct SymbolicProduct<'a> {
-    model: &'a dyn Model,
+/// A formula's automaton as an observer.
+struct Obligations<'a> {
+    automaton: Automaton,
     labels: &'a dyn ActionLabels,
-    formula: &'a TypedFormula,
-    slots: Vec<SlotInfo>,
-    groups: Vec<Group>,
+    shape: Shape,
+    /// Demands with all that they demand at the same system state; none: decided.
+    closed: AHashMap<Demand, Option<Rc<[u32]>>>,
+    /// A label that no modality names.
+    other: Option<LabelId>,
 }
 
-impl<'a> SymbolicProduct<'a> {
-    fn new(model: &'a dyn Model, labels: &'a dyn ActionLabels, formula: &'a TypedFormula) -> Self {
-        let last = model.slots().len() as Slot;
-        let mut slots = model.slots().to_vec();
-        let component = slots.iter().map(|s| s.component + 1).max().unwrap_or(0);
-        slots.push(SlotInfo { name: "formula".into(), component, control: true });
-        let mut groups = model.groups().to_vec();
-        for g in &mut groups {
-            g.reads.push(last);
-            g.writes.push(last);
-            (g.tau, g.confluent) = (false, false);
-        }
-        groups.push(Group {
-            name: "start".into(),
-            requires: vec![(last, START)],
-            reads: Vec::new(),
-            writes: vec![last],
-            hidden: Vec::new(),
-            tau: true,
-            confluent: false,
-        });
-        Self { model, labels, formula, slots, groups }
+impl Observer for Obligations<'_> {
+    fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic> {
+        if self.automaton.names(label, self.labels)? { Ok(label) } else { Ok(*self.other.get_or_insert(label)) }
     }
 
-    /// The obligations at the start; none if they are decided there.
-    fn roots(&self, automaton: &mut Automaton) -> Result<Option<Vec<FormulaState>>, Diagnostic> {
-        match automaton.start()? {
-            Start::Constant(_) => Ok(None),
-            Start::States(_, roots) => closure(automaton, roots),
+    fn step(&mut self, obligation: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic> {
+        // Each obligation and class is asked for once: nothing need be remembered.
+        let demand = self.automaton.step_once(FormulaState(obligation), label, self.labels)?;
+        if let Some(known) = self.closed.get(&demand) {
+            return Ok(known.clone());
         }
+        let mut closed = None;
+        let members = self.automaton.set(demand);
+        if demand != Demand::DECIDED
+            && let Some((flow, local)) = close(&mut self.automaton, &self.shape, &members)?
+        {
+            let mut members: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
+            members.sort_unstable();
+            members.dedup();
+            closed = Some(Rc::from(members));
+        }
+        self.closed.insert(demand, closed.clone());
+        Ok(closed)
     }
 
-    /// The model's part of a path in the product: without its first step, the choice of an obligation, and without formula states.
-    fn path_of(&self, mut trace: Trace) -> Trace {
-        let width = self.model.slots().len();
-        if !trace.steps.is_empty() {
-            trace.steps.remove(0);
+    fn test(&mut self, obligation: u32, labels: &[LabelId]) -> Result<Option<Test>, Diagnostic> {
+        let q = FormulaState(obligation);
+        if self.shape.kinds.get(&self.automaton.node(q)) != Some(&Kind::Local) {
+            return Ok(None);
         }
-        trace.initial.truncate(width);
-        for (label, to) in &mut trace.steps {
-            to.truncate(width);
-            label.0 &= !DECIDED;
-        }
-        trace
+        let value = self.value(q, labels)?;
+        Ok(Some(if self.shape.universal { value } else { Test::Not(Box::new(value)) }))
+    }
+
+    fn hostile(&mut self, obligation: u32) -> bool {
+        self.shape.hostile.contains(&self.automaton.node(FormulaState(obligation)))
     }
 }
 
-/// The states of a demand with all that they demand at the same system state; none if that decides one.
-fn closure(automaton: &mut Automaton, mut open: Vec<FormulaState>) -> Result<Option<Vec<FormulaState>>, Diagnostic> {
-    let mut seen = AHashSet::new();
-    let mut flow = Vec::new();
-    while let Some(q) = open.pop() {
-        if seen.insert(q) {
-            let here = automaton.here(q)?;
-            if here == Demand::DECIDED {
-                return Ok(None);
+impl Obligations<'_> {
+    /// When a local formula state is true (cf. `product::local_value`).
+    fn value(&mut self, q: FormulaState, labels: &[LabelId]) -> Result<Test, Diagnostic> {
+        let all = self.automaton.universal(q);
+        let here = self.automaton.here(q)?;
+        if here == Demand::DECIDED {
+            return Ok(Test::Constant(!all));
+        }
+        let mut parts = Vec::new();
+        for &next in self.automaton.set(here).iter() {
+            parts.push(self.value(next, labels)?);
+        }
+        let asks = self.automaton.asks_labels(q);
+        // Where one of these leaves, `q` is decided.
+        let mut deciding = Vec::new();
+        for &label in labels {
+            let mut answer = self.automaton.step(q, label, self.labels)?;
+            if asks && answer != Demand::DECIDED {
+                answer = self.automaton.here_if(q, label, self.labels)?;
+                for &next in self.automaton.set(answer).iter() {
+                    let value = self.value(next, labels)?;
+                    let leaves = Test::Leaves(vec![label]);
+                    parts.push(if all { Test::Any(vec![Test::Not(Box::new(leaves)), value]) } else { Test::All(vec![leaves, value]) });
+                }
             }
-            open.extend(automaton.set(here).iter());
-            flow.push(q);
-        }
-    }
-    flow.sort_unstable();
-    Ok(Some(flow))
-}
-
-impl Model for SymbolicProduct<'_> {
-    fn slots(&self) -> &[SlotInfo] {
-        &self.slots
-    }
-    fn groups(&self) -> &[Group] {
-        &self.groups
-    }
-    fn initial(&self) -> Vec<u32> {
-        let mut initial = self.model.initial();
-        initial.push(START);
-        initial
-    }
-    fn worker(&self) -> Box<dyn Worker + '_> {
-        Box::new(ProductWorker { product: self, model: self.model.worker(), automaton: None, base: AHashMap::new(), next: AHashMap::new() })
-    }
-    fn label_text(&self, label: LabelId) -> String {
-        self.model.label_text(LabelId(label.0 & !DECIDED))
-    }
-    fn label_count(&self) -> usize {
-        self.model.label_count()
-    }
-    fn value_text(&self, slot: Slot, value: u32) -> String {
-        if (slot as usize) < self.model.slots().len() { self.model.value_text(slot, value) } else { value.to_string() }
-    }
-}
-
-struct ProductWorker<'a> {
-    product: &'a SymbolicProduct<'a>,
-    model: Box<dyn Worker + 'a>,
-    automaton: Option<Automaton>,
-    /// Steps of the model's groups.
-    base: AHashMap<(usize, Vec<u32>), Steps>,
-    /// What a formula state demands after a label, closed; none if decided.
-    next: AHashMap<(u32, LabelId), Option<Vec<FormulaState>>>,
-}
-
-impl Worker for ProductWorker<'_> {
-    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
-        if self.automaton.is_none() {
-            self.automaton = Some(Automaton::new(self.product.formula)?);
-        }
-        let Some(automaton) = &mut self.automaton else { return Ok(()) };
-        if group == self.product.model.groups().len() {
-            for q in self.product.roots(automaton)?.unwrap_or_default() {
-                out.labels.push(LabelId::TAU);
-                out.values.push(q.0 + 1);
-            }
-            return Ok(());
-        }
-        let Some((&formula, reads)) = reads.split_last() else { return Ok(()) };
-        if formula == START {
-            return Ok(());
-        }
-        let key = (group, reads.to_vec());
-        if !self.base.contains_key(&key) {
-            let mut steps = Steps::default();
-            self.model.steps(group, reads, &mut steps)?;
-            self.base.insert(key.clone(), steps);
-        }
-        let steps = &self.base[&key];
-        let width = self.product.model.groups()[group].writes.len();
-        for (i, &label) in steps.labels.iter().enumerate() {
-            let q = FormulaState(formula - 1);
-            if !self.next.contains_key(&(formula, label)) {
-                let demand = automaton.step(q, label, self.product.labels)?;
-                let next = if demand == Demand::DECIDED {
-                    None
-                } else {
-                    let open = automaton.set(demand).to_vec();
-                    closure(automaton, open)?
-                };
-                self.next.insert((formula, label), next);
-            }
-            let values = &steps.values[i * width..(i + 1) * width];
-            let mut emit = |label, q| {
-                out.labels.push(label);
-                out.values.extend_from_slice(values);
-                out.values.push(q);
-            };
-            match &self.next[&(formula, label)] {
-                None => emit(LabelId(label.0 | DECIDED), START),
-                Some(states) => states.iter().for_each(|q| emit(label, q.0 + 1)),
+            if answer == Demand::DECIDED {
+                deciding.push(label);
             }
         }
-        Ok(())
+        let leaves = Test::Leaves(deciding);
+        parts.push(if all { Test::Not(Box::new(leaves)) } else { leaves });
+        Ok(if all { Test::All(parts) } else { Test::Any(parts) })
     }
+}
+
+/// A run as evidence: each of its positions is a state of its own; where its end depends on the labels that leave its last state, with those
+/// steps that show it.
+fn evidence(
+    model: &dyn Model,
+    labels: &dyn ActionLabels,
+    automaton: &mut Automaton,
+    run: &symbolic::Run,
+    verdict: bool,
+) -> Result<Evidence, Diagnostic> {
+    let mut worker = model.worker();
+    let mut states = vec![run.trace.initial.clone()];
+    let mut steps = Vec::new();
+    let last = run.trace.steps.len();
+    for (i, (label, to)) in run.trace.steps.iter().enumerate() {
+        let leaving = steps_from(model, &mut *worker, &states[i])?;
+        let Some(taken) = leaving.into_iter().find(|t| t.label == *label && t.state == *to) else {
+            return Err(Diagnostic::new(Stage::Internal, "a step of the symbolic path is no step of the model"));
+        };
+        let target = match run.end {
+            End::Back(back) if i + 1 == last => back,
+            _ => i + 1,
+        };
+        steps.push(EvidenceStep { from: i as u32, label: *label, to: target as u32, taken: vec![taken] });
+        if target == i + 1 {
+            states.push(to.clone());
+        }
+    }
+    if let End::Test(q) = run.end {
+        let leaving = steps_from(model, &mut *worker, &states[last])?;
+        let numbered: Vec<(LabelId, StateId)> = leaving.iter().enumerate().map(|(i, t)| (t.label, StateId::new(i))).collect();
+        let mut shown = Vec::new();
+        local_value(automaton, FormulaState(q), &numbered, labels, &mut shown)?;
+        shown.sort_unstable();
+        shown.dedup();
+        for (label, i) in shown {
+            let taken = leaving[i.index()].clone();
+            steps.push(EvidenceStep { from: last as u32, label, to: states.len() as u32, taken: vec![taken.clone()] });
+            states.push(taken.state);
+        }
+    }
+    Ok(Evidence { verdict, states, steps, before: Vec::new() })
+}
+
+/// All steps from a state.
+fn steps_from(model: &dyn Model, worker: &mut dyn Worker, from: &[u32]) -> Result<Vec<Taken>, Diagnostic> {
+    let mut all = Vec::new();
+    let mut steps = Steps::default();
+    for (i, g) in model.groups().iter().enumerate() {
+        if g.requires.iter().any(|&(s, v)| from[s as usize] != v) {
+            continue;
+        }
+        let reads: Vec<u32> = g.reads.iter().map(|&s| from[s as usize]).collect();
+        steps.clear();
+        worker.steps(i, &reads, &mut steps)?;
+        for (j, &label) in steps.labels.iter().enumerate() {
+            let mut state = from.to_vec();
+            for (&slot, &value) in g.writes.iter().zip(&steps.values[j * g.writes.len()..]) {
+                state[slot as usize] = value;
+            }
+            all.push(Taken { group: i as u32, label, state });
+        }
+    }
+    Ok(all)
 }

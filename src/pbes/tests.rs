@@ -286,7 +286,7 @@ fn every_route_agrees_with_direct_evaluation() {
             match answer.route {
                 Route::Product => products += 1,
                 Route::Game => games += 1,
-                Route::Constant => {}
+                Route::Constant | Route::Symbolic => {}
             }
             if let Some(evidence) = &answer.evidence {
                 assert_eq!(evidence.verdict, expected, "{}", context());
@@ -302,7 +302,16 @@ fn every_route_agrees_with_direct_evaluation() {
         match symbolic::check_symbolically(&model, &table, &formula, &Default::default(), &Budget::default()) {
             Ok(answer) => {
                 assert_eq!(answer.verdict, if expected { Verdict::True } else { Verdict::False }, "{}", context());
-                symbolically += u64::from(answer.outcome.is_some());
+                if let Some(watched) = &answer.watched {
+                    symbolically += 1;
+                    assert!(!watched.decided || answer.evidence.is_some(), "{}: no evidence", context());
+                }
+                if let Some(evidence) = answer.evidence {
+                    match checker::check(&evidence, &model, &table, &formula) {
+                        Ok(_) => {}
+                        Err(e) => panic!("{}, symbolic: {e:?}\n{evidence:?}", context()),
+                    }
+                }
             }
             Err(e) => assert_eq!(e.stage, crate::base::Stage::Unsupported, "{}", context()),
         }

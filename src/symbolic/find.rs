@@ -137,7 +137,9 @@ impl<'m> Search<'m> {
     /// A step from one state to another; to any by a label looked for, if `to` is not given.
     fn step_between(&mut self, from: &[u32], to: Option<&[u32]>) -> Result<Option<(LabelId, Vec<u32>)>, Diagnostic> {
         for member in self.relations.iter().flat_map(|r| &r.members) {
-            let step = member.step_between(&self.model.groups()[member.group], &mut self.teacher, from, to)?;
+            let steps = member.steps_from(&self.model.groups()[member.group], &mut self.teacher, from)?;
+            let wanted = |label| self.teacher.wanted.as_ref().is_some_and(|wanted| wanted(label));
+            let step = steps.into_iter().find(|(label, state)| to.map_or_else(|| wanted(*label), |to| state == to));
             if step.is_some() {
                 return Ok(step);
             }

@@ -1,12 +1,16 @@
 //! The symbolic engine: reachability over the waist with list decision diagrams.
 //!
 //! Input -> output: any [`crate::model::Model`] -> exact counts ([`reach()`]), or a
-//! shortest path to a goal ([`find()`]). Knows slots and transition groups only.
+//! shortest path to a goal ([`find()`]), or what an observer of its labels decides ([`watch()`]). Knows slots and transition groups only.
 //! Diagrams are in [`ldd`], which stands by itself.
 
+mod count;
+mod cycle;
 mod find;
 pub mod ldd;
 mod order;
+mod path;
+mod product;
 mod reach;
 mod relation;
 mod saturation;
@@ -16,4 +20,5 @@ mod tests;
 
 pub use find::{Goal, Trace, find};
 pub use order::{Order, candidate_orders};
+pub use product::{End, Observer, Run, Test, Watched, watch};
 pub use reach::{Options, Outcome, Strategy, reach};

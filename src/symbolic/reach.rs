@@ -9,12 +9,12 @@
 use super::ldd::{Halt, Ldd, Manager, Settings};
 use super::order::Order;
 use super::relation::{Relation, Teacher, relations};
+use super::saturation::Numbers;
 use super::tune::{EFFORT, better_order};
 use crate::base::ids::LabelId;
 use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::model::{Model, Slot};
 use num_bigint::BigUint;
-use num_traits::Zero;
 use std::rc::Rc;
 
 /// How the search goes.
@@ -60,7 +60,7 @@ pub struct Outcome {
     pub stop: Stop,
     /// Number of states found.
     pub states: BigUint,
-    /// Number of transitions, counted a group (if two groups have the same step, it counts twice); if asked for and complete.
+    /// Number of transitions (distinct label and target for each state), if asked for and complete.
     pub transitions: Option<BigUint>,
     /// Number of states without a step; if asked for and complete.
     pub deadlocks: Option<BigUint>,
@@ -119,9 +119,13 @@ pub(super) struct Search<'m> {
     stop: Rc<Reason>,
     levels: Option<usize>,
     /// The layers of a breadth-first search, kept through collections.
-    kept: Vec<Ldd>,
+    pub kept: Vec<Ldd>,
     /// All states of a breadth-first search so far, kept through collections.
     known: Ldd,
+    /// Other sets kept through collections.
+    pub pinned: Vec<Ldd>,
+    /// Numbers of saturation's contexts.
+    pub numbers: Numbers,
     /// Whether the search ended early because its goal was found.
     early: bool,
     /// Stop as soon as a label looked for is learned.
@@ -160,6 +164,8 @@ impl<'m> Search<'m> {
             levels: None,
             kept: Vec::new(),
             known: Ldd::EMPTY,
+            pinned: Vec::new(),
+            numbers: Numbers::default(),
             early: false,
             hasty: false,
         };
@@ -185,6 +191,8 @@ impl<'m> Search<'m> {
             settings.max_bytes = Some(settings.max_bytes.map_or(room, |m| m.min(room)));
         }
         self.relations.clear();
+        self.numbers = Numbers::default();
+        self.pinned.clear();
         self.manager = Manager::new(settings);
         let (reason, budget, mut polls) = (self.stop.clone(), self.budget.clone(), 0u32);
         self.manager.set_watch(Box::new(move || {
@@ -267,7 +275,7 @@ impl<'m> Search<'m> {
         }
     }
     /// Ends the search for a reason.
-    fn halt(&mut self, why: Stop) {
+    pub fn halt(&mut self, why: Stop) {
         self.stop.replace(Some(why));
         self.manager.halt();
     }
@@ -283,11 +291,20 @@ impl<'m> Search<'m> {
         }
     }
 
+    /// Lets all relations learn from a set, also those that write nothing and take no part in saturation.
+    pub fn learn_all(&mut self, states: Ldd) {
+        for i in 0..self.relations.len() {
+            self.learn(i, states, false);
+            self.tidy(&[states]);
+        }
+    }
+
     /// Collects dead nodes if that is due; keeps relations, the manager's stack, and `roots`.
     pub fn tidy(&mut self, roots: &[Ldd]) {
         if self.manager.collection_due() {
             let relations = self.relations.iter().flat_map(Relation::roots);
-            self.manager.collect(relations.chain(self.kept.iter().chain(roots).copied().chain([self.known])));
+            let others = self.kept.iter().chain(&self.pinned).chain(roots).copied();
+            self.manager.collect(relations.chain(others).chain([self.known]));
         }
     }
 
@@ -369,55 +386,18 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// States without a step. All relations must have learned from `states`.
-    pub fn deadlocks(&mut self, states: Ldd) -> Ldd {
-        let mut rest = states;
-        for i in 0..self.relations.len() {
-            for j in 0..self.relations[i].members.len() {
-                let member = &self.relations[i].members[j];
-                let plan = member.matches;
-                for set in member.enabled.values().copied().collect::<Vec<_>>() {
-                    let enabled = self.manager.matching(rest, set, plan);
-                    rest = self.manager.minus(rest, enabled);
-                    self.tidy(&[states, rest]);
-                }
-            }
-        }
-        rest
-    }
-
-    fn transitions(&mut self, states: Ldd) -> BigUint {
-        let mut sum = BigUint::zero();
-        for i in 0..self.relations.len() {
-            for j in 0..self.relations[i].members.len() {
-                let member = &self.relations[i].members[j];
-                let plan = member.matches;
-                for (number, set) in member.enabled.clone() {
-                    let enabled = self.manager.matching(states, set, plan);
-                    sum += self.manager.count(enabled) * number;
-                    self.tidy(&[states]);
-                }
-            }
-        }
-        sum
-    }
-
     /// Counts, once the search is over.
     pub fn outcome(mut self, states: Ldd) -> Result<Outcome, Diagnostic> {
         let (mut transitions, mut deadlocks) = (None, None);
         let count = self.manager.count(states);
         if !self.halted() && !self.early && (self.options.transitions || self.options.deadlocks) {
-            // Relations that write nothing take no part in saturation.
-            for i in 0..self.relations.len() {
-                self.learn(i, states, false);
-                self.tidy(&[states]);
-            }
+            self.learn_all(states);
             if self.options.deadlocks {
                 let set = self.deadlocks(states);
                 deadlocks = Some(self.manager.count(set));
             }
             if self.options.transitions {
-                transitions = Some(self.transitions(states));
+                transitions = Some(self.transitions(states)?);
             }
             if self.halted() {
                 (transitions, deadlocks) = (None, None);

@@ -11,7 +11,7 @@ use super::ldd::{Action, Ldd, Manager, Plan};
 use crate::base::Diagnostic;
 use crate::base::ids::LabelId;
 use crate::model::{Group, Model, Slot, Steps, Worker};
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use std::collections::BTreeMap;
 
 /// Where a value of a relation's vector comes from.
@@ -43,6 +43,12 @@ pub(super) struct Member {
     pub enabled: BTreeMap<usize, Ldd>,
     /// Short vectors with a step whose label is looked for.
     pub goal: Ldd,
+    /// Labels of steps.
+    pub labels: AHashSet<LabelId>,
+    /// For each slot written: the level, and whether each step learned changes its value.
+    pub changes: Vec<(usize, bool)>,
+    /// For each slot written: where its value before the step is, if it is read.
+    before: Vec<Option<Source>>,
 }
 
 /// Groups of one footprint.
@@ -60,6 +66,14 @@ pub(super) struct Relation {
     pub image: [Plan; 2],
     /// Projection to short vectors, from the first level and from `top`.
     project: [Plan; 2],
+    /// From vectors of the relation to what they read.
+    pub source: Plan,
+    /// From states to those that read a given short vector.
+    pub matches: Plan,
+    /// Levels written.
+    pub written: Vec<usize>,
+    /// What happens at each level.
+    pub actions: Vec<Action>,
     /// Short vectors learned.
     seen: Ldd,
 }
@@ -101,6 +115,17 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
             let project: Vec<Action> =
                 (0..level.len()).map(|l| if reads.binary_search(&l).is_ok() { Action::Keep } else { Action::Drop }).collect();
             let members = groups.into_iter().map(|g| member(g, &model.groups()[g], level, &reads, &writes, manager)).collect();
+            let source: Vec<Action> = image
+                .iter()
+                .flat_map(|a| match a {
+                    Action::Read => &[Action::Keep][..],
+                    Action::Write => &[Action::Drop],
+                    Action::ReadWrite => &[Action::Keep, Action::Drop],
+                    _ => &[],
+                })
+                .copied()
+                .collect();
+            let matches: Vec<Action> = project.iter().map(|a| if *a == Action::Keep { Action::Read } else { Action::Skip }).collect();
             Relation {
                 members,
                 top,
@@ -108,6 +133,10 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
                 relation: Ldd::EMPTY,
                 image: [manager.plan_of(&image), manager.plan_of(&image[top..])],
                 project: [manager.plan_of(&project), manager.plan_of(&project[top..])],
+                source: manager.plan_of(&source),
+                matches: manager.plan_of(&matches),
+                written: writes,
+                actions: image,
                 seen: Ldd::EMPTY,
             }
         })
@@ -147,7 +176,14 @@ fn member(number: usize, group: &Group, level: &[usize], reads: &[usize], writes
             sources.extend(group.writes.iter().position(|&s| level[s as usize] == l).map(Source::Written));
         }
     }
+    let before = |&slot: &Slot| {
+        let l = level[slot as usize];
+        place(l).map(Source::Read).or(required(l).map(Source::Required))
+    };
     Member {
+        labels: AHashSet::new(),
+        changes: group.writes.iter().map(|&s| (level[s as usize], true)).collect(),
+        before: group.writes.iter().map(before).collect(),
         group: number,
         select: manager.plan_of(&select),
         matches: manager.plan_of(&matches),
@@ -290,13 +326,17 @@ impl Member {
                 goals.0.extend_from_slice(vector);
                 goals.1 += 1;
             }
-            for (_, written) in &steps {
+            for (label, written) in &steps {
                 count += 1;
-                rows.extend(self.sources.iter().map(|s| match *s {
-                    Source::Required(value) => value,
-                    Source::Read(at) => vector[at],
-                    Source::Written(at) => written[at],
-                }));
+                self.row(vector, written, rows);
+                self.labels.insert(*label);
+                for ((change, before), after) in self.changes.iter_mut().zip(&self.before).zip(written) {
+                    change.1 &= match before {
+                        Some(Source::Read(at)) => vector[*at] != *after,
+                        Some(Source::Required(value)) => value != after,
+                        _ => false,
+                    };
+                }
             }
         }
         for (steps, (rows, number)) in counts {
@@ -309,31 +349,57 @@ impl Member {
         Ok(count)
     }
 
-    /// The step by which the group goes from one state to another (given by slot), if there is one; preferably of a label looked for.
-    pub fn step_between(
-        &self,
-        group: &Group,
-        teacher: &mut Teacher,
-        from: &[u32],
-        to: Option<&[u32]>,
-    ) -> Result<Option<(LabelId, Vec<u32>)>, Diagnostic> {
+    /// Appends a vector of the relation.
+    fn row(&self, vector: &[u32], written: &[u32], rows: &mut Vec<u32>) {
+        rows.extend(self.sources.iter().map(|s| match *s {
+            Source::Required(value) => value,
+            Source::Read(at) => vector[at],
+            Source::Written(at) => written[at],
+        }));
+    }
+
+    /// All steps learned: label and vector of the relation. The model is asked again, which is cheaper than to remember labels in every search.
+    pub fn labelled(&self, manager: &Manager, teacher: &mut Teacher, mut each: impl FnMut(LabelId, &[u32])) -> Result<(), Diagnostic> {
+        let (mut reads, mut row) = (vec![0; self.reads.len()], Vec::new());
+        for &set in self.enabled.values() {
+            let mut failure = None;
+            manager.for_each(set, |vector| {
+                if failure.is_some() {
+                    return;
+                }
+                for (to, &from) in reads.iter_mut().zip(&self.reads) {
+                    *to = vector[from];
+                }
+                match teacher.steps(self.group, &reads) {
+                    Err(error) => failure = Some(error),
+                    Ok(steps) => {
+                        for (label, written) in steps {
+                            row.clear();
+                            self.row(vector, &written, &mut row);
+                            each(label, &row);
+                        }
+                    }
+                }
+            });
+            failure.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    }
+
+    /// The steps of the group from a state (given by slot): label and target.
+    pub fn steps_from(&self, group: &Group, teacher: &mut Teacher, from: &[u32]) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
         if group.requires.iter().any(|&(s, v)| from[s as usize] != v) {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let reads: Vec<u32> = group.reads.iter().map(|&s| from[s as usize]).collect();
-        for (label, written) in teacher.steps(self.group, &reads)? {
+        let steps = teacher.steps(self.group, &reads)?;
+        let target = |(label, written): (LabelId, Vec<u32>)| {
             let mut state = from.to_vec();
             for (&slot, value) in group.writes.iter().zip(written) {
                 state[slot as usize] = value;
             }
-            let fits = match to {
-                Some(to) => state == to,
-                None => teacher.wanted.as_ref().is_some_and(|wanted| wanted(label)),
-            };
-            if fits {
-                return Ok(Some((label, state)));
-            }
-        }
-        Ok(None)
+            (label, state)
+        };
+        Ok(steps.into_iter().map(target).collect())
     }
 }

@@ -4,15 +4,23 @@
 //! decision diagrams, with relations learned on the fly as in Meijer, Kant, Blom, van de Pol, "Read, write and copy dependencies for symbolic
 //! model checking" (HVC 2014) and LTSmin: a relation fires at its top level on a node's list, so what it reads is cut out of that node alone.
 //!
+//! Input -> output: a set and a [`Context`] (the relations to close under, by level) -> the closure. There may be many contexts in one run,
+//! such as one for each obligation of a formula. What lies at a level and below is numbered, and the number is a part of the cache's
+//! keys: contexts that agree below some level share all work that is done there.
+//!
 //! Why it is right: steps change single vectors, so closed sets are closed under union; a relation with top `k` sees only values from level `k`
 //! on, and everything under a node is reachable below the values above it. Hence a node's closure does not depend on where it stands and is
 //! cached for the whole search, also while relations grow: it is the closure under the whole relations, of which it has learned all that it met.
 //!
-//! Invariant: nodes in use are on the manager's stack whenever a collection may happen, which is at the head of [`Search::fire`] only.
+//! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is at the head of [`Search::fire`] only; the
+//! relations named in a number are never collected.
 
 use super::ldd::{Action, Ldd, Plan, op};
 use super::reach::Search;
+use crate::base::Stop;
+use ahash::AHashMap;
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 /// Cache code: a list to its closure.
 const CLOSURE: u32 = op::EXTERNAL;
@@ -23,25 +31,101 @@ const IMAGE: u32 = op::EXTERNAL + (2 << 26);
 /// Cache code: image with results closed below the first level.
 const IMAGE_TOP: u32 = op::EXTERNAL + (3 << 26);
 
-/// The relations that fire at each level.
-type Levels = Vec<Vec<usize>>;
+/// A relation that fires at some level.
+struct Firing {
+    /// Its number.
+    index: usize,
+    /// The part of it that counts; none: all of it, as it is when it fires.
+    part: Option<Ldd>,
+    /// From its top on: what happens at a level, and the cache code of the image from there, that of the first level without firing.
+    steps: Rc<[(Action, u32)]>,
+}
+
+/// The relations that a set is closed under.
+pub(super) struct Context {
+    /// By level: the number of what fires there and below, and what fires there.
+    levels: Vec<(u32, Vec<Firing>)>,
+    /// Whether relations learn when they fire.
+    learning: bool,
+}
+
+/// Numbers of parts of contexts. They are as long-lived as the manager's cache.
+#[derive(Default)]
+pub(super) struct Numbers {
+    /// By what fires at a level (relations, 0 or 1 + a part's id) and the number below.
+    below: AHashMap<Vec<u32>, u32>,
+    /// By plan and the number of the first level's context.
+    images: AHashMap<(Plan, u32), u32>,
+}
 
 impl Search<'_> {
-    /// The closure of a set under all relations. On a halt, some of the closure.
-    pub(super) fn saturate_all(&mut self, initial: Ldd) -> Ldd {
-        let mut levels: Levels = vec![Vec::new(); self.model.slots().len()];
-        for (i, r) in self.relations.iter().enumerate().filter(|r| r.1.writes) {
-            levels[r.top].push(i);
+    /// A context of whole relations (`None`) or parts of them; relations that are not given do not fire. Parts must be kept.
+    pub(super) fn context(&mut self, parts: &[(usize, Option<Ldd>)], learning: bool) -> Context {
+        let height = self.model.slots().len();
+        let mut by_level: Vec<Vec<(usize, Option<Ldd>)>> = vec![Vec::new(); height];
+        for &(i, part) in parts {
+            if self.relations[i].writes && part != Some(Ldd::EMPTY) {
+                by_level[self.relations[i].top].push((i, part));
+            }
         }
-        let closure = self.saturate(&levels, initial, 0);
+        let mut levels = Vec::with_capacity(height);
+        // Numbers of the levels done, last level first, after the one beyond.
+        let mut numbers = vec![0u32];
+        for (level, here) in by_level.into_iter().enumerate().rev() {
+            let below = numbers[numbers.len() - 1];
+            let number = if here.is_empty() {
+                below
+            } else {
+                let mut key = vec![below, level as u32];
+                key.extend(here.iter().flat_map(|&(i, part)| [i as u32, part.map_or(0, |p| 1 + p.0)]));
+                let fresh = self.numbers.below.len() as u32 + 1;
+                *self.numbers.below.entry(key).or_insert(fresh)
+            };
+            numbers.push(number);
+            let firings: Vec<Firing> = here
+                .into_iter()
+                .map(|(index, part)| {
+                    let mut steps = Vec::new();
+                    let mut plan = self.relations[index].image[1];
+                    while let Some((action, next)) = self.manager.step(plan) {
+                        let at = steps.len();
+                        // The first level's image is closed below only.
+                        let closed = numbers[(numbers.len() - 1).saturating_sub(at.max(1))];
+                        let fresh = self.numbers.images.len() as u32 + 1;
+                        steps.push((action, *self.numbers.images.entry((plan, closed)).or_insert(fresh)));
+                        plan = next;
+                    }
+                    Firing { index, part, steps: steps.into() }
+                })
+                .collect();
+            levels.push((number, firings));
+        }
+        levels.reverse();
+        if self.numbers.below.len().max(self.numbers.images.len()) >= 1 << 26 {
+            self.halt(Stop::Memory);
+        }
+        Context { levels, learning }
+    }
+
+    /// The closure of a set. On a halt, nothing meaningful.
+    pub(super) fn saturate_in(&mut self, context: &Context, set: Ldd) -> Ldd {
+        self.saturate(context, set, 0)
+    }
+
+    /// The closure of a set under all relations. On a halt, the set.
+    pub(super) fn saturate_all(&mut self, initial: Ldd) -> Ldd {
+        let all: Vec<(usize, Option<Ldd>)> = (0..self.relations.len()).map(|i| (i, None)).collect();
+        let context = self.context(&all, true);
+        let closure = self.saturate(&context, initial, 0);
         if self.halted() { initial } else { closure }
     }
 
-    fn saturate(&mut self, levels: &Levels, set: Ldd, level: usize) -> Ldd {
-        if level == levels.len() || set.is_empty() {
+    fn saturate(&mut self, context: &Context, set: Ldd, level: usize) -> Ldd {
+        if level == context.levels.len() || set.is_empty() {
             return set;
         }
-        if let Some(r) = self.manager.cached(CLOSURE, set, Ldd::EMPTY) {
+        let code = CLOSURE | context.levels[level].0;
+        if let Some(r) = self.manager.cached(code, set, Ldd::EMPTY) {
             return r;
         }
         if self.halted() {
@@ -53,7 +137,7 @@ impl Search<'_> {
         let mut at = set;
         while at != Ldd::EMPTY {
             let n = self.manager.node(at);
-            let down = self.saturate(levels, n.down, level + 1);
+            let down = self.saturate(context, n.down, level + 1);
             self.manager.stack.push((n.value, down));
             at = n.right;
             if down != n.down {
@@ -61,19 +145,21 @@ impl Search<'_> {
             }
         }
         let below = self.manager.build_before(base, same);
-        let r = self.fire(levels, below, level);
-        self.manager.remember(CLOSURE, set, Ldd::EMPTY, r);
-        self.manager.remember(CLOSURE, r, Ldd::EMPTY, r);
+        let r = self.fire(context, below, level);
+        self.manager.remember(code, set, Ldd::EMPTY, r);
+        self.manager.remember(code, r, Ldd::EMPTY, r);
         self.manager.stack.pop();
         r
     }
 
     /// The closure of a list whose tails are closed.
-    fn fire(&mut self, levels: &Levels, set: Ldd, level: usize) -> Ldd {
-        if level == levels.len() || set.is_empty() || levels[level].is_empty() {
+    fn fire(&mut self, context: &Context, set: Ldd, level: usize) -> Ldd {
+        let Some((number, here)) = context.levels.get(level) else { return set };
+        if here.is_empty() || set.is_empty() {
             return set;
         }
-        if let Some(r) = self.manager.cached(FIRE, set, Ldd::EMPTY) {
+        let code = FIRE | number;
+        if let Some(r) = self.manager.cached(code, set, Ldd::EMPTY) {
             return r;
         }
         if self.halted() {
@@ -82,33 +168,34 @@ impl Search<'_> {
         let place = self.manager.stack.len() + 1;
         self.manager.stack.extend([(0, set), (0, set)]);
         let mut closure = set;
-        let here = &levels[level];
         let (mut next, mut quiet) = (0, 0);
         while quiet < here.len() && !self.halted() {
             self.tidy(&[]);
-            let i = here[next];
+            let firing = &here[next];
             next = (next + 1) % here.len();
-            self.learn(i, closure, true);
-            let (relation, plan) = (self.relations[i].relation, self.relations[i].image[1]);
-            let image = self.image(levels, closure, relation, plan, level, true);
+            if context.learning {
+                self.learn(firing.index, closure, true);
+            }
+            let relation = firing.part.unwrap_or(self.relations[firing.index].relation);
+            let image = self.image(context, closure, relation, &firing.steps, level, true);
             let all = self.manager.union(closure, image);
             quiet = if all == closure { quiet + 1 } else { 0 };
             closure = all;
             self.manager.stack[place].1 = closure;
         }
-        self.manager.remember(FIRE, set, Ldd::EMPTY, closure);
-        self.manager.remember(FIRE, closure, Ldd::EMPTY, closure);
+        self.manager.remember(code, set, Ldd::EMPTY, closure);
+        self.manager.remember(code, closure, Ldd::EMPTY, closure);
         self.manager.stack.truncate(place - 1);
         closure
     }
 
     /// The image of a list whose tails are closed; its tails are closed, and unless `top` so is itself.
-    fn image(&mut self, levels: &Levels, set: Ldd, relation: Ldd, plan: Plan, level: usize, top: bool) -> Ldd {
+    fn image(&mut self, context: &Context, set: Ldd, relation: Ldd, steps: &[(Action, u32)], level: usize, top: bool) -> Ldd {
         if set.is_empty() || relation.is_empty() {
             return Ldd::EMPTY;
         }
-        let Some((action, next)) = self.manager.step(plan) else { return set };
-        let code = plan.code(if top { IMAGE_TOP } else { IMAGE });
+        let Some((&(action, number), next)) = steps.split_first() else { return set };
+        let code = number | if top { IMAGE_TOP } else { IMAGE };
         if let Some(r) = self.manager.cached(code, set, relation) {
             return r;
         }
@@ -126,13 +213,13 @@ impl Search<'_> {
                         Ordering::Greater => y = m.right,
                         Ordering::Equal => {
                             if action == Action::Read {
-                                let down = self.image(levels, n.down, m.down, next, level + 1, false);
+                                let down = self.image(context, n.down, m.down, next, level + 1, false);
                                 self.manager.stack.push((n.value, down));
                             } else {
                                 let mut write = m.down;
                                 while write != Ldd::EMPTY {
                                     let w = self.manager.node(write);
-                                    let down = self.image(levels, n.down, w.down, next, level + 1, false);
+                                    let down = self.image(context, n.down, w.down, next, level + 1, false);
                                     if !down.is_empty() {
                                         self.manager.stack.push((w.value, down));
                                     }
@@ -151,7 +238,7 @@ impl Search<'_> {
                 let mut write = relation;
                 while write != Ldd::EMPTY {
                     let w = self.manager.node(write);
-                    let down = self.image(levels, below, w.down, next, level + 1, false);
+                    let down = self.image(context, below, w.down, next, level + 1, false);
                     self.manager.stack.push((w.value, down));
                     write = w.right;
                 }
@@ -164,7 +251,7 @@ impl Search<'_> {
                 let mut at = set;
                 while at != Ldd::EMPTY {
                     let n = self.manager.node(at);
-                    let down = self.image(levels, n.down, relation, next, level + 1, false);
+                    let down = self.image(context, n.down, relation, next, level + 1, false);
                     self.manager.stack.push((n.value, down));
                     at = n.right;
                     if down != n.down {
@@ -175,7 +262,7 @@ impl Search<'_> {
             }
         };
         if !top {
-            r = self.fire(levels, r, level);
+            r = self.fire(context, r, level);
         }
         self.manager.remember(code, set, relation, r);
         r

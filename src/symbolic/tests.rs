@@ -62,7 +62,7 @@ impl Random {
         let mut first = vec![None; 4];
         while let Some((state, layer)) = queue.pop_front() {
             depth = layer;
-            let mut count = 0;
+            let mut all = HashSet::new();
             for (i, g) in self.groups.iter().enumerate() {
                 if g.requires.iter().any(|&(s, v)| state[s as usize] != v) {
                     continue;
@@ -70,25 +70,22 @@ impl Random {
                 let reads: Vec<u32> = g.reads.iter().map(|&s| state[s as usize]).collect();
                 let mut steps = Steps::default();
                 worker.steps(i, &reads, &mut steps).unwrap();
-                let mut all = HashSet::new();
-                for (j, label) in steps.labels.iter().enumerate() {
-                    let values = &steps.values[j * g.writes.len()..(j + 1) * g.writes.len()];
-                    all.insert((label, values.to_vec()));
+                for (j, &label) in steps.labels.iter().enumerate() {
                     first[label.index()].get_or_insert(layer + 1);
-                }
-                count += all.len();
-                for (_, values) in all {
                     let mut next = state.clone();
-                    for (&s, v) in g.writes.iter().zip(values) {
+                    for (&s, &v) in g.writes.iter().zip(&steps.values[j * g.writes.len()..]) {
                         next[s as usize] = v;
                     }
-                    if seen.insert(next.clone()) {
-                        queue.push_back((next, layer + 1));
-                    }
+                    all.insert((label, next));
                 }
             }
-            transitions += count;
-            deadlocks += usize::from(count == 0);
+            transitions += all.len();
+            deadlocks += usize::from(all.is_empty());
+            for (_, next) in all {
+                if seen.insert(next.clone()) {
+                    queue.push_back((next, layer + 1));
+                }
+            }
         }
         (seen.len(), transitions, deadlocks, depth, first)
     }

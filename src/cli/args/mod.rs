@@ -130,6 +130,17 @@ pub enum Reduce {
     WeakTrace,
 }
 
+/// Engines.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// One state at a time.
+    Explicit,
+    /// Sets of states as decision diagrams: exact counts, formulas of one connective such as safety properties.
+    Symbolic,
+    /// Explicit while the states are few, then symbolic where that is possible; the reason is said.
+    Auto,
+}
+
 /// A model alone.
 #[derive(Args, Debug)]
 pub struct ModelArgs {
@@ -179,6 +190,9 @@ pub struct ExploreArgs {
     /// Hiding and renaming of what is written or reduced.
     #[command(flatten)]
     pub relabelling: Relabelling,
+    /// How to search.
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
+    pub engine: Engine,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -201,6 +215,9 @@ pub struct CheckArgs {
     /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
+    /// How to search.
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
+    pub engine: Engine,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

@@ -56,8 +56,9 @@ pub(crate) mod op {
     pub const MATCH: u32 = 5 << 26;
     pub const RELPROD: u32 = 6 << 26;
     pub const TAILS: u32 = 7 << 26;
+    pub const TWINS: u32 = 8 << 26;
     /// First code free for operations defined outside of this module.
-    pub const EXTERNAL: u32 = 8 << 26;
+    pub const EXTERNAL: u32 = 9 << 26;
 }
 
 /// Sizes of a manager.
@@ -315,10 +316,12 @@ impl Manager {
     }
     /// Deletes every node that neither `roots` nor the scratch stack reach; forgets cache entries that name one.
     ///
-    /// The next collection is due at twice the nodes that are left (at least [`Settings::collect_at`]), earlier if memory is short.
+    /// The next collection is due at twice the nodes that made this one due, earlier if memory is short: the results of operations die with
+    /// the nodes that only the cache knows, and are dear.
     pub fn collect(&mut self, roots: impl IntoIterator<Item = Ldd>) {
         self.peak = self.peak();
         self.collections += 1;
+        let before = self.table.used();
         let mut marks = Marks::new(self.table.ids());
         let mut todo: Vec<Ldd> = self.stack.iter().map(|p| p.1).chain(roots).collect();
         while let Some(mut at) = todo.pop() {
@@ -331,7 +334,7 @@ impl Manager {
         self.table.sweep(&marks);
         self.cache.sweep(&marks);
         let live = self.table.used();
-        self.due = (live * 2).max(self.settings.collect_at);
+        self.due = before.max(live).saturating_mul(2).max(self.settings.collect_at);
         if let Some(max) = self.settings.max_bytes {
             // 12 bytes and an index entry and a half a node, which doubling may leave half empty.
             let room = usize::try_from((max.saturating_sub(self.cache.bytes())) / 30).unwrap_or(usize::MAX);

@@ -67,6 +67,35 @@ impl Manager {
         r
     }
 
+    /// The vectors with each value at a level to `Keep` doubled, and a last level of the value 0.
+    pub fn twins(&mut self, set: Ldd, plan: Plan) -> Ldd {
+        if set == Ldd::UNIT {
+            return self.make(0, Ldd::UNIT, Ldd::EMPTY);
+        }
+        if set.is_empty() || self.halted().is_some() {
+            return Ldd::EMPTY;
+        }
+        let code = plan.code(op::TWINS);
+        if let Some(r) = self.cached(code, set, Ldd::EMPTY) {
+            return r;
+        }
+        let (double, next) = self.step(plan).map_or((false, Plan::END), |(action, next)| (action == Action::Keep, next));
+        let base = self.stack.len();
+        let mut at = set;
+        while at != Ldd::EMPTY {
+            let n = self.node(at);
+            let mut down = self.twins(n.down, next);
+            if double {
+                down = self.make(n.value, down, Ldd::EMPTY);
+            }
+            self.stack.push((n.value, down));
+            at = n.right;
+        }
+        let r = self.build(base, Ldd::EMPTY);
+        self.remember(code, set, Ldd::EMPTY, r);
+        r
+    }
+
     /// The vectors whose values at the levels to `Read` are together in `short`, and at levels to `Require` as said.
     pub fn matching(&mut self, set: Ldd, short: Ldd, plan: Plan) -> Ldd {
         if set.is_empty() || short.is_empty() {

@@ -1,0 +1,101 @@
+//! What an exploration counted, by whatever engine, as text or JSON.
+
+use super::args::Format;
+use super::pipeline::Session;
+use super::print;
+use crate::base::{Diagnostic, Stop};
+use num_bigint::BigUint;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// What an exploration found, by whatever engine.
+pub(super) struct Report {
+    /// Word of the engine.
+    pub engine: &'static str,
+    /// Why this engine, if that was to be found out.
+    pub reason: Option<String>,
+    /// Exact numbers; absent ones are unknown.
+    pub states: BigUint,
+    pub transitions: Option<BigUint>,
+    pub deadlocks: Option<BigUint>,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// Diagram nodes of the states, and most at one time.
+    pub nodes: Option<(usize, usize)>,
+    /// Name of the equivalence, states, transitions.
+    pub reduced: Option<(&'static str, usize, usize)>,
+}
+
+impl Report {
+    pub(super) fn explicit(states: u64, transitions: u64, deadlocks: u64, stop: Stop) -> Self {
+        Self {
+            engine: "explicit",
+            reason: None,
+            states: states.into(),
+            transitions: Some(transitions.into()),
+            deadlocks: Some(deadlocks.into()),
+            stop,
+            nodes: None,
+            reduced: None,
+        }
+    }
+
+    /// Prints it; the exit code.
+    pub(super) fn print(self, session: &Session, start: Instant) -> Result<u8, Diagnostic> {
+        let complete = self.stop == Stop::Complete;
+        let seconds = start.elapsed().as_secs_f64();
+        match session.common.format {
+            Format::Json => {
+                let mut object = json!({
+                    "states": number(&self.states),
+                    "transitions": self.transitions.as_ref().map(number),
+                    "deadlocks": self.deadlocks.as_ref().map(number),
+                    "seconds": seconds,
+                    "peak_memory_bytes": session.peak_memory(),
+                    "stop": self.stop.word(),
+                    "engine": self.engine,
+                });
+                if let Some(reason) = self.reason {
+                    object["reason"] = reason.into();
+                }
+                if let Some((nodes, peak)) = self.nodes {
+                    object["nodes"] = nodes.into();
+                    object["peak_nodes"] = peak.into();
+                }
+                if let Some((name, states, transitions)) = self.reduced {
+                    object["reduced"] = json!({ "equivalence": name, "states": states, "transitions": transitions });
+                }
+                print(&format!("{object}\n"))?;
+            }
+            Format::Text => {
+                let show = |n: &Option<BigUint>| n.as_ref().map_or_else(|| "unknown".to_string(), BigUint::to_string);
+                let mut text = format!(
+                    "states       {}\ntransitions  {}\ndeadlocks    {}\n",
+                    self.states,
+                    show(&self.transitions),
+                    show(&self.deadlocks)
+                );
+                if let Some((name, states, transitions)) = self.reduced {
+                    text += &format!("reduced      {states} states, {transitions} transitions modulo {name} bisimulation\n");
+                }
+                if let Some((nodes, peak)) = self.nodes {
+                    text += &format!("nodes        {nodes} (at most {peak})\n");
+                }
+                if let Some(reason) = self.reason {
+                    text += &format!("engine       {}: {reason}\n", self.engine);
+                }
+                if !complete {
+                    text += &format!("stopped      {}\n", self.stop.word());
+                }
+                text += &format!("seconds      {seconds:.3}\npeak memory  {} MiB\n", session.peak_memory() >> 20);
+                print(&text)?;
+            }
+        }
+        Ok(if complete { 0 } else { 3 })
+    }
+}
+
+/// A number as JSON: a string if it is too large for readers of 64 bits.
+pub(super) fn number(n: &BigUint) -> Value {
+    u64::try_from(n).map_or_else(|_| Value::String(n.to_string()), Value::from)
+}

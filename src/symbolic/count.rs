@@ -1,0 +1,158 @@
+//! Exact numbers of transitions and deadlocks of a set of states, from what the relations have learned of it.
+//!
+//! A transition is a state with a label and a target; if two groups have the same, it counts once, as it does in the explicit engine. So
+//! the steps are counted group by group, and where groups that share labels may agree, their transitions are made explicit, as vectors of
+//! old and new values with the label at the end, and the number of different ones is taken. Groups cannot agree if they are never
+//! enabled together, or if one always changes a slot that the other does not write: that settles nearly all pairs without diagrams.
+//!
+//! Cost: a matching for each group and number of steps; for pairs that may agree, the diagrams of their transitions.
+//! Invariant: all relations have learned from the set.
+
+use super::ldd::{Action, Ldd};
+use super::reach::Search;
+use crate::base::Diagnostic;
+use num_bigint::BigUint;
+use num_traits::Zero;
+
+/// A member of a relation.
+type Place = (usize, usize);
+
+impl Search<'_> {
+    /// States without a step.
+    pub(super) fn deadlocks(&mut self, states: Ldd) -> Ldd {
+        let mut rest = states;
+        for i in 0..self.relations.len() {
+            for j in 0..self.relations[i].members.len() {
+                let enabled = self.enabled((i, j), rest);
+                rest = self.manager.minus(rest, enabled);
+                self.tidy(&[states, rest]);
+            }
+        }
+        rest
+    }
+
+    /// The states in which a group has a step.
+    fn enabled(&mut self, (i, j): Place, states: Ldd) -> Ldd {
+        let member = &self.relations[i].members[j];
+        let plan = member.matches;
+        let mut enabled = Ldd::EMPTY;
+        for set in member.enabled.values().copied().collect::<Vec<_>>() {
+            let some = self.manager.matching(states, set, plan);
+            enabled = self.manager.union(enabled, some);
+        }
+        enabled
+    }
+
+    /// Number of transitions from a set of states.
+    pub(super) fn transitions(&mut self, states: Ldd) -> Result<BigUint, Diagnostic> {
+        let mut sum = BigUint::zero();
+        let mut places = Vec::new();
+        for i in 0..self.relations.len() {
+            for j in 0..self.relations[i].members.len() {
+                sum += self.steps_of((i, j), states);
+                places.push((i, j));
+                self.tidy(&[states]);
+            }
+        }
+        for class in self.may_agree(&places, states) {
+            sum -= self.surplus(&class, states)?;
+            self.tidy(&[states]);
+        }
+        Ok(sum)
+    }
+
+    /// Number of steps of a group from a set of states.
+    fn steps_of(&mut self, (i, j): Place, states: Ldd) -> BigUint {
+        let member = &self.relations[i].members[j];
+        let plan = member.matches;
+        let mut sum = BigUint::zero();
+        for (number, set) in member.enabled.clone() {
+            let enabled = self.manager.matching(states, set, plan);
+            sum += self.manager.count(enabled) * number;
+        }
+        sum
+    }
+
+    /// Classes of groups within which two groups may have the same transition.
+    fn may_agree(&mut self, places: &[Place], states: Ldd) -> Vec<Vec<Place>> {
+        let mut class: Vec<usize> = (0..places.len()).collect();
+        for a in 0..places.len() {
+            for b in 0..a {
+                if class[a] != class[b] && self.may_share(places[a], places[b], states) {
+                    let (old, new) = (class[a], class[b]);
+                    class.iter_mut().filter(|c| **c == old).for_each(|c| *c = new);
+                }
+                self.tidy(&[states]);
+            }
+        }
+        let members = |c: usize| (0..places.len()).filter(|&p| class[p] == c).map(|p| places[p]).collect::<Vec<_>>();
+        (0..places.len()).map(members).filter(|m| m.len() > 1).collect()
+    }
+
+    fn may_share(&mut self, a: Place, b: Place, states: Ldd) -> bool {
+        let (m, n) = (&self.relations[a.0].members[a.1], &self.relations[b.0].members[b.1]);
+        let (few, many) = if m.labels.len() < n.labels.len() { (m, n) } else { (n, m) };
+        if few.labels.is_disjoint(&many.labels) {
+            return false;
+        }
+        let apart = |m: &super::relation::Member, n: &super::relation::Member| {
+            m.changes.iter().any(|&(level, always)| always && n.changes.iter().all(|&(l, _)| l != level))
+        };
+        let groups = self.model.groups();
+        let (g, h) = (&groups[m.group], &groups[n.group]);
+        let exclude = g.requires.iter().any(|r| h.requires.iter().any(|s| r.0 == s.0 && r.1 != s.1));
+        if exclude || apart(m, n) || apart(n, m) {
+            return false;
+        }
+        let both = self.enabled(a, states);
+        let both = self.enabled(b, both);
+        !both.is_empty()
+    }
+
+    /// How many more steps the groups of a class have than transitions.
+    fn surplus(&mut self, class: &[Place], states: Ldd) -> Result<BigUint, Diagnostic> {
+        // Only states where two of them are enabled matter.
+        let (mut once, mut twice) = (Ldd::EMPTY, Ldd::EMPTY);
+        for &place in class {
+            let enabled = self.enabled(place, states);
+            let again = self.manager.intersect(once, enabled);
+            twice = self.manager.union(twice, again);
+            once = self.manager.union(once, enabled);
+        }
+        let mut steps = BigUint::zero();
+        let mut written = vec![false; self.model.slots().len()];
+        for &place in class {
+            steps += self.steps_of(place, twice);
+            self.relations[place.0].written.iter().for_each(|&l| written[l] = true);
+        }
+        let twins: Vec<Action> = written.iter().map(|&w| if w { Action::Keep } else { Action::Skip }).collect();
+        let plan = self.manager.plan_of(&twins);
+        let pairs = self.manager.twins(twice, plan);
+        let mut all = Ldd::EMPTY;
+        for &(i, j) in class {
+            let relation = &self.relations[i];
+            let mut actions = Vec::new();
+            for (action, &written) in relation.actions.iter().zip(&written) {
+                match (action, written) {
+                    (Action::ReadWrite, _) => actions.extend([Action::Read, Action::Write]),
+                    (Action::Write, _) => actions.extend([Action::Skip, Action::Write]),
+                    (_, true) => actions.extend([*action, Action::Skip]),
+                    (_, false) => actions.push(*action),
+                }
+            }
+            actions.push(Action::Write);
+            let (mut rows, mut count) = (Vec::new(), 0);
+            relation.members[j].labelled(&self.manager, &mut self.teacher, |label, row| {
+                rows.extend_from_slice(row);
+                rows.push(label.0);
+                count += 1;
+            })?;
+            let plan = self.manager.plan_of(&actions);
+            let width = rows.len().checked_div(count).unwrap_or(0);
+            let steps = self.manager.from_vectors(&rows, width, count);
+            let transitions = self.manager.relprod(pairs, steps, plan);
+            all = self.manager.union(all, transitions);
+        }
+        Ok(steps - self.manager.count(all))
+    }
+}

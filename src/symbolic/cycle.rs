@@ -1,0 +1,217 @@
+//! Whether a run can go on for ever under hostile obligations, and such a run.
+//!
+//! Input -> output: a finished search ([`Watch`]) -> no cycle, or a run into one and around it.
+//!
+//! First, slot by slot: a step lies on a cycle of the model only if what it does to a slot lies on a cycle of the graph of that slot's values
+//! under all steps that may lie on cycles. So steps between strongly connected components (Tarjan, 1972) of a slot's graph fall out, which cuts
+//! the graphs of other slots, until nothing changes. Programs with counters end there, with no step left and no diagram touched.
+//! Then, if steps are left: the greatest set of pairs of hostile obligation and state that each have a predecessor in the set, by images
+//! under the steps that are left. It is empty just if there is no cycle; else a walk backwards within it closes one.
+//!
+//! Cost: (steps of the relations) x (slots) x (rounds); then images up to the longest run.
+
+use super::Trace;
+use super::ldd::{Action, Ldd};
+use super::path::Target;
+use super::product::{End, Run, Watch};
+use crate::base::Diagnostic;
+use ahash::AHashMap;
+use std::collections::BTreeMap;
+
+/// Longest walk backwards.
+const LONGEST: usize = 1 << 16;
+
+/// A pair of place and state.
+type Pair = (usize, Vec<u32>);
+
+impl Watch<'_, '_> {
+    /// A cycle under hostile obligations: a run to it and around it, if limits let it be found.
+    pub(super) fn cycle(&mut self, start: &[u32]) -> Result<Option<Option<Run>>, Diagnostic> {
+        let obligations: Vec<u32> = self.places.iter().map(|p| p.obligation).collect();
+        let hostile: Vec<usize> = (0..obligations.len()).filter(|&i| self.observer.hostile(obligations[i])).collect();
+        if hostile.is_empty() {
+            return Ok(None);
+        }
+        let rows = self.on_cycles();
+        if rows.iter().all(|r| r.is_empty()) {
+            return Ok(None);
+        }
+        self.search.pinned.extend(&rows);
+        let rest = self.endless(&hostile, &rows)?;
+        if self.search.halted() || rest.is_empty() {
+            return Ok(None);
+        }
+        self.lasso(&rest, start).map(Some)
+    }
+
+    /// By relation, the steps that may lie on a cycle of the model, as far as single slots tell.
+    fn on_cycles(&mut self) -> Vec<Ldd> {
+        let levels = self.search.model.slots().len();
+        // By relation: for each level where its vectors have the value before, and after, the step.
+        let mut columns = Vec::new();
+        let mut alive: Vec<Vec<Vec<u32>>> = Vec::new();
+        for relation in &self.search.relations {
+            let mut at = 0;
+            let mut place = |there: bool| {
+                at += usize::from(there);
+                there.then(|| at - 1)
+            };
+            let column = |action: &Action| {
+                let read = place(matches!(action, Action::Read | Action::ReadWrite));
+                (read, place(matches!(action, Action::Write | Action::ReadWrite)))
+            };
+            columns.push(relation.actions.iter().map(column).collect::<Vec<(Option<usize>, Option<usize>)>>());
+            let mut rows = Vec::new();
+            self.search.manager.for_each(relation.relation, |row| rows.push(row.to_vec()));
+            alive.push(rows);
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for level in 0..levels {
+                let mut edges: Vec<(u32, u32)> = Vec::new();
+                let mut anyhow: Vec<u32> = Vec::new();
+                for (rows, columns) in alive.iter().zip(&columns) {
+                    let Some(write) = columns[level].1 else { continue };
+                    match columns[level].0 {
+                        Some(read) => edges.extend(rows.iter().map(|r| (r[read], r[write]))),
+                        None => anyhow.extend(rows.iter().map(|r| r[write])),
+                    }
+                }
+                // A step that writes without reading may come from any value: from one that stands for all.
+                const ANY: u32 = u32::MAX;
+                if !anyhow.is_empty() {
+                    let values: Vec<u32> = edges.iter().flat_map(|e| [e.0, e.1]).chain(anyhow.iter().copied()).collect();
+                    edges.extend(values.into_iter().map(|v| (v, ANY)));
+                    edges.extend(anyhow.into_iter().map(|v| (ANY, v)));
+                }
+                edges.sort_unstable();
+                edges.dedup();
+                let component = components(&edges);
+                for (rows, columns) in alive.iter_mut().zip(&columns) {
+                    if let (Some(read), Some(write)) = columns[level] {
+                        let before = rows.len();
+                        rows.retain(|r| component[&r[read]] == component[&r[write]]);
+                        changed |= rows.len() < before;
+                    }
+                }
+            }
+        }
+        let mut sets = Vec::new();
+        for rows in alive {
+            let flat: Vec<u32> = rows.iter().flatten().copied().collect();
+            sets.push(self.search.manager.from_vectors(&flat, rows.first().map_or(0, Vec::len), rows.len()));
+        }
+        sets
+    }
+
+    /// The greatest set of pairs of hostile place and state that have predecessors in it, by steps of `rows`.
+    fn endless(&mut self, hostile: &[usize], rows: &[Ldd]) -> Result<BTreeMap<usize, Ldd>, Diagnostic> {
+        let mut rest: BTreeMap<usize, Ldd> = hostile.iter().map(|&i| (i, self.states(i))).collect();
+        loop {
+            let mut next: BTreeMap<usize, Ldd> = BTreeMap::new();
+            for (&place, &set) in &rest {
+                let outline = self.outline(place)?;
+                let keeps = outline.keeps.iter().map(|&(i, part)| (place, i, part));
+                let edges = outline.edges.iter().filter_map(|e| Some((*self.place_of.get(&e.to)?, e.relation, Some(e.rows))));
+                for (to, relation, part) in keeps.chain(edges).collect::<Vec<_>>() {
+                    let Some(&within) = rest.get(&to) else { continue };
+                    let steps = match part {
+                        Some(part) => self.search.manager.intersect(part, rows[relation]),
+                        None => rows[relation],
+                    };
+                    let image = self.image(set, relation, steps);
+                    let image = self.search.manager.intersect(image, within);
+                    let all = next.entry(to).or_default();
+                    *all = self.search.manager.union(*all, image);
+                    let roots: Vec<Ldd> = next.values().chain(rest.values()).copied().collect();
+                    self.search.tidy(&roots);
+                }
+            }
+            next.retain(|_, set| !set.is_empty());
+            if self.search.halted() || next == rest {
+                self.search.pinned.extend(rest.values());
+                return Ok(rest);
+            }
+            rest = next;
+        }
+    }
+
+    /// A run to a cycle within a set in which all pairs have predecessors, and around it.
+    fn lasso(&mut self, rest: &BTreeMap<usize, Ldd>, start: &[u32]) -> Result<Option<Run>, Diagnostic> {
+        let Some((&place, &set)) = rest.first_key_value() else { return Ok(None) };
+        let Some(vector) = self.search.manager.pick(set) else { return Ok(None) };
+        let mut met: AHashMap<Pair, usize> = AHashMap::new();
+        let mut walk = Vec::new();
+        let mut at: Pair = (place, vector);
+        while walk.len() < LONGEST && !self.search.halted() {
+            if let Some(&first) = met.get(&at) {
+                // The walk went backwards: what came last is first.
+                let cycle: Vec<_> = walk.drain(first..).rev().collect();
+                let Some(mut steps) = self.steps_to(&Target::State(at.0, &at.1), start)? else { return Ok(None) };
+                let back = steps.len();
+                steps.extend(cycle);
+                let initial = self.search.model.initial();
+                return Ok(Some(Run { trace: Trace { initial, steps }, end: End::Back(back) }));
+            }
+            met.insert(at.clone(), walk.len());
+            let Some((from, before, step)) = self.step_before(rest, at.0, &at.1)? else { return Ok(None) };
+            walk.push(step);
+            at = (from, before);
+        }
+        Ok(None)
+    }
+}
+
+/// The strongly connected components of a graph given by its edges, sorted: a number for each vertex.
+fn components(edges: &[(u32, u32)]) -> AHashMap<u32, u32> {
+    let mut vertices: Vec<u32> = edges.iter().flat_map(|e| [e.0, e.1]).collect();
+    vertices.sort_unstable();
+    vertices.dedup();
+    let (mut order, mut low, mut component) = (AHashMap::new(), AHashMap::new(), AHashMap::new());
+    let out = |v: u32| {
+        let from = edges.partition_point(|e| e.0 < v);
+        from..from + edges[from..].partition_point(|e| e.0 == v)
+    };
+    let mut stack = Vec::new();
+    for &root in &vertices {
+        if order.contains_key(&root) {
+            continue;
+        }
+        let mut path = vec![(root, out(root))];
+        order.insert(root, order.len());
+        low.insert(root, order[&root]);
+        stack.push(root);
+        while let Some((v, left)) = path.last_mut() {
+            let v = *v;
+            if let Some(edge) = left.next() {
+                let w = edges[edge].1;
+                if !order.contains_key(&w) {
+                    let number = order.len();
+                    order.insert(w, number);
+                    low.insert(w, number);
+                    stack.push(w);
+                    path.push((w, out(w)));
+                } else if !component.contains_key(&w) {
+                    let least = low[&v].min(order[&w]);
+                    low.insert(v, least);
+                }
+                continue;
+            }
+            path.pop();
+            if let Some((parent, _)) = path.last() {
+                let least = low[parent].min(low[&v]);
+                low.insert(*parent, least);
+            }
+            if low[&v] == order[&v] {
+                while let Some(w) = stack.pop() {
+                    component.insert(w, v);
+                    if w == v {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    component
+}

@@ -1,0 +1,118 @@
+//! The symbolic engine against the explicit one, on whole programs: equal counts, equal verdicts, evidence, honest limits.
+
+mod support;
+
+use serde_json::Value;
+use std::path::PathBuf;
+use support::{defines, mu_check, package};
+
+const FORMULAS: [&str; 5] = ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving"];
+
+fn arcx() -> PathBuf {
+    PathBuf::from(package("specs/arcx.spec"))
+}
+
+fn explore(options: &[String], engine: &str) -> Value {
+    let mut arguments = vec!["explore".to_string(), arcx().display().to_string(), "--engine".into(), engine.into()];
+    arguments.extend_from_slice(options);
+    let outcome = mu_check(&arguments);
+    assert_eq!(outcome.code, 0, "{arguments:?}: {}", outcome.stderr);
+    assert_eq!(outcome.json["stop"], "complete", "{arguments:?}: {}", outcome.json);
+    outcome.json
+}
+
+#[test]
+fn counts_are_those_of_the_explicit_engine() {
+    let names = ["address_size", "byte_size", "num_cores", "memcommands_size", "nr_wb_buffers", "max_operation_id"];
+    let instances = [
+        [2, 2, 2, 1, 1, 0],
+        [2, 2, 2, 1, 1, 1],
+        [1, 1, 1, 1, 1, 0],
+        [2, 2, 1, 2, 2, 2],
+        [1, 2, 3, 1, 1, 0],
+        [1, 1, 2, 1, 2, 1],
+        [2, 2, 2, 2, 1, 0],
+        [1, 1, 2, 2, 2, 1],
+        [2, 3, 2, 1, 1, 0],
+    ];
+    for instance in instances {
+        let values: Vec<(&str, u32)> = names.into_iter().zip(instance).collect();
+        let (one, other) = (explore(&defines(&values), "explicit"), explore(&defines(&values), "symbolic"));
+        for key in ["states", "transitions", "deadlocks"] {
+            assert_eq!(one[key], other[key], "{key} of {values:?}");
+        }
+        assert_eq!((&one["engine"], &other["engine"]), (&"explicit".into(), &"symbolic".into()));
+        assert!(other["nodes"].as_u64().is_some_and(|n| n > 0) && one["nodes"].is_null(), "{one} {other}");
+    }
+}
+
+/// From three operations a core on, the sizes lie on a polynomial of degree four; the explicit engine gave 36,823,056 for five.
+#[test]
+fn sizes_grow_as_a_polynomial() {
+    let size = |n: u32| explore(&defines(&[("max_operation_id", n)]), "symbolic")["states"].as_i64().unwrap();
+    let sizes: Vec<i64> = (2..=8).map(size).collect();
+    assert_eq!((sizes[0], sizes[2]), (2_771_160, 36_823_056));
+    let mut differences = sizes;
+    for _ in 0..5 {
+        differences = differences.windows(2).map(|w| w[1] - w[0]).collect();
+    }
+    assert_eq!(differences, [0, 0]);
+}
+
+#[test]
+fn auto_chooses_and_says_why() {
+    let few = explore(&defines(&[("max_operation_id", 0)]), "auto");
+    assert_eq!((&few["engine"], &few["states"]), (&"explicit".into(), &6_052.into()));
+    assert_eq!(few["reason"], "not more than 200,000 states");
+    let many = explore(&defines(&[("max_operation_id", 1)]), "auto");
+    assert_eq!((&many["engine"], &many["states"]), (&"symbolic".into(), &275_528.into()));
+    assert_eq!(many["reason"], "more than 200,000 states");
+    let mut reduced = defines(&[("max_operation_id", 0)]);
+    reduced.extend(["--reduce".into(), "branching".into()]);
+    let reduced = explore(&reduced, "auto");
+    assert_eq!(reduced["reduced"]["states"], 767);
+    assert_eq!(reduced["reason"], "writing or reducing a transition system asks for it");
+}
+
+#[test]
+fn limits_are_answers() {
+    let model = arcx().display().to_string();
+    for (limit, stop) in [(["--max-memory", "20M"], "max-memory"), (["--timeout", "20ms"], "timeout")] {
+        let outcome = mu_check(&["explore", &model, "-D", "max_operation_id=9", "--engine", "symbolic", limit[0], limit[1]]);
+        assert_eq!((outcome.code, &outcome.json["stop"]), (3, &stop.into()), "{}", outcome.json);
+        assert!(outcome.json["transitions"].is_null() && outcome.json["deadlocks"].is_null(), "{}", outcome.json);
+    }
+}
+
+#[test]
+fn what_it_does_not_do_is_refused() {
+    let model = arcx().display().to_string();
+    for (option, value) in [("--out", "x.aut"), ("--reduce", "strong"), ("--confluence", "auto")] {
+        let outcome = mu_check(&["explore", &model, "--engine", "symbolic", option, value]);
+        assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("`--engine symbolic`"), "{}", outcome.stderr);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("alternates.mcf");
+    std::fs::write(&path, "nu X. mu Y. (<reset>X || <!reset>Y)").unwrap();
+    let outcome = mu_check(&["check", &model, path.to_str().unwrap(), "--engine", "symbolic"]);
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("explicit engine"), "{}", outcome.stderr);
+}
+
+fn verdicts(n: u32, engine: &str, formulas: &[&str]) -> Vec<(Value, Value)> {
+    let mut arguments = vec!["check".to_string(), arcx().display().to_string()];
+    arguments.extend(formulas.iter().map(|f| package(&format!("formulas/{f}.mcf"))));
+    arguments.extend(defines(&[("max_operation_id", n)]));
+    arguments.extend(["--engine".into(), engine.into()]);
+    let outcome = mu_check(&arguments);
+    let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
+    results.iter().map(|r| (r["verdict"].clone(), r["evidence"].clone())).collect()
+}
+
+#[test]
+fn verdicts_are_those_of_the_explicit_engine() {
+    for n in [0, 1] {
+        assert_eq!(verdicts(n, "symbolic", &FORMULAS), verdicts(n, "explicit", &FORMULAS), "{n}");
+    }
+}
