@@ -1,15 +1,15 @@
 //! `check`: formulas on a model, with verdicts, figures and evidence.
 
 use super::args::{CheckArgs, Engine, Format};
-use super::files::{Form, read_lts, write};
+use super::files::{Form, read_lts, write, write_lts, write_text};
 use super::game::solver;
 use super::pipeline::Session;
 use super::print;
 use super::progress::Bar;
-use crate::base::{Diagnostic, Stage, Stop};
+use crate::base::{Diagnostic, Span, Stage, Stop};
 use crate::data::expr::DataSpec;
+use crate::evidence::Evidence;
 use crate::evidence::checker::{self, Checked};
-use crate::evidence::{Evidence, Taken};
 use crate::explore;
 use crate::formula::file_labels::FileLabels;
 use crate::formula::typecheck::check_formula;
@@ -19,6 +19,8 @@ use crate::model::from_lts::LtsModel;
 use crate::pbes::{Answer, Options, Route, Verdict, check};
 use crate::process::linear::ActionLabels;
 use crate::process::spec::ActionDecl;
+use crate::report::chart::chart;
+use crate::report::story::{Story, story};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -47,6 +49,9 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
 }
 
 fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8, Diagnostic> {
+    if let Some(path) = &args.evidence {
+        Picture::of(path)?;
+    }
     // Every formula is read before any is checked: a slip in the last one should not cost the work on the first.
     let mut formulas = Vec::new();
     for path in &args.formulas {
@@ -101,18 +106,31 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
                 }
             }
         }
-        vacuity(session, &answer);
+        let vacuous = vacuous(session, &answer);
+        for v in vacuous.iter().filter(|_| !session.common.quiet) {
+            let warning = "warning: no transition that was met ever fitted this modality, so nothing was tested here";
+            eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.text);
+        }
+        let story = match &answer.evidence {
+            Some(evidence) => Some(story(evidence, subject.model, args.full_states)?),
+            None => None,
+        };
+        match (&answer.evidence, &story) {
+            (Some(evidence), Some(story)) => write_evidence(session, args, subject, path, evidence, story)?,
+            _ if args.evidence.is_some() => eprintln!("{}: no evidence: nothing is written", path.display()),
+            _ => {}
+        }
         violated |= answer.verdict == Verdict::False;
         unknown |= matches!(answer.verdict, Verdict::Unknown(_));
         match session.common.format {
             Format::Json => {
-                let mut object = as_json(path, subject, &answer, seconds);
+                let mut object = as_json(path, &answer, story.as_ref(), &vacuous, seconds);
                 if let Some(why) = why {
                     object["engine_reason"] = why.into();
                 }
                 results.push(object);
             }
-            Format::Text => print(&as_text(session, path, subject, &answer, seconds))?,
+            Format::Text => print(&as_text(session, path, &answer, story.as_ref(), seconds))?,
         }
     }
     if session.common.format == Format::Json {
@@ -128,20 +146,25 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     })
 }
 
-/// Warns of modalities that no transition ever fitted, if the whole state space was seen.
-fn vacuity(session: &Session, answer: &Answer) {
-    if session.common.quiet || answer.verdict != Verdict::True {
-        return;
+/// A modality that was never put to the test: its place in the formula and its text.
+struct Vacuous {
+    name: String,
+    line: usize,
+    column: usize,
+    text: String,
+}
+
+/// Modalities that no transition ever fitted, if the whole state space was seen.
+fn vacuous(session: &Session, answer: &Answer) -> Vec<Vacuous> {
+    if answer.verdict != Verdict::True {
+        return Vec::new();
     }
-    for span in &answer.never_met {
-        let source = session.sources.get(span.source);
+    let of = |span: &Span| {
         let (line, column) = session.sources.line_column(*span);
-        eprintln!(
-            "{}:{line}:{column}: warning: no transition that was met ever fitted this modality, so nothing was tested here: {}",
-            source.name,
-            session.sources.text(*span).split_whitespace().collect::<Vec<_>>().join(" ")
-        );
-    }
+        let text = session.sources.text(*span).split_whitespace().collect::<Vec<_>>().join(" ");
+        Vacuous { name: session.sources.get(span.source).name.clone(), line, column, text }
+    };
+    answer.never_met.iter().map(of).collect()
 }
 
 fn word(verdict: &Verdict) -> (&'static str, String) {
@@ -152,49 +175,8 @@ fn word(verdict: &Verdict) -> (&'static str, String) {
     }
 }
 
-/// What a step did, for people and machines.
-struct Shown {
-    action: String,
-    hidden: Vec<String>,
-    changed: Vec<(String, String)>,
-}
-
-fn shown(subject: &Subject, before: &[u32], taken: &Taken) -> Shown {
-    let slots = subject.model.slots();
-    let changed = (before.iter().zip(&taken.state).enumerate())
-        .filter(|(_, (a, b))| a != b)
-        .map(|(i, (_, b))| (slots[i].name.clone(), subject.model.value_text(i as u32, *b)))
-        .collect();
-    let hidden = subject.model.groups()[taken.group as usize].hidden.clone();
-    Shown { action: subject.model.label_text(taken.label), hidden, changed }
-}
-
-/// The steps of evidence in the order of its path, or of its states if it branches: (from, to, step).
-fn steps(subject: &Subject, evidence: &Evidence) -> Vec<(u32, u32, Shown)> {
-    let order: Vec<usize> = evidence.linear().map_or_else(|| (0..evidence.steps.len()).collect(), |l| l.steps);
-    let mut out = Vec::new();
-    for i in order {
-        let step = &evidence.steps[i];
-        let mut before = evidence.states[step.from as usize].clone();
-        for taken in &step.taken {
-            out.push((step.from, step.to, shown(subject, &before, taken)));
-            before.clone_from(&taken.state);
-        }
-    }
-    out
-}
-
-fn as_json(path: &Path, subject: &Subject, answer: &Answer, seconds: f64) -> Value {
+fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuous], seconds: f64) -> Value {
     let (verdict, reason) = word(&answer.verdict);
-    let evidence: Vec<Value> = answer
-        .evidence
-        .iter()
-        .flat_map(|e| steps(subject, e))
-        .map(|(from, to, s)| {
-            let changed: serde_json::Map<String, Value> = s.changed.into_iter().map(|(k, v)| (k, Value::String(v))).collect();
-            json!({ "from": from, "to": to, "action": s.action, "hidden": s.hidden, "changed": changed })
-        })
-        .collect();
     json!({
         "formula": path.display().to_string(),
         "verdict": verdict,
@@ -203,11 +185,13 @@ fn as_json(path: &Path, subject: &Subject, answer: &Answer, seconds: f64) -> Val
         "states": answer.states,
         "engine": if answer.route == Route::Symbolic { "symbolic" } else { "explicit" },
         "seconds": seconds,
-        "evidence": evidence,
+        "evidence": story.map(Story::steps_json).unwrap_or_default(),
+        "back_to": story.and_then(|s| s.back_to),
+        "vacuous": vacuous.iter().map(|v| json!({ "line": v.line, "column": v.column, "text": v.text })).collect::<Vec<_>>(),
     })
 }
 
-fn as_text(session: &Session, path: &Path, subject: &Subject, answer: &Answer, seconds: f64) -> String {
+fn as_text(session: &Session, path: &Path, answer: &Answer, story: Option<&Story>, seconds: f64) -> String {
     let (verdict, reason) = word(&answer.verdict);
     let mut text = format!("{}: {verdict}", path.display());
     if reason != "complete" {
@@ -217,29 +201,73 @@ fn as_text(session: &Session, path: &Path, subject: &Subject, answer: &Answer, s
         text += &format!("  [{} equations, {seconds:.3} s]", answer.equations);
     }
     text.push('\n');
-    let Some(evidence) = &answer.evidence else { return text };
-    if evidence.steps.is_empty() || session.common.quiet {
-        return text;
-    }
-    let linear = evidence.linear();
-    let what = if evidence.verdict { "witness" } else { "counterexample" };
-    let shape = match &linear {
-        Some(l) if l.back_to.is_some() => "a path that ends in a loop",
-        Some(_) => "a path",
-        None => "a part of the transition system",
-    };
-    text += &format!("  {what}, {shape}:\n");
-    for (n, (from, to, s)) in steps(subject, evidence).into_iter().enumerate() {
-        let place = if linear.is_some() { format!("{:4}", n + 1) } else { format!("{from:4} -> {to}") };
-        let hidden = if s.hidden.is_empty() { String::new() } else { format!("  (hidden: {})", s.hidden.join("|")) };
-        let changed: Vec<String> = s.changed.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-        text += &format!("  {place}  {}{hidden}\n", s.action);
-        if session.common.verbose > 0 && !changed.is_empty() {
-            text += &format!("          {}\n", changed.join(", "));
-        }
-    }
-    if let Some(back) = linear.and_then(|l| l.back_to) {
-        text += &format!("        and again from after step {back}\n");
+    if let Some(story) = story.filter(|s| !s.steps.is_empty() && !session.common.quiet) {
+        text += &story.text(session.common.verbose > 0);
     }
     text
+}
+
+/// Writes evidence to the file that `--evidence` names; with several formulas the name of each goes before the ending.
+fn write_evidence(
+    session: &Session,
+    args: &CheckArgs,
+    subject: &Subject,
+    formula: &Path,
+    evidence: &Evidence,
+    story: &Story,
+) -> Result<(), Diagnostic> {
+    let Some(path) = &args.evidence else { return Ok(()) };
+    let stem = formula.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let path = match path.extension() {
+        Some(ending) if args.formulas.len() > 1 => path.with_extension(format!("{stem}.{}", ending.to_string_lossy())),
+        _ => path.clone(),
+    };
+    match Picture::of(&path)? {
+        Picture::Json => {
+            let mut object = story.json();
+            object["formula"] = json!(formula.display().to_string());
+            object["model"] = json!(args.model.display().to_string());
+            write_text(&path, &format!("{object:#}\n"))?;
+        }
+        Picture::Lts => write_lts(&evidence.lts(subject.model).0, &path)?,
+        Picture::Chart => {
+            let title = format!("{} on {}", file_name(formula), file_name(&args.model));
+            let what = if story.verdict { "holds; a witness" } else { "does not hold; a counterexample" };
+            let n = story.steps.len();
+            let verdict = format!("{what} of {n} step{}", if n == 1 { "" } else { "s" });
+            let Some(chart) = chart(story, &title, &verdict) else {
+                eprintln!("{}: not written: the evidence branches, so it is no sequence (see .dot, .aut or .json)", path.display());
+                return Ok(());
+            };
+            write_text(&path, &chart)?;
+        }
+    }
+    session.say(format!("wrote {}", path.display()));
+    Ok(())
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Forms of evidence files.
+enum Picture {
+    Json,
+    Lts,
+    Chart,
+}
+
+impl Picture {
+    fn of(path: &Path) -> Result<Picture, Diagnostic> {
+        match Form::of(path) {
+            Form::Aut | Form::AutGz | Form::Dot => return Ok(Picture::Lts),
+            _ => {}
+        }
+        match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
+            Some("json") => Ok(Picture::Json),
+            Some("svg") => Ok(Picture::Chart),
+            _ => Err(Diagnostic::new(Stage::Usage, format!("`--evidence {}`: this ending says nothing", path.display()))
+                .note("expected a name that ends in .json, .svg, .aut, .aut.gz or .dot")),
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //! Cost: evaluating a group once is a few rewrites; engines memoise it.
 //! Invariant: value and label tables only grow; equal values of one sort have equal numbers, in every thread.
 
+mod parts;
 mod tables;
 mod worker;
 
@@ -15,7 +16,7 @@ use crate::base::ids::{LabelId, SortId, VarId};
 use crate::base::{Diagnostic, Stage};
 use crate::data::engine::{Engine, Program};
 use crate::data::expr::{Expr, ExprKind, Substitution};
-use crate::model::{Group, Model, Slot, SlotInfo, Worker};
+use crate::model::{Group, Model, Slot, SlotInfo, StepPart, Worker};
 use crate::process::confluence::{confluent_summands, conjuncts, fixes};
 use crate::process::linear::{Act, ActionLabels, LinearProcess, MultiAction, ParamRole};
 use ahash::AHashMap;
@@ -40,6 +41,7 @@ pub(crate) struct GroupCode {
     pub sum_vars: Vec<VarId>,
     pub guard: Expr,
     pub actions: Vec<Act>,
+    pub hidden: Vec<Act>,
     pub updates: Vec<Expr>,
 }
 
@@ -72,7 +74,8 @@ impl Compiled {
         let mut slots = Vec::new();
         let mut initial = Vec::new();
         let slot_of: AHashMap<VarId, Slot> = process.params.iter().enumerate().map(|(i, p)| (p.var, i as Slot)).collect();
-        for param in &process.params {
+        let names = crate::process::print::parameter_names(&process);
+        for (param, name) in process.params.iter().zip(names) {
             let var = process.data.signature.var(param.var);
             let (component, control) = match param.role {
                 ParamRole::Control(c) => (c, true),
@@ -88,7 +91,7 @@ impl Compiled {
                     tables.len() - 1
                 })
             };
-            slots.push(SlotInfo { name: var.name.clone(), component, control });
+            slots.push(SlotInfo { name, component, control });
             table_of.push(table);
             let value = engine.from_expr(&param.init)?;
             initial.push(tables[table].intern(&engine.to_expr_at(&value, var.sort)));
@@ -130,9 +133,10 @@ impl Compiled {
                 }
                 guard = Expr::and(&mut process.data.signature, guard, conjunct);
             }
-            let actions: Vec<Act> = (summand.actions.iter())
-                .map(|a| Act { action: a.action, args: a.args.iter().map(|e| e.substitute(&fixed)).collect() })
-                .collect();
+            let with_fixed = |acts: &[Act]| -> Vec<Act> {
+                acts.iter().map(|a| Act { args: a.args.iter().map(|e| e.substitute(&fixed)).collect(), ..a.clone() }).collect()
+            };
+            let actions = with_fixed(&summand.actions);
             let mut writes = Vec::new();
             let mut updates = Vec::new();
             for (p, e) in &summand.updates {
@@ -166,6 +170,7 @@ impl Compiled {
                 sum_vars: summand.sum_vars.clone(),
                 guard,
                 actions,
+                hidden: with_fixed(&summand.hidden),
                 updates,
             });
         }
@@ -307,6 +312,12 @@ impl Model for Compiled {
     }
     fn label_count(&self) -> usize {
         self.labels.len()
+    }
+    fn components(&self) -> Vec<String> {
+        self.process.components.clone()
+    }
+    fn parts(&self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+        self.step_parts(group, before, label, after)
     }
     fn value_text(&self, slot: Slot, value: u32) -> String {
         let e = self.tables[self.table_of[slot as usize]].get(value);

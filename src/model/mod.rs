@@ -63,6 +63,37 @@ impl Steps {
     }
 }
 
+/// An action behind a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepPart {
+    /// Its name.
+    pub name: String,
+    /// Its arguments' texts; `_` where a value does not matter.
+    pub args: Vec<String>,
+    /// Whether it is hidden.
+    pub hidden: bool,
+    /// What the components did for it.
+    pub from: Vec<PartOrigin>,
+}
+
+/// What one component did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartOrigin {
+    /// The component.
+    pub component: u32,
+    /// The name of its own action, before communication.
+    pub action: String,
+    /// How many arguments it left open.
+    pub open: u32,
+}
+
+impl StepPart {
+    /// The action as text.
+    pub fn text(&self) -> String {
+        if self.args.is_empty() { self.name.clone() } else { format!("{}({})", self.name, self.args.join(", ")) }
+    }
+}
+
 /// A model: immutable description; the tables behind it grow while workers run, safely shared.
 pub trait Model: Send + Sync {
     /// The slots.
@@ -79,6 +110,16 @@ pub trait Model: Send + Sync {
     fn label_count(&self) -> usize;
     /// Text of a slot's value.
     fn value_text(&self, slot: Slot, value: u32) -> String;
+    /// Names of the parallel components that slots and step parts speak of, if there are several.
+    fn components(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// The actions behind a step of a group, hidden ones too, for people. A model that knows no more than the label says that.
+    fn parts(&self, group: usize, _before: &[u32], label: LabelId, _after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+        let hidden = label == LabelId::TAU;
+        let names = if hidden { self.groups()[group].hidden.clone() } else { vec![self.label_text(label)] };
+        Ok(names.into_iter().map(|name| StepPart { name, args: Vec::new(), hidden, from: Vec::new() }).collect())
+    }
 }
 
 /// Evaluates groups, for one thread. May be slow: callers memoise.

@@ -11,6 +11,19 @@ pub struct Act {
     pub action: ActId,
     /// Its arguments.
     pub args: Vec<Expr>,
+    /// What the components did for it, ascending by component: one action, or several that communicated. Provenance only.
+    pub from: Vec<Origin>,
+}
+
+/// An action as a parallel component did it, before communication and renaming.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The component.
+    pub component: u32,
+    /// Its action.
+    pub action: ActId,
+    /// How many of its arguments were left open there (variables summed over): what the component learns by communicating.
+    pub open: u32,
 }
 
 /// A summand.

@@ -32,6 +32,12 @@ pub fn linear_process(process: &LinearProcess) -> String {
     out
 }
 
+/// The names of the parameters as [`linear_process`] writes them: each is another one.
+pub fn parameter_names(process: &LinearProcess) -> Vec<String> {
+    let mut printer = SpecPrinter::new(&process.data);
+    process.params.iter().map(|p| printer.declare(p.var).name.kind).collect()
+}
+
 fn node<K>(kind: K) -> ast::Node<K> {
     ast::Node::new(kind, Span::default())
 }
@@ -150,6 +156,8 @@ mod tests {
                 check_specification(&parse_specification(Default::default(), &printed).unwrap_or_else(|e| panic!("{printed}\n{e:?}")))
                     .unwrap_or_else(|e| panic!("{printed}\n{e:?}"));
             assert_eq!(again.procs.len(), 1);
+            let header = printed.lines().find(|l| l.trim_start().starts_with("P(")).unwrap_or("");
+            assert!(parameter_names(&linear).iter().all(|n| header.contains(&format!("{n}: "))), "{printed}");
             assert_eq!(again.procs[0].params.len(), linear.params.len());
             let twice = linearise(&again, &Options::default()).unwrap();
             let actions = |p: &LinearProcess| {

@@ -1,1 +1,5 @@
-//! Tables, JSON, CSV, plots.
+//! What users look at: evidence as a story and a chart, tables, plots. Values in, text out; files and terminals are the command line's.
+
+pub mod chart;
+pub mod story;
+pub mod svg;

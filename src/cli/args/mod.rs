@@ -206,6 +206,12 @@ pub struct CheckArgs {
     /// Formula files.
     #[arg(required = true)]
     pub formulas: Vec<PathBuf>,
+    /// Write the evidence here: `.svg` (a message sequence chart), `.json`, `.aut`, `.dot`.
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
+    /// Show all parameters after each step of the evidence.
+    #[arg(long)]
+    pub full_states: bool,
     /// Write the parity game of the (single) formula to this `.pg` file.
     #[arg(long, value_name = "FILE.pg")]
     pub game: Option<PathBuf>,

@@ -239,7 +239,7 @@ pub(super) fn assemble(
             continue;
         }
         let finish = |e: &Expr| e.substitute(&as_param).substitute(&solved).substitute(&globals);
-        let act = |a: &Act| Act { action: a.action, args: a.args.iter().map(finish).collect() };
+        let act = |a: &Act| Act { args: a.args.iter().map(finish).collect(), ..a.clone() };
         let mut actions: Vec<Act> = combination.acts.iter().map(act).collect();
         actions.sort_by_key(|a| a.action);
         let hidden: Vec<Act> = combination.hidden.iter().map(act).collect();
@@ -275,7 +275,7 @@ pub(super) fn assemble(
         let dead = dead_location[c].expect("made above");
         let control = placements[c].control.expect("two locations at least");
         let updates = vec![(control, Expr::number(dead as u32 + 1, basic::POS))];
-        let actions = vec![Act { action, args: vec![] }];
+        let actions = vec![Act { action, args: vec![], from: vec![] }];
         summands.push(Summand { sum_vars: vec![], guard, actions, hidden: vec![], updates, had_sum: false });
     }
     let components = automata.iter().map(|a| a.name.clone()).collect();

@@ -61,11 +61,12 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     let mut layout = Layout { spec, parallel: &parallel, names: &mut names, components: Vec::new(), calls: Vec::new() };
     let network = layout.network(&spec.init, &Substitution::new())?;
     let components = layout.components;
+    let titles = titles(&components, &data.signature);
     let mut builder = Builder::new(spec, &mut data.signature, bodies);
     let mut automata = Vec::new();
     for component in components {
         automata.push(match component {
-            Component::Term(name, term) => {
+            Component::Term(name, _, term) => {
                 let automaton = builder.build(name, term)?;
                 let mut automaton = rename_apart(automaton, builder.signature);
                 if options.constants {
@@ -87,7 +88,34 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         limit: options.max_summands,
     };
     let combined = composer.compose(&network)?;
-    assemble::assemble(spec, data, &automata, combined)
+    let mut process = assemble::assemble(spec, data, &automata, combined)?;
+    process.components = titles;
+    Ok(process)
+}
+
+/// Names of the components for people: those of their processes, with the arguments that tell instances of one process apart.
+fn titles(components: &[Component], signature: &Signature) -> Vec<String> {
+    let all: Vec<(&str, Vec<String>)> = (components.iter())
+        .map(|c| match c {
+            Component::Term(name, args, _) => (name.as_str(), args.iter().map(|e| crate::data::print::expression(signature, e)).collect()),
+            Component::Phase => ("phase", Vec::new()),
+        })
+        .collect();
+    let mut titles = Vec::new();
+    for (i, (name, args)) in all.iter().enumerate() {
+        let mut rivals: Vec<usize> = (0..all.len()).filter(|&j| j != i && all[j].0 == *name).collect();
+        let alone = rivals.is_empty();
+        let mut shown = Vec::new();
+        for (k, arg) in args.iter().enumerate() {
+            if rivals.iter().any(|&j| all[j].1.get(k) != Some(arg)) {
+                rivals.retain(|&j| all[j].1.get(k) == Some(arg));
+                shown.push(arg.as_str());
+            }
+        }
+        let number = if rivals.is_empty() { String::new() } else { format!(" {}", 1 + rivals.iter().filter(|&&j| j < i).count()) };
+        titles.push(if alone || shown.is_empty() { format!("{name}{number}") } else { format!("{name}({}){number}", shown.join(", ")) });
+    }
+    titles
 }
 
 /// Equations that the initial process reaches; the others are not converted, so what is unsupported in them does not matter.
@@ -126,7 +154,8 @@ fn reachable_equations(spec: &ProcSpec) -> Vec<bool> {
 }
 
 enum Component {
-    Term(String, Rc<term::Term>),
+    /// A name, the arguments of the process instance, and the term.
+    Term(String, Vec<Expr>, Rc<term::Term>),
     /// Remembers whether a left merge or synchronisation has done its first step.
     Phase,
 }
@@ -144,11 +173,11 @@ impl Layout<'_> {
     fn network(&mut self, proc: &Proc, by: &Substitution) -> Result<Network, Diagnostic> {
         if term::is_sequential(proc, self.parallel) {
             let term = term::convert(proc)?.substitute(by);
-            let name = match &proc.kind {
-                ProcKind::Call(p, _) => self.spec.procs[p.index()].name.clone(),
-                _ => "init".to_string(),
+            let (name, args) = match &proc.kind {
+                ProcKind::Call(p, args) => (self.spec.procs[p.index()].name.clone(), args.iter().map(|a| a.substitute(by)).collect()),
+                _ => ("init".to_string(), Vec::new()),
             };
-            self.components.push(Component::Term(name, term));
+            self.components.push(Component::Term(name, args, term));
             return Ok(Network::Component(self.components.len() - 1));
         }
         let set = |this: &mut Self, names: &[String]| names.iter().map(|n| this.names.intern(n)).collect();

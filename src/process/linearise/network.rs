@@ -8,12 +8,12 @@
 //! reduction), and a combination of edges is dropped as soon as no allowed multi-action contains its actions.
 //! Cost: the number of combinations that can still become allowed. Without any `allow` that is the product, by definition.
 
-use super::sequential::Automaton;
+use super::sequential::{Automaton, Edge};
 use crate::base::ids::ActId;
 use crate::base::{Diagnostic, Stage};
-use crate::data::expr::{Expr, Substitution};
+use crate::data::expr::{Expr, ExprKind, Substitution};
 use crate::data::signature::Signature;
-use crate::process::linear::Act;
+use crate::process::linear::{Act, Origin};
 use crate::process::spec::ActionDecl;
 use ahash::{AHashMap, AHashSet};
 
@@ -156,7 +156,10 @@ impl Composer<'_> {
         match network {
             Network::Component(c) => Ok((self.automata[*c].edges.iter().enumerate())
                 .filter(|(_, e)| fits(&self.bag(&e.acts)))
-                .map(|(i, e)| Combined { parts: vec![(*c, i)], guard: vec![], phases: vec![], acts: e.acts.clone(), hidden: vec![] })
+                .map(|(i, e)| {
+                    let acts = e.acts.iter().map(|act| Act { from: vec![origin(*c, e, act)], ..act.clone() }).collect();
+                    Combined { parts: vec![(*c, i)], guard: vec![], phases: vec![], acts, hidden: vec![] }
+                })
                 .collect()),
             Network::Parallel(children) => {
                 let mut combinations: Vec<(Bag, Combined)> = Vec::new();
@@ -448,7 +451,11 @@ impl Composer<'_> {
                 }
             }
             match rules[*rule].1 {
-                Some(to) => acts.push(Act { action: self.overload(to, first.action)?, args: first.args.clone() }),
+                Some(to) => {
+                    let mut from: Vec<Origin> = group.iter().flat_map(|&i| combined.acts[i].from.iter().cloned()).collect();
+                    from.sort_by_key(|o| o.component);
+                    acts.push(Act { action: self.overload(to, first.action)?, args: first.args.clone(), from });
+                }
                 None => hidden.extend(group.iter().map(|&i| combined.acts[i].clone())),
             }
         }
@@ -499,6 +506,12 @@ fn is_below(part: &[Name], whole: &[Name]) -> bool {
     })
 }
 
+/// Where an action of a component's edge comes from.
+fn origin(component: usize, edge: &Edge, act: &Act) -> Origin {
+    let open = act.args.iter().filter(|e| matches!(e.kind, ExprKind::Var(v) if edge.sum_vars.contains(&v))).count();
+    Origin { component: component as u32, action: act.action, open: open as u32 }
+}
+
 fn merge(a: &Combined, b: &Combined) -> Combined {
     let mut merged = a.clone();
     merged.parts.extend(&b.parts);
@@ -512,7 +525,6 @@ fn merge(a: &Combined, b: &Combined) -> Combined {
 
 /// Solves conjuncts `x == e` for sum variables `x`: gives the substitution, leaves the other conjuncts. The one-point rule.
 pub(super) fn one_point(signature: &Signature, sum_vars: &mut Vec<crate::base::ids::VarId>, guard: &mut Vec<Expr>) -> Substitution {
-    use crate::data::expr::ExprKind;
     use crate::data::signature::Builtin;
     let mut all = Substitution::new();
     // Conjunctions apart.

@@ -36,7 +36,7 @@ impl Term {
         let exprs = |es: &[Expr]| es.iter().map(|e| e.substitute(by)).collect::<Vec<_>>();
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             Rc::new(match &**self {
-                Term::Action(acts) => Term::Action(acts.iter().map(|a| Act { action: a.action, args: exprs(&a.args) }).collect()),
+                Term::Action(acts) => Term::Action(acts.iter().map(|a| Act { args: exprs(&a.args), ..a.clone() }).collect()),
                 Term::Call(p, args) => Term::Call(*p, exprs(args)),
                 Term::Delta => Term::Delta,
                 Term::Choice(p, q) => Term::Choice(p.substitute(by), q.substitute(by)),
@@ -167,7 +167,7 @@ pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
 
 fn multi_action(proc: &Proc) -> Result<Vec<Act>, Diagnostic> {
     match &proc.kind {
-        ProcKind::Action(action, args) => Ok(vec![Act { action: *action, args: args.clone() }]),
+        ProcKind::Action(action, args) => Ok(vec![Act { action: *action, args: args.clone(), from: Vec::new() }]),
         ProcKind::Sync(p, q) => {
             let mut acts = multi_action(p)?;
             acts.extend(multi_action(q)?);

@@ -1,0 +1,237 @@
+//! A message sequence chart of a path: [`Story`] -> SVG. A lane a parallel component, time running down, an arrow a communication.
+//!
+//! After ITU-T Z.120, without its frames: what a component does alone is a dot on its lane, what two do together an arrow between their lanes,
+//! what more do together a line through them. An arrow points to the side that had more arguments open (summed over): the one that
+//! learns something; where none did, it has no head. Hidden actions are grey. The last step, which decides, is marked. Parameters that
+//! a step changed show when the pointer rests on it. Components that take no part in any step have no lane.
+
+use super::story::{Story, StoryStep};
+use super::svg::{Anchor, Svg, width_of, wrap};
+use crate::model::StepPart;
+use std::fmt::Write;
+
+const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 11px; fill: #1a1a1a }
+.title { font-size: 15px; font-weight: bold } .sub { font-size: 12px; fill: #555 }
+.head { fill: #eef3f8; stroke: #34506b; stroke-width: 1.2 } .name { font-weight: bold; fill: #1f3347 } .of { font-size: 10px; fill: #34506b }
+.lane { stroke: #9fb0c0; stroke-width: 1; stroke-dasharray: 2 3 }
+.number { font-size: 10px; fill: #888 }
+.arrow, .head-arrow { stroke: #1b4f8a; stroke-width: 1.6; fill: none } .head-arrow { fill: #1b4f8a; stroke-width: 1 }
+.arrow-hidden, .head-arrow-hidden { stroke: #8a8a8a; stroke-width: 1.2; fill: none } .head-arrow-hidden { fill: #8a8a8a; stroke-width: 1 }
+.dot { fill: #1b4f8a } .dot-hidden { fill: #8a8a8a }
+.halo { fill: #fff; fill-opacity: 0.8 } .label { font-weight: bold; fill: #123a66 } .label-hidden { fill: #6a6a6a }
+.last { fill: #fdecea; stroke: none } .last-true { fill: #e9f6ec; stroke: none }
+.loop { stroke: #a15c12; stroke-width: 1.5; fill: none } .loop-text { fill: #a15c12; font-style: italic }";
+
+const SIZE: f64 = 11.0;
+const LINE: f64 = 13.0;
+const LEFT: f64 = 56.0;
+const TOP: f64 = 64.0;
+const NARROWEST: f64 = 130.0;
+const WIDEST: f64 = 280.0;
+/// Room between a dot and its text.
+const GAP: f64 = 8.0;
+
+/// What happens in one row.
+struct Event<'a> {
+    /// Lanes that take part, in the order of the arrow.
+    lanes: Vec<usize>,
+    /// Whether the arrow has a head.
+    directed: bool,
+    text: String,
+    hidden: bool,
+    step: &'a StoryStep,
+    /// Number of the step, from 1.
+    number: usize,
+    /// Whether it is the first event of its step.
+    first: bool,
+}
+
+/// Draws the chart of a path. `title` names what was checked; `verdict` says how it ended. Nothing if the story branches.
+pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
+    if !story.linear {
+        return None;
+    }
+    let mut used = vec![false; story.components.len().max(1)];
+    let all: Vec<Event> = story.steps.iter().enumerate().flat_map(|(i, s)| events(story, s, i + 1)).collect();
+    all.iter().flat_map(|e| &e.lanes).for_each(|&l| used[l] = true);
+    if !used.contains(&true) {
+        used[0] = true;
+    }
+    let lanes: Vec<usize> = (0..used.len()).filter(|&l| used[l]).collect();
+    let place = |lane: usize| lanes.iter().position(|l| *l == lane).unwrap_or(0);
+    let heads: Vec<(String, String)> = lanes.iter().map(|&l| split_name(story.components.get(l).map_or("model", |n| n))).collect();
+    let gaps = gaps(&all, &heads, &place);
+    let mut x = vec![LEFT + gaps[0] / 2.0];
+    for i in 1..lanes.len() {
+        x.push(x[i - 1] + gaps[i]);
+    }
+    // Texts of dots stand to the right of their lane.
+    let beyond = all.iter().filter(|e| e.lanes.len() == 1 && place(e.lanes[0]) + 1 == lanes.len());
+    let beyond = beyond.map(|e| widest(&wrap(&e.text, SIZE, WIDEST - 2.0 * GAP)) * 1.08 + GAP + 14.0).fold(NARROWEST / 2.0, f64::max);
+    let width = (x[lanes.len() - 1] + beyond).max(LEFT + width_of(title, 15.0) + 40.0).max(LEFT + width_of(verdict, 12.0) + 30.0);
+    let mut svg = Svg::default();
+    svg.text("title", (16.0, 24.0), Anchor::Start, title);
+    svg.text("sub", (16.0, 42.0), Anchor::Start, verdict);
+    let body = TOP + 44.0;
+    // Rows first give their heights.
+    let mut y = body + 14.0;
+    let mut rows: Vec<f64> = Vec::new();
+    let mut tops: Vec<f64> = Vec::new();
+    let mut texts = Vec::new();
+    for event in &all {
+        let lines = wrap(&event.text, SIZE, room(event, &x, &place));
+        y += if event.first { 9.0 } else { 3.0 };
+        tops.push(y - 3.0);
+        // The text of an arrow stands above it, that of a dot beside it.
+        let above = if event.lanes.len() == 1 { (lines.len() as f64 - 1.0) * LINE / 2.0 } else { lines.len() as f64 * LINE };
+        y += above + 8.0;
+        rows.push(y);
+        y += if event.lanes.len() == 1 { above } else { 4.0 } + 4.0;
+        texts.push(lines);
+    }
+    let bottom = y + 22.0;
+    if let Some(at) = all.iter().position(|e| e.number == story.steps.len())
+        && story.back_to.is_none()
+    {
+        svg.rect(if story.verdict { "last-true" } else { "last" }, (8.0, tops[at]), (width - 16.0, y + 4.0 - tops[at]));
+    }
+    for (i, (name, of)) in heads.iter().enumerate() {
+        svg.line("lane", (x[i], body - 4.0), (x[i], bottom));
+        let w = width_of(name, 12.0).max(width_of(of, 10.0)) + 18.0;
+        svg.rect("head", (x[i] - w / 2.0, TOP), (w, 36.0));
+        svg.text("name", (x[i], TOP + if of.is_empty() { 22.0 } else { 15.0 }), Anchor::Middle, name);
+        svg.text("of", (x[i], TOP + 29.0), Anchor::Middle, of);
+    }
+    for ((event, &y), lines) in all.iter().zip(&rows).zip(&texts) {
+        svg.group(&tooltip(story, event));
+        if event.first {
+            svg.text("number", (LEFT - 26.0, y + 4.0), Anchor::End, &event.number.to_string());
+        }
+        draw(&mut svg, event, y, lines, &x, &place);
+        svg.end();
+    }
+    if let Some(back) = story.back_to {
+        let from = all.iter().position(|e| e.number == back + 1).unwrap_or(0);
+        let (top, low) = (rows[from] - 6.0, bottom - 8.0);
+        svg.path("loop", &format!("M {} {low} H {} V {top} H {}", LEFT - 14.0, LEFT - 22.0, LEFT - 14.0));
+        svg.text("loop-text", (LEFT - 8.0, low + 4.0), Anchor::Start, &format!("and again from step {}", back + 1));
+    }
+    Some(svg.finish(width, bottom + 14.0, STYLE))
+}
+
+/// What a step looks like: a row for each of its actions; a tau of which nothing is known is a dot where something changed.
+fn events<'a>(story: &Story, step: &'a StoryStep, number: usize) -> Vec<Event<'a>> {
+    let mut out: Vec<Event> = step.parts.iter().map(|part| event(step, part, number)).collect();
+    out.sort_by_key(|e| e.hidden);
+    if out.is_empty() {
+        let mut lanes: Vec<usize> = step.changed.iter().map(|(slot, _)| story.parameters[*slot as usize].component as usize).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        if lanes.is_empty() {
+            lanes.push(0);
+        }
+        out.push(Event { lanes, directed: false, text: step.action.clone(), hidden: true, step, number, first: true });
+    }
+    out.iter_mut().enumerate().for_each(|(i, e)| e.first = i == 0);
+    out
+}
+
+fn event<'a>(step: &'a StoryStep, part: &StepPart, number: usize) -> Event<'a> {
+    let mut from: Vec<_> = part.from.iter().collect();
+    from.sort_by_key(|f| f.open);
+    let mut lanes: Vec<usize> = from.iter().map(|f| f.component as usize).collect();
+    lanes.dedup();
+    if lanes.is_empty() {
+        lanes.push(0);
+    }
+    let directed = from.len() == 2 && from[0].open < from[1].open;
+    Event { lanes, directed, text: part.text(), hidden: part.hidden, step, number, first: false }
+}
+
+/// A component's name and, below it, what its arguments are.
+fn split_name(name: &str) -> (String, String) {
+    match name.split_once('(') {
+        Some((name, of)) => (name.to_string(), of.trim_end_matches(')').to_string()),
+        None => (name.to_string(), String::new()),
+    }
+}
+
+fn widest(lines: &[String]) -> f64 {
+    lines.iter().map(|l| width_of(l, SIZE)).fold(0.0, f64::max)
+}
+
+/// The span of an event in places.
+fn span(event: &Event, place: &impl Fn(usize) -> usize) -> (usize, usize) {
+    let places = event.lanes.iter().map(|l| place(*l));
+    (places.clone().min().unwrap_or(0), places.max().unwrap_or(0))
+}
+
+/// Room for the text of an event.
+fn room(event: &Event, x: &[f64], place: &impl Fn(usize) -> usize) -> f64 {
+    let (low, high) = span(event, place);
+    if low < high {
+        return (x[high] - x[low] - 14.0).max(NARROWEST - 14.0);
+    }
+    x.get(low + 1).map_or(WIDEST - 2.0 * GAP, |next| next - x[low] - GAP - 12.0)
+}
+
+/// Distances between lanes: as wide as heads and texts of neighbours want, within bounds. The first is the width of the first head.
+fn gaps(all: &[Event], heads: &[(String, String)], place: &impl Fn(usize) -> usize) -> Vec<f64> {
+    let head = |i: usize| width_of(&heads[i].0, 12.0).max(width_of(&heads[i].1, 10.0)) + 24.0;
+    let mut gaps: Vec<f64> = (0..heads.len()).map(|i| if i == 0 { head(0) } else { (head(i - 1) + head(i)) / 2.0 + 6.0 }).collect();
+    for event in all {
+        let (low, high) = span(event, place);
+        let wanted = width_of(&event.text, SIZE) + 26.0;
+        // A dot's text has the room up to the next lane; an arrow over several lanes shares the need.
+        let (first, count) = if low == high { (low + 1, 1) } else { (low + 1, high - low) };
+        for gap in gaps.iter_mut().skip(first).take(count) {
+            *gap = gap.max((wanted / count as f64).clamp(NARROWEST, WIDEST));
+        }
+    }
+    gaps
+}
+
+fn draw(svg: &mut Svg, event: &Event, y: f64, lines: &[String], x: &[f64], place: &impl Fn(usize) -> usize) {
+    let class = |name: &str| if event.hidden { format!("{name}-hidden") } else { name.to_string() };
+    let at: Vec<f64> = event.lanes.iter().map(|l| x[place(*l)]).collect();
+    if let [x] = at[..] {
+        svg.circle(&class("dot"), (x, y), 4.0);
+        let top = y + 4.0 - (lines.len() as f64 - 1.0) * LINE / 2.0;
+        for (i, line) in lines.iter().enumerate() {
+            write(svg, &class("label"), (x + GAP, top + i as f64 * LINE), Anchor::Start, line);
+        }
+        return;
+    }
+    let (low, high) = at.iter().fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(*x), h.max(*x)));
+    svg.line(&class("arrow"), (low, y), (high, y));
+    match at[..] {
+        [_, to] if event.directed => {
+            let back = if to > at[0] { -9.0 } else { 9.0 };
+            svg.path(&class("head-arrow"), &format!("M {to:.1} {y:.1} l {back} -4 v 8 z"));
+            svg.circle(&class("dot"), (at[0], y), 2.5);
+        }
+        _ => at.iter().for_each(|x| svg.circle(&class("dot"), (*x, y), 3.5)),
+    }
+    let top = y - 5.0 - (lines.len() as f64 - 1.0) * LINE;
+    for (i, line) in lines.iter().enumerate() {
+        write(svg, &class("label"), ((low + high) / 2.0, top + i as f64 * LINE), Anchor::Middle, line);
+    }
+}
+
+/// A text over whatever lies behind it.
+fn write(svg: &mut Svg, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    let width = width_of(text, SIZE);
+    let left = if anchor == Anchor::Middle { x - width / 2.0 } else { x };
+    svg.rect("halo", (left - 1.0, y - 10.0), (width + 2.0, LINE));
+    svg.text(class, (x, y), anchor, text);
+}
+
+fn tooltip(story: &Story, event: &Event) -> String {
+    let mut text = format!("step {}: {}", event.number, event.step.action);
+    for (slot, value) in &event.step.changed {
+        let parameter = &story.parameters[*slot as usize];
+        let component = story.components.get(parameter.component as usize).map_or("", |c| c);
+        let _ = write!(text, "\n{component}: {} = {value}", parameter.name);
+    }
+    text
+}

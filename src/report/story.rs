@@ -1,0 +1,200 @@
+//! Evidence as a story: [`Evidence`] + [`Model`] -> steps with what each was made of and what it changed, for people and machines.
+//!
+//! Output as JSON keeps its keys: scripts rely on them (`docs/output.schema.json`). Cost: one evaluation of a group a step.
+
+use crate::base::Diagnostic;
+use crate::evidence::{Evidence, Taken};
+use crate::model::{Model, StepPart};
+use serde_json::{Map, Value, json};
+
+/// A step that the model takes.
+#[derive(Clone, Debug)]
+pub struct StoryStep {
+    /// State of the evidence before it.
+    pub from: u32,
+    /// State of the evidence after it.
+    pub to: u32,
+    /// The visible multi-action, or `tau`.
+    pub action: String,
+    /// All actions behind it, hidden ones too.
+    pub parts: Vec<StepPart>,
+    /// Slots that changed, with the new values.
+    pub changed: Vec<(u32, String)>,
+    /// All slots' values after it, if asked for.
+    pub state: Option<Vec<String>>,
+    /// Whether it is taken at once with the step before, being confluent.
+    pub at_once: bool,
+}
+
+/// A parameter of the model.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// The component that it belongs to.
+    pub component: u32,
+    /// Whether it is a control location.
+    pub control: bool,
+}
+
+/// Evidence, told.
+#[derive(Clone, Debug)]
+pub struct Story {
+    /// The verdict shown.
+    pub verdict: bool,
+    /// Names of the parallel components.
+    pub components: Vec<String>,
+    /// The model's slots.
+    pub parameters: Vec<Parameter>,
+    /// Their first values.
+    pub initial: Vec<String>,
+    /// Steps in the order of the path, or of their sources if the evidence branches.
+    pub steps: Vec<StoryStep>,
+    /// Whether the steps are one path.
+    pub linear: bool,
+    /// If the path ends in a loop: the number of steps before the state that it comes back to.
+    pub back_to: Option<usize>,
+}
+
+/// Tells evidence; `full`: with all values after each step.
+pub fn story(evidence: &Evidence, model: &dyn Model, full: bool) -> Result<Story, Diagnostic> {
+    let linear = evidence.linear();
+    let values = |state: &[u32]| state.iter().enumerate().map(|(i, v)| model.value_text(i as u32, *v)).collect::<Vec<_>>();
+    let mut steps = Vec::new();
+    let mut tell = |from: u32, to: u32, before: &mut Vec<u32>, taken: &Taken, at_once: bool| -> Result<(), Diagnostic> {
+        let changed = (before.iter().zip(&taken.state).enumerate())
+            .filter(|(_, (a, b))| a != b)
+            .map(|(i, (_, b))| (i as u32, model.value_text(i as u32, *b)))
+            .collect();
+        steps.push(StoryStep {
+            from,
+            to,
+            action: model.label_text(taken.label),
+            parts: model.parts(taken.group as usize, before, taken.label, &taken.state)?,
+            changed,
+            state: full.then(|| values(&taken.state)),
+            at_once,
+        });
+        before.clone_from(&taken.state);
+        Ok(())
+    };
+    let mut at = model.initial();
+    for taken in &evidence.before {
+        tell(0, 0, &mut at, taken, true)?;
+    }
+    // Steps of the model before each step of the evidence on the path.
+    let mut starts = Vec::new();
+    let order: Vec<usize> = linear.as_ref().map_or_else(|| (0..evidence.steps.len()).collect(), |l| l.steps.clone());
+    let mut count = evidence.before.len();
+    for i in order {
+        let step = &evidence.steps[i];
+        let mut before = evidence.states[step.from as usize].clone();
+        starts.push(count);
+        for (n, taken) in step.taken.iter().enumerate() {
+            tell(step.from, step.to, &mut before, taken, n > 0)?;
+            count += 1;
+        }
+    }
+    let back_to = linear.as_ref().and_then(|l| l.back_to).map(|n| starts.get(n).copied().unwrap_or(count));
+    Ok(Story {
+        verdict: evidence.verdict,
+        components: model.components(),
+        parameters: (model.slots().iter())
+            .map(|s| Parameter { name: s.name.clone(), component: s.component, control: s.control })
+            .collect(),
+        initial: values(&model.initial()),
+        steps,
+        linear: linear.is_some(),
+        back_to,
+    })
+}
+
+impl StoryStep {
+    /// The hidden actions, as texts.
+    pub fn hidden(&self) -> Vec<String> {
+        self.parts.iter().filter(|p| p.hidden).map(StepPart::text).collect()
+    }
+    /// As an object.
+    pub fn json(&self, story: &Story) -> Value {
+        let name = |slot: u32| story.parameters[slot as usize].name.clone();
+        let changed: Map<String, Value> = self.changed.iter().map(|(slot, v)| (name(*slot), json!(v))).collect();
+        let component = |c: u32| story.components.get(c as usize).cloned().unwrap_or_default();
+        let parts: Vec<Value> = (self.parts.iter())
+            .map(|p| {
+                let from: Vec<Value> = p.from.iter().map(|f| json!({ "component": component(f.component), "action": f.action })).collect();
+                json!({ "action": p.text(), "hidden": p.hidden, "from": from })
+            })
+            .collect();
+        let mut object = json!({
+            "from": self.from,
+            "to": self.to,
+            "action": self.action,
+            "hidden": self.hidden(),
+            "parts": parts,
+            "changed": changed,
+        });
+        if self.at_once {
+            object["at_once"] = json!(true);
+        }
+        if let Some(state) = &self.state {
+            let state: Map<String, Value> = state.iter().enumerate().map(|(i, v)| (name(i as u32), json!(v))).collect();
+            object["state"] = Value::Object(state);
+        }
+        object
+    }
+}
+
+impl Story {
+    /// The steps as a list of objects.
+    pub fn steps_json(&self) -> Vec<Value> {
+        self.steps.iter().map(|s| s.json(self)).collect()
+    }
+    /// All of it as an object.
+    pub fn json(&self) -> Value {
+        let parameters: Vec<Value> = (self.parameters.iter().zip(&self.initial))
+            .map(|(p, v)| {
+                let component = self.components.get(p.component as usize).cloned().unwrap_or_default();
+                json!({ "name": p.name, "component": component, "initial": v })
+            })
+            .collect();
+        json!({
+            "verdict": self.verdict.to_string(),
+            "kind": if self.verdict { "witness" } else { "counterexample" },
+            "linear": self.linear,
+            "back_to": self.back_to,
+            "components": self.components,
+            "parameters": parameters,
+            "steps": self.steps_json(),
+        })
+    }
+    /// Lines for people. `values`: with the parameters that changed.
+    pub fn text(&self, values: bool) -> String {
+        let what = if self.verdict { "witness" } else { "counterexample" };
+        let shape = match (self.linear, self.back_to) {
+            (true, Some(_)) => "a path that ends in a loop",
+            (true, None) => "a path",
+            _ => "a part of the transition system",
+        };
+        let mut text = format!("  {what}, {shape}:\n");
+        for (n, s) in self.steps.iter().enumerate() {
+            let place = if self.linear { format!("{:4}", n + 1) } else { format!("{:4} -> {}", s.from, s.to) };
+            let hidden = s.hidden();
+            let hidden = if hidden.is_empty() { String::new() } else { format!("  (hidden: {})", hidden.join("|")) };
+            let at_once = if s.at_once { "  (at once)" } else { "" };
+            text += &format!("  {place}  {}{hidden}{at_once}\n", s.action);
+            let shown: Vec<(usize, &String)> = match &s.state {
+                Some(state) => state.iter().enumerate().collect(),
+                None if values => s.changed.iter().map(|(slot, v)| (*slot as usize, v)).collect(),
+                None => Vec::new(),
+            };
+            if !shown.is_empty() {
+                let shown: Vec<String> = shown.iter().map(|(slot, v)| format!("{} = {v}", self.parameters[*slot].name)).collect();
+                text += &format!("          {}\n", shown.join(", "));
+            }
+        }
+        if let Some(back) = self.back_to {
+            text += &format!("        and again from after step {back}\n");
+        }
+        text
+    }
+}

@@ -1,0 +1,169 @@
+//! Evidence in all its forms: what a counterexample says of its steps, the files, the charts of the gallery.
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use support::faults::{FAULTS, FORMULAS, SMALL, narrow, patch};
+use support::{defines, mu_check, package};
+
+/// Runs the seeded fault of a name on a formula and writes its evidence.
+fn evidence_of(folder: &Path, fault: &str, formula: &str, evidence: &Path) -> Value {
+    let fault = FAULTS.iter().find(|f| f.name == fault).unwrap();
+    let model = folder.join(format!("{}.spec", fault.name));
+    let specification = std::fs::read_to_string(package("specs/arcx.spec")).unwrap();
+    std::fs::write(&model, patch(&specification, fault.edits)).unwrap();
+    let mut path = PathBuf::from(package(&format!("formulas/{formula}.mcf")));
+    if formula.starts_with('3') {
+        let text = narrow(&std::fs::read_to_string(&path).unwrap(), support::faults::FIRST_STORES);
+        path = folder.join(format!("{formula}.mcf"));
+        std::fs::write(&path, text).unwrap();
+    }
+    let values: Vec<(&str, u32)> = SMALL.iter().map(|s| *fault.defines.iter().find(|c| c.0 == s.0).unwrap_or(s)).collect();
+    let mut arguments = vec!["check".to_string(), model.display().to_string(), path.display().to_string()];
+    arguments.extend(["--evidence".to_string(), evidence.display().to_string()]);
+    arguments.extend(defines(&values));
+    let outcome = mu_check(&arguments);
+    assert_eq!(outcome.code, 1, "{}: {}", fault.name, outcome.stderr);
+    outcome.json
+}
+
+/// The charts that the gallery shows: fault, formula.
+const GALLERY: [(&str, &str); 3] =
+    [("load_passes_buffer", "2.selfobserving"), ("own_observation_late", "1a.gos"), ("addresses_alias", "1b.gos")];
+
+/// The pictures in `docs/gallery` are what the command draws now; `MU_CHECK_WRITE=1` draws them anew.
+#[test]
+fn the_gallery_is_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let gallery = PathBuf::from(package("docs/gallery"));
+    let index = std::fs::read_to_string(gallery.join("README.md")).unwrap_or_default();
+    for (fault, formula) in GALLERY {
+        let drawn = folder.path().join(format!("{fault}.svg"));
+        evidence_of(folder.path(), fault, formula, &drawn);
+        let (drawn, kept) = (std::fs::read_to_string(drawn).unwrap(), gallery.join(format!("{fault}.svg")));
+        if std::env::var_os("MU_CHECK_WRITE").is_some() {
+            std::fs::create_dir_all(&gallery).unwrap();
+            std::fs::write(&kept, &drawn).unwrap();
+        }
+        assert!(std::fs::read_to_string(&kept).unwrap_or_default() == drawn, "{} is not what is drawn now", kept.display());
+        assert!(index.contains(&format!("{fault}.svg")), "docs/gallery/README.md does not show {fault}");
+    }
+}
+
+/// The story of a load that passes the write buffer, step by step.
+#[test]
+fn steps_say_what_was_hidden_and_who_did_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("why.json");
+    let json = evidence_of(folder.path(), "load_passes_buffer", "2.selfobserving", &file);
+    let steps = json["results"][0]["evidence"].as_array().unwrap();
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(told["steps"].as_array().unwrap(), steps);
+    assert_eq!((&told["kind"], &told["linear"], &told["back_to"]), (&"counterexample".into(), &true.into(), &Value::Null));
+    let step = |hidden: &str| {
+        let found = steps.iter().find(|s| s["hidden"].as_array().unwrap().iter().any(|h| h.as_str().unwrap().starts_with(hidden)));
+        found.unwrap_or_else(|| panic!("no step hides {hidden}: {steps:?}"))
+    };
+    // A hidden communication: its values, the two sides, what changed in either.
+    let store = step("ip_wb_sync_store");
+    assert_eq!(store["action"], "tau");
+    assert_eq!(store["hidden"][0], "ip_wb_sync_store(c_processor_core_0_id, c_addr_0, c_data_0, 0)");
+    let from: Vec<(&str, &str)> = store["parts"][0]["from"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| (f["component"].as_str().unwrap(), f["action"].as_str().unwrap()))
+        .collect();
+    assert_eq!(from, [("P_IP(c_processor_core_0_id)", "ip_sync_store"), ("P_WB(c_processor_core_0_id)", "wb_sync_store")]);
+    assert!(
+        store["changed"].as_object().unwrap().values().any(|v| v.as_str().unwrap().contains("c_occupied(c_addr_0, c_data_0, 0)")),
+        "{store}"
+    );
+    // What the memory alone did, with the value that no communication shows.
+    let read = step("mem_read");
+    assert_eq!(read["hidden"][0], "mem_read(c_addr_0, c_data_undefined, c_processor_core_0_id, 1)");
+    assert_eq!(read["parts"][0]["from"][0]["component"], "P_Memory");
+    // The last step is visible, and no part of it hidden.
+    let last = steps.last().unwrap();
+    assert!(last["action"].as_str().unwrap().starts_with("end_load(") && last["parts"][0]["hidden"] == false, "{last}");
+    // Each parameter has a name of its own.
+    let mut names: Vec<&str> = told["parameters"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+const MODEL: &str = "act a, b, c, x, y: Nat; d;
+proc P(n: Nat) = (n < 2) -> x(n) . P(n + 1) + (n == 2) -> a(7) . P(2);
+Q = sum m: Nat. y(m) . b(m) . Q;
+init hide({c}, allow({a, b, c}, comm({x|y -> c}, P(0) || Q)));
+";
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    std::fs::write(folder.join(name), text).unwrap();
+    folder.join(name).display().to_string()
+}
+
+#[test]
+fn a_file_for_each_formula_in_the_form_of_its_ending() {
+    let folder = tempfile::tempdir().unwrap();
+    let f = folder.path();
+    let model = write(f, "model.mcrl2", MODEL);
+    let never = write(f, "never.mcf", "[true* . a(7)]false");
+    let always = write(f, "always.mcf", "mu X. ([true]X && <true>true)");
+    let both = |ending: &str| {
+        let out = f.join(format!("e.{ending}")).display().to_string();
+        let outcome = mu_check(&["check", &model, &never, &always, "--evidence", &out]);
+        assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+        let read = |name: &str| std::fs::read_to_string(f.join(format!("e.{name}.{ending}"))).unwrap();
+        (read("never"), read("always"))
+    };
+    let (path, cycle) = both("svg");
+    // Lanes P and Q, an arrow from the one that knows the value to the one that learns it.
+    assert!(
+        path.contains(">P</text>") && path.contains(">Q</text>") && path.contains("head-arrow-hidden") && path.contains("c(1)"),
+        "{path}"
+    );
+    assert!(!path.contains("class=\"loop\"") && cycle.contains("and again from step"), "{cycle}");
+    let (aut, _) = both("aut");
+    assert!(aut.starts_with("des (0,") && aut.contains("\"a(7)\""), "{aut}");
+    assert!(both("dot").0.starts_with("digraph"));
+    let (_, cycle) = both("json");
+    let cycle: Value = serde_json::from_str(&cycle).unwrap();
+    let back = cycle["back_to"].as_u64().unwrap() as usize;
+    assert_eq!(cycle["steps"][back]["action"], "a(7)", "{cycle}");
+    // All parameters of each state, if asked for.
+    let outcome = mu_check(&["check", &model, &never, "--full-states"]);
+    let steps = outcome.json["results"][0]["evidence"].as_array().unwrap();
+    let known = |s: &Value| s["state"].as_object().unwrap().len();
+    assert!(steps.iter().all(|s| known(s) == known(&steps[0]) && known(s) >= 3), "{steps:?}");
+    let wrong = mu_check(&["check", &model, &never, "--evidence", "e.pdf"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("e.pdf") && wrong.stderr.contains(".svg"), "{}", wrong.stderr);
+}
+
+#[test]
+fn what_was_never_tested_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = write(folder.path(), "model.mcrl2", MODEL);
+    let formula = write(folder.path(), "f.mcf", "[true* . d . b(0)]false && [true* . b(5)]false");
+    let outcome = mu_check(&["check", &model, &formula]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let vacuous = outcome.json["results"][0]["vacuous"].as_array().unwrap();
+    assert!(vacuous.len() == 1 && vacuous[0]["line"] == 1, "{}", outcome.json);
+    assert!(outcome.stderr.contains("f.mcf:1:") && outcome.stderr.contains("warning"), "{}", outcome.stderr);
+}
+
+/// For looking: charts of all faults, in `target/charts`. `cargo test --release --test evidence -- --ignored`
+#[test]
+#[ignore = "draws all charts"]
+fn all_charts() {
+    let folder = PathBuf::from(package("target/charts"));
+    std::fs::create_dir_all(&folder).unwrap();
+    for fault in FAULTS {
+        for (formula, _) in FORMULAS.iter().zip(fault.verdicts.bytes()).filter(|(_, v)| *v == b'F') {
+            evidence_of(&folder, fault.name, formula, &folder.join(format!("{}.{formula}.svg", fault.name)));
+        }
+    }
+}
