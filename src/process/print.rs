@@ -156,7 +156,7 @@ mod tests {
                 check_specification(&parse_specification(Default::default(), &printed).unwrap_or_else(|e| panic!("{printed}\n{e:?}")))
                     .unwrap_or_else(|e| panic!("{printed}\n{e:?}"));
             assert_eq!(again.procs.len(), 1);
-            let header = printed.lines().find(|l| l.trim_start().starts_with("P(")).unwrap_or("");
+            let header = printed.lines().find(|l| l.trim_start().starts_with('P') && l.contains(": ") && l.ends_with('=')).unwrap_or("");
             assert!(parameter_names(&linear).iter().all(|n| header.contains(&format!("{n}: "))), "{printed}");
             assert_eq!(again.procs[0].params.len(), linear.params.len());
             let twice = linearise(&again, &Options::default()).unwrap();
