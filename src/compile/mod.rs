@@ -7,16 +7,17 @@
 //! Invariant: value and label tables only grow; equal values of one sort have equal numbers, in every thread.
 
 mod parts;
+mod symmetry;
 mod tables;
 mod worker;
 
 use self::tables::{LabelTable, ValueTable};
 use self::worker::LinearWorker;
-use crate::base::ids::{LabelId, SortId, VarId};
+use crate::base::ids::{LabelId, OpId, SortId, VarId};
 use crate::base::{Diagnostic, Stage};
 use crate::data::engine::{Engine, Program};
 use crate::data::expr::{Expr, ExprKind, Substitution};
-use crate::model::{Group, Model, Slot, SlotInfo, StepPart, Worker};
+use crate::model::{Group, Model, Slot, SlotInfo, StepPart, Symmetry, Worker};
 use crate::process::confluence::{confluent_summands, conjuncts, fixes};
 use crate::process::linear::{Act, ActionLabels, LinearProcess, MultiAction, ParamRole};
 use ahash::AHashMap;
@@ -59,6 +60,9 @@ pub struct Compiled {
     sort_of: Vec<SortId>,
     tables: Vec<ValueTable>,
     labels: LabelTable,
+    /// Candidates, and what each makes of constants.
+    symmetries: Vec<Symmetry>,
+    constant_maps: Vec<symmetry::ConstantMap>,
 }
 
 impl Compiled {
@@ -174,7 +178,9 @@ impl Compiled {
                 updates,
             });
         }
-        Ok(Self { process, program, slots, groups, codes, initial, table_of, sort_of, tables, labels: LabelTable::default() })
+        let (symmetries, constant_maps) = symmetry::candidates(&process, &slots, &sort_of, &groups, &codes);
+        let labels = LabelTable::default();
+        Ok(Self { process, program, slots, groups, codes, initial, table_of, sort_of, tables, labels, symmetries, constant_maps })
     }
 
     /// The linear process.
@@ -313,6 +319,9 @@ impl Model for Compiled {
     fn label_count(&self) -> usize {
         self.labels.len()
     }
+    fn symmetries(&self) -> &[Symmetry] {
+        &self.symmetries
+    }
     fn components(&self) -> Vec<String> {
         self.process.components.clone()
     }
@@ -328,6 +337,9 @@ impl Model for Compiled {
 impl ActionLabels for Compiled {
     fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
         self.labels.get(label)
+    }
+    fn constructor_images(&self, symmetry: usize) -> Option<&[(OpId, OpId)]> {
+        self.constant_maps.get(symmetry).map(Vec::as_slice)
     }
 }
 

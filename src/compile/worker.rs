@@ -132,18 +132,7 @@ impl Worker for LinearWorker<'_> {
                 match labels.get(&multi) {
                     Some(&l) => l,
                     None => {
-                        let mut portable: MultiAction = multi
-                            .iter()
-                            .map(|(a, args)| {
-                                let sorts = &model.process.actions[a.index()].sorts;
-                                (*a, args.iter().zip(sorts).map(|(v, sort)| engine.to_expr_at(v, *sort)).collect())
-                            })
-                            .collect();
-                        let signature = model.program.signature();
-                        portable.sort_by_cached_key(|(a, args)| {
-                            (*a, args.iter().map(|e| crate::data::print::expression(signature, e)).collect::<Vec<_>>())
-                        });
-                        let label = model.labels.intern(portable);
+                        let label = label_of(model, engine, &multi);
                         labels.insert(multi, label);
                         label
                     }
@@ -157,4 +146,37 @@ impl Worker for LinearWorker<'_> {
             Ok(ControlFlow::Continue(()))
         })
     }
+    fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+        let target = self.model.symmetries[symmetry].slots[slot as usize];
+        let value = self.value(slot, value)?;
+        let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry]) else { return Ok(None) };
+        Ok(Some(id_of(self.model, &mut self.locals, &mut self.engine, target, &image)))
+    }
+    fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        let mut multi: Vec<(ActId, Vec<Value>)> = Vec::new();
+        for (action, args) in self.model.labels.get(label).iter() {
+            let mut images = Vec::new();
+            for arg in args {
+                let value = self.engine.from_expr(arg)?;
+                let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry]) else { return Ok(None) };
+                images.push(image);
+            }
+            multi.push((*action, images));
+        }
+        Ok(Some(label_of(self.model, &mut self.engine, &multi)))
+    }
+}
+
+/// The number of a multi-action.
+fn label_of(model: &Compiled, engine: &mut Engine, multi: &[(ActId, Vec<Value>)]) -> LabelId {
+    let mut portable: MultiAction = multi
+        .iter()
+        .map(|(a, args)| {
+            let sorts = &model.process.actions[a.index()].sorts;
+            (*a, args.iter().zip(sorts).map(|(v, sort)| engine.to_expr_at(v, *sort)).collect())
+        })
+        .collect();
+    let signature = model.program.signature();
+    portable.sort_by_cached_key(|(a, args)| (*a, args.iter().map(|e| crate::data::print::expression(signature, e)).collect::<Vec<_>>()));
+    model.labels.intern(portable)
 }

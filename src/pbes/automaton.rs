@@ -9,7 +9,7 @@
 //! Invariant: states are append-only; equal (node, values) have equal numbers.
 
 use super::rules::{self, Effect, Rules, When};
-use crate::base::ids::{FixId, LabelId, VarId};
+use crate::base::ids::{FixId, LabelId, OpId, VarId};
 use crate::base::{Diagnostic, Stage};
 use crate::data::engine::{Code, Engine, Problem, Program, Value};
 use crate::data::expr::Expr;
@@ -215,6 +215,14 @@ impl Automaton {
             text.push_str(&format!("({})", values.join(", ")));
         }
         text
+    }
+
+    /// What a permutation of constants makes of a state: the same node, with the images of the values; none if that is not known.
+    pub fn image(&mut self, q: FormulaState, map: &[(OpId, OpId)]) -> Option<FormulaState> {
+        let (node, values) = self.states[q.0 as usize].clone();
+        let images: Vec<Value> = values.iter().map(|v| self.engine.image(v, map)).collect::<Option<_>>()?;
+        let Self { states, state_ids, .. } = self;
+        Some(Interner { states, state_ids }.number((node, images.into())))
     }
 
     /// The formula at the start.
@@ -582,6 +590,15 @@ struct Interner<'a> {
 }
 
 impl Interner<'_> {
+    fn number(&mut self, key: Key) -> FormulaState {
+        if let Some(&q) = self.state_ids.get(&key) {
+            return q;
+        }
+        let q = FormulaState(self.states.len() as u32);
+        self.states.push(key.clone());
+        self.state_ids.insert(key, q);
+        q
+    }
     fn state(
         &mut self,
         engine: &mut Engine,
@@ -597,16 +614,7 @@ impl Interner<'_> {
                 Source::Term(code) => engine.eval(code, env)?,
             });
         }
-        let key: Key = (node, Rc::from(values));
-        let q = match self.state_ids.get(&key) {
-            Some(&q) => q,
-            None => {
-                let q = FormulaState(self.states.len() as u32);
-                self.states.push(key.clone());
-                self.state_ids.insert(key, q);
-                q
-            }
-        };
+        let q = self.number((node, Rc::from(values)));
         out.push(q);
         Ok(false)
     }

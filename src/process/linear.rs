@@ -87,4 +87,8 @@ pub type MultiAction = Vec<(ActId, Vec<Expr>)>;
 pub trait ActionLabels: Send + Sync {
     /// The multi-action of a label.
     fn multi_action(&self, label: crate::base::ids::LabelId) -> std::sync::Arc<MultiAction>;
+    /// What a symmetry of the model (by its number there) makes of constructors: those that it changes.
+    fn constructor_images(&self, _symmetry: usize) -> Option<&[(crate::base::ids::OpId, crate::base::ids::OpId)]> {
+        None
+    }
 }

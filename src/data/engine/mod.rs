@@ -9,6 +9,7 @@
 
 pub mod code;
 pub mod compile;
+mod image;
 pub mod machine;
 pub mod matching;
 pub mod reflect;
