@@ -10,7 +10,6 @@ use crate::base::{Diagnostic, Span, Stage, Stop};
 use crate::data::expr::DataSpec;
 use crate::evidence::Evidence;
 use crate::evidence::checker::{self, Checked};
-use crate::explore;
 use crate::formula::file_labels::FileLabels;
 use crate::formula::typecheck::check_formula;
 use crate::game::pg;
@@ -60,7 +59,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         let tree = crate::syntax::parse_formula(source, &text)?;
         formulas.push((path, check_formula(&tree, subject.data, subject.actions)?));
     }
-    let options = explore::Options { threads: session.threads(), ..Default::default() }.with_confluence_of(subject.model);
+    let options = session.explore_options(subject.model, &args.confluence, &args.without);
     if let Some(path) = &args.game {
         let [(_, formula)] = &formulas[..] else {
             return Err(Diagnostic::new(Stage::Usage, "`--game` takes one formula: a game is that of one"));
@@ -98,6 +97,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
             answer.route.word(),
             answer.equations
         ));
+        session.say_symmetries(answer.symmetries, &args.without);
         if let Some(evidence) = &answer.evidence {
             match checker::check(evidence, subject.model, subject.labels, formula)? {
                 Checked::Confirmed => session.say("evidence: every step was replayed and the verdict confirmed on it"),

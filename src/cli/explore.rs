@@ -51,7 +51,7 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
         (Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete), Some(lts))
     } else {
         let model = session.model(&args.model, &args.confluence)?;
-        let options = explore::Options { threads: session.threads(), ..Default::default() }.with_confluence_of(&model);
+        let options = session.explore_options(&model, &args.confluence, &args.without);
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let (outcome, lts) = if keep {
             explore::explore_lts(&model, &options, &session.budget, &bar).map(|(o, l)| (o, Some(l)))?
@@ -67,7 +67,7 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
             explore::explore_kept(&model, &options, &session.budget, &bar, keeper, restored).map(|o| (o, None))?
         };
         bar.finish();
-        (told(session, &outcome), lts)
+        (told(session, args, &outcome), lts)
     };
     report.reason = reason;
     if report.stop == Stop::Complete {
@@ -93,18 +93,20 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
 }
 
 /// Counts the states of a model one by one.
-pub(super) fn counted(session: &Session, model: &Compiled, budget: &Budget) -> Result<Report, Diagnostic> {
-    let options = explore::Options { threads: session.threads(), ..Default::default() }.with_confluence_of(model);
+pub(super) fn counted(session: &Session, args: &ExploreArgs, model: &Compiled, budget: &Budget) -> Result<Report, Diagnostic> {
+    let options = session.explore_options(model, &args.confluence, &args.without);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let outcome = explore::explore(model, &options, budget, &bar)?;
     bar.finish();
-    Ok(told(session, &outcome))
+    Ok(told(session, args, &outcome))
 }
 
-fn told(session: &Session, outcome: &explore::Outcome) -> Report {
+fn told(session: &Session, args: &ExploreArgs, outcome: &explore::Outcome) -> Report {
+    session.say_symmetries(outcome.symmetries, &args.without);
     session.say(format!(
-        "explored {} states, {} transitions, {} levels in {:.3} s; state store {} bytes",
+        "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",
         grouped(outcome.states),
+        grouped(outcome.stored),
         grouped(outcome.transitions),
         outcome.levels,
         outcome.elapsed.as_secs_f64(),

@@ -1,9 +1,11 @@
 //! From files to models: the chain of stages, with what each says of itself under `-v`.
 
-use super::args::Common;
+use super::args::{Common, Reduction};
 use crate::base::limits::{available_memory, peak_resident_bytes};
 use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage};
 use crate::compile::{Compiled, Confluence};
+use crate::explore;
+use crate::model::Model;
 use crate::process::linear::LinearProcess;
 use crate::process::linearise;
 use crate::process::spec::ProcSpec;
@@ -117,6 +119,21 @@ impl Session {
             self.say(format!("confluent steps taken at once: {}", confluent.join(", ")));
         }
         Ok(model)
+    }
+
+    /// How to explore a model. Steps that are prioritised by name only are not known to lead to one state, which symmetries need.
+    pub fn explore_options(&self, model: &dyn Model, confluence: &str, without: &[Reduction]) -> explore::Options {
+        let symmetry = !without.contains(&Reduction::Symmetry) && ["none", "auto"].contains(&confluence);
+        explore::Options { threads: self.threads(), symmetry, ..Default::default() }.with_confluence_of(model)
+    }
+
+    /// Says which symmetries a search used.
+    pub fn say_symmetries(&self, order: usize, without: &[Reduction]) {
+        match order {
+            _ if without.contains(&Reduction::Symmetry) => self.say("symmetries: done without, as asked"),
+            0 | 1 => self.say("symmetries: none used"),
+            n => self.say(format!("symmetries: one state stands for up to {n}; verified at every evaluation")),
+        }
     }
 
     /// Peak resident memory so far.

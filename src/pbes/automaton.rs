@@ -16,7 +16,7 @@ use crate::data::expr::Expr;
 use crate::formula::normal::{Node, NodeId, Normal, normalise};
 use crate::formula::typed::TypedFormula;
 use crate::process::linear::ActionLabels;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -112,6 +112,7 @@ pub struct Automaton {
     here: Vec<Option<Demand>>,
     here_if: AHashMap<(FormulaState, LabelId), Demand>,
     steps: AHashMap<(FormulaState, LabelId), Demand>,
+    mentions: Option<AHashSet<OpId>>,
 }
 
 /// Which rules an evaluation looks at.
@@ -143,6 +144,7 @@ impl Automaton {
             here: Vec::new(),
             here_if: AHashMap::new(),
             steps: AHashMap::new(),
+            mentions: super::mentions::mentions(formula),
         };
         automaton.intern_set(Vec::new());
         Ok(automaton)
@@ -215,6 +217,11 @@ impl Automaton {
             text.push_str(&format!("({})", values.join(", ")));
         }
         text
+    }
+
+    /// Whether the answers are known to be symmetric under a permutation of constants: those of the image are the images of those.
+    pub fn ignores(&self, map: &[(OpId, OpId)]) -> bool {
+        self.mentions.as_ref().is_some_and(|m| map.iter().all(|(from, to)| !m.contains(from) && !m.contains(to)))
     }
 
     /// What a permutation of constants makes of a state: the same node, with the images of the values; none if that is not known.
