@@ -29,10 +29,18 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     if let Some(out) = &args.out {
         expect_lts_name("--out ", out)?;
     }
-    match args.engine {
+    let start = Instant::now();
+    let result = match args.engine {
         Engine::Explicit => explicit(session, args, None),
         Engine::Symbolic => super::symbolic::explore(session, args),
         Engine::Auto => super::symbolic::explore_by_either(session, args),
+    };
+    match result {
+        // A limit was met before the search began.
+        Err(Diagnostic { stop: Some(stop), .. }) => {
+            Report { transitions: None, deadlocks: None, ..Report::explicit(0, 0, 0, stop) }.print(session, start)
+        }
+        result => result,
     }
 }
 

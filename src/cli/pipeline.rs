@@ -107,7 +107,7 @@ impl Session {
             "auto" => Confluence::Auto,
             names => Confluence::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
-        let model = Compiled::new(process, &confluence)?;
+        let model = Compiled::limited(process, &confluence, &self.budget)?;
         let groups = crate::model::Model::groups(&model);
         let mut confluent: Vec<&str> = groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
         confluent.sort_unstable();

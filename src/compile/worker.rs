@@ -44,7 +44,7 @@ impl<'m> LinearWorker<'m> {
     pub(super) fn new(model: &'m Compiled) -> Self {
         Self {
             model,
-            engine: Engine::new(model.program.clone()),
+            engine: Engine::new(model.program.clone()).limited(&model.budget),
             groups: model.groups.iter().map(|_| None).collect(),
             locals: model.tables.iter().map(|_| Local::default()).collect(),
             labels: AHashMap::new(),
@@ -111,6 +111,7 @@ impl Worker for LinearWorker<'_> {
         for (slot, id) in info.reads.iter().zip(reads) {
             env.push(self.value(*slot, *id)?);
         }
+        let span = self.model.codes[group].span;
         let Self { model, engine, groups, locals, labels } = self;
         let code = groups[group].as_ref().expect("compiled above");
         let mut full = env.clone();
@@ -145,6 +146,7 @@ impl Worker for LinearWorker<'_> {
             }
             Ok(ControlFlow::Continue(()))
         })
+        .map_err(|e| e.placed(span))
     }
     fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
         let target = self.model.symmetries[symmetry].slots[slot as usize];

@@ -108,7 +108,7 @@ pub fn check(
     options: Options,
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?;
+    let mut automaton = Automaton::new(formula)?.limited(budget);
     let mut source = Source::new(model, options.explore)?;
     let mut answer = Answer {
         verdict: Verdict::True,

@@ -5,10 +5,11 @@
 //! do not yet say which rule applies stays as it is, and so does a call behind an undecided condition from some depth on, so
 //! that recursion over an unknown ends.
 
-use super::code::{Check, Func, Node, Tree};
+use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
+use crate::base::{Budget, Span};
 use crate::data::expr::Binder;
 use crate::data::signature::{Builtin, OpKind};
 use crate::data::value::{Closure, IMPURE, OPEN, Rich, Value};
@@ -20,6 +21,8 @@ pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 
 /// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
 const MAX_SUSPENDED: u32 = 4;
+/// Equations applied between two looks at the limits, a few milliseconds; looks at the memory are rarer.
+const PATIENCE: u64 = 1 << 16;
 /// Deepest nesting of evaluation.
 const MAX_DEPTH: u32 = 2_500_000;
 
@@ -41,6 +44,12 @@ pub struct Machine {
     pub(in crate::data) shared: Vec<Option<Value>>,
     pub(in crate::data) steps: u64,
     pub(in crate::data) step_limit: u64,
+    /// Steps after which the limits are looked at; at most the step limit.
+    pub(in crate::data) pause: u64,
+    pub(in crate::data) polls: u64,
+    /// Branches of enumerations so far.
+    pub(in crate::data) searches: u64,
+    pub(in crate::data) budget: Budget,
     pub(in crate::data) depth: u32,
     pub(in crate::data) suspended: u32,
     pub(in crate::data) unknowns: Vec<Unknown>,
@@ -52,7 +61,7 @@ pub struct Machine {
 }
 
 enum Selected<'a> {
-    Rule(&'a Node),
+    Rule(&'a Leaf),
     None,
     Undecided,
 }
@@ -64,6 +73,10 @@ impl Machine {
             shared: vec![None; program.shared as usize],
             steps: 0,
             step_limit: 50_000_000,
+            pause: 0,
+            polls: 0,
+            searches: 0,
+            budget: Budget::default(),
             depth: 0,
             suspended: 0,
             unknowns: Vec::new(),
@@ -116,12 +129,12 @@ impl Machine {
                         self.select(p, &func.tree, frame)?
                     };
                     match selected {
-                        Selected::Rule(rhs) => {
+                        Selected::Rule(leaf) => {
                             self.steps += 1;
-                            if self.steps > self.step_limit || self.depth > MAX_DEPTH {
-                                return Err(self.endless(p, func, frame));
+                            if self.steps > self.pause || self.depth > MAX_DEPTH {
+                                self.pause(p, func, frame, leaf.span)?;
                             }
-                            node = rhs;
+                            node = &leaf.rhs;
                             base = frame;
                         }
                         selected => {
@@ -299,11 +312,13 @@ impl Machine {
             return Err(Box::new(Diagnostic::new(Stage::Data, "rewriting does not end: function applications are nested too deeply")));
         }
         self.steps += 1;
-        if self.steps > self.step_limit {
-            return Err(Box::new(Diagnostic::new(
-                Stage::Data,
-                format!("rewriting does not end: more than {} steps, the last in a lambda abstraction", self.step_limit),
-            )));
+        if self.steps > self.pause {
+            if self.steps > self.step_limit {
+                let message = format!("rewriting does not end: more than {} steps, the last in a lambda abstraction", self.step_limit);
+                return Err(Box::new(Diagnostic::new(Stage::Data, message)));
+            }
+            self.pause = self.step_limit.min(self.steps + PATIENCE);
+            self.poll()?;
         }
         let value = self.eval(p, body, frame)?;
         self.stack.truncate(frame);
@@ -343,10 +358,10 @@ impl Machine {
                 Tree::Fail => return Ok(Selected::None),
                 Tree::Leaf(leaf) => {
                     if leaf.checks.is_empty() && leaf.condition.is_none() {
-                        return Ok(Selected::Rule(&leaf.rhs));
+                        return Ok(Selected::Rule(leaf));
                     }
                     match self.leaf_fits(p, &leaf.checks, leaf.condition.as_ref(), base)? {
-                        Some(true) => return Ok(Selected::Rule(&leaf.rhs)),
+                        Some(true) => return Ok(Selected::Rule(leaf)),
                         Some(false) => tree = &leaf.otherwise,
                         None => return Ok(Selected::Undecided),
                     }
@@ -460,12 +475,12 @@ impl Machine {
         let frame = self.stack.len();
         self.stack.extend(args);
         match self.select(p, &func.tree, frame)? {
-            Selected::Rule(rhs) => {
+            Selected::Rule(leaf) => {
                 self.steps += 1;
-                if self.steps > self.step_limit || self.depth > MAX_DEPTH {
-                    return Err(self.endless(p, func, frame));
+                if self.steps > self.pause || self.depth > MAX_DEPTH {
+                    self.pause(p, func, frame, leaf.span)?;
                 }
-                let value = self.eval(p, rhs, frame)?;
+                let value = self.eval(p, &leaf.rhs, frame)?;
                 self.stack.truncate(frame);
                 Ok(value)
             }
@@ -752,20 +767,41 @@ impl Machine {
         self.apply_op(p, op, args)
     }
 
+    /// Looks at the limits of the run; at the memory every sixteenth time.
     #[inline(never)]
-    fn endless(&mut self, p: &Program, func: &Func, frame: usize) -> Box<Diagnostic> {
-        let args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
-        let term = if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };
+    pub(in crate::data) fn poll(&mut self) -> Outcome<()> {
+        self.polls += 1;
+        let memory = if self.polls.is_multiple_of(16) { self.budget.check_memory() } else { Ok(()) };
+        self.budget.check(0).and(memory).map_err(|stop| Box::new(Diagnostic::stopped(stop)))
+    }
+
+    /// Fresh counters for an evaluation.
+    pub(in crate::data) fn restart(&mut self) {
+        (self.steps, self.suspended) = (0, 0);
+        self.pause = self.step_limit.min(PATIENCE);
+    }
+
+    /// An equation was applied to the arguments in a frame, and it is time to ask whether this may go on.
+    #[inline(never)]
+    fn pause(&mut self, p: &Program, func: &Func, frame: usize, equation: Span) -> Outcome<()> {
         let name = &p.signature.op(func.op).name;
         let why = if self.steps > self.step_limit {
             format!("more than {} steps", self.step_limit)
-        } else {
+        } else if self.depth > MAX_DEPTH {
             "calls are nested too deeply".to_string()
+        } else {
+            self.pause = self.step_limit.min(self.steps + PATIENCE);
+            return self.poll();
         };
-        Box::new(
-            Diagnostic::new(Stage::Data, format!("rewriting does not end: {why}, the last of `{name}`"))
-                .note(format!("the term is {}", super::text::shortened(p, &term))),
-        )
+        let args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
+        let term = if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };
+        let mut error = Diagnostic::new(Stage::Data, format!("rewriting does not end: {why}, the last of `{name}`"))
+            .note(format!("the term is {}", self.shown(p, &term)))
+            .note(format!("recursion ends if each call of `{name}` is on something smaller, or under a condition that becomes false"));
+        if equation.is_somewhere() {
+            error = error.related(equation, format!("the equation of `{name}` that was applied last"));
+        }
+        Err(Box::new(error))
     }
 }
 
