@@ -1,7 +1,7 @@
 //! `check`: formulas on a model, with verdicts, figures and evidence.
 
 use super::args::{CheckArgs, Engine, Format};
-use super::files::{Form, read_lts, write, write_lts, write_text};
+use super::files::{Form, expect_writable, read_lts, write, write_lts, write_text};
 use super::game::solver;
 use super::pipeline::Session;
 use super::print;
@@ -36,6 +36,7 @@ struct Subject<'a> {
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     if Form::of(&args.model).is_lts() {
+        session.expect_no_parameters(&args.model)?;
         let lts = Arc::new(read_lts(&args.model)?);
         let labels = FileLabels::new(&lts.table)?;
         let model = LtsModel::new(lts);
@@ -55,6 +56,10 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
 fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8, Diagnostic> {
     if let Some(path) = &args.evidence {
         Picture::of(path)?;
+        expect_writable(path)?;
+    }
+    if let Some(path) = &args.game {
+        expect_writable(path)?;
     }
     // Every formula is read before any is checked: a slip in the last one should not cost the work on the first.
     let mut formulas = Vec::new();
@@ -91,7 +96,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
             Engine::Auto => super::symbolic::check_by_either(session, args, model, formula, &explicit).map(|(a, why)| (a, Some(why))),
         };
         let (answer, why) = match result {
-            Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop), None),
+            Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, args.engine), None),
             result => result?,
         };
         bar.finish();
@@ -155,13 +160,14 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
 }
 
 /// The answer if a limit is met inside an evaluation.
-fn stopped(stop: Stop) -> Answer {
-    Answer { verdict: Verdict::Unknown(stop), route: Route::Constant, equations: 0, states: 0, evidence: None, never_met: Vec::new() }
+fn stopped(stop: Stop, engine: Engine) -> Answer {
+    let route = if engine == Engine::Symbolic { Route::Symbolic } else { Route::Constant };
+    Answer { verdict: Verdict::Unknown(stop), route, equations: 0, states: 0, evidence: None, never_met: Vec::new() }
 }
 
 /// The answers if a limit is met before there is a model.
 fn none_checked(session: &Session, args: &CheckArgs, stop: &Stop) -> Result<u8, Diagnostic> {
-    let answer = stopped(stop.clone());
+    let answer = stopped(stop.clone(), args.engine);
     let seconds = session.budget.elapsed().as_secs_f64();
     match session.common.format {
         Format::Json => {

@@ -3,7 +3,7 @@
 use super::args::{Engine, ExploreArgs, Reduce};
 use super::checkpoint;
 use super::counts::Report;
-use super::files::{Form, expect_lts_name, read_lts, write_lts};
+use super::files::{Form, expect_lts_name, expect_writable, read_lts, write_lts};
 use super::pipeline::Session;
 use super::progress::{Bar, grouped};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
@@ -28,6 +28,15 @@ impl Reduce {
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
     if let Some(out) = &args.out {
         expect_lts_name("--out ", out)?;
+        expect_writable(out)?;
+    }
+    if Form::of(&args.model).is_lts() {
+        session.expect_no_parameters(&args.model)?;
+        if args.confluence != "none" {
+            let message =
+                format!("`--confluence` is for the hidden steps of a specification; `{}` is a transition system", args.model.display());
+            return Err(Diagnostic::new(Stage::Usage, message));
+        }
     }
     let start = Instant::now();
     let result = match args.engine {

@@ -1,6 +1,7 @@
 //! From files to models: the chain of stages, with what each says of itself under `-v`.
 
 use super::args::Common;
+use super::files::Form;
 use crate::base::limits::{available_memory, peak_resident_bytes};
 use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage};
 use crate::compile::{Compiled, Confluence};
@@ -59,6 +60,14 @@ impl Session {
 
     /// A specification file, with its parameters filled in: plain mCRL2 text.
     pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
+        if Form::of(path) != Form::Other {
+            let what = match Form::of(path) {
+                Form::Aut | Form::AutGz | Form::Dot => "a transition system",
+                _ => "a game",
+            };
+            return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no specification: by its name it is {what}", path.display()))
+                .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec"));
+        }
         let text = self.read(path)?;
         let mut defines = Vec::new();
         for d in &self.common.define {
@@ -68,6 +77,17 @@ impl Session {
             }
         }
         template::expand(&path.display().to_string(), &text, &defines, &mut self.sources)
+    }
+
+    /// Refuses `-D` for a model that has no parameters to give.
+    pub fn expect_no_parameters(&self, path: &Path) -> Result<(), Diagnostic> {
+        match self.common.define.first() {
+            Some(d) => Err(Diagnostic::new(
+                Stage::Usage,
+                format!("`-D {d}` gives a parameter of a specification; `{}` is a transition system", path.display()),
+            )),
+            None => Ok(()),
+        }
     }
 
     /// A typed specification.

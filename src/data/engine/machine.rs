@@ -7,9 +7,9 @@
 
 use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
+use crate::base::Budget;
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
-use crate::base::{Budget, Span};
 use crate::data::expr::Binder;
 use crate::data::signature::{Builtin, OpKind};
 use crate::data::value::{Closure, IMPURE, OPEN, Rich, Value};
@@ -21,10 +21,8 @@ pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 
 /// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
 const MAX_SUSPENDED: u32 = 4;
-/// Equations applied between two looks at the limits, a few milliseconds; looks at the memory are rarer.
-const PATIENCE: u64 = 1 << 16;
 /// Deepest nesting of evaluation.
-const MAX_DEPTH: u32 = 2_500_000;
+pub(super) const MAX_DEPTH: u32 = 2_500_000;
 
 /// An unknown.
 #[derive(Debug)]
@@ -317,8 +315,7 @@ impl Machine {
                 let message = format!("rewriting does not end: more than {} steps, the last in a lambda abstraction", self.step_limit);
                 return Err(Box::new(Diagnostic::new(Stage::Data, message)));
             }
-            self.pause = self.step_limit.min(self.steps + PATIENCE);
-            self.poll()?;
+            self.go_on()?;
         }
         let value = self.eval(p, body, frame)?;
         self.stack.truncate(frame);
@@ -765,43 +762,6 @@ impl Machine {
             return Ok(Value::app(op, 0, args));
         }
         self.apply_op(p, op, args)
-    }
-
-    /// Looks at the limits of the run; at the memory every sixteenth time.
-    #[inline(never)]
-    pub(in crate::data) fn poll(&mut self) -> Outcome<()> {
-        self.polls += 1;
-        let memory = if self.polls.is_multiple_of(16) { self.budget.check_memory() } else { Ok(()) };
-        self.budget.check(0).and(memory).map_err(|stop| Box::new(Diagnostic::stopped(stop)))
-    }
-
-    /// Fresh counters for an evaluation.
-    pub(in crate::data) fn restart(&mut self) {
-        (self.steps, self.suspended) = (0, 0);
-        self.pause = self.step_limit.min(PATIENCE);
-    }
-
-    /// An equation was applied to the arguments in a frame, and it is time to ask whether this may go on.
-    #[inline(never)]
-    fn pause(&mut self, p: &Program, func: &Func, frame: usize, equation: Span) -> Outcome<()> {
-        let name = &p.signature.op(func.op).name;
-        let why = if self.steps > self.step_limit {
-            format!("more than {} steps", self.step_limit)
-        } else if self.depth > MAX_DEPTH {
-            "calls are nested too deeply".to_string()
-        } else {
-            self.pause = self.step_limit.min(self.steps + PATIENCE);
-            return self.poll();
-        };
-        let args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
-        let term = if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };
-        let mut error = Diagnostic::new(Stage::Data, format!("rewriting does not end: {why}, the last of `{name}`"))
-            .note(format!("the term is {}", self.shown(p, &term)))
-            .note(format!("recursion ends if each call of `{name}` is on something smaller, or under a condition that becomes false"));
-        if equation.is_somewhere() {
-            error = error.related(equation, format!("the equation of `{name}` that was applied last"));
-        }
-        Err(Box::new(error))
     }
 }
 

@@ -12,6 +12,7 @@ pub mod compile;
 mod image;
 pub mod machine;
 pub mod matching;
+mod pause;
 mod places;
 pub mod reflect;
 pub mod text;

@@ -64,7 +64,8 @@ impl Engine {
         let found = parts.iter().find(|part| {
             let Ok(alone) = self.problem(&unknowns, part, &problem.env) else { return false };
             let count = self.machine.unknowns.len();
-            let failed = self.open_value(&alone, env).is_err();
+            // Or that is neither true nor false, whatever the unknowns are.
+            let failed = self.open_value(&alone, env).map_or(true, |v| !v.is_true() && !v.is_false() && !v.is_open());
             self.machine.unknowns.truncate(count);
             failed
         });

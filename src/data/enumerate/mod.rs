@@ -588,7 +588,8 @@ impl Machine {
     }
 
     fn undecided(&self, p: &Program, s: &Search, rest: &Value) -> Box<Diagnostic> {
-        let message = format!("a condition in {} is neither true nor false: {}", s.binder, self.shown(p, rest));
+        let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
+        let message = format!("a condition{place} is neither true nor false: {}", self.shown(p, rest));
         Box::new(
             Diagnostic::new(Stage::Data, message)
                 .note("no equation says what this is: it lacks a case, or a condition of its equations stays open"),
