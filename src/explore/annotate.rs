@@ -171,7 +171,7 @@ impl<'a> Shared<'a> {
             }
         }
         if let Err(error) = self.flush_annotated(store, local, mine) {
-            mine.error = Some(error);
+            mine.fail(error);
             self.pause.store(true, Ordering::Relaxed);
         }
         expanded as u64
