@@ -162,7 +162,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
 /// The answer if a limit is met inside an evaluation.
 fn stopped(stop: Stop, engine: Engine) -> Answer {
     let route = if engine == Engine::Symbolic { Route::Symbolic } else { Route::Constant };
-    Answer { verdict: Verdict::Unknown(stop), route, equations: 0, states: 0, evidence: None, never_met: Vec::new() }
+    Answer { verdict: Verdict::Unknown(stop), route, equations: 0, states: 0, evidence: None, never_met: Vec::new(), symmetries: 1 }
 }
 
 /// The answers if a limit is met before there is a model.

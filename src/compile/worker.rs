@@ -115,38 +115,39 @@ impl Worker for LinearWorker<'_> {
         let Self { model, engine, groups, locals, labels } = self;
         let code = groups[group].as_ref().expect("compiled above");
         let mut full = env.clone();
-        engine.solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
-            full.truncate(env.len());
-            full.extend_from_slice(solution);
-            let run = |engine: &mut Engine, c: &Compute| match c {
-                Compute::Copy(i) => Ok(full[*i].clone()),
-                Compute::Run(code) => engine.eval(code, &full),
-            };
-            let label = if code.actions.is_empty() {
-                LabelId::TAU
-            } else {
-                let mut multi = Vec::with_capacity(code.actions.len());
-                for (action, args) in &code.actions {
-                    let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| run(engine, a)).collect();
-                    multi.push((*action, args?));
-                }
-                match labels.get(&multi) {
-                    Some(&l) => l,
-                    None => {
-                        let label = label_of(model, engine, &multi);
-                        labels.insert(multi, label);
-                        label
+        engine
+            .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+                full.truncate(env.len());
+                full.extend_from_slice(solution);
+                let run = |engine: &mut Engine, c: &Compute| match c {
+                    Compute::Copy(i) => Ok(full[*i].clone()),
+                    Compute::Run(code) => engine.eval(code, &full),
+                };
+                let label = if code.actions.is_empty() {
+                    LabelId::TAU
+                } else {
+                    let mut multi = Vec::with_capacity(code.actions.len());
+                    for (action, args) in &code.actions {
+                        let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| run(engine, a)).collect();
+                        multi.push((*action, args?));
                     }
+                    match labels.get(&multi) {
+                        Some(&l) => l,
+                        None => {
+                            let label = label_of(model, engine, &multi);
+                            labels.insert(multi, label);
+                            label
+                        }
+                    }
+                };
+                out.labels.push(label);
+                for (slot, update) in info.writes.iter().zip(&code.updates) {
+                    let value = run(engine, update)?;
+                    out.values.push(id_of(model, locals, engine, *slot, &value));
                 }
-            };
-            out.labels.push(label);
-            for (slot, update) in info.writes.iter().zip(&code.updates) {
-                let value = run(engine, update)?;
-                out.values.push(id_of(model, locals, engine, *slot, &value));
-            }
-            Ok(ControlFlow::Continue(()))
-        })
-        .map_err(|e| e.placed(span))
+                Ok(ControlFlow::Continue(()))
+            })
+            .map_err(|e| e.placed(span))
     }
     fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
         let target = self.model.symmetries[symmetry].slots[slot as usize];

@@ -426,8 +426,15 @@ fn search_with(
     symmetries: Option<&mut Symmetries>,
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
     let sets = Sets::default();
-    let mut oracle =
-        Oracle { automaton: &mut *automaton, labels: task.labels, shape, sets: &sets, closed: AHashMap::new(), symmetry: None, group: None };
+    let mut oracle = Oracle {
+        automaton: &mut *automaton,
+        labels: task.labels,
+        shape,
+        sets: &sets,
+        closed: AHashMap::new(),
+        symmetry: None,
+        group: None,
+    };
     let start = {
         let demand = oracle.automaton.intern_set(roots.to_vec());
         oracle.close(demand)?
