@@ -3,7 +3,7 @@
 use super::args::{Engine, ExploreArgs, Reduce};
 use super::checkpoint;
 use super::counts::Report;
-use super::files::{Form, expect_lts_name, read_lts, write_lts};
+use super::files::{Form, expect_lts_name, expect_writable, read_lts, write_lts};
 use super::pipeline::Session;
 use super::progress::{Bar, grouped};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
@@ -28,11 +28,28 @@ impl Reduce {
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
     if let Some(out) = &args.out {
         expect_lts_name("--out ", out)?;
+        expect_writable(out)?;
     }
-    match args.engine {
+    if Form::of(&args.model).is_lts() {
+        session.expect_no_parameters(&args.model)?;
+        if args.confluence != "none" {
+            let message =
+                format!("`--confluence` is for the hidden steps of a specification; `{}` is a transition system", args.model.display());
+            return Err(Diagnostic::new(Stage::Usage, message));
+        }
+    }
+    let start = Instant::now();
+    let result = match args.engine {
         Engine::Explicit => explicit(session, args, None),
         Engine::Symbolic => super::symbolic::explore(session, args),
         Engine::Auto => super::symbolic::explore_by_either(session, args),
+    };
+    match result {
+        // A limit was met before the search began.
+        Err(Diagnostic { stop: Some(stop), .. }) => {
+            Report { transitions: None, deadlocks: None, ..Report::explicit(0, 0, 0, stop) }.print(session, start)
+        }
+        result => result,
     }
 }
 

@@ -1,6 +1,7 @@
 //! From files to models: the chain of stages, with what each says of itself under `-v`.
 
 use super::args::{Common, Reduction};
+use super::files::Form;
 use crate::base::limits::{available_memory, peak_resident_bytes};
 use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage};
 use crate::compile::{Compiled, Confluence};
@@ -61,6 +62,14 @@ impl Session {
 
     /// A specification file, with its parameters filled in: plain mCRL2 text.
     pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
+        if Form::of(path) != Form::Other {
+            let what = match Form::of(path) {
+                Form::Aut | Form::AutGz | Form::Dot => "a transition system",
+                _ => "a game",
+            };
+            return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no specification: by its name it is {what}", path.display()))
+                .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec"));
+        }
         let text = self.read(path)?;
         let mut defines = Vec::new();
         for d in &self.common.define {
@@ -70,6 +79,17 @@ impl Session {
             }
         }
         template::expand(&path.display().to_string(), &text, &defines, &mut self.sources)
+    }
+
+    /// Refuses `-D` for a model that has no parameters to give.
+    pub fn expect_no_parameters(&self, path: &Path) -> Result<(), Diagnostic> {
+        match self.common.define.first() {
+            Some(d) => Err(Diagnostic::new(
+                Stage::Usage,
+                format!("`-D {d}` gives a parameter of a specification; `{}` is a transition system", path.display()),
+            )),
+            None => Ok(()),
+        }
     }
 
     /// A typed specification.
@@ -109,7 +129,7 @@ impl Session {
             "auto" => Confluence::Auto,
             names => Confluence::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
-        let model = Compiled::new(process, &confluence)?;
+        let model = Compiled::limited(process, &confluence, &self.budget)?;
         let groups = crate::model::Model::groups(&model);
         let mut confluent: Vec<&str> = groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
         confluent.sort_unstable();

@@ -154,7 +154,7 @@ impl<'a> Shared<'a> {
                 Err(halt) => {
                     match halt {
                         Halt::Overflow => mine.overflow = true,
-                        Halt::Error(error) => mine.error = Some(*error),
+                        Halt::Error(error) => mine.fail(*error),
                     }
                     self.pause.store(true, Ordering::Relaxed);
                     mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
@@ -165,13 +165,13 @@ impl<'a> Shared<'a> {
             if local.batch.len() >= BATCH
                 && let Err(error) = self.flush_annotated(store, local, mine)
             {
-                mine.error = Some(error);
+                mine.fail(error);
                 self.pause.store(true, Ordering::Relaxed);
                 return expanded as u64;
             }
         }
         if let Err(error) = self.flush_annotated(store, local, mine) {
-            mine.error = Some(error);
+            mine.fail(error);
             self.pause.store(true, Ordering::Relaxed);
         }
         expanded as u64

@@ -123,6 +123,17 @@ pub(super) struct Round {
     statistics: CacheStatistics,
 }
 
+impl Round {
+    /// An error of a model, or the limit that it met. Of several errors the one with the first place is kept, whatever thread was first.
+    pub(super) fn fail(&mut self, error: Diagnostic) {
+        match error.stop {
+            Some(stop) => self.stop = Some(stop),
+            None if self.error.as_ref().is_none_or(|e| (error.span, &error.message) < (e.span, &e.message)) => self.error = Some(error),
+            None => {}
+        }
+    }
+}
+
 struct Gate {
     round: u64,
     running: usize,
@@ -336,8 +347,7 @@ impl<'a> Shared<'a> {
     }
 
     fn fail(&self, error: Diagnostic) {
-        let mut round = held!(self.round.lock());
-        round.error.get_or_insert(error);
+        held!(self.round.lock()).fail(error);
         self.pause.store(true, Ordering::Relaxed);
     }
 
@@ -689,8 +699,8 @@ impl<'a> Shared<'a> {
         if mine.stop.is_some() {
             round.stop = mine.stop;
         }
-        if mine.error.is_some() {
-            round.error = mine.error;
+        if let Some(error) = mine.error {
+            round.fail(error);
         }
     }
 
@@ -710,7 +720,7 @@ impl<'a> Shared<'a> {
                 Err(halt) => {
                     match halt {
                         Halt::Overflow => mine.overflow = true,
-                        Halt::Error(error) => mine.error = Some(*error),
+                        Halt::Error(error) => mine.fail(*error),
                     }
                     self.pause.store(true, Ordering::Relaxed);
                     mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });

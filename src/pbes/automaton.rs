@@ -10,7 +10,7 @@
 
 use super::rules::{self, Effect, Rules, When};
 use crate::base::ids::{FixId, LabelId, OpId, VarId};
-use crate::base::{Diagnostic, Stage};
+use crate::base::{Budget, Diagnostic, Stage};
 use crate::data::engine::{Code, Engine, Problem, Program, Value};
 use crate::data::expr::Expr;
 use crate::formula::normal::{Node, NodeId, Normal, normalise};
@@ -148,6 +148,13 @@ impl Automaton {
         };
         automaton.intern_set(Vec::new());
         Ok(automaton)
+    }
+
+    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one is met.
+    #[must_use]
+    pub fn limited(mut self, budget: &Budget) -> Self {
+        self.engine = self.engine.limited(budget);
+        self
     }
 
     /// The normal form.
@@ -475,12 +482,11 @@ impl Automaton {
     }
 
     fn explain(&self, diagnostic: Diagnostic, rule: &rules::Rule) -> Diagnostic {
-        if diagnostic.span.is_some() || diagnostic.stage == Stage::Internal {
-            return diagnostic;
+        if diagnostic.stage == Stage::Data {
+            diagnostic.within(rule.span, "for this part of the formula")
+        } else {
+            diagnostic.placed(rule.span)
         }
-        let mut d = diagnostic;
-        d.span = Some(rule.span);
-        d
     }
 
     fn test(&mut self, code: &Code, env: &[Value]) -> Result<bool, Diagnostic> {

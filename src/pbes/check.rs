@@ -108,7 +108,7 @@ pub fn check(
     options: Options,
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?;
+    let mut automaton = Automaton::new(formula)?.limited(budget);
     // Games and evidence are of all steps; the product search knows when confluent ones may be taken at once.
     let plain = explore::Options { confluent: Vec::new(), ..options.explore.clone() };
     let mut source = Source::new(model, &plain)?;
