@@ -14,6 +14,7 @@ mod game;
 mod litmus;
 mod lts;
 pub mod pipeline;
+mod program;
 mod progress;
 mod symbolic;
 mod translate;
@@ -63,6 +64,7 @@ fn command(cli: Cli) -> u8 {
         Command::Pbes(a) => game::pbes(&mut session, a),
         Command::Solve(a) => game::solve(&mut session, a),
         Command::Litmus(a) => litmus::run(&mut session, a),
+        Command::Program(a) => program::run(&mut session, a),
     };
     match result {
         Ok(code) => code,

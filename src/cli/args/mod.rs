@@ -6,7 +6,7 @@ mod program;
 
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
-pub use self::program::{LitmusArgs, MemoryName};
+pub use self::program::{LitmusArgs, MemoryName, ProgramArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -50,6 +50,8 @@ pub enum Command {
     Solve(SolveArgs),
     /// Run litmus tests under a memory model.
     Litmus(LitmusArgs),
+    /// Check an x86 program for unsafe states under a memory model.
+    Program(ProgramArgs),
 }
 
 impl Command {
@@ -67,6 +69,7 @@ impl Command {
             Command::Pbes(a) => &a.common,
             Command::Solve(a) => &a.common,
             Command::Litmus(a) => &a.common,
+            Command::Program(a) => &a.common,
         }
     }
 }
