@@ -15,6 +15,7 @@ mod litmus;
 mod lts;
 pub mod pipeline;
 mod progress;
+mod sweep;
 mod symbolic;
 mod translate;
 
@@ -62,6 +63,7 @@ fn command(cli: Cli) -> u8 {
         Command::Convert(a) => lts::convert(&mut session, a),
         Command::Pbes(a) => game::pbes(&mut session, a),
         Command::Solve(a) => game::solve(&mut session, a),
+        Command::Sweep(a) => sweep::run(&mut session, a),
         Command::Litmus(a) => litmus::run(&mut session, a),
     };
     match result {

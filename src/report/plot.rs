@@ -107,7 +107,9 @@ impl Plot {
         svg.text("title", (16.0, 24.0), Anchor::Start, &self.title);
         svg.text("sub", (16.0, 43.0), Anchor::Start, &self.subtitle);
         self.grid(&mut svg, (low, high), &x, &y);
-        for (series, points) in &curves {
+        // What is quoted lies below, its rings around our dots where they agree.
+        let (quoted, measured): (Vec<_>, Vec<_>) = curves.iter().partition(|(s, _)| s.dashed);
+        for (series, points) in quoted.into_iter().chain(measured) {
             curve(&mut svg, self.unit, series, points, self, &x, &y);
         }
         let bottom = self.names(&mut svg, &curves, &x, &y);
@@ -219,7 +221,11 @@ fn curve(svg: &mut Svg, unit: Unit, series: &Series, points: &[Point], plot: &Pl
             svg.element("path", &at, None);
         } else {
             let fill = if p.mark == Mark::Hollow { "#ffffff".to_string() } else { color.clone() };
-            let at = [("cx", format!("{cx:.1}")), ("cy", format!("{cy:.1}")), ("r", "3.4".to_string())];
+            let at = [
+                ("cx", format!("{cx:.1}")),
+                ("cy", format!("{cy:.1}")),
+                ("r", if p.mark == Mark::Hollow { "5" } else { "3.2" }.to_string()),
+            ];
             let look = [("fill", fill), ("stroke", color.clone()), ("stroke-width", "1.5".to_string())];
             svg.element("circle", &at.into_iter().chain(look).collect::<Vec<_>>(), None);
         }
@@ -322,7 +328,12 @@ mod tests {
         plot.series[0].points[2].mark = Mark::Stopped;
         plot.series.push(Series { name: "theirs".into(), color: 0, dashed: true, points: points(&[0.0, 60.0, 5e3], Mark::Hollow) });
         let svg = plot.draw().unwrap();
-        assert!(svg.contains("T &amp; t") && svg.contains("theirs, n = 2: 5000.000 s") && svg.contains("ours, n = 2: 70.000 s, stopped by a limit"), "{svg}");
+        assert!(
+            svg.contains("T &amp; t")
+                && svg.contains("theirs, n = 2: 5000.000 s")
+                && svg.contains("ours, n = 2: 70.000 s, stopped by a limit"),
+            "{svg}"
+        );
         assert_eq!((svg.matches("<circle").count(), svg.matches("a limit stopped the run here").count()), (4, 1), "{svg}");
         plot.series.iter_mut().for_each(|s| s.points.iter_mut().for_each(|p| p.y = 0.0));
         assert!(plot.draw().is_none());

@@ -132,7 +132,10 @@ impl Sweep {
     pub fn json(&self) -> String {
         let rows: Vec<String> = self.rows.iter().map(|r| format!("    {}", r.json())).collect();
         let (model, command, order) = (json!(self.model), json!(self.command), json!(self.order));
-        format!("{{\n  \"model\": {model},\n  \"command\": {command},\n  \"order\": {order},\n  \"rows\": [\n{}\n  ]\n}}\n", rows.join(",\n"))
+        format!(
+            "{{\n  \"model\": {model},\n  \"command\": {command},\n  \"order\": {order},\n  \"rows\": [\n{}\n  ]\n}}\n",
+            rows.join(",\n")
+        )
     }
     /// Reads what [`Sweep::json`] wrote. Error: what is wrong.
     pub fn read(text: &str) -> Result<Sweep, String> {
@@ -222,7 +225,11 @@ impl Sweep {
         };
         columns.push(("published states or equations".into(), true, published(&|p| thousands(&p.size))));
         columns.push(("published seconds".into(), true, published(&|p| p.seconds.parse().map_or(p.seconds.clone(), seconds))));
-        columns.push(("published MB".into(), true, published(&|p| p.memory.parse::<f64>().map_or(p.memory.clone(), |m| format!("{:.0}", m / 1e6)))));
+        columns.push((
+            "published MB".into(),
+            true,
+            published(&|p| p.memory.parse::<f64>().map_or(p.memory.clone(), |m| format!("{:.0}", m / 1e6))),
+        ));
         columns.retain(|(_, _, cells)| cells.iter().any(|c| !c.is_empty()));
         let mut out = format!("Sweep of `{}`", self.model);
         if !fixed.is_empty() {
@@ -259,7 +266,11 @@ impl Sweep {
         let mut values: Vec<&str> = self.rows.iter().filter_map(|r| r.parameter(axis)).collect();
         let jobs = |r: &Row| r.job.clone();
         let mut names: Vec<String> = Vec::new();
-        self.rows.iter().map(jobs).for_each(|j| if !names.contains(&j) { names.push(j) });
+        self.rows.iter().map(jobs).for_each(|j| {
+            if !names.contains(&j) {
+                names.push(j)
+            }
+        });
         let published: Vec<&super::reference::Published> = names.iter().flat_map(|n| reference.of(n)).collect();
         values.sort_by(|a, b| compare(a, b));
         values.dedup();
