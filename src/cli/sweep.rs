@@ -17,7 +17,6 @@ use crate::report::sweep::{COMPLETE, EXPLORE, Row, Sweep, number};
 use clap::ValueEnum;
 use serde_json::Value;
 use std::io::Read;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -144,6 +143,8 @@ fn validate(session: &mut Session, args: &SweepArgs, combinations: &[Combination
     let verbose = std::mem::take(&mut session.common.verbose);
     for combination in combinations {
         session.common.define = defines(combination);
+        // The number of sources is bounded, and an error is of this round.
+        session.sources = SourceMap::new();
         let spec = session.specification(&args.model)?;
         for (path, text) in jobs.iter().filter_map(|j| j.formula.as_ref()) {
             let source = session.sources.add(path.clone(), text.clone());
