@@ -96,7 +96,10 @@ fn a_row_for_each_combination_and_job() {
     let table = f.read("sweep.md");
     assert!(table.contains("| explore | 2 |") && table.contains("| 999 | 50.0 |") && table.contains("| 7,777 | OOM |"), "{table}");
     let plot = f.read("states.svg");
-    assert!(plot.contains("explore, k=1") && plot.contains("explore (published)") && plot.contains("few (published), n = 4: 7777"), "{plot}");
+    assert!(
+        plot.contains("explore, k=1") && plot.contains("explore (published)") && plot.contains("few (published), n = 4: 7777"),
+        "{plot}"
+    );
     assert!(f.read("seconds.svg").contains("Wall time") && f.read("memory.svg").contains("MB"));
 }
 
