@@ -156,7 +156,7 @@ fn memory_is_kept() {
         if ["rewriting without end", "litmus test"].contains(&what) {
             continue; // These need time, not memory.
         }
-        let limit = 150u64 << 20;
+        let limit = 200u64 << 20;
         let run = run(folder.path(), &format!("{words} --max-memory {limit} --timeout 20 --format json"));
         assert_unknown(&run, what, &["max-memory", "timeout"]);
         let peak = run.json["peak_memory_bytes"].as_u64().unwrap_or_else(|| panic!("{what}: {}", run.json));
@@ -311,7 +311,7 @@ fn deep_and_long_inputs_end() {
     all.check("list.mcrl2", &format!("act a: Nat; init a(#[{}]);", list.join(",")), "explore list.mcrl2", &[0, 2, 3], "");
     let number = "7".repeat(100_000);
     all.check("number.mcrl2", &format!("act a: Bool; init a({number} mod 7 == 0);"), "explore number.mcrl2", &[0], "transitions  2");
-    all.check("power.mcrl2", "act a: Nat; init a(exp(7, 1000000000000) mod 10);", "explore power.mcrl2", &[2, 3], "");
+    all.check("power.mcrl2", "act a: Nat; init a(exp(7, 1000000000000) mod 10);", "explore power.mcrl2", &[0, 2, 3], "");
     let name = "a".repeat(1_000_000);
     all.check("name.mcrl2", &format!("act {name}; init {name};"), "explore name.mcrl2 --out name.aut", &[0], "transitions  2");
     all.check("label.aut", &format!("des (0,1,2)\n(0,\"{name}(1)\",1)\n"), "reduce label.aut", &[0], "");
@@ -350,7 +350,7 @@ fn endless_models_end() {
     explore("stack.mcrl2", "act a, b; proc X = a . X . b + b; init X;", &[2, 3], "");
     explore("parallel.mcrl2", "act a; proc X = a . (X || X); init X;", &[2], "");
     explore("unguarded.mcrl2", "act a; proc X = X + a; init X;", &[2], "unguarded");
-    explore("sum.mcrl2", "act a: Nat; init sum n: Nat. a(n);", &[2], "`n`");
+    explore("sum.mcrl2", "act a: Nat; init sum n: Nat. a(n);", &[2], "n: Nat");
     explore("half.mcrl2", "act a: Nat; init sum n: Nat. (n > 3) -> a(n);", &[2], "n");
     explore("endless.mcrl2", "map f: Nat -> Nat; var n: Nat; eqn f(n) = f(n + 1); act a: Nat; init a(f(0));", &[2, 3], "f");
     explore("growing.mcrl2", "map f: Nat -> Nat; var n: Nat; eqn f(n) = f(n) + f(n + 1); act a: Nat; init a(f(0));", &[2, 3], "");

@@ -27,7 +27,8 @@ impl Session {
     pub fn new(common: Common) -> Self {
         let limits = Limits {
             max_states: common.max_states,
-            max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)),
+            // Tables grow by leaps: a little is kept back, so that the last one does not go far beyond what was said.
+            max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)).map(|m| m - m / 32),
             timeout: common.timeout,
         };
         let budget = Budget::new(limits);
