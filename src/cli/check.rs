@@ -3,6 +3,7 @@
 use super::args::{CheckArgs, Engine, Format};
 use super::files::{Form, expect_writable, read_lts, write, write_lts, write_text};
 use super::game::solver;
+use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::progress::Bar;
@@ -34,6 +35,7 @@ struct Subject<'a> {
 }
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+    output::expect(args.formulas.iter().map(|f| f.display().to_string()));
     if Form::of(&args.model).is_lts() {
         session.expect_no_parameters(&args.model)?;
         let lts = Arc::new(read_lts(&args.model)?);
@@ -81,8 +83,8 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
             Err(stop) => eprintln!("{}: not written, the game was not complete ({})", path.display(), stop.word()),
         }
     }
-    let mut results = Vec::new();
     let (mut violated, mut unknown) = (false, false);
+    output::stage("checking a formula");
     for (path, formula) in &formulas {
         let start = Instant::now();
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
@@ -141,13 +143,16 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
                 if let Some(why) = why {
                     object["engine_reason"] = why.into();
                 }
-                results.push(object);
+                output::verdict(Some(object), None, answer.verdict == Verdict::False)?;
             }
-            Format::Text => print(&as_text(session, path, &answer, story.as_ref(), seconds))?,
+            Format::Text => {
+                let text = as_text(session, path, &answer, story.as_ref(), seconds);
+                output::verdict(None, Some(text), answer.verdict == Verdict::False)?;
+            }
         }
     }
     if session.common.format == Format::Json {
-        let object = json!({ "results": results, "peak_memory_bytes": session.peak_memory() });
+        let object = json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() });
         print(&format!("{object}\n"))?;
     }
     Ok(if violated {

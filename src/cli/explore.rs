@@ -4,6 +4,7 @@ use super::args::{Engine, ExploreArgs, Reduce};
 use super::checkpoint;
 use super::counts::Report;
 use super::files::{Form, expect_lts_name, expect_writable, read_lts, write_lts};
+use super::output;
 use super::pipeline::Session;
 use super::progress::{Bar, grouped};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
@@ -87,6 +88,9 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
         (told(session, args, &outcome), lts)
     };
     report.reason = reason;
+    output::know("states", super::counts::number(&report.states));
+    output::know("transitions", report.transitions.as_ref().map(super::counts::number).into());
+    output::know("deadlocks", report.deadlocks.as_ref().map(super::counts::number).into());
     if report.stop == Stop::Complete {
         let mut result = match lts {
             Some(lts) => relabel.apply([lts])?.into_iter().next(),
@@ -94,12 +98,14 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
         };
         if let (Some(how), Some(lts)) = (args.reduce, &result) {
             let begin = Instant::now();
+            output::stage("reducing");
             let quotient = reduce(lts, how.equivalence(), session.threads());
             session.say(format!("reduced modulo {} in {:.3} s", how.equivalence().name(), begin.elapsed().as_secs_f64()));
             report.reduced = Some((how.equivalence().name(), quotient.state_count(), quotient.transition_count()));
             result = Some(quotient);
         }
         if let (Some(path), Some(lts)) = (&args.out, &result) {
+            output::stage("writing");
             write_lts(lts, path)?;
             session.say(format!("wrote {}", path.display()));
         }

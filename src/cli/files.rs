@@ -2,6 +2,7 @@
 //!
 //! Invariant: a file is written beside its name and then renamed, so that its name never stands for half of it.
 
+use super::output;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use crate::base::{Diagnostic, Stage, Stop};
@@ -62,6 +63,7 @@ fn beside(path: &Path) -> PathBuf {
 /// Writes a file as a whole.
 pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
     let beside = beside(path);
+    output::part(&beside);
     let result = File::create(&beside)
         .map_err(|e| file_error("cannot write", path, &e))
         .and_then(|mut file| content(&mut file))
@@ -69,6 +71,7 @@ pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), D
     if result.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
+    output::whole(&beside);
     result
 }
 
@@ -80,12 +83,14 @@ pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
 
 /// Reads an `.aut` file.
 pub(super) fn read_lts(path: &Path) -> Result<Lts, Diagnostic> {
+    output::stage("reading a transition system");
     let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     aut::read(file, &aut::AutOptions::default()).map_err(|d| in_file(d, path))
 }
 
 /// Reads a `.pg` or `.bes` file.
 pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
+    output::stage("reading a game");
     let text = session.read(path)?;
     let game = if Form::of(path) == Form::Bes { bes::read(&text) } else { pg::read(&text) };
     game.map_err(|d| in_file(d, path))

@@ -3,6 +3,21 @@
 //! In: arguments. Out: results on standard output (text or one JSON object), messages on standard error, an exit code:
 //! 0 all hold, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
 
+/// As the standard one, but a standard error that cannot be written to is no reason to panic.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
+macro_rules! eprint {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = write!(std::io::stderr(), $($text)*);
+    }};
+}
+
 pub mod args;
 mod check;
 mod checkpoint;
@@ -13,6 +28,7 @@ mod files;
 mod game;
 mod litmus;
 mod lts;
+mod output;
 pub mod pipeline;
 mod program;
 mod progress;
@@ -21,6 +37,7 @@ mod symbolic;
 mod translate;
 
 use self::args::{Cli, Command};
+use self::output::print;
 use self::pipeline::Session;
 use crate::base::Diagnostic;
 use clap::Parser;
@@ -75,13 +92,4 @@ fn command(cli: Cli) -> u8 {
             diagnostic.exit_code()
         }
     }
-}
-
-/// Writes to standard output; a closed pipe ends the run quietly with the code of bad output.
-fn print(text: &str) -> Result<(), Diagnostic> {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|e| Diagnostic::new(crate::base::Stage::File, format!("cannot write to standard output: {e}")))
 }

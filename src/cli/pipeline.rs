@@ -2,8 +2,9 @@
 
 use super::args::{Common, Reduction};
 use super::files::Form;
+use super::output;
 use crate::base::limits::{available_memory, peak_resident_bytes};
-use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage};
+use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage, Stop};
 use crate::compile::{Compiled, Confluence};
 use crate::explore;
 use crate::model::Model;
@@ -29,17 +30,21 @@ impl Session {
     pub fn new(common: Common) -> Self {
         let limits = Limits {
             max_states: common.max_states,
-            max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)),
+            // Tables grow by leaps: a little is kept back, so that the last one does not go far beyond what was said.
+            max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)).map(|m| m - m / 32),
             timeout: common.timeout,
         };
         let budget = Budget::new(limits);
         let flag = budget.interrupt_flag();
         // Failing to listen leaves the system's default, which ends the process: nothing wrong is reported.
+        let handled = budget.clone();
         let _ = ctrlc::set_handler(move || {
             if flag.swap(true, std::sync::atomic::Ordering::Relaxed) {
+                output::give_up(&handled, &Stop::Interrupted);
                 std::process::exit(3);
             }
         });
+        output::watch(&budget, common.format);
         Self { common, sources: SourceMap::new(), budget }
     }
 
@@ -95,6 +100,7 @@ impl Session {
     /// A typed specification.
     pub fn specification(&mut self, path: &Path) -> Result<ProcSpec, Diagnostic> {
         let start = Instant::now();
+        output::stage("reading the specification");
         let expanded = self.expand(path)?;
         for p in &expanded.params {
             self.say(format!("parameter {} = {}", p.name, p.value));
@@ -109,6 +115,7 @@ impl Session {
     pub fn linear_process(&mut self, path: &Path, options: &linearise::Options) -> Result<LinearProcess, Diagnostic> {
         let spec = self.specification(path)?;
         let start = Instant::now();
+        output::stage("linearising");
         let process = linearise::linearise(&spec, options)?;
         self.say(format!(
             "linear process: {} components, {} parameters, {} summands in {:.3} s",
@@ -124,12 +131,14 @@ impl Session {
     pub fn model(&mut self, path: &Path, confluence: &str) -> Result<Compiled, Diagnostic> {
         let process = self.linear_process(path, &linearise::Options::default())?;
         let start = Instant::now();
+        output::stage("compiling the linear process");
         let confluence = match confluence {
             "none" => Confluence::None,
             "auto" => Confluence::Auto,
             names => Confluence::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
         let model = Compiled::limited(process, &confluence, &self.budget)?;
+        output::stage("searching");
         let groups = crate::model::Model::groups(&model);
         let mut confluent: Vec<&str> = groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
         confluent.sort_unstable();

@@ -40,6 +40,8 @@ impl Bar {
 
 impl Progress for Bar {
     fn report(&self, s: &Snapshot) {
+        super::output::know("states", s.states.into());
+        super::output::know("transitions", s.transitions.into());
         if self.bar.is_hidden() {
             return;
         }
