@@ -20,13 +20,14 @@ use super::cache::{CacheStatistics, Expander, Halt, Successor};
 use super::checkpoint::{Counts, Image, Keeper, Restored};
 use super::intern::held;
 use super::memo::Memo;
+use super::rows::{Edges, Rows};
 use super::store::Store;
 use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
 use super::{Options, Outcome, Progress, Snapshot};
-use crate::base::ids::{LabelId, StateId};
+use crate::base::ids::LabelId;
 use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::lts::{Labels, Lts};
+use crate::lts::Lts;
 use crate::model::Model;
 
 /// States in a block; small under test, so that small models have several.
@@ -93,14 +94,6 @@ pub(super) struct Block {
     /// Number of the first one within the level.
     pub first: u64,
     pub keys: Vec<u64>,
-}
-
-/// Transitions of consecutive states of a level.
-struct Edges {
-    first: u64,
-    counts: Vec<u32>,
-    labels: Vec<LabelId>,
-    targets: Vec<u64>,
 }
 
 /// What the threads make of a round.
@@ -288,25 +281,6 @@ pub(crate) fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
     Diagnostic::new(Stage::Internal, format!("a worker of the exploration panicked: {}", text.unwrap_or("no message")))
 }
 
-/// Rows of the transition system while it grows.
-struct Rows {
-    offsets: Vec<u64>,
-    labels: Vec<LabelId>,
-    targets: Vec<StateId>,
-    /// States numbered.
-    count: u32,
-}
-
-impl Rows {
-    fn finish(mut self, model: &dyn Model, states: u64) -> Lts {
-        // States that a limit left unexpanded have no transitions.
-        let end = self.labels.len() as u64;
-        self.offsets.resize(states as usize + 1, end);
-        let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
-        Lts { initial: StateId(0), offsets: self.offsets, labels: self.labels, targets: self.targets, table: Labels { texts } }
-    }
-}
-
 /// The coordinator's account.
 struct Account {
     transitions: u64,
@@ -399,7 +373,7 @@ impl<'a> Shared<'a> {
             level_count: 0,
             frontier_bytes: 0,
             stop: Stop::Complete,
-            lts: self.goal.edges.then(|| Rows { offsets: vec![0], labels: Vec::new(), targets: Vec::new(), count: 1 }),
+            lts: self.goal.edges.then(|| Rows::new()),
             hits: Vec::new(),
             levels: Vec::new(),
             initial,
@@ -473,7 +447,7 @@ impl<'a> Shared<'a> {
                     labels: Vec::new(),
                     targets: Vec::new(),
                 }));
-                next = self.number(rows, edges)?;
+                next = rows.number(&held!(self.store.read()), edges)?;
             }
             frontier = if account.stop == Stop::Complete && account.hits.is_empty() { next } else { Vec::new() };
         }
@@ -605,46 +579,6 @@ impl<'a> Shared<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Numbers the targets of a level in the order of their first edge; returns the next level in that order.
-    fn number(&self, rows: &mut Rows, mut edges: Vec<Edges>) -> Result<Vec<Vec<u64>>, Diagnostic> {
-        let store = held!(self.store.read());
-        edges.sort_unstable_by_key(|e| e.first);
-        let mut next: Vec<Vec<u64>> = Vec::new();
-        // The number kept with a state is one more than its own, 0 meaning none.
-        let mut count = rows.count;
-        for block in edges {
-            let mut at = 0;
-            for part in block.targets.chunks(BATCH) {
-                std::hint::black_box(part.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))));
-                for &key in part {
-                    let place = store.table.find(key).ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
-                    let number = store.table.number(place);
-                    let mut n = number.load(Ordering::Relaxed);
-                    if n == 0 {
-                        if count == u32::MAX {
-                            return Err(Diagnostic::new(Stage::Unsupported, "a labelled transition system of 2^32 states or more"));
-                        }
-                        count += 1;
-                        n = count;
-                        number.store(n, Ordering::Relaxed);
-                        match next.last_mut() {
-                            Some(last) if last.len() < BLOCK => last.push(key),
-                            _ => next.push(vec![key]),
-                        }
-                    }
-                    rows.targets.push(StateId(n - 1));
-                }
-            }
-            rows.labels.extend_from_slice(&block.labels);
-            for count in block.counts {
-                at += u64::from(count);
-                rows.offsets.push(rows.labels.len() as u64 - block.labels.len() as u64 + at);
-            }
-        }
-        rows.count = count;
-        Ok(next)
     }
 
     /// What a thread does in a round.
