@@ -10,7 +10,7 @@ use crate::explore;
 use crate::game::{Game, bes, pg};
 use crate::lts::{Lts, aut, dot};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a file name says of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,11 +45,24 @@ impl Form {
     }
 }
 
-/// Writes a file as a whole.
-pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+/// Refuses a name under which no file can be written, before any work is done.
+pub(super) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
+    if path.is_dir() {
+        return Err(Diagnostic::new(Stage::File, format!("cannot write `{}`: it is a folder", path.display())));
+    }
+    let beside = beside(path);
+    File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(|e| file_error("cannot write", path, &e))
+}
+
+fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));
-    let beside = std::path::PathBuf::from(beside);
+    PathBuf::from(beside)
+}
+
+/// Writes a file as a whole.
+pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+    let beside = beside(path);
     output::part(&beside);
     let result = File::create(&beside)
         .map_err(|e| file_error("cannot write", path, &e))

@@ -1,10 +1,13 @@
 //! From files to models: the chain of stages, with what each says of itself under `-v`.
 
-use super::args::Common;
+use super::args::{Common, Reduction};
+use super::files::Form;
 use super::output;
 use crate::base::limits::{available_memory, peak_resident_bytes};
 use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage, Stop};
 use crate::compile::{Compiled, Confluence};
+use crate::explore;
+use crate::model::Model;
 use crate::process::linear::LinearProcess;
 use crate::process::linearise;
 use crate::process::spec::ProcSpec;
@@ -64,6 +67,14 @@ impl Session {
 
     /// A specification file, with its parameters filled in: plain mCRL2 text.
     pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
+        if Form::of(path) != Form::Other {
+            let what = match Form::of(path) {
+                Form::Aut | Form::AutGz | Form::Dot => "a transition system",
+                _ => "a game",
+            };
+            return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no specification: by its name it is {what}", path.display()))
+                .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec"));
+        }
         let text = self.read(path)?;
         let mut defines = Vec::new();
         for d in &self.common.define {
@@ -73,6 +84,17 @@ impl Session {
             }
         }
         template::expand(&path.display().to_string(), &text, &defines, &mut self.sources)
+    }
+
+    /// Refuses `-D` for a model that has no parameters to give.
+    pub fn expect_no_parameters(&self, path: &Path) -> Result<(), Diagnostic> {
+        match self.common.define.first() {
+            Some(d) => Err(Diagnostic::new(
+                Stage::Usage,
+                format!("`-D {d}` gives a parameter of a specification; `{}` is a transition system", path.display()),
+            )),
+            None => Ok(()),
+        }
     }
 
     /// A typed specification.
@@ -115,7 +137,7 @@ impl Session {
             "auto" => Confluence::Auto,
             names => Confluence::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
-        let model = Compiled::new(process, &confluence)?;
+        let model = Compiled::limited(process, &confluence, &self.budget)?;
         output::stage("searching");
         let groups = crate::model::Model::groups(&model);
         let mut confluent: Vec<&str> = groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
@@ -126,6 +148,21 @@ impl Session {
             self.say(format!("confluent steps taken at once: {}", confluent.join(", ")));
         }
         Ok(model)
+    }
+
+    /// How to explore a model. Steps that are prioritised by name only are not known to lead to one state, which symmetries need.
+    pub fn explore_options(&self, model: &dyn Model, confluence: &str, without: &[Reduction]) -> explore::Options {
+        let symmetry = !without.contains(&Reduction::Symmetry) && ["none", "auto"].contains(&confluence);
+        explore::Options { threads: self.threads(), symmetry, ..Default::default() }.with_confluence_of(model)
+    }
+
+    /// Says which symmetries a search used.
+    pub fn say_symmetries(&self, order: usize, without: &[Reduction]) {
+        match order {
+            _ if without.contains(&Reduction::Symmetry) => self.say("symmetries: done without, as asked"),
+            0 | 1 => self.say("symmetries: none used"),
+            n => self.say(format!("symmetries: one state stands for up to {n}; verified at every evaluation")),
+        }
     }
 
     /// Peak resident memory so far.

@@ -44,7 +44,7 @@ impl<'m> LinearWorker<'m> {
     pub(super) fn new(model: &'m Compiled) -> Self {
         Self {
             model,
-            engine: Engine::new(model.program.clone()),
+            engine: Engine::new(model.program.clone()).limited(&model.budget),
             groups: model.groups.iter().map(|_| None).collect(),
             locals: model.tables.iter().map(|_| Local::default()).collect(),
             labels: AHashMap::new(),
@@ -111,50 +111,75 @@ impl Worker for LinearWorker<'_> {
         for (slot, id) in info.reads.iter().zip(reads) {
             env.push(self.value(*slot, *id)?);
         }
+        let span = self.model.codes[group].span;
         let Self { model, engine, groups, locals, labels } = self;
         let code = groups[group].as_ref().expect("compiled above");
         let mut full = env.clone();
-        engine.solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
-            full.truncate(env.len());
-            full.extend_from_slice(solution);
-            let run = |engine: &mut Engine, c: &Compute| match c {
-                Compute::Copy(i) => Ok(full[*i].clone()),
-                Compute::Run(code) => engine.eval(code, &full),
-            };
-            let label = if code.actions.is_empty() {
-                LabelId::TAU
-            } else {
-                let mut multi = Vec::with_capacity(code.actions.len());
-                for (action, args) in &code.actions {
-                    let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| run(engine, a)).collect();
-                    multi.push((*action, args?));
-                }
-                match labels.get(&multi) {
-                    Some(&l) => l,
-                    None => {
-                        let mut portable: MultiAction = multi
-                            .iter()
-                            .map(|(a, args)| {
-                                let sorts = &model.process.actions[a.index()].sorts;
-                                (*a, args.iter().zip(sorts).map(|(v, sort)| engine.to_expr_at(v, *sort)).collect())
-                            })
-                            .collect();
-                        let signature = model.program.signature();
-                        portable.sort_by_cached_key(|(a, args)| {
-                            (*a, args.iter().map(|e| crate::data::print::expression(signature, e)).collect::<Vec<_>>())
-                        });
-                        let label = model.labels.intern(portable);
-                        labels.insert(multi, label);
-                        label
+        engine
+            .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+                full.truncate(env.len());
+                full.extend_from_slice(solution);
+                let run = |engine: &mut Engine, c: &Compute| match c {
+                    Compute::Copy(i) => Ok(full[*i].clone()),
+                    Compute::Run(code) => engine.eval(code, &full),
+                };
+                let label = if code.actions.is_empty() {
+                    LabelId::TAU
+                } else {
+                    let mut multi = Vec::with_capacity(code.actions.len());
+                    for (action, args) in &code.actions {
+                        let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| run(engine, a)).collect();
+                        multi.push((*action, args?));
                     }
+                    match labels.get(&multi) {
+                        Some(&l) => l,
+                        None => {
+                            let label = label_of(model, engine, &multi);
+                            labels.insert(multi, label);
+                            label
+                        }
+                    }
+                };
+                out.labels.push(label);
+                for (slot, update) in info.writes.iter().zip(&code.updates) {
+                    let value = run(engine, update)?;
+                    out.values.push(id_of(model, locals, engine, *slot, &value));
                 }
-            };
-            out.labels.push(label);
-            for (slot, update) in info.writes.iter().zip(&code.updates) {
-                let value = run(engine, update)?;
-                out.values.push(id_of(model, locals, engine, *slot, &value));
-            }
-            Ok(ControlFlow::Continue(()))
-        })
+                Ok(ControlFlow::Continue(()))
+            })
+            .map_err(|e| e.placed(span))
     }
+    fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+        let target = self.model.symmetries[symmetry].slots[slot as usize];
+        let value = self.value(slot, value)?;
+        let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry]) else { return Ok(None) };
+        Ok(Some(id_of(self.model, &mut self.locals, &mut self.engine, target, &image)))
+    }
+    fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        let mut multi: Vec<(ActId, Vec<Value>)> = Vec::new();
+        for (action, args) in self.model.labels.get(label).iter() {
+            let mut images = Vec::new();
+            for arg in args {
+                let value = self.engine.from_expr(arg)?;
+                let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry]) else { return Ok(None) };
+                images.push(image);
+            }
+            multi.push((*action, images));
+        }
+        Ok(Some(label_of(self.model, &mut self.engine, &multi)))
+    }
+}
+
+/// The number of a multi-action.
+fn label_of(model: &Compiled, engine: &mut Engine, multi: &[(ActId, Vec<Value>)]) -> LabelId {
+    let mut portable: MultiAction = multi
+        .iter()
+        .map(|(a, args)| {
+            let sorts = &model.process.actions[a.index()].sorts;
+            (*a, args.iter().zip(sorts).map(|(v, sort)| engine.to_expr_at(v, *sort)).collect())
+        })
+        .collect();
+    let signature = model.program.signature();
+    portable.sort_by_cached_key(|(a, args)| (*a, args.iter().map(|e| crate::data::print::expression(signature, e)).collect::<Vec<_>>()));
+    model.labels.intern(portable)
 }

@@ -9,15 +9,19 @@
 //! queued when the second leaves 0, so it is expanded again only with what is new, and all that one level brings goes on together. Cost:
 //! 8 bytes a state beside the store; a lookup a step, and one a state.
 //!
+//! With symmetries one state of each orbit stands for all; what is brought to another goes to that one by way of its image.
+//!
 //! Invariants: what is pending is part of what is known, and what is known only grows. If no annotation is ever brought to a state that
 //! has been expanded ([`Annotated::forward`]), then the order of the expansions is a topological order of the annotated steps: they make
 //! no cycle.
 
 use std::sync::atomic::Ordering;
 
-use super::cache::Halt;
+use super::cache::{Expander, Halt};
+use super::find::settled;
 use super::search::{BATCH, BLOCK, Block, Done, Goal, Hit, Local, Round, Shared, run};
 use super::store::Store;
+use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
 use super::{Options, Outcome, Progress};
 use crate::base::ids::LabelId;
@@ -49,14 +53,21 @@ pub trait Lane {
     fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Flow, Diagnostic>;
     /// What a step makes of that.
     fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic>;
+    /// What an element of the group of symmetries (by its number there) makes of an annotation.
+    fn image(&mut self, _element: usize, annotation: u32) -> Result<u32, Diagnostic> {
+        Ok(annotation)
+    }
 }
 
 /// The fixed point.
-pub struct Annotated {
+pub struct Annotated<'a> {
     done: Done,
+    model: &'a dyn Model,
+    options: &'a Options,
+    symmetries: Option<&'a Symmetries>,
 }
 
-impl Annotated {
+impl Annotated<'_> {
     /// Figures of the search; steps are counted each time that they are taken.
     pub fn outcome(&self) -> &Outcome {
         &self.done.outcome
@@ -69,23 +80,36 @@ impl Annotated {
     pub fn forward(&self) -> bool {
         !self.done.backward
     }
-    /// The element of each state that has one.
-    pub fn each(&self) -> impl Iterator<Item = u32> + '_ {
-        let table = &self.done.store.table;
-        table.entries().map(|(place, _)| (table.payload(place) >> 32) as u32)
+    /// For each state stored: its element, the size of its orbit, and the elements of the group that leave it as it is, without the identity:
+    /// all that the states of its orbit have are the images of what those make of its element.
+    pub fn each(&self, visit: &mut dyn FnMut(u32, u64, &[u32]) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+        let store = &self.done.store;
+        let mut expander = Expander::new(self.model, self.done.memo.clone(), self.options).with_symmetries(self.symmetries);
+        expander.follow(store);
+        let mut fixed = Vec::new();
+        for (place, key) in store.table.entries() {
+            fixed.clear();
+            let orbit = expander.orbit(store, key, Some(&mut fixed)).map_err(settled)?;
+            visit((store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32, orbit, &fixed)?;
+        }
+        Ok(())
     }
 }
 
 /// Computes the fixed point, up to a limit or to a decision.
-pub fn annotate(
-    model: &dyn Model,
-    options: &Options,
+///
+/// With symmetries, the annotator's must be symmetric as well: steps along an image of a label take the images of elements to the images
+/// of what they become, and the initial state's element is its own image.
+pub fn annotate<'a>(
+    model: &'a dyn Model,
+    options: &'a Options,
     budget: &Budget,
     progress: &dyn Progress,
     annotator: &dyn Annotator,
-) -> Result<Annotated, Diagnostic> {
-    let goal = Goal { payload: Payload::Pair, annotator: Some(annotator), ..Goal::default() };
-    run(model, options, budget, progress, goal).map(|done| Annotated { done })
+    symmetries: Option<&'a Symmetries>,
+) -> Result<Annotated<'a>, Diagnostic> {
+    let goal = Goal { payload: Payload::Pair, annotator: Some(annotator), symmetries, ..Goal::default() };
+    run(model, options, budget, progress, goal).map(|done| Annotated { done, model, options, symmetries })
 }
 
 impl<'a> Shared<'a> {
@@ -130,7 +154,7 @@ impl<'a> Shared<'a> {
                 Err(halt) => {
                     match halt {
                         Halt::Overflow => mine.overflow = true,
-                        Halt::Error(error) => mine.error = Some(*error),
+                        Halt::Error(error) => mine.fail(*error),
                     }
                     self.pause.store(true, Ordering::Relaxed);
                     mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
@@ -141,13 +165,13 @@ impl<'a> Shared<'a> {
             if local.batch.len() >= BATCH
                 && let Err(error) = self.flush_annotated(store, local, mine)
             {
-                mine.error = Some(error);
+                mine.fail(error);
                 self.pause.store(true, Ordering::Relaxed);
                 return expanded as u64;
             }
         }
         if let Err(error) = self.flush_annotated(store, local, mine) {
-            mine.error = Some(error);
+            mine.fail(error);
             self.pause.store(true, Ordering::Relaxed);
         }
         expanded as u64
@@ -169,13 +193,16 @@ impl<'a> Shared<'a> {
             Flow::Value(0) => return Ok(true),
             Flow::Value(flow) => flow,
         };
-        for step in &local.found {
+        for (i, step) in local.found.iter().enumerate() {
             match lane.step(flow, step.label)? {
                 Flow::Decided => return Ok(false),
                 Flow::Value(0) => {}
                 Flow::Value(value) => {
                     local.batch.push(step.key);
-                    local.brought.push(value);
+                    local.brought.push(match local.expander.moved.get(i) {
+                        None | Some(0) => value,
+                        Some(element) => lane.image(*element as usize - 1, value)?,
+                    });
                 }
             }
         }

@@ -11,7 +11,8 @@
 //!
 //! With confluent groups each target is replaced by the representative that confluent tau steps lead to: the state that has none, or the
 //! least vector of the terminal strongly connected component (Groote, van de Pol: "State Space Reduction Using Partial tau-Confluence",
-//! 2000; Blom: "Partial tau-confluence for efficient state space generation", 2001).
+//! 2000; Blom: "Partial tau-confluence for efficient state space generation", 2001). With symmetries each target is then replaced by the
+//! member of its orbit that is kept ([`super::symmetry`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use super::Options;
 use super::intern::Rows;
 use super::memo::Memo;
 use super::store::{Overflow, Store};
+use super::symmetry::{Orbits, Symmetries};
 use crate::base::ids::LabelId;
 use crate::base::{Diagnostic, Stage};
 use crate::model::{Model, Steps, Worker};
@@ -196,6 +198,10 @@ pub(crate) struct Expander<'m> {
     row: Vec<u32>,
     raw: Vec<Successor>,
     statistics: CacheStatistics,
+    symmetries: Option<&'m Symmetries>,
+    orbits: Option<Orbits<'m>>,
+    /// With symmetries: for each successor, the element that took it to the one that is kept (0: none).
+    pub moved: Vec<u32>,
 }
 
 impl<'m> Expander<'m> {
@@ -223,7 +229,16 @@ impl<'m> Expander<'m> {
             row: Vec::new(),
             raw: Vec::new(),
             statistics: CacheStatistics::default(),
+            symmetries: None,
+            orbits: None,
+            moved: Vec::new(),
         }
+    }
+
+    /// Of each orbit of states under these symmetries one is to stand for all.
+    pub fn with_symmetries(mut self, symmetries: Option<&'m Symmetries>) -> Self {
+        self.symmetries = symmetries;
+        self
     }
 
     /// Empties the caches and follows the store's layout. Call before each round.
@@ -232,6 +247,9 @@ impl<'m> Expander<'m> {
             return;
         }
         self.collect_statistics();
+        if self.orbits.is_none() {
+            self.orbits = self.symmetries.map(|s| Orbits::new(s, store));
+        }
         let groups = self.model.groups();
         self.epoch = store.epoch;
         self.words = groups.len().div_ceil(64);
@@ -359,7 +377,32 @@ impl<'m> Expander<'m> {
             }
             out.truncate(kept);
         }
+        if self.orbits.is_some() {
+            self.moved.clear();
+            for step in out.iter_mut() {
+                let (key, element) = self.kept(store, step.key)?;
+                step.key = key;
+                self.moved.push(element);
+            }
+        }
         Ok(())
+    }
+
+    /// The member of a state's orbit that is kept, and the element that leads there (0: none).
+    pub fn kept(&mut self, store: &Store, key: u64) -> Result<(u64, u32), Halt> {
+        let Some(orbits) = &mut self.orbits else { return Ok((key, 0)) };
+        store.unpack(key, &mut self.leaves);
+        match orbits.reduce(store, self.model, self.worker.as_mut(), &self.leaves)? {
+            0 => Ok((key, 0)),
+            element => Ok((store.pack(&orbits.least)?, element)),
+        }
+    }
+
+    /// Size of a state's orbit; `fixed` gets the elements that leave the state as it is.
+    pub fn orbit(&mut self, store: &Store, key: u64, fixed: Option<&mut Vec<u32>>) -> Result<u64, Halt> {
+        let Some(orbits) = &mut self.orbits else { return Ok(1) };
+        store.unpack(key, &mut self.leaves);
+        orbits.orbit(store, self.model, self.worker.as_mut(), &self.leaves, fixed)
     }
 
     /// The state that stands for this one when confluent steps are taken at once.
@@ -438,6 +481,12 @@ impl<'m> Expander<'m> {
             let (n, low) = index[&at];
             if n == low {
                 let from = stack.iter().position(|&k| k == at).unwrap_or(0);
+                if let Some(symmetries) = self.symmetries
+                    && from + 1 < stack.len()
+                {
+                    // The least vector of the image need not be the image of the least vector.
+                    return Err(symmetries.refuse().into());
+                }
                 return Ok(stack[from..].iter().copied().min_by_key(|&k| store.vector(k)).unwrap_or(at));
             }
             frames.pop();
@@ -589,6 +638,11 @@ impl<'m> Expander<'m> {
             self.row.clear();
             store.leaves[leaf as usize].table.read(leaves[leaf as usize], &mut self.row);
             reads.push(self.row[position as usize]);
+        }
+        if let (Some(symmetries), Some(orbits)) = (self.symmetries, &mut self.orbits)
+            && symmetries.confirm(self.model, &self.memo, self.worker.as_mut(), &mut orbits.images, g, &reads)?.is_err()
+        {
+            return Err(symmetries.refuse().into());
         }
         let owned;
         let shared;

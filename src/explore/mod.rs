@@ -17,6 +17,7 @@ mod lazy;
 mod memo;
 mod search;
 mod store;
+mod symmetry;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use find::{Found, PathStep, Target, find};
 pub(crate) use intern::PairTable;
 pub use lazy::Lazy;
 pub(crate) use search::internal as panicked;
+pub use symmetry::Symmetries;
 
 use std::time::Duration;
 
@@ -49,11 +51,13 @@ pub struct Options {
     pub cache_bytes: u64,
     /// States that the store is made for at first.
     pub expected_states: u64,
+    /// Whether of states that the model's symmetries take into each other one may stand for all, where only counts or a verdict are asked for.
+    pub symmetry: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { threads: 0, confluent: Vec::new(), cache: true, cache_bytes: 256 << 20, expected_states: 1 << 12 }
+        Self { threads: 0, confluent: Vec::new(), cache: true, cache_bytes: 256 << 20, expected_states: 1 << 12, symmetry: true }
     }
 }
 
@@ -101,8 +105,12 @@ impl Progress for Silent {
 /// What a search found, complete or not.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// States stored.
+    /// States reached. With symmetries those of all orbits seen, one for each that was not expanded.
     pub states: u64,
+    /// States stored: one of each orbit.
+    pub stored: u64,
+    /// Order of the group of symmetries; 1: none but the identity.
+    pub symmetries: usize,
     /// Transitions: distinct label and target for each expanded state.
     pub transitions: u64,
     /// Expanded states without steps.
@@ -127,7 +135,7 @@ pub struct Outcome {
 
 /// Counts states, transitions and deadlocks.
 pub fn explore(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<Outcome, Diagnostic> {
-    search::run(model, options, budget, progress, search::Goal::default()).map(|done| done.outcome)
+    explore_kept(model, options, budget, progress, None, None)
 }
 
 /// As [`explore`], with checkpoints, and from one if it is given.
@@ -139,8 +147,24 @@ pub fn explore_kept(
     keeper: Option<&dyn Keeper>,
     restored: Option<Restored>,
 ) -> Result<Outcome, Diagnostic> {
-    let goal = search::Goal { keeper, ..search::Goal::default() };
-    search::run_from(model, options, budget, progress, goal, restored).map(|done| done.outcome)
+    let symmetries = if options.symmetry { Symmetries::find(model, &options.confluent)? } else { None };
+    let goal = search::Goal { keeper, symmetries: symmetries.as_ref(), ..search::Goal::default() };
+    if let Some(restored) = restored {
+        let order = symmetries.as_ref().map_or(1, Symmetries::order) as u64;
+        if order != restored.counts.symmetries {
+            return Err(Diagnostic::new(crate::base::Stage::File, "the checkpoint is of a search with other symmetries")
+                .note(format!("that one had {}, this one has {order}; the identity counts", restored.counts.symmetries)));
+        }
+        return search::run_from(model, options, budget, progress, goal, Some(restored)).map(|done| done.outcome);
+    }
+    let done = search::run(model, options, budget, progress, goal);
+    match &symmetries {
+        Some(s) if s.broken() => {
+            let goal = search::Goal { symmetries: None, ..goal };
+            search::run(model, options, budget, progress, goal).map(|done| done.outcome)
+        }
+        _ => done.map(|done| done.outcome),
+    }
 }
 
 /// Explores and keeps the transitions. States are numbered breadth first, whatever the number of threads; a limit leaves states at

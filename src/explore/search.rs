@@ -21,6 +21,7 @@ use super::checkpoint::{Counts, Image, Keeper, Restored};
 use super::intern::held;
 use super::memo::Memo;
 use super::store::Store;
+use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
 use super::{Options, Outcome, Progress, Snapshot};
 use crate::base::ids::{LabelId, StateId};
@@ -57,6 +58,8 @@ pub(crate) struct Goal<'a> {
     pub annotator: Option<&'a dyn Annotator>,
     /// Keep checkpoints; of searches that count only.
     pub keeper: Option<&'a dyn Keeper>,
+    /// Keep one state of each orbit; for searches that keep neither transitions nor levels, and look for nothing.
+    pub symmetries: Option<&'a Symmetries>,
 }
 
 /// A goal that was reached.
@@ -113,8 +116,22 @@ pub(super) struct Round {
     pub error: Option<Diagnostic>,
     pub deadlocks: u64,
     pub transitions: u64,
+    /// States expanded, and the sizes of their orbits.
+    expanded: u64,
+    orbits: u64,
     pub overflow: bool,
     statistics: CacheStatistics,
+}
+
+impl Round {
+    /// An error of a model, or the limit that it met. Of several errors the one with the first place is kept, whatever thread was first.
+    pub(super) fn fail(&mut self, error: Diagnostic) {
+        match error.stop {
+            Some(stop) => self.stop = Some(stop),
+            None if self.error.as_ref().is_none_or(|e| (error.span, &error.message) < (e.span, &e.message)) => self.error = Some(error),
+            None => {}
+        }
+    }
 }
 
 struct Gate {
@@ -165,7 +182,7 @@ impl<'a> Local<'a> {
     fn new(shared: &'a Shared<'a>) -> Self {
         let options = shared.options;
         Self {
-            expander: Expander::new(shared.model, shared.memo.clone(), options),
+            expander: Expander::new(shared.model, shared.memo.clone(), options).with_symmetries(shared.goal.symmetries),
             found: Vec::new(),
             batch: Vec::with_capacity(BATCH + 64),
             hashes: Vec::new(),
@@ -240,7 +257,10 @@ pub(crate) fn run_from(
     };
     let store = held!(shared.store.into_inner());
     let outcome = Outcome {
-        states: store.table.len(),
+        // What was not expanded counts once, whatever its orbit.
+        states: search.orbits + store.table.len().saturating_sub(search.expanded),
+        stored: store.table.len(),
+        symmetries: goal.symmetries.map_or(1, Symmetries::order),
         transitions: search.transitions,
         deadlocks: search.deadlocks,
         levels: search.level_count,
@@ -286,6 +306,8 @@ impl Rows {
 struct Account {
     transitions: u64,
     deadlocks: u64,
+    expanded: u64,
+    orbits: u64,
     level_count: u64,
     frontier_bytes: u64,
     stop: Stop,
@@ -325,8 +347,7 @@ impl<'a> Shared<'a> {
     }
 
     fn fail(&self, error: Diagnostic) {
-        let mut round = held!(self.round.lock());
-        round.error.get_or_insert(error);
+        held!(self.round.lock()).fail(error);
         self.pause.store(true, Ordering::Relaxed);
     }
 
@@ -368,6 +389,8 @@ impl<'a> Shared<'a> {
         let mut account = Account {
             transitions: 0,
             deadlocks: 0,
+            expanded: 0,
+            orbits: 0,
             level_count: 0,
             frontier_bytes: 0,
             stop: Stop::Complete,
@@ -380,6 +403,7 @@ impl<'a> Shared<'a> {
         if let Some(before) = before {
             account.transitions = before.transitions;
             account.deadlocks = before.deadlocks;
+            (account.expanded, account.orbits) = (before.expanded, before.orbits);
             account.frontier_bytes = before.frontier_bytes;
             // The level that is gone on with is counted again when it is entered.
             account.level_count = before.levels.saturating_sub(1);
@@ -416,6 +440,8 @@ impl<'a> Shared<'a> {
                 }
                 account.transitions += round.transitions;
                 account.deadlocks += round.deadlocks;
+                account.expanded += round.expanded;
+                account.orbits += round.orbits;
                 account.hits.append(&mut round.hits);
                 next.append(&mut round.next);
                 edges.append(&mut round.edges);
@@ -461,6 +487,9 @@ impl<'a> Shared<'a> {
                 levels: account.level_count,
                 frontier_bytes: account.frontier_bytes,
                 initial: account.initial,
+                expanded: account.expanded,
+                orbits: account.orbits,
+                symmetries: self.goal.symmetries.map_or(1, |s| s.order() as u64),
             },
         })
     }
@@ -476,6 +505,7 @@ impl<'a> Shared<'a> {
                 Ok(key) => local.expander.representative(&store, key),
                 Err(overflow) => Err(overflow.into()),
             };
+            // It is its own image under all symmetries.
             match key {
                 Ok(key) => {
                     if let Insert::New(place) = store.table.insert(key) {
@@ -517,7 +547,8 @@ impl<'a> Shared<'a> {
         }
         // Packing anew has all states twice in memory for a while.
         let affordable = fits(store.table.bytes());
-        let split = if store.table.crowded() || overflow { store.unfit_leaf() } else { None };
+        // With symmetries the numbers of the leaves' values must last.
+        let split = if self.goal.symmetries.is_none() && (store.table.crowded() || overflow) { store.unfit_leaf() } else { None };
         if overflow && !affordable {
             account.stop = Stop::Memory;
         } else if overflow || affordable && (split.is_some() || store.table.crowded() && store.could_be_short()) {
@@ -661,13 +692,15 @@ impl<'a> Shared<'a> {
         round.hits.append(&mut mine.hits);
         round.deadlocks += mine.deadlocks;
         round.transitions += mine.transitions;
+        round.expanded += mine.expanded;
+        round.orbits += mine.orbits;
         round.overflow |= mine.overflow;
         add(&mut round.statistics, mine.statistics);
         if mine.stop.is_some() {
             round.stop = mine.stop;
         }
-        if mine.error.is_some() {
-            round.error = mine.error;
+        if let Some(error) = mine.error {
+            round.fail(error);
         }
     }
 
@@ -677,21 +710,28 @@ impl<'a> Shared<'a> {
         let mut hit = false;
         let mut expanded = block.keys.len();
         for (i, &key) in block.keys.iter().enumerate() {
-            match local.expander.successors(store, key, &mut local.found) {
-                Ok(()) => {}
+            let orbit = match self.goal.symmetries {
+                None => Ok(1),
+                Some(_) => local.expander.orbit(store, key, None),
+            };
+            let orbit = orbit.and_then(|orbit| local.expander.successors(store, key, &mut local.found).map(|()| orbit));
+            let orbit = match orbit {
+                Ok(orbit) => orbit,
                 Err(halt) => {
                     match halt {
                         Halt::Overflow => mine.overflow = true,
-                        Halt::Error(error) => mine.error = Some(*error),
+                        Halt::Error(error) => mine.fail(*error),
                     }
                     self.pause.store(true, Ordering::Relaxed);
                     mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
                     expanded = i;
                     break;
                 }
-            }
-            mine.transitions += local.found.len() as u64;
-            mine.deadlocks += u64::from(local.found.is_empty());
+            };
+            mine.expanded += 1;
+            mine.orbits += orbit;
+            mine.transitions += orbit * local.found.len() as u64;
+            mine.deadlocks += orbit * u64::from(local.found.is_empty());
             if !hit && (self.goal.deadlock && local.found.is_empty()) {
                 hit = true;
                 mine.hits.push(Hit { source: key, step: None });

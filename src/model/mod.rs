@@ -94,6 +94,19 @@ impl StepPart {
     }
 }
 
+/// A candidate for a symmetry: a permutation of the slots together with one of their values ([`Worker::image`]), under which the front end
+/// thinks that the behaviour is the same. Engines verify that before they rely on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symmetry {
+    /// For messages.
+    pub name: String,
+    /// Where each slot goes.
+    pub slots: Vec<Slot>,
+    /// A permutation of some points. Two symmetries with the same permutations of slots and of points are the same, and points compose as
+    /// the symmetries do.
+    pub points: Vec<u32>,
+}
+
 /// A model: immutable description; the tables behind it grow while workers run, safely shared.
 pub trait Model: Send + Sync {
     /// The slots.
@@ -110,6 +123,10 @@ pub trait Model: Send + Sync {
     fn label_count(&self) -> usize;
     /// Text of a slot's value.
     fn value_text(&self, slot: Slot, value: u32) -> String;
+    /// Candidates for symmetries, which generate a group.
+    fn symmetries(&self) -> &[Symmetry] {
+        &[]
+    }
     /// Names of the parallel components that slots and step parts speak of, if there are several.
     fn components(&self) -> Vec<String> {
         Vec::new()
@@ -127,4 +144,12 @@ pub trait Worker {
     /// Appends the steps of `group` for the values of its `reads` (the slots of `requires` are known to fit). Steps that have
     /// equal label and values may be given once or twice.
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic>;
+    /// What a symmetry makes of a slot's value: a number in the table of the slot that it goes to; none if that is not known.
+    fn image(&mut self, _symmetry: usize, _slot: Slot, _value: u32) -> Result<Option<u32>, Diagnostic> {
+        Ok(None)
+    }
+    /// What a symmetry makes of a label.
+    fn image_label(&mut self, _symmetry: usize, _label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        Ok(None)
+    }
 }

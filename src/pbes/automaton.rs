@@ -9,14 +9,14 @@
 //! Invariant: states are append-only; equal (node, values) have equal numbers.
 
 use super::rules::{self, Effect, Rules, When};
-use crate::base::ids::{FixId, LabelId, VarId};
-use crate::base::{Diagnostic, Stage};
+use crate::base::ids::{FixId, LabelId, OpId, VarId};
+use crate::base::{Budget, Diagnostic, Stage};
 use crate::data::engine::{Code, Engine, Problem, Program, Value};
 use crate::data::expr::Expr;
 use crate::formula::normal::{Node, NodeId, Normal, normalise};
 use crate::formula::typed::TypedFormula;
 use crate::process::linear::ActionLabels;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -112,6 +112,7 @@ pub struct Automaton {
     here: Vec<Option<Demand>>,
     here_if: AHashMap<(FormulaState, LabelId), Demand>,
     steps: AHashMap<(FormulaState, LabelId), Demand>,
+    mentions: Option<AHashSet<OpId>>,
 }
 
 /// Which rules an evaluation looks at.
@@ -143,9 +144,17 @@ impl Automaton {
             here: Vec::new(),
             here_if: AHashMap::new(),
             steps: AHashMap::new(),
+            mentions: super::mentions::mentions(formula),
         };
         automaton.intern_set(Vec::new());
         Ok(automaton)
+    }
+
+    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one is met.
+    #[must_use]
+    pub fn limited(mut self, budget: &Budget) -> Self {
+        self.engine = self.engine.limited(budget);
+        self
     }
 
     /// The normal form.
@@ -215,6 +224,19 @@ impl Automaton {
             text.push_str(&format!("({})", values.join(", ")));
         }
         text
+    }
+
+    /// Whether the answers are known to be symmetric under a permutation of constants: those of the image are the images of those.
+    pub fn ignores(&self, map: &[(OpId, OpId)]) -> bool {
+        self.mentions.as_ref().is_some_and(|m| map.iter().all(|(from, to)| !m.contains(from) && !m.contains(to)))
+    }
+
+    /// What a permutation of constants makes of a state: the same node, with the images of the values; none if that is not known.
+    pub fn image(&mut self, q: FormulaState, map: &[(OpId, OpId)]) -> Option<FormulaState> {
+        let (node, values) = self.states[q.0 as usize].clone();
+        let images: Vec<Value> = values.iter().map(|v| self.engine.image(v, map)).collect::<Option<_>>()?;
+        let Self { states, state_ids, .. } = self;
+        Some(Interner { states, state_ids }.number((node, images.into())))
     }
 
     /// The formula at the start.
@@ -460,12 +482,11 @@ impl Automaton {
     }
 
     fn explain(&self, diagnostic: Diagnostic, rule: &rules::Rule) -> Diagnostic {
-        if diagnostic.span.is_some() || diagnostic.stage == Stage::Internal {
-            return diagnostic;
+        if diagnostic.stage == Stage::Data {
+            diagnostic.within(rule.span, "for this part of the formula")
+        } else {
+            diagnostic.placed(rule.span)
         }
-        let mut d = diagnostic;
-        d.span = Some(rule.span);
-        d
     }
 
     fn test(&mut self, code: &Code, env: &[Value]) -> Result<bool, Diagnostic> {
@@ -582,6 +603,15 @@ struct Interner<'a> {
 }
 
 impl Interner<'_> {
+    fn number(&mut self, key: Key) -> FormulaState {
+        if let Some(&q) = self.state_ids.get(&key) {
+            return q;
+        }
+        let q = FormulaState(self.states.len() as u32);
+        self.states.push(key.clone());
+        self.state_ids.insert(key, q);
+        q
+    }
     fn state(
         &mut self,
         engine: &mut Engine,
@@ -597,16 +627,7 @@ impl Interner<'_> {
                 Source::Term(code) => engine.eval(code, env)?,
             });
         }
-        let key: Key = (node, Rc::from(values));
-        let q = match self.state_ids.get(&key) {
-            Some(&q) => q,
-            None => {
-                let q = FormulaState(self.states.len() as u32);
-                self.states.push(key.clone());
-                self.state_ids.insert(key, q);
-                q
-            }
-        };
+        let q = self.number((node, Rc::from(values)));
         out.push(q);
         Ok(false)
     }

@@ -94,6 +94,8 @@ pub struct Answer {
     pub states: u64,
     /// Why, if asked for and known.
     pub evidence: Option<Evidence>,
+    /// Order of the largest group of symmetries that was used; at most 1: none.
+    pub symmetries: usize,
     /// Places of modalities that no transition met has ever fitted; complete only if the whole state space was met.
     pub never_met: Vec<Span>,
 }
@@ -106,10 +108,19 @@ pub fn check(
     options: Options,
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?;
-    let mut source = Source::new(model, options.explore)?;
-    let mut answer =
-        Answer { verdict: Verdict::True, route: Route::Constant, equations: 0, states: 1, evidence: None, never_met: Vec::new() };
+    let mut automaton = Automaton::new(formula)?.limited(budget);
+    // Games and evidence are of all steps; the product search knows when confluent ones may be taken at once.
+    let plain = explore::Options { confluent: Vec::new(), ..options.explore.clone() };
+    let mut source = Source::new(model, &plain)?;
+    let mut answer = Answer {
+        verdict: Verdict::True,
+        route: Route::Constant,
+        equations: 0,
+        states: 1,
+        evidence: None,
+        symmetries: 1,
+        never_met: Vec::new(),
+    };
     let (all, roots) = match automaton.start()? {
         Start::Constant(value) => {
             answer.verdict = if value { Verdict::True } else { Verdict::False };
@@ -202,6 +213,7 @@ fn one(
             Some((outcome, figures)) if outcome != product::Outcome::Cycle => {
                 answer.equations += figures.configurations;
                 answer.states = answer.states.max(figures.states);
+                answer.symmetries = answer.symmetries.max(figures.symmetries);
                 outcome
             }
             // Cycles matter, or there are too many different sets for one search.

@@ -10,18 +10,23 @@
 //! Least fixed points (dually greatest) are refuted by a cycle of obligations. If each annotated step led forward, there is none; if not,
 //! but the model has no cycle at all, there is none either; else the search over stored states decides.
 //!
+//! Symmetries of the model are used as far as they are symmetries of the formula as well: they take the obligations at the start to
+//! themselves, and what a formula state becomes along a label to what its image becomes along the label's image. The latter is so if the
+//! formula speaks of none of the constants that change places ([`super::mentions`]); else it is verified for each question that is asked,
+//! and a search in which it fails is void and done again without symmetries.
+//!
 //! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the number of obligations of a complete search
 //! do not depend on threads.
 
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::obligations::{Answer, EMPTY, Operations, Set, Sets, Steps};
+use super::obligations::{Answer, EMPTY, Images, Operations, Set, Sets, Steps};
 use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_here};
-use crate::base::ids::{LabelId, StateId};
+use crate::base::ids::{LabelId, OpId, StateId};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::explore::{self, Annotator, Cyclic, Flow, Lane, Progress};
-use crate::model::Model;
+use crate::explore::{self, Annotator, Cyclic, Flow, Lane, Progress, Symmetries};
+use crate::model::{Model, Worker};
 use crate::process::linear::ActionLabels;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -33,6 +38,8 @@ enum Question {
     Locals { states: Vec<u32>, reply: Sender<Result<Vec<u32>, Diagnostic>> },
     /// Whether one of these is decided against the formula where these labels leave.
     Decide { states: Vec<u32>, labels: Vec<LabelId>, reply: Sender<Result<bool, Diagnostic>> },
+    /// What an element of the group of symmetries makes of these.
+    Images { states: Vec<u32>, element: u32, reply: Sender<Result<Vec<u32>, Diagnostic>> },
 }
 
 /// Obligations as an annotation.
@@ -49,7 +56,7 @@ impl Annotator for Obligations<'_> {
         self.initial
     }
     fn lane(&self) -> Box<dyn Lane + '_> {
-        let ask = Ask { questions: self.questions.clone(), answers: AHashMap::new() };
+        let ask = Ask { questions: self.questions.clone(), answers: AHashMap::new(), images: AHashMap::new() };
         Box::new(Thread {
             operations: Operations::new(self.sets),
             ask,
@@ -68,6 +75,7 @@ fn gone() -> Diagnostic {
 struct Ask {
     questions: Sender<Question>,
     answers: AHashMap<(u32, u32), Answer>,
+    images: AHashMap<(u32, u32), u32>,
 }
 
 /// Answers that a thread remembers.
@@ -95,6 +103,18 @@ impl Steps for Ask {
         }
         out.extend(states.iter().map(|q| self.answers[&(*q, label)]));
         Ok(())
+    }
+}
+
+impl Images for Ask {
+    type Error = Diagnostic;
+    fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, Diagnostic> {
+        let missing: Vec<u32> = states.iter().copied().filter(|q| !self.images.contains_key(&(*q, permutation))).collect();
+        if !missing.is_empty() {
+            let images = self.put(|reply| Question::Images { states: missing.clone(), element: permutation, reply })?;
+            self.images.extend(missing.into_iter().map(|q| (q, permutation)).zip(images));
+        }
+        Ok(states.iter().map(|q| self.images[&(*q, permutation)]).collect())
     }
 }
 
@@ -163,6 +183,10 @@ impl Lane for Thread<'_> {
         let next = self.operations.step(flow, label.0, &mut self.ask)?;
         self.result(next.map_or(Flow::Decided, Flow::Value))
     }
+    fn image(&mut self, element: usize, annotation: u32) -> Result<u32, Diagnostic> {
+        let image = self.operations.image(annotation, element as u32, &mut self.ask)?;
+        self.result(image)
+    }
 }
 
 /// The automaton's side.
@@ -173,6 +197,61 @@ struct Oracle<'a> {
     sets: &'a Sets,
     /// Demands with all that they demand at the same system state; none: decided.
     closed: AHashMap<Demand, Option<Set>>,
+    symmetry: Option<Symmetry<'a>>,
+    /// The group of symmetries in use, to be told if something is none.
+    group: Option<&'a Symmetries>,
+}
+
+/// What the automaton's side knows of the symmetries in use.
+struct Symmetry<'a> {
+    worker: Box<dyn Worker + 'a>,
+    /// By element: the candidates that it is made of, and what it makes of constants.
+    elements: Vec<(Vec<usize>, Vec<(OpId, OpId)>)>,
+    /// Images of formula states by element.
+    images: AHashMap<(u32, u32), Option<u32>>,
+    labels: AHashMap<(u32, u32), Option<LabelId>>,
+    /// Whether the formula is known to be symmetric.
+    proven: bool,
+    /// Pairs of formula state and label whose answer was compared with those of all images.
+    confirmed: AHashSet<(u32, u32)>,
+}
+
+impl<'a> Symmetry<'a> {
+    fn new(of: &Symmetries, model: &'a dyn Model, labels: &dyn ActionLabels, automaton: &Automaton) -> Option<Self> {
+        let mut elements = Vec::new();
+        for word in of.words() {
+            let mut map: Vec<(OpId, OpId)> = Vec::new();
+            for &candidate in word {
+                let next = labels.constructor_images(candidate)?;
+                let goes = |op: OpId| next.iter().find(|m| m.0 == op).map_or(op, |m| m.1);
+                let fresh: Vec<(OpId, OpId)> = next.iter().copied().filter(|n| map.iter().all(|m| m.0 != n.0)).collect();
+                map.iter_mut().for_each(|m| m.1 = goes(m.1));
+                map.extend(fresh);
+            }
+            elements.push((word.to_vec(), map));
+        }
+        let (images, known, confirmed) = (AHashMap::new(), AHashMap::new(), AHashSet::new());
+        let proven = elements.iter().all(|e| automaton.ignores(&e.1));
+        Some(Self { worker: model.worker(), elements, proven, images, labels: known, confirmed })
+    }
+    fn image(&mut self, automaton: &mut Automaton, element: u32, q: u32) -> Option<u32> {
+        let map = &self.elements[element as usize].1;
+        *self.images.entry((element, q)).or_insert_with(|| automaton.image(FormulaState(q), map).map(|q| q.0))
+    }
+    fn label(&mut self, element: u32, label: u32) -> Result<Option<LabelId>, Diagnostic> {
+        if let Some(image) = self.labels.get(&(element, label)) {
+            return Ok(*image);
+        }
+        let mut image = Some(LabelId(label));
+        for &candidate in &self.elements[element as usize].0 {
+            image = match image {
+                Some(label) => self.worker.image_label(candidate, label)?,
+                None => None,
+            };
+        }
+        self.labels.insert((element, label), image);
+        Ok(image)
+    }
 }
 
 impl Oracle<'_> {
@@ -181,8 +260,12 @@ impl Oracle<'_> {
             // A thread that does not wait any more has met an error of its own.
             match question {
                 Question::Steps { states, label, reply } => {
-                    let answers = states.iter().map(|q| self.step(FormulaState(*q), LabelId(label))).collect();
+                    let answers = states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId(label))).collect();
                     let _ = reply.send(answers);
+                }
+                Question::Images { states, element, reply } => {
+                    let images = states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse())).collect();
+                    let _ = reply.send(images);
                 }
                 Question::Locals { mut states, reply } => {
                     states.retain(|q| self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local));
@@ -191,18 +274,90 @@ impl Oracle<'_> {
                 Question::Decide { states, labels, reply } => {
                     // The targets are shown in evidence only, which is looked for elsewhere.
                     let steps: Vec<(LabelId, StateId)> = labels.into_iter().map(|l| (l, StateId(0))).collect();
-                    let mut decided = Ok(false);
-                    for q in states {
-                        decided = local_value(self.automaton, FormulaState(q), &steps, self.labels, &mut Vec::new());
-                        decided = decided.map(|value| value != self.shape.universal);
-                        if !matches!(decided, Ok(false)) {
-                            break;
-                        }
-                    }
+                    let decided = self.decided(&states, &steps).and_then(|decided| {
+                        self.confirm_decision(&states, &steps, decided)?;
+                        Ok(decided)
+                    });
                     let _ = reply.send(decided);
                 }
             }
         }
+    }
+    /// Whether one of these is decided against the formula where such steps leave.
+    fn decided(&mut self, states: &[u32], steps: &[(LabelId, StateId)]) -> Result<bool, Diagnostic> {
+        for q in states {
+            if local_value(self.automaton, FormulaState(*q), steps, self.labels, &mut Vec::new())? != self.shape.universal {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+    fn image(&mut self, element: u32, q: u32) -> Option<u32> {
+        self.symmetry.as_mut()?.image(self.automaton, element, q)
+    }
+    /// The images of a set's members.
+    fn image_set(&mut self, element: u32, set: Set) -> Option<Set> {
+        let mut members: Vec<u32> = self.sets.members(set).into_iter().map(|q| self.image(element, q)).collect::<Option<_>>()?;
+        members.sort_unstable();
+        Some(self.sets.from_members(&members))
+    }
+    fn image_label(&mut self, element: u32, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        self.symmetry.as_mut().map_or(Ok(None), |s| s.label(element, label.0))
+    }
+    fn refuse(&self) -> Diagnostic {
+        self.group.map_or_else(gone, Symmetries::refuse)
+    }
+    /// A step whose images, if there are symmetries, were found to be those of its images.
+    fn confirmed_step(&mut self, q: FormulaState, label: LabelId) -> Result<Answer, Diagnostic> {
+        let answer = self.step(q, label)?;
+        let Some(symmetry) = &self.symmetry else { return Ok(answer) };
+        if symmetry.proven || symmetry.confirmed.contains(&(q.0, label.0)) {
+            return Ok(answer);
+        }
+        let elements = symmetry.elements.len() as u32;
+        let mut orbit = vec![(q.0, label.0)];
+        let own = self.as_set(q, answer);
+        for element in 0..elements {
+            let (Some(q2), Some(label2)) = (self.image(element, q.0), self.image_label(element, label)?) else { return Err(self.refuse()) };
+            let expected = match own {
+                None => None,
+                Some(set) => match self.image_set(element, set) {
+                    Some(image) => Some(image),
+                    None => return Err(self.refuse()),
+                },
+            };
+            let found = self.step(FormulaState(q2), label2)?;
+            if self.as_set(FormulaState(q2), found) != expected {
+                return Err(self.refuse());
+            }
+            orbit.push((q2, label2.0));
+        }
+        if let Some(symmetry) = &mut self.symmetry {
+            symmetry.confirmed.extend(orbit);
+        }
+        Ok(answer)
+    }
+    /// An answer as a set; none: decided.
+    fn as_set(&self, q: FormulaState, answer: Answer) -> Option<Set> {
+        match answer {
+            Answer::Same => Some(self.sets.from_members(&[q.0])),
+            Answer::States(set) => Some(set),
+            Answer::Decided => None,
+        }
+    }
+    fn confirm_decision(&mut self, states: &[u32], steps: &[(LabelId, StateId)], decided: bool) -> Result<(), Diagnostic> {
+        for element in 0..self.symmetry.as_ref().filter(|s| !s.proven).map_or(0, |s| s.elements.len() as u32) {
+            let images: Option<Vec<u32>> = states.iter().map(|q| self.image(element, *q)).collect();
+            let mut image_steps = Vec::new();
+            for (label, target) in steps {
+                image_steps.extend(self.image_label(element, *label)?.map(|l| (l, *target)));
+            }
+            match images {
+                Some(images) if image_steps.len() == steps.len() && self.decided(&images, &image_steps)? == decided => {}
+                _ => return Err(self.refuse()),
+            }
+        }
+        Ok(())
     }
     fn step(&mut self, q: FormulaState, label: LabelId) -> Result<Answer, Diagnostic> {
         let demand = self.automaton.step(q, label, self.labels)?;
@@ -251,14 +406,71 @@ pub struct Task<'a> {
 }
 
 /// Searches from the initial state with the given obligations; none if the sets are too many to be numbered.
+///
+/// Confluent steps are taken at once only for formulas whose verdict depends on weak traces, and if no formula state met sees tau.
 pub fn search(
     task: Task,
     automaton: &mut Automaton,
     shape: &Shape,
     roots: &[FormulaState],
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
+    let plain = explore::Options { confluent: Vec::new(), ..task.explore.clone() };
+    let weak = shape.hostile.is_empty() && shape.kinds.values().all(|k| *k == Kind::Flow);
+    if weak && task.explore.confluent.iter().any(|c| *c) {
+        let result = search_symmetric(task, automaton, shape, roots)?;
+        let holds = matches!(result, Some((Outcome::Verdict(value), _)) if value == shape.universal);
+        // A path that decides is one of the full system, and so is what a limit left.
+        if !holds || blind(task, automaton)? {
+            return Ok(result);
+        }
+    }
+    search_symmetric(Task { explore: &plain, ..task }, automaton, shape, roots)
+}
+
+/// Whether tau leaves all formula states as they are.
+fn blind(task: Task, automaton: &mut Automaton) -> Result<bool, Diagnostic> {
+    for q in (0..automaton.state_count() as u32).map(FormulaState) {
+        let demand = automaton.step(q, LabelId::TAU, task.labels)?;
+        if demand == Demand::DECIDED || automaton.set(demand)[..] != [q] {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn search_symmetric(
+    task: Task,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    roots: &[FormulaState],
+) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
+    let found = if task.explore.symmetry { Symmetries::find(task.model, &task.explore.confluent)? } else { None };
+    if let Some(mut symmetries) = found {
+        let result = search_with(task, automaton, shape, roots, Some(&mut symmetries));
+        if !symmetries.broken() {
+            return result;
+        }
+    }
+    search_with(task, automaton, shape, roots, None)
+}
+
+fn search_with(
+    task: Task,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    roots: &[FormulaState],
+    symmetries: Option<&mut Symmetries>,
+) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
     let sets = Sets::default();
-    let mut oracle = Oracle { automaton, labels: task.labels, shape, sets: &sets, closed: AHashMap::new() };
+    let mut oracle = Oracle {
+        automaton: &mut *automaton,
+        labels: task.labels,
+        shape,
+        sets: &sets,
+        closed: AHashMap::new(),
+        symmetry: None,
+        group: None,
+    };
     let start = {
         let demand = oracle.automaton.intern_set(roots.to_vec());
         oracle.close(demand)?
@@ -267,44 +479,64 @@ pub fn search(
     if initial == EMPTY {
         return Ok(Some((Outcome::Verdict(shape.universal), Figures::default())));
     }
+    // Of the symmetries those that take the obligations at the start to themselves.
+    let symmetries: Option<&Symmetries> = match symmetries {
+        None => None,
+        Some(all) => {
+            oracle.symmetry = Symmetry::new(all, task.model, task.labels, oracle.automaton);
+            let count = oracle.symmetry.as_ref().map_or(0, |s| s.elements.len() as u32);
+            let keep: Vec<bool> = (0..count).map(|e| oracle.image_set(e, initial) == Some(initial)).collect();
+            all.retain(|e| keep.get(e).copied().unwrap_or(false));
+            Some(&*all).filter(|a| a.order() > 1)
+        }
+    };
+    oracle.symmetry = symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
+    oracle.group = symmetries;
     let (questions, asked) = channel();
     let locals = shape.kinds.values().any(|k| *k == Kind::Local);
-    let annotator = Obligations { sets: &sets, initial, locals, questions };
+    let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
+    let mut figures = Figures::default();
     let run = std::thread::scope(|scope| {
+        let figures = &mut figures;
+        let sets = &sets;
         let search = scope.spawn(move || {
-            // Owns the questions' sender, so that the oracle's loop ends with the search.
+            // Owns the questions' senders, so that the oracle's loop ends with the search.
             let annotator = annotator;
-            explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator)
+            let annotated = explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries)?;
+            let ask = Ask { questions, answers: AHashMap::new(), images: AHashMap::new() };
+            *figures = count(&annotated, sets, ask)?;
+            Ok(Found {
+                decided: annotated.decided(),
+                forward: annotated.forward(),
+                stop: annotated.outcome().stop.clone(),
+                symmetries: annotated.outcome().symmetries,
+            })
         });
         // A panic must not leave the searching threads waiting: dropping the receiver tells them.
         let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
         let run = search.join().unwrap_or_else(|panic| Err(explore::panicked(&panic)));
         served.map_err(|panic| explore::panicked(&panic)).and(run)
     });
+    drop(oracle);
     if sets.is_full() {
         return Ok(None);
     }
-    let annotated = run?;
-    let outcome = annotated.outcome();
-    let mut figures = Figures { states: outcome.states, steps: outcome.transitions, configurations: 0 };
-    let mut sizes = Vec::new();
-    figures.configurations = annotated.each().map(|set| sets.size(set, &mut sizes)).sum();
-    if annotated.decided() {
+    let found = run?;
+    figures.symmetries = found.symmetries;
+    if found.decided {
         return Ok(Some((Outcome::Verdict(!shape.universal), figures)));
     }
-    if outcome.stop != Stop::Complete {
-        return Ok(Some((Outcome::Stopped(outcome.stop.clone()), figures)));
+    if found.stop != Stop::Complete {
+        return Ok(Some((Outcome::Stopped(found.stop), figures)));
     }
     if shape.hostile.is_empty() {
         return Ok(Some((Outcome::Verdict(shape.universal), figures)));
     }
-    let forward = annotated.forward();
-    drop(annotated);
     let all: Vec<FormulaState> = (0..automaton.state_count() as u32).map(FormulaState).collect();
     if loops_here(automaton, shape, &all)? {
         return Ok(Some((Outcome::Cycle, figures)));
     }
-    let verdict = match forward {
+    let verdict = match found.forward {
         true => Outcome::Verdict(shape.universal),
         false => match explore::is_acyclic(task.model, task.explore, task.budget, task.progress, None)? {
             Cyclic::No(_) => Outcome::Verdict(shape.universal),
@@ -313,4 +545,32 @@ pub fn search(
         },
     };
     Ok(Some((verdict, figures)))
+}
+
+/// What a search found.
+struct Found {
+    decided: bool,
+    forward: bool,
+    stop: Stop,
+    symmetries: usize,
+}
+
+/// States and pairs of state and obligation, of all orbits. What the states of an orbit have in all is, for each of them, as many as the
+/// kept one and the elements that leave that as it is make of its obligations.
+fn count(annotated: &explore::Annotated, sets: &Sets, mut ask: Ask) -> Result<Figures, Diagnostic> {
+    let outcome = annotated.outcome();
+    let mut figures = Figures { states: 0, steps: outcome.transitions, ..Figures::default() };
+    let mut sizes = Vec::new();
+    let mut operations = Operations::new(sets);
+    annotated.each(&mut |set, orbit, fixed| {
+        let mut all = set;
+        for element in fixed {
+            let image = operations.image(set, element - 1, &mut ask)?;
+            all = operations.join(all, image).0;
+        }
+        figures.states += orbit;
+        figures.configurations += orbit * sets.size(all, &mut sizes);
+        Ok(())
+    })?;
+    Ok(figures)
 }

@@ -209,12 +209,21 @@ pub trait Steps {
     fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), Self::Error>;
 }
 
+/// What a permutation makes of formula states; asked for several at once.
+pub trait Images {
+    /// Why there is no answer.
+    type Error;
+    /// Images of some formula states under one permutation, in their order.
+    fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, Self::Error>;
+}
+
 /// One thread's operations, with their caches.
 pub struct Operations<'s> {
     sets: &'s Sets,
     joins: Forgetful<2>,
     steps: Forgetful<2>,
     whole: Forgetful<1>,
+    images: Forgetful<1>,
 }
 
 /// In a cache, in place of a set: decided.
@@ -223,7 +232,7 @@ const DECIDED: Set = Set::MAX;
 impl<'s> Operations<'s> {
     /// With empty caches.
     pub fn new(sets: &'s Sets) -> Self {
-        Self { sets, joins: Forgetful::new(), steps: Forgetful::new(), whole: Forgetful::new() }
+        Self { sets, joins: Forgetful::new(), steps: Forgetful::new(), whole: Forgetful::new(), images: Forgetful::new() }
     }
     /// The sets.
     pub fn sets(&self) -> &'s Sets {
@@ -267,6 +276,37 @@ impl<'s> Operations<'s> {
         let result = self.part(set, 0, label, by)?.map(|(kept, moved)| self.join(kept, moved).0);
         self.whole.put(key, [result.unwrap_or(DECIDED)]);
         Ok(result)
+    }
+    /// The images of a set's members.
+    pub fn image<I: Images>(&mut self, set: Set, permutation: u32, by: &mut I) -> Result<Set, I::Error> {
+        self.image_part(set, 0, permutation, by)
+    }
+    fn image_part<I: Images>(&mut self, set: Set, base: u32, permutation: u32, by: &mut I) -> Result<Set, I::Error> {
+        if set == EMPTY {
+            return Ok(EMPTY);
+        }
+        let key = [u64::from(set) << 32 | u64::from(permutation), u64::from(base)];
+        if let Some([image]) = self.images.get(key) {
+            return Ok(image);
+        }
+        let record = self.sets.record(set);
+        let image = match height(record) {
+            0 => {
+                let mut states = Vec::with_capacity(BLOCK as usize);
+                each_bit(record, |bit| states.push(base * BLOCK + bit));
+                let mut members = by.images(&states, permutation)?;
+                members.sort_unstable();
+                self.sets.from_members(&members)
+            }
+            h => {
+                let (left, right) = halves(record);
+                let left = self.image_part(left, base, permutation, by)?;
+                let right = self.image_part(right, base + (1 << (h - 1)), permutation, by)?;
+                self.join(left, right).0
+            }
+        };
+        self.images.put(key, [image]);
+        Ok(image)
     }
     /// Of a subtree: the members that stay as they are, relative to its base, and what the others become.
     fn part<S: Steps>(&mut self, set: Set, base: u32, label: u32, by: &mut S) -> Result<Option<(Set, Set)>, S::Error> {
@@ -352,6 +392,14 @@ mod tests {
         }
     }
 
+    /// Turns the number around within 10,000.
+    impl Images for By<'_> {
+        type Error = ();
+        fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, ()> {
+            Ok(states.iter().map(|q| (q + 7 * permutation) % 10_000).collect())
+        }
+    }
+
     #[test]
     fn equals_sets_of_the_library() {
         for seed in 0..40u64 {
@@ -382,6 +430,10 @@ mod tests {
                     .map(|l| l.into_iter().flatten().collect());
                 let found = operations.step(both, label, &mut by).unwrap();
                 assert_eq!(found.map(|s| sets.members(s)), expected.map(|s| s.into_iter().collect()), "seed {seed}");
+                let turn = random.below(4) as u32;
+                let turned: BTreeSet<u32> = union.iter().map(|q| (q + 7 * turn) % 10_000).collect();
+                let image = operations.image(both, turn, &mut by).unwrap();
+                assert_eq!(sets.members(image), turned.into_iter().collect::<Vec<_>>(), "seed {seed}");
                 twins.push((both, union.into_iter().collect()));
             }
         }

@@ -275,6 +275,8 @@ pub struct Figures {
     pub states: u64,
     /// Transitions taken (a state that is revisited counts again).
     pub steps: u64,
+    /// Order of the group of symmetries that was used; 0 or 1: none.
+    pub symmetries: usize,
 }
 
 /// The search.

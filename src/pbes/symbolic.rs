@@ -58,6 +58,7 @@ impl SymbolicAnswer {
             states: small(self.states()),
             verdict: self.verdict,
             evidence: self.evidence,
+            symmetries: 1,
             never_met: Vec::new(),
         }
     }
@@ -75,7 +76,7 @@ pub fn check_symbolically(
     options: &symbolic::Options,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?;
+    let mut automaton = Automaton::new(formula)?.limited(budget);
     let (all, roots) = match automaton.start()? {
         Start::Constant(value) => return Ok(SymbolicAnswer::constant(value)),
         Start::States(all, roots) => (all, roots),

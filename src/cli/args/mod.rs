@@ -130,6 +130,13 @@ pub enum Reduce {
     WeakTrace,
 }
 
+/// Reductions that are done where they are proven, unless someone asks to do without.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduction {
+    /// One state stands for all that the model's symmetries take it to; counts are those of all.
+    Symmetry,
+}
+
 /// Engines.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -187,6 +194,9 @@ pub struct ExploreArgs {
     /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
+    /// Reductions to do without: `symmetry`.
+    #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
+    pub without: Vec<Reduction>,
     /// Hiding and renaming of what is written or reduced.
     #[command(flatten)]
     pub relabelling: Relabelling,
@@ -218,9 +228,12 @@ pub struct CheckArgs {
     /// The algorithm for parity games.
     #[arg(long, value_name = "NAME", value_parser = solver_names())]
     pub solver: Option<String>,
-    /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
+    /// Confluent tau steps to take at once, for formulas that cannot tell: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
+    /// Reductions to do without: `symmetry`.
+    #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
+    pub without: Vec<Reduction>,
     /// How to search.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
     pub engine: Engine,

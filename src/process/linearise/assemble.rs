@@ -1,13 +1,14 @@
 //! From combined summands to a linear process: control locations and variables become parameters.
 //!
 //! Each component gets a control parameter (if it has more than one location) and as few data parameters as its locations need at
-//! once: variables of one sort that are never live together share a parameter. A parameter that is not live has its default value.
+//! once: variables of one sort that are never live together share a parameter. A parameter that is not live has a value that stands
+//! for none.
 //! Cost: summands times their parts.
 
 use super::network::{Combined, one_point};
 use super::sequential::{Automaton, Location};
-use crate::base::Diagnostic;
 use crate::base::ids::{ActId, SortId, VarId};
+use crate::base::{Diagnostic, Place};
 use crate::data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use crate::data::signature::{Builtin, Op, OpKind, Signature};
 use crate::data::sort::{SortKind, basic};
@@ -94,6 +95,25 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
     })
 }
 
+/// What a parameter holds while it is not live. For declared sorts and functions a constant without equations, made at first use: it is
+/// no constructor, so it does not single out one of several interchangeable values.
+fn unused_value(signature: &mut Signature, known: &mut AHashMap<SortId, Expr>, sort: SortId) -> Expr {
+    if !matches!(signature.sorts.kind(sort), SortKind::Named(_) | SortKind::Function(..)) {
+        return default_value(signature, sort);
+    }
+    if let Some(e) = known.get(&sort) {
+        return e.clone();
+    }
+    let mut name = format!("unused_{}", signature.sorts.text(sort).replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
+    while signature.ops().any(|(_, o)| o.name == name) {
+        name.push('_');
+    }
+    let op = signature.add_op(Op { name, sort, kind: OpKind::Mapping });
+    let e = Expr::op(signature, op);
+    known.insert(sort, e.clone());
+    e
+}
+
 /// How a component's locations and variables lie in the parameters.
 struct Placement {
     /// Parameter of the control location, if there is one.
@@ -114,6 +134,7 @@ pub(super) fn assemble(
     let mut terminate_from: Option<usize> = None;
     let terminates = !automata.is_empty() && automata.iter().all(|a| a.locations.iter().any(|l| l.terminated));
     let mut dead_location = Vec::new();
+    let mut unused: AHashMap<SortId, Expr> = AHashMap::new();
     for (c, automaton) in automata.iter().enumerate() {
         let component = c as u32;
         let mut locations = automaton.locations.len();
@@ -152,9 +173,8 @@ pub(super) fn assemble(
                     *index
                 }
                 None => {
-                    let init = default_value(&mut data.signature, sort);
-                    let name = data.signature.var(v).name.clone();
-                    let var = data.signature.fresh_var(name, sort);
+                    let init = unused_value(&mut data.signature, &mut unused, sort);
+                    let var = data.signature.copy_var(v);
                     params.push(Param { var, role: ParamRole::Data(component), init: init.clone() });
                     defaults.push(init);
                     own.push((params.len() - 1, sort, vec![v]));
@@ -275,7 +295,7 @@ pub(super) fn assemble(
         let dead = dead_location[c].expect("made above");
         let control = placements[c].control.expect("two locations at least");
         let updates = vec![(control, Expr::number(dead as u32 + 1, basic::POS))];
-        let actions = vec![Act { action, args: vec![], from: vec![] }];
+        let actions = vec![Act { action, args: vec![], from: vec![], place: Place::default() }];
         summands.push(Summand { sum_vars: vec![], guard, actions, hidden: vec![], updates, had_sum: false });
     }
     let components = automata.iter().map(|a| a.name.clone()).collect();

@@ -1,0 +1,186 @@
+//! Candidates for symmetries of a linear process: constants of one sort that might be interchangeable, and components that might be.
+//!
+//! In: linear process, slots, code of the groups. Out: transpositions of constants, each with the permutation of components that it asks
+//! for (a component that speaks of one constant goes to one of the same shape that speaks of the other as often), and transpositions of
+//! components of the same shape. After the scalar sets of Ip, Dill: "Better Verification Through Symmetry" (FMSD 1996), without a
+//! declaration by the user: these are guesses from the text, which an engine verifies by the groups' answers before it relies on them.
+//! Cost: linear in the process for each pair of constants; sorts of more than [`MOST`] constants are left alone.
+
+use super::GroupCode;
+use crate::base::ids::{OpId, SortId};
+use crate::data::expr::{Expr, ExprKind};
+use crate::data::signature::{OpKind, Signature};
+use crate::data::sort::SortKind;
+use crate::model::{Group, Slot, SlotInfo, Symmetry};
+use crate::process::linear::LinearProcess;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most constants of a sort, and most components of one shape, that pairs are made of.
+const MOST: usize = 8;
+
+/// What a candidate makes of constants: those that it changes.
+pub(super) type ConstantMap = Vec<(OpId, OpId)>;
+
+/// A component as far as others can take its place.
+#[derive(PartialEq, Eq)]
+struct Shape {
+    sorts: Vec<(SortId, bool)>,
+    /// By constant: in how many groups that touch the component it occurs.
+    mentions: BTreeMap<OpId, usize>,
+}
+
+/// See the module's head.
+pub(super) fn candidates(
+    process: &LinearProcess,
+    slots: &[SlotInfo],
+    sort_of: &[SortId],
+    groups: &[Group],
+    codes: &[GroupCode],
+) -> (Vec<Symmetry>, Vec<ConstantMap>) {
+    let signature = &process.data.signature;
+    let sorts = relevant_sorts(process, sort_of);
+    let mut constants: BTreeMap<SortId, Vec<OpId>> = BTreeMap::new();
+    for (id, op) in signature.ops() {
+        if matches!(op.kind, OpKind::Constructor(_)) && sorts.contains(&op.sort) {
+            constants.entry(op.sort).or_default().push(id);
+        }
+    }
+    let points: Vec<OpId> = constants.values().flatten().copied().collect();
+    let count = slots.iter().map(|s| s.component as usize + 1).max().unwrap_or(0);
+    let own: Vec<Vec<Slot>> =
+        (0..count).map(|c| (0..slots.len() as Slot).filter(|&s| slots[s as usize].component as usize == c).collect()).collect();
+    let mut shapes: Vec<Shape> = (own.iter())
+        .map(|own| Shape {
+            sorts: own.iter().map(|&s| (sort_of[s as usize], slots[s as usize].control)).collect(),
+            mentions: BTreeMap::new(),
+        })
+        .collect();
+    for (group, code) in groups.iter().zip(codes) {
+        let mut mentioned = BTreeSet::new();
+        let expressions = std::iter::once(&code.guard).chain(code.actions.iter().flat_map(|a| &a.args)).chain(&code.updates);
+        expressions.for_each(|e| mention(e, &mut mentioned));
+        let touched = group.requires.iter().map(|r| r.0).chain(group.reads.iter().copied()).chain(group.writes.iter().copied());
+        let touched: BTreeSet<usize> = touched.map(|s| slots[s as usize].component as usize).collect();
+        for c in touched {
+            for op in mentioned.iter().filter(|op| points.contains(op)) {
+                *shapes[c].mentions.entry(*op).or_default() += 1;
+            }
+        }
+    }
+    let (mut found, mut maps) = (Vec::new(), Vec::new());
+    let mut add = |name: String, map: ConstantMap, places: &[usize]| {
+        let mut to: Vec<Slot> = (0..slots.len() as Slot).collect();
+        for (from, &place) in places.iter().enumerate() {
+            own[from].iter().zip(&own[place]).for_each(|(&s, &t)| to[s as usize] = t);
+        }
+        let goes = |op: OpId| map.iter().find(|m| m.0 == op).map_or(op, |m| m.1);
+        let places = points.iter().map(|op| points.iter().position(|p| *p == goes(*op)).unwrap_or(0) as u32).collect();
+        found.push(Symmetry { name, slots: to, points: places });
+        maps.push(map);
+    };
+    for list in constants.values().filter(|l| l.len() <= MOST) {
+        for (i, &a) in list.iter().enumerate() {
+            for &b in &list[i + 1..] {
+                let map = vec![(a, b), (b, a)];
+                if let Some(places) = places(&shapes, &map) {
+                    add(format!("{} and {}", signature.op(a).name, signature.op(b).name), map, &places);
+                }
+            }
+        }
+    }
+    for a in 0..count {
+        let twins: Vec<usize> = (a + 1..count).filter(|&b| shapes[a] == shapes[b] && !own[a].is_empty()).collect();
+        for &b in twins.iter().filter(|_| twins.len() < MOST) {
+            let places: Vec<usize> = (0..count)
+                .map(|c| {
+                    if c == a {
+                        b
+                    } else if c == b {
+                        a
+                    } else {
+                        c
+                    }
+                })
+                .collect();
+            let name = |c: usize| process.components.get(c).map_or("component", String::as_str);
+            add(format!("components {} and {}", name(a), name(b)), Vec::new(), &places);
+        }
+    }
+    (found, maps)
+}
+
+/// Where each component goes under a permutation of constants: to itself if it can.
+fn places(shapes: &[Shape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
+    let mut taken = vec![false; shapes.len()];
+    let mut places = vec![None; shapes.len()];
+    let goes = |op: OpId| map.iter().find(|m| m.0 == op).map_or(op, |m| m.1);
+    let image = |shape: &Shape| -> BTreeMap<OpId, usize> { shape.mentions.iter().map(|(op, n)| (goes(*op), *n)).collect() };
+    for (c, shape) in shapes.iter().enumerate() {
+        if image(shape) == shape.mentions {
+            places[c] = Some(c);
+            taken[c] = true;
+        }
+    }
+    for (c, shape) in shapes.iter().enumerate() {
+        if places[c].is_none() {
+            let wanted = image(shape);
+            let to = (0..shapes.len()).find(|&d| !taken[d] && shapes[d].sorts == shape.sorts && shapes[d].mentions == wanted)?;
+            places[c] = Some(to);
+            taken[to] = true;
+        }
+    }
+    places.into_iter().collect()
+}
+
+/// Sorts that values in states and labels are made of.
+fn relevant_sorts(process: &LinearProcess, sort_of: &[SortId]) -> BTreeSet<SortId> {
+    let signature = &process.data.signature;
+    let mut todo: Vec<SortId> = sort_of.to_vec();
+    todo.extend(process.summands.iter().flat_map(|s| &s.actions).flat_map(|a| &process.actions[a.action.index()].sorts));
+    let mut seen = BTreeSet::new();
+    while let Some(sort) = todo.pop() {
+        if !seen.insert(sort) {
+            continue;
+        }
+        parts(signature, sort, &mut todo);
+    }
+    seen
+}
+
+/// Sorts that a sort is made of.
+fn parts(signature: &Signature, sort: SortId, out: &mut Vec<SortId>) {
+    if let Some(named) = signature.sorts.named_of(sort) {
+        for c in &named.constructors {
+            if let SortKind::Function(from, _) = signature.sorts.kind(signature.op(*c).sort) {
+                out.extend(from.iter().copied());
+            }
+        }
+    }
+    match signature.sorts.kind(sort) {
+        SortKind::Function(from, to) => {
+            out.extend(from.iter().copied());
+            out.push(*to);
+        }
+        SortKind::List(of) | SortKind::Set(of) | SortKind::Bag(of) | SortKind::FSet(of) | SortKind::FBag(of) => out.push(*of),
+        SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real | SortKind::Named(_) => {}
+    }
+}
+
+/// Constants in an expression.
+fn mention(e: &Expr, out: &mut BTreeSet<OpId>) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+        ExprKind::Var(_) | ExprKind::Number(_) => {}
+        ExprKind::Op(op) => {
+            out.insert(*op);
+        }
+        ExprKind::Apply(head, args) => {
+            mention(head, out);
+            args.iter().for_each(|a| mention(a, out));
+        }
+        ExprKind::Bind(_, _, body) => mention(body, out),
+        ExprKind::Where(body, definitions) => {
+            mention(body, out);
+            definitions.iter().for_each(|d| mention(&d.1, out));
+        }
+    })
+}

@@ -1,0 +1,520 @@
+//! Symmetry reduction: of the states that a group of symmetries takes into each other (an orbit) one is kept, which stands for all.
+//!
+//! In: a model with candidates for symmetries ([`crate::model::Symmetry`]). Out: the group that they generate ([`Symmetries::find`]), as far
+//! as it keeps the initial state; for each state the member of its orbit that is kept and the size of its orbit ([`Orbits`]). After Ip, Dill:
+//! "Better Verification Through Symmetry" (FMSD 1996), and Clarke, Enders, Filkorn, Jha (FMSD 1996) for the quotient.
+//!
+//! Nothing is taken on trust from the front end. Whenever a group of transitions is evaluated, all images of its question are asked as well,
+//! and the answers must be the images of its answer ([`Symmetries::confirm`]). Thus for each state that was expanded all images have just the
+//! images of its steps, and the images of the states seen, with the steps among them, are the reachable part of the full system. If some
+//! answer differs, the search is void ([`Symmetries::broken`]) and its caller begins again without. Questions are few, since answers are
+//! remembered; so this costs next to nothing.
+//!
+//! Since the initial state is its own image, the orbits of the states seen are exactly the reachable states: their sizes add up to the
+//! exact number, and so it is with transitions and deadlocks.
+//!
+//! The member kept is the one with the lexicographically least numbers of leaves. These numbers depend on the order of discovery, but do
+//! not change within a search: leaves are not split while there are symmetries. Cost: a lookup for each leaf and symmetry at most, mostly one
+//! or two a symmetry.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::cache::Halt;
+use super::intern::held;
+use super::memo::Memo;
+use super::store::Store;
+use crate::base::Diagnostic;
+use crate::base::ids::LabelId;
+use crate::model::{Model, Slot, Steps, Worker};
+
+/// Most elements of a group that is used.
+const MOST: usize = 120;
+/// States that candidates are tried on before the search.
+const TRIED: usize = 300;
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// An element of the group, other than the identity.
+#[derive(Clone, Debug)]
+struct Element {
+    /// Candidates, in the order in which they act.
+    word: Vec<usize>,
+    slots: Vec<Slot>,
+    points: Vec<u32>,
+    /// Where each class of transition groups goes.
+    classes: Vec<u32>,
+}
+
+/// What sets groups apart: requirements, reads, writes, whether tau, whether confluent. Groups that agree are judged together.
+type ClassKey = (Vec<(Slot, u32)>, Vec<Slot>, Vec<Slot>, bool, bool);
+
+/// A group of symmetries of a model; see the module's head.
+#[derive(Debug)]
+pub struct Symmetries {
+    elements: Vec<Element>,
+    /// Class of each transition group, and the groups of each class.
+    class_of: Vec<u32>,
+    members: Vec<Vec<usize>>,
+    /// Reads and writes of each class.
+    slots_of: Vec<(Vec<Slot>, Vec<Slot>)>,
+    confirmed: Mutex<HashSet<(u32, Box<[u32]>), ahash::RandomState>>,
+    broken: AtomicBool,
+}
+
+/// Images of values and labels under candidates, remembered; one thread's.
+#[derive(Default)]
+pub(crate) struct Images {
+    values: HashMap<(usize, Slot, u32), u32, ahash::RandomState>,
+    labels: HashMap<(usize, LabelId), LabelId, ahash::RandomState>,
+}
+
+impl Images {
+    /// The image of a slot's value under a word; none if it is unknown.
+    fn value(
+        &mut self,
+        model: &dyn Model,
+        worker: &mut dyn Worker,
+        word: &[usize],
+        slot: Slot,
+        value: u32,
+    ) -> Result<Option<u32>, Diagnostic> {
+        let (mut slot, mut value) = (slot, value);
+        for &symmetry in word {
+            value = match self.values.get(&(symmetry, slot, value)) {
+                Some(&image) => image,
+                None => {
+                    let image = worker.image(symmetry, slot, value)?.unwrap_or(UNKNOWN);
+                    self.values.insert((symmetry, slot, value), image);
+                    image
+                }
+            };
+            if value == UNKNOWN {
+                return Ok(None);
+            }
+            slot = model.symmetries()[symmetry].slots[slot as usize];
+        }
+        Ok(Some(value))
+    }
+    /// The image of a label.
+    pub fn label(&mut self, worker: &mut dyn Worker, word: &[usize], label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        let mut label = label;
+        for &symmetry in word {
+            label = match self.labels.get(&(symmetry, label)) {
+                Some(&image) => image,
+                None => match worker.image_label(symmetry, label)? {
+                    Some(image) => {
+                        self.labels.insert((symmetry, label), image);
+                        image
+                    }
+                    None => return Ok(None),
+                },
+            };
+        }
+        Ok(Some(label))
+    }
+}
+
+/// Position of an image among the ascending slots that it goes to.
+fn arrange(slots: &[Slot], to: &[Slot], target: &[Slot]) -> Option<Vec<usize>> {
+    slots.iter().map(|&s| target.binary_search(&to[s as usize]).ok()).collect()
+}
+
+impl Symmetries {
+    /// The group that the model's candidates generate, of those that stand a trial and as far as the initial state is kept; none if that is
+    /// nothing but the identity. `confluent`: groups whose steps are taken at once.
+    pub fn find(model: &dyn Model, confluent: &[bool]) -> Result<Option<Symmetries>, Diagnostic> {
+        let candidates = model.symmetries();
+        let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
+        components.sort_unstable();
+        components.dedup();
+        // The store of a model of one part is a table of its states: nothing to gain there.
+        if candidates.is_empty() || components.len() < 2 {
+            return Ok(None);
+        }
+        let mut all = Self::classes(model, confluent);
+        let (mut worker, mut images) = (model.worker(), Images::default());
+        let memo = Memo::new(model.groups().len(), 1 << 24);
+        let identity = Element {
+            word: Vec::new(),
+            slots: (0..model.slots().len() as Slot).collect(),
+            points: (0..candidates[0].points.len() as u32).collect(),
+            classes: (0..all.members.len() as u32).collect(),
+        };
+        let mut generators = Vec::new();
+        for (i, candidate) in candidates.iter().enumerate() {
+            let Some(classes) = all.image_classes(model, worker.as_mut(), &mut images, i)? else { continue };
+            let element = Element { word: vec![i], slots: candidate.slots.clone(), points: candidate.points.clone(), classes };
+            all.elements = vec![element];
+            if all.trial(model, &memo, worker.as_mut(), &mut images)? {
+                generators.push(all.elements.remove(0));
+            }
+            all.broken = AtomicBool::new(false);
+            held!(all.confirmed.lock()).clear();
+        }
+        all.elements = Self::closure(&identity, &mut generators);
+        let initial = model.initial();
+        let mut keep = Vec::new();
+        for element in &all.elements {
+            let image = all.vector(model, worker.as_mut(), &mut images, element, &initial)?;
+            keep.push(image.as_ref() == Some(&initial));
+        }
+        let mut keep = keep.into_iter();
+        all.elements.retain(|_| keep.next().unwrap_or(false));
+        Ok(if all.elements.is_empty() { None } else { Some(all) })
+    }
+
+    fn classes(model: &dyn Model, confluent: &[bool]) -> Self {
+        let mut numbers: HashMap<ClassKey, u32> = HashMap::new();
+        let (mut class_of, mut members, mut slots_of) = (Vec::new(), Vec::<Vec<usize>>::new(), Vec::new());
+        for (g, group) in model.groups().iter().enumerate() {
+            let at_once = confluent.get(g).copied().unwrap_or(false);
+            let key = (group.requires.clone(), group.reads.clone(), group.writes.clone(), group.tau, at_once);
+            let class = *numbers.entry(key).or_insert_with(|| {
+                members.push(Vec::new());
+                slots_of.push((group.reads.clone(), group.writes.clone()));
+                members.len() as u32 - 1
+            });
+            members[class as usize].push(g);
+            class_of.push(class);
+        }
+        let (confirmed, broken) = (Mutex::default(), AtomicBool::new(false));
+        Self { elements: Vec::new(), class_of, members, slots_of, confirmed, broken }
+    }
+
+    /// Where a candidate takes each class; none if some class goes nowhere.
+    fn image_classes(
+        &self,
+        model: &dyn Model,
+        worker: &mut dyn Worker,
+        images: &mut Images,
+        candidate: usize,
+    ) -> Result<Option<Vec<u32>>, Diagnostic> {
+        let to = &model.symmetries()[candidate].slots;
+        let mut out = Vec::new();
+        for members in &self.members {
+            let group = &model.groups()[members[0]];
+            let mut requires = Vec::new();
+            for &(slot, value) in &group.requires {
+                let Some(image) = images.value(model, worker, &[candidate], slot, value)? else { return Ok(None) };
+                requires.push((to[slot as usize], image));
+            }
+            requires.sort_unstable();
+            let sorted = |slots: &[Slot]| {
+                let mut slots: Vec<Slot> = slots.iter().map(|&s| to[s as usize]).collect();
+                slots.sort_unstable();
+                slots
+            };
+            let (reads, writes) = (sorted(&group.reads), sorted(&group.writes));
+            let target = (0..self.members.len()).find(|&c| {
+                let other = &model.groups()[self.members[c][0]];
+                other.reads == reads
+                    && other.writes == writes
+                    && other.requires == requires
+                    && other.tau == group.tau
+                    && other.confluent == group.confluent
+            });
+            match target {
+                Some(c) => out.push(c as u32),
+                None => return Ok(None),
+            }
+        }
+        let distinct: HashSet<u32> = out.iter().copied().collect();
+        Ok((distinct.len() == out.len()).then_some(out))
+    }
+
+    /// Whether the only element passes on the first states of the model, and changes something there.
+    fn trial(&self, model: &dyn Model, memo: &Memo, worker: &mut dyn Worker, images: &mut Images) -> Result<bool, Diagnostic> {
+        let initial = model.initial();
+        let (mut seen, mut queue) = (HashSet::from([initial.clone()]), vec![initial]);
+        let (mut at, mut moves) = (0, false);
+        while at < queue.len().min(TRIED) {
+            let state = queue[at].clone();
+            at += 1;
+            match self.vector(model, worker, images, &self.elements[0], &state)? {
+                None => return Ok(false),
+                Some(image) => moves |= image != state,
+            }
+            for (g, group) in model.groups().iter().enumerate() {
+                if group.requires.iter().any(|&(s, v)| state[s as usize] != v) {
+                    continue;
+                }
+                let reads: Vec<u32> = group.reads.iter().map(|&s| state[s as usize]).collect();
+                // An error here is the search's to report.
+                let Ok(steps) = memo.steps(g, &reads, worker) else { return Ok(false) };
+                if self.confirm(model, memo, worker, images, g, &reads)?.is_err() {
+                    return Ok(false);
+                }
+                for values in steps.values.chunks(group.writes.len().max(1)).take(steps.labels.len()) {
+                    let mut target = state.clone();
+                    group.writes.iter().zip(values).for_each(|(&s, &v)| target[s as usize] = v);
+                    if queue.len() < TRIED && seen.insert(target.clone()) {
+                        queue.push(target);
+                    }
+                }
+            }
+        }
+        Ok(moves)
+    }
+
+    /// All products of the generators but the identity. Generators are left out, the last ones first, while there are too many products.
+    fn closure(identity: &Element, generators: &mut Vec<Element>) -> Vec<Element> {
+        loop {
+            let mut seen = HashSet::from([(identity.slots.clone(), identity.points.clone())]);
+            let (mut all, mut at) = (vec![identity.clone()], 0);
+            while at < all.len() && all.len() <= MOST {
+                for g in generators.iter() {
+                    let before = &all[at];
+                    let product = Element {
+                        word: before.word.iter().chain(&g.word).copied().collect(),
+                        slots: before.slots.iter().map(|&s| g.slots[s as usize]).collect(),
+                        points: before.points.iter().map(|&p| g.points[p as usize]).collect(),
+                        classes: before.classes.iter().map(|&c| g.classes[c as usize]).collect(),
+                    };
+                    if seen.insert((product.slots.clone(), product.points.clone())) {
+                        all.push(product);
+                    }
+                }
+                at += 1;
+            }
+            if all.len() <= MOST {
+                all.remove(0);
+                return all;
+            }
+            generators.pop();
+        }
+    }
+
+    /// Number of elements, the identity included.
+    pub fn order(&self) -> usize {
+        self.elements.len() + 1
+    }
+    /// The candidates that each element is made of, in the order in which they act; the identity is not among the elements.
+    pub fn words(&self) -> impl Iterator<Item = &[usize]> {
+        self.elements.iter().map(|e| &e.word[..])
+    }
+    /// Keeps some elements, which with the identity must be a group.
+    pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut index = 0;
+        self.elements.retain(|_| {
+            index += 1;
+            keep(index - 1)
+        });
+    }
+    /// Whether something was found not to be a symmetry: then nothing that was computed with them counts.
+    pub fn broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+    /// Says that something was found not to be a symmetry; the error to end the search with.
+    pub fn refuse(&self) -> Diagnostic {
+        self.broken.store(true, Ordering::Relaxed);
+        Diagnostic::new(crate::base::Stage::Internal, "what was taken for a symmetry is none")
+    }
+
+    /// The image of a vector.
+    fn vector(
+        &self,
+        model: &dyn Model,
+        worker: &mut dyn Worker,
+        images: &mut Images,
+        element: &Element,
+        vector: &[u32],
+    ) -> Result<Option<Vec<u32>>, Diagnostic> {
+        let mut out = vec![0; vector.len()];
+        for (slot, &value) in vector.iter().enumerate() {
+            match images.value(model, worker, &element.word, slot as Slot, value)? {
+                Some(image) => out[element.slots[slot] as usize] = image,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(out))
+    }
+
+    /// The steps of a class for the values of its reads, in order, each once.
+    fn answer(&self, class: u32, reads: &[u32], memo: &Memo, worker: &mut dyn Worker) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
+        let width = self.slots_of[class as usize].1.len();
+        let mut out = Vec::new();
+        for &g in &self.members[class as usize] {
+            let steps = memo.steps(g, reads, worker)?;
+            let Steps { labels, values } = &*steps;
+            out.extend(labels.iter().enumerate().map(|(i, l)| (*l, values[i * width..(i + 1) * width].to_vec())));
+        }
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
+    }
+
+    /// Asks all images of a question; `Err` in the result if some answer is not the image of the answer.
+    pub(crate) fn confirm(
+        &self,
+        model: &dyn Model,
+        memo: &Memo,
+        worker: &mut dyn Worker,
+        images: &mut Images,
+        group: usize,
+        reads: &[u32],
+    ) -> Result<Result<(), ()>, Diagnostic> {
+        let class = self.class_of[group];
+        if held!(self.confirmed.lock()).contains(&(class, Box::from(reads))) {
+            return Ok(Ok(()));
+        }
+        let own = self.answer(class, reads, memo, worker)?;
+        let mut orbit: Vec<(u32, Box<[u32]>)> = vec![(class, reads.into())];
+        for element in &self.elements {
+            let target = element.classes[class as usize];
+            let (from, to) = (&self.slots_of[class as usize], &self.slots_of[target as usize]);
+            let (Some(read_places), Some(write_places)) =
+                (arrange(&from.0, &element.slots, &to.0), arrange(&from.1, &element.slots, &to.1))
+            else {
+                return Ok(Err(()));
+            };
+            let mut question = vec![0; reads.len()];
+            for ((&slot, &value), &place) in from.0.iter().zip(reads).zip(&read_places) {
+                let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(Err(())) };
+                question[place] = image;
+            }
+            let mut expected = Vec::with_capacity(own.len());
+            for (label, values) in &own {
+                let Some(label) = images.label(worker, &element.word, *label)? else { return Ok(Err(())) };
+                let mut step = vec![0; values.len()];
+                for ((&slot, &value), &place) in from.1.iter().zip(values).zip(&write_places) {
+                    let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(Err(())) };
+                    step[place] = image;
+                }
+                expected.push((label, step));
+            }
+            expected.sort_unstable();
+            expected.dedup();
+            if self.answer(target, &question, memo, worker)? != expected {
+                return Ok(Err(()));
+            }
+            orbit.push((target, question.into()));
+        }
+        held!(self.confirmed.lock()).extend(orbit);
+        Ok(Ok(()))
+    }
+}
+
+/// One thread's tables of images of leaves.
+pub(crate) struct Orbits<'s> {
+    pub symmetries: &'s Symmetries,
+    pub images: Images,
+    leaves: usize,
+    /// By element and leaf: the leaf that goes there.
+    sources: Vec<u32>,
+    /// By element and leaf: for each slot of it, the position in the source.
+    places: Vec<Vec<u32>>,
+    /// By element, leaf, and value of the source: the value there.
+    tables: Vec<Vec<u32>>,
+    /// The least image found.
+    pub least: Vec<u32>,
+}
+
+impl<'s> Orbits<'s> {
+    /// For a store whose leaves are the components of the model.
+    pub fn new(symmetries: &'s Symmetries, store: &Store) -> Self {
+        let leaves = store.leaves.len();
+        let (mut sources, mut places) = (Vec::new(), Vec::new());
+        for element in &symmetries.elements {
+            let mut back = vec![0; element.slots.len()];
+            element.slots.iter().enumerate().for_each(|(from, &to)| back[to as usize] = from as u32);
+            for leaf in &store.leaves {
+                let from: Vec<(u32, u32)> = leaf.slots.iter().map(|&s| store.homes[back[s as usize] as usize]).collect();
+                sources.push(from.first().map_or(0, |f| f.0));
+                places.push(from.iter().map(|f| f.1).collect());
+            }
+        }
+        let tables = vec![Vec::new(); sources.len()];
+        Self { symmetries, images: Images::default(), leaves, sources, places, tables, least: Vec::new() }
+    }
+
+    #[inline]
+    fn image(&mut self, store: &Store, ask: Ask, element: usize, leaf: usize, state: &[u32]) -> Result<u32, Halt> {
+        let at = element * self.leaves + leaf;
+        let value = state[self.sources[at] as usize];
+        match self.tables[at].get(value as usize) {
+            Some(&image) if image != UNKNOWN => Ok(image),
+            _ => self.fill(store, ask, element, leaf, value),
+        }
+    }
+
+    #[cold]
+    fn fill(&mut self, store: &Store, ask: Ask, element: usize, leaf: usize, value: u32) -> Result<u32, Halt> {
+        let at = element * self.leaves + leaf;
+        let source = &store.leaves[self.sources[at] as usize];
+        let mut row = Vec::new();
+        source.table.read(value, &mut row);
+        let word = &self.symmetries.elements[element].word;
+        let mut image = Vec::with_capacity(row.len());
+        for &p in &self.places[at] {
+            match self.images.value(ask.0, ask.1, word, source.slots[p as usize], row[p as usize])? {
+                Some(v) => image.push(v),
+                None => return Err(self.symmetries.refuse().into()),
+            }
+        }
+        let image = store.leaves[leaf].table.intern(&image);
+        let table = &mut self.tables[at];
+        if table.len() <= value as usize {
+            table.resize(value as usize + 1, UNKNOWN);
+        }
+        table[value as usize] = image;
+        Ok(image)
+    }
+
+    /// Puts the member of a state's orbit that is kept into `least`. Returns the number of the element that leads there, from 1; 0 if the
+    /// state is kept itself.
+    pub fn reduce(&mut self, store: &Store, model: &dyn Model, worker: &mut dyn Worker, state: &[u32]) -> Result<u32, Halt> {
+        self.least.clear();
+        self.least.extend_from_slice(state);
+        let mut which = 0;
+        for element in 0..self.symmetries.elements.len() {
+            for leaf in 0..self.leaves {
+                let image = self.image(store, (model, &mut *worker), element, leaf, state)?;
+                if image == self.least[leaf] {
+                    continue;
+                }
+                if image < self.least[leaf] {
+                    self.least[leaf] = image;
+                    for rest in leaf + 1..self.leaves {
+                        self.least[rest] = self.image(store, (model, &mut *worker), element, rest, state)?;
+                    }
+                    which = element as u32 + 1;
+                }
+                break;
+            }
+        }
+        Ok(which)
+    }
+
+    /// Size of a state's orbit; `fixed` gets the elements that leave the state as it is.
+    pub fn orbit(
+        &mut self,
+        store: &Store,
+        model: &dyn Model,
+        worker: &mut dyn Worker,
+        state: &[u32],
+        mut fixed: Option<&mut Vec<u32>>,
+    ) -> Result<u64, Halt> {
+        let mut count = 1;
+        for element in 0..self.symmetries.elements.len() {
+            let mut same = true;
+            for leaf in 0..self.leaves {
+                if self.image(store, (model, &mut *worker), element, leaf, state)? != state[leaf] {
+                    same = false;
+                    break;
+                }
+            }
+            if same {
+                count += 1;
+                if let Some(fixed) = &mut fixed {
+                    fixed.push(element as u32 + 1);
+                }
+            }
+        }
+        Ok(self.symmetries.order() as u64 / count)
+    }
+}
+
+/// Who knows images of values.
+type Ask<'a> = (&'a dyn Model, &'a mut dyn Worker);
