@@ -1,7 +1,7 @@
 //! Many routes to one answer: random specifications and formulas, each compared over every route that the tool has.
 //!
 //! A specification: operational rules, lineariser with each simplification on and off, the printed linear process read back, 1, 2, 7
-//! threads, caches on, off and tiny, confluence, every reduction, the symbolic engine, a file written and read. A formula: direct evaluation
+//! threads, caches on, off and tiny, symmetries, confluence, every reduction, the symbolic engine, a file written and read. A formula: direct evaluation
 //! on the transition system, the product search, the parity game with each solver and from its file, on the model, on the
 //! transition system, on its quotients, symbolically; evidence is replayed.
 //!
@@ -59,6 +59,7 @@ struct Tally {
     too_large: u64,
     states: u64,
     confluent: u64,
+    symmetric: u64,
     printed: u64,
     formulas: u64,
     weak: u64,
@@ -218,6 +219,7 @@ fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result<Opt
         ("7 threads", options(7, true)),
         ("7 threads, cache off", options(7, false)),
         ("2 threads, a tiny cache", tiny),
+        ("no symmetries", explore::Options { symmetry: false, ..options(1, true) }),
     ] {
         if options.threads == 7 && !seed.is_multiple_of(3) {
             continue;
@@ -226,6 +228,8 @@ fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result<Opt
         let mut other = full(&model, &options)?;
         same(tally, || format!("transition system, {name}"), &sorted_rows(&mut other), &sorted_rows(&mut lts.clone()))?;
     }
+    let found = explore::explore(&model, &options(1, true), &Budget::default(), &Silent).map_err(said("explore"))?;
+    tally.symmetric += u64::from(found.symmetries > 1);
     let plain = compiled(linear(false, false)?, Confluence::None)?;
     alike(tally, "unsimplified", &lts, &full(&plain, &options(1, true))?, Equivalence::Strong)?;
     let one = compiled(linear(seed.is_multiple_of(2), !seed.is_multiple_of(2))?, Confluence::None)?;
@@ -315,12 +319,14 @@ fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mut Ta
     tally.truths += u64::from(expected);
     let (auto, zielonka, promotion) = (solvers()[0], solvers()[1], solvers()[2]);
     let verdict = if expected { Verdict::True } else { Verdict::False };
-    let explore_options = [options(1, true), options(2, true), options(7, true), options(1, false)];
+    let plainly = explore::Options { symmetry: false, ..options(1, false) };
+    let explore_options = [options(1, true), options(2, true), options(7, true), plainly];
     let threads = if seed.is_multiple_of(3) { 2 } else { 1 };
     // On the model: product where the shape allows, then the game by every solver.
     for (name, force_game, solver, explore) in [
         ("auto", false, auto, &explore_options[0]),
         ("more threads", false, zielonka, &explore_options[threads]),
+        ("no cache, no symmetries", false, promotion, &explore_options[3]),
         ("game, auto", true, auto, &explore_options[0]),
         ("game, zielonka", true, zielonka, &explore_options[3]),
         ("game, promotion", true, promotion, &explore_options[0]),
@@ -367,8 +373,8 @@ fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mut Ta
     if let Some(answer) = answer(&subject.plain, &subject.plain, &other, Options::new(&explore_options[3]), "unsimplified")? {
         same(tally, || "unsimplified".into(), &answer.verdict, &verdict)?;
     }
-    if kind == Kind::Weak {
-        let prioritised = options(1, true).with_confluence_of(&subject.confluent);
+    let prioritised = options(1, true).with_confluence_of(&subject.confluent);
+    if prioritised.confluent.contains(&true) {
         let formula = typed(&subject.confluent)?;
         if let Some(answer) = answer(&subject.confluent, &subject.confluent, &formula, Options::new(&prioritised), "confluence")? {
             same(tally, || "confluence".into(), &answer.verdict, &verdict)?;

@@ -267,11 +267,11 @@ struct Ends<'f> {
 impl Ends<'_> {
     fn check(&mut self, name: &str, text: &str, words: &str, codes: &[i32], says: &str) {
         fs::write(self.folder.join(name), text).unwrap();
-        let run = run(self.folder, &format!("{words} --timeout 30"));
+        let run = run(self.folder, &format!("{words} --timeout 10"));
         let all = format!("{}{}", run.stdout, run.stderr);
         let start: String = all.chars().take(1000).collect();
         let fits = run.code.is_some_and(|c| codes.contains(&c)) && all.contains(says) && run.stderr.len() < 100_000;
-        if !fits || run.time > Duration::from_secs(20) {
+        if !fits || run.time > Duration::from_secs(10) + SLACK {
             self.wrong.push(format!("{name}: {:?} after {:?}: {start}", run.code, run.time));
         }
     }

@@ -301,8 +301,10 @@ pub fn specification(t: &mut Tape) -> (String, String) {
     let no_vars = Vars::new();
     let mut init = w.call(0, &no_vars);
     for _ in 0..w.t.below(3) {
+        // Copies of a component are symmetric.
+        let copy = !init.contains(' ') && w.t.chance(1, 2);
         let callee = w.t.below(equations);
-        let other = w.call(callee, &no_vars);
+        let other = if copy { init.clone() } else { w.call(callee, &no_vars) };
         let op = *w.t.choose(&["||", "||", "||", "||_", "|"]);
         init = format!("(({init}) {op} ({other}))");
         init = match w.t.below(10) {
