@@ -200,6 +200,10 @@ fn processes() {
     check("processes");
 }
 #[test]
+fn evaluation() {
+    check("evaluation");
+}
+#[test]
 fn formulas() {
     check("formulas");
 }
@@ -228,4 +232,47 @@ fn bytes_that_are_no_text() {
          note: the files of specifications and formulas are text in UTF-8"
     );
     assert!(outcome.stdout.is_empty() && outcome.time < PATIENCE);
+}
+
+/// Runs a case under a limit of one second: exit code, what the object on standard output says, the time.
+fn limited(model: &str, formula: Option<&str>, engine: &str) -> (Option<i32>, serde_json::Value, Duration) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("m.mcrl2"), model).unwrap();
+    let mut arguments = vec![if formula.is_some() { "check" } else { "explore" }, "m.mcrl2"];
+    if let Some(text) = formula {
+        fs::write(folder.path().join("f.mcf"), text).unwrap();
+        arguments.push("f.mcf");
+    }
+    arguments.extend(["--engine", engine, "--timeout", "1s", "--format", "json"]);
+    let outcome = mu_check(folder.path(), &arguments);
+    assert_eq!(outcome.stderr, "", "{model}");
+    (outcome.code, serde_json::from_slice(&outcome.stdout).unwrap(), outcome.time)
+}
+
+/// A single evaluation or enumeration without end does not outlast the limit: the answer is what was found so far, and unknown.
+#[test]
+fn limits_hold_inside_an_evaluation() {
+    let diverging = "act a: Nat; map f: Nat -> Nat; var n: Nat; eqn f(n) = if(n == n + 1, n, f(n));\n";
+    let models = [
+        (format!("{diverging} proc P(n: Nat) = a(n) . P(if(n < 5, n + 1, f(n))); init P(0);"), true),
+        (format!("{diverging} proc P(n: Nat) = a(n) . P(n + 1); init P(f(0));"), false),
+        ("act a: Nat; proc P(k: Nat) = sum m: Nat. (m < 1000000000 && m * m * m == k + 3) -> a(m) . P(m); init P(0);".to_string(), true),
+    ];
+    for (model, begins) in &models {
+        for engine in ["explicit", "symbolic"] {
+            let (code, object, time) = limited(model, None, engine);
+            assert_eq!((code, &object["stop"]), (Some(3), &"timeout".into()), "{model}: {object}");
+            assert!(!begins || object["states"].as_u64() >= Some(1), "{model}: {object}");
+            assert!(time < Duration::from_secs(3), "{model}: {time:?}");
+            let (code, object, time) = limited(model, Some("[true*]<true>true"), "explicit");
+            assert_eq!((code, &object["results"][0]["verdict"]), (Some(3), &"unknown".into()), "{model}: {object}");
+            assert!(time < Duration::from_secs(3), "{model}: {time:?}");
+        }
+    }
+    let quiet = format!("{diverging} proc P(n: Nat) = a(n) . P((n + 1) mod 3); init P(0);");
+    for engine in ["explicit", "symbolic"] {
+        let (code, object, time) = limited(&quiet, Some("[true*]forall x: Nat. [a(x)]val(f(x) > 2)"), engine);
+        assert_eq!((code, &object["results"][0]["reason"]), (Some(3), &"timeout".into()), "{object}");
+        assert!(time < Duration::from_secs(3), "{time:?}");
+    }
 }

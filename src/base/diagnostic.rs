@@ -2,6 +2,7 @@
 //!
 //! Rendered in the form `file:line:column: error: message`, which editors understand, with an excerpt and notes below.
 
+use super::limits::Stop;
 use super::source::{SourceMap, Span};
 
 /// The stage that refuses. Decides the exit code.
@@ -23,6 +24,8 @@ pub enum Stage {
     Formula,
     /// Rewriting that does not end, sums without a bound.
     Data,
+    /// A limit or an interrupt came first: no fault of the input.
+    Limit,
     /// A broken promise of our own code.
     Internal,
 }
@@ -40,16 +43,39 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// Other places that matter, each with a line of text.
     pub related: Vec<(Span, String)>,
+    /// What came first, for stage `Limit`: searches stop with it and keep what they have.
+    pub stop: Option<Stop>,
 }
 
 impl Diagnostic {
     /// An error at a place.
     pub fn at(stage: Stage, span: Span, message: impl Into<String>) -> Self {
-        Self { stage, message: message.into(), span: Some(span), notes: Vec::new(), related: Vec::new() }
+        Self { stage, message: message.into(), span: Some(span), notes: Vec::new(), related: Vec::new(), stop: None }
     }
     /// An error that has no place in a text.
     pub fn new(stage: Stage, message: impl Into<String>) -> Self {
-        Self { stage, message: message.into(), span: None, notes: Vec::new(), related: Vec::new() }
+        Self { stage, message: message.into(), span: None, notes: Vec::new(), related: Vec::new(), stop: None }
+    }
+    /// A limit that came first.
+    pub fn stopped(stop: Stop) -> Self {
+        Self { stop: Some(stop.clone()), ..Self::new(Stage::Limit, format!("stopped before there was an answer: {}", stop.word())) }
+    }
+    /// With a place, if it has none yet and the span is one.
+    #[must_use]
+    pub fn placed(mut self, span: Span) -> Self {
+        if self.span.is_none() && span.is_somewhere() {
+            self.span = Some(span);
+        }
+        self
+    }
+    /// With the place of what was being done: its own if it has none yet, else a further one, unless that says nothing new.
+    #[must_use]
+    pub fn within(self, span: Span, text: &str) -> Self {
+        match self.span {
+            None => self.placed(span),
+            Some(own) if !span.is_somewhere() || own.overlaps(span) || self.related.iter().any(|r| r.0.overlaps(span)) => self,
+            Some(_) => self.related(span, text),
+        }
     }
     /// Adds a line that helps.
     #[must_use]
@@ -63,15 +89,23 @@ impl Diagnostic {
         self.related.push((span, text.into()));
         self
     }
-    /// Exit code of the process: 4 for our own faults, 2 for all else.
+    /// Exit code of the process: 4 for our own faults, 3 for limits, 2 for all else.
     pub fn exit_code(&self) -> u8 {
-        if self.stage == Stage::Internal { 4 } else { 2 }
+        match self.stage {
+            Stage::Internal => 4,
+            Stage::Limit => 3,
+            _ => 2,
+        }
     }
     /// The text a user sees; several lines, ends with a newline.
     pub fn render(&self, sources: &SourceMap) -> String {
         use std::fmt::Write;
         let mut out = String::new();
-        let word = if self.stage == Stage::Internal { "internal error" } else { "error" };
+        let word = match self.stage {
+            Stage::Internal => "internal error",
+            Stage::Limit => "unknown",
+            _ => "error",
+        };
         if let Some(span) = self.span {
             let source = sources.get(span.source);
             let (line, column) = sources.line_column(span);

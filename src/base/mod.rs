@@ -8,4 +8,4 @@ pub mod source;
 
 pub use diagnostic::{Diagnostic, Stage};
 pub use limits::{Budget, Limits, Stop};
-pub use source::{SourceId, SourceMap, Span};
+pub use source::{Place, SourceId, SourceMap, Span};

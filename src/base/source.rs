@@ -20,6 +20,28 @@ impl Span {
     pub fn to(self, other: Span) -> Span {
         Span { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
     }
+    /// Whether this is a place at all: what the program made by itself has the empty default.
+    pub fn is_somewhere(self) -> bool {
+        self.end > self.start
+    }
+    /// Whether two places have something in common.
+    pub fn overlaps(self, other: Span) -> bool {
+        self.source == other.source && self.start < other.end && other.start < self.end
+    }
+}
+
+/// A place that something carries along. All are equal, so that things that differ only in where they were written stay equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place(pub Span);
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+impl Eq for Place {}
+impl std::hash::Hash for Place {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 /// One text with its name and, if it was expanded from a template, the way back to the original.

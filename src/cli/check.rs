@@ -1,8 +1,9 @@
 //! `check`: formulas on a model, with verdicts, figures and evidence.
 
 use super::args::{CheckArgs, Engine, Format};
-use super::files::{Form, read_lts, write, write_lts, write_text};
+use super::files::{Form, expect_writable, read_lts, write, write_lts, write_text};
 use super::game::solver;
+use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::progress::Bar;
@@ -10,7 +11,6 @@ use crate::base::{Diagnostic, Span, Stage, Stop};
 use crate::data::expr::DataSpec;
 use crate::evidence::Evidence;
 use crate::evidence::checker::{self, Checked};
-use crate::explore;
 use crate::formula::file_labels::FileLabels;
 use crate::formula::typecheck::check_formula;
 use crate::game::pg;
@@ -35,14 +35,20 @@ struct Subject<'a> {
 }
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+    output::expect(args.formulas.iter().map(|f| f.display().to_string()));
     if Form::of(&args.model).is_lts() {
+        session.expect_no_parameters(&args.model)?;
         let lts = Arc::new(read_lts(&args.model)?);
         let labels = FileLabels::new(&lts.table)?;
         let model = LtsModel::new(lts);
         let subject = Subject { model: &model, labels: &labels, data: labels.data(), actions: labels.actions() };
         all(session, args, &subject)
     } else {
-        let model = session.model(&args.model, &args.confluence)?;
+        let model = match session.model(&args.model, &args.confluence) {
+            Ok(model) => model,
+            Err(Diagnostic { stop: Some(stop), .. }) => return none_checked(session, args, &stop),
+            Err(error) => return Err(error),
+        };
         let subject = Subject { model: &model, labels: &model, data: &model.process().data, actions: &model.process().actions };
         all(session, args, &subject)
     }
@@ -51,6 +57,10 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
 fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8, Diagnostic> {
     if let Some(path) = &args.evidence {
         Picture::of(path)?;
+        expect_writable(path)?;
+    }
+    if let Some(path) = &args.game {
+        expect_writable(path)?;
     }
     // Every formula is read before any is checked: a slip in the last one should not cost the work on the first.
     let mut formulas = Vec::new();
@@ -60,7 +70,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         let tree = crate::syntax::parse_formula(source, &text)?;
         formulas.push((path, check_formula(&tree, subject.data, subject.actions)?));
     }
-    let options = explore::Options { threads: session.threads(), ..Default::default() }.with_confluence_of(subject.model);
+    let options = session.explore_options(subject.model, &args.confluence, &args.without);
     if let Some(path) = &args.game {
         let [(_, formula)] = &formulas[..] else {
             return Err(Diagnostic::new(Stage::Usage, "`--game` takes one formula: a game is that of one"));
@@ -73,18 +83,22 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
             Err(stop) => eprintln!("{}: not written, the game was not complete ({})", path.display(), stop.word()),
         }
     }
-    let mut results = Vec::new();
     let (mut violated, mut unknown) = (false, false);
+    output::stage("checking a formula");
     for (path, formula) in &formulas {
         let start = Instant::now();
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let model = (subject.model, subject.labels);
         let chosen = Options { solver: Some(solver(args.solver.as_ref())), progress: &bar, ..Options::new(&options) };
         let explicit = |budget: &_| check(subject.model, subject.labels, formula, chosen, budget);
-        let (answer, why) = match args.engine {
-            Engine::Explicit => (explicit(&session.budget)?, None),
-            Engine::Symbolic => (super::symbolic::check(session, args, model, formula)?, None),
-            Engine::Auto => super::symbolic::check_by_either(session, args, model, formula, &explicit).map(|(a, why)| (a, Some(why)))?,
+        let result = match args.engine {
+            Engine::Explicit => explicit(&session.budget).map(|a| (a, None)),
+            Engine::Symbolic => super::symbolic::check(session, args, model, formula).map(|a| (a, None)),
+            Engine::Auto => super::symbolic::check_by_either(session, args, model, formula, &explicit).map(|(a, why)| (a, Some(why))),
+        };
+        let (answer, why) = match result {
+            Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, args.engine), None),
+            result => result?,
         };
         bar.finish();
         if let Some(why) = &why {
@@ -98,6 +112,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
             answer.route.word(),
             answer.equations
         ));
+        session.say_symmetries(answer.symmetries, &args.without);
         if let Some(evidence) = &answer.evidence {
             match checker::check(evidence, subject.model, subject.labels, formula)? {
                 Checked::Confirmed => session.say("evidence: every step was replayed and the verdict confirmed on it"),
@@ -128,13 +143,16 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
                 if let Some(why) = why {
                     object["engine_reason"] = why.into();
                 }
-                results.push(object);
+                output::verdict(Some(object), None, answer.verdict == Verdict::False)?;
             }
-            Format::Text => print(&as_text(session, path, &answer, story.as_ref(), seconds))?,
+            Format::Text => {
+                let text = as_text(session, path, &answer, story.as_ref(), seconds);
+                output::verdict(None, Some(text), answer.verdict == Verdict::False)?;
+            }
         }
     }
     if session.common.format == Format::Json {
-        let object = json!({ "results": results, "peak_memory_bytes": session.peak_memory() });
+        let object = json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() });
         print(&format!("{object}\n"))?;
     }
     Ok(if violated {
@@ -144,6 +162,26 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     } else {
         0
     })
+}
+
+/// The answer if a limit is met inside an evaluation.
+fn stopped(stop: Stop, engine: Engine) -> Answer {
+    let route = if engine == Engine::Symbolic { Route::Symbolic } else { Route::Constant };
+    Answer { verdict: Verdict::Unknown(stop), route, equations: 0, states: 0, evidence: None, never_met: Vec::new(), symmetries: 1 }
+}
+
+/// The answers if a limit is met before there is a model.
+fn none_checked(session: &Session, args: &CheckArgs, stop: &Stop) -> Result<u8, Diagnostic> {
+    let answer = stopped(stop.clone(), args.engine);
+    let seconds = session.budget.elapsed().as_secs_f64();
+    match session.common.format {
+        Format::Json => {
+            let results: Vec<Value> = args.formulas.iter().map(|path| as_json(path, &answer, None, &[], seconds)).collect();
+            print(&format!("{}\n", json!({ "results": results, "peak_memory_bytes": session.peak_memory() })))?;
+        }
+        Format::Text => print(&args.formulas.iter().map(|path| as_text(session, path, &answer, None, seconds)).collect::<String>())?,
+    }
+    Ok(3)
 }
 
 /// A modality that was never put to the test: its place in the formula and its text.

@@ -2,6 +2,7 @@
 //!
 //! In: the search between two rounds. Out: `DIR/search.checkpoint`. See [`crate::explore::Image`] for the form.
 
+use super::output;
 use super::pipeline::file_error;
 use crate::base::{Diagnostic, Stage};
 use crate::compile::Compiled;
@@ -40,6 +41,15 @@ impl Keeper for Folder<'_> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.every
     }
     fn keep(&self, image: &Image) -> Result<(), Diagnostic> {
+        output::keeping(true);
+        let kept = self.write(image);
+        output::keeping(false);
+        kept
+    }
+}
+
+impl Folder<'_> {
+    fn write(&self, image: &Image) -> Result<(), Diagnostic> {
         let (path, beside) = (self.folder.join(NAME), self.folder.join(format!("{NAME}.part")));
         let header = Header { fingerprint: self.model.fingerprint(), values: self.model.export_values()? };
         let failed = |e: std::io::Error| file_error("cannot write", &beside, &e);

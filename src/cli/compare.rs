@@ -46,6 +46,7 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     };
     let [a, b] = relabel.apply([a, b])?;
     let (a, b) = (relabel::in_order(a), relabel::in_order(b));
+    super::output::stage("comparing");
     let threads = session.threads();
     let question = match args.preorder {
         Some(p) => Question::Refines(p.into()),

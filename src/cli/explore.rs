@@ -3,7 +3,8 @@
 use super::args::{Engine, ExploreArgs, Reduce};
 use super::checkpoint;
 use super::counts::Report;
-use super::files::{Form, expect_lts_name, read_lts, write_lts};
+use super::files::{Form, expect_lts_name, expect_writable, read_lts, write_lts};
+use super::output;
 use super::pipeline::Session;
 use super::progress::{Bar, grouped};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
@@ -28,11 +29,28 @@ impl Reduce {
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
     if let Some(out) = &args.out {
         expect_lts_name("--out ", out)?;
+        expect_writable(out)?;
     }
-    match args.engine {
+    if Form::of(&args.model).is_lts() {
+        session.expect_no_parameters(&args.model)?;
+        if args.confluence != "none" {
+            let message =
+                format!("`--confluence` is for the hidden steps of a specification; `{}` is a transition system", args.model.display());
+            return Err(Diagnostic::new(Stage::Usage, message));
+        }
+    }
+    let start = Instant::now();
+    let result = match args.engine {
         Engine::Explicit => explicit(session, args, None),
         Engine::Symbolic => super::symbolic::explore(session, args),
         Engine::Auto => super::symbolic::explore_by_either(session, args),
+    };
+    match result {
+        // A limit was met before the search began.
+        Err(Diagnostic { stop: Some(stop), .. }) => {
+            Report { transitions: None, deadlocks: None, ..Report::explicit(0, 0, 0, stop) }.print(session, start)
+        }
+        result => result,
     }
 }
 
@@ -51,7 +69,7 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
         (Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete), Some(lts))
     } else {
         let model = session.model(&args.model, &args.confluence)?;
-        let options = explore::Options { threads: session.threads(), ..Default::default() }.with_confluence_of(&model);
+        let options = session.explore_options(&model, &args.confluence, &args.without);
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let (outcome, lts) = if keep {
             explore::explore_lts(&model, &options, &session.budget, &bar).map(|(o, l)| (o, Some(l)))?
@@ -67,9 +85,12 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
             explore::explore_kept(&model, &options, &session.budget, &bar, keeper, restored).map(|o| (o, None))?
         };
         bar.finish();
-        (told(session, &outcome), lts)
+        (told(session, args, &outcome), lts)
     };
     report.reason = reason;
+    output::know("states", super::counts::number(&report.states));
+    output::know("transitions", report.transitions.as_ref().map(super::counts::number).into());
+    output::know("deadlocks", report.deadlocks.as_ref().map(super::counts::number).into());
     if report.stop == Stop::Complete {
         let mut result = match lts {
             Some(lts) => relabel.apply([lts])?.into_iter().next(),
@@ -77,12 +98,14 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
         };
         if let (Some(how), Some(lts)) = (args.reduce, &result) {
             let begin = Instant::now();
+            output::stage("reducing");
             let quotient = reduce(lts, how.equivalence(), session.threads());
             session.say(format!("reduced modulo {} in {:.3} s", how.equivalence().name(), begin.elapsed().as_secs_f64()));
             report.reduced = Some((how.equivalence().name(), quotient.state_count(), quotient.transition_count()));
             result = Some(quotient);
         }
         if let (Some(path), Some(lts)) = (&args.out, &result) {
+            output::stage("writing");
             write_lts(lts, path)?;
             session.say(format!("wrote {}", path.display()));
         }
@@ -93,18 +116,20 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
 }
 
 /// Counts the states of a model one by one.
-pub(super) fn counted(session: &Session, model: &Compiled, budget: &Budget) -> Result<Report, Diagnostic> {
-    let options = explore::Options { threads: session.threads(), ..Default::default() }.with_confluence_of(model);
+pub(super) fn counted(session: &Session, args: &ExploreArgs, model: &Compiled, budget: &Budget) -> Result<Report, Diagnostic> {
+    let options = session.explore_options(model, &args.confluence, &args.without);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let outcome = explore::explore(model, &options, budget, &bar)?;
     bar.finish();
-    Ok(told(session, &outcome))
+    Ok(told(session, args, &outcome))
 }
 
-fn told(session: &Session, outcome: &explore::Outcome) -> Report {
+fn told(session: &Session, args: &ExploreArgs, outcome: &explore::Outcome) -> Report {
+    session.say_symmetries(outcome.symmetries, &args.without);
     session.say(format!(
-        "explored {} states, {} transitions, {} levels in {:.3} s; state store {} bytes",
+        "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",
         grouped(outcome.states),
+        grouped(outcome.stored),
         grouped(outcome.transitions),
         outcome.levels,
         outcome.elapsed.as_secs_f64(),

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a file is written beside its name and then renamed, so that its name never stands for half of it.
 
+use super::output;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use crate::base::{Diagnostic, Stage, Stop};
@@ -9,7 +10,7 @@ use crate::explore;
 use crate::game::{Game, bes, pg};
 use crate::lts::{Lts, aut, dot};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a file name says of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,11 +45,25 @@ impl Form {
     }
 }
 
-/// Writes a file as a whole.
-pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+/// Refuses a name under which no file can be written, before any work is done.
+pub(super) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
+    if path.is_dir() {
+        return Err(Diagnostic::new(Stage::File, format!("cannot write `{}`: it is a folder", path.display())));
+    }
+    let beside = beside(path);
+    File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(|e| file_error("cannot write", path, &e))
+}
+
+fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));
-    let beside = std::path::PathBuf::from(beside);
+    PathBuf::from(beside)
+}
+
+/// Writes a file as a whole.
+pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+    let beside = beside(path);
+    output::part(&beside);
     let result = File::create(&beside)
         .map_err(|e| file_error("cannot write", path, &e))
         .and_then(|mut file| content(&mut file))
@@ -56,6 +71,7 @@ pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), D
     if result.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
+    output::whole(&beside);
     result
 }
 
@@ -67,12 +83,14 @@ pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
 
 /// Reads an `.aut` file.
 pub(super) fn read_lts(path: &Path) -> Result<Lts, Diagnostic> {
+    output::stage("reading a transition system");
     let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     aut::read(file, &aut::AutOptions::default()).map_err(|d| in_file(d, path))
 }
 
 /// Reads a `.pg` or `.bes` file.
 pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
+    output::stage("reading a game");
     let text = session.read(path)?;
     let game = if Form::of(path) == Form::Bes { bes::read(&text) } else { pg::read(&text) };
     game.map_err(|d| in_file(d, path))

@@ -40,6 +40,7 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
     let solver = solver(args.solver.as_ref());
     session.say(format!("{} vertices, {} moves; solver {}", game.vertex_count(), game.edge_count(), solver.name()));
     let start = Instant::now();
+    super::output::stage("solving");
     let solution = match solver.solve(&game, &session.budget) {
         Ok(solution) => solution,
         Err(stop) => return unknown(session, &stop),

@@ -45,6 +45,7 @@ pub(super) fn parallel<T: Sync, R: Send>(
 }
 
 pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagnostic> {
+    super::output::stage("running litmus tests");
     let start = Instant::now();
     let (files, folders) = collect(&args.files, "litmus")?;
     let memory = args.model.model();

@@ -34,6 +34,7 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     let (states, transitions) = (lts.state_count(), lts.transition_count());
     let equivalence = args.equivalence.equivalence();
     let begin = Instant::now();
+    super::output::stage("reducing");
     let small = quotient(&lts, equivalence, session.threads());
     session.say(format!("reduced modulo {} in {:.3} s", equivalence.name(), begin.elapsed().as_secs_f64()));
     if let Some(out) = &args.out {

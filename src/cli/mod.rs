@@ -3,6 +3,21 @@
 //! In: arguments. Out: results on standard output (text or one JSON object), messages on standard error, an exit code:
 //! 0 all hold, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
 
+/// As the standard one, but a standard error that cannot be written to is no reason to panic.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
+macro_rules! eprint {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = write!(std::io::stderr(), $($text)*);
+    }};
+}
+
 pub mod args;
 mod check;
 mod checkpoint;
@@ -13,13 +28,16 @@ mod files;
 mod game;
 mod litmus;
 mod lts;
+mod output;
 pub mod pipeline;
 mod program;
 mod progress;
+mod sweep;
 mod symbolic;
 mod translate;
 
 use self::args::{Cli, Command};
+use self::output::print;
 use self::pipeline::Session;
 use crate::base::Diagnostic;
 use clap::Parser;
@@ -63,6 +81,7 @@ fn command(cli: Cli) -> u8 {
         Command::Convert(a) => lts::convert(&mut session, a),
         Command::Pbes(a) => game::pbes(&mut session, a),
         Command::Solve(a) => game::solve(&mut session, a),
+        Command::Sweep(a) => sweep::run(&mut session, a),
         Command::Litmus(a) => litmus::run(&mut session, a),
         Command::Program(a) => program::run(&mut session, a),
     };
@@ -73,13 +92,4 @@ fn command(cli: Cli) -> u8 {
             diagnostic.exit_code()
         }
     }
-}
-
-/// Writes to standard output; a closed pipe ends the run quietly with the code of bad output.
-fn print(text: &str) -> Result<(), Diagnostic> {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|e| Diagnostic::new(crate::base::Stage::File, format!("cannot write to standard output: {e}")))
 }

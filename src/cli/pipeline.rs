@@ -1,9 +1,13 @@
 //! From files to models: the chain of stages, with what each says of itself under `-v`.
 
-use super::args::Common;
+use super::args::{Common, Reduction};
+use super::files::Form;
+use super::output;
 use crate::base::limits::{available_memory, peak_resident_bytes};
-use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage};
+use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage, Stop};
 use crate::compile::{Compiled, Confluence};
+use crate::explore;
+use crate::model::Model;
 use crate::process::linear::LinearProcess;
 use crate::process::linearise;
 use crate::process::spec::ProcSpec;
@@ -26,17 +30,21 @@ impl Session {
     pub fn new(common: Common) -> Self {
         let limits = Limits {
             max_states: common.max_states,
-            max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)),
+            // Tables grow by leaps: a little is kept back, so that the last one does not go far beyond what was said.
+            max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)).map(|m| m - m / 32),
             timeout: common.timeout,
         };
         let budget = Budget::new(limits);
         let flag = budget.interrupt_flag();
         // Failing to listen leaves the system's default, which ends the process: nothing wrong is reported.
+        let handled = budget.clone();
         let _ = ctrlc::set_handler(move || {
             if flag.swap(true, std::sync::atomic::Ordering::Relaxed) {
+                output::give_up(&handled, &Stop::Interrupted);
                 std::process::exit(3);
             }
         });
+        output::watch(&budget, common.format);
         Self { common, sources: SourceMap::new(), budget }
     }
 
@@ -59,6 +67,14 @@ impl Session {
 
     /// A specification file, with its parameters filled in: plain mCRL2 text.
     pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
+        if Form::of(path) != Form::Other {
+            let what = match Form::of(path) {
+                Form::Aut | Form::AutGz | Form::Dot => "a transition system",
+                _ => "a game",
+            };
+            return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no specification: by its name it is {what}", path.display()))
+                .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec"));
+        }
         let text = self.read(path)?;
         let mut defines = Vec::new();
         for d in &self.common.define {
@@ -70,9 +86,21 @@ impl Session {
         template::expand(&path.display().to_string(), &text, &defines, &mut self.sources)
     }
 
+    /// Refuses `-D` for a model that has no parameters to give.
+    pub fn expect_no_parameters(&self, path: &Path) -> Result<(), Diagnostic> {
+        match self.common.define.first() {
+            Some(d) => Err(Diagnostic::new(
+                Stage::Usage,
+                format!("`-D {d}` gives a parameter of a specification; `{}` is a transition system", path.display()),
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// A typed specification.
     pub fn specification(&mut self, path: &Path) -> Result<ProcSpec, Diagnostic> {
         let start = Instant::now();
+        output::stage("reading the specification");
         let expanded = self.expand(path)?;
         for p in &expanded.params {
             self.say(format!("parameter {} = {}", p.name, p.value));
@@ -87,6 +115,7 @@ impl Session {
     pub fn linear_process(&mut self, path: &Path, options: &linearise::Options) -> Result<LinearProcess, Diagnostic> {
         let spec = self.specification(path)?;
         let start = Instant::now();
+        output::stage("linearising");
         let process = linearise::linearise(&spec, options)?;
         self.say(format!(
             "linear process: {} components, {} parameters, {} summands in {:.3} s",
@@ -102,12 +131,14 @@ impl Session {
     pub fn model(&mut self, path: &Path, confluence: &str) -> Result<Compiled, Diagnostic> {
         let process = self.linear_process(path, &linearise::Options::default())?;
         let start = Instant::now();
+        output::stage("compiling the linear process");
         let confluence = match confluence {
             "none" => Confluence::None,
             "auto" => Confluence::Auto,
             names => Confluence::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
-        let model = Compiled::new(process, &confluence)?;
+        let model = Compiled::limited(process, &confluence, &self.budget)?;
+        output::stage("searching");
         let groups = crate::model::Model::groups(&model);
         let mut confluent: Vec<&str> = groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
         confluent.sort_unstable();
@@ -117,6 +148,21 @@ impl Session {
             self.say(format!("confluent steps taken at once: {}", confluent.join(", ")));
         }
         Ok(model)
+    }
+
+    /// How to explore a model. Steps that are prioritised by name only are not known to lead to one state, which symmetries need.
+    pub fn explore_options(&self, model: &dyn Model, confluence: &str, without: &[Reduction]) -> explore::Options {
+        let symmetry = !without.contains(&Reduction::Symmetry) && ["none", "auto"].contains(&confluence);
+        explore::Options { threads: self.threads(), symmetry, ..Default::default() }.with_confluence_of(model)
+    }
+
+    /// Says which symmetries a search used.
+    pub fn say_symmetries(&self, order: usize, without: &[Reduction]) {
+        match order {
+            _ if without.contains(&Reduction::Symmetry) => self.say("symmetries: done without, as asked"),
+            0 | 1 => self.say("symmetries: none used"),
+            n => self.say(format!("symmetries: one state stands for up to {n}; verified at every evaluation")),
+        }
     }
 
     /// Peak resident memory so far.

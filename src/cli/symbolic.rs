@@ -91,7 +91,7 @@ pub(super) fn explore_by_either(session: &mut Session, args: &ExploreArgs) -> Re
     }
     let model = session.model(&args.model, "none")?;
     let (limits, own) = first_look(session);
-    let mut few = counted(session, &model, &session.budget.with_limits(limits))?;
+    let mut few = counted(session, args, &model, &session.budget.with_limits(limits))?;
     if few.stop != Stop::States || own {
         few.reason = Some(format!("not more than {} states", grouped(FEW)));
         return few.print(session, start);
@@ -105,7 +105,7 @@ pub(super) fn explore_by_either(session: &mut Session, args: &ExploreArgs) -> Re
         return Report { reason, ..report(session, &model, outcome) }.print(session, start);
     }
     let reason = Some("the diagrams outgrew half of the memory".to_string());
-    Report { reason, ..counted(session, &model, &session.budget)? }.print(session, start)
+    Report { reason, ..counted(session, args, &model, &session.budget)? }.print(session, start)
 }
 
 /// A formula of `check --engine auto`.

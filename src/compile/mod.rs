@@ -14,7 +14,7 @@ mod worker;
 use self::tables::{LabelTable, ValueTable};
 use self::worker::LinearWorker;
 use crate::base::ids::{LabelId, OpId, SortId, VarId};
-use crate::base::{Diagnostic, Stage};
+use crate::base::{Budget, Diagnostic, Span, Stage};
 use crate::data::engine::{Engine, Program};
 use crate::data::expr::{Expr, ExprKind, Substitution};
 use crate::model::{Group, Model, Slot, SlotInfo, StepPart, Symmetry, Worker};
@@ -44,6 +44,8 @@ pub(crate) struct GroupCode {
     pub actions: Vec<Act>,
     pub hidden: Vec<Act>,
     pub updates: Vec<Expr>,
+    /// A place for messages.
+    pub span: Span,
 }
 
 /// A linear process as a model.
@@ -63,14 +65,20 @@ pub struct Compiled {
     /// Candidates, and what each makes of constants.
     symmetries: Vec<Symmetry>,
     constant_maps: Vec<symmetry::ConstantMap>,
+    budget: Budget,
 }
 
 impl Compiled {
     /// Compiles a linear process. Errors: initial values that do not rewrite, an unknown name among steps to be prioritised.
-    pub fn new(mut process: LinearProcess, confluence: &Confluence) -> Result<Self, Diagnostic> {
+    pub fn new(process: LinearProcess, confluence: &Confluence) -> Result<Self, Diagnostic> {
+        Self::limited(process, confluence, &Budget::default())
+    }
+
+    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one is met.
+    pub fn limited(mut process: LinearProcess, confluence: &Confluence, budget: &Budget) -> Result<Self, Diagnostic> {
         let flags = confluence_flags(&mut process, confluence)?;
         let program = Program::compile(&process.data)?;
-        let mut engine = Engine::new(program.clone());
+        let mut engine = Engine::new(program.clone()).limited(budget);
         let mut tables: Vec<ValueTable> = Vec::new();
         let mut by_sort: AHashMap<SortId, usize> = AHashMap::new();
         let mut table_of = Vec::new();
@@ -112,7 +120,7 @@ impl Compiled {
                 match fixes(&mut process.data.signature, &conjunct) {
                     Some((v, k)) if slot_of.contains_key(&v) => {
                         let slot = slot_of[&v];
-                        let value = engine.from_expr(&k)?;
+                        let value = engine.from_expr(&k).map_err(|e| e.placed(summand.span()))?;
                         let canonical = engine.to_expr_at(&value, sort_of[slot as usize]);
                         requires.push((slot, tables[table_of[slot as usize]].intern(&canonical)));
                         fixed.insert(v, k);
@@ -127,7 +135,7 @@ impl Compiled {
                 conjunct.free_vars(&mut free);
                 if free.is_empty() {
                     // A closed conjunct is decided here and now.
-                    let value = engine.from_expr(&conjunct)?;
+                    let value = engine.from_expr(&conjunct).map_err(|e| e.placed(summand.span()))?;
                     if value.is_false() {
                         continue 'summands;
                     }
@@ -176,11 +184,13 @@ impl Compiled {
                 actions,
                 hidden: with_fixed(&summand.hidden),
                 updates,
+                span: summand.span(),
             });
         }
         let (symmetries, constant_maps) = symmetry::candidates(&process, &slots, &sort_of, &groups, &codes);
         let labels = LabelTable::default();
-        Ok(Self { process, program, slots, groups, codes, initial, table_of, sort_of, tables, labels, symmetries, constant_maps })
+        let budget = budget.clone();
+        Ok(Self { process, program, slots, groups, codes, initial, table_of, sort_of, tables, labels, symmetries, constant_maps, budget })
     }
 
     /// The linear process.

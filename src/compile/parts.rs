@@ -17,7 +17,7 @@ impl Compiled {
     pub(super) fn step_parts(&self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
         let code = &self.codes[group];
         let info = &self.groups[group];
-        let mut engine = Engine::new(self.program.clone());
+        let mut engine = Engine::new(self.program.clone()).limited(&self.budget);
         // Variables that only hidden actions use are not summed over any more: their values are not known.
         let env: Vec<VarId> = code.reads.iter().chain(&code.sum_vars).copied().collect();
         let problem = engine.problem(&code.sum_vars, &code.guard, &code.reads)?;

@@ -91,7 +91,17 @@ pub(super) fn candidates(
     for a in 0..count {
         let twins: Vec<usize> = (a + 1..count).filter(|&b| shapes[a] == shapes[b] && !own[a].is_empty()).collect();
         for &b in twins.iter().filter(|_| twins.len() < MOST) {
-            let places: Vec<usize> = (0..count).map(|c| if c == a { b } else if c == b { a } else { c }).collect();
+            let places: Vec<usize> = (0..count)
+                .map(|c| {
+                    if c == a {
+                        b
+                    } else if c == b {
+                        a
+                    } else {
+                        c
+                    }
+                })
+                .collect();
             let name = |c: usize| process.components.get(c).map_or("component", String::as_str);
             add(format!("components {} and {}", name(a), name(b)), Vec::new(), &places);
         }

@@ -44,7 +44,7 @@ impl<'m> LinearWorker<'m> {
     pub(super) fn new(model: &'m Compiled) -> Self {
         Self {
             model,
-            engine: Engine::new(model.program.clone()),
+            engine: Engine::new(model.program.clone()).limited(&model.budget),
             groups: model.groups.iter().map(|_| None).collect(),
             locals: model.tables.iter().map(|_| Local::default()).collect(),
             labels: AHashMap::new(),
@@ -111,40 +111,43 @@ impl Worker for LinearWorker<'_> {
         for (slot, id) in info.reads.iter().zip(reads) {
             env.push(self.value(*slot, *id)?);
         }
+        let span = self.model.codes[group].span;
         let Self { model, engine, groups, locals, labels } = self;
         let code = groups[group].as_ref().expect("compiled above");
         let mut full = env.clone();
-        engine.solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
-            full.truncate(env.len());
-            full.extend_from_slice(solution);
-            let run = |engine: &mut Engine, c: &Compute| match c {
-                Compute::Copy(i) => Ok(full[*i].clone()),
-                Compute::Run(code) => engine.eval(code, &full),
-            };
-            let label = if code.actions.is_empty() {
-                LabelId::TAU
-            } else {
-                let mut multi = Vec::with_capacity(code.actions.len());
-                for (action, args) in &code.actions {
-                    let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| run(engine, a)).collect();
-                    multi.push((*action, args?));
-                }
-                match labels.get(&multi) {
-                    Some(&l) => l,
-                    None => {
-                        let label = label_of(model, engine, &multi);
-                        labels.insert(multi, label);
-                        label
+        engine
+            .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+                full.truncate(env.len());
+                full.extend_from_slice(solution);
+                let run = |engine: &mut Engine, c: &Compute| match c {
+                    Compute::Copy(i) => Ok(full[*i].clone()),
+                    Compute::Run(code) => engine.eval(code, &full),
+                };
+                let label = if code.actions.is_empty() {
+                    LabelId::TAU
+                } else {
+                    let mut multi = Vec::with_capacity(code.actions.len());
+                    for (action, args) in &code.actions {
+                        let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| run(engine, a)).collect();
+                        multi.push((*action, args?));
                     }
+                    match labels.get(&multi) {
+                        Some(&l) => l,
+                        None => {
+                            let label = label_of(model, engine, &multi);
+                            labels.insert(multi, label);
+                            label
+                        }
+                    }
+                };
+                out.labels.push(label);
+                for (slot, update) in info.writes.iter().zip(&code.updates) {
+                    let value = run(engine, update)?;
+                    out.values.push(id_of(model, locals, engine, *slot, &value));
                 }
-            };
-            out.labels.push(label);
-            for (slot, update) in info.writes.iter().zip(&code.updates) {
-                let value = run(engine, update)?;
-                out.values.push(id_of(model, locals, engine, *slot, &value));
-            }
-            Ok(ControlFlow::Continue(()))
-        })
+                Ok(ControlFlow::Continue(()))
+            })
+            .map_err(|e| e.placed(span))
     }
     fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
         let target = self.model.symmetries[symmetry].slots[slot as usize];

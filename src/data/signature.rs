@@ -1,6 +1,7 @@
 //! Operations of the data language: user constructors and mappings, projections, recognisers, and the built-in ones at their sorts.
 
 use super::sort::{SortKind, Sorts};
+use crate::base::Span;
 use crate::base::ids::{OpId, SortId, VarId};
 use ahash::AHashMap;
 
@@ -126,6 +127,8 @@ pub struct Var {
     pub name: String,
     /// Its sort.
     pub sort: SortId,
+    /// Where it was declared, if it was written by somebody.
+    pub span: Span,
 }
 
 /// Sorts, operations and variables.
@@ -171,8 +174,18 @@ impl Signature {
     }
     /// A fresh variable.
     pub fn fresh_var(&mut self, name: impl Into<String>, sort: SortId) -> VarId {
+        self.declare_var(name, sort, Span::default())
+    }
+    /// A fresh variable that is declared at a place.
+    pub fn declare_var(&mut self, name: impl Into<String>, sort: SortId, span: Span) -> VarId {
         let id = VarId::new(self.vars.len());
-        self.vars.push(Var { name: name.into(), sort });
+        self.vars.push(Var { name: name.into(), sort, span });
+        id
+    }
+    /// A fresh variable with name, sort and place of another.
+    pub fn copy_var(&mut self, var: VarId) -> VarId {
+        let id = VarId::new(self.vars.len());
+        self.vars.push(self.var(var).clone());
         id
     }
     /// The variable of an id.

@@ -154,7 +154,7 @@ impl<'a> Shared<'a> {
                 Err(halt) => {
                     match halt {
                         Halt::Overflow => mine.overflow = true,
-                        Halt::Error(error) => mine.error = Some(*error),
+                        Halt::Error(error) => mine.fail(*error),
                     }
                     self.pause.store(true, Ordering::Relaxed);
                     mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
@@ -165,13 +165,13 @@ impl<'a> Shared<'a> {
             if local.batch.len() >= BATCH
                 && let Err(error) = self.flush_annotated(store, local, mine)
             {
-                mine.error = Some(error);
+                mine.fail(error);
                 self.pause.store(true, Ordering::Relaxed);
                 return expanded as u64;
             }
         }
         if let Err(error) = self.flush_annotated(store, local, mine) {
-            mine.error = Some(error);
+            mine.fail(error);
             self.pause.store(true, Ordering::Relaxed);
         }
         expanded as u64
@@ -183,7 +183,13 @@ impl<'a> Shared<'a> {
         local.expander.successors(store, key, &mut local.found)?;
         let place = store.table.find(key).ok_or_else(|| lost("a queued state is not in the store"))?;
         let lane = local.lane.as_deref_mut().ok_or_else(|| lost("a search with annotations has none"))?;
-        let pending = store.table.pair(place).fetch_and(!u64::from(u32::MAX), Ordering::Relaxed) as u32;
+        let before = store.table.pair(place).fetch_and(!u64::from(u32::MAX), Ordering::Relaxed);
+        let pending = before as u32;
+        // All that it knows is pending: nothing was carried on before.
+        if (before >> 32) as u32 == pending {
+            mine.expanded += 1;
+            mine.orbits += local.expander.orbit(store, key, None)?;
+        }
         mine.transitions += local.found.len() as u64;
         mine.deadlocks += u64::from(local.found.is_empty());
         local.labels.clear();

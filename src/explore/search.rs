@@ -116,11 +116,22 @@ pub(super) struct Round {
     pub error: Option<Diagnostic>,
     pub deadlocks: u64,
     pub transitions: u64,
-    /// States expanded, and the sizes of their orbits.
-    expanded: u64,
-    orbits: u64,
+    /// States expanded for the first time, and the sizes of their orbits.
+    pub expanded: u64,
+    pub orbits: u64,
     pub overflow: bool,
     statistics: CacheStatistics,
+}
+
+impl Round {
+    /// An error of a model, or the limit that it met. Of several errors the one with the first place is kept, whatever thread was first.
+    pub(super) fn fail(&mut self, error: Diagnostic) {
+        match error.stop {
+            Some(stop) => self.stop = Some(stop),
+            None if self.error.as_ref().is_none_or(|e| (error.span, &error.message) < (e.span, &e.message)) => self.error = Some(error),
+            None => {}
+        }
+    }
 }
 
 struct Gate {
@@ -143,6 +154,9 @@ pub(super) struct Shared<'a> {
     pub pause: AtomicBool,
     /// An annotation was brought to a state that had been expanded.
     pub backward: AtomicBool,
+    /// States expanded, with symmetries all those of their orbits; and those that stand for them.
+    pub reached: AtomicU64,
+    pub kept: AtomicU64,
     /// For progress only.
     transitions: AtomicU64,
     waiting: AtomicU64,
@@ -219,6 +233,8 @@ pub(crate) fn run_from(
         round: Mutex::default(),
         pause: AtomicBool::new(false),
         backward: AtomicBool::new(false),
+        reached: AtomicU64::new(0),
+        kept: AtomicU64::new(0),
         transitions: AtomicU64::new(0),
         waiting: AtomicU64::new(0),
         level: AtomicU64::new(0),
@@ -336,8 +352,7 @@ impl<'a> Shared<'a> {
     }
 
     fn fail(&self, error: Diagnostic) {
-        let mut round = held!(self.round.lock());
-        round.error.get_or_insert(error);
+        held!(self.round.lock()).fail(error);
         self.pause.store(true, Ordering::Relaxed);
     }
 
@@ -394,6 +409,8 @@ impl<'a> Shared<'a> {
             account.transitions = before.transitions;
             account.deadlocks = before.deadlocks;
             (account.expanded, account.orbits) = (before.expanded, before.orbits);
+            self.reached.store(before.orbits, Ordering::Relaxed);
+            self.kept.store(before.expanded, Ordering::Relaxed);
             account.frontier_bytes = before.frontier_bytes;
             // The level that is gone on with is counted again when it is entered.
             account.level_count = before.levels.saturating_sub(1);
@@ -637,13 +654,19 @@ impl<'a> Shared<'a> {
         let mut mine = Round::default();
         while !self.pause.load(Ordering::Relaxed) {
             let Some(block) = held!(self.round.lock()).todo.pop() else { break };
-            let before = mine.transitions;
+            let before = (mine.transitions, mine.orbits, mine.expanded);
             let expanded = match self.goal.annotator {
                 None => self.expand(&store, local, block, &mut mine),
                 Some(_) => self.expand_annotated(&store, local, block, &mut mine),
             };
-            self.transitions.fetch_add(mine.transitions - before, Ordering::Relaxed);
-            let states = store.table.len();
+            self.transitions.fetch_add(mine.transitions - before.0, Ordering::Relaxed);
+            let reached = self.reached.fetch_add(mine.orbits - before.1, Ordering::Relaxed) + mine.orbits - before.1;
+            let kept = self.kept.fetch_add(mine.expanded - before.2, Ordering::Relaxed) + mine.expanded - before.2;
+            // What is queued counts once, whatever its orbit.
+            let states = match self.goal.symmetries {
+                None => store.table.len(),
+                Some(_) => reached + store.table.len().saturating_sub(kept),
+            };
             if store.table.crowded() {
                 self.pause.store(true, Ordering::Relaxed);
             }
@@ -689,8 +712,8 @@ impl<'a> Shared<'a> {
         if mine.stop.is_some() {
             round.stop = mine.stop;
         }
-        if mine.error.is_some() {
-            round.error = mine.error;
+        if let Some(error) = mine.error {
+            round.fail(error);
         }
     }
 
@@ -710,7 +733,7 @@ impl<'a> Shared<'a> {
                 Err(halt) => {
                     match halt {
                         Halt::Overflow => mine.overflow = true,
-                        Halt::Error(error) => mine.error = Some(*error),
+                        Halt::Error(error) => mine.fail(*error),
                     }
                     self.pause.store(true, Ordering::Relaxed);
                     mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });

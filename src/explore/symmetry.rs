@@ -364,7 +364,8 @@ impl Symmetries {
         for element in &self.elements {
             let target = element.classes[class as usize];
             let (from, to) = (&self.slots_of[class as usize], &self.slots_of[target as usize]);
-            let (Some(read_places), Some(write_places)) = (arrange(&from.0, &element.slots, &to.0), arrange(&from.1, &element.slots, &to.1))
+            let (Some(read_places), Some(write_places)) =
+                (arrange(&from.0, &element.slots, &to.0), arrange(&from.1, &element.slots, &to.1))
             else {
                 return Ok(Err(()));
             };

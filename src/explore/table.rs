@@ -653,6 +653,8 @@ fn sweep<C: Cell>(cells: &mut Cells<C>, old: &Geometry, new: &Geometry, before: 
 }
 
 #[cfg(test)]
+mod interleavings;
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::toy::split_mix;

@@ -10,13 +10,13 @@
 
 use super::rules::{self, Effect, Rules, When};
 use crate::base::ids::{FixId, LabelId, OpId, VarId};
-use crate::base::{Diagnostic, Stage};
+use crate::base::{Budget, Diagnostic, Stage};
 use crate::data::engine::{Code, Engine, Problem, Program, Value};
 use crate::data::expr::Expr;
 use crate::formula::normal::{Node, NodeId, Normal, normalise};
 use crate::formula::typed::TypedFormula;
 use crate::process::linear::ActionLabels;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -112,6 +112,7 @@ pub struct Automaton {
     here: Vec<Option<Demand>>,
     here_if: AHashMap<(FormulaState, LabelId), Demand>,
     steps: AHashMap<(FormulaState, LabelId), Demand>,
+    mentions: Option<AHashSet<OpId>>,
 }
 
 /// Which rules an evaluation looks at.
@@ -143,9 +144,17 @@ impl Automaton {
             here: Vec::new(),
             here_if: AHashMap::new(),
             steps: AHashMap::new(),
+            mentions: super::mentions::mentions(formula),
         };
         automaton.intern_set(Vec::new());
         Ok(automaton)
+    }
+
+    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one is met.
+    #[must_use]
+    pub fn limited(mut self, budget: &Budget) -> Self {
+        self.engine = self.engine.limited(budget);
+        self
     }
 
     /// The normal form.
@@ -215,6 +224,11 @@ impl Automaton {
             text.push_str(&format!("({})", values.join(", ")));
         }
         text
+    }
+
+    /// Whether the answers are known to be symmetric under a permutation of constants: those of the image are the images of those.
+    pub fn ignores(&self, map: &[(OpId, OpId)]) -> bool {
+        self.mentions.as_ref().is_some_and(|m| map.iter().all(|(from, to)| !m.contains(from) && !m.contains(to)))
     }
 
     /// What a permutation of constants makes of a state: the same node, with the images of the values; none if that is not known.
@@ -468,12 +482,11 @@ impl Automaton {
     }
 
     fn explain(&self, diagnostic: Diagnostic, rule: &rules::Rule) -> Diagnostic {
-        if diagnostic.span.is_some() || diagnostic.stage == Stage::Internal {
-            return diagnostic;
+        if diagnostic.stage == Stage::Data {
+            diagnostic.within(rule.span, "for this part of the formula")
+        } else {
+            diagnostic.placed(rule.span)
         }
-        let mut d = diagnostic;
-        d.span = Some(rule.span);
-        d
     }
 
     fn test(&mut self, code: &Code, env: &[Value]) -> Result<bool, Diagnostic> {

@@ -108,8 +108,10 @@ pub fn check(
     options: Options,
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?;
-    let mut source = Source::new(model, options.explore)?;
+    let mut automaton = Automaton::new(formula)?.limited(budget);
+    // Games and evidence are of all steps; the product search knows when confluent ones may be taken at once.
+    let plain = explore::Options { confluent: Vec::new(), ..options.explore.clone() };
+    let mut source = Source::new(model, &plain)?;
     let mut answer = Answer {
         verdict: Verdict::True,
         route: Route::Constant,

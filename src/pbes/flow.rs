@@ -11,8 +11,9 @@
 //! but the model has no cycle at all, there is none either; else the search over stored states decides.
 //!
 //! Symmetries of the model are used as far as they are symmetries of the formula as well: they take the obligations at the start to
-//! themselves, and what a formula state becomes along a label to what its image becomes along the label's image. The latter is verified
-//! for each question that is asked; a search in which it fails is void and done again without symmetries.
+//! themselves, and what a formula state becomes along a label to what its image becomes along the label's image. The latter is so if the
+//! formula speaks of none of the constants that change places ([`super::mentions`]); else it is verified for each question that is asked,
+//! and a search in which it fails is void and done again without symmetries.
 //!
 //! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the number of obligations of a complete search
 //! do not depend on threads.
@@ -209,12 +210,14 @@ struct Symmetry<'a> {
     /// Images of formula states by element.
     images: AHashMap<(u32, u32), Option<u32>>,
     labels: AHashMap<(u32, u32), Option<LabelId>>,
+    /// Whether the formula is known to be symmetric.
+    proven: bool,
     /// Pairs of formula state and label whose answer was compared with those of all images.
     confirmed: AHashSet<(u32, u32)>,
 }
 
 impl<'a> Symmetry<'a> {
-    fn new(of: &Symmetries, model: &'a dyn Model, labels: &dyn ActionLabels) -> Option<Self> {
+    fn new(of: &Symmetries, model: &'a dyn Model, labels: &dyn ActionLabels, automaton: &Automaton) -> Option<Self> {
         let mut elements = Vec::new();
         for word in of.words() {
             let mut map: Vec<(OpId, OpId)> = Vec::new();
@@ -228,7 +231,8 @@ impl<'a> Symmetry<'a> {
             elements.push((word.to_vec(), map));
         }
         let (images, known, confirmed) = (AHashMap::new(), AHashMap::new(), AHashSet::new());
-        Some(Self { worker: model.worker(), elements, images, labels: known, confirmed })
+        let proven = elements.iter().all(|e| automaton.ignores(&e.1));
+        Some(Self { worker: model.worker(), elements, proven, images, labels: known, confirmed })
     }
     fn image(&mut self, automaton: &mut Automaton, element: u32, q: u32) -> Option<u32> {
         let map = &self.elements[element as usize].1;
@@ -307,7 +311,7 @@ impl Oracle<'_> {
     fn confirmed_step(&mut self, q: FormulaState, label: LabelId) -> Result<Answer, Diagnostic> {
         let answer = self.step(q, label)?;
         let Some(symmetry) = &self.symmetry else { return Ok(answer) };
-        if symmetry.confirmed.contains(&(q.0, label.0)) {
+        if symmetry.proven || symmetry.confirmed.contains(&(q.0, label.0)) {
             return Ok(answer);
         }
         let elements = symmetry.elements.len() as u32;
@@ -342,7 +346,7 @@ impl Oracle<'_> {
         }
     }
     fn confirm_decision(&mut self, states: &[u32], steps: &[(LabelId, StateId)], decided: bool) -> Result<(), Diagnostic> {
-        for element in 0..self.symmetry.as_ref().map_or(0, |s| s.elements.len() as u32) {
+        for element in 0..self.symmetry.as_ref().filter(|s| !s.proven).map_or(0, |s| s.elements.len() as u32) {
             let images: Option<Vec<u32>> = states.iter().map(|q| self.image(element, *q)).collect();
             let mut image_steps = Vec::new();
             for (label, target) in steps {
@@ -402,7 +406,39 @@ pub struct Task<'a> {
 }
 
 /// Searches from the initial state with the given obligations; none if the sets are too many to be numbered.
+///
+/// Confluent steps are taken at once only for formulas whose verdict depends on weak traces, and if no formula state met sees tau.
 pub fn search(
+    task: Task,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    roots: &[FormulaState],
+) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
+    let plain = explore::Options { confluent: Vec::new(), ..task.explore.clone() };
+    let weak = shape.hostile.is_empty() && shape.kinds.values().all(|k| *k == Kind::Flow);
+    if weak && task.explore.confluent.iter().any(|c| *c) {
+        let result = search_symmetric(task, automaton, shape, roots)?;
+        let holds = matches!(result, Some((Outcome::Verdict(value), _)) if value == shape.universal);
+        // A path that decides is one of the full system, and so is what a limit left.
+        if !holds || blind(task, automaton)? {
+            return Ok(result);
+        }
+    }
+    search_symmetric(Task { explore: &plain, ..task }, automaton, shape, roots)
+}
+
+/// Whether tau leaves all formula states as they are.
+fn blind(task: Task, automaton: &mut Automaton) -> Result<bool, Diagnostic> {
+    for q in (0..automaton.state_count() as u32).map(FormulaState) {
+        let demand = automaton.step(q, LabelId::TAU, task.labels)?;
+        if demand == Demand::DECIDED || automaton.set(demand)[..] != [q] {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn search_symmetric(
     task: Task,
     automaton: &mut Automaton,
     shape: &Shape,
@@ -426,8 +462,15 @@ fn search_with(
     symmetries: Option<&mut Symmetries>,
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
     let sets = Sets::default();
-    let mut oracle =
-        Oracle { automaton: &mut *automaton, labels: task.labels, shape, sets: &sets, closed: AHashMap::new(), symmetry: None, group: None };
+    let mut oracle = Oracle {
+        automaton: &mut *automaton,
+        labels: task.labels,
+        shape,
+        sets: &sets,
+        closed: AHashMap::new(),
+        symmetry: None,
+        group: None,
+    };
     let start = {
         let demand = oracle.automaton.intern_set(roots.to_vec());
         oracle.close(demand)?
@@ -440,14 +483,14 @@ fn search_with(
     let symmetries: Option<&Symmetries> = match symmetries {
         None => None,
         Some(all) => {
-            oracle.symmetry = Symmetry::new(all, task.model, task.labels);
+            oracle.symmetry = Symmetry::new(all, task.model, task.labels, oracle.automaton);
             let count = oracle.symmetry.as_ref().map_or(0, |s| s.elements.len() as u32);
             let keep: Vec<bool> = (0..count).map(|e| oracle.image_set(e, initial) == Some(initial)).collect();
             all.retain(|e| keep.get(e).copied().unwrap_or(false));
             Some(&*all).filter(|a| a.order() > 1)
         }
     };
-    oracle.symmetry = symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels));
+    oracle.symmetry = symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
     oracle.group = symmetries;
     let (questions, asked) = channel();
     let locals = shape.kinds.values().any(|k| *k == Kind::Local);

@@ -28,7 +28,7 @@ pub fn game(
     options: &explore::Options,
     budget: &Budget,
 ) -> Result<Result<Game, Stop>, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?;
+    let mut automaton = Automaton::new(formula)?.limited(budget);
     let mut source = Source::new(model, options)?;
     let mut game = Game { initial: VertexId(2), ..Game::default() };
     game.push(Player::Even, 0, [TRUE]);

@@ -6,6 +6,7 @@ pub mod check;
 pub mod flow;
 pub mod game;
 pub mod instantiate;
+mod mentions;
 pub mod obligations;
 pub mod print;
 pub mod product;

@@ -76,7 +76,7 @@ pub fn check_symbolically(
     options: &symbolic::Options,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?;
+    let mut automaton = Automaton::new(formula)?.limited(budget);
     let (all, roots) = match automaton.start()? {
         Start::Constant(value) => return Ok(SymbolicAnswer::constant(value)),
         Start::States(all, roots) => (all, roots),

@@ -1,6 +1,7 @@
 //! Linear processes: `P(d) = sum e. c(d, e) -> a(f(d, e)) . P(g(d, e)) + …`, what the lineariser makes and engines run.
 
 use crate::base::ids::{ActId, VarId};
+use crate::base::{Place, Span};
 use crate::data::expr::{DataSpec, Expr};
 use crate::process::spec::ActionDecl;
 
@@ -13,6 +14,8 @@ pub struct Act {
     pub args: Vec<Expr>,
     /// What the components did for it, ascending by component: one action, or several that communicated. Provenance only.
     pub from: Vec<Origin>,
+    /// Where the action was written; for a communication, the first of those that made it.
+    pub place: Place,
 }
 
 /// An action as a parallel component did it, before communication and renaming.
@@ -41,6 +44,13 @@ pub struct Summand {
     pub updates: Vec<(usize, Expr)>,
     /// Whether the process as written had a `sum` in scope here, even if a one-point rule removed it since.
     pub had_sum: bool,
+}
+
+impl Summand {
+    /// A place for messages: that of its first action.
+    pub fn span(&self) -> Span {
+        self.actions.iter().chain(&self.hidden).map(|a| a.place.0).find(|s| s.is_somewhere()).unwrap_or_default()
+    }
 }
 
 /// Where a parameter comes from.

@@ -283,8 +283,13 @@ impl<'m> Search<'m> {
     /// Lets relation `i` learn from a set.
     pub fn learn(&mut self, i: usize, set: Ldd, from_top: bool) {
         if let Err(error) = self.relations[i].learn(&mut self.manager, &mut self.teacher, set, from_top) {
-            self.failure = Some(error);
-            self.manager.halt();
+            match error.stop {
+                Some(stop) => self.halt(stop),
+                None => {
+                    self.failure = Some(error);
+                    self.manager.halt();
+                }
+            }
         }
         if self.hasty && self.teacher.found {
             self.manager.halt();

@@ -160,7 +160,7 @@ pub fn expand(name: &str, text: &str, defines: &[(String, String)], sources: &mu
         }
         Err(Fault { stage, place, message, notes }) => {
             let span = place.map(|(start, end)| Span { source: sources.add(name, text), start: start as u32, end: end as u32 });
-            Err(Diagnostic { stage, message, span, notes, related: Vec::new() })
+            Err(Diagnostic { span, notes, ..Diagnostic::new(stage, message) })
         }
     }
 }

@@ -3,6 +3,7 @@
 mod game;
 mod lts;
 mod program;
+pub mod sweep;
 
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
@@ -30,6 +31,8 @@ pub struct Cli {
 pub enum Command {
     /// Check formulas on a model.
     Check(CheckArgs),
+    /// Explore a model and check formulas over ranges of parameters, to tables and plots.
+    Sweep(sweep::SweepArgs),
     /// Explore a model to its labelled transition system.
     Explore(ExploreArgs),
     /// Print a parameterised specification as plain mCRL2.
@@ -68,6 +71,7 @@ impl Command {
             Command::Convert(a) => &a.common,
             Command::Pbes(a) => &a.common,
             Command::Solve(a) => &a.common,
+            Command::Sweep(a) => &a.common,
             Command::Litmus(a) => &a.common,
             Command::Program(a) => &a.common,
         }
@@ -133,6 +137,13 @@ pub enum Reduce {
     WeakTrace,
 }
 
+/// Reductions that are done where they are proven, unless someone asks to do without.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduction {
+    /// One state stands for all that the model's symmetries take it to; counts are those of all.
+    Symmetry,
+}
+
 /// Engines.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -190,6 +201,9 @@ pub struct ExploreArgs {
     /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
+    /// Reductions to do without: `symmetry`.
+    #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
+    pub without: Vec<Reduction>,
     /// Hiding and renaming of what is written or reduced.
     #[command(flatten)]
     pub relabelling: Relabelling,
@@ -221,9 +235,12 @@ pub struct CheckArgs {
     /// The algorithm for parity games.
     #[arg(long, value_name = "NAME", value_parser = solver_names())]
     pub solver: Option<String>,
-    /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
+    /// Confluent tau steps to take at once, for formulas that cannot tell: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
+    /// Reductions to do without: `symmetry`.
+    #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
+    pub without: Vec<Reduction>,
     /// How to search.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
     pub engine: Engine,

@@ -4,6 +4,7 @@
 //! top-level expression), above them lie fields that matching took out of constructor terms, variables of `whr`, and arguments
 //! under evaluation; the compiler knows the height at every point, so a variable is one index. Everything here is `Send + Sync`.
 
+use crate::base::Span;
 use crate::base::ids::{OpId, SortId};
 use crate::data::signature::Builtin;
 use crate::data::value::{Flags, Lambda, Rich, Value};
@@ -103,6 +104,8 @@ pub enum Tree {
 pub struct Leaf {
     /// Height of the frame here.
     pub height: u32,
+    /// Where the equation was written.
+    pub span: Span,
     /// What patterns over constructors do not say.
     pub checks: Box<[Check]>,
     /// The condition, if any.

@@ -5,8 +5,9 @@
 //! do not yet say which rule applies stays as it is, and so does a call behind an undecided condition from some depth on, so
 //! that recursion over an unknown ends.
 
-use super::code::{Check, Func, Node, Tree};
+use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
+use crate::base::Budget;
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
 use crate::data::expr::Binder;
@@ -21,7 +22,7 @@ pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 /// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
 const MAX_SUSPENDED: u32 = 4;
 /// Deepest nesting of evaluation.
-const MAX_DEPTH: u32 = 2_500_000;
+pub(super) const MAX_DEPTH: u32 = 2_500_000;
 
 /// An unknown.
 #[derive(Debug)]
@@ -41,6 +42,12 @@ pub struct Machine {
     pub(in crate::data) shared: Vec<Option<Value>>,
     pub(in crate::data) steps: u64,
     pub(in crate::data) step_limit: u64,
+    /// Steps after which the limits are looked at; at most the step limit.
+    pub(in crate::data) pause: u64,
+    pub(in crate::data) polls: u64,
+    /// Branches of enumerations so far.
+    pub(in crate::data) searches: u64,
+    pub(in crate::data) budget: Budget,
     pub(in crate::data) depth: u32,
     pub(in crate::data) suspended: u32,
     pub(in crate::data) unknowns: Vec<Unknown>,
@@ -52,7 +59,7 @@ pub struct Machine {
 }
 
 enum Selected<'a> {
-    Rule(&'a Node),
+    Rule(&'a Leaf),
     None,
     Undecided,
 }
@@ -64,6 +71,10 @@ impl Machine {
             shared: vec![None; program.shared as usize],
             steps: 0,
             step_limit: 50_000_000,
+            pause: 0,
+            polls: 0,
+            searches: 0,
+            budget: Budget::default(),
             depth: 0,
             suspended: 0,
             unknowns: Vec::new(),
@@ -116,12 +127,12 @@ impl Machine {
                         self.select(p, &func.tree, frame)?
                     };
                     match selected {
-                        Selected::Rule(rhs) => {
+                        Selected::Rule(leaf) => {
                             self.steps += 1;
-                            if self.steps > self.step_limit || self.depth > MAX_DEPTH {
-                                return Err(self.endless(p, func, frame));
+                            if self.steps > self.pause || self.depth > MAX_DEPTH {
+                                self.pause(p, func, frame, leaf.span)?;
                             }
-                            node = rhs;
+                            node = &leaf.rhs;
                             base = frame;
                         }
                         selected => {
@@ -299,11 +310,12 @@ impl Machine {
             return Err(Box::new(Diagnostic::new(Stage::Data, "rewriting does not end: function applications are nested too deeply")));
         }
         self.steps += 1;
-        if self.steps > self.step_limit {
-            return Err(Box::new(Diagnostic::new(
-                Stage::Data,
-                format!("rewriting does not end: more than {} steps, the last in a lambda abstraction", self.step_limit),
-            )));
+        if self.steps > self.pause {
+            if self.steps > self.step_limit {
+                let message = format!("rewriting does not end: more than {} steps, the last in a lambda abstraction", self.step_limit);
+                return Err(Box::new(Diagnostic::new(Stage::Data, message)));
+            }
+            self.go_on()?;
         }
         let value = self.eval(p, body, frame)?;
         self.stack.truncate(frame);
@@ -343,10 +355,10 @@ impl Machine {
                 Tree::Fail => return Ok(Selected::None),
                 Tree::Leaf(leaf) => {
                     if leaf.checks.is_empty() && leaf.condition.is_none() {
-                        return Ok(Selected::Rule(&leaf.rhs));
+                        return Ok(Selected::Rule(leaf));
                     }
                     match self.leaf_fits(p, &leaf.checks, leaf.condition.as_ref(), base)? {
-                        Some(true) => return Ok(Selected::Rule(&leaf.rhs)),
+                        Some(true) => return Ok(Selected::Rule(leaf)),
                         Some(false) => tree = &leaf.otherwise,
                         None => return Ok(Selected::Undecided),
                     }
@@ -460,12 +472,12 @@ impl Machine {
         let frame = self.stack.len();
         self.stack.extend(args);
         match self.select(p, &func.tree, frame)? {
-            Selected::Rule(rhs) => {
+            Selected::Rule(leaf) => {
                 self.steps += 1;
-                if self.steps > self.step_limit || self.depth > MAX_DEPTH {
-                    return Err(self.endless(p, func, frame));
+                if self.steps > self.pause || self.depth > MAX_DEPTH {
+                    self.pause(p, func, frame, leaf.span)?;
                 }
-                let value = self.eval(p, rhs, frame)?;
+                let value = self.eval(p, &leaf.rhs, frame)?;
                 self.stack.truncate(frame);
                 Ok(value)
             }
@@ -750,22 +762,6 @@ impl Machine {
             return Ok(Value::app(op, 0, args));
         }
         self.apply_op(p, op, args)
-    }
-
-    #[inline(never)]
-    fn endless(&mut self, p: &Program, func: &Func, frame: usize) -> Box<Diagnostic> {
-        let args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
-        let term = if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };
-        let name = &p.signature.op(func.op).name;
-        let why = if self.steps > self.step_limit {
-            format!("more than {} steps", self.step_limit)
-        } else {
-            "calls are nested too deeply".to_string()
-        };
-        Box::new(
-            Diagnostic::new(Stage::Data, format!("rewriting does not end: {why}, the last of `{name}`"))
-                .note(format!("the term is {}", super::text::shortened(p, &term))),
-        )
     }
 }
 

@@ -204,7 +204,7 @@ fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize,
                 None => return Ok(None),
             }
         };
-        return Ok(Some(Tree::Leaf(Box::new(Leaf { height, checks: checks.into(), condition, rhs, otherwise }))));
+        return Ok(Some(Tree::Leaf(Box::new(Leaf { height, span: equation.span, checks: checks.into(), condition, rhs, otherwise }))));
     }
     // The slot of the first row that most rows look at.
     let looks = |slot: u32| rows.iter().filter(|r| r.pending.iter().any(|p| p.0 == slot)).count();

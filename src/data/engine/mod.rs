@@ -12,6 +12,8 @@ pub mod compile;
 mod image;
 pub mod machine;
 pub mod matching;
+mod pause;
+mod places;
 pub mod reflect;
 pub mod text;
 
@@ -23,6 +25,7 @@ use super::expr::Expr;
 pub use super::value::Value;
 use crate::base::diagnostic::Diagnostic;
 use crate::base::ids::{SortId, VarId};
+use crate::base::{Budget, Span};
 pub use compile::Program;
 use compile::{Compiler, Scope, Sharing};
 use machine::{Machine, Unknown};
@@ -32,17 +35,23 @@ use std::sync::Arc;
 
 /// A compiled expression over an environment; belongs to the engine that made it. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Code(Rc<(code::Node, usize)>);
+pub struct Code(Rc<(code::Node, usize, Span)>);
 
 /// A compiled condition with unknowns.
 #[derive(Clone, Debug)]
 pub struct Problem {
     condition: Code,
+    /// The condition as it was, for messages.
+    text: Expr,
+    env: Vec<VarId>,
     unknowns: Vec<(VarId, SortId)>,
 }
 
 /// What receives solutions: breaks to end the search.
 pub type Receiver<'a> = dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic> + 'a;
+
+/// Said of the place where an evaluation started, if the error has another one.
+const STARTED: &str = "this was being evaluated";
 
 /// Evaluates; one per thread.
 #[derive(Debug)]
@@ -61,6 +70,13 @@ impl Engine {
         Engine { program, machine, sharing, total_steps: 0 }
     }
 
+    /// The same engine under the limits of a run: an evaluation or enumeration that meets one ends with an error of stage `Limit`.
+    #[must_use]
+    pub fn limited(mut self, budget: &Budget) -> Engine {
+        self.machine.budget = budget.clone();
+        self
+    }
+
     /// The program it runs.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
@@ -71,7 +87,7 @@ impl Engine {
         let slots: Vec<(VarId, u32)> = env.iter().enumerate().map(|(i, v)| (*v, i as u32)).collect();
         let scope = Scope::new(&slots, env.len() as u32);
         let node = Compiler::new(&self.program, &mut self.sharing).root(expr, &scope)?;
-        Ok(Code(Rc::new((node, env.len()))))
+        Ok(Code(Rc::new((node, env.len(), expr.span))))
     }
 
     /// The normal form of an expression in an environment.
@@ -83,17 +99,18 @@ impl Engine {
             m.stack.extend_from_slice(env);
             m.eval(&program, &code.0.0, frame)
         })
+        .map_err(|e| e.within(code.0.2, STARTED))
     }
 
     /// Runs with fresh counters; restores the machine whether it succeeds or not.
     fn run<T>(&mut self, f: impl FnOnce(&mut Machine) -> machine::Outcome<T>) -> Result<T, Diagnostic> {
         let m = &mut self.machine;
-        let (frame, depth, suspended, steps) = (m.stack.len(), m.depth, m.suspended, m.steps);
-        (m.steps, m.suspended) = (0, 0);
+        let (frame, depth, suspended, steps, pause) = (m.stack.len(), m.depth, m.suspended, m.steps, m.pause);
+        m.restart();
         let result = f(m);
         m.stack.truncate(frame);
         self.total_steps += m.steps;
-        (m.depth, m.suspended, m.steps) = (depth, suspended, steps);
+        (m.depth, m.suspended, m.steps, m.pause) = (depth, suspended, steps, pause);
         result.map_err(|e| *e)
     }
 
@@ -109,6 +126,7 @@ impl Engine {
             let frame = m.stack.len();
             m.eval(&program, &node, frame)
         })
+        .map_err(|e| e.within(closed.span, STARTED))
     }
 
     /// The closed normal form as an expression; equal values give equal expressions. A number outside of any other term gets
@@ -135,21 +153,27 @@ impl Engine {
             .iter()
             .map(|v| compile::sort_of_var(&self.program.signature, *v, condition).map(|s| (*v, s)))
             .collect::<Result<_, _>>()?;
-        Ok(Problem { condition: self.code(condition, &all)?, unknowns: sorts })
+        Ok(Problem { condition: self.code(condition, &all)?, text: condition.clone(), env: env.to_vec(), unknowns: sorts })
     }
 
     /// Calls `each` with every solution of a problem, once, as values of the unknowns in order; stops if it breaks.
     pub fn solve(&mut self, problem: &Problem, env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
+        let mut inside = false;
+        let result = self.solutions(problem, env, &mut |engine, values| {
+            inside = true;
+            let flow = each(engine, values)?;
+            inside = false;
+            Ok(flow)
+        });
+        // What the receiver does has places of its own.
+        result.map_err(|e| if inside { e } else { self.explain(problem, env, e) })
+    }
+
+    fn solutions(&mut self, problem: &Problem, env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
         let program = self.program.clone();
         let count = self.machine.unknowns.len();
         let wanted: Vec<u32> = (0..problem.unknowns.len()).map(|i| (count + i) as u32).collect();
-        let condition = self.run(|m| {
-            m.unknowns.extend(problem.unknowns.iter().map(|&(var, sort)| Unknown { sort, var: Some(var), binding: None }));
-            let frame = m.stack.len();
-            m.stack.extend_from_slice(env);
-            m.stack.extend(wanted.iter().map(|&u| Value::Unknown(u)));
-            m.eval(&program, &problem.condition.0.0, frame)
-        });
+        let condition = self.open_value(problem, env);
         let result = condition.and_then(|condition| {
             if condition.is_false() {
                 return Ok(());
@@ -157,12 +181,12 @@ impl Engine {
             if problem.unknowns.is_empty() && condition.is_true() {
                 return each(self, &[]).map(|_| ());
             }
-            let mut search = Search::new(wanted, false, false, "sum");
+            let mut search = Search::new(wanted, false, false, "a sum");
             // The search runs on the machine, the callback on the whole engine: the machine changes hands.
             let mut machine = std::mem::replace(&mut self.machine, Machine::new(&program));
             let frame = machine.stack.len();
-            let (depth, suspended, steps) = (machine.depth, machine.suspended, machine.steps);
-            (machine.suspended, machine.steps) = (0, 0);
+            let (depth, suspended, steps, pause) = (machine.depth, machine.suspended, machine.steps, machine.pause);
+            machine.restart();
             let flow = machine.search(&program, &mut search, condition, &mut |m, values| {
                 std::mem::swap(m, &mut self.machine);
                 let flow = each(self, values);
@@ -170,12 +194,25 @@ impl Engine {
                 flow.map_err(Box::new)
             });
             machine.stack.truncate(frame);
-            (machine.depth, machine.suspended, machine.steps) = (depth, suspended, steps);
+            (machine.depth, machine.suspended, machine.steps, machine.pause) = (depth, suspended, steps, pause);
             self.machine = machine;
             flow.map(|_| ()).map_err(|e| *e)
         });
         self.machine.unknowns.truncate(count);
         result
+    }
+
+    /// The condition of a problem with new unknowns in it, which the caller takes away again.
+    fn open_value(&mut self, problem: &Problem, env: &[Value]) -> Result<Value, Diagnostic> {
+        let program = self.program.clone();
+        let first = self.machine.unknowns.len();
+        self.run(|m| {
+            m.unknowns.extend(problem.unknowns.iter().map(|&(var, sort)| Unknown { sort, var: Some(var), binding: None }));
+            let frame = m.stack.len();
+            m.stack.extend_from_slice(env);
+            m.stack.extend((first..m.unknowns.len()).map(|u| Value::Unknown(u as u32)));
+            m.eval(&program, &problem.condition.0.0, frame)
+        })
     }
 
     /// All elements of a finite sort, in the order of its constructors; `None` if it is infinite or larger than a million.

@@ -1,23 +1,66 @@
 //! Values as text, in mCRL2 notation where that is short; for messages, cut to a readable length.
 
 use super::compile::Program;
+use super::machine::Machine;
 use crate::data::expr::Binder;
-use crate::data::signature::{Builtin, OpKind};
+use crate::data::signature::{Builtin, Op, OpKind};
 use crate::data::value::{Rich, Value};
 use std::fmt::Write;
 
 /// Longest text in a message.
 const MAX_LENGTH: usize = 400;
 
-/// The text of a value, shortened with `…`.
-pub fn shortened(p: &Program, v: &Value) -> String {
-    text(p, v, MAX_LENGTH)
+/// What unknowns are called.
+type Naming<'a> = &'a dyn Fn(u32) -> String;
+
+impl Machine {
+    /// The text of a value, shortened with `…`; unknowns under the names of the variables that they stand for.
+    pub(in crate::data) fn shown(&self, p: &Program, v: &Value) -> String {
+        named(p, v, MAX_LENGTH, &|u| self.unknown_name(p, u))
+    }
+
+    /// The name of an unknown: its variable's; a part of another unknown is called by its projection, as in `head(l)`.
+    pub(in crate::data) fn unknown_name(&self, p: &Program, u: u32) -> String {
+        let mut u = u;
+        let mut path: Vec<String> = Vec::new();
+        // A part comes after the whole, so this ends.
+        while self.unknowns[u as usize].var.is_none() && path.len() < 100 {
+            let Some((whole, part)) = self.whole_of(p, u) else { break };
+            path.push(part);
+            u = whole;
+        }
+        let name = match self.unknowns[u as usize].var {
+            Some(v) if v.index() < p.signature.var_count() => p.signature.var(v).name.clone(),
+            _ => "an element".to_string(),
+        };
+        path.iter().rev().fold(name, |inner, part| if part.starts_with('.') { inner + part } else { format!("{part}({inner})") })
+    }
+
+    /// The unknown of which another is a part, and the name of the part.
+    fn whole_of(&self, p: &Program, u: u32) -> Option<(u32, String)> {
+        let is = |v: &Value| matches!(v, Value::Unknown(x) if *x == u);
+        (0..u).find_map(|whole| match self.unknowns[whole as usize].binding.as_ref()? {
+            Value::Cons(cell) if is(&cell.head) => Some((whole, "head".to_string())),
+            Value::Cons(cell) if is(&cell.tail) => Some((whole, "tail".to_string())),
+            v => {
+                let (op, args) = v.as_app()?;
+                let at = args.iter().position(is)? as u32;
+                let projects = |o: &Op| matches!(&o.kind, OpKind::Projection(parts) if parts.contains(&(op, at)));
+                let projection = p.signature.ops().find(|(_, o)| projects(o)).map(|(_, o)| o.name.clone());
+                Some((whole, projection.unwrap_or_else(|| format!(".{}", at + 1))))
+            }
+        })
+    }
 }
 
 /// The text of a value, cut after about `limit` bytes.
 pub fn text(p: &Program, v: &Value, limit: usize) -> String {
+    named(p, v, limit, &|u| format!("_{u}"))
+}
+
+fn named(p: &Program, v: &Value, limit: usize, naming: Naming) -> String {
     let mut out = String::new();
-    write(p, v, limit, 0, &mut out);
+    write(p, v, limit, 0, naming, &mut out);
     if out.len() > limit {
         let mut end = limit;
         while !out.is_char_boundary(end) {
@@ -29,7 +72,7 @@ pub fn text(p: &Program, v: &Value, limit: usize) -> String {
     out
 }
 
-fn write(p: &Program, v: &Value, limit: usize, depth: usize, out: &mut String) {
+fn write(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out: &mut String) {
     if out.len() > limit || depth > 200 {
         if !out.ends_with('…') {
             out.push('…');
@@ -42,7 +85,7 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, out: &mut String) {
             if i > 0 {
                 out.push_str(", ");
             }
-            write(p, item, limit, depth + 1, out);
+            write(p, item, limit, depth + 1, naming, out);
             if out.len() > limit {
                 break;
             }
@@ -54,14 +97,14 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, out: &mut String) {
         Value::Int(n) => _ = write!(out, "{n}"),
         Value::Con(op) | Value::Sym(op) => out.push_str(&p.signature.op(*op).name),
         Value::Nil(_) => out.push_str("[]"),
-        Value::Unknown(u) => _ = write!(out, "_{u}"),
+        Value::Unknown(u) => out.push_str(&naming(*u)),
         Value::Cons(_) => match v.list_elements() {
             Some(elements) => sequence(out, "[", &mut elements.iter(), "]"),
             None => {
                 let Value::Cons(cell) = v else { return };
-                write(p, &cell.head, limit, depth + 1, out);
+                write(p, &cell.head, limit, depth + 1, naming, out);
                 out.push_str(" |> ");
-                write(p, &cell.tail, limit, depth + 1, out);
+                write(p, &cell.tail, limit, depth + 1, naming, out);
             }
         },
         Value::Rich(node) => match &node.kind {
@@ -72,9 +115,9 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, out: &mut String) {
                 out.push('{');
                 for (i, (e, n)) in entries.iter().enumerate() {
                     out.push_str(if i > 0 { ", " } else { "" });
-                    write(p, e, limit, depth + 1, out);
+                    write(p, e, limit, depth + 1, naming, out);
                     out.push_str(": ");
-                    write(p, n, limit, depth + 1, out);
+                    write(p, n, limit, depth + 1, naming, out);
                 }
                 if entries.is_empty() {
                     out.push(':');
@@ -98,17 +141,17 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, out: &mut String) {
                 out.push_str(close);
             }
             Rich::Table(_, base, entries) => {
-                write(p, base, limit, depth + 1, out);
+                write(p, base, limit, depth + 1, naming, out);
                 for (k, v) in entries.iter() {
                     out.push('[');
-                    write(p, k, limit, depth + 1, out);
+                    write(p, k, limit, depth + 1, naming, out);
                     out.push_str(" -> ");
-                    write(p, v, limit, depth + 1, out);
+                    write(p, v, limit, depth + 1, naming, out);
                     out.push(']');
                 }
             }
             Rich::Apply(head, args) => {
-                write(p, head, limit, depth + 1, out);
+                write(p, head, limit, depth + 1, naming, out);
                 sequence(out, "(", &mut args.iter(), ")");
             }
         },
@@ -118,16 +161,16 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, out: &mut String) {
             match (&p.signature.op(op).kind, args) {
                 (OpKind::Builtin(Builtin::Not | Builtin::Negate | Builtin::Complement | Builtin::Size), [a]) => {
                     out.push_str(name);
-                    write_operand(p, a, limit, depth, out);
+                    write_operand(p, a, limit, depth, naming, out);
                 }
                 (OpKind::Builtin(b), [x, y])
                     if !matches!(b, Builtin::Max | Builtin::Min | Builtin::Count | Builtin::Exp | Builtin::SetInsert) =>
                 {
-                    write_operand(p, x, limit, depth, out);
+                    write_operand(p, x, limit, depth, naming, out);
                     _ = write!(out, " {name} ");
-                    write_operand(p, y, limit, depth, out);
+                    write_operand(p, y, limit, depth, naming, out);
                 }
-                (OpKind::Builtin(Builtin::FSetToSet | Builtin::FBagToBag), [a]) => write(p, a, limit, depth + 1, out),
+                (OpKind::Builtin(Builtin::FSetToSet | Builtin::FBagToBag), [a]) => write(p, a, limit, depth + 1, naming, out),
                 _ => {
                     out.push_str(name);
                     let mut from = 0;
@@ -144,13 +187,13 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, out: &mut String) {
     }
 }
 
-fn write_operand(p: &Program, v: &Value, limit: usize, depth: usize, out: &mut String) {
+fn write_operand(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out: &mut String) {
     let infix = v.as_app().is_some_and(|(op, args)| args.len() == 2 && matches!(p.signature.op(op).kind, OpKind::Builtin(_)));
     if infix {
         out.push('(');
-        write(p, v, limit, depth + 1, out);
+        write(p, v, limit, depth + 1, naming, out);
         out.push(')');
     } else {
-        write(p, v, limit, depth + 1, out);
+        write(p, v, limit, depth + 1, naming, out);
     }
 }

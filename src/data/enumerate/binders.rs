@@ -3,6 +3,7 @@
 //! A binder in which an unknown of an enclosing search occurs stays as it is until the unknown is known. Cost: that of the search.
 
 use super::Search;
+use crate::base::Stage;
 use crate::base::ids::SortId;
 use crate::data::engine::compile::Program;
 use crate::data::engine::machine::{Machine, Outcome};
@@ -51,7 +52,8 @@ impl Machine {
         let mut found = condition.is_true();
         let mut stuck = false;
         if !found {
-            let mut search = Search::new(relevant(self, &condition, &wanted), true, true, if forall { "`forall`" } else { "`exists`" });
+            let mut search =
+                Search::new(relevant(self, &condition, &wanted), true, true, if forall { "a `forall`" } else { "an `exists`" });
             let mut each = |_: &mut Machine, _: &[Value]| {
                 found = true;
                 Ok(ControlFlow::Break(()))
@@ -105,7 +107,7 @@ impl Machine {
         let value = if closure.lambda.binder == Binder::SetComprehension {
             let (body, wanted) = self.frame_of_unknowns(p, &closure);
             let mut elements = Vec::new();
-            let mut search = Search::new(wanted, false, true, "set comprehension");
+            let mut search = Search::new(wanted, false, true, "a set comprehension");
             let mut each = |_: &mut Machine, values: &[Value]| {
                 elements.extend(values.iter().cloned());
                 Ok(if elements.len() > MAX_COMPREHENSION { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -113,6 +115,7 @@ impl Machine {
             let flow = self.search(p, &mut search, body?, &mut each);
             self.unknowns.truncate(count);
             match flow {
+                Err(e) if e.stage == Stage::Limit => return Err(e),
                 Ok(ControlFlow::Continue(())) if search.lenient == Some(false) => Some(self.set_of(p, sort, elements)?),
                 _ => None,
             }
@@ -154,13 +157,14 @@ impl Machine {
         let (one, other) = (self.and(p, in_a, not_b), self.and(p, not_a, in_b));
         let condition = self.or(p, one, other);
         let mut different = false;
-        let mut search = Search::new(vec![count as u32], false, true, "comparison of sets");
+        let mut search = Search::new(vec![count as u32], false, true, "a comparison of sets");
         let flow = self.search(p, &mut search, condition, &mut |_, _| {
             different = true;
             Ok(ControlFlow::Break(()))
         });
         self.unknowns.truncate(count);
         Ok(match flow {
+            Err(e) if e.stage == Stage::Limit => return Err(e),
             Err(_) => None,
             Ok(_) if different => Some(Value::Bool(false)),
             Ok(_) if search.lenient == Some(true) => None,

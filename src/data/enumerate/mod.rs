@@ -18,7 +18,6 @@ use super::builtins::linear::{Linear, least, numeric_sort, occurs};
 use super::builtins::number;
 use super::engine::compile::Program;
 use super::engine::machine::{Machine, Outcome, Unknown};
-use super::engine::text::shortened;
 use super::signature::Builtin;
 use super::sort::{SortKind, basic};
 use super::value::{Rich, Value};
@@ -33,6 +32,9 @@ const MAX_LISTED: usize = 1 << 20;
 
 /// Most constructors of growing terms on one path of the search.
 const MAX_GROWING: u32 = 1000;
+
+/// Branches between two looks at the limits.
+const PATIENCE: u64 = 1 << 10;
 
 /// What receives solutions.
 pub(in crate::data) type Each<'a> = dyn FnMut(&mut Machine, &[Value]) -> Outcome<ControlFlow<()>> + 'a;
@@ -141,6 +143,10 @@ impl Machine {
     /// Runs a search over a condition; ends early if `each` breaks.
     pub(in crate::data) fn search(&mut self, p: &Program, s: &mut Search, condition: Value, each: &mut Each) -> Outcome<ControlFlow<()>> {
         stacker::maybe_grow(256 << 10, 4 << 20, || {
+            self.searches += 1;
+            if self.searches.is_multiple_of(PATIENCE) {
+                self.poll()?;
+            }
             let mut trail = Vec::new();
             let result = self.search_step(p, s, condition, each, &mut trail);
             for u in trail {
@@ -548,24 +554,45 @@ impl Machine {
     }
 
     fn unbounded(&self, p: &Program, s: &Search, open: &[u32], rest: &Value) -> Box<Diagnostic> {
-        let mut message = format!("cannot enumerate the values in a {}: no bound for ", s.binder);
+        let mut names: Vec<String> = Vec::new();
+        let mut example = "n".to_string();
         for (i, &u) in open.iter().enumerate() {
-            let unknown = &self.unknowns[u as usize];
-            let name = match unknown.var {
-                Some(v) if v.index() < p.signature.var_count() => p.signature.var(v).name.clone(),
-                _ => format!("_{u}"),
-            };
-            let sort = p.signature.sorts.text(unknown.sort);
-            message += &format!("{}`{name}: {sort}`", if i > 0 { ", " } else { "" });
+            let name = self.unknown_name(p, u);
+            names.push(format!("`{name}: {}`", p.signature.sorts.text(self.unknowns[u as usize].sort)));
+            if i == 0 {
+                example = name;
+            }
         }
-        Box::new(
-            Diagnostic::new(Stage::Data, message)
-                .note(format!("remaining condition: {}", shortened(p, rest)))
-                .note("an upper bound such as `n < 5`, an equation, or membership in a finite set would bound it"),
-        )
+        let message = format!("cannot enumerate the values in {}: no bound for {}", s.binder, names.join(", "));
+        let mut error = Diagnostic::new(Stage::Data, message);
+        // The variable that is enumerated, or of whose values there are too many.
+        let declared =
+            |u: &u32| self.unknowns[*u as usize].var.filter(|v| v.index() < p.signature.var_count()).map(|v| p.signature.var(v).span);
+        if let Some(span) = open.iter().chain(&s.wanted).find_map(declared) {
+            error = error.placed(span);
+        }
+        let left = if rest.is_true() {
+            "no condition is left that says more".to_string()
+        } else {
+            format!("the condition that is left: {}", self.shown(p, rest))
+        };
+        let numeric = open.first().is_some_and(|&u| (basic::POS.0..=basic::INT.0).contains(&self.unknowns[u as usize].sort.0));
+        let help = if numeric {
+            format!(
+                "an upper bound such as `{example} < 5`, an equation such as `{example} == 5`, or membership in a finite set would bound it"
+            )
+        } else {
+            format!("an equation `{example} == …` or membership in a finite set or list would bound it")
+        };
+        Box::new(error.note(left).note(help))
     }
 
     fn undecided(&self, p: &Program, s: &Search, rest: &Value) -> Box<Diagnostic> {
-        Box::new(Diagnostic::new(Stage::Data, format!("a condition in a {} is neither true nor false: {}", s.binder, shortened(p, rest))))
+        let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
+        let message = format!("a condition{place} is neither true nor false: {}", self.shown(p, rest));
+        Box::new(
+            Diagnostic::new(Stage::Data, message)
+                .note("no equation says what this is: it lacks a case, or a condition of its equations stays open"),
+        )
     }
 }

@@ -217,7 +217,7 @@ impl Checker {
                         return Err(error(name.span, format!("`{}` is defined twice in one `whr`", name.kind)));
                     }
                     let value = self.check(value, None)?;
-                    let var = self.data.signature.fresh_var(name.kind.clone(), value.sort);
+                    let var = self.data.signature.declare_var(name.kind.clone(), value.sort, name.span);
                     typed.push((var, value));
                 }
                 let mark = self.open_scope();

@@ -261,7 +261,7 @@ impl Checker {
                 return Err(error(decl.name.span, format!("variable `{}` is declared twice", decl.name.kind)));
             }
             let sort = self.sort(&decl.sort)?;
-            vars.push(self.data.signature.fresh_var(decl.name.kind.clone(), sort));
+            vars.push(self.data.signature.declare_var(decl.name.kind.clone(), sort, decl.name.span));
         }
         Ok(vars)
     }

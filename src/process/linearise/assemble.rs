@@ -7,8 +7,8 @@
 
 use super::network::{Combined, one_point};
 use super::sequential::{Automaton, Location};
-use crate::base::Diagnostic;
 use crate::base::ids::{ActId, SortId, VarId};
+use crate::base::{Diagnostic, Place};
 use crate::data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use crate::data::signature::{Builtin, Op, OpKind, Signature};
 use crate::data::sort::{SortKind, basic};
@@ -174,8 +174,7 @@ pub(super) fn assemble(
                 }
                 None => {
                     let init = unused_value(&mut data.signature, &mut unused, sort);
-                    let name = data.signature.var(v).name.clone();
-                    let var = data.signature.fresh_var(name, sort);
+                    let var = data.signature.copy_var(v);
                     params.push(Param { var, role: ParamRole::Data(component), init: init.clone() });
                     defaults.push(init);
                     own.push((params.len() - 1, sort, vec![v]));
@@ -296,7 +295,7 @@ pub(super) fn assemble(
         let dead = dead_location[c].expect("made above");
         let control = placements[c].control.expect("two locations at least");
         let updates = vec![(control, Expr::number(dead as u32 + 1, basic::POS))];
-        let actions = vec![Act { action, args: vec![], from: vec![] }];
+        let actions = vec![Act { action, args: vec![], from: vec![], place: Place::default() }];
         summands.push(Summand { sum_vars: vec![], guard, actions, hidden: vec![], updates, had_sum: false });
     }
     let components = automata.iter().map(|a| a.name.clone()).collect();

@@ -248,14 +248,10 @@ impl Layout<'_> {
 /// A copy of an automaton whose variables are its own, so that two copies of one process can stand side by side. Sum variables become
 /// different from all variables of locations: as written, a variable that is summed over and then kept is one and the same.
 fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automaton {
-    let fresh = |v: VarId, signature: &mut Signature| {
-        let old = signature.var(v).clone();
-        signature.fresh_var(old.name, old.sort)
-    };
     let mut map: AHashMap<VarId, VarId> = AHashMap::new();
     for v in automaton.locations.iter().flat_map(|l| &l.vars) {
         if !map.contains_key(v) {
-            map.insert(*v, fresh(*v, signature));
+            map.insert(*v, signature.copy_var(*v));
         }
     }
     let of_locations: Substitution = map.iter().map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
@@ -268,7 +264,7 @@ fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automato
     for edge in &mut automaton.edges {
         let mut by = of_locations.clone();
         for v in &mut edge.sum_vars {
-            let own = fresh(*v, signature);
+            let own = signature.copy_var(*v);
             by.insert(*v, Expr::var(signature, own));
             *v = own;
         }

@@ -454,7 +454,7 @@ impl Composer<'_> {
                 Some(to) => {
                     let mut from: Vec<Origin> = group.iter().flat_map(|&i| combined.acts[i].from.iter().cloned()).collect();
                     from.sort_by_key(|o| o.component);
-                    acts.push(Act { action: self.overload(to, first.action)?, args: first.args.clone(), from });
+                    acts.push(Act { action: self.overload(to, first.action)?, args: first.args.clone(), from, place: first.place });
                 }
                 None => hidden.extend(group.iter().map(|&i| combined.acts[i].clone())),
             }

@@ -358,8 +358,7 @@ impl<'a> Builder<'a> {
             candidate = match self.renamed.get(&candidate) {
                 Some(&v) => v,
                 None => {
-                    let old = self.signature.var(candidate).clone();
-                    let fresh = self.signature.fresh_var(old.name, old.sort);
+                    let fresh = self.signature.copy_var(candidate);
                     self.renamed.insert(candidate, fresh);
                     fresh
                 }

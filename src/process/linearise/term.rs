@@ -5,7 +5,7 @@
 //! Cost: linear in the size of the specification. Invariant: a term has no parallel operator in it.
 
 use crate::base::ids::{ProcId, VarId};
-use crate::base::{Diagnostic, Stage};
+use crate::base::{Diagnostic, Place, Stage};
 use crate::data::expr::{Expr, Substitution};
 use crate::process::linear::Act;
 use crate::process::spec::{Proc, ProcKind, ProcSpec};
@@ -167,7 +167,7 @@ pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
 
 fn multi_action(proc: &Proc) -> Result<Vec<Act>, Diagnostic> {
     match &proc.kind {
-        ProcKind::Action(action, args) => Ok(vec![Act { action: *action, args: args.clone(), from: Vec::new() }]),
+        ProcKind::Action(action, args) => Ok(vec![Act { action: *action, args: args.clone(), from: Vec::new(), place: Place(proc.span) }]),
         ProcKind::Sync(p, q) => {
             let mut acts = multi_action(p)?;
             acts.extend(multi_action(q)?);

@@ -289,17 +289,19 @@ fn quantifiers() {
 fn deep_terms_and_limits() {
     let mut f = Fixture::new(
         "sort P = struct zero | s(P);
-         map up: Nat -> List(Nat); len: List(Nat) -> Nat; peano: Nat -> P; value: P -> Nat; grow: Nat -> Nat;
+         map up: Nat -> List(Nat); len: List(Nat) -> Nat; peano: Nat -> P; value: P -> Nat; grow, spin: Nat -> Nat;
          var n: Nat; l: List(Nat); x: P;
          eqn n > 0 -> up(n) = n |> up(Int2Nat(n - 1)); up(0) = [];
              len([]) = 0; len(n |> l) = 1 + len(l);
              n > 0 -> peano(n) = s(peano(Int2Nat(n - 1))); peano(0) = zero;
              value(zero) = 0; value(s(x)) = 1 + value(x);
-             grow(n) = grow(n + 1) + 1;",
+             grow(n) = grow(n + 1) + 1; spin(n) = spin(n + 1);",
     );
     assert_eq!(f.normal("len(up(300000))"), "300000");
     assert_eq!(f.normal("value(peano(200000))"), "200000");
     assert_eq!(f.normal("up(100000) == up(100000) && peano(100000) == peano(100000)"), "true");
     let text = f.normal("grow(0)");
     assert!(text.contains("rewriting does not end") && text.contains("grow"), "{text}");
+    // A call that is replaced by another is not nested: it is the number of steps that ends it.
+    assert_eq!(f.normal("spin(7)"), "error: rewriting does not end: more than 1000000 steps, the last of `spin`");
 }

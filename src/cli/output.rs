@@ -1,0 +1,196 @@
+//! Standard output, and the watch that answers when a stage does not: a limit or a signal ends the run within two seconds, whatever
+//! is under way.
+//!
+//! Searches poll their budget and stop by themselves with what they found. Reading, linearising, reducing and the like do not; if a limit is
+//! passed and nothing has come of it for [`GRACE`], the watch prints what is known so far, verdict *unknown*, removes half-written
+//! files and ends the process with exit code 3 (1 if a formula was already found not to hold). Memory that grows on while a stage does not
+//! look is cut off at 3 % over the limit.
+//!
+//! Invariant: a result is printed once, by whoever holds the lock first. The state here is the process's, as standard output is.
+
+use super::args::Format;
+use crate::base::limits::resident_bytes;
+use crate::base::{Budget, Diagnostic, Stage, Stop};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a stage may take to notice that a limit is passed.
+const GRACE: Duration = Duration::from_millis(1200);
+/// Time between looks.
+const TICK: Duration = Duration::from_millis(10);
+
+struct State {
+    format: Format,
+    /// What is under way.
+    stage: &'static str,
+    /// Results so far, as they would stand in the JSON object.
+    known: Map<String, Value>,
+    /// Formulas that have a verdict, in JSON, and those that have none yet.
+    verdicts: Vec<Value>,
+    waiting: Vec<String>,
+    violated: bool,
+    /// The result is printed.
+    closed: bool,
+    /// No watch: something is being kept that may take long.
+    patient: bool,
+    /// Files that are being written.
+    parts: Vec<PathBuf>,
+}
+
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
+    Mutex::new(State {
+        format: Format::Text,
+        stage: "starting",
+        known: Map::new(),
+        verdicts: Vec::new(),
+        waiting: Vec::new(),
+        violated: false,
+        closed: false,
+        patient: false,
+        parts: Vec::new(),
+    })
+});
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes to standard output the result, or a part of it if formulas are waiting. Error: a closed pipe, a full disk.
+pub(super) fn print(text: &str) -> Result<(), Diagnostic> {
+    let mut state = state();
+    state.closed = state.waiting.is_empty();
+    written(text)
+}
+
+fn written(text: &str) -> Result<(), Diagnostic> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write to standard output: {e}")))
+}
+
+/// Says what is under way.
+pub(super) fn stage(name: &'static str) {
+    state().stage = name;
+}
+
+/// Keeps a figure that a result will have.
+pub(super) fn know(key: &str, value: Value) {
+    state().known.insert(key.into(), value);
+}
+
+/// Formulas that are to get verdicts.
+pub(super) fn expect(formulas: impl Iterator<Item = String>) {
+    state().waiting = formulas.collect();
+}
+
+/// The first waiting formula has its verdict: `text` is printed now, or its JSON kept for the end.
+pub(super) fn verdict(object: Option<Value>, text: Option<String>, violated: bool) -> Result<(), Diagnostic> {
+    let mut state = state();
+    if !state.waiting.is_empty() {
+        state.waiting.remove(0);
+    }
+    state.closed = state.waiting.is_empty() && text.is_some();
+    state.violated |= violated;
+    state.verdicts.extend(object);
+    text.map_or(Ok(()), |text| written(&text))
+}
+
+/// The verdicts so far, in JSON.
+pub(super) fn verdicts() -> Vec<Value> {
+    state().verdicts.clone()
+}
+
+/// Whether something is being kept (a checkpoint), which may take its time.
+pub(super) fn keeping(now: bool) {
+    state().patient = now;
+}
+
+/// A file is being written under this name; it is removed if the run ends before [`whole`].
+pub(super) fn part(path: &Path) {
+    state().parts.push(path.to_path_buf());
+}
+
+/// The file is renamed or gone.
+pub(super) fn whole(path: &Path) {
+    state().parts.retain(|p| p != path);
+}
+
+/// Begins to watch a run.
+pub(super) fn watch(budget: &Budget, format: Format) {
+    state().format = format;
+    let budget = budget.clone();
+    let look = move || {
+        let mut passed: Option<Instant> = None;
+        loop {
+            std::thread::sleep(TICK);
+            let fine = budget.check(0).and_then(|()| budget.check_memory());
+            let Err(stop) = fine else {
+                passed = None;
+                continue;
+            };
+            if state().patient {
+                passed = None;
+                continue;
+            }
+            let over = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m + m / 100 * 3);
+            if over || passed.get_or_insert_with(Instant::now).elapsed() > GRACE {
+                give_up(&budget, &stop);
+            }
+        }
+    };
+    // Without a watch the stages that poll still stop.
+    let _ = std::thread::Builder::new().name("watch".into()).spawn(look);
+}
+
+/// Ends the process with what is known, unless the result is printed or being kept.
+pub(super) fn give_up(budget: &Budget, stop: &Stop) {
+    let state = state();
+    if state.closed || state.patient {
+        return;
+    }
+    for part in &state.parts {
+        let _ = std::fs::remove_file(part);
+    }
+    let result = match state.format {
+        Format::Json => written(&format!("{}\n", as_json(&state, budget, stop))),
+        Format::Text => written(&as_text(&state, stop)),
+    };
+    std::process::exit(match result {
+        Err(_) => 2,
+        Ok(()) if state.violated => 1,
+        Ok(()) => 3,
+    })
+}
+
+fn as_json(state: &State, budget: &Budget, stop: &Stop) -> Value {
+    let mut object = state.known.clone();
+    object.insert("stop".into(), stop.word().into());
+    object.insert("stage".into(), state.stage.into());
+    object.insert("seconds".into(), json!(budget.elapsed().as_secs_f64()));
+    object.insert("peak_memory_bytes".into(), json!(crate::base::limits::peak_resident_bytes()));
+    if !state.waiting.is_empty() {
+        let unknown =
+            |formula: &String| json!({ "formula": formula, "verdict": "unknown", "reason": stop.word(), "evidence": [], "vacuous": [] });
+        object.insert("results".into(), state.verdicts.iter().cloned().chain(state.waiting.iter().map(unknown)).collect());
+    }
+    object.into()
+}
+
+fn as_text(state: &State, stop: &Stop) -> String {
+    let mut text = String::new();
+    for (key, value) in &state.known {
+        text += &format!("{key:<13}{value}\n");
+    }
+    for formula in &state.waiting {
+        text += &format!("{formula}: unknown ({})\n", stop.word());
+    }
+    if state.waiting.is_empty() {
+        text += &format!("unknown ({})\n", stop.word());
+    }
+    text += &format!("stopped      {} while {}\n", stop.word(), state.stage);
+    text
+}

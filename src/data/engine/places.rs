@@ -1,0 +1,92 @@
+//! Errors of evaluations told in the user's terms: which part of a condition it was, which values the variables had.
+//!
+//! In: an error of the machine, the problem and its environment. Out: the same with a place and notes. Runs when an error is built, never
+//! before: code has no places but that of the whole expression, so the parts of a condition are evaluated again, each for a few steps.
+
+use super::{Engine, Problem, STARTED, Value};
+use crate::base::diagnostic::{Diagnostic, Stage};
+use crate::base::ids::VarId;
+use crate::data::expr::Expr;
+use crate::data::print::expression;
+use crate::data::signature::Builtin;
+
+/// Steps after which a part of a condition counts as the one that does not end.
+const TRIAL: u64 = 200_000;
+/// Longest text of a condition in a note.
+const LONGEST: usize = 200;
+
+impl Engine {
+    /// An error of the enumeration of a problem, with the conjuncts of the condition and the values that it is about.
+    pub(super) fn explain(&mut self, problem: &Problem, env: &[Value], error: Diagnostic) -> Diagnostic {
+        if error.stage != Stage::Data {
+            return error;
+        }
+        let mut parts = Vec::new();
+        conjuncts(self, &problem.text, &mut parts);
+        let unknowns: Vec<VarId> = problem.unknowns.iter().map(|u| u.0).collect();
+        let declared = |v: &VarId| (v.index() < self.program.signature.var_count()).then(|| self.program.signature.var(*v).span);
+        let own: Vec<VarId> = unknowns.iter().copied().filter(|v| error.span.is_some() && declared(v) == error.span).collect();
+        let mut error = error;
+        let about: Vec<Expr> = if own.is_empty() {
+            self.culprit(problem, env, &parts).into_iter().collect()
+        } else {
+            // A variable of the problem without a bound: what is said of it.
+            parts.iter().filter(|p| free(p).iter().any(|v| own.contains(v))).cloned().collect()
+        };
+        for part in &about {
+            let text = expression(&self.program.signature, part);
+            if own.is_empty() {
+                error = error.within(part.span, STARTED);
+            } else if part.span.is_somewhere() && text.len() <= LONGEST {
+                error = error.related(part.span, format!("the condition on it: {text}"));
+            }
+        }
+        if about.is_empty() {
+            let place = parts.iter().map(|p| p.span).find(|s| s.is_somewhere()).unwrap_or_default();
+            error = error.within(place, STARTED);
+        }
+        let mut used: Vec<VarId> = Vec::new();
+        about.iter().for_each(|p| p.free_vars(&mut used));
+        let values: Vec<String> = (problem.env.iter().zip(env))
+            .filter(|(v, _)| used.contains(v) && v.index() < self.program.signature.var_count())
+            .map(|(v, value)| format!("{} = {}", self.program.signature.var(*v).name, self.text(value, LONGEST)))
+            .collect();
+        if values.is_empty() { error } else { error.note(format!("here {}", values.join(", "))) }
+    }
+
+    /// The first part of a condition that cannot be evaluated within some steps.
+    fn culprit(&mut self, problem: &Problem, env: &[Value], parts: &[Expr]) -> Option<Expr> {
+        if let [part] = parts {
+            return Some(part.clone());
+        }
+        let limit = std::mem::replace(&mut self.machine.step_limit, TRIAL);
+        let unknowns: Vec<VarId> = problem.unknowns.iter().map(|u| u.0).collect();
+        let found = parts.iter().find(|part| {
+            let Ok(alone) = self.problem(&unknowns, part, &problem.env) else { return false };
+            let count = self.machine.unknowns.len();
+            // Or that is neither true nor false, whatever the unknowns are.
+            let failed = self.open_value(&alone, env).map_or(true, |v| !v.is_true() && !v.is_false() && !v.is_open());
+            self.machine.unknowns.truncate(count);
+            failed
+        });
+        self.machine.step_limit = limit;
+        found.cloned()
+    }
+}
+
+fn free(e: &Expr) -> Vec<VarId> {
+    let mut vars = Vec::new();
+    e.free_vars(&mut vars);
+    vars
+}
+
+/// The parts of a conjunction, from left to right.
+fn conjuncts(engine: &Engine, e: &Expr, out: &mut Vec<Expr>) {
+    let mut work = vec![e.clone()];
+    while let Some(e) = work.pop() {
+        match e.as_builtin(&engine.program.signature) {
+            Some((Builtin::And, [a, b])) => work.extend([b.clone(), a.clone()]),
+            _ => out.push(e),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What is fuzzed: each function takes any bytes and must neither panic nor overflow the stack nor run for ever. The fuzz targets in `fuzz/` and
+//! the short deterministic runs in `tests/fuzzed.rs` share them.
+
+use mu_check::base::{Budget, Limits, SourceMap};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::explore::{self, Restored, Silent};
+use mu_check::formula::file_labels::FileLabels;
+use mu_check::formula::typecheck::check_formula;
+use mu_check::game::{bes, pg, verify};
+use mu_check::lts::aut;
+use mu_check::lts::reduce::{Equivalence, reduce};
+use mu_check::process::{linearise, typecheck};
+use mu_check::program::litmus;
+use mu_check::solve::default_solver;
+use mu_check::syntax::{self, template};
+use std::time::Duration;
+
+/// Name and function of each target.
+pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+    ("specification", specification),
+    ("formula", formula),
+    ("aut", lts),
+    ("pg", parity_game),
+    ("bes", equations),
+    ("checkpoint", checkpoint),
+    ("litmus", litmus_test),
+    ("front_end", front_end),
+];
+
+fn text(data: &[u8]) -> String {
+    String::from_utf8_lossy(data).into_owned()
+}
+
+/// The parameter layer and the parser of specifications; what parses is printed and parsed again to the same text.
+pub fn specification(data: &[u8]) {
+    let mut sources = SourceMap::new();
+    let expanded = match template::expand("fuzz", &text(data), &[], &mut sources) {
+        Ok(expanded) => expanded,
+        Err(d) => return drop(d.render(&sources)),
+    };
+    match syntax::parse_specification(expanded.source, &expanded.text) {
+        Ok(tree) => {
+            let printed = syntax::print::specification(&tree);
+            let again = syntax::parse_specification(expanded.source, &printed).expect("what is printed parses");
+            assert_eq!(printed, syntax::print::specification(&again));
+        }
+        Err(d) => drop(d.render(&sources)),
+    }
+}
+
+/// The parser and the type checker of formulas, over a few actions.
+pub fn formula(data: &[u8]) {
+    let text = text(data);
+    let mut sources = SourceMap::new();
+    let source = sources.add("fuzz", text.as_str());
+    let labels = mu_check::lts::Labels { texts: ["tau", "a", "b(1)", "c(true)|a", "d(x)"].map(String::from).to_vec() };
+    let known = FileLabels::new(&labels).expect("the labels are well formed");
+    let typed = syntax::parse_formula(source, &text).and_then(|tree| check_formula(&tree, known.data(), known.actions()));
+    if let Err(d) = typed {
+        d.render(&sources);
+    }
+}
+
+/// Files of transition systems: what is read is reduced, written and read again.
+pub fn lts(data: &[u8]) {
+    let Ok(lts) = aut::read(data, &aut::AutOptions::default()) else { return };
+    if lts.state_count() > 10_000 {
+        return;
+    }
+    let small = reduce(&lts, Equivalence::Branching, 1);
+    assert!(small.state_count() <= lts.state_count());
+    let mut bytes = Vec::new();
+    aut::write(&lts, &mut bytes).expect("what was read can be written");
+    let again = aut::read(&bytes[..], &aut::AutOptions::default()).expect("what is written can be read");
+    assert_eq!((again.offsets, again.targets), (lts.offsets, lts.targets));
+    FileLabels::new(&lts.table).expect("labels of any form have a meaning");
+}
+
+fn solved(game: &mu_check::game::Game) {
+    if game.vertex_count() < 10_000 {
+        let solution = default_solver().solve(game, &budget()).expect("a small game is solved");
+        verify::verify(game, &solution).expect("the solution is right");
+    }
+}
+
+/// Files of parity games: what is read is solved, written and read again.
+pub fn parity_game(data: &[u8]) {
+    let Ok(game) = pg::read(&text(data)) else { return };
+    solved(&game);
+    let mut bytes = Vec::new();
+    pg::write(&game, &mut bytes).expect("what was read can be written");
+    let again = pg::read(&text(&bytes)).expect("what is written can be read");
+    assert_eq!((again.offsets, again.priorities), (game.offsets, game.priorities));
+}
+
+/// Files of boolean equation systems.
+pub fn equations(data: &[u8]) {
+    if let Ok(game) = bes::read(&text(data)) {
+        solved(&game);
+    }
+}
+
+/// Checkpoints.
+pub fn checkpoint(data: &[u8]) {
+    let mut input = data;
+    let _ = Restored::read(&mut input, &mut |_| Ok(()));
+}
+
+/// Litmus tests.
+pub fn litmus_test(data: &[u8]) {
+    let text = text(data);
+    let mut sources = SourceMap::new();
+    let source = sources.add("fuzz", text.as_str());
+    if let Err(d) = litmus::parse(source, &text) {
+        d.render(&sources);
+    }
+}
+
+fn budget() -> Budget {
+    Budget::new(Limits { max_states: Some(200), timeout: Some(Duration::from_secs(5)), ..Limits::default() })
+}
+
+/// From the text of a specification to the first states of its transition system.
+pub fn front_end(data: &[u8]) {
+    let mut sources = SourceMap::new();
+    let run = |sources: &mut SourceMap| {
+        let expanded = template::expand("fuzz", &text(data), &[], sources)?;
+        let tree = syntax::parse_specification(expanded.source, &expanded.text)?;
+        let spec = typecheck::check_specification(&tree)?;
+        let process = linearise::linearise(&spec, &linearise::Options { max_summands: 2000, ..Default::default() })?;
+        let model = Compiled::new(process, &Confluence::Auto)?;
+        let options = explore::Options { threads: 1, ..Default::default() }.with_confluence_of(&model);
+        explore::explore(&model, &options, &budget(), &Silent)
+    };
+    if let Err(d) = run(&mut sources) {
+        assert!(d.stage != mu_check::base::Stage::Internal, "{}", d.render(&sources));
+        d.render(&sources);
+    }
+}

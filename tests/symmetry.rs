@@ -1,0 +1,192 @@
+//! Symmetry reduction and confluence change no count and no verdict: random specifications of processes that are nearly interchangeable,
+//! explored and checked with and without.
+//!
+//! A failure prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test symmetry` replays it, `MU_CHECK_CASES=n`
+//! runs more of them.
+
+mod support;
+
+use mu_check::base::random::Random;
+use mu_check::base::{Budget, SourceId};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::explore::{self, Silent};
+use mu_check::formula::typecheck::check_formula;
+use mu_check::pbes::{Options, check};
+use mu_check::process::{linearise, typecheck};
+use mu_check::syntax;
+use std::path::PathBuf;
+use support::{mu_check as run, package};
+
+/// Processes with an identity and a value beside a memory; some speak of single constants, or use their order, which breaks the symmetry.
+fn specification(random: &mut Random) -> String {
+    let ids = 2 + random.below(2);
+    let values = 2 + random.below(2);
+    let constants = |prefix: &str, n: usize| (1..=n).map(|i| format!("{prefix}{i}")).collect::<Vec<_>>();
+    let (id, value) = (constants("i", ids), constants("v", values));
+    let skewed = random.chance(1, 3);
+    let mut steps = Vec::new();
+    for _ in 0..2 + random.below(3) {
+        let condition = match random.below(if skewed { 9 } else { 6 }) {
+            0 => "(n < 2) -> ".to_string(),
+            1 => "(n > 0 && x == y) -> ".into(),
+            2 => "(x != y) -> ".into(),
+            3 | 4 => "(n < 1) -> ".into(),
+            5 => String::new(),
+            6 => format!("(i == {}) -> ", random.choose(&id)),
+            7 => format!("(x == {}) -> ", random.choose(&value)),
+            _ => "(x < y) -> ".into(),
+        };
+        let next = random.choose(&["P(i, x, y, n)", "P(i, y, x, n)", "P(i, x, x, n)", "P(i, x, y, 0)", "P(i, x, y, min(n + 1, 2))"]);
+        steps.push(match random.below(6) {
+            0 => format!("{condition} a(i, x) . {next}"),
+            1 => format!("{condition} (sum y: V. put(i, y) . {next})"),
+            2 => format!("{condition} (sum x: V. take(i, x) . {next})"),
+            3 => format!("{condition} tau . {next}"),
+            4 => format!("{condition} b(i) . {next}"),
+            _ => format!("{condition} (sum j: I. (i != j) -> meet(i, j) . {next} + sum j: I. (i != j) -> greet(j, i) . {next})"),
+        });
+    }
+    let memory = [
+        "sum i: I, x: V. put'(i, x) . M(m[i -> x], s + {i}, l)",
+        "sum i: I. take'(i, m(i)) . M(m, s - {i}, l)",
+        "sum i: I. (i in s && #l < 2) -> a(i, m(i)) . M(m, s, l <| i)",
+        "(#l > 0) -> out(head(l)) . M(m, s, tail(l))",
+        "(#l > 1) -> out(l . 1) . M(m, s, [])",
+        "sum x: V. (exists i: I. i in s && m(i) == x) -> a(head(l), x) . M(m, s, l)",
+    ];
+    let mut chosen: Vec<&str> = memory[..2].to_vec();
+    chosen.extend(memory[2..].iter().filter(|_| random.chance(1, 2)));
+    let start = |i: &String, random: &mut Random| {
+        let x = if skewed { random.choose(&value).clone() } else { value[0].clone() };
+        format!("P({i}, {x}, {x}, 0)")
+    };
+    // Without skew values start as undefined, so that they are interchangeable too.
+    let undefined = if skewed { String::new() } else { "v0 | ".into() };
+    let initial = if skewed { value[0].as_str() } else { "v0" };
+    let processes: Vec<String> = id.iter().map(|i| start(i, random).replace("v1", initial)).collect();
+    let hidden = random.choose(&["met", "done", "taken", "out", "b"]);
+    format!(
+        "sort I = struct {};\n     V = struct {undefined}{};\nmap min: Nat # Nat -> Nat;\n    none: I -> V;\nvar i: I; eqn none(i) = {initial};\n\
+         act a, put, put', take, take', done, taken: I # V;\n    b, out: I;\n    meet, greet, met: I # I;\n\
+         proc P(i: I, x: V, y: V, n: Nat) =\n    {};\n\
+         proc M(m: I -> V, s: FSet(I), l: List(I)) =\n    {};\n\
+         init hide({{{hidden}}}, allow({{a, b, out, done, taken, met}},\n  comm({{put|put' -> done, take|take' -> taken, meet|greet -> met}},\n    {} || M(none, {{}}, []))));\n",
+        id.join(" | "),
+        value.join(" | "),
+        steps.join("\n  + "),
+        chosen.join("\n  + "),
+        processes.join(" || "),
+    )
+    .replace("map min: Nat # Nat -> Nat;\n    none", "map none")
+}
+
+const FORMULAS: [&str; 10] = [
+    "[true*] forall i: I, x: V. [a(i, x)] [true*] forall y: V. (val(x == y) || [(!done(i, y))* . a(i, y)] true)",
+    "[true*] forall i: I. [out(i)] [(!(exists x: V. done(i, x)))* . out(i)] false",
+    "[true*] forall i, j: I. [met(i, j)] val(i != j)",
+    "[true* . b(i1)] false",
+    "forall x: V. [(!done(i2, x))* . taken(i2, x)] false",
+    "nu X(s: FSet(I) = {}). (forall i: I. [b(i)] X(s + {i})) && [!(exists i: I. b(i))] X(s) && val(#s < 2)",
+    "nu X(n: Nat = 0). val(n < 3) && (forall i: I. [b(i)] X(n + 1)) && [!(exists i: I. b(i))] X(n)",
+    "<true*> exists i: I. <out(i)> true",
+    "[true*] <true> true",
+    "[tau] false",
+];
+
+/// Ends a case with what replays it.
+fn fail<T>(seed: u64, text: &str, what: &str) -> T {
+    panic!("seed {seed}: {what}\n{text}")
+}
+
+#[test]
+fn counts_and_verdicts_are_those_without() {
+    let seed: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+    let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|s| s.parse().ok()).unwrap_or(24);
+    let (mut reduced, mut largest, mut verdicts) = (0, 0, [0; 2]);
+    for seed in seed..seed + cases {
+        let mut random = Random::new(seed);
+        let text = specification(&mut random);
+        let tree = syntax::parse_specification(SourceId(0), &text).unwrap_or_else(|d| fail(seed, &text, &d.message));
+        let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(seed, &text, &d.message));
+        let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap_or_else(|d| fail(seed, &text, &d.message));
+        let budget = Budget::new(mu_check::base::Limits { max_states: Some(12_000), ..Default::default() });
+        let mut order = 1;
+        for confluence in [Confluence::None, Confluence::Auto] {
+            let model = Compiled::new(process.clone(), &confluence).unwrap();
+            let with = |threads: usize, symmetry: bool| {
+                explore::Options { threads, symmetry, ..explore::Options::default() }.with_confluence_of(&model)
+            };
+            let plain = explore::explore(&model, &with(1, false), &budget, &Silent).unwrap_or_else(|d| fail(seed, &text, &d.message));
+            if plain.stop != mu_check::base::Stop::Complete {
+                continue;
+            }
+            for threads in [1, 2, 7] {
+                let other =
+                    explore::explore(&model, &with(threads, true), &budget, &Silent).unwrap_or_else(|d| fail(seed, &text, &d.message));
+                let figures = |o: &explore::Outcome| (o.states, o.transitions, o.deadlocks);
+                if figures(&plain) != figures(&other) {
+                    fail::<()>(
+                        seed,
+                        &text,
+                        &format!("{confluence:?}, {threads} threads: {:?}, with symmetries {:?}", figures(&plain), figures(&other)),
+                    );
+                }
+                order = other.symmetries;
+                assert!(other.stored <= other.states && other.stored * other.symmetries as u64 >= other.states);
+            }
+            for formula in FORMULAS {
+                let formula_tree = syntax::parse_formula(SourceId(0), formula).unwrap();
+                let typed = check_formula(&formula_tree, &model.process().data, &model.process().actions)
+                    .unwrap_or_else(|d| fail(seed, &text, &d.message));
+                let answer = |options: &explore::Options| {
+                    let answer =
+                        check(&model, &model, &typed, Options::new(options), &budget).unwrap_or_else(|d| fail(seed, &text, &d.message));
+                    (answer.verdict, answer.equations, answer.states)
+                };
+                let (one, other) = (answer(&with(1, false)), answer(&with(2, true)));
+                let full = answer(&explore::Options { confluent: Vec::new(), ..with(1, false) });
+                // A search that ends early may have met more or less.
+                let agree = if one.0 == mu_check::pbes::Verdict::True { one == other } else { one.0 == other.0 };
+                if !agree || one.0 != full.0 {
+                    fail::<()>(seed, &text, &format!("{confluence:?}, {formula}: {one:?}, with symmetries {other:?}, in full {full:?}"));
+                }
+                match one.0 {
+                    mu_check::pbes::Verdict::True => verdicts[0] += 1,
+                    mu_check::pbes::Verdict::False => verdicts[1] += 1,
+                    mu_check::pbes::Verdict::Unknown(_) => {}
+                }
+            }
+        }
+        reduced += u64::from(order > 1);
+        largest = largest.max(order);
+    }
+    println!("{reduced} of {cases} with symmetries, at most {largest}; {} true, {} false", verdicts[0], verdicts[1]);
+    assert!(reduced * 4 > cases && reduced < cases, "{reduced} of {cases}");
+    assert!(cases < 20 || largest >= 6 && verdicts.iter().all(|v| *v > 20), "{largest} {verdicts:?}");
+}
+
+/// The ARCx model: data, addresses and cores are interchangeable in pairs. What is said of it, and that it changes no figure.
+#[test]
+fn the_processor_has_eight_symmetries() {
+    let model = PathBuf::from(package("specs/arcx.spec")).display().to_string();
+    let formulas =
+        ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving", "3.cacheconsistency"].map(|f| package(&format!("formulas/{f}.mcf")));
+    let define = ["-D".to_string(), "max_operation_id=0".into()];
+    let mut explore = vec!["explore".to_string(), model.clone(), "-v".into()];
+    explore.extend(define.clone());
+    let mut check = vec!["check".to_string(), model, "-v".into()];
+    check.extend(define);
+    check.extend(formulas);
+    for arguments in [explore, check] {
+        let with = run(&arguments);
+        let without = run(&[arguments, vec!["--without".into(), "symmetry".into()]].concat());
+        assert!(with.stderr.contains("one state stands for up to 8"), "{}", with.stderr);
+        assert!(without.stderr.contains("done without"), "{}", without.stderr);
+        let figures = |o: &support::Outcome| -> Vec<serde_json::Value> {
+            let results = o.json["results"].as_array().cloned().unwrap_or_else(|| vec![o.json.clone()]);
+            let keys = ["states", "transitions", "deadlocks", "equations", "verdict"];
+            results.iter().flat_map(|r| keys.iter().map(|k| r[k].clone())).collect()
+        };
+        assert_eq!(figures(&with), figures(&without));
+    }
+}
