@@ -84,7 +84,7 @@ fn event_text(m: &Machine, step: &Moved) -> String {
         Event::Read { cell: c, value } => format!("reads {}={}", cell(c).name, number(c, value)),
         Event::Write { cell: c, value } if m.memory.buffered() => format!("buffers {}={}", cell(c).name, number(c, value)),
         Event::Write { cell: c, value } => format!("writes {}={}", cell(c).name, number(c, value)),
-        Event::Update { cell: c, old, new } => format!("updates {} {} -> {}", cell(c).name, number(c, old), number(c, new)),
+        Event::Update { cell: c, old, new, .. } => format!("updates {} {} -> {}", cell(c).name, number(c, old), number(c, new)),
         Event::Fence(_) => "fence".into(),
         Event::Flush { cell: c, value } => format!("{}={} reaches memory", cell(c).name, number(c, value)),
     }

@@ -44,6 +44,8 @@ pub enum Event {
         old: u64,
         /// What it left.
         new: u64,
+        /// Whether it wrote at all.
+        wrote: bool,
     },
     /// A fence.
     Fence(Fence),
@@ -314,11 +316,12 @@ impl Machine {
                 let old = self.cell(cell, state);
                 loaded = old & width.mask();
                 let mut new = old;
-                if when.as_ref().is_none_or(|w| eval(state, w, loaded) != 0) {
+                let wrote = when.as_ref().is_none_or(|w| eval(state, w, loaded) != 0);
+                if wrote {
                     new = self.merged(cell, *width, eval(state, value, loaded));
                     state[self.cell_slot(cell)] = self.encode(new);
                 }
-                event = Event::Update { cell: cell as u32, old, new };
+                event = Event::Update { cell: cell as u32, old, new, wrote };
             }
             Access::Fence(fence) => {
                 event = Event::Fence(*fence);

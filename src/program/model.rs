@@ -197,7 +197,9 @@ impl ProgramModel {
             Event::Local => "tau".into(),
             Event::Read { cell, value } => format!("read({thread}, {}, {})", name(cell), number(cell, value)),
             Event::Write { cell, value } => format!("write({thread}, {}, {})", name(cell), number(cell, value)),
-            Event::Update { cell, old, new } => format!("update({thread}, {}, {}, {})", name(cell), number(cell, old), number(cell, new)),
+            Event::Update { cell, old, new, .. } => {
+                format!("update({thread}, {}, {}, {})", name(cell), number(cell, old), number(cell, new))
+            }
             Event::Fence(Fence::Full) => format!("fence({thread})"),
             Event::Fence(Fence::Store) => format!("store_fence({thread})"),
             Event::Flush { cell, value } => format!("flush({thread}, {}, {})", name(cell), number(cell, value)),

@@ -1,7 +1,13 @@
 //! Safety of programs on weak memory.
 //!
-//! In: a program of `program` and a memory model. Out: whether an unsafe state is reached, with a shortest interleaving ([`reach`]).
+//! In: a program of `program` and a memory model. Out: whether an unsafe state is reached, with a shortest interleaving ([`reach`]); whether
+//! store buffers change what a program does ([`robust`], by the monitor of [`monitor`]); fences after which they do not ([`fences`]).
 
+pub mod fences;
+pub mod monitor;
 pub mod reach;
+pub mod robust;
+#[cfg(test)]
+mod robust_tests;
 #[cfg(test)]
 mod tests;

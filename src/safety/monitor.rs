@@ -1,0 +1,168 @@
+//! The monitor of store-buffer safety: sees a sequentially consistent interleaving event by event and says where it is borderline.
+//!
+//! In: events of threads on cells. Out: before a load, whether under total store order it could as well take an older value such that the
+//! execution is not sequentially consistent any more. Burckhardt, Musuvathi, "Effective Program Verification for Relaxed Memory Models"
+//! (MSR-TR-2008-12; CAV 2008): algorithm of figure 2, clocks of figure 3.
+//!
+//! Departure: a clock's positions are cells, not threads' loads and stores: position `a` tells the newest store to `a` that is known. The
+//! stores to a cell are totally ordered, so this is a general vector clock of definition 13 for all questions that the algorithm asks, which
+//! are of stores. The clocks then say nothing of how much of the past there was: [`Monitor::key`] numbers the stores of each cell anew in their
+//! order, and states of a program with loops recur. Cost: an event merges a few vectors as long as there are cells.
+//!
+//! A fence is a locked operation on a cell of its own, a locked instruction that writes nothing is a fence and a load.
+
+/// A vector of store numbers, one a cell; 0 is the initial value.
+type Clock = Vec<u32>;
+
+/// What a thread did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A load.
+    Load(usize),
+    /// A store.
+    Store(usize),
+    /// A locked instruction that writes.
+    Locked(usize),
+    /// A locked instruction that writes nothing.
+    Test(usize),
+    /// A full fence.
+    Fence,
+}
+
+impl Action {
+    /// The cell, and whether it is written.
+    pub fn access(self) -> Option<(usize, bool)> {
+        match self {
+            Action::Load(c) | Action::Test(c) => Some((c, false)),
+            Action::Store(c) | Action::Locked(c) => Some((c, true)),
+            Action::Fence => None,
+        }
+    }
+    /// Whether two actions of different threads do not commute.
+    pub fn conflicts(self, other: Action) -> bool {
+        matches!((self.access(), other.access()), (Some((a, v)), Some((b, w))) if a == b && (v || w))
+    }
+}
+
+/// The clocks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Monitor {
+    /// Stores to each cell so far.
+    count: Vec<u32>,
+    /// Relaxed happens-before, by thread: what its loads, its stores know.
+    loads: Vec<Clock>,
+    stores: Vec<Clock>,
+    /// By thread and cell: what a load there learns; by cell: what a store there learns.
+    to_load: Vec<Vec<Clock>>,
+    to_store: Vec<Clock>,
+    /// Happens-before: by thread, by cell for loads and for stores.
+    thread: Vec<Clock>,
+    written: Vec<Clock>,
+    touched: Vec<Clock>,
+    /// By thread and cell: its newest store there.
+    own: Vec<Clock>,
+}
+
+fn merge(into: &mut Clock, from: &[u32]) {
+    into.iter_mut().zip(from).for_each(|(a, &b)| *a = (*a).max(b));
+}
+
+impl Monitor {
+    /// Before all events.
+    pub fn new(threads: usize, cells: usize) -> Self {
+        let zero = vec![0; cells];
+        let (by_thread, by_cell) = (vec![zero.clone(); threads], vec![zero.clone(); cells]);
+        Self {
+            count: zero,
+            loads: by_thread.clone(),
+            stores: by_thread.clone(),
+            to_load: vec![by_cell.clone(); threads],
+            to_store: by_cell.clone(),
+            thread: by_thread.clone(),
+            written: by_cell.clone(),
+            touched: by_cell,
+            own: by_thread,
+        }
+    }
+
+    /// Whether a load of a cell by a thread, next, makes the interleaving borderline: the number of the oldest store that it need not see
+    /// though it happened before.
+    pub fn borderline(&self, thread: usize, cell: usize) -> Option<u32> {
+        // Stores that the load must see under total store order, and those that it must see under sequential consistency.
+        let bound = self.own[thread][cell].max(self.loads[thread][cell]);
+        (self.thread[thread][cell] > bound).then_some(bound + 1)
+    }
+
+    /// Takes an event.
+    pub fn take(&mut self, t: usize, action: Action) {
+        match action {
+            Action::Fence => self.fence(t),
+            Action::Load(cell) => self.load(t, cell),
+            Action::Test(cell) => {
+                self.fence(t);
+                self.load(t, cell);
+                self.fence(t);
+            }
+            Action::Store(cell) => self.write(t, cell, false),
+            Action::Locked(cell) => self.write(t, cell, true),
+        }
+    }
+
+    fn fence(&mut self, t: usize) {
+        let known = self.stores[t].clone();
+        merge(&mut self.loads[t], &known);
+        self.stores[t] = self.loads[t].clone();
+    }
+
+    fn load(&mut self, t: usize, cell: usize) {
+        merge(&mut self.loads[t], &self.to_load[t][cell]);
+        merge(&mut self.to_store[cell], &self.loads[t]);
+        merge(&mut self.thread[t], &self.written[cell]);
+        merge(&mut self.touched[cell], &self.thread[t]);
+    }
+
+    fn write(&mut self, t: usize, cell: usize, locked: bool) {
+        self.count[cell] += 1;
+        let number = self.count[cell];
+        let mut stamp = self.stores[t].clone();
+        merge(&mut stamp, &self.loads[t]);
+        merge(&mut stamp, &self.to_store[cell]);
+        stamp[cell] = number;
+        for (q, clocks) in self.to_load.iter_mut().enumerate() {
+            if locked || q != t {
+                merge(&mut clocks[cell], &stamp);
+            }
+        }
+        merge(&mut self.to_store[cell], &stamp);
+        if locked {
+            merge(&mut self.loads[t], &stamp);
+        }
+        self.stores[t] = stamp;
+        merge(&mut self.thread[t], &self.touched[cell]);
+        self.thread[t][cell] = number;
+        merge(&mut self.touched[cell], &self.thread[t]);
+        self.written[cell] = self.thread[t].clone();
+        self.own[t][cell] = number;
+    }
+
+    fn clocks(&self) -> impl Iterator<Item = &Clock> {
+        let by_thread = self.loads.iter().chain(&self.stores).chain(self.to_load.iter().flatten());
+        let by_cell = self.to_store.iter().chain(&self.thread).chain(&self.written).chain(&self.touched);
+        std::iter::once(&self.count).chain(by_thread).chain(by_cell).chain(&self.own)
+    }
+
+    /// All clocks, with the stores of each cell numbered anew: equal for monitors that will say the same of the same events.
+    pub fn key(&self) -> Vec<u32> {
+        let cells = self.count.len();
+        let mut key: Vec<u32> = self.clocks().flatten().copied().collect();
+        for cell in 0..cells {
+            let mut known: Vec<u32> = key.iter().skip(cell).step_by(cells.max(1)).copied().collect();
+            known.sort_unstable();
+            known.dedup();
+            for number in key.iter_mut().skip(cell).step_by(cells) {
+                *number = known.binary_search(number).unwrap_or(0) as u32;
+            }
+        }
+        key
+    }
+}

@@ -1,0 +1,178 @@
+//! Store-buffer safety against the truth: the traces of the machines, with and without buffers.
+//!
+//! The truth shares nothing with the monitor: each store has a name (its thread and number), a trace says for each load whose value it took
+//! and for each cell in which order stores reached it, and a program is robust if total store order has no trace beyond those of sequential
+//! consistency.
+
+use super::fences::{smallest, with_fences};
+use super::robust::{check, count, replay};
+use crate::base::{Budget, SourceId, Stop};
+use crate::program::generate::{self, Shape};
+use crate::program::litmus::{self, Litmus};
+use crate::program::machine::{Event, Machine};
+use crate::program::memory::{self, MemoryModel};
+use crate::program::nasm;
+use crate::program::{Program, axiomatic};
+use std::collections::{BTreeSet, HashSet};
+
+/// A store: its thread and its number there; none for the initial value.
+type Name = Option<(u8, u8)>;
+
+/// A state of the machine with what it has done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Traced {
+    /// By cell, the stores that reached it.
+    coherence: Vec<Vec<Name>>,
+    /// By thread, what its loads took.
+    taken: Vec<Vec<Name>>,
+    /// By thread, the stores that wait.
+    waiting: Vec<Vec<(u32, Name)>>,
+    /// By thread, the number of its stores.
+    stores: Vec<u8>,
+}
+
+/// All traces of a program without loops.
+fn traces(program: &Program, model: &'static dyn MemoryModel) -> BTreeSet<Traced> {
+    let m = Machine::new(program.clone(), model, None, &[]);
+    let (threads, cells) = (program.threads.len(), program.cells.len());
+    let start = Traced {
+        coherence: vec![vec![None]; cells],
+        taken: vec![vec![]; threads],
+        waiting: vec![vec![]; threads],
+        stores: vec![0; threads],
+    };
+    let mut todo = vec![(m.initial(), start)];
+    let mut seen: HashSet<(Vec<u32>, Traced)> = todo.iter().cloned().collect();
+    let mut out = BTreeSet::new();
+    while let Some((state, trace)) = todo.pop() {
+        if m.is_final(&state) {
+            assert!(trace.waiting.iter().all(Vec::is_empty));
+            out.insert(trace.clone());
+        }
+        let mut next = Vec::new();
+        for t in 0..threads {
+            let (mut s, mut r) = (state.clone(), trace.clone());
+            let newest = |r: &Traced, cell: u32| *r.coherence[cell as usize].last().unwrap();
+            if let Some(event) = m.advance(t, &mut s).unwrap() {
+                match event {
+                    Event::Read { cell, .. } => {
+                        let own = r.waiting[t].iter().rev().find(|w| w.0 == cell).map(|w| w.1);
+                        let from = own.unwrap_or(newest(&r, cell));
+                        r.taken[t].push(from);
+                    }
+                    Event::Write { cell, .. } => {
+                        r.stores[t] += 1;
+                        let name = Some((t as u8, r.stores[t]));
+                        if m.memory.buffered() { r.waiting[t].push((cell, name)) } else { r.coherence[cell as usize].push(name) }
+                    }
+                    Event::Update { cell, wrote, .. } => {
+                        let from = newest(&r, cell);
+                        r.taken[t].push(from);
+                        if wrote {
+                            r.stores[t] += 1;
+                            r.coherence[cell as usize].push(Some((t as u8, r.stores[t])));
+                        }
+                    }
+                    _ => {}
+                }
+                next.push((s, r));
+            }
+            let mut ready = Vec::new();
+            m.ready(t, &state, &mut |at| ready.push(at));
+            for at in ready {
+                let (mut s, mut r) = (state.clone(), trace.clone());
+                m.flush(t, at, &mut s);
+                let (cell, name) = r.waiting[t].remove(at);
+                r.coherence[cell as usize].push(name);
+                next.push((s, r));
+            }
+        }
+        todo.extend(next.into_iter().filter(|n| seen.insert(n.clone())));
+    }
+    out
+}
+
+fn test(text: &str) -> Litmus {
+    litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+}
+
+/// Compares the monitor with the truth on a program; whether it is robust.
+fn compare(seed: u64, shape: Shape, fences: bool) -> bool {
+    let text = generate::litmus(seed, shape);
+    compare_text(&text, &format!("seed {seed}, {shape:?}\n{text}"), fences)
+}
+
+fn compare_text(text: &str, place: &str, fences: bool) -> bool {
+    let test = test(text);
+    let (budget, program) = (Budget::default(), &test.program);
+    let (sc, tso) = (traces(program, memory::SC), traces(program, memory::TSO));
+    let truth = sc == tso;
+    assert!(sc.is_subset(&tso), "{place}");
+    let found = check(program, &budget).unwrap();
+    assert_eq!(found.robust(), Some(truth), "{place}");
+    let counted = count(program, None, &budget).unwrap();
+    assert_eq!(counted.stop, Stop::Complete, "{place}");
+    assert_eq!(counted.interleavings, sc.len() as u64, "an interleaving for each trace: {place}");
+    assert_eq!(counted.borderline == 0, truth, "{place}");
+    let all = count(program, Some(u32::MAX), &budget).unwrap();
+    assert_eq!(all.borderline == 0, truth, "without reduction: {place}");
+    assert!(all.interleavings >= counted.interleavings, "{place}");
+    // By axioms: pairs of program order and reads-from, and outcomes.
+    let by = |axioms| axiomatic::outcomes(program, axioms, &test.observables(), &budget).unwrap();
+    let (strong, weak) = (by(axiomatic::Axioms::Sc), by(axiomatic::Axioms::Tso));
+    assert!(!truth || strong.states == weak.states && strong.set == weak.set, "{place}");
+    if let Some(b) = &found.borderline {
+        let (machine, way) = replay(program, b).unwrap();
+        assert_eq!(way.steps.last().map(|s| s.thread), Some(b.thread), "{place}");
+        assert_eq!(machine.cell(b.cell, &way.steps.last().unwrap().state), b.newest, "{place}");
+    }
+    if fences {
+        let set = smallest(program, &budget).unwrap();
+        let places = set.places.unwrap_or_else(|| panic!("fences help always: {place}"));
+        assert_eq!(places.is_empty(), truth, "{place}");
+        let robust = |places: &[_]| {
+            let fenced = with_fences(program, places);
+            traces(&fenced, memory::SC) == traces(&fenced, memory::TSO)
+        };
+        assert!(robust(&places), "{place}\n{places:?}");
+        for left in 0..places.len() {
+            let mut fewer = places.clone();
+            fewer.remove(left);
+            assert!(!robust(&fewer), "{place}\n{places:?}: can be spared: {left}");
+        }
+    }
+    truth
+}
+
+#[test]
+fn the_monitor_tells_the_truth_on_random_programs() {
+    let robust = (0..300).filter(|&seed| compare(seed, Shape { threads: 2, instructions: 4, rich: seed % 2 == 0 }, seed % 3 == 0)).count();
+    let three =
+        (1000..1200).filter(|&seed| compare(seed, Shape { threads: 3, instructions: 3, rich: seed % 2 == 0 }, seed % 3 == 0)).count();
+    assert!((200..300).contains(&robust) && (150..200).contains(&three), "{robust} {three}");
+}
+
+/// At length: `PROGRAMS=5000 SEED=1 cargo test --release --lib monitor_at_length -- --ignored --nocapture`.
+#[test]
+#[ignore = "minutes"]
+fn the_monitor_at_length() {
+    let of = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
+    let (programs, first) = (of("PROGRAMS", 5000), of("SEED", 1 << 32));
+    println!("seeds {first} to {}", first + programs - 1);
+    use rayon::prelude::*;
+    let robust = (first..first + programs)
+        .into_par_iter()
+        .filter(|&s| compare(s, Shape { threads: 2 + (s % 2) as usize, instructions: 4, rich: s % 4 < 2 }, true))
+        .count();
+    println!("{programs} programs, {robust} robust: the same by the monitor and by traces of the machines");
+}
+
+#[test]
+fn loops_recur() {
+    let budget = Budget::default();
+    for (text, robust) in [(include_str!("../../specs/x86/spinlock.asm"), true), (include_str!("../../specs/x86/mutex_xchg.asm"), true)] {
+        let found = check(&nasm::parse(SourceId(0), text, 2).unwrap().program, &budget).unwrap();
+        assert_eq!(found.robust(), Some(robust));
+        assert!(found.states < 10_000, "{}", found.states);
+    }
+}
