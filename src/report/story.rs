@@ -1,6 +1,6 @@
 //! Evidence as a story: [`Evidence`] + [`Model`] -> steps with what each was made of and what it changed, for people and machines.
 //!
-//! Output as JSON keeps its keys: scripts rely on them (`docs/output.schema.json`). Cost: one evaluation of a group a step.
+//! Output as JSON keeps its keys: scripts rely on them. Cost: one evaluation of a group a step.
 
 use crate::base::Diagnostic;
 use crate::evidence::{Evidence, Taken};

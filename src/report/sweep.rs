@@ -1,7 +1,7 @@
 //! The rows of a sweep, one a combination of parameters and a job, as JSON, CSV and Markdown, and as series to plot.
 //!
 //! Invariants: what [`Sweep::json`] writes, [`Sweep::read`] reads back as the same rows; rows keep the order of [`Sweep::sort`]; the columns of
-//! CSV and the keys of JSON are a contract with scripts (`docs/schema/sweep.json`).
+//! CSV and the keys of JSON are a contract with scripts.
 
 use super::plot::{Mark, Plot, Point, Series, Unit};
 use super::reference::Reference;
