@@ -32,6 +32,7 @@ mod output;
 pub mod pipeline;
 mod program;
 mod progress;
+mod robust;
 mod sweep;
 mod symbolic;
 mod translate;
@@ -84,6 +85,7 @@ fn command(cli: Cli) -> u8 {
         Command::Sweep(a) => sweep::run(&mut session, a),
         Command::Litmus(a) => litmus::run(&mut session, a),
         Command::Program(a) => program::run(&mut session, a),
+        Command::Robust(a) => robust::run(&mut session, a),
     };
     match result {
         Ok(code) => code,

@@ -9,6 +9,9 @@
 //! are of stores. The clocks then say nothing of how much of the past there was: [`Monitor::key`] numbers the stores of each cell anew in their
 //! order, and states of a program with loops recur. Cost: an event merges a few vectors as long as there are cells.
 //!
+//! Correction: the paper lets a load that takes its own thread's store know the stores that came before that one in coherence. The store may be
+//! in the buffer still when they reach memory, so it knows none of them; only reads-from between threads orders.
+//!
 //! A fence is a locked operation on a cell of its own, a locked instruction that writes nothing is a fence and a load.
 
 /// A vector of store numbers, one a cell; 0 is the initial value.
@@ -131,6 +134,9 @@ impl Monitor {
         for (q, clocks) in self.to_load.iter_mut().enumerate() {
             if locked || q != t {
                 merge(&mut clocks[cell], &stamp);
+            } else {
+                // Forwarded from the buffer, a load learns nothing of stores that came before this one in memory.
+                clocks[cell].fill(0);
             }
         }
         merge(&mut self.to_store[cell], &stamp);

@@ -7,7 +7,7 @@ pub mod sweep;
 
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
-pub use self::program::{LitmusArgs, MemoryName, ProgramArgs};
+pub use self::program::{LitmusArgs, MemoryName, ProgramArgs, RobustArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -55,6 +55,8 @@ pub enum Command {
     Litmus(LitmusArgs),
     /// Check an x86 program for unsafe states under a memory model.
     Program(ProgramArgs),
+    /// Check whether store buffers change what a program does, and where fences must stand.
+    Robust(RobustArgs),
 }
 
 impl Command {
@@ -74,6 +76,7 @@ impl Command {
             Command::Sweep(a) => &a.common,
             Command::Litmus(a) => &a.common,
             Command::Program(a) => &a.common,
+            Command::Robust(a) => &a.common,
         }
     }
 }

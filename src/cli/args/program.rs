@@ -55,3 +55,31 @@ pub struct ProgramArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+/// `robust`
+#[derive(Args, Debug)]
+#[command(after_help = "Exit codes: 0 robust (with --fences: made so), 1 not robust, 2 bad input, 3 unknown (a limit).
+
+Examples:
+  mu-check robust specs/x86/dekker.asm
+  mu-check robust specs/x86/dekker.asm --fences
+  mu-check robust specs/x86/take_queue.asm --count --preemptions 2 --format json")]
+pub struct RobustArgs {
+    /// An x86 program, or a litmus test (`.litmus`).
+    pub file: PathBuf,
+    /// How many threads run the program; a litmus test has its own.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads_of: u32,
+    /// Look for a smallest set of fences that makes it robust.
+    #[arg(long)]
+    pub fences: bool,
+    /// Count interleavings, one for each order of dependent events, and the borderline ones.
+    #[arg(long)]
+    pub count: bool,
+    /// Count all interleavings with at most N preemptions instead.
+    #[arg(long, value_name = "N", requires = "count")]
+    pub preemptions: Option<u32>,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}

@@ -1,0 +1,153 @@
+//! `robust`: whether store buffers change what a program does, and fences after which they do not.
+//!
+//! Exit code: 0 robust (with `--fences`: made so), 1 not robust, 2 bad input, 3 unknown (a limit).
+
+use super::args::{Format, RobustArgs};
+use super::pipeline::Session;
+use super::print;
+use super::program::{steps_json, table};
+use super::progress::grouped;
+use crate::base::{Diagnostic, Stop};
+use crate::program::machine::Machine;
+use crate::program::{Program, litmus};
+use crate::safety::fences::{self, Fences, Place};
+use crate::safety::reach::Interleaving;
+use crate::safety::robust::{self, Borderline, Count, Robustness};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::Instant;
+
+/// All that was asked.
+struct Answer {
+    found: Robustness,
+    way: Option<(Machine, Interleaving)>,
+    count: Option<Count>,
+    fences: Option<Fences>,
+    seconds: f64,
+}
+
+pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagnostic> {
+    let start = Instant::now();
+    let program = read(session, args)?;
+    let found = robust::check(&program, &session.budget)?;
+    let way = found.borderline.as_ref().map(|b| robust::replay(&program, b)).transpose()?;
+    let count = if args.count { Some(robust::count(&program, args.preemptions, &session.budget)?) } else { None };
+    let fences = if args.fences { Some(fences::smallest(&program, &session.budget)?) } else { None };
+    let answer = Answer { found, way, count, fences, seconds: start.elapsed().as_secs_f64() };
+    match session.common.format {
+        Format::Text => print(&as_text(session, &program, &answer))?,
+        Format::Json => print(&format!("{}\n", as_json(session, &program, &answer)))?,
+    }
+    let made = answer.fences.as_ref().map(|f| f.places.is_some());
+    Ok(match (made, answer.found.robust()) {
+        (Some(true), _) | (None, Some(true)) => 0,
+        (None, Some(false)) => 1,
+        _ => 3,
+    })
+}
+
+fn read(session: &mut Session, args: &RobustArgs) -> Result<Program, Diagnostic> {
+    if args.file.extension().is_some_and(|e| e == "litmus") {
+        let text = session.read(&args.file)?;
+        let source = session.sources.add(args.file.display().to_string(), text.clone());
+        return Ok(litmus::parse(source, &text)?.program);
+    }
+    Ok(super::program::read(session, &args.file, args.threads_of)?.program)
+}
+
+fn word(robust: Option<bool>) -> &'static str {
+    match robust {
+        Some(true) => "robust",
+        Some(false) => "not robust",
+        None => "unknown",
+    }
+}
+
+/// The text of the instruction at a place.
+fn instruction<'p>(program: &'p Program, place: &Place) -> &'p str {
+    let mut all = program.threads.iter().flat_map(|t| &t.instructions);
+    all.find(|i| i.span == *place).map_or("", |i| i.text.as_str())
+}
+
+fn stale(program: &Program, b: &Borderline) -> String {
+    let (thread, cell) = (&program.threads[b.thread].name, &program.cells[b.cell]);
+    let (old, new) = (cell.width.signed(b.stale), cell.width.signed(b.newest));
+    format!("the last load takes {}={new}; with a store buffer {thread} may take the older {}={old}", cell.name, cell.name)
+}
+
+fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
+    let found = &answer.found;
+    let mut out = format!("verdict        {}\nthreads        {}\n", word(found.robust()), program.threads.len());
+    let _ = writeln!(out, "states         {}", grouped(found.states));
+    if found.stop != Stop::Complete {
+        let _ = writeln!(out, "stopped        {}", found.stop.word());
+    }
+    if let Some(c) = &answer.count {
+        let more = if c.stop == Stop::Complete { "" } else { "more than " };
+        let _ = writeln!(out, "interleavings  {more}{}", grouped(c.interleavings));
+        let _ = writeln!(out, "borderline     {more}{}\nrecurring      {more}{}", grouped(c.borderline), grouped(c.recurring));
+    }
+    let _ = writeln!(out, "seconds        {:.3}\npeak memory    {} MiB", answer.seconds, session.peak_memory() >> 20);
+    if let (Some(b), Some((machine, way))) = (&found.borderline, &answer.way) {
+        let _ = write!(out, "\nborderline interleaving\n{}", table(machine, way));
+        let _ = writeln!(out, "{}", stale(program, b));
+    }
+    if let Some(f) = &answer.fences {
+        let _ = match &f.places {
+            Some(places) if places.is_empty() => writeln!(out, "\nno fences are needed"),
+            Some(places) => {
+                let _ = writeln!(out, "\nrobust with {} mfence, and with no fewer", places.len());
+                places.iter().try_for_each(|p| {
+                    let (line, column) = session.sources.line_column(*p);
+                    let file = &session.sources.get(p.source).name;
+                    writeln!(out, "  {file}:{line}:{column}: before `{}`", instruction(program, p))
+                })
+            }
+            None => writeln!(out, "\nfences were not found: {}", f.stop.word()),
+        };
+        let proof = f.proof.as_ref().map_or(0, |p| p.states);
+        let _ = writeln!(out, "{} places, {} checks, {} states in the last one", f.candidates, f.checks, grouped(proof));
+    }
+    out
+}
+
+fn as_json(session: &Session, program: &Program, answer: &Answer) -> Value {
+    let found = &answer.found;
+    let mut object = json!({
+        "verdict": word(found.robust()),
+        "threads": program.threads.len(),
+        "states": found.states,
+        "stop": found.stop.word(),
+        "seconds": answer.seconds,
+        "peak_memory_bytes": session.peak_memory(),
+    });
+    if let (Some(b), Some((machine, way))) = (&found.borderline, &answer.way) {
+        let cell = &program.cells[b.cell];
+        object["borderline"] = json!({
+            "steps": steps_json(machine, &way.steps),
+            "thread": program.threads[b.thread].name,
+            "cell": cell.name,
+            "newest": cell.width.signed(b.newest),
+            "stale": cell.width.signed(b.stale),
+        });
+    }
+    if let Some(c) = &answer.count {
+        object["count"] = json!({
+            "interleavings": c.interleavings,
+            "borderline": c.borderline,
+            "recurring": c.recurring,
+            "stop": c.stop.word(),
+        });
+    }
+    if let Some(f) = &answer.fences {
+        let places = f.places.as_ref().map(|places| {
+            let one = |p: &Place| {
+                let (line, column) = session.sources.line_column(*p);
+                json!({ "line": line, "column": column, "before": instruction(program, p) })
+            };
+            places.iter().map(one).collect::<Vec<_>>()
+        });
+        object["fences"] = json!({ "places": places, "candidates": f.candidates, "checks": f.checks, "stop": f.stop.word() });
+    }
+    object
+}
