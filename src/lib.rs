@@ -12,6 +12,7 @@ pub mod model;
 pub mod program;
 pub mod compile;
 pub mod explore;
+pub mod safety;
 pub mod symbolic;
 pub mod formula;
 pub mod game;

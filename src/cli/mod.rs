@@ -30,7 +30,9 @@ mod litmus;
 mod lts;
 mod output;
 pub mod pipeline;
+mod program;
 mod progress;
+mod sweep;
 mod symbolic;
 mod translate;
 
@@ -79,7 +81,9 @@ fn command(cli: Cli) -> u8 {
         Command::Convert(a) => lts::convert(&mut session, a),
         Command::Pbes(a) => game::pbes(&mut session, a),
         Command::Solve(a) => game::solve(&mut session, a),
+        Command::Sweep(a) => sweep::run(&mut session, a),
         Command::Litmus(a) => litmus::run(&mut session, a),
+        Command::Program(a) => program::run(&mut session, a),
     };
     match result {
         Ok(code) => code,

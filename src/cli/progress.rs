@@ -21,6 +21,17 @@ impl Bar {
         }
         Self { bar }
     }
+    /// Shows a text.
+    pub(super) fn note(&self, text: impl FnOnce() -> String) {
+        if !self.bar.is_hidden() {
+            self.bar.set_message(text());
+            self.bar.tick();
+        }
+    }
+    /// Prints a line above the one that changes.
+    pub(super) fn say(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("{line}"));
+    }
     /// Clears the line.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();

@@ -183,7 +183,13 @@ impl<'a> Shared<'a> {
         local.expander.successors(store, key, &mut local.found)?;
         let place = store.table.find(key).ok_or_else(|| lost("a queued state is not in the store"))?;
         let lane = local.lane.as_deref_mut().ok_or_else(|| lost("a search with annotations has none"))?;
-        let pending = store.table.pair(place).fetch_and(!u64::from(u32::MAX), Ordering::Relaxed) as u32;
+        let before = store.table.pair(place).fetch_and(!u64::from(u32::MAX), Ordering::Relaxed);
+        let pending = before as u32;
+        // All that it knows is pending: nothing was carried on before.
+        if (before >> 32) as u32 == pending {
+            mine.expanded += 1;
+            mine.orbits += local.expander.orbit(store, key, None)?;
+        }
         mine.transitions += local.found.len() as u64;
         mine.deadlocks += u64::from(local.found.is_empty());
         local.labels.clear();

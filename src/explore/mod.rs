@@ -15,6 +15,7 @@ mod find;
 mod intern;
 mod lazy;
 mod memo;
+mod rows;
 mod search;
 mod store;
 mod symmetry;

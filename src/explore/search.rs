@@ -20,13 +20,14 @@ use super::cache::{CacheStatistics, Expander, Halt, Successor};
 use super::checkpoint::{Counts, Image, Keeper, Restored};
 use super::intern::held;
 use super::memo::Memo;
+use super::rows::{Edges, Rows};
 use super::store::Store;
 use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
 use super::{Options, Outcome, Progress, Snapshot};
-use crate::base::ids::{LabelId, StateId};
+use crate::base::ids::LabelId;
 use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::lts::{Labels, Lts};
+use crate::lts::Lts;
 use crate::model::Model;
 
 /// States in a block; small under test, so that small models have several.
@@ -95,14 +96,6 @@ pub(super) struct Block {
     pub keys: Vec<u64>,
 }
 
-/// Transitions of consecutive states of a level.
-struct Edges {
-    first: u64,
-    counts: Vec<u32>,
-    labels: Vec<LabelId>,
-    targets: Vec<u64>,
-}
-
 /// What the threads make of a round.
 #[derive(Default)]
 pub(super) struct Round {
@@ -116,9 +109,9 @@ pub(super) struct Round {
     pub error: Option<Diagnostic>,
     pub deadlocks: u64,
     pub transitions: u64,
-    /// States expanded, and the sizes of their orbits.
-    expanded: u64,
-    orbits: u64,
+    /// States expanded for the first time, and the sizes of their orbits.
+    pub expanded: u64,
+    pub orbits: u64,
     pub overflow: bool,
     statistics: CacheStatistics,
 }
@@ -154,6 +147,9 @@ pub(super) struct Shared<'a> {
     pub pause: AtomicBool,
     /// An annotation was brought to a state that had been expanded.
     pub backward: AtomicBool,
+    /// States expanded, with symmetries all those of their orbits; and those that stand for them.
+    pub reached: AtomicU64,
+    pub kept: AtomicU64,
     /// For progress only.
     transitions: AtomicU64,
     waiting: AtomicU64,
@@ -230,6 +226,8 @@ pub(crate) fn run_from(
         round: Mutex::default(),
         pause: AtomicBool::new(false),
         backward: AtomicBool::new(false),
+        reached: AtomicU64::new(0),
+        kept: AtomicU64::new(0),
         transitions: AtomicU64::new(0),
         waiting: AtomicU64::new(0),
         level: AtomicU64::new(0),
@@ -281,25 +279,6 @@ pub(crate) fn run_from(
 pub(crate) fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     Diagnostic::new(Stage::Internal, format!("a worker of the exploration panicked: {}", text.unwrap_or("no message")))
-}
-
-/// Rows of the transition system while it grows.
-struct Rows {
-    offsets: Vec<u64>,
-    labels: Vec<LabelId>,
-    targets: Vec<StateId>,
-    /// States numbered.
-    count: u32,
-}
-
-impl Rows {
-    fn finish(mut self, model: &dyn Model, states: u64) -> Lts {
-        // States that a limit left unexpanded have no transitions.
-        let end = self.labels.len() as u64;
-        self.offsets.resize(states as usize + 1, end);
-        let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
-        Lts { initial: StateId(0), offsets: self.offsets, labels: self.labels, targets: self.targets, table: Labels { texts } }
-    }
 }
 
 /// The coordinator's account.
@@ -394,7 +373,7 @@ impl<'a> Shared<'a> {
             level_count: 0,
             frontier_bytes: 0,
             stop: Stop::Complete,
-            lts: self.goal.edges.then(|| Rows { offsets: vec![0], labels: Vec::new(), targets: Vec::new(), count: 1 }),
+            lts: self.goal.edges.then(|| Rows::new()),
             hits: Vec::new(),
             levels: Vec::new(),
             initial,
@@ -404,6 +383,8 @@ impl<'a> Shared<'a> {
             account.transitions = before.transitions;
             account.deadlocks = before.deadlocks;
             (account.expanded, account.orbits) = (before.expanded, before.orbits);
+            self.reached.store(before.orbits, Ordering::Relaxed);
+            self.kept.store(before.expanded, Ordering::Relaxed);
             account.frontier_bytes = before.frontier_bytes;
             // The level that is gone on with is counted again when it is entered.
             account.level_count = before.levels.saturating_sub(1);
@@ -466,7 +447,7 @@ impl<'a> Shared<'a> {
                     labels: Vec::new(),
                     targets: Vec::new(),
                 }));
-                next = self.number(rows, edges)?;
+                next = rows.number(&held!(self.store.read()), edges)?;
             }
             frontier = if account.stop == Stop::Complete && account.hits.is_empty() { next } else { Vec::new() };
         }
@@ -600,46 +581,6 @@ impl<'a> Shared<'a> {
         Ok(())
     }
 
-    /// Numbers the targets of a level in the order of their first edge; returns the next level in that order.
-    fn number(&self, rows: &mut Rows, mut edges: Vec<Edges>) -> Result<Vec<Vec<u64>>, Diagnostic> {
-        let store = held!(self.store.read());
-        edges.sort_unstable_by_key(|e| e.first);
-        let mut next: Vec<Vec<u64>> = Vec::new();
-        // The number kept with a state is one more than its own, 0 meaning none.
-        let mut count = rows.count;
-        for block in edges {
-            let mut at = 0;
-            for part in block.targets.chunks(BATCH) {
-                std::hint::black_box(part.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))));
-                for &key in part {
-                    let place = store.table.find(key).ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
-                    let number = store.table.number(place);
-                    let mut n = number.load(Ordering::Relaxed);
-                    if n == 0 {
-                        if count == u32::MAX {
-                            return Err(Diagnostic::new(Stage::Unsupported, "a labelled transition system of 2^32 states or more"));
-                        }
-                        count += 1;
-                        n = count;
-                        number.store(n, Ordering::Relaxed);
-                        match next.last_mut() {
-                            Some(last) if last.len() < BLOCK => last.push(key),
-                            _ => next.push(vec![key]),
-                        }
-                    }
-                    rows.targets.push(StateId(n - 1));
-                }
-            }
-            rows.labels.extend_from_slice(&block.labels);
-            for count in block.counts {
-                at += u64::from(count);
-                rows.offsets.push(rows.labels.len() as u64 - block.labels.len() as u64 + at);
-            }
-        }
-        rows.count = count;
-        Ok(next)
-    }
-
     /// What a thread does in a round.
     fn work(&'a self, local: &mut Local<'a>) {
         let store = held!(self.store.read());
@@ -647,13 +588,19 @@ impl<'a> Shared<'a> {
         let mut mine = Round::default();
         while !self.pause.load(Ordering::Relaxed) {
             let Some(block) = held!(self.round.lock()).todo.pop() else { break };
-            let before = mine.transitions;
+            let before = (mine.transitions, mine.orbits, mine.expanded);
             let expanded = match self.goal.annotator {
                 None => self.expand(&store, local, block, &mut mine),
                 Some(_) => self.expand_annotated(&store, local, block, &mut mine),
             };
-            self.transitions.fetch_add(mine.transitions - before, Ordering::Relaxed);
-            let states = store.table.len();
+            self.transitions.fetch_add(mine.transitions - before.0, Ordering::Relaxed);
+            let reached = self.reached.fetch_add(mine.orbits - before.1, Ordering::Relaxed) + mine.orbits - before.1;
+            let kept = self.kept.fetch_add(mine.expanded - before.2, Ordering::Relaxed) + mine.expanded - before.2;
+            // What is queued counts once, whatever its orbit.
+            let states = match self.goal.symmetries {
+                None => store.table.len(),
+                Some(_) => reached + store.table.len().saturating_sub(kept),
+            };
             if store.table.crowded() {
                 self.pause.store(true, Ordering::Relaxed);
             }

@@ -37,8 +37,8 @@ pub fn registers_read(step: &Step, visit: &mut impl FnMut(Register)) {
     }
 }
 
-/// For each step and the end: whether each register is live there.
-pub fn live(thread: &Thread, observed: &[Register]) -> Vec<Vec<bool>> {
+/// For each step and the end: whether each register is live there. The observed ones are at the end, or `always`.
+pub fn live(thread: &Thread, observed: &[Register], always: bool) -> Vec<Vec<bool>> {
     let count = thread.steps.len();
     let mut end = vec![false; thread.registers.len()];
     for &r in observed {
@@ -60,6 +60,9 @@ pub fn live(thread: &Thread, observed: &[Register]) -> Vec<Vec<bool>> {
                 here[*r as usize] = observed.contains(r);
             }
             registers_read(step, &mut |r| here[r as usize] = true);
+            if always {
+                observed.iter().for_each(|&r| here[r as usize] = true);
+            }
             if here != live[at] {
                 live[at] = here;
                 changed = true;

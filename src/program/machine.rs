@@ -99,6 +99,13 @@ macro_rules! held {
 impl Machine {
     /// A machine. The values of `observed` registers of each thread (all others if it is shorter) stay until the end.
     pub fn new(program: Program, memory: &'static dyn MemoryModel, bound: Option<u32>, observed: &[Vec<Register>]) -> Self {
+        Self::with(program, memory, bound, observed, false)
+    }
+    /// A machine of which somebody looks at the `watched` registers in every state.
+    pub fn watched(program: Program, memory: &'static dyn MemoryModel, bound: Option<u32>, watched: &[Vec<Register>]) -> Self {
+        Self::with(program, memory, bound, watched, true)
+    }
+    fn with(program: Program, memory: &'static dyn MemoryModel, bound: Option<u32>, observed: &[Vec<Register>], always: bool) -> Self {
         let mut threads = Vec::new();
         let mut next = 0;
         for t in &program.threads {
@@ -106,7 +113,7 @@ impl Machine {
             next += 1 + u32::from(memory.buffered()) + t.registers.len() as u32;
         }
         let none = Vec::new();
-        let live = program.threads.iter().enumerate().map(|(i, t)| liveness::live(t, observed.get(i).unwrap_or(&none))).collect();
+        let live = program.threads.iter().enumerate().map(|(i, t)| liveness::live(t, observed.get(i).unwrap_or(&none), always)).collect();
         let empty: Arc<[Entry]> = Arc::from([]);
         let buffers = Buffers { list: vec![empty.clone()], ids: HashMap::from([(empty, 0)]) };
         Self {

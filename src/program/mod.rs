@@ -10,8 +10,10 @@
 //!
 //! Invariant: a step of a thread is deterministic; choices are which thread goes on and which buffered store reaches memory.
 
+pub mod axiomatic;
 pub mod condition;
 pub mod expr;
+pub mod generate;
 pub mod herd;
 mod lexer;
 pub mod litmus;
@@ -20,7 +22,9 @@ pub mod liveness;
 pub mod machine;
 pub mod memory;
 pub mod model;
+pub mod nasm;
 pub mod outcomes;
+pub mod property;
 pub mod registers;
 pub mod variables;
 #[cfg(test)]

@@ -63,7 +63,8 @@ pub struct Variable {
 }
 
 impl Variable {
-    fn element(&self) -> u64 {
+    /// Bytes of an element.
+    pub fn element(&self) -> u64 {
         self.declared.map_or(Width::W64, |t| t.width).bytes()
     }
 }

@@ -1,5 +1,8 @@
 //! What users look at: evidence as a story and a chart, tables, plots. Values in, text out; files and terminals are the command line's.
 
 pub mod chart;
+pub mod plot;
+pub mod reference;
 pub mod story;
 pub mod svg;
+pub mod sweep;

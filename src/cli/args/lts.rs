@@ -33,7 +33,7 @@ impl Relabelling {
 }
 
 /// What stands between commas outside brackets.
-fn between_commas(text: &str) -> Vec<String> {
+pub(super) fn between_commas(text: &str) -> Vec<String> {
     let (mut depth, mut out) = (0usize, vec![String::new()]);
     for c in text.chars() {
         match c {

@@ -3,10 +3,11 @@
 mod game;
 mod lts;
 mod program;
+pub mod sweep;
 
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
-pub use self::program::{LitmusArgs, MemoryName};
+pub use self::program::{LitmusArgs, MemoryName, ProgramArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ pub struct Cli {
 pub enum Command {
     /// Check formulas on a model.
     Check(CheckArgs),
+    /// Explore a model and check formulas over ranges of parameters, to tables and plots.
+    Sweep(sweep::SweepArgs),
     /// Explore a model to its labelled transition system.
     Explore(ExploreArgs),
     /// Print a parameterised specification as plain mCRL2.
@@ -50,6 +53,8 @@ pub enum Command {
     Solve(SolveArgs),
     /// Run litmus tests under a memory model.
     Litmus(LitmusArgs),
+    /// Check an x86 program for unsafe states under a memory model.
+    Program(ProgramArgs),
 }
 
 impl Command {
@@ -66,7 +71,9 @@ impl Command {
             Command::Convert(a) => &a.common,
             Command::Pbes(a) => &a.common,
             Command::Solve(a) => &a.common,
+            Command::Sweep(a) => &a.common,
             Command::Litmus(a) => &a.common,
+            Command::Program(a) => &a.common,
         }
     }
 }

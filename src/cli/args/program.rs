@@ -31,3 +31,27 @@ pub struct LitmusArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+/// `program`
+#[derive(Args, Debug)]
+#[command(after_help = "Exit codes: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a store buffer was full).
+
+Examples:
+  mu-check program specs/x86/spinlock.asm --threads-of 4
+  mu-check program specs/x86/spinlock_unsafe.asm --threads-of 2 --model sc --format json")]
+pub struct ProgramArgs {
+    /// An x86 program: shared_data, thread_data, thread_code, unsafe_prop.
+    pub file: PathBuf,
+    /// How many threads run it.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads_of: u32,
+    /// Memory model.
+    #[arg(long, value_name = "MODEL", value_enum, default_value_t = MemoryName::Tso)]
+    pub model: MemoryName,
+    /// Most stores in a buffer (default: no bound for code without loops, else 4).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub buffer: Option<u32>,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}

@@ -67,12 +67,10 @@ impl Assembler {
         }
     }
     /// Lets a name stand for a number.
-    #[allow(dead_code, reason = "for programs of NASM's form")]
     pub fn constant(&mut self, name: &str, value: i64) {
         self.constants.insert(name.into(), value);
     }
     /// Where the labels are: steps.
-    #[allow(dead_code, reason = "for programs of NASM's form")]
     pub fn labels(&self) -> &HashMap<String, (u32, Span)> {
         &self.labels
     }

@@ -147,7 +147,11 @@ impl Assembler {
         let name = cursor.take();
         let mut value = match self.constants.get(name.text) {
             Some(&value) => value,
-            None => variables.address(name.text, name.span, self.number)? as i64,
+            None => {
+                // Before `+ $thread` a name means the first element.
+                let other = cursor.is("+") && cursor.ahead(1).text == "$";
+                variables.address(name.text, name.span, if other { 0 } else { self.number })? as i64
+            }
         };
         while (cursor.is("+") || cursor.is("-")) && cursor.ahead(1).kind == Kind::Number {
             cursor.eat("+");
@@ -196,8 +200,17 @@ impl Assembler {
                 sum.constant = sum.constant.wrapping_add(self.immediate(cursor, variables)? as u64);
             } else if cursor.eat("$") {
                 // A thread: its element of an array with one for each.
+                let span = cursor.peek().span;
                 let value = self.immediate(cursor, variables)?;
-                sum.constant = sum.constant.wrapping_add((value as u64).wrapping_mul(4));
+                let element = variables.at(sum.constant).filter(|(v, _)| v.per_thread && value >= 0 && (value as usize) < v.initial.len());
+                let Some((v, _)) = element else {
+                    return Err(Diagnostic::at(
+                        Stage::Type,
+                        span,
+                        "no thread's element: expected a variable of `thread_data` and `$self`, `$next` or the number of a thread",
+                    ));
+                };
+                sum.constant = sum.constant.wrapping_add((value as u64).wrapping_mul(v.element()));
             } else {
                 return Err(cursor.unexpected("a register, a variable or a number"));
             }

@@ -1,0 +1,151 @@
+//! Arguments of `sweep`, and what `-D` means there: lists and ranges of values.
+
+use super::{Common, Engine};
+use crate::base::{Diagnostic, Stage};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Most combinations of parameters.
+const MOST: usize = 100_000;
+
+/// `sweep`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "With `-D NAME=0..=6`, `-D NAME=0..7` or `-D NAME=1,2,4` a parameter takes several values; all combinations are run, those of low
+values first. The first such parameter is the abscissa of the plots. Each row is a process of its own, so that its peak memory is its own;
+`--max-states`, `--max-memory` and `--timeout` hold for each row. A limit ends the series of that job over the first parameter, not the
+sweep. Run again, the command goes on where it was interrupted; a row that is there is run again only if the model, the formula, its
+parameters, the options or the version of the program changed.
+
+Out: sweep.json, sweep.csv, sweep.md, states.svg, seconds.svg, memory.svg.
+
+Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 a limit or an interrupt left a row open, 4 internal error.
+
+Examples:
+  mu-check sweep specs/arcx.spec formulas/1a.gos.mcf -D max_operation_id=0..=6 --max-memory 4GB --timeout 1h --out sweep
+  mu-check sweep specs/arcx.spec -D max_operation_id=0..=9 -D num_cores=1,2 --engine symbolic --out sizes
+  mu-check sweep specs/arcx.spec -D max_operation_id=0..=3 --confluence auto --reference results/published.tsv --out sweep"
+)]
+pub struct SweepArgs {
+    /// Specification.
+    pub model: PathBuf,
+    /// Formula files.
+    pub formulas: Vec<PathBuf>,
+    /// Folder for tables and plots; made if it is not there.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Figures to show beside ours: lines of job, value of the first parameter, states or equations, seconds, bytes of memory.
+    #[arg(long, value_name = "FILE.csv|FILE.tsv")]
+    pub reference: Option<PathBuf>,
+    /// Check the formulas only.
+    #[arg(long, requires = "formulas")]
+    pub no_explore: bool,
+    /// Confluent tau steps to take at once in the exploration: `none`, `auto`, or names of hidden actions. Formulas are checked on all steps.
+    #[arg(long, value_name = "WHICH", default_value = "none")]
+    pub confluence: String,
+    /// How to search.
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
+    pub engine: Engine,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// A parameter with the values that it takes, ascending where they are numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The parameter.
+    pub name: String,
+    /// Its values, at least one.
+    pub values: Vec<String>,
+}
+
+/// Parameters from `-D` arguments.
+pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
+    let usage = |message: String| Diagnostic::new(Stage::Usage, message).note("expected NAME=VALUE, NAME=1,2,4, NAME=0..=6 or NAME=0..7");
+    let mut axes: Vec<Axis> = Vec::new();
+    for d in define {
+        let (name, list) = d.split_once('=').unwrap_or((d, ""));
+        let (name, list) = (name.trim(), list.trim());
+        if name.is_empty() || list.is_empty() {
+            return Err(usage(format!("`-D {d}` gives no value")));
+        }
+        if axes.iter().any(|a| a.name == name) {
+            return Err(usage(format!("`-D {d}`: {name} has its values already; one `-D` lists them all")));
+        }
+        let mut values: Vec<String> = Vec::new();
+        for item in super::lts::between_commas(list) {
+            let new = match item.split_once("..") {
+                Some((from, to)) => {
+                    range(from, to).ok_or_else(|| usage(format!("`{item}` in `-D {d}` is no range with something in it")))?
+                }
+                None => vec![item],
+            };
+            values.extend(new);
+            if values.len() > MOST {
+                return Err(usage(format!("`-D {d}` has more than {MOST} values")));
+            }
+        }
+        if values.is_empty() {
+            return Err(usage(format!("`-D {d}` gives no value")));
+        }
+        values.sort_by(|a, b| crate::report::sweep::compare(a, b));
+        values.dedup();
+        axes.push(Axis { name: name.to_string(), values });
+    }
+    Ok(axes)
+}
+
+fn range(from: &str, to: &str) -> Option<Vec<String>> {
+    let (to, inclusive) = to.strip_prefix('=').map_or((to, false), |t| (t, true));
+    let (from, to): (i64, i64) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+    let end = if inclusive { to.checked_add(1)? } else { to };
+    (from < end).then(|| (from..end).take(MOST + 1).map(|v| v.to_string()).collect())
+}
+
+/// All choices of a value for each parameter; the first parameter varies slowest.
+pub fn combinations(axes: &[Axis]) -> Result<Vec<Vec<(String, String)>>, Diagnostic> {
+    let count = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len())).unwrap_or(usize::MAX);
+    if count > MOST {
+        return Err(Diagnostic::new(Stage::Usage, format!("the parameters have more than {MOST} combinations")));
+    }
+    let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
+    for axis in axes {
+        let with = |c: &Vec<(String, String)>| {
+            let c = c.clone();
+            let one = move |v: &String| c.iter().cloned().chain([(axis.name.clone(), v.clone())]).collect::<Vec<_>>();
+            axis.values.iter().map(one).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_ranges() {
+        let of = |d: &str| axes(&[d.to_string()]).map(|a| a[0].values.join(" ")).map_err(|e| e.message);
+        assert_eq!(of("n=0..=3").unwrap(), "0 1 2 3");
+        assert_eq!(of("n = 9..12,2 , 10").unwrap(), "2 9 10 11");
+        assert_eq!(of("b=true,false").unwrap(), "false true");
+        assert_eq!(of("n=2+min(1,2)").unwrap(), "2+min(1,2)");
+        for wrong in ["n", "n=", "=1", "n=3..3", "n=a..b", "n=,", "n=0..9999999999", "n=0..=9223372036854775807"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+        assert!(axes(&["n=1".into(), "n=2".into()]).is_err());
+    }
+
+    #[test]
+    fn low_values_first() {
+        let axes = axes(&["n=0..2".into(), "k=1,2".into(), "c=7".into()]).unwrap();
+        let all: Vec<String> =
+            combinations(&axes).unwrap().iter().map(|c| c.iter().map(|p| p.1.as_str()).collect::<Vec<_>>().join("")).collect();
+        assert_eq!(all, ["017", "027", "117", "127"]);
+        assert_eq!(combinations(&[]).unwrap(), [Vec::new()]);
+        let wide = Axis { name: "w".into(), values: (0..1000).map(|i| i.to_string()).collect() };
+        assert!(combinations(&[wide.clone(), wide]).is_err());
+    }
+}

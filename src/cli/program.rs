@@ -1,0 +1,160 @@
+//! `program`: whether an x86 program for a number of threads is safe under a memory model.
+//!
+//! Exit code: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a full buffer).
+
+use super::args::{Format, ProgramArgs};
+use super::pipeline::Session;
+use super::print;
+use super::progress::{Bar, grouped};
+use crate::base::{Diagnostic, Stage, Stop};
+use crate::program::machine::{Event, Machine};
+use crate::program::nasm::{self, X86Program};
+use crate::safety::reach::{self, Interleaving, Moved, Reached, Safety};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+/// Reads a program.
+pub(super) fn read(session: &mut Session, path: &Path, threads: u32) -> Result<X86Program, Diagnostic> {
+    let text = session.read(path)?;
+    let source = session.sources.add(path.display().to_string(), text.clone());
+    nasm::parse(source, &text, threads as usize)
+}
+
+pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnostic> {
+    let start = Instant::now();
+    let program = read(session, &args.file, args.threads_of)?;
+    if program.unsafe_states.is_empty() {
+        let error = Diagnostic::new(Stage::Type, format!("`{}` has no section `unsafe_prop`", args.file.display()));
+        return Err(error.note("it says which states must not be reached"));
+    }
+    let memory = args.model.model();
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let found = reach::reach(&program, memory, args.buffer, session.threads(), &session.budget, &bar)?;
+    bar.finish();
+    let seconds = start.elapsed().as_secs_f64();
+    match session.common.format {
+        Format::Text => print(&as_text(session, &program, &found, memory.name(), seconds))?,
+        Format::Json => print(&format!("{}\n", as_json(session, &program, &found, memory.name(), seconds)))?,
+    }
+    if found.bound_reached && !session.common.quiet {
+        let bound = found.machine.bound.unwrap_or(0);
+        eprintln!("warning: a store buffer was full at {bound} stores; what more room would allow was not searched (--buffer)");
+    }
+    Ok(match found.safety {
+        Safety::Safe => 0,
+        Safety::Unsafe => 1,
+        Safety::Unknown => 3,
+    })
+}
+
+fn chosen(program: &X86Program, found: &Reached, way: &Interleaving) -> Vec<(String, String)> {
+    let names = &program.unsafe_states[way.property].variables;
+    names.iter().zip(&way.threads).map(|(v, &t)| (format!("${v}"), found.machine.program.threads[t].name.clone())).collect()
+}
+
+fn as_text(session: &Session, program: &X86Program, found: &Reached, model: &str, seconds: f64) -> String {
+    let m = &found.machine;
+    let mut out = format!("verdict      {}\n", found.safety.word());
+    let _ = writeln!(out, "model        {model}\nthreads      {}", m.program.threads.len());
+    let _ = writeln!(out, "states       {}\ntransitions  {}", grouped(found.states), grouped(found.transitions));
+    if found.stop != Stop::Complete {
+        let _ = writeln!(out, "stopped      {}", found.stop.word());
+    } else if found.safety == Safety::Unknown {
+        let _ = writeln!(out, "stopped      buffer bound");
+    }
+    let _ = writeln!(out, "seconds      {seconds:.3}\npeak memory  {} MiB", session.peak_memory() >> 20);
+    if let Some(way) = &found.interleaving {
+        out += "\ninterleaving to an unsafe state\n";
+        out += &table(m, way);
+        let threads: Vec<String> = chosen(program, found, way).iter().map(|(v, t)| format!("{v} = {t}")).collect();
+        if !threads.is_empty() {
+            let _ = writeln!(out, "unsafe for {}", threads.join(", "));
+        }
+    }
+    out
+}
+
+fn event_text(m: &Machine, step: &Moved) -> String {
+    let cell = |c: u32| &m.program.cells[c as usize];
+    let number = |c: u32, v: u64| cell(c).width.signed(v);
+    match step.event {
+        Event::Local => String::new(),
+        Event::Read { cell: c, value } => format!("reads {}={}", cell(c).name, number(c, value)),
+        Event::Write { cell: c, value } if m.memory.buffered() => format!("buffers {}={}", cell(c).name, number(c, value)),
+        Event::Write { cell: c, value } => format!("writes {}={}", cell(c).name, number(c, value)),
+        Event::Update { cell: c, old, new } => format!("updates {} {} -> {}", cell(c).name, number(c, old), number(c, new)),
+        Event::Fence(_) => "fence".into(),
+        Event::Flush { cell: c, value } => format!("{}={} reaches memory", cell(c).name, number(c, value)),
+    }
+}
+
+fn pairs(list: &[(String, i64)]) -> String {
+    list.iter().map(|(n, v)| if n == "|" { n.clone() } else { format!("{n}={v}") }).collect::<Vec<_>>().join(" ")
+}
+
+fn buffers(m: &Machine, state: &[u32]) -> Vec<String> {
+    (0..m.program.threads.len())
+        .map(|t| (t, reach::buffered(m, t, state)))
+        .filter(|(_, b)| !b.is_empty())
+        .map(|(t, b)| format!("{}[{}]", m.program.threads[t].name, pairs(&b)))
+        .collect()
+}
+
+/// A line a step: thread, instruction, what it did, memory, the buffers that are not empty.
+pub(super) fn table(m: &Machine, way: &Interleaving) -> String {
+    let mut rows: Vec<[String; 5]> = vec![["".into(), "".into(), "".into(), "".into(), "".into()]];
+    rows[0][4] = pairs(&reach::in_memory(m, &way.initial));
+    for (i, step) in way.steps.iter().enumerate() {
+        let memory = format!("{}  {}", pairs(&reach::in_memory(m, &step.state)), buffers(m, &step.state).join(" "));
+        let thread = m.program.threads[step.thread].name.clone();
+        rows.push([(i + 1).to_string(), thread, step.instruction.clone().unwrap_or_default(), event_text(m, step), memory]);
+    }
+    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2), width(3)];
+    let mut out = String::new();
+    for [n, thread, code, event, memory] in &rows {
+        let [a, b, c, d] = widths;
+        let line = format!("{n:>a$}  {thread:<b$}  {code:<c$}  {event:<d$}  {memory}");
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+/// An interleaving as JSON.
+pub(super) fn steps_json(m: &Machine, steps: &[Moved]) -> Value {
+    let object = |list: &[(String, i64)]| Value::Object(list.iter().map(|(n, v)| (n.clone(), json!(v))).collect());
+    let one = |step: &Moved| {
+        let all: Vec<Value> = (0..m.program.threads.len())
+            .map(|t| reach::buffered(m, t, &step.state).iter().map(|(n, v)| json!([n, v])).collect::<Vec<_>>().into())
+            .collect();
+        json!({
+            "thread": m.program.threads[step.thread].name,
+            "instruction": step.instruction,
+            "event": event_text(m, step),
+            "memory": object(&reach::in_memory(m, &step.state)),
+            "buffers": all,
+        })
+    };
+    steps.iter().map(one).collect::<Vec<_>>().into()
+}
+
+fn as_json(session: &Session, program: &X86Program, found: &Reached, model: &str, seconds: f64) -> Value {
+    let mut object = json!({
+        "verdict": found.safety.word(),
+        "model": model,
+        "threads": found.machine.program.threads.len(),
+        "states": found.states,
+        "transitions": found.transitions,
+        "stop": found.stop.word(),
+        "bound_reached": found.bound_reached,
+        "seconds": seconds,
+        "peak_memory_bytes": session.peak_memory(),
+    });
+    if let Some(way) = &found.interleaving {
+        object["interleaving"] = steps_json(&found.machine, &way.steps);
+        object["unsafe_for"] = Value::Object(chosen(program, found, way).into_iter().map(|(v, t)| (v, json!(t))).collect());
+    }
+    object
+}

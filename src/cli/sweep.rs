@@ -1,0 +1,393 @@
+//! `sweep`: a model and formulas over ranges of parameters, a row for each combination and job.
+//!
+//! In: the plan of all rows; the rows that an earlier run left in the folder. Out: `sweep.json`, `sweep.csv`, `sweep.md` and plots, written anew
+//! and whole after each row. A row is run by a process of this same program, so that its peak memory is its own and its end by the system
+//! is not ours. Invariant: a row is in the file when its run is over, and a row in the file whose inputs are the same is not run again.
+
+use super::args::Format;
+use super::args::sweep::{Axis, SweepArgs, axes, combinations};
+use super::files::{Form, write_text};
+use super::pipeline::{Session, file_error, read_text};
+use super::print;
+use super::progress::{Bar, grouped};
+use crate::base::{Diagnostic, SourceMap, Stage};
+use crate::formula::typecheck::check_formula;
+use crate::report::reference::Reference;
+use crate::report::sweep::{COMPLETE, EXPLORE, Row, Sweep, number};
+use clap::ValueEnum;
+use serde_json::Value;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Stop reason of a row that ended with an error message, or was ended by the system: run again the next time.
+const FAILED: &str = "failed";
+/// How long an interrupted row may take to end by itself.
+const GRACE: Duration = Duration::from_millis(1500);
+
+/// What is asked of a model: to be explored, or a formula.
+struct Job {
+    name: String,
+    /// Path and text.
+    formula: Option<(String, String)>,
+}
+
+type Combination = Vec<(String, String)>;
+
+pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnostic> {
+    if Form::of(&args.model) != Form::Other {
+        let message = format!("`{}` is no specification, and parameters are what is swept", args.model.display());
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    let axes = axes(&session.common.define)?;
+    let combinations = combinations(&axes)?;
+    let text = session.read(&args.model)?;
+    let jobs = jobs(session, args)?;
+    let reference = reference(args)?;
+    validate(session, args, &combinations, &jobs)?;
+    std::fs::create_dir_all(&args.out).map_err(|e| file_error("cannot make the folder", &args.out, &e))?;
+    let mut sweep = Sweep {
+        model: args.model.display().to_string(),
+        command: command_line(),
+        order: growing(&axes).into_iter().chain(axes.iter().filter(|a| a.values.len() == 1)).map(|a| a.name.clone()).collect(),
+        rows: Vec::new(),
+    };
+    let runner = Runner { session, args, text, limits: limits(session) };
+    sweep.rows = runner.kept(&jobs)?;
+    let names: Vec<String> = jobs.iter().map(|j| j.name.clone()).collect();
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let mut ended: Vec<(String, Combination)> = Vec::new();
+    let (mut rows, mut worst) = (Vec::new(), 0u8);
+    'all: for combination in &combinations {
+        for job in &jobs {
+            // The series that this row is of: the job with all parameters but the one that grows.
+            let series = (job.name.clone(), combination.iter().filter(|p| Some(&p.0) != sweep.order.first()).cloned().collect());
+            if ended.contains(&series) {
+                continue;
+            }
+            let inputs = runner.inputs(job, combination);
+            let found = sweep.rows.iter().find(|r| r.inputs == inputs && (r.is_complete() || r.limits.as_deref() == Some(&runner.limits)));
+            let row = match found {
+                Some(row) => row.clone(),
+                None if runner.interrupted() => break 'all,
+                None => {
+                    let Some(row) = runner.row(job, combination, &inputs, &bar)? else { break 'all };
+                    sweep.rows.retain(|r| r.inputs != inputs);
+                    sweep.rows.push(row.clone());
+                    sweep.sort(&names);
+                    write_all(args, &sweep, &reference)?;
+                    row
+                }
+            };
+            if !row.is_complete() {
+                ended.push(series);
+            }
+            rows.push(row);
+        }
+    }
+    bar.finish();
+    sweep.sort(&names);
+    write_all(args, &sweep, &reference)?;
+    let interrupted = session.budget.interrupt_flag().load(Ordering::Relaxed);
+    if interrupted {
+        let left = combinations.len() * jobs.len() - rows.len();
+        eprintln!("interrupted: {} rows are in {}, up to {left} to do; the same command goes on", rows.len(), args.out.display());
+        worst = 3;
+    }
+    print(&match session.common.format {
+        Format::Json => sweep.json(),
+        Format::Text => sweep.markdown(&reference),
+    })?;
+    Ok(match () {
+        () if rows.iter().any(|r| r.verdict.as_deref() == Some("false")) => 1,
+        () if rows.iter().any(|r| r.stop == FAILED) => 2,
+        () if rows.iter().any(|r| !r.is_complete()) => 3,
+        () => worst,
+    })
+}
+
+/// The parameters that take several values.
+fn growing(axes: &[Axis]) -> Vec<&Axis> {
+    axes.iter().filter(|a| a.values.len() > 1).collect()
+}
+
+fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic> {
+    let mut jobs = Vec::new();
+    if !args.no_explore {
+        jobs.push(Job { name: EXPLORE.into(), formula: None });
+    }
+    for path in &args.formulas {
+        let text = session.read(path)?;
+        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let path = path.display().to_string();
+        let name = if jobs.iter().any(|j| j.name == stem) { path.clone() } else { stem };
+        if jobs.iter().any(|j| j.name == name) {
+            return Err(Diagnostic::new(Stage::Usage, format!("the formula `{name}` is given twice")));
+        }
+        jobs.push(Job { name, formula: Some((path, text)) });
+    }
+    Ok(jobs)
+}
+
+fn reference(args: &SweepArgs) -> Result<Reference, Diagnostic> {
+    let Some(path) = &args.reference else { return Ok(Reference::default()) };
+    let text = read_text(path, &mut SourceMap::new())?;
+    let refused = |(line, what): (usize, String)| Diagnostic::new(Stage::File, format!("{}:{line}: {what}", path.display()));
+    Reference::read(&text).map_err(refused)
+}
+
+/// Finds slips in the model, the formulas and the parameters before the first row is run.
+fn validate(session: &mut Session, args: &SweepArgs, combinations: &[Combination], jobs: &[Job]) -> Result<(), Diagnostic> {
+    let given = session.common.define.clone();
+    let verbose = std::mem::take(&mut session.common.verbose);
+    for combination in combinations {
+        session.common.define = defines(combination);
+        // The number of sources is bounded, and an error is of this round.
+        session.sources = SourceMap::new();
+        let spec = session.specification(&args.model)?;
+        for (path, text) in jobs.iter().filter_map(|j| j.formula.as_ref()) {
+            let source = session.sources.add(path.clone(), text.clone());
+            check_formula(&crate::syntax::parse_formula(source, text)?, &spec.data, &spec.actions)?;
+        }
+    }
+    (session.common.define, session.common.verbose) = (given, verbose);
+    Ok(())
+}
+
+fn defines(combination: &Combination) -> Vec<String> {
+    combination.iter().map(|(n, v)| format!("{n}={v}")).collect()
+}
+
+/// The limits of each row, as text.
+fn limits(session: &Session) -> String {
+    let c = &session.common;
+    let of = |name: &str, value: Option<String>| value.map(|v| format!("{name}={v}"));
+    let all = [
+        of("states", c.max_states.map(|n| n.to_string())),
+        of("memory", c.max_memory.map(|n| n.to_string())),
+        of("seconds", c.timeout.map(|t| t.as_secs_f64().to_string())),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// The command as a line that a shell reads.
+fn command_line() -> String {
+    let plain = |w: &String| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
+    let word = |w: String| if plain(&w) { w } else { format!("'{}'", w.replace('\'', "'\\''")) };
+    std::iter::once("mu-check".to_string()).chain(std::env::args().skip(1).map(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn write_all(args: &SweepArgs, sweep: &Sweep, reference: &Reference) -> Result<(), Diagnostic> {
+    write_text(&args.out.join("sweep.json"), &sweep.json())?;
+    write_text(&args.out.join("sweep.csv"), &sweep.csv())?;
+    write_text(&args.out.join("sweep.md"), &sweep.markdown(reference))?;
+    sweep.plots(reference).iter().try_for_each(|(name, picture)| write_text(&args.out.join(name), picture))
+}
+
+/// What rows are run with.
+struct Runner<'a> {
+    session: &'a Session,
+    args: &'a SweepArgs,
+    text: String,
+    limits: String,
+}
+
+impl Runner<'_> {
+    /// Fingerprint of all that a row's figures depend on, limits aside.
+    fn inputs(&self, job: &Job, combination: &Combination) -> String {
+        let explore = job.formula.is_none();
+        let mut sorted = combination.clone();
+        sorted.sort();
+        let pieces = [
+            env!("CARGO_PKG_VERSION"),
+            &self.text,
+            job.formula.as_ref().map_or("", |f| &f.1),
+            if explore { &self.args.confluence } else { "" },
+            &format!("{:?} {} {sorted:?}", self.args.engine, self.session.threads()),
+        ];
+        fingerprint(&pieces)
+    }
+
+    /// The rows of an earlier run that still say what a run would say now. If some do not, all of them are kept in a file beside.
+    fn kept(&self, jobs: &[Job]) -> Result<Vec<Row>, Diagnostic> {
+        let path = self.args.out.join("sweep.json");
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let text = read_text(&path, &mut SourceMap::new())?;
+        let damaged = |e: String| {
+            let message = format!("`{}` is not what a sweep wrote: {e}", path.display());
+            Diagnostic::new(Stage::File, message).note("give another folder, or remove the file to begin anew")
+        };
+        let old = Sweep::read(&text).map_err(damaged)?;
+        let valid = |row: &Row| {
+            let job = jobs.iter().find(|j| j.name == row.job);
+            // A job of an earlier run may not be one of now.
+            let other = || {
+                let path = row.formula.as_ref()?;
+                let text = std::fs::read_to_string(path).ok()?;
+                Some(Job { name: row.job.clone(), formula: Some((path.clone(), text)) })
+            };
+            let explore = Job { name: EXPLORE.into(), formula: None };
+            let same = |j: &Job| self.inputs(j, &row.parameters) == row.inputs;
+            let same = match job {
+                Some(job) => same(job),
+                None if row.job == EXPLORE => same(&explore),
+                None => other().is_some_and(|j| same(&j)),
+            };
+            same && row.stop != FAILED
+        };
+        let (kept, dropped): (Vec<Row>, Vec<Row>) = old.rows.into_iter().partition(valid);
+        if !dropped.is_empty() {
+            let free = (1..).map(|n| self.args.out.join(format!("sweep.before-{n}.json"))).find(|p| !p.exists());
+            let free = free.unwrap_or_else(|| self.args.out.join("sweep.before.json"));
+            write_text(&free, &text)?;
+            eprintln!("{} rows are of other inputs; {} keeps them", dropped.len(), free.display());
+        }
+        self.session.say(format!("{} rows are there already", kept.len()));
+        Ok(kept)
+    }
+
+    fn command(&self, job: &Job, combination: &Combination) -> Result<Command, Diagnostic> {
+        let program = std::env::current_exe()
+            .map_err(|e| Diagnostic::new(Stage::Internal, format!("this program cannot be found to run a row: {e}")))?;
+        let engine = self.args.engine.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default();
+        let common = &self.session.common;
+        let mut command = Command::new(program);
+        match &job.formula {
+            None => command.args([EXPLORE, "--confluence", &self.args.confluence]),
+            Some(_) => command.arg("check"),
+        };
+        command.args(["--format", "json", "--no-progress", "--engine", &engine]);
+        command.args(["--threads", &self.session.threads().to_string()]);
+        command.args(defines(combination).iter().flat_map(|d| ["-D", d]));
+        if let Some(n) = common.max_states {
+            command.args(["--max-states", &n.to_string()]);
+        }
+        if let Some(n) = common.max_memory {
+            command.args(["--max-memory", &n.to_string()]);
+        }
+        if let Some(t) = common.timeout {
+            command.args(["--timeout", &format!("{}s", t.as_secs_f64())]);
+        }
+        command.arg("--").arg(&self.args.model).args(job.formula.as_ref().map(|f| &f.0));
+        Ok(command)
+    }
+
+    /// Runs a row. Nothing if it was interrupted.
+    fn row(&self, job: &Job, combination: &Combination, inputs: &str, bar: &Bar) -> Result<Option<Row>, Diagnostic> {
+        let what = format!("{} {}", job.name, defines(combination).join(" "));
+        let start = Instant::now();
+        let mut command = self.command(job, combination)?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot start a process for a row: {e}")))?;
+        let Some((code, stdout, stderr)) = self.attend(child, &what, start, bar)? else { return Ok(None) };
+        let seconds = start.elapsed().as_secs_f64();
+        let object: Value = serde_json::from_slice(&stdout).unwrap_or_default();
+        let mut parameters = combination.clone();
+        parameters.sort();
+        let mut row = Row {
+            job: job.name.clone(),
+            formula: job.formula.as_ref().map(|f| f.0.clone()),
+            parameters,
+            seconds,
+            memory: object["peak_memory_bytes"].as_u64().unwrap_or(0),
+            version: env!("CARGO_PKG_VERSION").into(),
+            inputs: inputs.into(),
+            ..Row::default()
+        };
+        let answer = if job.formula.is_some() { &object["results"][0] } else { &object };
+        let stop = if job.formula.is_none() { answer["stop"].as_str() } else { answer["verdict"].as_str() };
+        row.stop = match stop {
+            Some("unknown") => answer["reason"].as_str().unwrap_or(FAILED).into(),
+            Some("true" | "false") => COMPLETE.into(),
+            Some(word) => word.into(),
+            None => FAILED.into(),
+        };
+        // A terminal sends the signal to the row's process too: an answer that it gave all the same counts.
+        if row.stop == "interrupted" || (self.interrupted() && !row.is_complete()) {
+            return Ok(None);
+        }
+        if row.stop == FAILED {
+            let why = String::from_utf8_lossy(&stderr);
+            let why = if why.trim().is_empty() { format!("the process ended with {code} and no answer") } else { why.into_owned() };
+            bar.say(&format!("{what}: failed\n{}", why.trim_end()));
+        }
+        row.states = number(answer.get("states"));
+        row.transitions = number(answer.get("transitions"));
+        row.equations = number(answer.get("equations"));
+        row.verdict = answer["verdict"].as_str().map(String::from);
+        row.engine = answer["engine"].as_str().map(String::from);
+        row.limits = (!row.is_complete()).then(|| self.limits.clone());
+        if !self.session.common.quiet {
+            let size = row.size().and_then(|n| u64::try_from(n).ok()).map_or_else(String::new, grouped);
+            let kind = if row.formula.is_some() { "equations" } else { "states" };
+            let verdict = row.verdict.as_ref().map_or_else(String::new, |v| format!("{v}, "));
+            let stop = if row.is_complete() { String::new() } else { format!(" ({})", row.stop) };
+            bar.say(&format!("{what}: {verdict}{size} {kind}, {seconds:.2} s, {} MB{stop}", grouped((row.memory + 500_000) / 1_000_000)));
+        }
+        Ok(Some(row))
+    }
+
+    fn interrupted(&self) -> bool {
+        self.session.budget.interrupt_flag().load(Ordering::Relaxed)
+    }
+
+    /// Waits for a row's process: exit status, standard output and error. Nothing if it had to be ended.
+    fn attend(&self, mut child: Child, what: &str, start: Instant, bar: &Bar) -> Result<Option<(String, Vec<u8>, Vec<u8>)>, Diagnostic> {
+        let lost = |e: std::io::Error| Diagnostic::new(Stage::Internal, format!("the process of a row was lost: {e}"));
+        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        let reader = |pipe: Option<Box<dyn Read + Send>>| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                if let Some(mut pipe) = pipe {
+                    let _ = pipe.read_to_end(&mut bytes);
+                }
+                bytes
+            })
+        };
+        let out = reader(out.take().map(|p| Box::new(p) as _));
+        let err = reader(err.take().map(|p| Box::new(p) as _));
+        let mut since = None;
+        let mut pause = Duration::from_millis(1);
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(lost)? {
+                break Some(status);
+            }
+            if self.interrupted() && since.get_or_insert_with(Instant::now).elapsed() > GRACE {
+                child.kill().and_then(|()| child.wait()).map_err(lost)?;
+                break None;
+            }
+            bar.note(|| format!("{what}: {:.0} s", start.elapsed().as_secs_f64()));
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        };
+        let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+        Ok(status.map(|s| (s.to_string(), out, err)))
+    }
+}
+
+/// FNV-1a of 128 bits over pieces and their lengths, as hexadecimal digits: the same on every machine.
+fn fingerprint(pieces: &[&str]) -> String {
+    let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    let mut eat = |bytes: &[u8]| bytes.iter().for_each(|b| hash = (hash ^ u128::from(*b)).wrapping_mul((1 << 88) + 0x13b));
+    for piece in pieces {
+        eat(&(piece.len() as u64).to_le_bytes());
+        eat(piece.as_bytes());
+    }
+    format!("{hash:032x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_tell_apart() {
+        // The published value of the empty string is the offset; a length of eight zero bytes is eaten here.
+        assert_eq!(fingerprint(&[]), "6c62272e07bb014262b821756295c58d");
+        assert_ne!(fingerprint(&["a", "b"]), fingerprint(&["ab", ""]));
+        assert_eq!(fingerprint(&["a", "b"]), fingerprint(&["a", "b"]));
+    }
+}

@@ -1,0 +1,85 @@
+//! Rows of a transition system while a search goes on: states get numbers level by level, in the order of their first transition.
+//!
+//! In: the transitions of a level, block by block. Out: the next level in the order of its numbers, and by the end an [`Lts`]. Cost: a
+//! lookup a transition. Invariant: numbers do not depend on which thread expanded what.
+
+use std::sync::atomic::Ordering;
+
+use super::search::{BATCH, BLOCK};
+use super::store::Store;
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Diagnostic, Stage};
+use crate::lts::{Labels, Lts};
+use crate::model::Model;
+
+/// Transitions of consecutive states of a level.
+pub(super) struct Edges {
+    pub first: u64,
+    pub counts: Vec<u32>,
+    pub labels: Vec<LabelId>,
+    pub targets: Vec<u64>,
+}
+
+/// Rows of the transition system while it grows.
+pub(super) struct Rows {
+    offsets: Vec<u64>,
+    labels: Vec<LabelId>,
+    targets: Vec<StateId>,
+    /// States numbered.
+    count: u32,
+}
+
+impl Rows {
+    /// The initial state, numbered.
+    pub fn new() -> Self {
+        Self { offsets: vec![0], labels: Vec::new(), targets: Vec::new(), count: 1 }
+    }
+
+    /// The transition system.
+    pub fn finish(mut self, model: &dyn Model, states: u64) -> Lts {
+        // States that a limit left unexpanded have no transitions.
+        let end = self.labels.len() as u64;
+        self.offsets.resize(states as usize + 1, end);
+        let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
+        Lts { initial: StateId(0), offsets: self.offsets, labels: self.labels, targets: self.targets, table: Labels { texts } }
+    }
+
+    /// Numbers the targets of a level in the order of their first edge; returns the next level in that order.
+    pub fn number(&mut self, store: &Store, mut edges: Vec<Edges>) -> Result<Vec<Vec<u64>>, Diagnostic> {
+        edges.sort_unstable_by_key(|e| e.first);
+        let mut next: Vec<Vec<u64>> = Vec::new();
+        // The number kept with a state is one more than its own, 0 meaning none.
+        let mut count = self.count;
+        for block in edges {
+            let mut at = 0;
+            for part in block.targets.chunks(BATCH) {
+                std::hint::black_box(part.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))));
+                for &key in part {
+                    let place = store.table.find(key).ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
+                    let number = store.table.number(place);
+                    let mut n = number.load(Ordering::Relaxed);
+                    if n == 0 {
+                        if count == u32::MAX {
+                            return Err(Diagnostic::new(Stage::Unsupported, "a labelled transition system of 2^32 states or more"));
+                        }
+                        count += 1;
+                        n = count;
+                        number.store(n, Ordering::Relaxed);
+                        match next.last_mut() {
+                            Some(last) if last.len() < BLOCK => last.push(key),
+                            _ => next.push(vec![key]),
+                        }
+                    }
+                    self.targets.push(StateId(n - 1));
+                }
+            }
+            self.labels.extend_from_slice(&block.labels);
+            for count in block.counts {
+                at += u64::from(count);
+                self.offsets.push(self.labels.len() as u64 - block.labels.len() as u64 + at);
+            }
+        }
+        self.count = count;
+        Ok(next)
+    }
+}

@@ -1,0 +1,354 @@
+//! A part of an execution: events with their rf, what is forced of uniproc and ghb, and where the threads are.
+//!
+//! Every change says whether both relations are still without cycles; a graph with a cycle is dropped by who made it.
+
+use super::super::expr::Expr;
+use super::super::{Access, Fence, Next, Program, Register, Step};
+use super::Axioms;
+use super::relation::{MOST, Relation};
+use crate::base::{Diagnostic, Stage};
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// A locked instruction that writes.
+    Update,
+    /// A locked instruction that only reads: a comparison that failed.
+    Test,
+    /// A fence.
+    Fence(Fence),
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its thread.
+    pub thread: usize,
+    /// What it is.
+    pub kind: EventKind,
+    /// The cell; 0 for a fence.
+    pub cell: usize,
+    /// What it reads.
+    pub read: u64,
+    /// What it writes.
+    pub written: u64,
+    /// The event that it reads from; none for the initial value.
+    pub source: Option<usize>,
+    /// Its instruction in its thread.
+    pub instruction: u32,
+}
+
+impl Event {
+    /// Whether it reads memory.
+    pub fn reads(&self) -> bool {
+        matches!(self.kind, EventKind::Read | EventKind::Update | EventKind::Test)
+    }
+    /// Whether it writes memory.
+    pub fn writes(&self) -> bool {
+        matches!(self.kind, EventKind::Write | EventKind::Update)
+    }
+    /// Whether all before it stays before all after it.
+    fn is_full(&self) -> bool {
+        matches!(self.kind, EventKind::Update | EventKind::Test | EventKind::Fence(Fence::Full))
+    }
+}
+
+/// A consistent execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// Its events; those of a thread in program order.
+    pub events: Vec<Event>,
+    /// For each cell, its writes in coherence order.
+    pub coherence: Vec<Vec<usize>>,
+}
+
+#[derive(Clone, Debug)]
+struct Local {
+    place: usize,
+    registers: Vec<u64>,
+    /// Set while its load waits for a store that was not there when there were so many events.
+    since: Option<usize>,
+}
+
+/// The graph.
+#[derive(Clone, Debug)]
+pub(super) struct Graph<'p> {
+    program: &'p Program,
+    axioms: Axioms,
+    events: Vec<Event>,
+    uniproc: Relation,
+    ghb: Relation,
+    threads: Vec<Local>,
+}
+
+impl<'p> Graph<'p> {
+    /// All threads at their start.
+    pub fn new(program: &'p Program, axioms: Axioms) -> Self {
+        let start = |t: &super::super::Thread| Local { place: 0, registers: t.registers.iter().map(|r| r.initial).collect(), since: None };
+        let threads = program.threads.iter().map(start).collect();
+        Self { program, axioms, events: Vec::new(), uniproc: Relation::default(), ghb: Relation::default(), threads }
+    }
+    /// Where a thread is.
+    pub fn place(&self, thread: usize) -> usize {
+        self.threads[thread].place
+    }
+    /// A register of a thread.
+    pub fn register(&self, thread: usize, register: Register) -> u64 {
+        self.threads[thread].registers[register as usize]
+    }
+    /// The number of events when a thread began to wait.
+    pub fn waits_since(&self, thread: usize) -> Option<usize> {
+        self.threads[thread].since
+    }
+    /// Lets a thread's load take only stores that are still to come.
+    pub fn wait(&mut self, thread: usize) {
+        self.threads[thread].since = Some(self.events.len());
+    }
+    fn eval(&self, thread: usize, e: &Expr, loaded: u64) -> u64 {
+        e.eval(&|r| self.threads[thread].registers[r as usize], loaded)
+    }
+    fn step(&self, thread: usize) -> Option<&'p Step> {
+        self.program.threads[thread].steps.get(self.threads[thread].place)
+    }
+    fn cell(&self, thread: usize, step: &Step, address: &Expr, loaded: u64) -> Result<usize, Diagnostic> {
+        let address = self.eval(thread, address, loaded);
+        self.program.cell_at(address).ok_or_else(|| {
+            let instruction = &self.program.threads[thread].instructions[step.instruction as usize];
+            let name = &self.program.threads[thread].name;
+            Diagnostic::at(
+                Stage::Data,
+                instruction.span,
+                format!("`{name}` accesses the address {address:#x}, where no variable or element starts"),
+            )
+        })
+    }
+    /// The cell that a thread's load wants, if it is at one.
+    pub fn load(&self, thread: usize) -> Result<Option<usize>, Diagnostic> {
+        let Some(step) = self.step(thread) else { return Ok(None) };
+        match &step.access {
+            Access::Read { address, .. } | Access::Update { address, .. } => self.cell(thread, step, address, 0).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Runs all threads up to their loads; false if that makes a cycle.
+    pub fn run(&mut self) -> Result<bool, Diagnostic> {
+        for t in 0..self.threads.len() {
+            while let Some(step) = self.step(t) {
+                let event =
+                    |kind, cell, written| Event { thread: t, kind, cell, read: 0, written, source: None, instruction: step.instruction };
+                let fine = match &step.access {
+                    Access::Read { .. } | Access::Update { .. } => break,
+                    Access::None => true,
+                    Access::Fence(f) => self.add(event(EventKind::Fence(*f), 0, 0))?,
+                    Access::Write { address, width, value, when } => {
+                        if when.as_ref().is_none_or(|w| self.eval(t, w, 0) != 0) {
+                            let cell = self.cell(t, step, address, 0)?;
+                            let kept = self.program.cells[cell].initial & !width.mask();
+                            let written = kept | self.eval(t, value, 0) & width.mask();
+                            self.add(event(EventKind::Write, cell, written))?
+                        } else {
+                            true
+                        }
+                    }
+                };
+                if !fine {
+                    return Ok(false);
+                }
+                self.leave(t, step, 0);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lets a thread's load take its value; false if that makes a cycle.
+    pub fn take(&mut self, t: usize, cell: usize, source: Option<usize>) -> Result<bool, Diagnostic> {
+        let Some(step) = self.step(t) else { return Ok(false) };
+        let read = source.map_or(self.program.cells[cell].initial, |s| self.events[s].written);
+        let mut event = Event { thread: t, kind: EventKind::Read, cell, read, written: 0, source, instruction: step.instruction };
+        let mut loaded = read;
+        match &step.access {
+            Access::Read { width, .. } => loaded &= width.mask(),
+            Access::Update { width, value, when, .. } => {
+                loaded &= width.mask();
+                event.kind = EventKind::Test;
+                if when.as_ref().is_none_or(|w| self.eval(t, w, loaded) != 0) {
+                    event.kind = EventKind::Update;
+                    event.written = self.program.cells[cell].initial & !width.mask() | self.eval(t, value, loaded) & width.mask();
+                }
+            }
+            _ => return Ok(false),
+        }
+        self.threads[t].since = None;
+        let fine = self.add(event)?;
+        self.leave(t, step, loaded);
+        Ok(fine)
+    }
+
+    /// Registers and control after a step.
+    fn leave(&mut self, t: usize, step: &Step, loaded: u64) {
+        let at = self.threads[t].place;
+        let next = match &step.next {
+            Next::Fall => at + 1,
+            Next::Jump(to) => *to as usize,
+            Next::Branch(test, to) if self.eval(t, test, loaded) != 0 => *to as usize,
+            Next::Branch(..) => at + 1,
+        };
+        let new: Vec<(Register, u64)> = step.assigns.iter().map(|(r, e)| (*r, self.eval(t, e, loaded))).collect();
+        new.into_iter().for_each(|(r, v)| self.threads[t].registers[r as usize] = v);
+        self.threads[t].place = next;
+    }
+
+    /// Whether the model keeps the order of two events of a thread.
+    fn kept(&self, a: &Event, b: &Event) -> bool {
+        let store = |e: &Event| e.kind == EventKind::Write;
+        let mark = |e: &Event| e.kind == EventKind::Fence(Fence::Store);
+        match self.axioms {
+            _ if a.is_full() || b.is_full() => true,
+            Axioms::Sc => true,
+            _ if mark(a) || mark(b) => self.axioms == Axioms::Pso && (store(a) && mark(b) || mark(a) && store(b) || mark(a) && mark(b)),
+            Axioms::Tso => !(store(a) && b.kind == EventKind::Read),
+            Axioms::Pso => a.kind == EventKind::Read,
+        }
+    }
+
+    /// Adds an event of a thread with all that it forces.
+    fn add(&mut self, event: Event) -> Result<bool, Diagnostic> {
+        let new = self.events.len();
+        if new == MOST {
+            return Err(Diagnostic::new(Stage::Unsupported, format!("an execution of more than {MOST} events")));
+        }
+        self.events.push(event);
+        self.uniproc.grow();
+        self.ghb.grow();
+        let is_access = |e: &Event| e.reads() || e.writes();
+        for old in 0..new {
+            let e = self.events[old];
+            if e.thread == event.thread {
+                if is_access(&e) && is_access(&event) && e.cell == event.cell && !self.uniproc.add(old, new) {
+                    return Ok(false);
+                }
+                if self.kept(&e, &event) && !self.ghb.add(old, new) {
+                    return Ok(false);
+                }
+            }
+        }
+        if let Some(s) = event.source {
+            let global = self.axioms == Axioms::Sc || self.events[s].thread != event.thread;
+            if !self.uniproc.add(s, new) || global && !self.ghb.add(s, new) {
+                return Ok(false);
+            }
+        }
+        Ok(!is_access(&event) || self.saturate(event.cell))
+    }
+
+    fn writers(&self, cell: usize) -> impl Iterator<Item = usize> + '_ {
+        self.events.iter().enumerate().filter(move |(_, e)| e.writes() && e.cell == cell).map(|(i, _)| i)
+    }
+    fn before(&self, a: usize, b: usize) -> bool {
+        self.uniproc.has(a, b) || self.ghb.has(a, b)
+    }
+    fn both(&mut self, a: usize, b: usize, changed: &mut bool) -> bool {
+        *changed |= !(self.uniproc.has(a, b) && self.ghb.has(a, b));
+        self.uniproc.add(a, b) && self.ghb.add(a, b)
+    }
+
+    /// Adds what rf and the order so far force of co and fr. Edges may order stores to other cells, so all cells are looked at again.
+    fn saturate(&mut self, first: usize) -> bool {
+        let mut cells: Vec<usize> = vec![first];
+        cells.extend((0..self.program.cells.len()).filter(|&c| c != first));
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &cell in &cells {
+                if !self.saturate_cell(cell, &mut changed) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn saturate_cell(&mut self, cell: usize, changed: &mut bool) -> bool {
+        let writers: Vec<usize> = self.writers(cell).collect();
+        if writers.is_empty() {
+            return true;
+        }
+        for &a in &writers {
+            for &b in &writers {
+                if a != b && self.before(a, b) && !self.both(a, b, changed) {
+                    return false;
+                }
+            }
+        }
+        for r in 0..self.events.len() {
+            let e = self.events[r];
+            if !e.reads() || e.cell != cell {
+                continue;
+            }
+            for &w in writers.iter().filter(|&&w| w != r && Some(w) != e.source) {
+                let fine = match e.source {
+                    None => self.both(r, w, changed),
+                    // The store is before the load's own one, or the load before the store.
+                    Some(s) if self.before(w, r) => self.both(w, s, changed),
+                    Some(s) if self.before(s, w) => self.both(r, w, changed),
+                    Some(_) => true,
+                };
+                if !fine {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// What a load of a cell may take: stores that came since there were `from` events; from the start the initial value as well.
+    pub fn sources(&self, cell: usize, from: Option<usize>) -> Vec<Option<usize>> {
+        let initial = from.is_none().then_some(None);
+        initial.into_iter().chain(self.writers(cell).filter(|&w| w >= from.unwrap_or(0)).map(Some)).collect()
+    }
+    /// The stores to a cell that may be last.
+    pub fn last_candidates(&self, cell: usize) -> Vec<usize> {
+        self.writers(cell).filter(|&a| self.writers(cell).all(|b| !self.before(a, b))).collect()
+    }
+    /// Puts a store after all others to its cell; false if that makes a cycle.
+    pub fn make_last(&mut self, cell: usize, last: usize) -> bool {
+        let others: Vec<usize> = self.writers(cell).filter(|&w| w != last).collect();
+        others.into_iter().all(|w| self.both(w, last, &mut false)) && self.saturate(cell)
+    }
+    /// The value of a cell at the end, if one store may be last.
+    pub fn last_value(&self, cell: usize) -> u64 {
+        self.last_candidates(cell).first().map_or(self.program.cells[cell].initial, |&w| self.events[w].written)
+    }
+
+    /// An execution, if what is left open of coherence can be chosen.
+    pub fn execution(&self) -> Option<Execution> {
+        let cells = self.program.cells.len();
+        for cell in 0..cells {
+            let writers: Vec<usize> = self.writers(cell).collect();
+            for (i, &a) in writers.iter().enumerate() {
+                for &b in &writers[..i] {
+                    if self.before(a, b) || self.before(b, a) {
+                        continue;
+                    }
+                    // The depth is the number of pairs of stores, of which there are few.
+                    return [(b, a), (a, b)].into_iter().find_map(|(x, y)| {
+                        let mut next = self.clone();
+                        (next.both(x, y, &mut false) && next.saturate(cell)).then(|| next.execution()).flatten()
+                    });
+                }
+            }
+        }
+        let sorted = |cell: usize| {
+            let mut writers: Vec<usize> = self.writers(cell).collect();
+            let rank = |w: usize| self.writers(cell).filter(|&o| self.before(o, w)).count();
+            writers.sort_by_key(|&w| rank(w));
+            writers
+        };
+        Some(Execution { events: self.events.clone(), coherence: (0..cells).map(sorted).collect() })
+    }
+}

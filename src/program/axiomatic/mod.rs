@@ -1,0 +1,191 @@
+//! The memory models by axioms: which executions of a program without loops are consistent, and their outcomes.
+//!
+//! In: a loop-free [`Program`], a model's [`Axioms`]. Out: outcomes, or one [`Execution`]: events, program order, reads-from (rf), coherence
+//! (co), from-reads (fr). An execution is consistent if two relations have no cycle (Alglave, "A formal hierarchy of weak memory models", 2012;
+//! Alglave, Maranget, Tautschnig, "Herding cats", 2014):
+//!
+//! - *uniproc*: program order between accesses to one cell, rf, co, fr;
+//! - *ghb*, global happens-before: the program order that the model keeps, fences, rf between threads (under SC all rf), co, fr.
+//!
+//! A locked instruction is one event that reads and writes, so that its atomicity follows from uniproc; it orders like a fence.
+//!
+//! Executions are built event by event, as in stateless model checking (Kokologiannakis, Vafeiadis, "GenMC", CAV 2021, without its revisits):
+//! all threads run up to their loads; then one load takes each of the stores that are there, or waits for one that is not there yet. No model
+//! here lets a load take the value of a store that depends on it, so each pair of program order and rf is met once. Coherence is not
+//! enumerated: what rf forces is added by saturation, and the rest is chosen only to see that it can be (first success ends it), for each
+//! combination of last stores whose outcome is new. This shares nothing with the machines but the programs and their expressions.
+
+mod graph;
+mod relation;
+#[cfg(test)]
+mod tests;
+
+pub use graph::{Event, EventKind, Execution};
+
+use graph::Graph;
+
+use super::liveness::{self, Future, cell_bit};
+use super::outcomes::{Observable, Outcomes};
+use super::{Access, Program};
+use crate::base::{Budget, Diagnostic, Stage, Stop};
+use std::collections::BTreeSet;
+
+/// What a model keeps of program order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axioms {
+    /// All of it.
+    Sc,
+    /// All but a store before a load.
+    Tso,
+    /// That of loads with all that is after them.
+    Pso,
+}
+
+impl Axioms {
+    /// All of them.
+    pub const ALL: [Axioms; 3] = [Axioms::Sc, Axioms::Tso, Axioms::Pso];
+    /// The name, as that of the machine.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axioms::Sc => "sc",
+            Axioms::Tso => "tso",
+            Axioms::Pso => "pso",
+        }
+    }
+    /// The axioms of a name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|a| a.name() == name)
+    }
+}
+
+/// All outcomes of a program without loops.
+pub fn outcomes(program: &Program, axioms: Axioms, observables: &[Observable], budget: &Budget) -> Result<Outcomes, Diagnostic> {
+    let mut set = BTreeSet::new();
+    let (executions, stop) = search(program, axioms, observables, budget, &mut |outcome, graph| {
+        if !set.contains(outcome) && graph.execution().is_some() {
+            set.insert(outcome.to_vec());
+        }
+        false
+    })?;
+    Ok(Outcomes { set, states: executions, stop, bound_reached: false })
+}
+
+/// An execution with an outcome that somebody looks for.
+pub fn execution(
+    program: &Program,
+    axioms: Axioms,
+    observables: &[Observable],
+    budget: &Budget,
+    wanted: &dyn Fn(&[u64]) -> bool,
+) -> Result<Option<Execution>, Diagnostic> {
+    let mut found = None;
+    search(program, axioms, observables, budget, &mut |outcome, graph| {
+        if wanted(outcome) {
+            found = graph.execution();
+        }
+        found.is_some()
+    })?;
+    Ok(found)
+}
+
+/// Who is shown an outcome, and the graph in which the stores that it needs are last; says whether to stop.
+type Visit<'a> = &'a mut dyn FnMut(&[u64], &Graph<'_>) -> bool;
+
+/// Calls `visit` for each rf and each combination of last stores; the number of rf met.
+fn search(
+    program: &Program,
+    axioms: Axioms,
+    observables: &[Observable],
+    budget: &Budget,
+    visit: Visit<'_>,
+) -> Result<(u64, Stop), Diagnostic> {
+    if !program.is_loop_free() {
+        return Err(
+            Diagnostic::new(Stage::Unsupported, "a program with loops has no finite set of executions").note("the machines take loops")
+        );
+    }
+    let futures: Vec<Vec<Future>> = program.threads.iter().map(|t| liveness::futures(program, t)).collect();
+    let mut search = Search { program, futures, observables, budget, executions: 0, visit, stop: Stop::Complete };
+    search.extend(Graph::new(program, axioms))?;
+    Ok((search.executions, search.stop))
+}
+
+struct Search<'a> {
+    program: &'a Program,
+    futures: Vec<Vec<Future>>,
+    observables: &'a [Observable],
+    budget: &'a Budget,
+    executions: u64,
+    visit: Visit<'a>,
+    stop: Stop,
+}
+
+impl<'a> Search<'a> {
+    /// Goes on from a graph; true if the search is to end. The depth is the number of loads, of which there are at most [`relation::MOST`].
+    fn extend(&mut self, mut graph: Graph<'a>) -> Result<bool, Diagnostic> {
+        if let Err(stop) = self.budget.check(self.executions) {
+            self.stop = stop;
+            return Ok(true);
+        }
+        if !graph.run()? {
+            return Ok(false);
+        }
+        let mut blocked = false;
+        for t in 0..self.program.threads.len() {
+            let Some(cell) = graph.load(t)? else { continue };
+            blocked = true;
+            let from = graph.waits_since(t);
+            let sources = graph.sources(cell, from);
+            if from.is_some() && sources.is_empty() {
+                continue;
+            }
+            for source in sources {
+                let mut next = graph.clone();
+                if next.take(t, cell, source)? && self.extend(next)? {
+                    return Ok(true);
+                }
+            }
+            let coming = |u: usize| u != t && self.futures[u][graph.place(u)].writes & cell_bit(cell as u32) != 0;
+            if (0..self.program.threads.len()).any(coming) {
+                graph.wait(t);
+                return self.extend(graph);
+            }
+            return Ok(false);
+        }
+        if blocked {
+            return Ok(false);
+        }
+        self.executions += 1;
+        self.last_stores(graph, 0)
+    }
+
+    /// Chooses a last store for each observed cell.
+    fn last_stores(&mut self, graph: Graph<'a>, from: usize) -> Result<bool, Diagnostic> {
+        for i in from..self.observables.len() {
+            let Observable::Cell(cell) = self.observables[i] else { continue };
+            let candidates = graph.last_candidates(cell as usize);
+            if candidates.len() < 2 {
+                continue;
+            }
+            for last in candidates {
+                let mut next = graph.clone();
+                if next.make_last(cell as usize, last) && self.last_stores(next, i + 1)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        let outcome: Vec<u64> = (self.observables.iter())
+            .map(|o| match *o {
+                Observable::Register(t, r) => graph.register(t as usize, r),
+                Observable::Cell(c) => graph.last_value(c as usize),
+            })
+            .collect();
+        Ok((self.visit)(&outcome, &graph))
+    }
+}
+
+/// Whether a step accesses memory in a way that makes an event, for the size of a program.
+pub fn events(program: &Program) -> usize {
+    program.threads.iter().flat_map(|t| &t.steps).filter(|s| s.access != Access::None).count()
+}

@@ -1,0 +1,245 @@
+//! x86 programs for a number of threads, in the grammar of Conchon, Declerck, Zaïdi, "Compiling Parameterized X86-TSO Concurrent Programs to
+//! Cubicle-W" (ICFEM 2017), appendix A.
+//!
+//! In: a text with the sections `shared_data`, `thread_data`, `thread_code`, `unsafe_prop` and `init_code`, and the number of threads. Out: an
+//! [`X86Program`]. The name `N` is the number of threads. A variable of `thread_data` has an element for each thread: `[x]` is the own one,
+//! `[x + $next]` that of the next thread round robin, `[x + $1]` that of thread 1. A counter (`! as counter`) takes part in `mov`, `inc`,
+//! `dec` and `cmp` only. Registers start as zero.
+//!
+//! Beyond the grammar: numbers in `unsafe_prop`; several `unsafe_prop` sections, any of which is unsafe; several `thread_code` sections, one
+//! for each thread in order and the last one for all further threads; the instructions that litmus tests have.
+
+use super::lexer::{Cursor, Kind, Token, tokens};
+use super::property::{Property, Scope, conjunction};
+use super::variables::{Type, Variables};
+use super::x86::{Assembler, Order};
+use super::{Access, Program, Step, expr::Expr};
+use crate::base::{Diagnostic, SourceId, Span, Stage};
+use std::collections::HashMap;
+
+/// Most threads of a program.
+pub const MOST_THREADS: usize = 64;
+
+/// A program for a fixed number of threads, and what it must never do.
+#[derive(Clone, Debug)]
+pub struct X86Program {
+    /// Its threads and memory.
+    pub program: Program,
+    /// Its variables.
+    pub variables: Variables,
+    /// For each thread, its labels and the steps that they stand before.
+    pub labels: Vec<HashMap<String, u32>>,
+    /// The unsafe states; none if nothing is said of them.
+    pub unsafe_states: Vec<Property>,
+}
+
+/// A section: where its name stands and its tokens.
+struct Section<'a> {
+    name: Token<'a>,
+    tokens: Vec<Token<'a>>,
+}
+
+/// Reads a program for a number of threads.
+pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program, Diagnostic> {
+    if threads == 0 || threads > MOST_THREADS {
+        return Err(Diagnostic::new(Stage::Usage, format!("{threads} threads, expected 1 to {MOST_THREADS}")));
+    }
+    let list = tokens(source, text, 0, Some(';'))?;
+    let sections = sections(&list)?;
+    let of = |name: &'static str| sections.iter().filter(move |s| s.name.text == name);
+    let only = |name: &'static str| -> Result<Option<&Section<'_>>, Diagnostic> {
+        let mut all = of(name);
+        let first = all.next();
+        match (first, all.next()) {
+            (Some(first), Some(second)) => Err(Diagnostic::at(Stage::Syntax, second.name.span, format!("a second section `{name}`"))
+                .related(first.name.span, "the first one")),
+            _ => Ok(first),
+        }
+    };
+    let mut variables = Variables::new(false);
+    let mut counters = Vec::new();
+    for (section, elements) in [(only("shared_data")?, 1), (only("thread_data")?, threads)] {
+        if let Some(section) = section {
+            declarations(section, elements, threads, &mut variables, &mut counters)?;
+        }
+    }
+    if let Some(section) = only("init_code")? {
+        init_code(section)?;
+    }
+    let codes: Vec<&Section<'_>> = of("thread_code").collect();
+    let end = list.last().map_or(Span::default(), |t| t.span);
+    if codes.is_empty() {
+        return Err(Diagnostic::at(Stage::Syntax, end, "expected a section `begin thread_code`, found the end of the text"));
+    }
+    if let Some(spare) = codes.get(threads) {
+        let text = format!("code for thread {threads}, but there are only {threads} thread{}", if threads == 1 { "" } else { "s" });
+        return Err(Diagnostic::at(Stage::Type, spare.name.span, text).note("`--threads-of N` gives the number of threads"));
+    }
+    let mut program = Program::default();
+    let mut uses = Vec::new();
+    let mut labels = Vec::new();
+    for thread in 0..threads {
+        let section = codes[thread.min(codes.len() - 1)];
+        let mut assembler = Assembler::new(thread, Order::Intel);
+        assembler.constant("N", threads as i64);
+        assembler.constant("self", thread as i64);
+        assembler.constant("next", ((thread + 1) % threads) as i64);
+        let mut cursor = Cursor::new(&section.tokens);
+        while !cursor.at_end() {
+            assembler.line(&mut cursor, &mut variables, text).map_err(|r| r.diagnostic)?;
+            if !cursor.at_end() {
+                cursor.expect("\n").map_err(|_| cursor.unexpected("the end of the line"))?;
+            }
+        }
+        labels.push(assembler.labels().iter().map(|(name, &(at, _))| (name.clone(), at)).collect::<HashMap<_, _>>());
+        let (code, own) = assembler.finish()?;
+        check_counters(&code.steps, &code.instructions, &counters, &variables)?;
+        program.threads.push(code);
+        uses.extend(own);
+    }
+    program.cells = variables.cells(&uses)?;
+    let mut unsafe_states = Vec::new();
+    for section in of("unsafe_prop") {
+        let scope = Scope { program: &mut program, variables: &variables, labels: &labels };
+        unsafe_states.push(conjunction(&section.tokens, section.name.span, scope)?);
+    }
+    Ok(X86Program { program, variables, labels, unsafe_states })
+}
+
+const NAMES: [&str; 5] = ["shared_data", "thread_data", "thread_code", "unsafe_prop", "init_code"];
+
+fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
+    let mut cursor = Cursor::new(list);
+    let mut out = Vec::new();
+    loop {
+        while cursor.eat("\n") {}
+        if cursor.at_end() {
+            return Ok(out);
+        }
+        if !cursor.eat_word("begin") {
+            return Err(cursor.unexpected("`begin` and the name of a section"));
+        }
+        let name = cursor.name("the name of a section")?;
+        if !NAMES.contains(&name.text) {
+            return Err(Diagnostic::at(Stage::Syntax, name.span, format!("unknown section `{}`", name.text))
+                .note(format!("known: {}", NAMES.join(", "))));
+        }
+        if !cursor.is("\n") {
+            return Err(cursor.unexpected("the end of the line"));
+        }
+        let mut tokens = Vec::new();
+        // `end` at the start of a line with a section's name: a label or a jump may be called `end` as well.
+        while !(cursor.is_word("end") && cursor.before().text == "\n" && NAMES.contains(&cursor.ahead(1).text)) {
+            if cursor.at_end() {
+                let error =
+                    Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("expected `end {}`, found the end of the text", name.text));
+                return Err(error.related(name.span, "the section starts here"));
+            }
+            tokens.push(cursor.take());
+        }
+        let last = cursor.take();
+        let closing = cursor.take();
+        if closing.text != name.text {
+            let error = Diagnostic::at(Stage::Syntax, closing.span, format!("expected `end {}`, found `end {}`", name.text, closing.text));
+            return Err(error.related(name.span, "the section starts here"));
+        }
+        tokens.push(Token { kind: Kind::End, text: "", span: last.span });
+        out.push(Section { name, tokens });
+        if !cursor.at_end() && !cursor.is("\n") {
+            return Err(cursor.unexpected("the end of the line"));
+        }
+    }
+}
+
+fn declarations(
+    section: &Section<'_>,
+    elements: usize,
+    threads: usize,
+    variables: &mut Variables,
+    counters: &mut Vec<String>,
+) -> Result<(), Diagnostic> {
+    let mut cursor = Cursor::new(&section.tokens);
+    loop {
+        while cursor.eat("\n") {}
+        if cursor.at_end() {
+            return Ok(());
+        }
+        let name = cursor.name("the name of a variable")?;
+        if super::registers::parse(name.text).is_some() || ["N", "eip"].contains(&name.text) {
+            return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` cannot be the name of a variable", name.text)));
+        }
+        if variables.get(name.text).is_some() {
+            return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is there twice", name.text)));
+        }
+        let ty = match cursor.peek().text.to_ascii_lowercase().as_str() {
+            "db" => "int8_t",
+            "dw" => "int16_t",
+            "dd" => "int32_t",
+            "dq" => "int64_t",
+            _ => return Err(cursor.unexpected("`dd`")),
+        };
+        cursor.take();
+        let ty = Type::of_name(ty).unwrap_or(Type::INT);
+        let at = cursor.peek().span;
+        let value =
+            if cursor.eat_word("N") { threads as i64 } else { cursor.number().map_err(|_| cursor.unexpected("a number or `N`"))? };
+        let bits = value as u64 & ty.width.mask();
+        if ty.width.signed(bits) != value && bits != value as u64 {
+            return Err(Diagnostic::at(
+                Stage::Type,
+                at,
+                format!("{value} does not fit in the {} bits of `{}`", ty.width.bits(), name.text),
+            ));
+        }
+        let declared = variables.declare(name.text, Some(ty), elements != 1 || section.name.text == "thread_data", vec![bits; elements]);
+        declared.per_thread = section.name.text == "thread_data";
+        if cursor.eat("!") {
+            if !(cursor.eat_word("as") && cursor.eat_word("counter")) {
+                return Err(cursor.unexpected("`as counter`"));
+            }
+            counters.push(name.text.to_string());
+        }
+        if !cursor.at_end() && !cursor.is("\n") {
+            return Err(cursor.unexpected("the end of the line"));
+        }
+    }
+}
+
+fn init_code(section: &Section<'_>) -> Result<(), Diagnostic> {
+    let mut cursor = Cursor::new(&section.tokens);
+    loop {
+        while cursor.eat("\n") {}
+        if cursor.at_end() {
+            return Ok(());
+        }
+        if !cursor.eat_word("start_threads") {
+            let error = Diagnostic::at(Stage::Unsupported, cursor.peek().span, "code that runs before the threads start");
+            return Err(error.note("`init_code` may say `start_threads`; initial values stand in `shared_data` and `thread_data`"));
+        }
+    }
+}
+
+/// Counters are moved, counted up and down, and compared; the paper's tool could translate nothing else.
+fn check_counters(
+    steps: &[Step],
+    instructions: &[super::Instruction],
+    counters: &[String],
+    variables: &Variables,
+) -> Result<(), Diagnostic> {
+    for step in steps {
+        let address = match &step.access {
+            Access::Read { address, .. } | Access::Write { address, .. } | Access::Update { address, .. } => address,
+            _ => continue,
+        };
+        let Expr::Const(address) = address else { continue };
+        let Some((v, _)) = variables.at(*address) else { continue };
+        let instruction = &instructions[step.instruction as usize];
+        let words: Vec<String> = instruction.text.split_whitespace().map(str::to_ascii_lowercase).collect();
+        let word = words.iter().find(|w| *w != "lock").map_or("", String::as_str);
+        if counters.contains(&v.name) && !["mov", "inc", "dec", "cmp"].contains(&word) {
+            let text = format!("`{word}` on the counter `{}`, which may only be moved, incremented, decremented and compared", v.name);
+            return Err(Diagnostic::at(Stage::Type, instruction.span, text));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! Unsafe states of an x86 program: conjunctions over the registers, places and memory of threads, some threads, all different.
+//!
+//! In: the tokens of an `unsafe_prop` section. Out: a [`Property`]; its truth of a state; which slots it looks at. `$t` is any thread:
+//! `eax[$t]` is its register, `eip[$t]` the place where it is, `x[$t]` its element of thread data and `$t:x` shared data as it sees them (its
+//! own buffered stores first), `x` what is in memory, another name a label. Numbers are compared with their sign.
+
+use super::expr::Width;
+use super::lexer::{Cursor, Kind, Token};
+use super::machine::Machine;
+use super::registers;
+use super::variables::Variables;
+use super::{Program, Register};
+use crate::base::{Diagnostic, Span, Stage};
+use crate::model::Slot;
+use std::collections::HashMap;
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    Different,
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Greater,
+    /// `>=`
+    AtLeast,
+}
+
+/// One side of a comparison. Threads are numbers of the property's variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// A number.
+    Number(i64),
+    /// Bits of a register of a thread: the register in each thread's own numbering.
+    Register(usize, Vec<Register>, u32, Width),
+    /// Where a thread is.
+    Place(usize),
+    /// The step that a label stands before, in each thread that has it.
+    Label(Vec<Option<u32>>),
+    /// What is in memory: the cell.
+    Memory(usize),
+    /// What a thread sees: the first cell, and the thread whose element is meant, if there are several.
+    Seen(usize, usize, Option<usize>),
+}
+
+/// A conjunction that holds of some different threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// Names of the threads in it, without `$`.
+    pub variables: Vec<String>,
+    /// Comparisons, all of which hold.
+    pub atoms: Vec<(Term, Comparison, Term)>,
+}
+
+/// What the names of a property mean.
+pub(super) struct Scope<'a> {
+    pub program: &'a mut Program,
+    pub variables: &'a Variables,
+    pub labels: &'a [HashMap<String, u32>],
+}
+
+/// Takes a conjunction, to the end of its tokens.
+pub(super) fn conjunction(tokens: &[Token<'_>], span: Span, scope: Scope<'_>) -> Result<Property, Diagnostic> {
+    // Lines do not count here.
+    let tokens: Vec<Token<'_>> = tokens.iter().filter(|t| t.text != "\n").copied().collect();
+    let mut reader = Reader { cursor: Cursor::new(&tokens), scope, found: Property { variables: Vec::new(), atoms: Vec::new() } };
+    loop {
+        reader.atom()?;
+        if reader.cursor.at_end() {
+            break;
+        }
+        if !reader.cursor.eat("&&") {
+            return Err(reader.cursor.unexpected("`&&` or the end of the section"));
+        }
+    }
+    let (needed, threads) = (reader.found.variables.len(), reader.scope.labels.len());
+    if needed > threads {
+        let text =
+            format!("a property of {needed} different threads, but there {} only {threads}", if threads == 1 { "is" } else { "are" });
+        return Err(Diagnostic::at(Stage::Type, span, text).note("`--threads-of N` gives the number of threads"));
+    }
+    Ok(reader.found)
+}
+
+struct Reader<'a, 't, 's> {
+    cursor: Cursor<'a, 't>,
+    scope: Scope<'s>,
+    found: Property,
+}
+
+impl Reader<'_, '_, '_> {
+    fn atom(&mut self) -> Result<(), Diagnostic> {
+        let start = self.cursor.peek().span;
+        // A name beside `eip` is a label, whatever else has that name.
+        let label = (0..).map(|i| self.cursor.ahead(i)).take_while(|t| t.kind != Kind::End && t.text != "&&").any(|t| t.text == "eip");
+        let left = self.term(label)?;
+        let sign = self.cursor.take();
+        let comparison = match sign.text {
+            "=" | "==" => Comparison::Equal,
+            "<>" | "!=" => Comparison::Different,
+            "<" => Comparison::Less,
+            "<=" => Comparison::AtMost,
+            ">" => Comparison::Greater,
+            ">=" => Comparison::AtLeast,
+            _ => {
+                let found = if sign.kind == Kind::End { "the end of the section".into() } else { format!("`{}`", sign.text) };
+                let text = format!("expected a comparison (`=`, `<>`, `<`, `<=`, `>`, `>=`), found {found}");
+                return Err(Diagnostic::at(Stage::Syntax, sign.span, text));
+            }
+        };
+        let right = self.term(label)?;
+        let is_place = |t: &Term| matches!(t, Term::Place(_) | Term::Label(_));
+        let span = start.to(self.cursor.before().span);
+        if is_place(&left) != is_place(&right) {
+            return Err(Diagnostic::at(Stage::Type, span, "a place in the code is compared with a number")
+                .note("`eip[$t]` is compared with a label"));
+        }
+        if is_place(&left) && !matches!(comparison, Comparison::Equal | Comparison::Different) {
+            return Err(Diagnostic::at(Stage::Type, sign.span, "places in the code have no order").note("use `=` or `<>`"));
+        }
+        self.found.atoms.push((left, comparison, right));
+        Ok(())
+    }
+
+    fn thread(&mut self) -> Result<usize, Diagnostic> {
+        self.cursor.expect("$").map_err(|_| self.cursor.unexpected("a thread, `$t`"))?;
+        let name = self.cursor.name("the name of a thread")?;
+        let known = self.found.variables.iter().position(|v| v == name.text);
+        Ok(known.unwrap_or_else(|| {
+            self.found.variables.push(name.text.into());
+            self.found.variables.len() - 1
+        }))
+    }
+
+    fn index(&mut self) -> Result<usize, Diagnostic> {
+        self.cursor.expect("[")?;
+        let thread = self.thread()?;
+        self.cursor.expect("]")?;
+        Ok(thread)
+    }
+
+    /// A variable's first cell, and whether each thread has an element.
+    fn variable(&self, name: Token<'_>) -> Result<(usize, bool), Diagnostic> {
+        let Some(v) = self.scope.variables.get(name.text) else {
+            let known: Vec<&str> = self.scope.variables.list().iter().map(|v| v.name.as_str()).collect();
+            let mut error = Diagnostic::at(Stage::Type, name.span, format!("`{}` is no variable, label or register", name.text));
+            if !known.is_empty() {
+                error = error.note(format!("variables: {}", known.join(", ")));
+            }
+            return Err(error);
+        };
+        Ok((self.scope.program.cell_at(v.address).unwrap_or(0), v.per_thread))
+    }
+
+    fn term(&mut self, label: bool) -> Result<Term, Diagnostic> {
+        let cursor = &mut self.cursor;
+        if cursor.is("$") {
+            let thread = self.thread()?;
+            self.cursor.expect(":")?;
+            let name = self.cursor.name("a variable")?;
+            let (cell, per_thread) = self.variable(name)?;
+            let element = match (per_thread, self.cursor.is("[")) {
+                (true, true) => Some(self.index()?),
+                (true, false) => Some(thread),
+                (false, true) => {
+                    return Err(Diagnostic::at(
+                        Stage::Type,
+                        name.span,
+                        format!("`{}` is shared data: it has no element for a thread", name.text),
+                    ));
+                }
+                (false, false) => None,
+            };
+            return Ok(Term::Seen(thread, cell, element));
+        }
+        if cursor.peek().kind == Kind::Number || cursor.is("-") {
+            return Ok(Term::Number(cursor.number()?));
+        }
+        let name = cursor.name("a register, a variable, a label or a number")?;
+        if cursor.is("[") {
+            let thread = self.index()?;
+            if name.text == "eip" {
+                return Ok(Term::Place(thread));
+            }
+            if let Some(view) = registers::parse(name.text) {
+                let own = self.scope.program.threads.iter_mut().map(|t| t.register(&view.full)).collect();
+                return Ok(Term::Register(thread, own, view.shift, view.width));
+            }
+            let (cell, per_thread) = self.variable(name)?;
+            if !per_thread {
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    name.span,
+                    format!("`{}` is shared data: it has no element for a thread", name.text),
+                )
+                .note(format!("`{0}` is its value in memory, `$t:{0}` what thread `$t` sees", name.text)));
+            }
+            return Ok(Term::Seen(thread, cell, Some(thread)));
+        }
+        let places: Vec<Option<u32>> = self.scope.labels.iter().map(|l| l.get(name.text).copied()).collect();
+        let is_label = places.iter().any(Option::is_some);
+        if label || is_label && self.scope.variables.get(name.text).is_none() {
+            if !is_label {
+                return Err(Diagnostic::at(Stage::Type, name.span, format!("no thread has a label `{}`", name.text)));
+            }
+            return Ok(Term::Label(places));
+        }
+        if name.text == "N" {
+            return Ok(Term::Number(self.scope.labels.len() as i64));
+        }
+        let (cell, per_thread) = self.variable(name)?;
+        if per_thread {
+            return Err(Diagnostic::at(Stage::Type, name.span, format!("`{0}` has an element for each thread: `{0}[$t]`", name.text)));
+        }
+        Ok(Term::Memory(cell))
+    }
+}
+
+impl Property {
+    /// All ways to choose the threads.
+    pub fn choices(&self, threads: usize) -> Vec<Vec<usize>> {
+        let mut out = vec![Vec::new()];
+        for _ in &self.variables {
+            let longer = out.iter().flat_map(|c: &Vec<usize>| {
+                (0..threads).filter(|t| !c.contains(t)).map(|t| c.iter().copied().chain([t]).collect::<Vec<_>>())
+            });
+            out = longer.collect();
+        }
+        out
+    }
+    /// Whether it holds of a state with these threads.
+    pub fn holds(&self, machine: &Machine, state: &[u32], chosen: &[usize]) -> bool {
+        let shown = |cell: usize, value: u64| i128::from(machine.program.cells[cell].width.signed(value));
+        let value = |term: &Term, other: &Term| -> Option<i128> {
+            Some(match term {
+                Term::Number(n) => i128::from(*n),
+                Term::Register(t, own, shift, width) => {
+                    let t = chosen[*t];
+                    i128::from(width.signed(machine.register(t, own[t], state) >> shift & width.mask()))
+                }
+                Term::Place(t) => machine.place(chosen[*t], state) as i128,
+                // A label is one of the thread that it is compared with.
+                Term::Label(places) => match other {
+                    Term::Place(t) => i128::from(places[chosen[*t]]?),
+                    _ => i128::from(places.iter().flatten().next().copied()?),
+                },
+                Term::Memory(cell) => shown(*cell, machine.cell(*cell, state)),
+                Term::Seen(t, cell, element) => {
+                    let cell = cell + element.map_or(0, |e| chosen[e]);
+                    shown(cell, machine.seen(chosen[*t], cell, state))
+                }
+            })
+        };
+        self.atoms.iter().all(|(a, comparison, b)| match (value(a, b), value(b, a)) {
+            (Some(x), Some(y)) => match comparison {
+                Comparison::Equal => x == y,
+                Comparison::Different => x != y,
+                Comparison::Less => x < y,
+                Comparison::AtMost => x <= y,
+                Comparison::Greater => x > y,
+                Comparison::AtLeast => x >= y,
+            },
+            // A thread without the label is never there.
+            _ => *comparison == Comparison::Different,
+        })
+    }
+    /// Threads for which it holds of a state.
+    pub fn witnesses(&self, machine: &Machine, state: &[u32]) -> Option<Vec<usize>> {
+        self.choices(machine.program.threads.len()).into_iter().find(|c| self.holds(machine, state, c))
+    }
+    /// The registers of each thread that it looks at.
+    pub fn registers(&self, threads: usize) -> Vec<Vec<Register>> {
+        let mut out = vec![Vec::new(); threads];
+        for term in self.terms() {
+            if let Term::Register(_, own, ..) = term {
+                out.iter_mut().zip(own).for_each(|(list, r)| list.push(*r));
+            }
+        }
+        out
+    }
+    /// The slots that it looks at.
+    pub fn slots(&self, machine: &Machine) -> Vec<Slot> {
+        let threads = machine.program.threads.len();
+        let mut out = Vec::new();
+        for term in self.terms() {
+            for t in 0..threads {
+                match term {
+                    Term::Number(_) | Term::Label(_) => {}
+                    Term::Register(_, own, ..) => out.push(machine.register_slot(t, own[t]) as Slot),
+                    Term::Place(_) => out.push(machine.place_slot(t) as Slot),
+                    Term::Memory(cell) => out.push(machine.cell_slot(*cell) as Slot),
+                    Term::Seen(_, cell, element) => {
+                        out.extend(machine.buffer_slot(t).map(|b| b as Slot));
+                        out.push(machine.cell_slot(cell + element.map_or(0, |_| t)) as Slot);
+                    }
+                }
+            }
+        }
+        out
+    }
+    /// The places of each thread that it tells from others.
+    pub fn places(&self, threads: usize) -> Vec<Vec<u32>> {
+        let mut out = vec![Vec::new(); threads];
+        for term in self.terms() {
+            if let Term::Label(places) = term {
+                out.iter_mut().zip(places).for_each(|(list, p)| list.extend(p));
+            }
+        }
+        out
+    }
+    fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.atoms.iter().flat_map(|(a, _, b)| [a, b])
+    }
+}

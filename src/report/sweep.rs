@@ -1,0 +1,419 @@
+//! The rows of a sweep, one a combination of parameters and a job, as JSON, CSV and Markdown, and as series to plot.
+//!
+//! Invariants: what [`Sweep::json`] writes, [`Sweep::read`] reads back as the same rows; rows keep the order of [`Sweep::sort`]; the columns of
+//! CSV and the keys of JSON are a contract with scripts (`docs/schema/sweep.json`).
+
+use super::plot::{Mark, Plot, Point, Series, Unit};
+use super::reference::Reference;
+use num_bigint::BigUint;
+use num_traits::ToPrimitive;
+use serde_json::{Map, Value, json};
+use std::cmp::Ordering;
+use std::fmt::Write;
+
+/// The job that is no formula.
+pub const EXPLORE: &str = "explore";
+/// The stop reason of a row that has its answer.
+pub const COMPLETE: &str = "complete";
+
+/// What one run gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// [`EXPLORE`], or the name of the formula.
+    pub job: String,
+    /// The formula's file.
+    pub formula: Option<String>,
+    /// Parameters given, ascending by name.
+    pub parameters: Vec<(String, String)>,
+    /// Distinct states.
+    pub states: Option<BigUint>,
+    /// Transitions, of an exploration.
+    pub transitions: Option<BigUint>,
+    /// Boolean equations, of a formula.
+    pub equations: Option<BigUint>,
+    /// `true`, `false` or `unknown`, of a formula.
+    pub verdict: Option<String>,
+    /// Wall time of the whole process.
+    pub seconds: f64,
+    /// Its peak resident memory.
+    pub memory: u64,
+    /// [`COMPLETE`], or why not.
+    pub stop: String,
+    /// The engine that gave the answer.
+    pub engine: Option<String>,
+    /// The limits, if one of them ended it.
+    pub limits: Option<String>,
+    /// Version of the program.
+    pub version: String,
+    /// Fingerprint of all that went in, limits aside.
+    pub inputs: String,
+}
+
+impl Row {
+    /// Whether it has its answer.
+    pub fn is_complete(&self) -> bool {
+        self.stop == COMPLETE
+    }
+    /// A parameter's value.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|p| p.0 == name).map(|p| p.1.as_str())
+    }
+    /// States of an exploration, equations of a formula.
+    pub fn size(&self) -> Option<&BigUint> {
+        if self.job == EXPLORE { self.states.as_ref() } else { self.equations.as_ref() }
+    }
+    /// As an object.
+    pub fn json(&self) -> Value {
+        let number = |n: &Option<BigUint>| n.as_ref().map(|n| u64::try_from(n).map_or_else(|_| n.to_string().into(), Value::from));
+        let parameters: Map<String, Value> = self.parameters.iter().map(|(n, v)| (n.clone(), v.clone().into())).collect();
+        json!({
+            "job": self.job,
+            "formula": self.formula,
+            "parameters": parameters,
+            "states": number(&self.states),
+            "transitions": number(&self.transitions),
+            "equations": number(&self.equations),
+            "verdict": self.verdict,
+            "seconds": self.seconds,
+            "peak_memory_bytes": self.memory,
+            "stop": self.stop,
+            "engine": self.engine,
+            "limits": self.limits,
+            "version": self.version,
+            "inputs": self.inputs,
+        })
+    }
+    /// Reads the object that [`Row::json`] makes.
+    pub fn read(value: &Value) -> Option<Row> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(String::from);
+        let parameters = value.get("parameters")?.as_object()?;
+        Some(Row {
+            job: text("job")?,
+            formula: text("formula"),
+            parameters: parameters.iter().map(|(n, v)| Some((n.clone(), v.as_str()?.to_string()))).collect::<Option<_>>()?,
+            states: number(value.get("states")),
+            transitions: number(value.get("transitions")),
+            equations: number(value.get("equations")),
+            verdict: text("verdict"),
+            seconds: value.get("seconds")?.as_f64()?,
+            memory: value.get("peak_memory_bytes")?.as_u64()?,
+            stop: text("stop")?,
+            engine: text("engine"),
+            limits: text("limits"),
+            version: text("version")?,
+            inputs: text("inputs")?,
+        })
+    }
+}
+
+/// A number in JSON, as text if it is a large one.
+pub fn number(value: Option<&Value>) -> Option<BigUint> {
+    match value? {
+        Value::String(digits) => digits.parse().ok(),
+        value => value.as_u64().map(BigUint::from),
+    }
+}
+
+/// All rows of a sweep.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sweep {
+    /// The model's file.
+    pub model: String,
+    /// The command, for who wants to do it again.
+    pub command: String,
+    /// Names of the parameters in the order in which they vary; the first is that of the plots.
+    pub order: Vec<String>,
+    /// The rows so far.
+    pub rows: Vec<Row>,
+}
+
+impl Sweep {
+    /// As one object, a row a line.
+    pub fn json(&self) -> String {
+        let rows: Vec<String> = self.rows.iter().map(|r| format!("    {}", r.json())).collect();
+        let (model, command, order) = (json!(self.model), json!(self.command), json!(self.order));
+        format!(
+            "{{\n  \"model\": {model},\n  \"command\": {command},\n  \"order\": {order},\n  \"rows\": [\n{}\n  ]\n}}\n",
+            rows.join(",\n")
+        )
+    }
+    /// Reads what [`Sweep::json`] wrote. Error: what is wrong.
+    pub fn read(text: &str) -> Result<Sweep, String> {
+        let value: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+        let rows = value.get("rows").and_then(Value::as_array).ok_or("no list of rows")?;
+        let rows = rows.iter().enumerate().map(|(i, r)| Row::read(r).ok_or_else(|| format!("row {} lacks a key", i + 1)));
+        let order = value.get("order").and_then(Value::as_array).into_iter().flatten();
+        let order = order.filter_map(|n| n.as_str().map(String::from)).collect();
+        Ok(Sweep { model: text("model"), command: text("command"), order, rows: rows.collect::<Result<_, _>>()? })
+    }
+
+    /// Orders rows by job in the order given, then by the parameters' values.
+    pub fn sort(&mut self, jobs: &[String]) {
+        let rank = |r: &Row| jobs.iter().position(|j| *j == r.job).unwrap_or(jobs.len());
+        let names: Vec<String> = self.parameters().into_iter().map(String::from).collect();
+        let values = |a: &Row, b: &Row| {
+            let each = names.iter().rev().map(|n| compare(a.parameter(n).unwrap_or(""), b.parameter(n).unwrap_or("")));
+            each.fold(Ordering::Equal, |so_far, o| so_far.then(o))
+        };
+        self.rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.job.cmp(&b.job)).then_with(|| values(a, b)));
+    }
+
+    /// Names of all parameters given in any row, first those that have an order.
+    fn parameters(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.order.iter().map(String::as_str).collect();
+        for (name, _) in self.rows.iter().flat_map(|r| &r.parameters) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+    /// Names of those that do not have one value in all rows.
+    pub fn varied(&self) -> Vec<&str> {
+        let mut names = self.parameters();
+        names.retain(|n| self.rows.windows(2).any(|w| w[0].parameter(n) != w[1].parameter(n)));
+        names
+    }
+
+    /// Separated values, a line a row, after a line of names.
+    pub fn csv(&self) -> String {
+        let parameters = self.parameters();
+        let mut out = String::from("job");
+        parameters.iter().for_each(|p| out += &format!(",{}", field(p)));
+        out += ",states,transitions,equations,verdict,seconds,peak_memory_bytes,stop,engine\n";
+        for row in &self.rows {
+            out += &field(&row.job);
+            for p in &parameters {
+                let _ = write!(out, ",{}", field(row.parameter(p).unwrap_or("")));
+            }
+            for n in [&row.states, &row.transitions, &row.equations] {
+                let _ = write!(out, ",{}", n.as_ref().map_or_else(String::new, BigUint::to_string));
+            }
+            let verdict = row.verdict.as_deref().unwrap_or("");
+            let engine = row.engine.as_deref().unwrap_or("");
+            let _ = writeln!(out, ",{verdict},{:.3},{},{},{engine}", row.seconds, row.memory, field(&row.stop));
+        }
+        out
+    }
+
+    /// A table for people; columns that are empty throughout are left out. Figures of the reference stand beside ours, by the first parameter
+    /// that varies.
+    pub fn markdown(&self, reference: &Reference) -> String {
+        let varied = self.varied();
+        let mut fixed: Vec<String> = Vec::new();
+        for name in self.parameters().into_iter().filter(|n| !varied.contains(n)) {
+            fixed.extend(self.rows.first().and_then(|r| r.parameter(name)).map(|v| format!("`{name}={v}`")));
+        }
+        let mut columns: Vec<(String, bool, Vec<String>)> = vec![("job".into(), false, self.column(|r| r.job.clone()))];
+        for name in &varied {
+            columns.push((name.to_string(), true, self.column(|r| r.parameter(name).unwrap_or("").into())));
+        }
+        let grouped = |n: &Option<BigUint>| n.as_ref().map_or_else(String::new, |n| thousands(&n.to_string()));
+        columns.push(("states".into(), true, self.column(|r| grouped(&r.states))));
+        columns.push(("transitions".into(), true, self.column(|r| grouped(&r.transitions))));
+        columns.push(("equations".into(), true, self.column(|r| grouped(&r.equations))));
+        columns.push(("verdict".into(), false, self.column(|r| r.verdict.clone().unwrap_or_default())));
+        columns.push(("seconds".into(), true, self.column(|r| seconds(r.seconds))));
+        columns.push(("peak MB".into(), true, self.column(|r| thousands(&format!("{:.0}", r.memory as f64 / 1e6)))));
+        columns.push(("stopped by".into(), false, self.column(|r| if r.is_complete() { String::new() } else { r.stop.clone() })));
+        let published = |get: &dyn Fn(&super::reference::Published) -> String| {
+            self.column(|r| {
+                let value = varied.first().and_then(|n| r.parameter(n)).unwrap_or("");
+                reference.at(&r.job, value).map(get).unwrap_or_default()
+            })
+        };
+        columns.push(("published states or equations".into(), true, published(&|p| thousands(&p.size))));
+        columns.push(("published seconds".into(), true, published(&|p| p.seconds.parse().map_or(p.seconds.clone(), seconds))));
+        columns.push((
+            "published MB".into(),
+            true,
+            published(&|p| p.memory.parse::<f64>().map_or(p.memory.clone(), |m| format!("{:.0}", m / 1e6))),
+        ));
+        columns.retain(|(_, _, cells)| cells.iter().any(|c| !c.is_empty()));
+        let mut out = format!("Sweep of `{}`", self.model);
+        if !fixed.is_empty() {
+            let _ = write!(out, " with {}", fixed.join(", "));
+        }
+        let _ = writeln!(out, ", made by:\n\n```text\n{}\n```\n", self.command);
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        out += &line(columns.iter().map(|c| c.0.clone()).collect());
+        out += &format!("|{}|\n", columns.iter().map(|c| if c.1 { "--:" } else { "---" }).collect::<Vec<_>>().join("|"));
+        for i in 0..self.rows.len() {
+            out += &line(columns.iter().map(|c| c.2[i].replace('|', "\\|")).collect());
+        }
+        out
+    }
+    fn column(&self, cell: impl Fn(&Row) -> String) -> Vec<String> {
+        self.rows.iter().map(cell).collect()
+    }
+
+    /// The plots: file name and picture. None if no parameter varies.
+    pub fn plots(&self, reference: &Reference) -> Vec<(&'static str, String)> {
+        let size = |r: &Row| r.size().and_then(ToPrimitive::to_f64);
+        let plots = [
+            ("states.svg", "States of the exploration, equations of the formulas", Unit::Count, &size as &dyn Fn(&Row) -> Option<f64>),
+            ("seconds.svg", "Wall time", Unit::Seconds, &|r: &Row| Some(r.seconds)),
+            ("memory.svg", "Peak memory", Unit::Bytes, &|r: &Row| Some(r.memory as f64)),
+        ];
+        plots.into_iter().filter_map(|(name, title, unit, get)| Some((name, self.plot(title, unit, get, reference)?.draw()?))).collect()
+    }
+
+    fn plot(&self, title: &str, unit: Unit, get: &dyn Fn(&Row) -> Option<f64>, reference: &Reference) -> Option<Plot> {
+        let varied = self.varied();
+        let (axis, others) = varied.split_first()?;
+        // Values that are numbers stand at their place, others one after the other.
+        let mut values: Vec<&str> = self.rows.iter().filter_map(|r| r.parameter(axis)).collect();
+        let jobs = |r: &Row| r.job.clone();
+        let mut names: Vec<String> = Vec::new();
+        self.rows.iter().map(jobs).for_each(|j| {
+            if !names.contains(&j) {
+                names.push(j)
+            }
+        });
+        let published: Vec<&super::reference::Published> = names.iter().flat_map(|n| reference.of(n)).collect();
+        values.sort_by(|a, b| compare(a, b));
+        values.dedup();
+        let numeric = values.iter().all(|v| v.parse::<f64>().is_ok_and(f64::is_finite));
+        let place = |v: &str| if numeric { v.parse::<f64>().ok() } else { values.iter().position(|w| *w == v).map(|i| i as f64) };
+        let mut plot = Plot { title: title.to_string(), subtitle: self.model.clone(), x_label: axis.to_string(), unit, ..Plot::default() };
+        plot.ticks = values.iter().filter_map(|v| Some((place(v)?, v.to_string()))).collect();
+        for row in &self.rows {
+            let Some((x, y)) = row.parameter(axis).and_then(place).zip(get(row)) else { continue };
+            let mut name = row.job.clone();
+            for o in others {
+                let _ = write!(name, ", {o}={}", row.parameter(o).unwrap_or("-"));
+            }
+            let point = Point { x, y, mark: if row.is_complete() { Mark::Full } else { Mark::Stopped } };
+            match plot.series.iter_mut().find(|s| s.name == name) {
+                Some(series) => series.points.push(point),
+                None => {
+                    let color = plot.series.len();
+                    plot.series.push(Series { name, color, dashed: false, points: vec![point] });
+                }
+            }
+        }
+        // A reference speaks of a job, whatever the other parameters: it takes the colour of that job's first series.
+        let last = plot.ticks.iter().map(|t| t.0).fold(f64::MIN, f64::max);
+        for job in &names {
+            let color = plot.series.iter().find(|s| s.name == *job || s.name.starts_with(&format!("{job}, "))).map_or(0, |s| s.color);
+            let of = published.iter().filter(|p| p.job == *job);
+            let figure = |p: &super::reference::Published| {
+                let text = match unit {
+                    Unit::Count => &p.size,
+                    Unit::Seconds => &p.seconds,
+                    Unit::Bytes => &p.memory,
+                };
+                Some(Point { x: place(&p.value)?, y: text.parse().ok()?, mark: Mark::Hollow })
+            };
+            let points: Vec<Point> = of.filter_map(|p| figure(p)).filter(|p| p.x <= last).collect();
+            if !points.is_empty() {
+                plot.series.push(Series { name: format!("{job} (published)"), color, dashed: true, points });
+            }
+        }
+        Some(plot)
+    }
+}
+
+/// By value if both are numbers, else by their texts.
+pub fn compare(a: &str, b: &str) -> Ordering {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(x), Ok(y)) => x.total_cmp(&y),
+        _ => a.cmp(b),
+    }
+}
+
+/// A field of separated values.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+}
+
+/// Digits with thousands apart; what is no number stays as it is.
+fn thousands(digits: &str) -> String {
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return digits.to_string();
+    }
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Seconds with as many digits as say something.
+fn seconds(s: f64) -> String {
+    match s {
+        s if s < 10.0 => format!("{s:.2}"),
+        s if s < 100.0 => format!("{s:.1}"),
+        s => thousands(&format!("{s:.0}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(job: &str, n: u32, states: u64, stop: &str) -> Row {
+        Row {
+            job: job.into(),
+            parameters: vec![("k".into(), "1,2".into()), ("n".into(), n.to_string())],
+            states: Some(states.into()),
+            equations: (job != EXPLORE).then(|| BigUint::from(states) * 3u32),
+            verdict: (job != EXPLORE).then(|| "true".into()),
+            seconds: 0.25 * f64::from(n + 1),
+            memory: 5_000_000 << n,
+            stop: stop.into(),
+            version: "1".into(),
+            inputs: "ab".into(),
+            ..Row::default()
+        }
+    }
+
+    fn sweep() -> Sweep {
+        let rows = vec![row("f|g", 2, 500, "complete"), row(EXPLORE, 10, 1 << 40, "timeout"), row(EXPLORE, 9, 1234, "complete")];
+        let mut sweep = Sweep { model: "m.mcrl2".into(), command: "mu-check sweep \"m\"".into(), order: vec!["n".into()], rows };
+        sweep.sort(&[EXPLORE.to_string(), "f|g".to_string()]);
+        sweep
+    }
+
+    #[test]
+    fn json_is_read_back() {
+        let mut sweep = sweep();
+        sweep.rows[0].states = Some(BigUint::from(7u32).pow(90));
+        assert_eq!(Sweep::read(&sweep.json()), Ok(sweep));
+        assert!(Sweep::read("{\"rows\": [{}]}").is_err() && Sweep::read("[").is_err());
+    }
+
+    #[test]
+    fn tables_have_a_line_a_row() {
+        let sweep = sweep();
+        let csv = sweep.csv();
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(lines[0], "job,n,k,states,transitions,equations,verdict,seconds,peak_memory_bytes,stop,engine");
+        assert_eq!(lines[1], "explore,9,\"1,2\",1234,,,,2.500,2560000000,complete,");
+        assert_eq!(lines[3], "f|g,2,\"1,2\",500,,1500,true,0.750,20000000,complete,");
+        let reference = Reference::read("explore,9,1234,99.5\nexplore,10,OOM,OOM\n").unwrap();
+        let markdown = sweep.markdown(&reference);
+        assert!(markdown.contains("with `k=1,2`") && markdown.contains("mu-check sweep \"m\""), "{markdown}");
+        assert!(markdown.contains("| explore | 9 | 1,234 |  |  | 2.50 | 2,560 |  | 1,234 | 99.5 |"), "{markdown}");
+        assert!(markdown.contains("| 1,099,511,627,776 |") && markdown.contains("| timeout | OOM | OOM |"), "{markdown}");
+        assert!(markdown.contains("| f\\|g | 2 |"), "{markdown}");
+        assert!(!markdown.contains("transitions"), "{markdown}");
+    }
+
+    #[test]
+    fn plots_have_a_series_for_each_job_and_its_reference() {
+        let reference = Reference::read("explore,9,1234,99.5\nexplore,10,5000,OOM\nexplore,11,5000,1\nother,9,1,1\n").unwrap();
+        let plot = sweep().plot("t", Unit::Count, &|r| r.size().and_then(ToPrimitive::to_f64), &reference).unwrap();
+        let names: Vec<(&str, usize, bool)> = plot.series.iter().map(|s| (s.name.as_str(), s.points.len(), s.dashed)).collect();
+        assert_eq!(names, [("explore", 2, false), ("f|g", 1, false), ("explore (published)", 2, true)]);
+        assert_eq!((plot.x_label.as_str(), plot.series[0].points[1].mark), ("n", Mark::Stopped));
+        assert_eq!(sweep().plots(&reference).len(), 3);
+        let mut single = sweep();
+        single.rows.truncate(1);
+        assert!(single.plots(&reference).is_empty());
+    }
+}

@@ -1,0 +1,211 @@
+//! Whether a program reaches an unsafe state under a memory model.
+//!
+//! In: an [`X86Program`], a memory model, the bound of its buffers. Out: a [`Reached`] with a shortest interleaving to an unsafe state, what was
+//! in memory and in the buffers after each step, or the fact that there is none. The search is `explore::find` over the machine's slots and
+//! groups; steps without memory are taken at once where the property cannot tell. An interleaving is replayed by the machine from its initial
+//! state, move by move, apart from the search, before it is given out; steps without memory that its end does not need are left out.
+
+use crate::base::{Budget, Diagnostic, Stage, Stop};
+use crate::explore::{Found, Options, PathStep, Progress, Target, find};
+use crate::model::{Model, Slot};
+use crate::program::herd::DEFAULT_BOUND;
+use crate::program::liveness::successors;
+use crate::program::machine::{Event, Machine};
+use crate::program::memory::{BARRIER, MemoryModel};
+use crate::program::model::{Goal, Move, ProgramModel};
+use crate::program::nasm::X86Program;
+use crate::program::property::Property;
+
+/// A step of an interleaving.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The thread.
+    pub thread: usize,
+    /// What it did.
+    pub event: Event,
+    /// Text of the instruction that the step is part of; none when a buffered store reached memory.
+    pub instruction: Option<String>,
+    /// The state after it.
+    pub state: Vec<u32>,
+}
+
+/// An interleaving to an unsafe state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interleaving {
+    /// The state at the start.
+    pub initial: Vec<u32>,
+    /// The steps.
+    pub steps: Vec<Moved>,
+    /// Which of the properties holds at the end.
+    pub property: usize,
+    /// The threads for which it does, one for each of its variables.
+    pub threads: Vec<usize>,
+}
+
+/// A verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Safety {
+    /// No unsafe state is reached.
+    Safe,
+    /// One is.
+    Unsafe,
+    /// A limit, or the bound of the buffers, was reached before that was clear.
+    Unknown,
+}
+
+impl Safety {
+    /// The word that is printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Safety::Safe => "safe",
+            Safety::Unsafe => "unsafe",
+            Safety::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a search found.
+pub struct Reached {
+    /// The machine, which knows what values and buffers the slots of states mean.
+    pub machine: Machine,
+    /// The verdict.
+    pub safety: Safety,
+    /// States stored.
+    pub states: u64,
+    /// Transitions seen.
+    pub transitions: u64,
+    /// Why the search ended.
+    pub stop: Stop,
+    /// Whether a store had to wait for a full buffer: then a search that found nothing proves nothing.
+    pub bound_reached: bool,
+    /// How an unsafe state is reached; absent if a limit stopped the search for the way.
+    pub interleaving: Option<Interleaving>,
+}
+
+/// The bound that a program gets: none without loops.
+pub fn bound(program: &X86Program, asked: Option<u32>) -> Option<u32> {
+    asked.or_else(|| (!program.program.is_loop_free()).then_some(DEFAULT_BOUND))
+}
+
+/// Searches for an unsafe state.
+pub fn reach(
+    program: &X86Program,
+    memory: &'static dyn MemoryModel,
+    asked: Option<u32>,
+    threads: usize,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Reached, Diagnostic> {
+    let count = program.program.threads.len();
+    let mut watched = vec![Vec::new(); count];
+    let mut places = vec![Vec::new(); count];
+    for p in &program.unsafe_states {
+        watched.iter_mut().zip(p.registers(count)).for_each(|(w, r)| w.extend(r));
+        places.iter_mut().zip(p.places(count)).for_each(|(w, r)| w.extend(r));
+    }
+    let machine = Machine::watched(program.program.clone(), memory, bound(program, asked), &watched);
+    let reads: Vec<Slot> = program.unsafe_states.iter().flat_map(|p| p.slots(&machine)).collect();
+    let choices: Vec<(Property, Vec<Vec<usize>>)> = program.unsafe_states.iter().map(|p| (p.clone(), p.choices(count))).collect();
+    let goal: Goal = (reads.clone(), Box::new(move |m, state| choices.iter().any(|(p, all)| all.iter().any(|c| p.holds(m, state, c)))));
+    let model = ProgramModel::new(machine, Some(goal));
+    let options = Options { threads, confluent: invisible(&model, &places, &reads), ..Options::default() };
+    let is_goal = |group: usize, _| model.movement(group) == Move::Goal;
+    let found = find(&model, &options, budget, progress, Target::Step(&is_goal))?;
+    let Found { outcome, reached, path } = found;
+    let bound_reached = model.machine.bound_reached();
+    let safety = match (reached, &outcome.stop) {
+        (true, _) => Safety::Unsafe,
+        (false, Stop::Complete) if !bound_reached => Safety::Safe,
+        _ => Safety::Unknown,
+    };
+    let interleaving = path.map(|p| replay(&model, program, &p)).transpose()?;
+    let (states, transitions, stop) = (outcome.states, outcome.transitions, outcome.stop);
+    Ok(Reached { machine: model.machine, safety, states, transitions, stop, bound_reached, interleaving })
+}
+
+/// The groups whose steps no property sees: they touch no memory, change no watched register, and come from and lead to places that are not
+/// told from others.
+fn invisible(model: &ProgramModel, places: &[Vec<u32>], reads: &[Slot]) -> Vec<bool> {
+    let m = &model.machine;
+    (model.groups().iter().enumerate())
+        .map(|(g, group)| match model.movement(g) {
+            Move::Step { thread, place } if group.tau && group.confluent => {
+                let (t, at) = (thread as usize, m.place_slot(thread as usize) as Slot);
+                let steps = &m.program.threads[t].steps;
+                let told = |p: usize| places[t].contains(&(p as u32));
+                !told(place as usize)
+                    && !successors(&steps[place as usize], place as usize, steps.len()).any(told)
+                    && group.writes.iter().all(|w| *w == at || !reads.contains(w))
+            }
+            _ => false,
+        })
+        .collect()
+}
+
+/// The interleaving of a path, replayed.
+fn replay(model: &ProgramModel, program: &X86Program, path: &[PathStep]) -> Result<Interleaving, Diagnostic> {
+    let wrong = |what: &str| Diagnostic::new(Stage::Internal, format!("the interleaving that was found cannot be replayed: {what}"));
+    let mut moves: Vec<Move> = path.iter().map(|s| model.movement(s.group)).filter(|m| *m != Move::Goal).collect();
+    let mut way = run(&model.machine, program, &moves)?.ok_or_else(|| wrong("a step is blocked, or the end is not unsafe"))?;
+    for (step, found) in way.steps.iter().zip(path) {
+        if step.state != found.state || model.label_text(found.label) != model.event_text(step.thread as u32, step.event) {
+            return Err(wrong("a step does something else"));
+        }
+    }
+    for i in (0..moves.len()).rev() {
+        if way.steps[i].event == Event::Local {
+            let shorter: Vec<Move> = moves.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
+            if let Some(found) = run(&model.machine, program, &shorter)? {
+                (moves, way) = (shorter, found);
+            }
+        }
+    }
+    Ok(way)
+}
+
+/// Runs moves on a machine; none if one is not possible or no property holds at the end.
+fn run(m: &Machine, program: &X86Program, moves: &[Move]) -> Result<Option<Interleaving>, Diagnostic> {
+    let initial = m.initial();
+    let mut state = initial.clone();
+    let mut steps = Vec::new();
+    for movement in moves {
+        let (thread, event, instruction) = match *movement {
+            Move::Goal => break,
+            Move::Step { thread, place } => {
+                let t = thread as usize;
+                if m.place(t, &state) != place as usize {
+                    return Ok(None);
+                }
+                let Some(event) = m.advance(t, &mut state)? else { return Ok(None) };
+                let code = &m.program.threads[t];
+                (t, event, Some(code.instructions[code.steps[place as usize].instruction as usize].text.clone()))
+            }
+            Move::Flush { thread, cell } => {
+                let (t, mut at) = (thread as usize, None);
+                let Some(slot) = m.buffer_slot(t) else { return Ok(None) };
+                let buffer = m.buffer(state[slot]);
+                m.ready(t, &state, &mut |i| at = at.or((buffer[i].cell == cell && cell != BARRIER).then_some(i)));
+                let Some(at) = at else { return Ok(None) };
+                (t, m.flush(t, at, &mut state), None)
+            }
+        };
+        steps.push(Moved { thread, event, instruction, state: state.clone() });
+    }
+    let end = program.unsafe_states.iter().enumerate().find_map(|(i, p)| p.witnesses(m, &state).map(|w| (i, w)));
+    Ok(end.map(|(property, threads)| Interleaving { initial, steps, property, threads }))
+}
+
+/// What a thread's buffer holds, oldest first: variables and values.
+pub fn buffered(m: &Machine, thread: usize, state: &[u32]) -> Vec<(String, i64)> {
+    let Some(slot) = m.buffer_slot(thread) else { return Vec::new() };
+    let entry = |e: &crate::program::memory::Entry| match m.program.cells.get(e.cell as usize) {
+        Some(c) => (c.name.clone(), c.width.signed(m.decode(e.value))),
+        None => ("|".into(), 0),
+    };
+    m.buffer(state[slot]).iter().map(entry).collect()
+}
+
+/// What is in memory: variables and values.
+pub fn in_memory(m: &Machine, state: &[u32]) -> Vec<(String, i64)> {
+    m.program.cells.iter().enumerate().map(|(i, c)| (c.name.clone(), c.width.signed(m.cell(i, state)))).collect()
+}

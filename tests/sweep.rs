@@ -1,0 +1,202 @@
+//! Sweeps as their users run them: tables and plots, interruption and restart, limits, changed inputs.
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::mu_check;
+use tempfile::TempDir;
+
+/// A buffer of n places for k values; the length of its rows' runs grows with n.
+const MODEL: &str = "$param n: Nat = 2;
+$param k: Pos = 1 where k < 4;
+act enter, leave: Nat;
+proc Buffer(l: List(Nat)) = (#l < ${n}) -> sum v: Nat. (v < ${k}) -> enter(v) . Buffer(l <| v)
+  + (#l > 0) -> leave(#l) . Buffer(tail(l));
+init Buffer([]);
+";
+
+struct Folder {
+    dir: TempDir,
+    model: String,
+    formula: String,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (model, formula) = (write("buffer.mcrl2", MODEL), write("few.mcf", "[true* . leave(3)]false"));
+        Self { dir, model, formula }
+    }
+    fn out(&self) -> PathBuf {
+        self.dir.path().join("out")
+    }
+    fn arguments(&self, options: &str) -> Vec<String> {
+        let out = self.out().display().to_string();
+        let words = ["sweep", &self.model, &self.formula, "--out", &out, "--threads", "1"];
+        words.into_iter().chain(options.split_whitespace()).map(String::from).collect()
+    }
+    fn sweep(&self, options: &str) -> (i32, Vec<Value>, String) {
+        let outcome = mu_check(&self.arguments(options));
+        let rows = outcome.json["rows"].as_array().unwrap_or_else(|| panic!("{options}: {}", outcome.stderr)).clone();
+        assert_eq!(rows, rows_of(&self.out()), "the file is what was printed");
+        (outcome.code, rows, outcome.stderr)
+    }
+    fn start(&self, options: &str) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+        command.args(self.arguments(options)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.out().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+}
+
+/// The rows in a folder; none before the first is written. Whatever the moment, the file is whole.
+fn rows_of(out: &Path) -> Vec<Value> {
+    let Ok(text) = std::fs::read_to_string(out.join("sweep.json")) else { return Vec::new() };
+    let value: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    value["rows"].as_array().unwrap().clone()
+}
+
+fn key(row: &Value) -> String {
+    format!("{} {}", row["job"], row["parameters"])
+}
+
+#[test]
+fn a_row_for_each_combination_and_job() {
+    let f = Folder::new();
+    let reference = f.dir.path().join("published.csv");
+    std::fs::write(&reference, "job,n,size,seconds\nexplore,2,999,50\nfew,4,7777,OOM\n").unwrap();
+    let (code, rows, _) = f.sweep(&format!("-D n=1..=4 -D k=2,1 --reference {}", reference.display()));
+    // The formula is false as soon as there are three places.
+    assert_eq!((code, rows.len()), (1, 16));
+    for row in &rows {
+        let value = |name: &str| row["parameters"][name].as_str().unwrap().parse::<u32>().unwrap();
+        let (n, k) = (value("n"), u64::from(value("k")));
+        if row["job"] == "explore" {
+            let states: u64 = (0..=n).map(|i| k.pow(i)).sum();
+            assert_eq!((row["states"].as_u64(), row["verdict"].as_str()), (Some(states), None), "{row}");
+            assert_eq!(row["transitions"].as_u64(), Some(2 * (states - 1)), "{row}");
+        } else {
+            assert_eq!((row["job"].as_str(), row["verdict"].as_str()), (Some("few"), Some(if n < 3 { "true" } else { "false" })), "{row}");
+            assert!(row["equations"].as_u64().unwrap() > 0);
+        }
+        assert!(
+            row["stop"] == "complete" && row["seconds"].as_f64().unwrap() > 0.0 && row["peak_memory_bytes"].as_u64().unwrap() > 100_000
+        );
+    }
+    assert_eq!(f.read("sweep.csv").lines().count(), 17);
+    let table = f.read("sweep.md");
+    assert!(table.contains("| explore | 2 |") && table.contains("| 999 | 50.0 |") && table.contains("| 7,777 | OOM |"), "{table}");
+    let plot = f.read("states.svg");
+    assert!(
+        plot.contains("explore, k=1") && plot.contains("explore (published)") && plot.contains("few (published), n = 4: 7777"),
+        "{plot}"
+    );
+    assert!(f.read("seconds.svg").contains("Wall time") && f.read("memory.svg").contains("MB"));
+}
+
+#[test]
+fn an_interrupted_sweep_goes_on() {
+    for signal in ["-INT", "-KILL"] {
+        let f = Folder::new();
+        let options = "-D n=1..=12 -D k=1,2";
+        let mut child = f.start(options);
+        let start = Instant::now();
+        while rows_of(&f.out()).len() < 5 {
+            assert!(start.elapsed() < Duration::from_secs(60), "no rows");
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let code = child.wait().unwrap().code();
+        assert_eq!(code, if signal == "-INT" { Some(3) } else { None });
+        let before = rows_of(&f.out());
+        assert!(before.len() >= 5 && before.len() < 48, "{signal}: {} rows", before.len());
+        let (code, after, _) = f.sweep(options);
+        assert_eq!((code, after.len()), (1, 48));
+        let mut keys: Vec<String> = after.iter().map(key).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), 48, "a row is there twice");
+        // Rows that were there are the same to the last digit of their seconds: they were not run again.
+        assert!(before.iter().all(|row| after.contains(row)), "{signal}: a row was lost or run again");
+        let (_, again, _) = f.sweep(options);
+        assert_eq!(again, after);
+    }
+}
+
+#[test]
+fn changed_inputs_are_run_again() {
+    let f = Folder::new();
+    let (_, first, _) = f.sweep("-D n=1..=3");
+    // More values: what is there stays.
+    let (_, wider, _) = f.sweep("-D n=1..=4");
+    assert_eq!(wider.len(), 8);
+    assert!(first.iter().all(|row| wider.contains(row)));
+    // Fewer values lose nothing.
+    let (_, narrow, _) = f.sweep("-D n=2,3");
+    assert_eq!(narrow, wider);
+    // Another formula under the same name: its rows are new, those of the exploration stay, and the old ones are kept beside.
+    std::fs::write(&f.formula, "[true* . leave(4)]false").unwrap();
+    let (_, changed, stderr) = f.sweep("-D n=1..=4");
+    let explorations = |rows: &[Value]| rows.iter().filter(|r| r["job"] == "explore").cloned().collect::<Vec<_>>();
+    assert_eq!((changed.len(), explorations(&changed)), (8, explorations(&wider)));
+    let verdicts: Vec<&str> = changed.iter().filter_map(|r| r["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["true", "true", "true", "false"]);
+    assert!(stderr.contains("sweep.before-1.json") && f.read("sweep.before-1.json").contains("\"few\""), "{stderr}");
+    // Another model: nothing stays.
+    std::fs::write(&f.model, MODEL.replace("(#l > 0)", "(#l > 1)")).unwrap();
+    let (_, other, _) = f.sweep("-D n=1..=4");
+    assert!(other.len() == 8 && other.iter().all(|r| !changed.contains(r)));
+}
+
+#[test]
+fn a_limit_ends_the_series_and_not_the_sweep() {
+    let f = Folder::new();
+    let options = "-D n=1..=9 -D k=1,3 --max-states 50";
+    let (code, rows, _) = f.sweep(options);
+    let of = |k: &str, job: &str| {
+        let mine = rows.iter().filter(|r| r["parameters"]["k"] == k && r["job"] == job);
+        mine.map(|r| r["stop"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(code, 1);
+    assert_eq!(of("1", "explore"), ["complete"; 9]);
+    // 1 + 3 + 9 + 27 states at n = 3, 121 at n = 4.
+    assert_eq!(of("3", "explore"), ["complete", "complete", "complete", "max-states"]);
+    assert!(f.read("states.svg").contains("a limit stopped the run here"));
+    assert_eq!(f.sweep(options).1, rows, "the same limits: nothing to do");
+    // Wider limits: only what they stopped is run again.
+    let (_, wider, _) = f.sweep("-D n=1..=5 -D k=1,3 --max-states 150");
+    let complete = rows.iter().filter(|r| r["stop"] == "complete");
+    assert!(complete.clone().count() > 12 && complete.clone().all(|r| wider.contains(r)));
+    assert!(wider.iter().any(|r| r["states"] == 121 && r["stop"] == "complete"));
+}
+
+#[test]
+fn slips_are_found_before_the_first_row() {
+    let f = Folder::new();
+    for (options, what) in [
+        ("-D n=1..=3 -D k=1..=4", "k < 4"),
+        ("-D n=3..1", "range"),
+        ("-D m=1,2", "`m`"),
+        ("-D n=1 --reference /nowhere.csv", "nowhere.csv"),
+        ("--confluence none missing.mcf", "missing.mcf"),
+    ] {
+        let outcome = mu_check(&f.arguments(options));
+        assert!(outcome.code == 2 && outcome.stderr.contains(what), "{options}: {}", outcome.stderr);
+        assert!(rows_of(&f.out()).is_empty());
+    }
+    std::fs::create_dir_all(f.out()).unwrap();
+    std::fs::write(f.out().join("sweep.json"), "{ \"rows\": [{}] }").unwrap();
+    let outcome = mu_check(&f.arguments("-D n=1"));
+    assert!(outcome.code == 2 && outcome.stderr.contains("sweep.json"), "{}", outcome.stderr);
+    assert_eq!(f.read("sweep.json"), "{ \"rows\": [{}] }", "what is not ours is left alone");
+}
