@@ -373,7 +373,7 @@ impl<'a> Shared<'a> {
             level_count: 0,
             frontier_bytes: 0,
             stop: Stop::Complete,
-            lts: self.goal.edges.then(|| Rows::new()),
+            lts: self.goal.edges.then(Rows::new),
             hits: Vec::new(),
             levels: Vec::new(),
             initial,
