@@ -156,7 +156,7 @@ fn memory_is_kept() {
         if ["rewriting without end", "litmus test"].contains(&what) {
             continue; // These need time, not memory.
         }
-        let limit = 200u64 << 20;
+        let limit = 300u64 << 20;
         let run = run(folder.path(), &format!("{words} --max-memory {limit} --timeout 20 --format json"));
         assert_unknown(&run, what, &["max-memory", "timeout"]);
         let peak = run.json["peak_memory_bytes"].as_u64().unwrap_or_else(|| panic!("{what}: {}", run.json));

@@ -4,7 +4,7 @@
 //! Searches poll their budget and stop by themselves with what they found. Reading, linearising, reducing and the like do not; if a limit is
 //! passed and nothing has come of it for [`GRACE`], the watch prints what is known so far, verdict *unknown*, removes half-written
 //! files and ends the process with exit code 3 (1 if a formula was already found not to hold). Memory that grows on while a stage does not
-//! look is cut off at 3 % over the limit.
+//! look is cut off at 1 % over the limit.
 //!
 //! Invariant: a result is printed once, by whoever holds the lock first. The state here is the process's, as standard output is.
 
@@ -126,7 +126,9 @@ pub(super) fn watch(budget: &Budget, format: Format) {
     let look = move || {
         let mut passed: Option<Instant> = None;
         loop {
-            std::thread::sleep(TICK);
+            // A search can touch some megabytes in a millisecond: near the limit a longer look away would miss it by that.
+            let near = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m / 4 * 3);
+            std::thread::sleep(if near { TICK / 10 } else { TICK });
             let fine = budget.check(0).and_then(|()| budget.check_memory());
             let Err(stop) = fine else {
                 passed = None;
@@ -136,7 +138,7 @@ pub(super) fn watch(budget: &Budget, format: Format) {
                 passed = None;
                 continue;
             }
-            let over = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m + m / 100 * 3);
+            let over = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m + m / 100);
             if over || passed.get_or_insert_with(Instant::now).elapsed() > GRACE {
                 give_up(&budget, &stop);
             }
