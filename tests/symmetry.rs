@@ -165,6 +165,42 @@ fn counts_and_verdicts_are_those_without() {
     assert!(cases < 20 || largest >= 6 && verdicts.iter().all(|v| *v > 20), "{largest} {verdicts:?}");
 }
 
+/// A value that no state has may have no normal form: then it is not interchangeable with one that a state has, and that is all.
+#[test]
+fn values_that_do_not_occur_are_no_reason_to_refuse() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let model = write(
+        "model.mcrl2",
+        "sort D = struct d1 | d2;
+         map f: D -> Nat; g: D -> D; open: D -> Bool;
+         var x: D; eqn f(d1) = 0; f(d2) = f(d2) + 1; g(x) = x; open(d1) = true;
+         act a: D # Nat; b: D; c;
+         proc P(x: D) = a(x, f(x)) . P(g(x));
+              Q(n: Nat) = (n < 3) -> c . Q(n + 1);
+         init P(d1) || Q(0);",
+    );
+    let outcome = run(&["explore".to_string(), model]);
+    assert_eq!((outcome.code, outcome.json["states"].as_u64()), (0, Some(4)), "{}", outcome.stderr);
+    // The model is symmetric; what the formula says of a value, only of one that it asks about.
+    let symmetric = write(
+        "symmetric.mcrl2",
+        "sort D = struct d1 | d2;
+         map open: D -> Bool; eqn open(d1) = true;
+         act b: D; c;
+         proc P = sum x: D. b(x) . P;
+              Q(n: Nat) = (n < 3) -> c . Q(n + 1);
+         init P || Q(0);",
+    );
+    let formula = write("formula.mcf", "[true*] forall x: D. (val(x == d1) => [b(x)] val(open(x)))");
+    let outcome = run(&[symmetric, formula]);
+    assert_eq!((outcome.code, &outcome.json["results"][0]["verdict"]), (0, &"true".into()), "{}", outcome.stderr);
+}
+
 /// The ARCx model: data, addresses and cores are interchangeable in pairs. What is said of it, and that it changes no figure.
 #[test]
 fn the_processor_has_eight_symmetries() {

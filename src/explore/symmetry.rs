@@ -386,10 +386,12 @@ impl Symmetries {
             }
             expected.sort_unstable();
             expected.dedup();
-            if self.answer(target, &question, memo, worker)? != expected {
-                return Ok(Err(()));
+            match self.answer(target, &question, memo, worker) {
+                Ok(answer) if answer == expected => orbit.push((target, question.into())),
+                Err(limit) if limit.stop.is_some() => return Err(limit),
+                // An image that cannot be evaluated need not be reachable: the model is fine, this is no symmetry of it.
+                _ => return Ok(Err(())),
             }
-            orbit.push((target, question.into()));
         }
         held!(self.confirmed.lock()).extend(orbit);
         Ok(Ok(()))

@@ -326,11 +326,12 @@ impl Oracle<'_> {
                     None => return Err(self.refuse()),
                 },
             };
-            let found = self.step(FormulaState(q2), label2)?;
-            if self.as_set(FormulaState(q2), found) != expected {
-                return Err(self.refuse());
+            match self.step(FormulaState(q2), label2) {
+                Ok(found) if self.as_set(FormulaState(q2), found) == expected => orbit.push((q2, label2.0)),
+                Err(limit) if limit.stop.is_some() => return Err(limit),
+                // An image that cannot be evaluated need not be met without symmetries.
+                _ => return Err(self.refuse()),
             }
-            orbit.push((q2, label2.0));
         }
         if let Some(symmetry) = &mut self.symmetry {
             symmetry.confirmed.extend(orbit);
@@ -352,8 +353,10 @@ impl Oracle<'_> {
             for (label, target) in steps {
                 image_steps.extend(self.image_label(element, *label)?.map(|l| (l, *target)));
             }
-            match images {
-                Some(images) if image_steps.len() == steps.len() && self.decided(&images, &image_steps)? == decided => {}
+            let Some(images) = images.filter(|_| image_steps.len() == steps.len()) else { return Err(self.refuse()) };
+            match self.decided(&images, &image_steps) {
+                Ok(image) if image == decided => {}
+                Err(limit) if limit.stop.is_some() => return Err(limit),
                 _ => return Err(self.refuse()),
             }
         }
