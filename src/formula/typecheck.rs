@@ -9,7 +9,7 @@ use crate::base::ids::{ActId, FixId, SortId, VarId};
 use crate::base::{Diagnostic, Span, Stage};
 use crate::data::expr::{DataSpec, Expr};
 use crate::data::sort::basic;
-use crate::data::typecheck::{Checker, error, similar_names};
+use crate::data::typecheck::{Checker, error, expecting};
 use crate::process::spec::ActionDecl;
 use crate::process::typecheck::Actions;
 use crate::syntax::ast::{self, ActionFormulaKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp};
@@ -121,14 +121,8 @@ impl Formulas {
         } else if self.data.is_name(&name.kind) {
             diagnostic = diagnostic.note(format!("`{0}` is data: a Bool is written `val({0})` in a formula", name.kind));
         }
-        let names: Vec<String> = self.scope.iter().map(|f| self.fixes[f.index()].name.clone()).collect();
-        let similar = similar_names(&name.kind, names.iter());
-        if !similar.is_empty() {
-            diagnostic = diagnostic.note(format!("similar names: {}", similar.join(", ")));
-        } else if !names.is_empty() {
-            diagnostic = diagnostic.note(format!("fixed-point variables in scope here: {}", names.join(", ")));
-        }
-        Err(diagnostic)
+        let names = self.scope.iter().map(|f| self.fixes[f.index()].name.as_str());
+        Err(expecting(diagnostic, &name.kind, names, "fixed-point variables"))
     }
 
     fn fixed_point(

@@ -8,7 +8,7 @@ use crate::base::ids::{ActId, ProcId, SortId, VarId};
 use crate::base::{Diagnostic, Span, Stage};
 use crate::data::expr::{DataSpec, Expr, ExprKind};
 use crate::data::sort::basic;
-use crate::data::typecheck::{Checker, error, similar_names};
+use crate::data::typecheck::{Checker, error, expecting};
 use crate::syntax::ast::{self, ProcessKind, Section};
 use ahash::{AHashMap, AHashSet};
 
@@ -137,33 +137,21 @@ impl Actions {
     ) -> Result<(ActId, Vec<Expr>), Diagnostic> {
         let overloads = self.overloads(&name.kind);
         if overloads.is_empty() {
-            return Err(self.undeclared(name, self.by_name.keys()));
+            return Err(self.undeclared(name));
         }
         let candidates: Vec<Vec<SortId>> = overloads.iter().map(|a| self.decls[a.index()].sorts.clone()).collect();
         let (i, args) = data.check_call("action", &name.kind, span, args, &candidates)?;
         Ok((overloads[i], args))
     }
 
-    /// The error for a name that is no action; `names` are those that might have been meant.
-    fn undeclared<'a>(&self, name: &ast::Ident, names: impl Iterator<Item = &'a String>) -> Diagnostic {
-        let diagnostic = error(name.span, format!("action `{}` is not declared", name.kind));
-        let similar = similar_names(&name.kind, names);
-        if !similar.is_empty() {
-            return diagnostic.note(format!("similar names: {}", similar.join(", ")));
-        }
-        let mut declared: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
-        declared.sort_unstable();
-        let more = if declared.len() > 12 { ", …" } else { "" };
-        declared.truncate(12);
-        diagnostic.note(if declared.is_empty() {
-            "no actions are declared".into()
-        } else {
-            format!("declared: {}{more}", declared.join(", "))
-        })
+    /// The error for a name that is no action.
+    fn undeclared(&self, name: &ast::Ident) -> Diagnostic {
+        let names = self.by_name.keys().map(String::as_str);
+        expecting(error(name.span, format!("action `{}` is not declared", name.kind)), &name.kind, names, "actions")
     }
 
     fn check_name(&self, name: &ast::Ident) -> Result<(), Diagnostic> {
-        if self.by_name.contains_key(&name.kind) { Ok(()) } else { Err(self.undeclared(name, self.by_name.keys())) }
+        if self.by_name.contains_key(&name.kind) { Ok(()) } else { Err(self.undeclared(name)) }
     }
 }
 
@@ -417,8 +405,12 @@ impl Processes {
 
     fn unknown(&self, name: &ast::Ident) -> Diagnostic {
         let diagnostic = error(name.span, format!("`{}` is declared neither as an action nor as a process", name.kind));
-        let similar = similar_names(&name.kind, self.by_name.keys().chain(self.actions.by_name.keys()));
-        if similar.is_empty() { diagnostic } else { diagnostic.note(format!("similar names: {}", similar.join(", "))) }
+        expecting(
+            diagnostic,
+            &name.kind,
+            self.by_name.keys().chain(self.actions.by_name.keys()).map(String::as_str),
+            "actions or processes",
+        )
     }
 
     /// Names of declared actions, sorted.

@@ -172,12 +172,8 @@ impl Checker {
             return Ok(id);
         }
         let Some(&definition) = pending.aliases.get(name) else {
-            let mut diagnostic = error(span, format!("sort `{name}` is not declared"));
-            let similar = super::similar_names(name, self.sorts.keys());
-            if !similar.is_empty() {
-                diagnostic = diagnostic.note(format!("similar names: {}", similar.join(", ")));
-            }
-            return Err(diagnostic);
+            let known = self.sorts.keys().map(String::as_str).chain(pending.aliases.keys().copied());
+            return Err(super::expecting(error(span, format!("sort `{name}` is not declared")), name, known, "sorts"));
         };
         if pending.resolving.contains(&name) {
             let cycle = pending.resolving.join(" = ");

@@ -278,13 +278,27 @@ impl Checker {
                 .related(end, format!("the scope of the `{}` that binds `{name}` ends here", closed.word))
                 .note(format!("put parentheses around all that `{}` is to cover", closed.word));
         }
-        let names = self.ops.keys().chain(self.scope.keys());
-        let similar = similar_names(name, names);
-        if !similar.is_empty() {
-            diagnostic = diagnostic.note(format!("similar names: {}", similar.join(", ")));
-        }
-        diagnostic
+        expecting(diagnostic, name, self.ops.keys().chain(self.scope.keys()).map(String::as_str), "variables, constructors or mappings")
     }
+}
+
+/// The error for a name that is none of the `declared` (`what`: in the plural), with those that come near it, or else with those that there are.
+pub(crate) fn expecting<'a>(error: Diagnostic, name: &str, declared: impl Iterator<Item = &'a str>, what: &str) -> Diagnostic {
+    const SHOWN: usize = 12;
+    let mut declared: Vec<&str> = declared.collect();
+    let similar = similar_names(name, &declared);
+    if !similar.is_empty() {
+        return error.note(format!("similar names: {}", similar.join(", ")));
+    }
+    declared.sort_unstable();
+    declared.dedup();
+    let more = if declared.len() > SHOWN { ", …" } else { "" };
+    declared.truncate(SHOWN);
+    error.note(if declared.is_empty() {
+        format!("no {what} are declared here")
+    } else {
+        format!("declared here: {}{more}", declared.join(", "))
+    })
 }
 
 /// `1 parameter`, `2 parameters`.
@@ -305,13 +319,13 @@ fn are(n: usize) -> String {
 }
 
 /// Up to three names that differ little from the given one, nearest first.
-pub(crate) fn similar_names<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Vec<String> {
+fn similar_names<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
     let limit = match name.chars().count() {
         0..=2 => return Vec::new(),
         3..=5 => 1,
         _ => 2,
     };
-    let mut near: Vec<(usize, String)> = names.filter_map(|n| Some((edit_distance(name, n, limit)?, n.clone()))).collect();
+    let mut near: Vec<(usize, &str)> = names.iter().filter_map(|n| Some((edit_distance(name, n, limit)?, *n))).collect();
     near.sort();
     near.dedup();
     near.into_iter().take(3).map(|n| n.1).collect()
