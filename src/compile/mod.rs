@@ -18,7 +18,7 @@ use crate::base::{Budget, Diagnostic, Span, Stage};
 use crate::data::engine::{Engine, Program};
 use crate::data::expr::{Expr, ExprKind, Substitution};
 use crate::model::{Group, Model, Slot, SlotInfo, StepPart, Symmetry, Worker};
-use crate::process::confluence::{confluent_summands, conjuncts, fixes};
+use crate::process::confluence::{confluent_summands, fixes};
 use crate::process::linear::{Act, ActionLabels, LinearProcess, MultiAction, ParamRole};
 use ahash::AHashMap;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ impl Compiled {
             let mut fixed = Substitution::new();
             let mut requires: Vec<(Slot, u32)> = Vec::new();
             let mut rest = Vec::new();
-            for conjunct in conjuncts(&process.data.signature, &summand.guard) {
+            for conjunct in summand.guard.conjuncts(&process.data.signature) {
                 let conjunct = conjunct.substitute(&fixed);
                 match fixes(&mut process.data.signature, &conjunct) {
                     Some((v, k)) if slot_of.contains_key(&v) => {

@@ -8,7 +8,7 @@
 
 use super::GroupCode;
 use crate::base::ids::{OpId, SortId};
-use crate::data::expr::{Expr, ExprKind};
+use crate::data::engine::image_of;
 use crate::data::signature::{OpKind, Signature};
 use crate::data::sort::SortKind;
 use crate::model::{Group, Slot, SlotInfo, Symmetry};
@@ -58,7 +58,11 @@ pub(super) fn candidates(
     for (group, code) in groups.iter().zip(codes) {
         let mut mentioned = BTreeSet::new();
         let expressions = std::iter::once(&code.guard).chain(code.actions.iter().flat_map(|a| &a.args)).chain(&code.updates);
-        expressions.for_each(|e| mention(e, &mut mentioned));
+        expressions.for_each(|e| {
+            e.each_op(&mut |op| {
+                mentioned.insert(op);
+            });
+        });
         let touched = group.requires.iter().map(|r| r.0).chain(group.reads.iter().copied()).chain(group.writes.iter().copied());
         let touched: BTreeSet<usize> = touched.map(|s| slots[s as usize].component as usize).collect();
         for c in touched {
@@ -73,8 +77,7 @@ pub(super) fn candidates(
         for (from, &place) in places.iter().enumerate() {
             own[from].iter().zip(&own[place]).for_each(|(&s, &t)| to[s as usize] = t);
         }
-        let goes = |op: OpId| map.iter().find(|m| m.0 == op).map_or(op, |m| m.1);
-        let places = points.iter().map(|op| points.iter().position(|p| *p == goes(*op)).unwrap_or(0) as u32).collect();
+        let places = points.iter().map(|op| points.iter().position(|p| *p == image_of(&map, *op)).unwrap_or(0) as u32).collect();
         found.push(Symmetry { name, slots: to, points: places });
         maps.push(map);
     };
@@ -91,17 +94,8 @@ pub(super) fn candidates(
     for a in 0..count {
         let twins: Vec<usize> = (a + 1..count).filter(|&b| shapes[a] == shapes[b] && !own[a].is_empty()).collect();
         for &b in twins.iter().filter(|_| twins.len() < MOST) {
-            let places: Vec<usize> = (0..count)
-                .map(|c| {
-                    if c == a {
-                        b
-                    } else if c == b {
-                        a
-                    } else {
-                        c
-                    }
-                })
-                .collect();
+            let mut places: Vec<usize> = (0..count).collect();
+            places.swap(a, b);
             let name = |c: usize| process.components.get(c).map_or("component", String::as_str);
             add(format!("components {} and {}", name(a), name(b)), Vec::new(), &places);
         }
@@ -113,8 +107,7 @@ pub(super) fn candidates(
 fn places(shapes: &[Shape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
     let mut taken = vec![false; shapes.len()];
     let mut places = vec![None; shapes.len()];
-    let goes = |op: OpId| map.iter().find(|m| m.0 == op).map_or(op, |m| m.1);
-    let image = |shape: &Shape| -> BTreeMap<OpId, usize> { shape.mentions.iter().map(|(op, n)| (goes(*op), *n)).collect() };
+    let image = |shape: &Shape| -> BTreeMap<OpId, usize> { shape.mentions.iter().map(|(op, n)| (image_of(map, *op), *n)).collect() };
     for (c, shape) in shapes.iter().enumerate() {
         if image(shape) == shape.mentions {
             places[c] = Some(c);
@@ -164,23 +157,4 @@ fn parts(signature: &Signature, sort: SortId, out: &mut Vec<SortId>) {
         SortKind::List(of) | SortKind::Set(of) | SortKind::Bag(of) | SortKind::FSet(of) | SortKind::FBag(of) => out.push(*of),
         SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real | SortKind::Named(_) => {}
     }
-}
-
-/// Constants in an expression.
-fn mention(e: &Expr, out: &mut BTreeSet<OpId>) {
-    stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
-        ExprKind::Var(_) | ExprKind::Number(_) => {}
-        ExprKind::Op(op) => {
-            out.insert(*op);
-        }
-        ExprKind::Apply(head, args) => {
-            mention(head, out);
-            args.iter().for_each(|a| mention(a, out));
-        }
-        ExprKind::Bind(_, _, body) => mention(body, out),
-        ExprKind::Where(body, definitions) => {
-            mention(body, out);
-            definitions.iter().for_each(|d| mention(&d.1, out));
-        }
-    })
 }

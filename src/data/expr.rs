@@ -200,6 +200,35 @@ impl Expr {
             _ => None,
         }
     }
+    /// The parts of a conjunction, from left to right, without literal `true`.
+    pub fn conjuncts(&self, signature: &Signature) -> Vec<Expr> {
+        let mut out = Vec::new();
+        let mut todo = vec![self];
+        while let Some(e) = todo.pop() {
+            match e.as_builtin(signature) {
+                Some((Builtin::And, [a, b])) => todo.extend([b, a]),
+                Some((Builtin::True, _)) => {}
+                _ => out.push(e.clone()),
+            }
+        }
+        out
+    }
+    /// Calls `see` with each operation that occurs, as often as it does.
+    pub fn each_op(&self, see: &mut dyn FnMut(OpId)) {
+        stacker::maybe_grow(64 << 10, 1 << 20, || match &self.kind {
+            ExprKind::Var(_) | ExprKind::Number(_) => {}
+            ExprKind::Op(op) => see(*op),
+            ExprKind::Apply(head, args) => {
+                head.each_op(see);
+                args.iter().for_each(|a| a.each_op(see));
+            }
+            ExprKind::Bind(_, _, body) => body.each_op(see),
+            ExprKind::Where(body, definitions) => {
+                body.each_op(see);
+                definitions.iter().for_each(|d| d.1.each_op(see));
+            }
+        })
+    }
     /// Free variables in order of first occurrence, without doubles, appended to `out`.
     pub fn free_vars(&self, out: &mut Vec<VarId>) {
         fn go(e: &Expr, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {

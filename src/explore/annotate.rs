@@ -187,8 +187,7 @@ impl<'a> Shared<'a> {
         let pending = before as u32;
         // All that it knows is pending: nothing was carried on before.
         if (before >> 32) as u32 == pending {
-            mine.expanded += 1;
-            mine.orbits += local.expander.orbit(store, key, None)?;
+            mine.surplus += local.expander.orbit(store, key, None)? - 1;
         }
         mine.transitions += local.found.len() as u64;
         mine.deadlocks += u64::from(local.found.is_empty());

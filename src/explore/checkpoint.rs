@@ -19,7 +19,7 @@ use crate::base::{Diagnostic, Stage};
 /// First bytes of a checkpoint.
 const MAGIC: [u8; 8] = *b"muckpt\r\n";
 /// Version of the form.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Most bytes of a section that are believed.
 const MOST_SECTION: usize = 1 << 32;
 
@@ -40,9 +40,9 @@ pub(crate) struct Counts {
     pub levels: u64,
     pub frontier_bytes: u64,
     pub initial: u64,
-    /// States expanded, the sizes of their orbits, and the order of the group of symmetries.
-    pub expanded: u64,
-    pub orbits: u64,
+    /// What the orbits of the states expanded have beyond these.
+    pub surplus: u64,
+    /// Order of the group of symmetries.
     pub symmetries: u64,
 }
 

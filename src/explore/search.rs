@@ -109,9 +109,8 @@ pub(super) struct Round {
     pub error: Option<Diagnostic>,
     pub deadlocks: u64,
     pub transitions: u64,
-    /// States expanded for the first time, and the sizes of their orbits.
-    pub expanded: u64,
-    pub orbits: u64,
+    /// What the orbits of the states expanded have beyond these.
+    pub surplus: u64,
     pub overflow: bool,
     statistics: CacheStatistics,
 }
@@ -147,9 +146,8 @@ pub(super) struct Shared<'a> {
     pub pause: AtomicBool,
     /// An annotation was brought to a state that had been expanded.
     pub backward: AtomicBool,
-    /// States expanded, with symmetries all those of their orbits; and those that stand for them.
-    pub reached: AtomicU64,
-    pub kept: AtomicU64,
+    /// What the orbits of the states expanded have beyond these.
+    surplus: AtomicU64,
     /// For progress only.
     transitions: AtomicU64,
     waiting: AtomicU64,
@@ -226,8 +224,7 @@ pub(crate) fn run_from(
         round: Mutex::default(),
         pause: AtomicBool::new(false),
         backward: AtomicBool::new(false),
-        reached: AtomicU64::new(0),
-        kept: AtomicU64::new(0),
+        surplus: AtomicU64::new(0),
         transitions: AtomicU64::new(0),
         waiting: AtomicU64::new(0),
         level: AtomicU64::new(0),
@@ -256,7 +253,7 @@ pub(crate) fn run_from(
     let store = held!(shared.store.into_inner());
     let outcome = Outcome {
         // What was not expanded counts once, whatever its orbit.
-        states: search.orbits + store.table.len().saturating_sub(search.expanded),
+        states: store.table.len() + search.surplus,
         stored: store.table.len(),
         symmetries: goal.symmetries.map_or(1, Symmetries::order),
         transitions: search.transitions,
@@ -285,8 +282,7 @@ pub(crate) fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
 struct Account {
     transitions: u64,
     deadlocks: u64,
-    expanded: u64,
-    orbits: u64,
+    surplus: u64,
     level_count: u64,
     frontier_bytes: u64,
     stop: Stop,
@@ -368,8 +364,7 @@ impl<'a> Shared<'a> {
         let mut account = Account {
             transitions: 0,
             deadlocks: 0,
-            expanded: 0,
-            orbits: 0,
+            surplus: 0,
             level_count: 0,
             frontier_bytes: 0,
             stop: Stop::Complete,
@@ -382,9 +377,8 @@ impl<'a> Shared<'a> {
         if let Some(before) = before {
             account.transitions = before.transitions;
             account.deadlocks = before.deadlocks;
-            (account.expanded, account.orbits) = (before.expanded, before.orbits);
-            self.reached.store(before.orbits, Ordering::Relaxed);
-            self.kept.store(before.expanded, Ordering::Relaxed);
+            account.surplus = before.surplus;
+            self.surplus.store(before.surplus, Ordering::Relaxed);
             account.frontier_bytes = before.frontier_bytes;
             // The level that is gone on with is counted again when it is entered.
             account.level_count = before.levels.saturating_sub(1);
@@ -421,8 +415,7 @@ impl<'a> Shared<'a> {
                 }
                 account.transitions += round.transitions;
                 account.deadlocks += round.deadlocks;
-                account.expanded += round.expanded;
-                account.orbits += round.orbits;
+                account.surplus += round.surplus;
                 account.hits.append(&mut round.hits);
                 next.append(&mut round.next);
                 edges.append(&mut round.edges);
@@ -468,8 +461,7 @@ impl<'a> Shared<'a> {
                 levels: account.level_count,
                 frontier_bytes: account.frontier_bytes,
                 initial: account.initial,
-                expanded: account.expanded,
-                orbits: account.orbits,
+                surplus: account.surplus,
                 symmetries: self.goal.symmetries.map_or(1, |s| s.order() as u64),
             },
         })
@@ -588,19 +580,14 @@ impl<'a> Shared<'a> {
         let mut mine = Round::default();
         while !self.pause.load(Ordering::Relaxed) {
             let Some(block) = held!(self.round.lock()).todo.pop() else { break };
-            let before = (mine.transitions, mine.orbits, mine.expanded);
+            let before = (mine.transitions, mine.surplus);
             let expanded = match self.goal.annotator {
                 None => self.expand(&store, local, block, &mut mine),
                 Some(_) => self.expand_annotated(&store, local, block, &mut mine),
             };
             self.transitions.fetch_add(mine.transitions - before.0, Ordering::Relaxed);
-            let reached = self.reached.fetch_add(mine.orbits - before.1, Ordering::Relaxed) + mine.orbits - before.1;
-            let kept = self.kept.fetch_add(mine.expanded - before.2, Ordering::Relaxed) + mine.expanded - before.2;
-            // What is queued counts once, whatever its orbit.
-            let states = match self.goal.symmetries {
-                None => store.table.len(),
-                Some(_) => reached + store.table.len().saturating_sub(kept),
-            };
+            let surplus = mine.surplus - before.1;
+            let states = store.table.len() + surplus + self.surplus.fetch_add(surplus, Ordering::Relaxed);
             if store.table.crowded() {
                 self.pause.store(true, Ordering::Relaxed);
             }
@@ -639,8 +626,7 @@ impl<'a> Shared<'a> {
         round.hits.append(&mut mine.hits);
         round.deadlocks += mine.deadlocks;
         round.transitions += mine.transitions;
-        round.expanded += mine.expanded;
-        round.orbits += mine.orbits;
+        round.surplus += mine.surplus;
         round.overflow |= mine.overflow;
         add(&mut round.statistics, mine.statistics);
         if mine.stop.is_some() {
@@ -657,12 +643,9 @@ impl<'a> Shared<'a> {
         let mut hit = false;
         let mut expanded = block.keys.len();
         for (i, &key) in block.keys.iter().enumerate() {
-            let orbit = match self.goal.symmetries {
-                None => Ok(1),
-                Some(_) => local.expander.orbit(store, key, None),
-            };
-            let orbit = orbit.and_then(|orbit| local.expander.successors(store, key, &mut local.found).map(|()| orbit));
-            let orbit = match orbit {
+            let found = &mut local.found;
+            let orbit = match local.expander.orbit(store, key, None).and_then(|n| local.expander.successors(store, key, found).map(|()| n))
+            {
                 Ok(orbit) => orbit,
                 Err(halt) => {
                     match halt {
@@ -675,8 +658,7 @@ impl<'a> Shared<'a> {
                     break;
                 }
             };
-            mine.expanded += 1;
-            mine.orbits += orbit;
+            mine.surplus += orbit - 1;
             mine.transitions += orbit * local.found.len() as u64;
             mine.deadlocks += orbit * u64::from(local.found.is_empty());
             if !hit && (self.goal.deadlock && local.found.is_empty()) {

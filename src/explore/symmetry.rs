@@ -47,18 +47,30 @@ struct Element {
     classes: Vec<u32>,
 }
 
-/// What sets groups apart: requirements, reads, writes, whether tau, whether confluent. Groups that agree are judged together.
-type ClassKey = (Vec<(Slot, u32)>, Vec<Slot>, Vec<Slot>, bool, bool);
+/// What sets transition groups apart; those that agree are a class and judged together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Kind {
+    requires: Vec<(Slot, u32)>,
+    reads: Vec<Slot>,
+    writes: Vec<Slot>,
+    tau: bool,
+    /// Whether the steps are taken at once.
+    at_once: bool,
+}
+
+#[derive(Debug)]
+struct Class {
+    kind: Kind,
+    members: Vec<usize>,
+}
 
 /// A group of symmetries of a model; see the module's head.
 #[derive(Debug)]
 pub struct Symmetries {
     elements: Vec<Element>,
-    /// Class of each transition group, and the groups of each class.
+    classes: Vec<Class>,
+    /// Class of each transition group.
     class_of: Vec<u32>,
-    members: Vec<Vec<usize>>,
-    /// Reads and writes of each class.
-    slots_of: Vec<(Vec<Slot>, Vec<Slot>)>,
     confirmed: Mutex<HashSet<(u32, Box<[u32]>), ahash::RandomState>>,
     broken: AtomicBool,
 }
@@ -140,7 +152,7 @@ impl Symmetries {
             word: Vec::new(),
             slots: (0..model.slots().len() as Slot).collect(),
             points: (0..candidates[0].points.len() as u32).collect(),
-            classes: (0..all.members.len() as u32).collect(),
+            classes: (0..all.classes.len() as u32).collect(),
         };
         let mut generators = Vec::new();
         for (i, candidate) in candidates.iter().enumerate() {
@@ -160,27 +172,25 @@ impl Symmetries {
             let image = all.vector(model, worker.as_mut(), &mut images, element, &initial)?;
             keep.push(image.as_ref() == Some(&initial));
         }
-        let mut keep = keep.into_iter();
-        all.elements.retain(|_| keep.next().unwrap_or(false));
+        all.retain(|element| keep[element]);
         Ok(if all.elements.is_empty() { None } else { Some(all) })
     }
 
     fn classes(model: &dyn Model, confluent: &[bool]) -> Self {
-        let mut numbers: HashMap<ClassKey, u32> = HashMap::new();
-        let (mut class_of, mut members, mut slots_of) = (Vec::new(), Vec::<Vec<usize>>::new(), Vec::new());
+        let mut numbers: HashMap<Kind, u32> = HashMap::new();
+        let (mut classes, mut class_of) = (Vec::<Class>::new(), Vec::new());
         for (g, group) in model.groups().iter().enumerate() {
             let at_once = confluent.get(g).copied().unwrap_or(false);
-            let key = (group.requires.clone(), group.reads.clone(), group.writes.clone(), group.tau, at_once);
-            let class = *numbers.entry(key).or_insert_with(|| {
-                members.push(Vec::new());
-                slots_of.push((group.reads.clone(), group.writes.clone()));
-                members.len() as u32 - 1
+            let (requires, reads, writes) = (group.requires.clone(), group.reads.clone(), group.writes.clone());
+            let kind = Kind { requires, reads, writes, tau: group.tau, at_once };
+            let class = *numbers.entry(kind).or_insert_with_key(|kind| {
+                classes.push(Class { kind: kind.clone(), members: Vec::new() });
+                classes.len() as u32 - 1
             });
-            members[class as usize].push(g);
+            classes[class as usize].members.push(g);
             class_of.push(class);
         }
-        let (confirmed, broken) = (Mutex::default(), AtomicBool::new(false));
-        Self { elements: Vec::new(), class_of, members, slots_of, confirmed, broken }
+        Self { elements: Vec::new(), classes, class_of, confirmed: Mutex::default(), broken: AtomicBool::new(false) }
     }
 
     /// Where a candidate takes each class; none if some class goes nowhere.
@@ -192,31 +202,23 @@ impl Symmetries {
         candidate: usize,
     ) -> Result<Option<Vec<u32>>, Diagnostic> {
         let to = &model.symmetries()[candidate].slots;
+        let numbers: HashMap<&Kind, u32> = self.classes.iter().zip(0..).map(|(class, number)| (&class.kind, number)).collect();
+        let sorted = |slots: &[Slot]| {
+            let mut slots: Vec<Slot> = slots.iter().map(|&s| to[s as usize]).collect();
+            slots.sort_unstable();
+            slots
+        };
         let mut out = Vec::new();
-        for members in &self.members {
-            let group = &model.groups()[members[0]];
+        for Class { kind, .. } in &self.classes {
             let mut requires = Vec::new();
-            for &(slot, value) in &group.requires {
+            for &(slot, value) in &kind.requires {
                 let Some(image) = images.value(model, worker, &[candidate], slot, value)? else { return Ok(None) };
                 requires.push((to[slot as usize], image));
             }
             requires.sort_unstable();
-            let sorted = |slots: &[Slot]| {
-                let mut slots: Vec<Slot> = slots.iter().map(|&s| to[s as usize]).collect();
-                slots.sort_unstable();
-                slots
-            };
-            let (reads, writes) = (sorted(&group.reads), sorted(&group.writes));
-            let target = (0..self.members.len()).find(|&c| {
-                let other = &model.groups()[self.members[c][0]];
-                other.reads == reads
-                    && other.writes == writes
-                    && other.requires == requires
-                    && other.tau == group.tau
-                    && other.confluent == group.confluent
-            });
-            match target {
-                Some(c) => out.push(c as u32),
+            let image = Kind { requires, reads: sorted(&kind.reads), writes: sorted(&kind.writes), ..*kind };
+            match numbers.get(&image) {
+                Some(&class) => out.push(class),
                 None => return Ok(None),
             }
         }
@@ -333,9 +335,10 @@ impl Symmetries {
 
     /// The steps of a class for the values of its reads, in order, each once.
     fn answer(&self, class: u32, reads: &[u32], memo: &Memo, worker: &mut dyn Worker) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
-        let width = self.slots_of[class as usize].1.len();
+        let Class { kind, members } = &self.classes[class as usize];
+        let width = kind.writes.len();
         let mut out = Vec::new();
-        for &g in &self.members[class as usize] {
+        for &g in members {
             let steps = memo.steps(g, reads, worker)?;
             let Steps { labels, values } = &*steps;
             out.extend(labels.iter().enumerate().map(|(i, l)| (*l, values[i * width..(i + 1) * width].to_vec())));
@@ -363,14 +366,14 @@ impl Symmetries {
         let mut orbit: Vec<(u32, Box<[u32]>)> = vec![(class, reads.into())];
         for element in &self.elements {
             let target = element.classes[class as usize];
-            let (from, to) = (&self.slots_of[class as usize], &self.slots_of[target as usize]);
+            let (from, to) = (&self.classes[class as usize].kind, &self.classes[target as usize].kind);
             let (Some(read_places), Some(write_places)) =
-                (arrange(&from.0, &element.slots, &to.0), arrange(&from.1, &element.slots, &to.1))
+                (arrange(&from.reads, &element.slots, &to.reads), arrange(&from.writes, &element.slots, &to.writes))
             else {
                 return Ok(Err(()));
             };
             let mut question = vec![0; reads.len()];
-            for ((&slot, &value), &place) in from.0.iter().zip(reads).zip(&read_places) {
+            for ((&slot, &value), &place) in from.reads.iter().zip(reads).zip(&read_places) {
                 let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(Err(())) };
                 question[place] = image;
             }
@@ -378,7 +381,7 @@ impl Symmetries {
             for (label, values) in &own {
                 let Some(label) = images.label(worker, &element.word, *label)? else { return Ok(Err(())) };
                 let mut step = vec![0; values.len()];
-                for ((&slot, &value), &place) in from.1.iter().zip(values).zip(&write_places) {
+                for ((&slot, &value), &place) in from.writes.iter().zip(values).zip(&write_places) {
                     let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(Err(())) };
                     step[place] = image;
                 }

@@ -23,6 +23,7 @@ use super::obligations::{Answer, EMPTY, Images, Operations, Set, Sets, Steps};
 use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_here};
 use crate::base::ids::{LabelId, OpId, StateId};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
+use crate::data::engine::image_of;
 use crate::explore::{self, Annotator, Cyclic, Flow, Lane, Progress, Symmetries};
 use crate::model::{Model, Worker};
 use crate::process::linear::ActionLabels;
@@ -223,9 +224,8 @@ impl<'a> Symmetry<'a> {
             let mut map: Vec<(OpId, OpId)> = Vec::new();
             for &candidate in word {
                 let next = labels.constructor_images(candidate)?;
-                let goes = |op: OpId| next.iter().find(|m| m.0 == op).map_or(op, |m| m.1);
                 let fresh: Vec<(OpId, OpId)> = next.iter().copied().filter(|n| map.iter().all(|m| m.0 != n.0)).collect();
-                map.iter_mut().for_each(|m| m.1 = goes(m.1));
+                map.iter_mut().for_each(|m| m.1 = image_of(next, m.1));
                 map.extend(fresh);
             }
             elements.push((word.to_vec(), map));

@@ -83,19 +83,7 @@ impl Reached<'_> {
     }
 
     fn expr(&mut self, e: &Expr) {
-        stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
-            ExprKind::Var(_) | ExprKind::Number(_) => {}
-            ExprKind::Op(op) => self.op(*op),
-            ExprKind::Apply(head, args) => {
-                self.expr(head);
-                args.iter().for_each(|a| self.expr(a));
-            }
-            ExprKind::Bind(_, _, body) => self.expr(body),
-            ExprKind::Where(body, definitions) => {
-                self.expr(body);
-                definitions.iter().for_each(|d| self.expr(&d.1));
-            }
-        })
+        e.each_op(&mut |op| self.op(op));
     }
 
     fn state(&mut self, s: &State) {

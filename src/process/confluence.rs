@@ -19,20 +19,6 @@ use crate::process::linear::{LinearProcess, Summand};
 use ahash::AHashMap;
 use fixedbitset::FixedBitSet;
 
-/// The conjuncts of a guard.
-pub fn conjuncts(signature: &Signature, guard: &Expr) -> Vec<Expr> {
-    let mut out = Vec::new();
-    let mut todo = vec![guard.clone()];
-    while let Some(e) = todo.pop() {
-        match e.as_builtin(signature) {
-            Some((Builtin::And, args)) => todo.extend([args[1].clone(), args[0].clone()]),
-            Some((Builtin::True, _)) => {}
-            _ => out.push(e),
-        }
-    }
-    out
-}
-
 /// Whether an expression is built of constructors and numbers only, so that different expressions are different values.
 pub fn is_constructor_term(signature: &Signature, e: &Expr) -> bool {
     match &e.kind {
@@ -86,7 +72,7 @@ fn footprint(process: &mut LinearProcess, index: &AHashMap<VarId, usize>, summan
     changes.extend(s.updates.iter().map(|u| u.0));
     let guard = s.guard.clone();
     let mut fixed = AHashMap::new();
-    for c in conjuncts(&process.data.signature, &guard) {
+    for c in guard.conjuncts(&process.data.signature) {
         if let Some((v, k)) = fixes(&mut process.data.signature, &c)
             && index.contains_key(&v)
         {

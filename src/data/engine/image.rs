@@ -16,11 +16,16 @@ impl Engine {
     }
 }
 
+/// What a permutation of constants, given by those that it moves, makes of one.
+pub fn image_of(map: &[(OpId, OpId)], op: OpId) -> OpId {
+    map.iter().find(|m| m.0 == op).map_or(op, |m| m.1)
+}
+
 fn image(value: &Value, map: &[(OpId, OpId)]) -> Option<Value> {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         Some(match value {
             Value::Bool(_) | Value::Int(_) | Value::Nil(_) => value.clone(),
-            Value::Con(op) => Value::Con(map.iter().find(|m| m.0 == *op).map_or(*op, |m| m.1)),
+            Value::Con(op) => Value::Con(image_of(map, *op)),
             Value::Sym(op) if map.iter().all(|m| m.0 != *op) => value.clone(),
             Value::Sym(_) | Value::Unknown(_) => return None,
             Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {

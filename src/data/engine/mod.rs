@@ -28,6 +28,7 @@ use crate::base::ids::{SortId, VarId};
 use crate::base::{Budget, Span};
 pub use compile::Program;
 use compile::{Compiler, Scope, Sharing};
+pub use image::image_of;
 use machine::{Machine, Unknown};
 use std::ops::ControlFlow;
 use std::rc::Rc;

@@ -8,7 +8,6 @@ use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::VarId;
 use crate::data::expr::Expr;
 use crate::data::print::expression;
-use crate::data::signature::Builtin;
 
 /// Steps after which a part of a condition counts as the one that does not end.
 const TRIAL: u64 = 200_000;
@@ -21,8 +20,7 @@ impl Engine {
         if error.stage != Stage::Data {
             return error;
         }
-        let mut parts = Vec::new();
-        conjuncts(self, &problem.text, &mut parts);
+        let parts = problem.text.conjuncts(&self.program.signature);
         let unknowns: Vec<VarId> = problem.unknowns.iter().map(|u| u.0).collect();
         let declared = |v: &VarId| (v.index() < self.program.signature.var_count()).then(|| self.program.signature.var(*v).span);
         let own: Vec<VarId> = unknowns.iter().copied().filter(|v| error.span.is_some() && declared(v) == error.span).collect();
@@ -78,15 +76,4 @@ fn free(e: &Expr) -> Vec<VarId> {
     let mut vars = Vec::new();
     e.free_vars(&mut vars);
     vars
-}
-
-/// The parts of a conjunction, from left to right.
-fn conjuncts(engine: &Engine, e: &Expr, out: &mut Vec<Expr>) {
-    let mut work = vec![e.clone()];
-    while let Some(e) = work.pop() {
-        match e.as_builtin(&engine.program.signature) {
-            Some((Builtin::And, [a, b])) => work.extend([b.clone(), a.clone()]),
-            _ => out.push(e),
-        }
-    }
 }
