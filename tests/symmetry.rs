@@ -102,7 +102,7 @@ fn fail<T>(seed: u64, text: &str, what: &str) -> T {
 fn counts_and_verdicts_are_those_without() {
     let seed: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
     let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|s| s.parse().ok()).unwrap_or(24);
-    let (mut reduced, mut largest, mut verdicts) = (0, 0, [0; 2]);
+    let (mut reduced, mut largest, mut verdicts, mut cycles) = (0, 0, [0; 2], [0; 2]);
     for seed in seed..seed + cases {
         let mut random = Random::new(seed);
         let text = specification(&mut random);
@@ -134,6 +134,15 @@ fn counts_and_verdicts_are_those_without() {
                 order = other.symmetries;
                 assert!(other.stored <= other.states && other.stored * other.symmetries as u64 >= other.states);
             }
+            let cyclic = |symmetries: Option<&explore::Symmetries>| {
+                let answer = explore::is_acyclic(&model, &with(1, false), &budget, &Silent, None, symmetries);
+                !matches!(answer, Ok(explore::Cyclic::No(_)))
+            };
+            if let Some(group) = explore::Symmetries::find(&model, &with(1, true).confluent).unwrap() {
+                let (full, kept) = (cyclic(None), cyclic(Some(&group)));
+                assert!(full == kept || group.broken(), "seed {seed}: cycles {full}, with symmetries {kept}\n{text}");
+                cycles[usize::from(full)] += 1;
+            }
             for formula in FORMULAS {
                 let formula_tree = syntax::parse_formula(SourceId(0), formula).unwrap();
                 let typed = check_formula(&formula_tree, &model.process().data, &model.process().actions)
@@ -161,6 +170,7 @@ fn counts_and_verdicts_are_those_without() {
         largest = largest.max(order);
     }
     println!("{reduced} of {cases} with symmetries, at most {largest}; {} true, {} false", verdicts[0], verdicts[1]);
+    println!("{} without a cycle, {} with one", cycles[0], cycles[1]);
     assert!(reduced * 4 > cases && reduced < cases, "{reduced} of {cases}");
     assert!(cases < 20 || largest >= 6 && verdicts.iter().all(|v| *v > 20), "{largest} {verdicts:?}");
 }

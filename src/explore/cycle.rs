@@ -3,12 +3,15 @@
 //! In: a model and a test that says which steps count. Out: no cycle, or a path to one and the cycle. No edges are stored: states are
 //! expanded again to count each state's incoming steps (4 bytes a state), then states without any are peeled off until none is left
 //! (Kahn, 1962). What remains has a cycle; a depth-first search within the remains finds one.
+//! With symmetries one state of each orbit is looked at: a cycle of the full graph is a closed walk of these, and a walk from a state to its
+//! image goes on, by the images of its steps, until it is back, since the group is finite. So one has a cycle if and only if the other has.
 //! Cost: one exploration and two passes over its states; a path costs a third.
 
 use std::sync::atomic::Ordering;
 
 use super::find::{Filter, PathStep, Tracer};
 use super::search::{Done, Goal, run};
+use super::symmetry::Symmetries;
 use super::table::Payload;
 use super::{Options, Outcome, Progress};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
@@ -28,8 +31,8 @@ pub struct Lasso {
 pub enum Cyclic {
     /// No cycle.
     No(Outcome),
-    /// A cycle of steps that count.
-    Yes(Outcome, Lasso),
+    /// A cycle of steps that count; shown if there were no symmetries.
+    Yes(Outcome, Option<Lasso>),
     /// A limit stopped the search.
     Unknown(Outcome),
 }
@@ -38,22 +41,25 @@ const ON_STACK: u32 = u32::MAX;
 const FINISHED: u32 = u32::MAX - 1;
 
 /// Explores, then looks for a cycle of steps that pass the test (all if none is given). The path to the cycle may take any steps.
+/// `symmetries` must keep the test.
 pub fn is_acyclic(
     model: &dyn Model,
     options: &Options,
     budget: &Budget,
     progress: &dyn Progress,
     counts: Option<&(dyn Fn(usize, crate::base::ids::LabelId) -> bool + Sync)>,
+    symmetries: Option<&Symmetries>,
 ) -> Result<Cyclic, Diagnostic> {
-    let done = run(model, options, budget, progress, Goal { payload: Payload::Number, ..Goal::default() })?;
+    let done = run(model, options, budget, progress, Goal { payload: Payload::Number, symmetries, ..Goal::default() })?;
     if done.outcome.stop != Stop::Complete {
         return Ok(Cyclic::Unknown(done.outcome));
     }
-    let mut pass = Pass { tracer: Tracer::new(model, options, &done), done: &done, counts, budget, polled: 0 };
+    let mut pass = Pass { tracer: Tracer::new(model, options, &done, symmetries), done: &done, counts, budget, polled: 0 };
     match pass.cycle() {
         Ok(None) => Ok(Cyclic::No(done.outcome)),
+        Ok(Some(_)) if symmetries.is_some() => Ok(Cyclic::Yes(done.outcome, None)),
         Ok(Some(cycle)) => match pass.lasso(cycle) {
-            Ok(lasso) => Ok(Cyclic::Yes(done.outcome, lasso)),
+            Ok(lasso) => Ok(Cyclic::Yes(done.outcome, Some(lasso))),
             Err(End::Stop(stop)) => Ok(Cyclic::Unknown(Outcome { stop, ..done.outcome })),
             Err(End::Error(error)) => Err(*error),
         },

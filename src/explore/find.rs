@@ -13,6 +13,7 @@ use super::cache::{Expander, Halt, Successor};
 pub(crate) use super::search::StepTest as Filter;
 use super::search::{Done, Goal, Hit, run};
 use super::store::Store;
+use super::symmetry::Symmetries;
 use super::{Options, Outcome, Progress};
 use crate::base::ids::LabelId;
 use crate::base::{Budget, Diagnostic, Stage};
@@ -81,7 +82,7 @@ pub fn find(
     let path = match pick(model, &done) {
         None => None,
         Some(hit) => {
-            let mut tracer = Tracer::new(model, options, &done);
+            let mut tracer = Tracer::new(model, options, &done, None);
             let mut steps = tracer.back(&done.levels, hit.source)?;
             steps.extend(hit.step.map(|s| (hit.source, s)));
             Some(tracer.concrete(done.initial, &steps)?)
@@ -112,9 +113,9 @@ pub(crate) fn settled(halt: Halt) -> Diagnostic {
 }
 
 impl<'d, 'm> Tracer<'d, 'm> {
-    /// Uses the store and the memo of a search.
-    pub fn new(model: &'m dyn Model, options: &Options, done: &'d Done) -> Self {
-        let mut expander = Expander::new(model, done.memo.clone(), options);
+    /// Uses the store and the memo of a search, which was one of all states or one under these symmetries.
+    pub fn new(model: &'m dyn Model, options: &Options, done: &'d Done, symmetries: Option<&'m Symmetries>) -> Self {
+        let mut expander = Expander::new(model, done.memo.clone(), options).with_symmetries(symmetries);
         expander.follow(&done.store);
         Self { store: &done.store, expander, model, found: Vec::new() }
     }

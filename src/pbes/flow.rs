@@ -39,6 +39,8 @@ enum Question {
     Locals { states: Vec<u32>, reply: Sender<Result<Vec<u32>, Diagnostic>> },
     /// Whether one of these is decided against the formula where these labels leave.
     Decide { states: Vec<u32>, labels: Vec<LabelId>, reply: Sender<Result<bool, Diagnostic>> },
+    /// A label that no formula state tells from this one: the same for all that are alike.
+    Alike { label: u32, reply: Sender<Result<u32, Diagnostic>> },
     /// What an element of the group of symmetries makes of these.
     Images { states: Vec<u32>, element: u32, reply: Sender<Result<Vec<u32>, Diagnostic>> },
 }
@@ -57,7 +59,7 @@ impl Annotator for Obligations<'_> {
         self.initial
     }
     fn lane(&self) -> Box<dyn Lane + '_> {
-        let ask = Ask { questions: self.questions.clone(), answers: AHashMap::new(), images: AHashMap::new() };
+        let ask = Ask { questions: self.questions.clone(), answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
         Box::new(Thread {
             operations: Operations::new(self.sets),
             ask,
@@ -77,6 +79,8 @@ struct Ask {
     questions: Sender<Question>,
     answers: AHashMap<(u32, u32), Answer>,
     images: AHashMap<(u32, u32), u32>,
+    /// By label: one that stands for it.
+    alike: Vec<Option<u32>>,
 }
 
 /// Answers that a thread remembers.
@@ -88,21 +92,41 @@ impl Ask {
         self.questions.send(make(reply)).map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?
     }
+    fn alike(&mut self, label: LabelId) -> Result<u32, Diagnostic> {
+        if let Some(Some(known)) = self.alike.get(label.index()) {
+            return Ok(*known);
+        }
+        let one = self.put(|reply| Question::Alike { label: label.0, reply })?;
+        if self.alike.len() <= label.index() {
+            self.alike.resize(label.index() + 1, None);
+        }
+        self.alike[label.index()] = Some(one);
+        Ok(one)
+    }
 }
 
 impl Steps for Ask {
     type Error = Diagnostic;
     fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), Diagnostic> {
-        let missing: Vec<u32> = states.iter().copied().filter(|q| !self.answers.contains_key(&(*q, label))).collect();
-        if !missing.is_empty() {
-            if self.answers.len() > MOST_ANSWERS {
-                self.answers.clear();
-                return self.answers(states, label, out);
-            }
-            let answers = self.put(|reply| Question::Steps { states: missing.clone(), label, reply })?;
-            self.answers.extend(missing.into_iter().map(|q| (q, label)).zip(answers));
+        let mut missing = Vec::new();
+        for &q in states {
+            out.push(self.answers.get(&(q, label)).copied().unwrap_or_else(|| {
+                missing.push((out.len(), q));
+                Answer::Decided
+            }));
         }
-        out.extend(states.iter().map(|q| self.answers[&(*q, label)]));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let asked = missing.iter().map(|m| m.1).collect();
+        let answers = self.put(|reply| Question::Steps { states: asked, label, reply })?;
+        if self.answers.len() > MOST_ANSWERS {
+            self.answers.clear();
+        }
+        for ((at, q), answer) in missing.into_iter().zip(answers) {
+            out[at] = answer;
+            self.answers.insert((q, label), answer);
+        }
         Ok(())
     }
 }
@@ -181,7 +205,8 @@ impl Lane for Thread<'_> {
         self.result(Flow::Value(flow))
     }
     fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic> {
-        let next = self.operations.step(flow, label.0, &mut self.ask)?;
+        let label = self.ask.alike(label)?;
+        let next = self.operations.step(flow, label, &mut self.ask)?;
         self.result(next.map_or(Flow::Decided, Flow::Value))
     }
     fn image(&mut self, element: usize, annotation: u32) -> Result<u32, Diagnostic> {
@@ -198,6 +223,8 @@ struct Oracle<'a> {
     sets: &'a Sets,
     /// Demands with all that they demand at the same system state; none: decided.
     closed: AHashMap<Demand, Option<Set>>,
+    /// A label that no multi-action of the formula has the names of: it stands for all such.
+    other: Option<u32>,
     symmetry: Option<Symmetry<'a>>,
     /// The group of symmetries in use, to be told if something is none.
     group: Option<&'a Symmetries>,
@@ -262,6 +289,10 @@ impl Oracle<'_> {
                 Question::Steps { states, label, reply } => {
                     let answers = states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId(label))).collect();
                     let _ = reply.send(answers);
+                }
+                Question::Alike { label, reply } => {
+                    let named = self.automaton.names(LabelId(label), self.labels);
+                    let _ = reply.send(named.map(|named| if named { label } else { *self.other.get_or_insert(label) }));
                 }
                 Question::Images { states, element, reply } => {
                     let images = states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse())).collect();
@@ -471,6 +502,7 @@ fn search_with(
         shape,
         sets: &sets,
         closed: AHashMap::new(),
+        other: None,
         symmetry: None,
         group: None,
     };
@@ -506,7 +538,7 @@ fn search_with(
             // Owns the questions' senders, so that the oracle's loop ends with the search.
             let annotator = annotator;
             let annotated = explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries)?;
-            let ask = Ask { questions, answers: AHashMap::new(), images: AHashMap::new() };
+            let ask = Ask { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
             *figures = count(&annotated, sets, ask)?;
             Ok(Found {
                 decided: annotated.decided(),
@@ -541,7 +573,7 @@ fn search_with(
     }
     let verdict = match found.forward {
         true => Outcome::Verdict(shape.universal),
-        false => match explore::is_acyclic(task.model, task.explore, task.budget, task.progress, None)? {
+        false => match explore::is_acyclic(task.model, task.explore, task.budget, task.progress, None, symmetries)? {
             Cyclic::No(_) => Outcome::Verdict(shape.universal),
             Cyclic::Yes(..) => Outcome::Cycle,
             Cyclic::Unknown(outcome) => Outcome::Stopped(outcome.stop),

@@ -5,11 +5,15 @@
 //! (cf. Wilke 2001; for data, the PBES of Groote & Willemse 2005 with the process abstracted to its labels). A state is a node of the
 //! normal form with the values of its live data variables. Answers are interned sets of states.
 //!
-//! Cost: one evaluation or solution of data conditions for each (state, label) met; then a hash lookup.
+//! Cost: one evaluation or solution of the conditions of modalities for each label and those values of a state that they read, one of the
+//! targets for each state and pattern of modalities that fit ([`patterns`]); then two hash lookups.
 //! Invariant: states are append-only; equal (node, values) have equal numbers.
 
+mod patterns;
+mod target;
+
 use super::rules::{self, Effect, Rules, When};
-use crate::base::ids::{FixId, LabelId, OpId, VarId};
+use crate::base::ids::{LabelId, OpId, VarId};
 use crate::base::{Budget, Diagnostic, Stage};
 use crate::data::engine::{Code, Engine, Problem, Program, Value};
 use crate::data::expr::Expr;
@@ -17,9 +21,11 @@ use crate::formula::normal::{Node, NodeId, Normal, normalise};
 use crate::formula::typed::TypedFormula;
 use crate::process::linear::ActionLabels;
 use ahash::{AHashMap, AHashSet};
+use patterns::Patterns;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
+use target::{Interner, Target, test};
 
 /// A formula state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -36,6 +42,9 @@ impl Demand {
     pub const DECIDED: Demand = Demand(u32::MAX);
 }
 
+/// Stands for all labels that no multi-action of the formula has the names of: they are all alike.
+const OTHER: LabelId = LabelId(u32::MAX);
+
 /// A node with the values of its live variables.
 type Key = (NodeId, Rc<[Value]>);
 
@@ -46,31 +55,6 @@ pub enum Start {
     Constant(bool),
     /// Its states and whether they are meant as a conjunction.
     States(bool, Vec<FormulaState>),
-}
-
-/// Where the value of a live variable of a target comes from.
-#[derive(Clone, Debug)]
-enum Source {
-    /// Position in the environment.
-    Copy(usize),
-    /// A term over the environment.
-    Term(Code),
-}
-
-/// A target, compiled for an environment (live variables of the owner, then the rule's unknowns).
-#[derive(Clone, Debug)]
-enum Target {
-    Const(bool),
-    Test(Code),
-    /// Operands are taken apart if the owner has the same connective; else tests are evaluated and what remains, if more than one, is
-    /// the state of the node itself.
-    Junction {
-        all: bool,
-        tests: Vec<Code>,
-        rest: Vec<Target>,
-        whole: Option<(NodeId, Vec<Source>)>,
-    },
-    State(NodeId, Vec<Source>),
 }
 
 /// A condition, compiled.
@@ -93,6 +77,36 @@ struct CompiledRule {
     met: bool,
 }
 
+impl CompiledRule {
+    fn new(when: &When) -> Self {
+        let conditions = match when {
+            When::Always(_) => vec![None],
+            When::Label(list) => vec![None; list.len()],
+        };
+        Self { conditions, target: None, uses_unknowns: false, met: false }
+    }
+}
+
+/// What the rules of a state demand together. An error of data counts only if nothing else decides.
+#[derive(Default)]
+struct Sum {
+    out: Vec<FormulaState>,
+    stuck: Option<Diagnostic>,
+}
+
+impl Sum {
+    /// Takes note of what became of a rule; whether that decides.
+    fn add(&mut self, decided: Result<bool, Diagnostic>) -> Result<bool, Diagnostic> {
+        match decided {
+            Err(d) if d.stage == Stage::Data => {
+                self.stuck.get_or_insert(d);
+                Ok(false)
+            }
+            other => other,
+        }
+    }
+}
+
 struct Label {
     class: usize,
     args: Vec<Value>,
@@ -111,7 +125,9 @@ pub struct Automaton {
     labels: Vec<Option<Rc<Label>>>,
     here: Vec<Option<Demand>>,
     here_if: AHashMap<(FormulaState, LabelId), Demand>,
+    /// By label, for states whose steps have no pattern.
     steps: AHashMap<(FormulaState, LabelId), Demand>,
+    patterns: Patterns,
     mentions: Option<AHashSet<OpId>>,
 }
 
@@ -144,6 +160,7 @@ impl Automaton {
             here: Vec::new(),
             here_if: AHashMap::new(),
             steps: AHashMap::new(),
+            patterns: Patterns::default(),
             mentions: super::mentions::mentions(formula),
         };
         automaton.intern_set(Vec::new());
@@ -282,19 +299,32 @@ impl Automaton {
 
     /// What `q` demands at the target of a transition with this label.
     pub fn step(&mut self, q: FormulaState, label: LabelId, labels: &dyn ActionLabels) -> Result<Demand, Diagnostic> {
-        if let Some(&answer) = self.steps.get(&(q, label)) {
+        let l = self.label(label, labels)?;
+        let name = if l.class == 0 { OTHER } else { label };
+        let Some(pattern) = self.pattern(q, name, &l)? else {
+            if let Some(&answer) = self.steps.get(&(q, name)) {
+                return Ok(answer);
+            }
+            let answer = self.evaluate(q, Phase::Step, Some(&l))?;
+            self.steps.insert((q, name), answer);
+            return Ok(answer);
+        };
+        if let Some(answer) = self.patterns.answer(q, pattern) {
             return Ok(answer);
         }
-        let l = self.label(label, labels)?;
-        let answer = self.evaluate(q, Phase::Step, Some(&l))?;
-        self.steps.insert((q, label), answer);
+        let answer = self.follow(q, pattern)?;
+        self.patterns.remember(q, pattern, answer);
         Ok(answer)
     }
 
-    /// The same as [`Automaton::step`], for callers that ask each question once: nothing is remembered.
+    /// The same as [`Automaton::step`], for callers that ask each question once: the answer is not remembered.
     pub fn step_once(&mut self, q: FormulaState, label: LabelId, labels: &dyn ActionLabels) -> Result<Demand, Diagnostic> {
         let l = self.label(label, labels)?;
-        self.evaluate(q, Phase::Step, Some(&l))
+        let name = if l.class == 0 { OTHER } else { label };
+        match self.pattern(q, name, &l)? {
+            Some(pattern) => self.follow(q, pattern),
+            None => self.evaluate(q, Phase::Step, Some(&l)),
+        }
     }
 
     /// Whether a multi-action of the formula has the label's action names; labels of which none has are all alike.
@@ -343,76 +373,64 @@ impl Automaton {
 
     fn evaluate(&mut self, q: FormulaState, phase: Phase, label: Option<&Label>) -> Result<Demand, Diagnostic> {
         let (node, values) = self.states[q.0 as usize].clone();
+        self.with_rules(node, |automaton, rules, compiled| {
+            let all = rules.universal;
+            let mut sum = Sum::default();
+            for (rule, run) in rules.rules.iter().zip(compiled) {
+                match (&rule.when, rule.effect, phase) {
+                    (When::Always(_), _, Phase::Here)
+                    | (When::Label(_), Effect::Step(_), Phase::Step)
+                    | (When::Label(_), Effect::Here(_), Phase::HereIf) => {}
+                    _ => continue,
+                }
+                let out = &mut sum.out;
+                let decided = automaton.each_fit(node, &values, all, rule, run, label, &mut |engine, mut interner, target, env| {
+                    target.map_or(Ok(true), |t| interner.run(engine, t, all, env, out))
+                });
+                if sum.add(decided.map_err(|d| automaton.explain(d, rule)))? {
+                    return Ok(Demand::DECIDED);
+                }
+            }
+            automaton.demand(sum)
+        })
+    }
+
+    /// Calls `act` with the rules of a node and what is compiled of them.
+    fn with_rules<T>(
+        &mut self,
+        node: NodeId,
+        act: impl FnOnce(&mut Self, &rules::StateRules, &mut [CompiledRule]) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
         let all_rules = self.rules.clone();
         let state_rules = &all_rules.states[&node];
-        let mut compiled = match self.compiled.remove(&node) {
-            Some(c) => c,
-            None => state_rules
-                .rules
-                .iter()
-                .map(|r| CompiledRule {
-                    conditions: match &r.when {
-                        When::Always(_) => vec![None],
-                        When::Label(list) => vec![None; list.len()],
-                    },
-                    target: None,
-                    uses_unknowns: false,
-                    met: false,
-                })
-                .collect(),
-        };
-        let result = self.evaluate_rules(node, &values, state_rules, &mut compiled, phase, label);
+        let mut compiled =
+            self.compiled.remove(&node).unwrap_or_else(|| state_rules.rules.iter().map(|rule| CompiledRule::new(&rule.when)).collect());
+        let result = act(self, state_rules, &mut compiled);
         self.compiled.insert(node, compiled);
         result
     }
 
-    fn evaluate_rules(
-        &mut self,
-        node: NodeId,
-        values: &[Value],
-        rules: &rules::StateRules,
-        compiled: &mut [CompiledRule],
-        phase: Phase,
-        label: Option<&Label>,
-    ) -> Result<Demand, Diagnostic> {
-        let mut out: Vec<FormulaState> = Vec::new();
-        let mut stuck = None;
-        for (rule, run) in rules.rules.iter().zip(compiled) {
-            let class = match (&rule.when, rule.effect, phase) {
-                (When::Always(_), _, Phase::Here) => 0,
-                (When::Label(_), Effect::Step(_), Phase::Step) | (When::Label(_), Effect::Here(_), Phase::HereIf) => {
-                    label.map_or(0, |l| l.class)
-                }
-                _ => continue,
-            };
-            match self.evaluate_rule(node, values, rules.universal, rule, run, class, label, &mut out) {
-                Ok(true) => return Ok(Demand::DECIDED),
-                Ok(false) => {}
-                Err(d) if d.stage == Stage::Data => {
-                    stuck.get_or_insert_with(|| self.explain(d, rule));
-                }
-                Err(d) => return Err(self.explain(d, rule)),
-            }
-        }
-        match stuck {
+    fn demand(&mut self, sum: Sum) -> Result<Demand, Diagnostic> {
+        match sum.stuck {
             Some(d) => Err(d),
-            None => Ok(self.intern_set(out)),
+            None => Ok(self.intern_set(sum.out)),
         }
     }
 
-    /// Adds what one rule demands; true if it decides the owner.
+    /// Calls `each` for each instance of a rule, with its target and the values that this is to be run with, until it says to stop;
+    /// whether it did. A target that uses no unknown gets one instance.
     #[allow(clippy::too_many_arguments)]
-    fn evaluate_rule(
+    fn each_fit(
         &mut self,
         node: NodeId,
         values: &[Value],
         all: bool,
         rule: &rules::Rule,
         run: &mut CompiledRule,
-        class: usize,
         label: Option<&Label>,
-        out: &mut Vec<FormulaState>,
+        each: &mut dyn FnMut(&mut Engine, Interner, Option<&Target>, &[Value]) -> Result<bool, Diagnostic>,
     ) -> Result<bool, Diagnostic> {
+        let class = label.map_or(0, |l| l.class);
         let live = self.normal.live(node).to_vec();
         if run.conditions[class].is_none() {
             run.conditions[class] = Some(self.compile_condition(rule, class, &live)?);
@@ -420,65 +438,38 @@ impl Automaton {
         if run.target.is_none()
             && let Effect::Here(n) | Effect::Step(n) = rule.effect
         {
-            let layout: Vec<VarId> = live.iter().chain(&rule.unknowns).copied().collect();
-            run.target = Some(self.compile_target(n, all, &layout)?);
             run.uses_unknowns = rule.unknowns.iter().any(|v| self.normal.live(n).contains(v));
+            let unknowns: &[VarId] = if run.uses_unknowns { &rule.unknowns } else { &[] };
+            let layout: Vec<VarId> = live.iter().chain(unknowns).copied().collect();
+            run.target = Some(self.compile_target(n, all, &layout)?);
         }
-        let Some(condition) = run.conditions[class].clone() else { return Ok(false) };
-        let mut env: Vec<Value> = values.to_vec();
-        env.extend(label.iter().flat_map(|l| l.args.iter().cloned()));
-        match condition {
-            Condition::Never => Ok(false),
-            Condition::Always | Condition::Test(_) => {
-                if let Condition::Test(code) = &condition
-                    && !self.test(code, &env)?
+        let CompiledRule { conditions, target, uses_unknowns, met } = run;
+        let target = target.as_ref();
+        let Self { engine, states, state_ids, .. } = self;
+        let environment = || values.iter().chain(label.iter().flat_map(|l| &l.args)).cloned().collect::<Vec<Value>>();
+        match &conditions[class] {
+            None | Some(Condition::Never) => Ok(false),
+            Some(condition @ (Condition::Always | Condition::Test(_))) => {
+                if let Condition::Test(code) = condition
+                    && !test(engine, code, &environment())?
                 {
                     return Ok(false);
                 }
-                run.met = true;
-                match &run.target {
-                    None => Ok(true),
-                    Some(t) => self.run_target(t, all, values, out),
-                }
+                *met = true;
+                each(engine, Interner { states, state_ids }, target, values)
             }
-            Condition::Solve(problem) => {
-                let once = run.target.is_none() || !run.uses_unknowns;
-                let (decided, met) = self.solve_rule(&problem, &env, once, values, run.target.as_ref(), all, out)?;
-                run.met |= met;
-                Ok(decided)
+            Some(Condition::Solve(problem)) => {
+                let mut stopped = false;
+                engine.solve(problem, &environment(), &mut |engine: &mut Engine, solution: &[Value]| {
+                    *met = true;
+                    let with: &[Value] = if *uses_unknowns { solution } else { &[] };
+                    let full: Vec<Value> = values.iter().chain(with).cloned().collect();
+                    stopped = each(engine, Interner { states, state_ids }, target, &full)?;
+                    Ok(if stopped || !*uses_unknowns { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                })?;
+                Ok(stopped)
             }
         }
-    }
-
-    /// Runs a target for each solution; whether the owner is decided, and whether there was a solution.
-    #[allow(clippy::too_many_arguments)]
-    fn solve_rule(
-        &mut self,
-        problem: &Problem,
-        env: &[Value],
-        once: bool,
-        values: &[Value],
-        target: Option<&Target>,
-        all: bool,
-        out: &mut Vec<FormulaState>,
-    ) -> Result<(bool, bool), Diagnostic> {
-        let (mut decided, mut met) = (false, false);
-        let Self { engine, states, state_ids, .. } = self;
-        let mut interner = Interner { states, state_ids };
-        let mut each = |engine: &mut Engine, solution: &[Value]| -> Result<ControlFlow<()>, Diagnostic> {
-            met = true;
-            let stop = match target {
-                None => true,
-                Some(t) => {
-                    let full: Vec<Value> = values.iter().chain(solution).cloned().collect();
-                    interner.run(engine, t, all, &full, out)?
-                }
-            };
-            decided |= stop;
-            Ok(if stop || once { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        };
-        engine.solve(problem, env, &mut each)?;
-        Ok((decided, met))
     }
 
     fn explain(&self, diagnostic: Diagnostic, rule: &rules::Rule) -> Diagnostic {
@@ -487,10 +478,6 @@ impl Automaton {
         } else {
             diagnostic.placed(rule.span)
         }
-    }
-
-    fn test(&mut self, code: &Code, env: &[Value]) -> Result<bool, Diagnostic> {
-        test(&mut self.engine, code, env)
     }
 
     fn compile_condition(&mut self, rule: &rules::Rule, class: usize, live: &[VarId]) -> Result<Condition, Diagnostic> {
@@ -521,157 +508,5 @@ impl Automaton {
             }
         };
         Ok(Condition::Solve(self.engine.problem(&rule.unknowns, expr, &layout)?))
-    }
-
-    fn sources(&mut self, node: NodeId, fix: Option<(FixId, &[Expr])>, layout: &[VarId]) -> Result<Vec<Source>, Diagnostic> {
-        let live = self.normal.live(node).to_vec();
-        let mut out = Vec::with_capacity(live.len());
-        for v in live {
-            if let Some((fix, args)) = fix
-                && let Some(i) = self.normal.fix(fix).params.iter().position(|p| *p == v)
-            {
-                out.push(Source::Term(self.engine.code(&args[i], layout)?));
-                continue;
-            }
-            let at = layout
-                .iter()
-                .position(|l| *l == v)
-                .ok_or_else(|| Diagnostic::new(Stage::Internal, "a live variable of a formula state is not in scope"))?;
-            out.push(Source::Copy(at));
-        }
-        Ok(out)
-    }
-
-    fn compile_target(&mut self, node: NodeId, all: bool, layout: &[VarId]) -> Result<Target, Diagnostic> {
-        stacker::maybe_grow(128 << 10, 4 << 20, || {
-            Ok(match self.normal.node(node).clone() {
-                Node::Const(b) => Target::Const(b),
-                Node::Val(e) => Target::Test(self.engine.code(&e, layout)?),
-                Node::All(list) | Node::Any(list) => {
-                    let conjunction = matches!(self.normal.node(node), Node::All(_));
-                    let (mut tests, mut rest) = (Vec::new(), Vec::new());
-                    for n in list {
-                        if let Node::Val(e) = self.normal.node(n).clone() {
-                            tests.push(self.engine.code(&e, layout)?);
-                        } else {
-                            rest.push(n);
-                        }
-                    }
-                    let single = rest.len() <= 1 || conjunction == all;
-                    let rest = if single {
-                        rest.into_iter().map(|n| self.compile_target(n, all, layout)).collect::<Result<_, _>>()?
-                    } else {
-                        Vec::new()
-                    };
-                    let whole = if single { None } else { Some((node, self.sources(node, None, layout)?)) };
-                    Target::Junction { all: conjunction, tests, rest, whole }
-                }
-                Node::Call(fix, args) => {
-                    let head = self.normal.fix(fix).head;
-                    Target::State(head, self.sources(head, Some((fix, &args)), layout)?)
-                }
-                Node::Forall(..) | Node::Exists(..) | Node::Must(..) | Node::May(..) | Node::Head(_) => {
-                    Target::State(node, self.sources(node, None, layout)?)
-                }
-            })
-        })
-    }
-
-    fn run_target(&mut self, target: &Target, all: bool, env: &[Value], out: &mut Vec<FormulaState>) -> Result<bool, Diagnostic> {
-        let Self { engine, states, state_ids, .. } = self;
-        Interner { states, state_ids }.run(engine, target, all, env, out)
-    }
-}
-
-/// A condition's value. One that rewrites to neither constant is an error of stage `Data`: it is raised only if nothing else decides.
-fn test(engine: &mut Engine, code: &Code, env: &[Value]) -> Result<bool, Diagnostic> {
-    let value = engine.eval(code, env)?;
-    match (value.is_true(), value.is_false()) {
-        (true, _) => Ok(true),
-        (_, true) => Ok(false),
-        _ => {
-            let text = engine.text(&value, 120);
-            Err(Diagnostic::new(Stage::Data, "a condition of the formula rewrites to neither true nor false").note(format!("to: {text}")))
-        }
-    }
-}
-
-/// The part of the automaton that targets need while the engine is lent out.
-struct Interner<'a> {
-    states: &'a mut Vec<Key>,
-    state_ids: &'a mut AHashMap<Key, FormulaState>,
-}
-
-impl Interner<'_> {
-    fn number(&mut self, key: Key) -> FormulaState {
-        if let Some(&q) = self.state_ids.get(&key) {
-            return q;
-        }
-        let q = FormulaState(self.states.len() as u32);
-        self.states.push(key.clone());
-        self.state_ids.insert(key, q);
-        q
-    }
-    fn state(
-        &mut self,
-        engine: &mut Engine,
-        node: NodeId,
-        sources: &[Source],
-        env: &[Value],
-        out: &mut Vec<FormulaState>,
-    ) -> Result<bool, Diagnostic> {
-        let mut values = Vec::with_capacity(sources.len());
-        for s in sources {
-            values.push(match s {
-                Source::Copy(i) => env[*i].clone(),
-                Source::Term(code) => engine.eval(code, env)?,
-            });
-        }
-        let q = self.number((node, Rc::from(values)));
-        out.push(q);
-        Ok(false)
-    }
-
-    /// Adds what the target demands; true if that decides an owner with connective `all`.
-    fn run(
-        &mut self,
-        engine: &mut Engine,
-        target: &Target,
-        all: bool,
-        env: &[Value],
-        out: &mut Vec<FormulaState>,
-    ) -> Result<bool, Diagnostic> {
-        match target {
-            Target::Const(b) => Ok(*b != all),
-            Target::Test(code) => Ok(test(engine, code, env)? != all),
-            Target::State(node, sources) => self.state(engine, *node, sources, env, out),
-            Target::Junction { all: conjunction, tests, rest, whole } => {
-                let mut stuck = None;
-                for code in tests {
-                    match test(engine, code, env) {
-                        // A test that decides the junction.
-                        Ok(value) if value != *conjunction => return Ok(*conjunction == all),
-                        Ok(_) => {}
-                        Err(d) if d.stage == Stage::Data => stuck = Some(d),
-                        Err(d) => return Err(d),
-                    }
-                }
-                if let Some(d) = stuck {
-                    return Err(d);
-                }
-                if let Some((node, sources)) = whole {
-                    return self.state(engine, *node, sources, env, out);
-                }
-                if rest.is_empty() {
-                    return Ok(*conjunction != all);
-                }
-                for t in rest {
-                    if self.run(engine, t, all, env, out)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-        }
     }
 }
