@@ -48,8 +48,8 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     super::output::stage("running litmus tests");
     let start = Instant::now();
     let (files, folders) = collect(&args.files, "litmus")?;
-    let memory = args.model.model();
-    let answers = parallel(session, &files, |path| one(session, path, memory, args.buffer))?;
+    let memory = args.memory.model.model();
+    let answers = parallel(session, &files, |path| one(session, path, memory, args.memory.buffer))?;
     let seconds = start.elapsed().as_secs_f64();
     match session.common.format {
         Format::Json => print(&format!("{}\n", as_json(&files, &answers, memory.name(), seconds)))?,

@@ -29,9 +29,9 @@ pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagn
         let error = Diagnostic::new(Stage::Type, format!("`{}` has no section `unsafe_prop`", args.file.display()));
         return Err(error.note("it says which states must not be reached"));
     }
-    let memory = args.model.model();
+    let memory = args.memory.model.model();
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let found = reach::reach(&program, memory, args.buffer, session.threads(), &session.budget, &bar)?;
+    let found = reach::reach(&program, memory, args.memory.buffer, session.threads(), &session.budget, &bar)?;
     bar.finish();
     let seconds = start.elapsed().as_secs_f64();
     match session.common.format {

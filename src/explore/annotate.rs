@@ -152,12 +152,7 @@ impl<'a> Shared<'a> {
                     return expanded as u64;
                 }
                 Err(halt) => {
-                    match halt {
-                        Halt::Overflow => mine.overflow = true,
-                        Halt::Error(error) => mine.fail(*error),
-                    }
-                    self.pause.store(true, Ordering::Relaxed);
-                    mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
+                    self.put_back(halt, &block, i, mine);
                     expanded = i;
                     break;
                 }

@@ -648,12 +648,7 @@ impl<'a> Shared<'a> {
             {
                 Ok(orbit) => orbit,
                 Err(halt) => {
-                    match halt {
-                        Halt::Overflow => mine.overflow = true,
-                        Halt::Error(error) => mine.fail(*error),
-                    }
-                    self.pause.store(true, Ordering::Relaxed);
-                    mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
+                    self.put_back(halt, &block, i, mine);
                     expanded = i;
                     break;
                 }
@@ -685,6 +680,16 @@ impl<'a> Shared<'a> {
         self.flush(store, local, mine);
         mine.edges.extend(edges);
         expanded as u64
+    }
+
+    /// Ends a thread's part of a round at a state that cannot be expanded yet, or at all: it and what follows wait again.
+    pub(super) fn put_back(&self, halt: Halt, block: &Block, at: usize, mine: &mut Round) {
+        match halt {
+            Halt::Overflow => mine.overflow = true,
+            Halt::Error(error) => mine.fail(*error),
+        }
+        self.pause.store(true, Ordering::Relaxed);
+        mine.todo.push(Block { first: block.first + at as u64, keys: block.keys[at..].to_vec() });
     }
 
     /// Inserts the waiting successors.

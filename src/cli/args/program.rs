@@ -15,18 +15,26 @@ pub enum MemoryName {
     Pso,
 }
 
-/// `litmus`
+/// The memory that programs run on.
 #[derive(Args, Debug)]
-pub struct LitmusArgs {
-    /// Litmus tests for X86 or X86_64, and folders of them.
-    #[arg(required = true)]
-    pub files: Vec<PathBuf>,
+pub struct MemoryArgs {
     /// Memory model.
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = MemoryName::Tso)]
     pub model: MemoryName,
     /// Most stores in a buffer (default: no bound for code without loops, else 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub buffer: Option<u32>,
+}
+
+/// `litmus`
+#[derive(Args, Debug)]
+pub struct LitmusArgs {
+    /// Litmus tests for X86 or X86_64, and folders of them.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Memory.
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -45,12 +53,9 @@ pub struct ProgramArgs {
     /// How many threads run it.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads_of: u32,
-    /// Memory model.
-    #[arg(long, value_name = "MODEL", value_enum, default_value_t = MemoryName::Tso)]
-    pub model: MemoryName,
-    /// Most stores in a buffer (default: no bound for code without loops, else 4).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub buffer: Option<u32>,
+    /// Memory.
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

@@ -164,6 +164,23 @@ impl Manager {
     pub fn node(&self, set: Ldd) -> Node {
         self.table.node(set)
     }
+    /// The next nodes of two lists that have a value in common; the lists are left after these.
+    #[inline]
+    pub(crate) fn next_common(&self, x: &mut Ldd, y: &mut Ldd) -> Option<(Node, Node)> {
+        while *x != Ldd::EMPTY && *y != Ldd::EMPTY {
+            let (n, m) = (self.node(*x), self.node(*y));
+            if n.value <= m.value {
+                *x = n.right;
+            }
+            if m.value <= n.value {
+                *y = m.right;
+            }
+            if n.value == m.value {
+                return Some((n, m));
+            }
+        }
+        None
+    }
     /// Nodes in use, dead ones included.
     pub fn used(&self) -> usize {
         self.table.used()

@@ -5,7 +5,6 @@
 
 use super::{Action, Ldd, Manager, Plan, op};
 use ahash::AHashMap;
-use std::cmp::Ordering;
 
 impl Manager {
     /// The union of what follows any first value: the set without its first level.
@@ -113,17 +112,9 @@ impl Manager {
         let r = match action {
             Action::Read => {
                 let (mut x, mut y) = (set, short);
-                while x != Ldd::EMPTY && y != Ldd::EMPTY {
-                    let (n, m) = (self.node(x), self.node(y));
-                    match n.value.cmp(&m.value) {
-                        Ordering::Less => x = n.right,
-                        Ordering::Greater => y = m.right,
-                        Ordering::Equal => {
-                            let down = self.matching(n.down, m.down, next);
-                            self.stack.push((n.value, down));
-                            (x, y) = (n.right, m.right);
-                        }
-                    }
+                while let Some((n, m)) = self.next_common(&mut x, &mut y) {
+                    let down = self.matching(n.down, m.down, next);
+                    self.stack.push((n.value, down));
                 }
                 self.build(base, Ldd::EMPTY)
             }
@@ -168,39 +159,23 @@ impl Manager {
         let r = match action {
             Action::Read => {
                 let (mut x, mut y) = (set, relation);
-                while x != Ldd::EMPTY && y != Ldd::EMPTY {
-                    let (n, m) = (self.node(x), self.node(y));
-                    match n.value.cmp(&m.value) {
-                        Ordering::Less => x = n.right,
-                        Ordering::Greater => y = m.right,
-                        Ordering::Equal => {
-                            let down = self.relprod(n.down, m.down, next);
-                            self.stack.push((n.value, down));
-                            (x, y) = (n.right, m.right);
-                        }
-                    }
+                while let Some((n, m)) = self.next_common(&mut x, &mut y) {
+                    let down = self.relprod(n.down, m.down, next);
+                    self.stack.push((n.value, down));
                 }
                 self.build(base, Ldd::EMPTY)
             }
             Action::ReadWrite => {
                 let (mut x, mut y) = (set, relation);
-                while x != Ldd::EMPTY && y != Ldd::EMPTY {
-                    let (n, m) = (self.node(x), self.node(y));
-                    match n.value.cmp(&m.value) {
-                        Ordering::Less => x = n.right,
-                        Ordering::Greater => y = m.right,
-                        Ordering::Equal => {
-                            let mut write = m.down;
-                            while write != Ldd::EMPTY {
-                                let w = self.node(write);
-                                let down = self.relprod(n.down, w.down, next);
-                                if !down.is_empty() {
-                                    self.stack.push((w.value, down));
-                                }
-                                write = w.right;
-                            }
-                            (x, y) = (n.right, m.right);
+                while let Some((n, m)) = self.next_common(&mut x, &mut y) {
+                    let mut write = m.down;
+                    while write != Ldd::EMPTY {
+                        let w = self.node(write);
+                        let down = self.relprod(n.down, w.down, next);
+                        if !down.is_empty() {
+                            self.stack.push((w.value, down));
                         }
+                        write = w.right;
                     }
                 }
                 self.build_unsorted(base)
@@ -255,57 +230,33 @@ impl Manager {
         match action {
             Action::Read => {
                 let (mut y, mut at) = (relation, within);
-                while y != Ldd::EMPTY && at != Ldd::EMPTY {
-                    let (m, u) = (self.node(y), self.node(at));
-                    match m.value.cmp(&u.value) {
-                        Ordering::Less => y = m.right,
-                        Ordering::Greater => at = u.right,
-                        Ordering::Equal => {
-                            let below = self.child(goal, m.value);
-                            let down = self.relprev_memo(below, m.down, next, u.down, memo);
-                            self.stack.push((m.value, down));
-                            (y, at) = (m.right, u.right);
-                        }
-                    }
+                while let Some((m, u)) = self.next_common(&mut y, &mut at) {
+                    let below = self.child(goal, m.value);
+                    let down = self.relprev_memo(below, m.down, next, u.down, memo);
+                    self.stack.push((m.value, down));
                 }
             }
-            Action::ReadWrite | Action::Write => {
+            Action::ReadWrite => {
                 let (mut y, mut at) = (relation, within);
-                while y != Ldd::EMPTY && at != Ldd::EMPTY {
+                while let Some((m, u)) = self.next_common(&mut y, &mut at) {
+                    let down = self.prev_over(goal, m.down, next, u.down, memo);
+                    self.stack.push((u.value, down));
+                }
+            }
+            Action::Write => {
+                let mut at = within;
+                while at != Ldd::EMPTY {
                     let u = self.node(at);
-                    let writes = if action == Action::Write {
-                        y
-                    } else {
-                        let m = self.node(y);
-                        if m.value != u.value {
-                            if m.value < u.value {
-                                y = m.right;
-                            } else {
-                                at = u.right;
-                            }
-                            continue;
-                        }
-                        y = m.right;
-                        m.down
-                    };
-                    let down = self.prev_over(goal, writes, next, u.down, memo);
+                    let down = self.prev_over(goal, relation, next, u.down, memo);
                     self.stack.push((u.value, down));
                     at = u.right;
                 }
             }
             _ => {
                 let (mut x, mut at) = (goal, within);
-                while x != Ldd::EMPTY && at != Ldd::EMPTY {
-                    let (n, u) = (self.node(x), self.node(at));
-                    match n.value.cmp(&u.value) {
-                        Ordering::Less => x = n.right,
-                        Ordering::Greater => at = u.right,
-                        Ordering::Equal => {
-                            let down = self.relprev_memo(n.down, relation, next, u.down, memo);
-                            self.stack.push((n.value, down));
-                            (x, at) = (n.right, u.right);
-                        }
-                    }
+                while let Some((n, u)) = self.next_common(&mut x, &mut at) {
+                    let down = self.relprev_memo(n.down, relation, next, u.down, memo);
+                    self.stack.push((n.value, down));
                 }
             }
         }
@@ -318,17 +269,9 @@ impl Manager {
     fn prev_over(&mut self, goal: Ldd, writes: Ldd, next: Plan, within: Ldd, memo: &mut PrevMemo) -> Ldd {
         let (mut x, mut y) = (goal, writes);
         let mut r = Ldd::EMPTY;
-        while x != Ldd::EMPTY && y != Ldd::EMPTY {
-            let (n, m) = (self.node(x), self.node(y));
-            match n.value.cmp(&m.value) {
-                Ordering::Less => x = n.right,
-                Ordering::Greater => y = m.right,
-                Ordering::Equal => {
-                    let down = self.relprev_memo(n.down, m.down, next, within, memo);
-                    r = self.union(r, down);
-                    (x, y) = (n.right, m.right);
-                }
-            }
+        while let Some((n, m)) = self.next_common(&mut x, &mut y) {
+            let down = self.relprev_memo(n.down, m.down, next, within, memo);
+            r = self.union(r, down);
         }
         r
     }
