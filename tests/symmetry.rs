@@ -138,7 +138,7 @@ fn counts_and_verdicts_are_those_without() {
                 let answer = explore::is_acyclic(&model, &with(1, false), &budget, &Silent, None, symmetries);
                 !matches!(answer, Ok(explore::Cyclic::No(_)))
             };
-            if let Some(group) = explore::Symmetries::find(&model, &with(1, true).confluent).unwrap() {
+            if let Some(group) = explore::Symmetries::find(&model, &with(1, true)).unwrap() {
                 let (full, kept) = (cyclic(None), cyclic(Some(&group)));
                 assert!(full == kept || group.broken(), "seed {seed}: cycles {full}, with symmetries {kept}\n{text}");
                 cycles[usize::from(full)] += 1;

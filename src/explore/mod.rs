@@ -69,6 +69,11 @@ impl Options {
         self.confluent = model.groups().iter().map(|g| g.tau && g.confluent).collect();
         self
     }
+    /// The same with all steps.
+    #[must_use]
+    pub fn without_confluence(&self) -> Self {
+        Self { confluent: Vec::new(), ..self.clone() }
+    }
     /// The number of threads that is meant.
     pub fn thread_count(&self) -> usize {
         if self.threads > 0 { self.threads } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
@@ -148,7 +153,7 @@ pub fn explore_kept(
     keeper: Option<&dyn Keeper>,
     restored: Option<Restored>,
 ) -> Result<Outcome, Diagnostic> {
-    let symmetries = if options.symmetry { Symmetries::find(model, &options.confluent)? } else { None };
+    let symmetries = Symmetries::find(model, options)?;
     let goal = search::Goal { keeper, symmetries: symmetries.as_ref(), ..search::Goal::default() };
     if let Some(restored) = restored {
         let order = symmetries.as_ref().map_or(1, Symmetries::order) as u64;

@@ -21,6 +21,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::Options;
 use super::cache::Halt;
 use super::intern::held;
 use super::memo::Memo;
@@ -135,17 +136,17 @@ fn arrange(slots: &[Slot], to: &[Slot], target: &[Slot]) -> Option<Vec<usize>> {
 
 impl Symmetries {
     /// The group that the model's candidates generate, of those that stand a trial and as far as the initial state is kept; none if that is
-    /// nothing but the identity. `confluent`: groups whose steps are taken at once.
-    pub fn find(model: &dyn Model, confluent: &[bool]) -> Result<Option<Symmetries>, Diagnostic> {
+    /// nothing but the identity, or if the options say so.
+    pub fn find(model: &dyn Model, options: &Options) -> Result<Option<Symmetries>, Diagnostic> {
         let candidates = model.symmetries();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
         components.dedup();
         // The store of a model of one part is a table of its states: nothing to gain there.
-        if candidates.is_empty() || components.len() < 2 {
+        if !options.symmetry || candidates.is_empty() || components.len() < 2 {
             return Ok(None);
         }
-        let mut all = Self::classes(model, confluent);
+        let mut all = Self::classes(model, &options.confluent);
         let (mut worker, mut images) = (model.worker(), Images::default());
         let memo = Memo::new(model.groups().len(), 1 << 24);
         let identity = Element {

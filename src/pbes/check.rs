@@ -110,7 +110,7 @@ pub fn check(
 ) -> Result<Answer, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
     // Games and evidence are of all steps; the product search knows when confluent ones may be taken at once.
-    let plain = explore::Options { confluent: Vec::new(), ..options.explore.clone() };
+    let plain = options.explore.without_confluence();
     let mut source = Source::new(model, &plain)?;
     let mut answer = Answer {
         verdict: Verdict::True,

@@ -448,7 +448,7 @@ pub fn search(
     shape: &Shape,
     roots: &[FormulaState],
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
-    let plain = explore::Options { confluent: Vec::new(), ..task.explore.clone() };
+    let plain = task.explore.without_confluence();
     let weak = shape.hostile.is_empty() && shape.kinds.values().all(|k| *k == Kind::Flow);
     if weak && task.explore.confluent.iter().any(|c| *c) {
         let result = search_symmetric(task, automaton, shape, roots)?;
@@ -478,8 +478,7 @@ fn search_symmetric(
     shape: &Shape,
     roots: &[FormulaState],
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
-    let found = if task.explore.symmetry { Symmetries::find(task.model, &task.explore.confluent)? } else { None };
-    if let Some(mut symmetries) = found {
+    if let Some(mut symmetries) = Symmetries::find(task.model, task.explore)? {
         let result = search_with(task, automaton, shape, roots, Some(&mut symmetries));
         if !symmetries.broken() {
             return result;
