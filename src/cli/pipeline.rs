@@ -91,7 +91,7 @@ impl Session {
         match self.common.define.first() {
             Some(d) => Err(Diagnostic::new(
                 Stage::Usage,
-                format!("`-D {d}` gives a parameter of a specification; `{}` is a transition system", path.display()),
+                format!("`-D {d}` gives a parameter of a specification, which `{}` is not", path.display()),
             )),
             None => Ok(()),
         }

@@ -9,13 +9,29 @@ use super::progress::{Bar, grouped};
 use crate::base::{Diagnostic, Stage, Stop};
 use crate::program::machine::{Event, Machine};
 use crate::program::nasm::{self, X86Program};
+use crate::program::{Program, litmus};
 use crate::safety::reach::{self, Interleaving, Moved, Reached, Safety};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-/// Reads a program.
+/// Whether a file is a program of one kind or the other, by its name.
+pub(super) fn is_program(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "asm" || e == "litmus")
+}
+
+/// Reads an x86 program or a litmus test.
+pub(super) fn read_any(session: &mut Session, path: &Path, threads: u32) -> Result<Program, Diagnostic> {
+    if path.extension().is_some_and(|e| e == "litmus") {
+        let text = session.read(path)?;
+        let source = session.sources.add(path.display().to_string(), text.clone());
+        return Ok(litmus::parse(source, &text)?.program);
+    }
+    Ok(read(session, path, threads)?.program)
+}
+
+/// Reads an x86 program.
 pub(super) fn read(session: &mut Session, path: &Path, threads: u32) -> Result<X86Program, Diagnostic> {
     let text = session.read(path)?;
     let source = session.sources.add(path.display().to_string(), text.clone());

@@ -5,11 +5,11 @@
 use super::args::{Format, RobustArgs};
 use super::pipeline::Session;
 use super::print;
-use super::program::{steps_json, table};
+use super::program::{read_any, steps_json, table};
 use super::progress::grouped;
 use crate::base::{Diagnostic, Stop};
+use crate::program::Program;
 use crate::program::machine::Machine;
-use crate::program::{Program, litmus};
 use crate::safety::fences::{self, Fences, Place};
 use crate::safety::reach::Interleaving;
 use crate::safety::robust::{self, Borderline, Count, Robustness};
@@ -28,7 +28,7 @@ struct Answer {
 
 pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
-    let program = read(session, args)?;
+    let program = read_any(session, &args.file, args.threads_of)?;
     let found = robust::check(&program, &session.budget)?;
     let way = found.borderline.as_ref().map(|b| robust::replay(&program, b)).transpose()?;
     let count = if args.count { Some(robust::count(&program, args.preemptions, &session.budget)?) } else { None };
@@ -44,15 +44,6 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
         (None, Some(false)) => 1,
         _ => 3,
     })
-}
-
-fn read(session: &mut Session, args: &RobustArgs) -> Result<Program, Diagnostic> {
-    if args.file.extension().is_some_and(|e| e == "litmus") {
-        let text = session.read(&args.file)?;
-        let source = session.sources.add(args.file.display().to_string(), text.clone());
-        return Ok(litmus::parse(source, &text)?.program);
-    }
-    Ok(super::program::read(session, &args.file, args.threads_of)?.program)
 }
 
 fn word(robust: Option<bool>) -> &'static str {

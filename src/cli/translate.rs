@@ -1,17 +1,29 @@
 //! `expand` and `linearise`: a specification as other mCRL2 text.
 
-use super::args::{LineariseArgs, ModelArgs};
+use super::args::{ExpandArgs, LineariseArgs};
 use super::pipeline::Session;
 use super::print;
+use super::program::{is_program, read_any};
 use crate::base::{Diagnostic, Stage};
 use crate::process::linearise::Options;
+use crate::program::expansion::mcrl2;
+use crate::program::machine::Machine;
 
-/// Prints the instance as plain mCRL2, after checking that it is well typed.
-pub(super) fn expand(session: &mut Session, args: &ModelArgs) -> Result<u8, Diagnostic> {
-    let expanded = session.expand(&args.model)?;
-    let tree = crate::syntax::parse_specification(expanded.source, &expanded.text)?;
+/// Prints the instance, or the program with its memory, as plain mCRL2, after checking that it is well typed.
+pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Diagnostic> {
+    let (source, text) = if is_program(&args.file) {
+        session.expect_no_parameters(&args.file)?;
+        let program = read_any(session, &args.file, args.threads_of)?;
+        let bound = program.buffer_bound(args.memory.buffer);
+        let text = mcrl2(&Machine::new(program, args.memory.model.model(), bound, &[]));
+        (session.sources.add(format!("{} as mCRL2", args.file.display()), text.clone()), text)
+    } else {
+        let expanded = session.expand(&args.file)?;
+        (expanded.source, expanded.text)
+    };
+    let tree = crate::syntax::parse_specification(source, &text)?;
     crate::process::typecheck::check_specification(&tree)?;
-    print(&expanded.text)?;
+    print(&text)?;
     Ok(0)
 }
 

@@ -10,9 +10,6 @@ use super::memory::MemoryModel;
 use super::outcomes::{Outcomes, observed_registers, outcomes};
 use crate::base::{Budget, Diagnostic, Stop};
 
-/// Most stores in a buffer where a program has loops and nobody says otherwise.
-pub const DEFAULT_BOUND: u32 = 4;
-
 /// A verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
@@ -62,16 +59,11 @@ pub struct Report {
     pub bound_reached: bool,
 }
 
-/// The bound that a test gets: none without loops, since then a buffer never holds more than the stores of its thread.
-pub fn bound(test: &Litmus, asked: Option<u32>) -> Option<u32> {
-    asked.or_else(|| (!test.program.is_loop_free()).then_some(DEFAULT_BOUND))
-}
-
 /// Runs a test.
 pub fn run(test: &Litmus, memory: &'static dyn MemoryModel, asked: Option<u32>, budget: &Budget) -> Result<Report, Diagnostic> {
     let observables = test.observables();
     let registers = observed_registers(&observables, test.program.threads.len());
-    let machine = Machine::new(test.program.clone(), memory, bound(test, asked), &registers);
+    let machine = Machine::new(test.program.clone(), memory, test.program.buffer_bound(asked), &registers);
     let found = outcomes(&machine, &observables, true, budget)?;
     Ok(report(test, memory.name(), &found))
 }

@@ -12,6 +12,7 @@
 
 pub mod axiomatic;
 pub mod condition;
+pub mod expansion;
 pub mod expr;
 pub mod generate;
 pub mod herd;
@@ -201,6 +202,11 @@ impl Program {
     /// Whether no thread has a loop.
     pub fn is_loop_free(&self) -> bool {
         self.threads.iter().all(Thread::is_loop_free)
+    }
+    /// The most stores a buffer is to hold, if nobody asked for another bound: any number for code without loops, since then a buffer never
+    /// holds more than the stores of its thread; else 4.
+    pub fn buffer_bound(&self, asked: Option<u32>) -> Option<u32> {
+        asked.or_else(|| (!self.is_loop_free()).then_some(4))
     }
     /// Number of instructions of all threads.
     pub fn size(&self) -> usize {

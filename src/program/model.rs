@@ -9,10 +9,11 @@
 use std::collections::HashMap;
 use std::sync::RwLock;
 
+use super::expansion::OWN_NAMES;
 use super::expr::{Expr, Width};
 use super::liveness::{registers_read, successors};
 use super::machine::{Event, Machine};
-use super::{Access, Fence, Register};
+use super::{Access, Fence, Program, Register};
 use crate::base::Diagnostic;
 use crate::base::ids::LabelId;
 use crate::model::{Group, Model, Slot, SlotInfo, Steps, Worker};
@@ -59,6 +60,8 @@ pub struct ProgramModel {
     moves: Vec<Move>,
     goal: Option<Goal>,
     labels: RwLock<LabelTable>,
+    /// Of the cells, in labels.
+    names: Vec<String>,
 }
 
 macro_rules! held {
@@ -71,8 +74,15 @@ impl ProgramModel {
     /// A model, with a group that has a step labelled [`GOAL`] where the goal is met.
     pub fn new(machine: Machine, goal: Option<Goal>) -> Self {
         let labels = LabelTable { texts: vec!["tau".into()], ids: HashMap::from([("tau".into(), LabelId::TAU)]) };
-        let mut model =
-            Self { slots: slots(&machine), machine, groups: Vec::new(), moves: Vec::new(), goal: None, labels: RwLock::new(labels) };
+        let mut model = Self {
+            names: cell_names(&machine.program),
+            slots: slots(&machine),
+            machine,
+            groups: Vec::new(),
+            moves: Vec::new(),
+            goal: None,
+            labels: RwLock::new(labels),
+        };
         for thread in 0..model.machine.program.threads.len() {
             for place in 0..model.machine.program.threads[thread].steps.len() {
                 let group = model.step_group(thread, place);
@@ -191,7 +201,7 @@ impl ProgramModel {
 
     /// The label of an event of a thread.
     pub fn event_text(&self, thread: u32, event: Event) -> String {
-        let name = |c: u32| identifier(&self.machine.program.cells[c as usize].name);
+        let name = |c: u32| &self.names[c as usize];
         let number = |c: u32, v: u64| self.machine.program.cells[c as usize].width.signed(v);
         match event {
             Event::Local => "tau".into(),
@@ -217,6 +227,28 @@ impl ProgramModel {
         }
         id
     }
+}
+
+/// Words of mCRL2 that no variable can be called.
+const RESERVED: [&str; 77] = [
+    "act", "allow", "block", "comm", "cons", "delay", "delta", "div", "end", "eqn", "exists", "exp", "false", "floor", "forall", "glob",
+    "hide", "if", "in", "init", "lambda", "map", "max", "min", "mod", "mu", "nabla", "nu", "pbes", "proc", "rename", "sort", "struct",
+    "sum", "tau", "true", "val", "var", "whr", "yaled", "dist", "abs", "succ", "pred", "round", "ceil", "head", "tail", "rhead", "rtail",
+    "count", "pick", "A2B", "Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag", "Pos2Nat", "Pos2Int", "Pos2Real",
+    "Nat2Pos", "Nat2Int", "Nat2Real", "Int2Pos", "Int2Nat", "Int2Real", "Real2Pos", "Real2Nat", "Real2Int", "Set2Bag", "Bag2Set",
+];
+
+/// The names of the cells as identifiers of mCRL2, all different.
+pub fn cell_names(program: &Program) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for cell in &program.cells {
+        let mut name = identifier(&cell.name);
+        while RESERVED.contains(&name.as_str()) || OWN_NAMES.contains(&name.as_str()) || names.contains(&name) {
+            name.push('_');
+        }
+        names.push(name);
+    }
+    names
 }
 
 /// A name as an identifier of mCRL2: other signs become `_`.

@@ -8,7 +8,6 @@
 use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::explore::{Found, Options, PathStep, Progress, Target, find};
 use crate::model::{Model, Slot};
-use crate::program::herd::DEFAULT_BOUND;
 use crate::program::liveness::successors;
 use crate::program::machine::{Event, Machine};
 use crate::program::memory::{BARRIER, MemoryModel};
@@ -82,11 +81,6 @@ pub struct Reached {
     pub interleaving: Option<Interleaving>,
 }
 
-/// The bound that a program gets: none without loops.
-pub fn bound(program: &X86Program, asked: Option<u32>) -> Option<u32> {
-    asked.or_else(|| (!program.program.is_loop_free()).then_some(DEFAULT_BOUND))
-}
-
 /// Searches for an unsafe state.
 pub fn reach(
     program: &X86Program,
@@ -103,7 +97,7 @@ pub fn reach(
         watched.iter_mut().zip(p.registers(count)).for_each(|(w, r)| w.extend(r));
         places.iter_mut().zip(p.places(count)).for_each(|(w, r)| w.extend(r));
     }
-    let machine = Machine::watched(program.program.clone(), memory, bound(program, asked), &watched);
+    let machine = Machine::watched(program.program.clone(), memory, program.program.buffer_bound(asked), &watched);
     let reads: Vec<Slot> = program.unsafe_states.iter().flat_map(|p| p.slots(&machine)).collect();
     let choices: Vec<(Property, Vec<Vec<usize>>)> = program.unsafe_states.iter().map(|p| (p.clone(), p.choices(count))).collect();
     let goal: Goal = (reads.clone(), Box::new(move |m, state| choices.iter().any(|(p, all)| all.iter().any(|c| p.holds(m, state, c)))));

@@ -7,7 +7,7 @@ pub mod sweep;
 
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
-pub use self::program::{LitmusArgs, MemoryName, ProgramArgs, RobustArgs};
+pub use self::program::{ExpandArgs, LitmusArgs, MemoryName, ProgramArgs, RobustArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -35,8 +35,8 @@ pub enum Command {
     Sweep(sweep::SweepArgs),
     /// Explore a model to its labelled transition system.
     Explore(ExploreArgs),
-    /// Print a parameterised specification as plain mCRL2.
-    Expand(ModelArgs),
+    /// Print a parameterised specification, or a program with its memory, as plain mCRL2.
+    Expand(ExpandArgs),
     /// Print the linear process of a specification as mCRL2.
     Linearise(LineariseArgs),
     /// Reduce a transition system modulo an equivalence.
@@ -156,16 +156,6 @@ pub enum Engine {
     Symbolic,
     /// Explicit while the states are few, then symbolic where that is possible; the reason is said.
     Auto,
-}
-
-/// A model alone.
-#[derive(Args, Debug)]
-pub struct ModelArgs {
-    /// Specification: plain mCRL2 or with parameters.
-    pub model: PathBuf,
-    /// Common options.
-    #[command(flatten)]
-    pub common: Common,
 }
 
 /// `linearise`

@@ -40,6 +40,22 @@ pub struct LitmusArgs {
     pub common: Common,
 }
 
+/// `expand`
+#[derive(Args, Debug)]
+pub struct ExpandArgs {
+    /// Specification with parameters, an x86 program (`.asm`), or a litmus test (`.litmus`).
+    pub file: PathBuf,
+    /// How many threads run an x86 program.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads_of: u32,
+    /// The memory of a program.
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
 /// `program`
 #[derive(Args, Debug)]
 #[command(after_help = "Exit codes: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a store buffer was full).

@@ -1,0 +1,125 @@
+//! Programs told again as mCRL2 specifications behave as their machines: strong bisimilarity of the two transition systems.
+//!
+//! A failure prints the seed and the program; `MU_CHECK_SEED=n cargo test --release --test expansion` begins there, `MU_CHECK_CASES=n` runs
+//! more.
+
+use mu_check::base::random::Random;
+use mu_check::base::{Budget, SourceId, Span};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::explore::{Options, Silent, explore_lts};
+use mu_check::lts::Lts;
+use mu_check::lts::compare::equivalent;
+use mu_check::lts::reduce::Equivalence;
+use mu_check::process::{linearise, typecheck};
+use mu_check::program::expansion::mcrl2;
+use mu_check::program::expr::{BinOp, Expr, Test, TestKind, Width};
+use mu_check::program::generate::{Shape, litmus};
+use mu_check::program::machine::Machine;
+use mu_check::program::model::ProgramModel;
+use mu_check::program::{Access, Cell, Instruction, Next, Program, Step, Thread, litmus as tests, memory, nasm};
+use mu_check::syntax;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
+}
+
+fn system(model: &dyn mu_check::model::Model) -> Lts {
+    explore_lts(model, &Options { threads: 1, ..Options::default() }, &Budget::default(), &Silent).unwrap().1
+}
+
+/// How many transitions each label has.
+fn labels(lts: &Lts) -> String {
+    let mut counts = std::collections::BTreeMap::new();
+    lts.labels.iter().for_each(|l| *counts.entry(&lts.table.texts[l.index()]).or_insert(0) += 1);
+    counts.iter().map(|(text, n)| format!("  {n} {text}\n")).collect()
+}
+
+/// The number of states of the machine, after the comparison.
+fn compare(program: &Program, memory: &'static dyn memory::MemoryModel, bound: Option<u32>, what: &str) -> usize {
+    let machine = || Machine::new(program.clone(), memory, program.buffer_bound(bound), &[]);
+    let text = mcrl2(&machine());
+    let fail = |why: &str| -> ! { panic!("{what}, {}: {why}\n{text}", memory.name()) };
+    let tree = syntax::parse_specification(SourceId(0), &text).unwrap_or_else(|d| fail(&d.message));
+    let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(&d.message));
+    let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap_or_else(|d| fail(&d.message));
+    let told = system(&Compiled::new(process, &Confluence::None).unwrap_or_else(|d| fail(&d.message)));
+    let own = system(&ProgramModel::new(machine(), None));
+    if !equivalent(&own, &told, Equivalence::Strong, 1) {
+        fail(&format!("not bisimilar:\nthe machine\n{}the specification\n{}", labels(&own), labels(&told)));
+    }
+    own.state_count()
+}
+
+#[test]
+fn random_programs_are_bisimilar() {
+    let (seed, cases) = (number("MU_CHECK_SEED", 1), number("MU_CHECK_CASES", 25));
+    let mut states = 0;
+    for seed in seed..seed + cases {
+        let text = litmus(seed, Shape { threads: 2, instructions: 4, rich: true });
+        let program = tests::parse(SourceId(0), &text).unwrap().program;
+        for memory in memory::ALL {
+            states += compare(&program, memory, None, &format!("seed {seed}: {text}"));
+        }
+    }
+    println!("{} programs, {states} states", cases * 3);
+    assert!(states as u64 > cases * 30, "{states}");
+}
+
+#[test]
+fn programs_with_loops_are_bisimilar() {
+    for name in ["spinlock", "spinlock_unsafe", "mutex_xchg", "mutex_cmpxchg", "naive_mutex", "barrier_single", "dekker", "bakery"] {
+        let text = std::fs::read_to_string(format!("{}/specs/x86/{name}.asm", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let program = nasm::parse(SourceId(0), &text, 2).unwrap().program;
+        for memory in memory::ALL {
+            assert!(compare(&program, memory, Some(2), name) > 10, "{name}");
+        }
+    }
+}
+
+/// A chain of stores, each of the result of an operation or of its flags on random operands.
+#[test]
+fn arithmetic_is_that_of_the_machine() {
+    use BinOp::{Add, And, Dec, Inc, Mul, Or, Sar, Shl, Shr, Sub, Xor};
+    let seed = number("MU_CHECK_SEED", 1);
+    let mut random = Random::new(seed);
+    let mut thread = Thread::new("P0");
+    thread.instructions.push(Instruction { text: "store".into(), span: Span::default(), first: 0 });
+    for _ in 0..1200 {
+        let width = *random.choose(&[Width::W8, Width::W16, Width::W32, Width::W64]);
+        let mut operand = |few: u64| -> Box<Expr> {
+            let v = match random.below(4) {
+                0 => random.below(few as usize + 2) as u64,
+                1 => width.mask() - random.below(3) as u64,
+                2 => (width.mask() >> 1) + random.below(3) as u64,
+                _ => random.next_u64(),
+            };
+            Box::new(Expr::Const(v & width.mask()))
+        };
+        let (a, b, before) = (operand(3), operand(70), Box::new(Expr::Const(u64::from(random.below(16) as u32))));
+        let op = *random.choose(&[Add, Sub, And, Or, Xor, Shl, Shr, Sar, Inc, Dec, Mul]);
+        let value = match random.below(6) {
+            0 | 1 => Expr::Op(op, width, a, b),
+            2 | 3 => Expr::Flags(op, width, a, b, before),
+            4 => Expr::Merge(a, b, 8, *random.choose(&[Width::W8, Width::W16])),
+            _ => {
+                use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Sign};
+                let kind = *random.choose(&[Equal, Sign, Below, Overflow, BelowOrEqual, Less, LessOrEqual]);
+                let test = Expr::Test(Test { kind, negated: random.chance(1, 2) }, before);
+                Expr::If(Box::new(test), Box::new(Expr::SignExtend(width, a)), Box::new(Expr::Part(b, 8, Width::W8)))
+            }
+        };
+        let access = Access::Write { address: Expr::Const(16), width: Width::W64, value, when: None };
+        thread.steps.push(Step { access, assigns: Vec::new(), next: Next::Fall, instruction: 0 });
+    }
+    let cell = Cell { name: "x".into(), address: 16, width: Width::W64, access: Width::W64, initial: 0 };
+    let program = Program { cells: vec![cell], threads: vec![thread] };
+    assert_eq!(compare(&program, memory::SC, None, &format!("seed {seed}")), 1201);
+}
+
+/// Names that mCRL2 or the text itself has already, and names that become alike.
+#[test]
+fn names_keep_out_of_the_way() {
+    let text = "X86 names\n{ if=1; head=2; see=3; x_=4; }\n P0 | P1 ;\n MOV EAX,[if] | MOV [head],$1 ;\n MOV [see],$1 | MOV EBX,[x_] ;\nexists (0:EAX=1)\n";
+    let program = tests::parse(SourceId(0), text).unwrap().program;
+    assert!(compare(&program, memory::TSO, None, text) > 10);
+}
