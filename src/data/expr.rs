@@ -177,6 +177,17 @@ impl Expr {
         }
         Self::builtin(signature, Builtin::Equal, vec![a, b], basic::BOOL)
     }
+    /// The operation that is applied first of all, as an equation's left-hand side has one.
+    pub fn head(&self) -> Option<OpId> {
+        let mut at = self;
+        loop {
+            match &at.kind {
+                ExprKind::Op(op) => return Some(*op),
+                ExprKind::Apply(head, _) => at = head,
+                _ => return None,
+            }
+        }
+    }
     /// The built-in at the head and its arguments, if there is one.
     pub fn as_builtin<'a>(&'a self, signature: &Signature) -> Option<(Builtin, &'a [Expr])> {
         let (op, args): (OpId, &[Expr]) = match &self.kind {

@@ -6,7 +6,7 @@
 //! 1996, for scalar sets). Cost: linear in the formula and the equations that it reaches.
 
 use crate::base::ids::OpId;
-use crate::data::expr::{Expr, ExprKind};
+use crate::data::expr::Expr;
 use crate::data::signature::{Builtin, OpKind, Signature};
 use crate::data::sort::SortKind;
 use crate::formula::typed::{Action, Regular, State, StateKind, TypedFormula};
@@ -17,7 +17,7 @@ pub fn mentions(formula: &TypedFormula) -> Option<AHashSet<OpId>> {
     let mut reached = Reached { signature: &formula.data.signature, ops: AHashSet::new(), new: Vec::new(), ordered: false };
     reached.state(&formula.formula);
     while let Some(op) = reached.new.pop() {
-        for equation in formula.data.equations.iter().filter(|e| head(&e.lhs) == Some(op)) {
+        for equation in formula.data.equations.iter().filter(|e| e.lhs.head() == Some(op)) {
             reached.expr(&equation.lhs);
             reached.expr(&equation.rhs);
             equation.condition.iter().for_each(|c| reached.expr(c));
@@ -38,18 +38,6 @@ pub fn mentions(formula: &TypedFormula) -> Option<AHashSet<OpId>> {
         }
     }
     Some(out)
-}
-
-/// The operation that an equation is about.
-fn head(e: &Expr) -> Option<OpId> {
-    let mut at = e;
-    loop {
-        match &at.kind {
-            ExprKind::Op(op) => return Some(*op),
-            ExprKind::Apply(head, _) => at = head,
-            _ => return None,
-        }
-    }
 }
 
 struct Reached<'a> {

@@ -85,6 +85,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         names: &names,
         signature: &mut data.signature,
         actions: &spec.actions,
+        rewritten: data.equations.iter().filter_map(|e| e.lhs.head()).collect(),
         limit: options.max_summands,
     };
     let combined = composer.compose(&network)?;

@@ -9,10 +9,10 @@
 //! Cost: the number of combinations that can still become allowed. Without any `allow` that is the product, by definition.
 
 use super::sequential::{Automaton, Edge};
-use crate::base::ids::ActId;
+use crate::base::ids::{ActId, OpId};
 use crate::base::{Diagnostic, Stage};
 use crate::data::expr::{Expr, ExprKind, Substitution};
-use crate::data::signature::Signature;
+use crate::data::signature::{OpKind, Signature};
 use crate::process::linear::{Act, Origin};
 use crate::process::spec::ActionDecl;
 use ahash::{AHashMap, AHashSet};
@@ -134,6 +134,8 @@ pub(super) struct Composer<'a> {
     pub names: &'a Names,
     pub signature: &'a mut Signature,
     pub actions: &'a [ActionDecl],
+    /// Operations with equations: of all, constructors among them, different terms may be equal.
+    pub rewritten: AHashSet<OpId>,
     /// More combined summands than this: refused.
     pub limit: usize,
 }
@@ -142,6 +144,21 @@ impl Composer<'_> {
     /// All combined summands of a network.
     pub(super) fn compose(&mut self, network: &Network) -> Result<Vec<Combined>, Diagnostic> {
         self.visit(network, &Allowed::all(), false)
+    }
+
+    /// Whether two expressions have different values, whatever their variables.
+    fn differ(&self, a: &Expr, b: &Expr) -> bool {
+        let free = |op: OpId| matches!(self.signature.op(op).kind, OpKind::Constructor(_)) && !self.rewritten.contains(&op);
+        match (&a.kind, &b.kind) {
+            (ExprKind::Number(a), ExprKind::Number(b)) => a != b,
+            (ExprKind::Apply(f, s), ExprKind::Apply(g, t)) if f == g && f.head().is_some_and(free) => {
+                stacker::maybe_grow(64 << 10, 1 << 20, || s.iter().zip(t).any(|(a, b)| self.differ(a, b)))
+            }
+            _ => match (a.as_bool(self.signature), b.as_bool(self.signature)) {
+                (Some(a), Some(b)) => a != b,
+                _ => a.head().zip(b.head()).is_some_and(|(f, g)| f != g && free(f) && free(g)),
+            },
+        }
     }
 
     fn bag(&self, acts: &[Act]) -> Bag {
@@ -444,6 +461,9 @@ impl Composer<'_> {
             let first = &combined.acts[group[0]];
             for &other in &group[1..] {
                 for (a, b) in first.args.iter().zip(&combined.acts[other].args) {
+                    if self.differ(a, b) {
+                        return Ok(());
+                    }
                     let equal = Expr::equal(self.signature, a.clone(), b.clone());
                     if equal.as_bool(self.signature) != Some(true) {
                         guard.push(equal);
@@ -469,12 +489,14 @@ impl Composer<'_> {
         for &first in &left {
             for (lhs, _) in rules {
                 for group in self.matches(combined, lhs, first, &used) {
+                    let pairs = || group[1..].iter().flat_map(|&other| combined.acts[group[0]].args.iter().zip(&combined.acts[other].args));
+                    if pairs().any(|(a, b)| self.differ(a, b)) {
+                        continue;
+                    }
                     let mut same = Expr::boolean(self.signature, true);
-                    for &other in &group[1..] {
-                        for (a, b) in combined.acts[group[0]].args.iter().zip(&combined.acts[other].args) {
-                            let equal = Expr::equal(self.signature, a.clone(), b.clone());
-                            same = Expr::and(self.signature, same, equal);
-                        }
+                    for (a, b) in pairs() {
+                        let equal = Expr::equal(self.signature, a.clone(), b.clone());
+                        same = Expr::and(self.signature, same, equal);
                     }
                     let differ = Expr::negate(self.signature, same);
                     if differ.as_bool(self.signature) == Some(false) {
