@@ -33,6 +33,7 @@ pub mod pipeline;
 mod program;
 mod progress;
 mod robust;
+mod simulate;
 mod sweep;
 mod symbolic;
 mod translate;
@@ -86,6 +87,7 @@ fn command(cli: Cli) -> u8 {
         Command::Litmus(a) => litmus::run(&mut session, a),
         Command::Program(a) => program::run(&mut session, a),
         Command::Robust(a) => robust::run(&mut session, a),
+        Command::Simulate(a) => simulate::run(&mut session, a),
     };
     match result {
         Ok(code) => code,

@@ -65,6 +65,12 @@ pub(super) fn print(text: &str) -> Result<(), Diagnostic> {
     written(text)
 }
 
+/// Writes to standard output a part of the result; more follows.
+pub(super) fn part_of_text(text: &str) -> Result<(), Diagnostic> {
+    let _state = state();
+    written(text)
+}
+
 fn written(text: &str) -> Result<(), Diagnostic> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())

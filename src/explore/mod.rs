@@ -20,6 +20,7 @@ mod search;
 mod store;
 mod symmetry;
 mod table;
+pub mod walk;
 #[cfg(test)]
 mod tests;
 

@@ -3,11 +3,13 @@
 mod game;
 mod lts;
 mod program;
+mod simulate;
 pub mod sweep;
 
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
 pub use self::program::{LitmusArgs, MemoryName, ProgramArgs, RobustArgs};
+pub use self::simulate::SimulateArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -51,6 +53,8 @@ pub enum Command {
     Pbes(PbesArgs),
     /// Solve a parity game or a boolean equation system.
     Solve(SolveArgs),
+    /// Walk through a model step by step, in the terminal or by a script.
+    Simulate(SimulateArgs),
     /// Run litmus tests under a memory model.
     Litmus(LitmusArgs),
     /// Check an x86 program for unsafe states under a memory model.
@@ -77,6 +81,7 @@ impl Command {
             Command::Litmus(a) => &a.common,
             Command::Program(a) => &a.common,
             Command::Robust(a) => &a.common,
+            Command::Simulate(a) => &a.common,
         }
     }
 }
