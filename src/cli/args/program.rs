@@ -28,6 +28,9 @@ pub struct MemoryArgs {
 
 /// `litmus`
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  mu-check litmus SB.litmus
+  mu-check litmus tests/x86 --model sc --format json")]
 pub struct LitmusArgs {
     /// Litmus tests for X86 or X86_64, and folders of them.
     #[arg(required = true)]
