@@ -15,7 +15,8 @@ proc Second = sum n: Nat. take(n) . leave(n) . Second;
 init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First || Second)));
 ";
 /// As many states as one likes.
-const LARGE: &str = "$param n: Nat = 3;\nact a, leave: Nat;\nproc P(i: Nat) = (i < 1000000000) -> a(i) . P(i + 1);\ninit P(0) || P(${n});\n";
+const LARGE: &str =
+    "$param n: Nat = 3;\nact a, leave: Nat;\nproc P(i: Nat) = (i < 1000000000) -> a(i) . P(i + 1);\ninit P(0) || P(${n});\n";
 const LITMUS: &str = "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
 
 /// Schema, command line (files of the run's folder after `@`, of the package after `^`), exit code, the file that is checked if it is not
