@@ -129,6 +129,26 @@ fn evidence_is_walked_to_its_end() {
     }
 }
 
+/// Evidence on a larger model, found with symmetries and with confluent steps taken at once, is a run of the model.
+#[test]
+fn evidence_of_the_processor_is_walked() {
+    let folder = folder();
+    let package = |path: &str| format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
+    let (model, formula) = (package("specs/arcx.spec"), package("formulas/1a.gos.mcf"));
+    let options = "-D memcommands_size=2 -D max_operation_id=1";
+    for confluence in ["none", "auto"] {
+        let check = format!("check {model} {formula} {options} --confluence {confluence} --evidence why.json");
+        assert_eq!(run(folder.path(), &check, "").code, 1);
+        let outcome =
+            run(folder.path(), &format!("simulate {model} {options} --trace why.json --script -"), "state core_1\nstate\nstate nowhere\n");
+        assert_eq!(outcome.code, 2);
+        assert!(outcome.err.contains("components: P_IP(c_processor_core_0_id)"), "{}", outcome.err);
+        assert!(outcome.out.contains("steps of why.json") && outcome.out.contains("P_WB(c_processor_core_1_id)\n"), "{}", outcome.out);
+        let (some, all) = outcome.out.split_once("> state\n").unwrap();
+        assert!(!some.contains("core_0_id)\n") && all.contains("core_0_id)\n") && all.contains("\n* "), "{}", outcome.out);
+    }
+}
+
 /// Evidence that ends in a loop, and evidence that branches.
 #[test]
 fn loops_and_branches() {
@@ -157,7 +177,7 @@ fn what_cannot_be_done_is_refused_with_its_place() {
         ("take leave\n", "<standard input>:1:1: error:", "its steps: 1 enter(0), 2 enter(1)"),
         ("goto 3\n", "<standard input>:1:1: error:", "the path has 0 steps"),
         ("back x\n", "<standard input>:1:1: error:", "not a number of steps"),
-        ("state xyz\n", "<standard input>:1:1: error:", "no parameter has `xyz`"),
+        ("state xyz\n", "<standard input>:1:1: error:", "no parameter or component has `xyz`"),
         ("save t.pdf\n", "<standard input>:1:1: error:", "`t.pdf`"),
         ("load broken.json\n", "broken.json:2:13: error:", "this is no JSON"),
         ("load other.json\n", "<standard input>:1:1: error:", "`enter(7)`, is no step of the model"),

@@ -50,7 +50,7 @@ const TABLE: [(&[&str], &str, &str); 15] = [
     (&["end"], "", "go forward to the end of the path"),
     (&["random", "r"], "[N]", "take a random step, or N; a deadlock ends them"),
     (&["seed"], "N", "start the random generator anew with this seed"),
-    (&["state", "p"], "[TEXT]", "show the parameters (whose names contain TEXT), changed ones marked"),
+    (&["state", "p"], "[TEXT]", "show the parameters (with TEXT in their name or component), changed ones marked"),
     (&["moves", "m"], "", "show the steps of this state"),
     (&["trace"], "", "show the path"),
     (&["load", "l"], "FILE", "replay a trace: a file that `save` or `check --evidence FILE.json` wrote"),

@@ -25,6 +25,8 @@ pub struct Interpreter<'m> {
 
 /// A parameter of the present state.
 pub struct Row {
+    /// The parallel component that it belongs to, if there are several.
+    pub component: Option<String>,
     /// Its name.
     pub name: String,
     /// Its value.
@@ -157,20 +159,26 @@ impl<'m> Interpreter<'m> {
         if at == 0 { format!("at the initial state: {moves}") } else { format!("after step {at}{of}: {moves}") }
     }
 
-    /// Parameters whose names contain a text.
+    /// Parameters whose names, or whose components' names, contain a text.
     pub fn rows(&self, text: &str) -> Result<Vec<Row>, Diagnostic> {
         let (model, at) = (self.walk.model(), self.walk.position());
         let state = values(model, self.walk.state());
         let before = self.walk.state_after(at.saturating_sub(1));
+        let components = model.components();
         let row = |(slot, value): (usize, String)| {
+            let info = &model.slots()[slot];
+            let component = components.get(info.component as usize).filter(|_| components.len() > 1).cloned();
             let changed = before[slot] != self.walk.state()[slot];
             let before = changed.then(|| model.value_text(slot as u32, before[slot]));
-            Row { name: model.slots()[slot].name.clone(), value, before }
+            Row { component, name: info.name.clone(), value, before }
         };
-        let rows: Vec<Row> = state.into_iter().enumerate().map(row).filter(|r| r.name.contains(text)).collect();
+        let fits = |r: &Row| r.name.contains(text) || r.component.as_ref().is_some_and(|c| c.contains(text));
+        let rows: Vec<Row> = state.into_iter().enumerate().map(row).filter(fits).collect();
         if rows.is_empty() && !text.is_empty() {
             let names: Vec<&str> = model.slots().iter().map(|s| s.name.as_str()).collect();
-            return Err(usage(format!("no parameter has `{text}` in its name")).note(format!("parameters: {}", names.join(", "))));
+            let error =
+                usage(format!("no parameter or component has `{text}` in its name")).note(format!("parameters: {}", names.join(", ")));
+            return Err(if components.len() > 1 { error.note(format!("components: {}", components.join(", "))) } else { error });
         }
         Ok(rows)
     }
@@ -186,7 +194,8 @@ impl<'m> Interpreter<'m> {
         (0..self.walk.path().len()).map(|i| self.step(i)).collect()
     }
 
-    fn step(&self, i: usize) -> Result<StoryStep, Diagnostic> {
+    /// A step of the path, told.
+    pub fn step(&self, i: usize) -> Result<StoryStep, Diagnostic> {
         let mut step = told(self.walk.model(), self.walk.state_after(i), &trace::taken(&self.walk.path()[i]), false)?;
         (step.from, step.to) = (i as u32, i as u32 + 1);
         Ok(step)
@@ -249,7 +258,7 @@ impl<'m> Interpreter<'m> {
                 text += &remark.as_ref().map_or_else(String::new, |r| format!("{r}\n"));
                 text + &format!("{}\n", self.place())
             }
-            Reply::State(rows) => rows.iter().map(|row| format!("{}\n", row.text())).collect(),
+            Reply::State(rows) => lines(rows).iter().map(|(line, _)| format!("{line}\n")).collect(),
             Reply::Moves(moves) if moves.is_empty() => "a deadlock: no steps\n".into(),
             Reply::Moves(moves) => moves.iter().enumerate().map(|(i, m)| line(" ", i + 1, m)).collect(),
             Reply::Trace(steps, at) => {
@@ -321,10 +330,27 @@ impl Row {
     }
 }
 
+/// Rows as lines, below the names of their components; with each whether it changed, or nothing for a component.
+pub fn lines(rows: &[Row]) -> Vec<(String, Option<bool>)> {
+    let mut lines = Vec::new();
+    let mut component = &None;
+    for row in rows {
+        if row.component != *component {
+            component = &row.component;
+            lines.push((component.clone().unwrap_or_default(), None));
+        }
+        lines.push((row.text(), Some(row.before.is_some())));
+    }
+    lines
+}
+
 fn rows_json(rows: &[Row]) -> Value {
     let of = |r: &Row| {
         let mut object = Map::new();
         object.insert("value".into(), json!(r.value));
+        if let Some(component) = &r.component {
+            object.insert("component".into(), json!(component));
+        }
         if let Some(before) = &r.before {
             object.insert("before".into(), json!(before));
         }

@@ -3,7 +3,7 @@
 //! Invariant: what is drawn depends on the interpreter, the selection, the scrolling and the line being typed only; it draws on any backend.
 
 use super::command::{self, Command};
-use super::interpreter::{Interpreter, Reply, Row};
+use super::interpreter::{Interpreter, Reply, lines};
 use crate::base::{Diagnostic, SourceMap};
 use crate::report::story::StoryStep;
 use ratatui::Frame;
@@ -198,12 +198,16 @@ impl<'m> Screen<'m> {
     }
 
     fn draw_state(&mut self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
-        let rows = self.interpreter.rows(&self.filter)?;
+        let rows = lines(&self.interpreter.rows(&self.filter)?);
         let height = area.height.saturating_sub(2) as usize;
         self.scroll = self.scroll.min(rows.len().saturating_sub(height));
-        let line = |row: &Row| {
-            let style = if row.before.is_some() { self.coloured(Color::Yellow).add_modifier(Modifier::BOLD) } else { Style::new() };
-            Line::styled(row.text(), style)
+        let line = |(text, changed): &(String, Option<bool>)| {
+            let style = match changed {
+                None => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+                Some(true) => self.coloured(Color::Yellow).add_modifier(Modifier::BOLD),
+                Some(false) => Style::new(),
+            };
+            Line::styled(text.clone(), style)
         };
         let shown: Vec<Line> = rows.iter().skip(self.scroll).take(height).map(line).collect();
         let filter = if self.filter.is_empty() { String::new() } else { format!("with `{}` ", self.filter) };
@@ -217,15 +221,16 @@ impl<'m> Screen<'m> {
     }
 
     fn draw_path(&self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
-        let (at, steps) = (self.interpreter.walk.position(), self.interpreter.path()?);
+        let (at, length) = (self.interpreter.walk.position(), self.interpreter.walk.path().len());
         let height = area.height.saturating_sub(2) as usize;
-        let first = window(at.saturating_sub(1), height, steps.len());
-        let line = |(i, step): (usize, &StoryStep)| {
+        let first = window(at.saturating_sub(1), height, length);
+        let mut lines = Vec::new();
+        // Only what shows is told: paths can be long.
+        for i in first..length.min(first + height) {
             let mark = if i + 1 == at { '>' } else { ' ' };
             let style = if i + 1 > at { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
-            Line::styled(format!("{mark}{:4} {}", i + 1, self.short(step)), style)
-        };
-        let lines: Vec<Line> = steps.iter().enumerate().skip(first).take(height).map(line).collect();
+            lines.push(Line::styled(format!("{mark}{:4} {}", i + 1, self.short(&self.interpreter.step(i)?)), style));
+        }
         let title = format!(" Path: {} ", self.interpreter.place());
         frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
         Ok(())
