@@ -194,10 +194,20 @@ fn what_cannot_be_done_is_refused_with_its_place() {
     assert_eq!(run(f, "simulate chain.mcrl2", "").code, 2);
     assert_eq!(run(f, "simulate chain.mcrl2 --trace missing.json --script -", "").code, 2);
     assert_eq!(run(f, "simulate chain.mcrl2 --script missing.txt", "").code, 2);
-    // A limit is an answer of its own.
-    let outcome =
-        run(f, "simulate chain.mcrl2 --timeout 300ms --script -", "random 1000000\nrandom 1000000\nrandom 1000000\nrandom 1000000\n");
+}
+
+/// A limit is an answer of its own: what was done until then is told.
+#[test]
+fn limits_end_a_script() {
+    let folder = folder();
+    let commands = "random 3\n".to_string() + &"random 1000000\n".repeat(5);
+    let outcome = run(folder.path(), "simulate chain.mcrl2 --timeout 400ms --script -", &commands);
     assert_eq!(outcome.code, 3, "{}", outcome.err);
+    assert!(outcome.out.starts_with("> random 3\n") && outcome.out.ends_with("stopped      timeout\n"), "{}", outcome.err);
+    // Also if no other command comes after it.
+    let outcome = run(folder.path(), "simulate chain.mcrl2 --timeout 400ms --format json --script -", "random 1000000\nback 1000000\n");
+    let object: Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!((outcome.code, &object["stop"]), (3, &"timeout".into()));
 }
 
 /// A deadlock ends random steps and is said.

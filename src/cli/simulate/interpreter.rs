@@ -3,7 +3,7 @@
 //! Invariant: a command that fails leaves the walk where it is. Files are read and written here; nothing is printed.
 
 use super::command::{self, Command};
-use crate::base::{Budget, Diagnostic, SourceMap, Stage};
+use crate::base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop};
 use crate::cli::files::write_text;
 use crate::cli::pipeline::read_text;
 use crate::explore::walk::{Move, Walk};
@@ -21,6 +21,8 @@ pub struct Interpreter<'m> {
     /// The model's file, for titles.
     name: String,
     budget: Budget,
+    /// The limit that ended a command.
+    pub stopped: Option<Stop>,
 }
 
 /// A parameter of the present state.
@@ -56,11 +58,19 @@ pub enum Reply {
 impl<'m> Interpreter<'m> {
     /// Starts at the initial state.
     pub fn new(model: &'m dyn Model, name: &Path, seed: u64, budget: &Budget) -> Result<Self, Diagnostic> {
-        Ok(Self { walk: Walk::new(model, seed)?, name: name.display().to_string(), budget: budget.clone() })
+        Ok(Self { walk: Walk::new(model, seed)?, name: name.display().to_string(), budget: budget.clone(), stopped: None })
     }
 
     /// Does what a command says.
     pub fn execute(&mut self, command: &Command, sources: &mut SourceMap) -> Result<Reply, Diagnostic> {
+        let reply = self.done(command, sources);
+        if let Err(Diagnostic { stop: Some(stop), .. }) = &reply {
+            self.stopped = Some(stop.clone());
+        }
+        reply
+    }
+
+    fn done(&mut self, command: &Command, sources: &mut SourceMap) -> Result<Reply, Diagnostic> {
         self.budget.check(0).map_err(Diagnostic::stopped)?;
         let position = self.walk.position();
         match command {
@@ -97,6 +107,7 @@ impl<'m> Interpreter<'m> {
                     // A limit ends the steps; those taken are shown.
                     if let Err(stop) = self.budget.check(0).and_then(|()| self.budget.check_memory()) {
                         remark = Some(format!("stopped ({}) after {taken} of {n} random steps", stop.word()));
+                        self.stopped = Some(stop);
                         break;
                     }
                     if !self.walk.random()? {
@@ -115,8 +126,9 @@ impl<'m> Interpreter<'m> {
             Command::Trace => Ok(Reply::Trace(self.path()?, position)),
             Command::Load(path) => {
                 let text = read_text(path, sources)?;
-                let source = sources.add(path.display().to_string(), text.clone());
-                let trace = trace::from_json(source, &text)?;
+                // A text becomes a source only where an error has to show it.
+                let trace = trace::from_json(SourceId::default(), &text)
+                    .or_else(|_| trace::from_json(sources.add(path.display().to_string(), text.clone()), &text))?;
                 trace::replay(&trace, &mut self.walk)?;
                 let again = trace.back_to.map_or_else(String::new, |n| format!("; it ends in a loop: and again from after step {n}"));
                 Ok(Reply::Note(format!("replayed the {} of {}{again}; {}", steps(trace.steps.len()), path.display(), self.place())))

@@ -103,7 +103,7 @@ fn script(
             let trimmed = line.trim();
             let from = start + line.find(trimmed).unwrap_or(0);
             let span = Span { source: sources.add(name.clone(), text.clone()), start: from as u32, end: (from + trimmed.len()) as u32 };
-            if error.stage == Stage::Limit { error } else { error.within(span, "by this command") }
+            error.within(span, "by this command")
         };
         let command = match command::parse(&line) {
             Ok(Some(command)) => command,
@@ -112,6 +112,7 @@ fn script(
         };
         let reply = match interpreter.execute(&command, &mut session.sources) {
             Ok(reply) => reply,
+            Err(error) if error.stop.is_some() => break,
             Err(error) => return Err(place(&mut session.sources, error)),
         };
         if say(interpreter, (line.trim().to_string(), Some(number + 1), reply))? {
@@ -121,11 +122,14 @@ fn script(
     if json {
         let mut object = interpreter.end_json()?;
         object["commands"] = commands.into();
+        if let Some(stop) = &interpreter.stopped {
+            object["stop"] = json!(stop.word());
+        }
         output::print(&format!("{object}\n"))?;
     } else {
-        output::print("")?;
+        output::print(&interpreter.stopped.as_ref().map_or_else(String::new, |stop| format!("stopped      {}\n", stop.word())))?;
     }
-    Ok(0)
+    Ok(if interpreter.stopped.is_some() { 3 } else { 0 })
 }
 
 /// The terminal face: draws, waits for keys, until the user ends it or a limit does.
