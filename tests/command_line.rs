@@ -73,6 +73,8 @@ fn bash_completes() {
 fn manual_pages() {
     let page = text(&run(&["manual"], &[]));
     assert!(page.contains(".TH mu-check 1") && page.contains("mu\\-check\\-explore(1)") && page.contains("Exit codes"), "{page}");
+    // Command lines stand as they are.
+    assert!(page.contains("Examples:\n.nf\n  mu\\-check specs/arcx.spec ") && page.contains("\n.fi\n\nExit codes"), "{page}");
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("man/man1");
     text(&run(&["manual", "--out", &out.display().to_string()], &[]));

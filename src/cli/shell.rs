@@ -18,14 +18,15 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Diagnostic> {
 }
 
 pub(super) fn manual(args: &ManualArgs) -> Result<u8, Diagnostic> {
-    let mut cli = Cli::command();
+    // `help` is in every page; it needs none of its own.
+    let mut cli = Cli::command().disable_help_subcommand(true);
     cli.build();
     let Some(folder) = &args.out else {
         output::print(&page(cli)?.1)?;
         return Ok(0);
     };
     std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
-    let commands: Vec<clap::Command> = cli.get_subcommands().filter(|c| c.get_name() != "help").cloned().collect();
+    let commands: Vec<clap::Command> = cli.get_subcommands().cloned().collect();
     for command in commands.into_iter().chain([cli]) {
         let (name, text) = page(command)?;
         write_text(&folder.join(name), &text)?;
@@ -39,5 +40,19 @@ fn page(command: clap::Command) -> Result<(String, String), Diagnostic> {
     let page = Man::new(command).source(version).manual("mu-check manual");
     let mut text = Vec::new();
     page.render(&mut text).map_err(|e| Diagnostic::new(Stage::Internal, format!("the manual page cannot be made: {e}")))?;
-    Ok((page.get_filename(), String::from_utf8_lossy(&text).into_owned()))
+    Ok((page.get_filename(), with_examples_as_lines(&String::from_utf8_lossy(&text))))
+}
+
+/// Lines that are set in, as command lines are, are not filled to paragraphs.
+fn with_examples_as_lines(page: &str) -> String {
+    let (mut text, mut unfilled) = (String::new(), false);
+    for line in page.replace(".SH EXTRA\n", ".SH NOTES\n").lines() {
+        if line.starts_with("  ") != unfilled {
+            unfilled = !unfilled;
+            text += if unfilled { ".nf\n" } else { ".fi\n" };
+        }
+        text += line;
+        text.push('\n');
+    }
+    if unfilled { text + ".fi\n" } else { text }
 }
