@@ -140,15 +140,12 @@ impl Schema {
                 return refuse(format!("none of these: {}", tried.join("; ")));
             }
         }
-        if let (Some(least), Some(number)) = (of("minimum").and_then(Value::as_f64), value.as_f64()) {
-            if number < least {
-                return refuse(format!("{number} is less than {least}"));
-            }
+        if of("minimum").and_then(Value::as_f64).is_some_and(|least| value.as_f64().is_some_and(|number| number < least)) {
+            return refuse(format!("{value} is too small"));
         }
-        if let (Some(_), Some(text)) = (of("pattern"), value.as_str()) {
-            if text.len() < 20 || !text.bytes().all(|b| b.is_ascii_digit()) {
-                return refuse(format!("`{text}` is no large number"));
-            }
+        let large = |text: &str| text.len() >= 20 && text.bytes().all(|b| b.is_ascii_digit());
+        if of("pattern").is_some() && value.as_str().is_some_and(|text| !large(text)) {
+            return refuse(format!("{value} is no large number"));
         }
         if let Some(object) = value.as_object() {
             if let Some(key) = list("required").iter().find(|k| !object.contains_key(k.as_str().unwrap())) {
