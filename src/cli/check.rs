@@ -36,6 +36,10 @@ struct Subject<'a> {
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     output::expect(args.formulas.iter().map(|f| f.display().to_string()));
+    if let Some(path) = &args.timings {
+        expect_writable(path)?;
+        output::time_stages(path);
+    }
     if Form::of(&args.model).is_lts() {
         session.expect_no_parameters(&args.model)?;
         let lts = Arc::new(read_lts(&args.model)?);
@@ -62,6 +66,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     if let Some(path) = &args.game {
         expect_writable(path)?;
     }
+    output::stage("reading the formulas");
     // Every formula is read before any is checked: a slip in the last one should not cost the work on the first.
     let mut formulas = Vec::new();
     for path in &args.formulas {
@@ -75,6 +80,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         let [(_, formula)] = &formulas[..] else {
             return Err(Diagnostic::new(Stage::Usage, "`--game` takes one formula: a game is that of one"));
         };
+        output::stage_of("writing the game", path);
         match crate::pbes::game::game(subject.model, subject.labels, formula, &options, &session.budget)? {
             Ok(game) => {
                 write(path, |file| pg::write(&game, file))?;
@@ -84,8 +90,8 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         }
     }
     let (mut violated, mut unknown) = (false, false);
-    output::stage("checking a formula");
     for (path, formula) in &formulas {
+        output::stage_of("checking a formula", path);
         let start = Instant::now();
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let model = (subject.model, subject.labels);
@@ -114,6 +120,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         ));
         session.say_symmetries(answer.symmetries, &args.without);
         if let Some(evidence) = &answer.evidence {
+            output::stage_of("checking the evidence", path);
             match checker::check(evidence, subject.model, subject.labels, formula)? {
                 Checked::Confirmed => session.say("evidence: every step was replayed and the verdict confirmed on it"),
                 Checked::StepsOnly => {

@@ -27,6 +27,10 @@ impl Reduce {
 }
 
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
+    if let Some(path) = &args.timings {
+        expect_writable(path)?;
+        output::time_stages(path);
+    }
     if let Some(out) = &args.out {
         expect_lts_name("--out ", out)?;
         expect_writable(out)?;

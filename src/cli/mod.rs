@@ -33,6 +33,8 @@ pub mod pipeline;
 mod program;
 mod progress;
 mod robust;
+mod shell;
+mod simulate;
 mod sweep;
 mod symbolic;
 mod translate;
@@ -70,7 +72,7 @@ pub fn run() -> ExitCode {
 }
 
 fn command(cli: Cli) -> u8 {
-    let mut session = Session::new(cli.command.common().clone());
+    let mut session = Session::new(cli.command.common().cloned().unwrap_or_default());
     let result: Result<u8, Diagnostic> = match &cli.command {
         Command::Check(a) => check::run(&mut session, a),
         Command::Explore(a) => explore::run(&mut session, a),
@@ -86,7 +88,11 @@ fn command(cli: Cli) -> u8 {
         Command::Litmus(a) => litmus::run(&mut session, a),
         Command::Program(a) => program::run(&mut session, a),
         Command::Robust(a) => robust::run(&mut session, a),
+        Command::Simulate(a) => simulate::run(&mut session, a),
+        Command::Completions(a) => shell::completions(a),
+        Command::Manual(a) => shell::manual(a),
     };
+    let result = result.and_then(|code| output::timed(&session.budget).map(|()| code));
     match result {
         Ok(code) => code,
         Err(diagnostic) => {

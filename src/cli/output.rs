@@ -24,8 +24,13 @@ const TICK: Duration = Duration::from_millis(10);
 
 struct State {
     format: Format,
-    /// What is under way.
+    /// What is under way, with what, and since when.
     stage: &'static str,
+    about: Option<String>,
+    since: Instant,
+    /// What is over, with the seconds that it took, for the file of timings.
+    stages: Vec<Value>,
+    timings: Option<PathBuf>,
     /// Results so far, as they would stand in the JSON object.
     known: Map<String, Value>,
     /// Formulas that have a verdict, in JSON, and those that have none yet.
@@ -44,6 +49,10 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
     Mutex::new(State {
         format: Format::Text,
         stage: "starting",
+        about: None,
+        since: Instant::now(),
+        stages: Vec::new(),
+        timings: None,
         known: Map::new(),
         verdicts: Vec::new(),
         waiting: Vec::new(),
@@ -65,6 +74,12 @@ pub(super) fn print(text: &str) -> Result<(), Diagnostic> {
     written(text)
 }
 
+/// Writes to standard output a part of the result; more follows.
+pub(super) fn part_of_text(text: &str) -> Result<(), Diagnostic> {
+    let _state = state();
+    written(text)
+}
+
 fn written(text: &str) -> Result<(), Diagnostic> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())
@@ -74,7 +89,44 @@ fn written(text: &str) -> Result<(), Diagnostic> {
 
 /// Says what is under way.
 pub(super) fn stage(name: &'static str) {
-    state().stage = name;
+    state().begin(name, None);
+}
+
+/// Says what is under way, and with which file.
+pub(super) fn stage_of(name: &'static str, file: &Path) {
+    state().begin(name, Some(file.display().to_string()));
+}
+
+/// The file that gets the stages with their seconds when the run ends.
+pub(super) fn time_stages(file: &Path) {
+    state().timings = Some(file.to_path_buf());
+}
+
+/// The run ends: the timings are written, if that was asked for.
+pub(super) fn timed(budget: &Budget) -> Result<(), Diagnostic> {
+    let mut state = state();
+    let Some(path) = state.timings.clone() else { return Ok(()) };
+    let text = state.timings(budget);
+    drop(state);
+    super::files::write_text(&path, &text)
+}
+
+impl State {
+    fn begin(&mut self, name: &'static str, about: Option<String>) {
+        let now = Instant::now();
+        let mut over = json!({ "stage": self.stage, "seconds": (now - self.since).as_secs_f64() });
+        if let Some(about) = &self.about {
+            over["file"] = json!(about);
+        }
+        self.stages.push(over);
+        (self.stage, self.about, self.since) = (name, about, now);
+    }
+    /// Ends the last stage.
+    fn timings(&mut self, budget: &Budget) -> String {
+        self.begin("done", None);
+        let (seconds, memory) = (budget.elapsed().as_secs_f64(), crate::base::limits::peak_resident_bytes());
+        format!("{:#}\n", json!({ "stages": self.stages, "seconds": seconds, "peak_memory_bytes": memory }))
+    }
 }
 
 /// Keeps a figure that a result will have.
@@ -150,9 +202,12 @@ pub(super) fn watch(budget: &Budget, format: Format) {
 
 /// Ends the process with what is known, unless the result is printed or being kept.
 pub(super) fn give_up(budget: &Budget, stop: &Stop) {
-    let state = state();
+    let mut state = state();
     if state.closed || state.patient {
         return;
+    }
+    if let Some(path) = state.timings.clone() {
+        let _ = std::fs::write(path, state.timings(budget));
     }
     for part in &state.parts {
         let _ = std::fs::remove_file(part);

@@ -2,7 +2,8 @@
 //!
 //! In: a [`Model`] (slots and transition groups), [`Options`], a [`Budget`]. Out: counts ([`explore`]), a labelled transition system
 //! ([`explore_lts`]), a shortest path to a step that somebody looks for ([`find`]), whether the graph has a cycle ([`is_acyclic`]), or
-//! successors one state at a time ([`Lazy`]). Nothing here knows a language or a formula: a formula's product is a model like any other.
+//! successors one state at a time ([`Lazy`]; [`visit()`] shows them to a visitor, [`walk`] goes by hand). Nothing here knows a language or
+//! a formula: a formula's product is a model like any other.
 //!
 //! A run that a limit stops says so in [`Outcome::stop`]; its counts are then of what was seen. The counts of a complete run depend
 //! on the model and the confluent groups only, not on threads, caches or sizes.
@@ -20,6 +21,8 @@ mod search;
 mod store;
 mod symmetry;
 mod table;
+mod visit;
+pub mod walk;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +35,7 @@ pub(crate) use intern::PairTable;
 pub use lazy::Lazy;
 pub(crate) use search::internal as panicked;
 pub use symmetry::Symmetries;
+pub use visit::{Visited, Visitor, visit};
 
 use std::time::Duration;
 

@@ -6,3 +6,4 @@ pub mod reference;
 pub mod story;
 pub mod svg;
 pub mod sweep;
+pub mod trace;

@@ -56,25 +56,41 @@ pub struct Story {
     pub back_to: Option<usize>,
 }
 
+/// A model's parameters.
+pub fn parameters(model: &dyn Model) -> Vec<Parameter> {
+    model.slots().iter().map(|s| Parameter { name: s.name.clone(), component: s.component, control: s.control }).collect()
+}
+
+/// The texts of a state's values.
+pub fn values(model: &dyn Model, state: &[u32]) -> Vec<String> {
+    state.iter().enumerate().map(|(i, v)| model.value_text(i as u32, *v)).collect()
+}
+
+/// Tells one step from a state, as one from 0 to 1; `full`: with all values after it.
+pub fn told(model: &dyn Model, before: &[u32], taken: &Taken, full: bool) -> Result<StoryStep, Diagnostic> {
+    let changed = (before.iter().zip(&taken.state).enumerate())
+        .filter(|(_, (a, b))| a != b)
+        .map(|(i, (_, b))| (i as u32, model.value_text(i as u32, *b)))
+        .collect();
+    Ok(StoryStep {
+        from: 0,
+        to: 1,
+        action: model.label_text(taken.label),
+        parts: model.parts(taken.group as usize, before, taken.label, &taken.state)?,
+        changed,
+        state: full.then(|| values(model, &taken.state)),
+        at_once: false,
+    })
+}
+
 /// Tells evidence; `full`: with all values after each step.
 pub fn story(evidence: &Evidence, model: &dyn Model, full: bool) -> Result<Story, Diagnostic> {
     let linear = evidence.linear();
-    let values = |state: &[u32]| state.iter().enumerate().map(|(i, v)| model.value_text(i as u32, *v)).collect::<Vec<_>>();
     let mut steps = Vec::new();
     let mut tell = |from: u32, to: u32, before: &mut Vec<u32>, taken: &Taken, at_once: bool| -> Result<(), Diagnostic> {
-        let changed = (before.iter().zip(&taken.state).enumerate())
-            .filter(|(_, (a, b))| a != b)
-            .map(|(i, (_, b))| (i as u32, model.value_text(i as u32, *b)))
-            .collect();
-        steps.push(StoryStep {
-            from,
-            to,
-            action: model.label_text(taken.label),
-            parts: model.parts(taken.group as usize, before, taken.label, &taken.state)?,
-            changed,
-            state: full.then(|| values(&taken.state)),
-            at_once,
-        });
+        let mut step = told(model, before, taken, full)?;
+        (step.from, step.to, step.at_once) = (from, to, at_once);
+        steps.push(step);
         before.clone_from(&taken.state);
         Ok(())
     };
@@ -99,10 +115,8 @@ pub fn story(evidence: &Evidence, model: &dyn Model, full: bool) -> Result<Story
     Ok(Story {
         verdict: evidence.verdict,
         components: model.components(),
-        parameters: (model.slots().iter())
-            .map(|s| Parameter { name: s.name.clone(), component: s.component, control: s.control })
-            .collect(),
-        initial: values(&model.initial()),
+        parameters: parameters(model),
+        initial: values(model, &model.initial()),
         steps,
         linear: linear.is_some(),
         back_to,
@@ -113,6 +127,12 @@ impl StoryStep {
     /// The hidden actions, as texts.
     pub fn hidden(&self) -> Vec<String> {
         self.parts.iter().filter(|p| p.hidden).map(StepPart::text).collect()
+    }
+    /// The action, with what was hidden in it.
+    pub fn title(&self) -> String {
+        let hidden = self.hidden();
+        let hidden = if hidden.is_empty() { String::new() } else { format!("  (hidden: {})", hidden.join("|")) };
+        format!("{}{hidden}{}", self.action, if self.at_once { "  (at once)" } else { "" })
     }
     /// As an object.
     pub fn json(&self, story: &Story) -> Value {
@@ -178,10 +198,7 @@ impl Story {
         let mut text = format!("  {what}, {shape}:\n");
         for (n, s) in self.steps.iter().enumerate() {
             let place = if self.linear { format!("{:4}", n + 1) } else { format!("{:4} -> {}", s.from, s.to) };
-            let hidden = s.hidden();
-            let hidden = if hidden.is_empty() { String::new() } else { format!("  (hidden: {})", hidden.join("|")) };
-            let at_once = if s.at_once { "  (at once)" } else { "" };
-            text += &format!("  {place}  {}{hidden}{at_once}\n", s.action);
+            text += &format!("  {place}  {}\n", s.title());
             let shown: Vec<(usize, &String)> = match &s.state {
                 Some(state) => state.iter().enumerate().collect(),
                 None if values => s.changed.iter().map(|(slot, v)| (*slot as usize, v)).collect(),

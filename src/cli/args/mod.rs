@@ -3,11 +3,15 @@
 mod game;
 mod lts;
 mod program;
+mod shell;
+mod simulate;
 pub mod sweep;
 
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
 pub use self::program::{ExpandArgs, LitmusArgs, MemoryName, ProgramArgs, RobustArgs};
+pub use self::shell::{CompletionsArgs, ManualArgs};
+pub use self::simulate::SimulateArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -51,18 +55,24 @@ pub enum Command {
     Pbes(PbesArgs),
     /// Solve a parity game or a boolean equation system.
     Solve(SolveArgs),
+    /// Walk through a model step by step, in the terminal or by a script.
+    Simulate(SimulateArgs),
     /// Run litmus tests under a memory model.
     Litmus(LitmusArgs),
     /// Check an x86 program for unsafe states under a memory model.
     Program(ProgramArgs),
     /// Check whether store buffers change what a program does, and where fences must stand.
     Robust(RobustArgs),
+    /// Print a script that completes the command line in a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands.
+    Manual(ManualArgs),
 }
 
 impl Command {
-    /// The options that every command has.
-    pub fn common(&self) -> &Common {
-        match self {
+    /// The options that every command on a model has.
+    pub fn common(&self) -> Option<&Common> {
+        Some(match self {
             Command::Check(a) => &a.common,
             Command::Explore(a) => &a.common,
             Command::Expand(a) => &a.common,
@@ -77,12 +87,14 @@ impl Command {
             Command::Litmus(a) => &a.common,
             Command::Program(a) => &a.common,
             Command::Robust(a) => &a.common,
-        }
+            Command::Simulate(a) => &a.common,
+            Command::Completions(_) | Command::Manual(_) => return None,
+        })
     }
 }
 
 /// Options that every command takes.
-#[derive(Args, Debug, Clone)]
+#[derive(Args, Debug, Clone, Default)]
 pub struct Common {
     /// Give a parameter of the model a value.
     #[arg(short = 'D', value_name = "NAME=VALUE", action = clap::ArgAction::Append)]
@@ -114,9 +126,10 @@ pub struct Common {
 }
 
 /// Forms of output.
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// For people.
+    #[default]
     Text,
     /// One JSON object.
     Json,
@@ -160,6 +173,9 @@ pub enum Engine {
 
 /// `linearise`
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  mu-check linearise model.mcrl2 > linear.mcrl2
+  mu-check linearise model.mcrl2 --simplify none")]
 pub struct LineariseArgs {
     /// Specification.
     pub model: PathBuf,
@@ -173,6 +189,13 @@ pub struct LineariseArgs {
 
 /// `explore`
 #[derive(Args, Debug)]
+#[command(after_help = "Exit codes: 0 all states were seen, 2 bad input, 3 a limit or an interrupt came first, 4 internal error.
+
+Examples:
+  mu-check explore specs/arcx.spec -D max_operation_id=1 --confluence auto
+  mu-check explore model.mcrl2 --hide internal --reduce branching --out model.aut
+  mu-check explore specs/arcx.spec -D max_operation_id=9 --engine symbolic --format json
+  mu-check explore specs/arcx.spec -D max_operation_id=3 --checkpoint kept --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=3 --resume kept")]
 pub struct ExploreArgs {
     /// Specification, or an `.aut` file.
     pub model: PathBuf,
@@ -182,6 +205,9 @@ pub struct ExploreArgs {
     /// Reduce modulo an equivalence.
     #[arg(long, value_name = "EQUIVALENCE", value_enum)]
     pub reduce: Option<Reduce>,
+    /// Write what each stage took to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub timings: Option<PathBuf>,
     /// Keep the search in this folder: from time to time, and when a limit or an interrupt ends it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "reduce"])]
     pub checkpoint: Option<PathBuf>,
@@ -210,12 +236,24 @@ pub struct ExploreArgs {
 
 /// `check`
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
+
+Examples:
+  mu-check check specs/arcx.spec formulas/1a.gos.mcf formulas/1b.gos.mcf
+  mu-check check specs/arcx.spec formulas/1a.gos.mcf -D memcommands_size=2 --evidence why.svg
+  mu-check check model.mcrl2 formula.mcf --max-memory 4GB --timeout 10m --format json
+  mu-check check system.aut formula.mcf --solver zielonka --game game.pg"
+)]
 pub struct CheckArgs {
     /// Specification, or an `.aut` file.
     pub model: PathBuf,
     /// Formula files.
     #[arg(required = true)]
     pub formulas: Vec<PathBuf>,
+    /// Write what each stage took to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub timings: Option<PathBuf>,
     /// Write the evidence here: `.svg` (a message sequence chart), `.json`, `.aut`, `.dot`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
@@ -313,6 +351,41 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Every command has examples in its help, and they are command lines.
+    #[test]
+    fn help_has_examples_that_parse() {
+        let mut cli = Cli::command();
+        cli.build();
+        let helps: Vec<(String, String)> = (cli.get_subcommands_mut().filter(|c| c.get_name() != "help"))
+            .map(|c| (c.get_name().to_string(), c.render_long_help().to_string()))
+            .chain([("mu-check".to_string(), Cli::command().render_long_help().to_string())])
+            .collect();
+        assert!(helps.len() > 15);
+        for (name, help) in helps {
+            let at = help.find("Example").unwrap_or_else(|| panic!("{name} has no examples"));
+            // A line that is too long for the width goes on in the next.
+            let text = help[at..].lines().skip(1).take_while(|l| !l.is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");
+            let mut words: Vec<Vec<String>> = Vec::new();
+            for word in text.split(' ') {
+                match (word, words.last_mut()) {
+                    ("mu-check", _) => words.push(vec![word.into()]),
+                    ("|" | "||" | ">" | "echo", _) => words.push(Vec::new()),
+                    (_, Some(last)) if last.first().is_some_and(|w| w == "mu-check") => last.push(word.into()),
+                    _ => {}
+                }
+            }
+            words.retain(|w| !w.is_empty());
+            assert!(!words.is_empty(), "{name}: {help}");
+            for line in words {
+                let line = with_default_command(line);
+                assert!(["mu-check", &line[1]].contains(&name.as_str()) || name == "compare" || name == "simulate", "{name}: {line:?}");
+                if let Err(e) = Cli::try_parse_from(&line) {
+                    panic!("{name}: {line:?}: {e}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub struct MemoryArgs {
 
 /// `litmus`
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  mu-check litmus SB.litmus
+  mu-check litmus tests/x86 --model sc --format json")]
 pub struct LitmusArgs {
     /// Litmus tests for X86 or X86_64, and folders of them.
     #[arg(required = true)]
@@ -42,6 +45,9 @@ pub struct LitmusArgs {
 
 /// `expand`
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  mu-check expand specs/arcx.spec -D num_cores=3 > arcx3.mcrl2
+  mu-check expand specs/x86/spinlock.asm --threads-of 3 --model tso > spinlock3.mcrl2")]
 pub struct ExpandArgs {
     /// Specification with parameters, an x86 program (`.asm`), or a litmus test (`.litmus`).
     pub file: PathBuf,

@@ -1,0 +1,46 @@
+//! Explores a model with a visitor that counts states and steps and collects some of the states: for when counts are not enough.
+//!
+//! `cargo run --example explore_with_visitor`
+
+use mu_check::base::ids::{LabelId, StateId};
+use mu_check::base::{Budget, Diagnostic};
+use mu_check::explore::{Options, Visited, Visitor, visit};
+use mu_check::model::toy;
+use std::ops::ControlFlow;
+
+/// States and steps seen, and the vectors in which all counters are equal.
+#[derive(Default)]
+pub struct Census {
+    pub states: u64,
+    pub steps: u64,
+    pub even: Vec<Vec<u32>>,
+}
+
+impl Visitor for Census {
+    fn state(&mut self, _: StateId, vector: &[u32]) -> ControlFlow<()> {
+        self.states += 1;
+        if vector.windows(2).all(|w| w[0] == w[1]) {
+            self.even.push(vector.to_vec());
+        }
+        ControlFlow::Continue(())
+    }
+    fn step(&mut self, _: StateId, _: LabelId, _: StateId) -> ControlFlow<()> {
+        self.steps += 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Visits three counters that go from 0 to 4, each on its own.
+pub fn census() -> Result<(Census, Visited), Diagnostic> {
+    let mut census = Census::default();
+    let end = visit(&toy::counters(3, 4), &Options::default(), &Budget::default(), &mut census)?;
+    Ok((census, end))
+}
+
+#[allow(dead_code)] // the test has a `main` of its own
+fn main() {
+    match census() {
+        Ok((census, end)) => println!("{end:?}: {} states, {} steps, counters equal in {:?}", census.states, census.steps, census.even),
+        Err(error) => eprintln!("{}", error.message),
+    }
+}

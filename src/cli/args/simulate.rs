@@ -1,0 +1,36 @@
+//! Arguments of the simulator.
+
+use super::Common;
+use clap::Args;
+use std::path::PathBuf;
+
+/// `simulate`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "In the terminal `?` shows the keys and commands. A script has one command a line: step N, take ACTION, back, forward, goto N, start, end,
+random N, seed N, state TEXT, moves, trace, load FILE, save FILE, help, quit; remarks start with # or %.
+
+Exit codes: 0 done, 2 bad input or a command that cannot be done, 3 a limit, 4 internal error.
+
+Examples:
+  mu-check simulate model.mcrl2
+  mu-check check model.mcrl2 formula.mcf --evidence why.json || mu-check simulate model.mcrl2 --trace why.json
+  mu-check simulate system.aut --script commands.txt --format json
+  echo 'random 20' | mu-check simulate model.mcrl2 -D cores=3 --seed 7 --script -"
+)]
+pub struct SimulateArgs {
+    /// Specification, or an `.aut` file.
+    pub model: PathBuf,
+    /// Run the commands of this file (`-`: standard input) instead, without a terminal.
+    #[arg(long, value_name = "FILE|-")]
+    pub script: Option<PathBuf>,
+    /// Start at the end of this trace: evidence of `check --evidence FILE.json`, or what was saved.
+    #[arg(long, value_name = "FILE.json")]
+    pub trace: Option<PathBuf>,
+    /// Seed of the random steps.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}

@@ -1,0 +1,58 @@
+//! `completions` and `manual`: the command line's own description -> scripts for shells, manual pages for `man`.
+
+use super::args::{Cli, CompletionsArgs, ManualArgs};
+use super::files::write_text;
+use super::output;
+use super::pipeline::file_error;
+use crate::base::{Diagnostic, Stage};
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Diagnostic> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "mu-check", &mut text);
+    // clap_complete (as of 4.6.11) writes the hyphen of the program's name in two ways, so that bash would complete no options of commands:
+    // clap-rs/clap#6421. Once that is repaired there is nothing to replace.
+    output::print(&String::from_utf8_lossy(&text).replace("mu__subcmd__check", "mu__check"))?;
+    Ok(0)
+}
+
+pub(super) fn manual(args: &ManualArgs) -> Result<u8, Diagnostic> {
+    // `help` is in every page; it needs none of its own.
+    let mut cli = Cli::command().disable_help_subcommand(true);
+    cli.build();
+    let Some(folder) = &args.out else {
+        output::print(&page(cli)?.1)?;
+        return Ok(0);
+    };
+    std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+    let commands: Vec<clap::Command> = cli.get_subcommands().cloned().collect();
+    for command in commands.into_iter().chain([cli]) {
+        let (name, text) = page(command)?;
+        write_text(&folder.join(name), &text)?;
+    }
+    Ok(0)
+}
+
+/// Name and text of a manual page.
+fn page(command: clap::Command) -> Result<(String, String), Diagnostic> {
+    let version = concat!("mu-check ", env!("CARGO_PKG_VERSION"));
+    let page = Man::new(command).source(version).manual("mu-check manual");
+    let mut text = Vec::new();
+    page.render(&mut text).map_err(|e| Diagnostic::new(Stage::Internal, format!("the manual page cannot be made: {e}")))?;
+    Ok((page.get_filename(), with_examples_as_lines(&String::from_utf8_lossy(&text))))
+}
+
+/// Lines that are set in, as command lines are, are not filled to paragraphs.
+fn with_examples_as_lines(page: &str) -> String {
+    let (mut text, mut unfilled) = (String::new(), false);
+    for line in page.replace(".SH EXTRA\n", ".SH NOTES\n").lines() {
+        if line.starts_with("  ") != unfilled {
+            unfilled = !unfilled;
+            text += if unfilled { ".nf\n" } else { ".fi\n" };
+        }
+        text += line;
+        text.push('\n');
+    }
+    if unfilled { text + ".fi\n" } else { text }
+}

@@ -1,0 +1,380 @@
+//! What the simulator's commands do, for both faces: [`Command`] -> [`Reply`], which has a text and a JSON object.
+//!
+//! Invariant: a command that fails leaves the walk where it is. Files are read and written here; nothing is printed.
+
+use super::command::{self, Command};
+use crate::base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop};
+use crate::cli::files::write_text;
+use crate::cli::pipeline::read_text;
+use crate::explore::walk::{Move, Walk};
+use crate::model::Model;
+use crate::report::chart::chart;
+use crate::report::story::{Story, StoryStep, told, values};
+use crate::report::trace;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// A walk with what its commands need.
+pub struct Interpreter<'m> {
+    /// The walk.
+    pub walk: Walk<'m>,
+    /// The model's file, for titles.
+    name: String,
+    budget: Budget,
+    /// The limit that ended a command.
+    pub stopped: Option<Stop>,
+}
+
+/// A parameter of the present state.
+pub struct Row {
+    /// The parallel component that it belongs to, if there are several.
+    pub component: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// The value before the last step, if that was another.
+    pub before: Option<String>,
+}
+
+/// What a command gives.
+pub enum Reply {
+    /// The walk went on or back: steps taken now, with their numbers, and a remark.
+    Moved(Vec<(usize, StoryStep)>, Option<String>),
+    /// Parameters.
+    State(Vec<Row>),
+    /// Steps that can be taken.
+    Moves(Vec<StoryStep>),
+    /// The path, and how many of its steps lie behind.
+    Trace(Vec<StoryStep>, usize),
+    /// A sentence.
+    Note(String),
+    /// The commands.
+    Help,
+    /// The end.
+    Quit,
+}
+
+impl<'m> Interpreter<'m> {
+    /// Starts at the initial state.
+    pub fn new(model: &'m dyn Model, name: &Path, seed: u64, budget: &Budget) -> Result<Self, Diagnostic> {
+        Ok(Self { walk: Walk::new(model, seed)?, name: name.display().to_string(), budget: budget.clone(), stopped: None })
+    }
+
+    /// Does what a command says.
+    pub fn execute(&mut self, command: &Command, sources: &mut SourceMap) -> Result<Reply, Diagnostic> {
+        let reply = self.done(command, sources);
+        if let Err(Diagnostic { stop: Some(stop), .. }) = &reply {
+            self.stopped = Some(stop.clone());
+        }
+        reply
+    }
+
+    fn done(&mut self, command: &Command, sources: &mut SourceMap) -> Result<Reply, Diagnostic> {
+        self.budget.check(0).map_err(Diagnostic::stopped)?;
+        let position = self.walk.position();
+        match command {
+            Command::Step(n) => match n.checked_sub(1) {
+                Some(index) if self.walk.take(index)? => self.moved(position, None),
+                _ => Err(usage(format!("there is no step {n} in this state")).note(self.choice())),
+            },
+            Command::Take(action) => {
+                let index = self.named(action)?;
+                self.walk.take(index)?;
+                self.moved(position, None)
+            }
+            Command::Back(n) => {
+                let (n, start) = ((*n).min(position), *n > 0 && position == 0);
+                self.walk.go(position - n)?;
+                self.moved(usize::MAX, start.then(|| "this is the initial state".into()))
+            }
+            Command::Forward(n) => {
+                let end = *n > 0 && position == self.walk.path().len();
+                self.walk.go(position.saturating_add(*n))?;
+                self.moved(position, end.then(|| "this is the end of the path".into()))
+            }
+            Command::Goto(to) => {
+                let length = self.walk.path().len();
+                if to.is_some_and(|n| n > length) {
+                    return Err(usage(format!("the path has {length} steps")));
+                }
+                self.walk.go(to.unwrap_or(length))?;
+                self.moved(usize::MAX, None)
+            }
+            Command::Random(n) => {
+                let mut remark = None;
+                for taken in 0..*n {
+                    // A limit ends the steps; those taken are shown.
+                    if let Err(stop) = self.budget.check(0).and_then(|()| self.budget.check_memory()) {
+                        remark = Some(format!("stopped ({}) after {taken} of {n} random steps", stop.word()));
+                        self.stopped = Some(stop);
+                        break;
+                    }
+                    if !self.walk.random()? {
+                        remark = Some(format!("a deadlock after {taken} of {n} random steps"));
+                        break;
+                    }
+                }
+                self.moved(position, remark)
+            }
+            Command::Seed(seed) => {
+                self.walk.reseed(*seed);
+                Ok(Reply::Note(format!("seed {seed}")))
+            }
+            Command::State(text) => Ok(Reply::State(self.rows(text)?)),
+            Command::Moves => Ok(Reply::Moves(self.moves()?)),
+            Command::Trace => Ok(Reply::Trace(self.path()?, position)),
+            Command::Load(path) => {
+                let text = read_text(path, sources)?;
+                // A text becomes a source only where an error has to show it.
+                let trace = trace::from_json(SourceId::default(), &text)
+                    .or_else(|_| trace::from_json(sources.add(path.display().to_string(), text.clone()), &text))?;
+                trace::replay(&trace, &mut self.walk)?;
+                let again = trace.back_to.map_or_else(String::new, |n| format!("; it ends in a loop: and again from after step {n}"));
+                Ok(Reply::Note(format!("replayed the {} of {}{again}; {}", steps(trace.steps.len()), path.display(), self.place())))
+            }
+            Command::Save(path) => {
+                match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
+                    Some("svg") => {
+                        let title = Path::new(&self.name).file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+                        let picture = chart(&trace::story(&self.walk)?, &title, &format!("a trace of {}", steps(position)));
+                        write_text(path, &picture.unwrap_or_default())?;
+                    }
+                    Some("json") => {
+                        let mut object = trace::to_json(&self.walk)?;
+                        object["model"] = json!(self.name);
+                        write_text(path, &format!("{object:#}\n"))?;
+                    }
+                    _ => return Err(usage(format!("`{}`: expected a name that ends in .json or .svg", path.display()))),
+                }
+                Ok(Reply::Note(format!("wrote {}: {}", path.display(), steps(position))))
+            }
+            Command::Help => Ok(Reply::Help),
+            Command::Quit => Ok(Reply::Quit),
+        }
+    }
+
+    /// What is simulated.
+    pub fn title(&self) -> String {
+        format!("mu-check simulate {}", self.name)
+    }
+
+    /// Where the walk is, as a sentence.
+    pub fn place(&self) -> String {
+        let (at, length, n) = (self.walk.position(), self.walk.path().len(), self.walk.moves().len());
+        let of = if at < length { format!(" of {length}") } else { String::new() };
+        let moves = match n {
+            0 => "a deadlock".to_string(),
+            1 => "1 step".into(),
+            n => format!("{n} steps"),
+        };
+        if at == 0 { format!("at the initial state: {moves}") } else { format!("after step {at}{of}: {moves}") }
+    }
+
+    /// Parameters whose names, or whose components' names, contain a text.
+    pub fn rows(&self, text: &str) -> Result<Vec<Row>, Diagnostic> {
+        let (model, at) = (self.walk.model(), self.walk.position());
+        let state = values(model, self.walk.state());
+        let before = self.walk.state_after(at.saturating_sub(1));
+        let components = model.components();
+        let row = |(slot, value): (usize, String)| {
+            let info = &model.slots()[slot];
+            let component = components.get(info.component as usize).filter(|_| components.len() > 1).cloned();
+            let changed = before[slot] != self.walk.state()[slot];
+            let before = changed.then(|| model.value_text(slot as u32, before[slot]));
+            Row { component, name: info.name.clone(), value, before }
+        };
+        let fits = |r: &Row| r.name.contains(text) || r.component.as_ref().is_some_and(|c| c.contains(text));
+        let rows: Vec<Row> = state.into_iter().enumerate().map(row).filter(fits).collect();
+        if rows.is_empty() && !text.is_empty() {
+            let names: Vec<&str> = model.slots().iter().map(|s| s.name.as_str()).collect();
+            let error =
+                usage(format!("no parameter or component has `{text}` in its name")).note(format!("parameters: {}", names.join(", ")));
+            return Err(if components.len() > 1 { error.note(format!("components: {}", components.join(", "))) } else { error });
+        }
+        Ok(rows)
+    }
+
+    /// The steps of the present state, told.
+    pub fn moves(&self) -> Result<Vec<StoryStep>, Diagnostic> {
+        let tell = |m: &Move| told(self.walk.model(), self.walk.state(), &trace::taken(m), false);
+        self.walk.moves().iter().map(tell).collect()
+    }
+
+    /// The steps of the path, told.
+    pub fn path(&self) -> Result<Vec<StoryStep>, Diagnostic> {
+        (0..self.walk.path().len()).map(|i| self.step(i)).collect()
+    }
+
+    /// A step of the path, told.
+    pub fn step(&self, i: usize) -> Result<StoryStep, Diagnostic> {
+        let mut step = told(self.walk.model(), self.walk.state_after(i), &trace::taken(&self.walk.path()[i]), false)?;
+        (step.from, step.to) = (i as u32, i as u32 + 1);
+        Ok(step)
+    }
+
+    /// What was gone forward since a position.
+    fn moved(&self, since: usize, remark: Option<String>) -> Result<Reply, Diagnostic> {
+        let steps = (since..self.walk.position()).map(|i| Ok((i + 1, self.step(i)?))).collect::<Result<_, Diagnostic>>()?;
+        Ok(Reply::Moved(steps, remark))
+    }
+
+    /// The step that is meant by an action: its whole text, else its name, else what is hidden in it.
+    fn named(&self, action: &str) -> Result<usize, Diagnostic> {
+        let moves = self.moves()?;
+        let name = |text: &str| text.split('(').next().unwrap_or(text).trim().to_string();
+        let of = |fits: &dyn Fn(&StoryStep) -> bool| (0..moves.len()).filter(|&i| fits(&moves[i])).collect::<Vec<usize>>();
+        let ways: [&dyn Fn(&StoryStep) -> bool; 3] =
+            [&|m| trace::same(&m.action, action), &|m| m.action.split('|').any(|a| trace::same(&name(a), action)), &|m| {
+                m.hidden().iter().any(|h| trace::same(h, action) || trace::same(&name(h), action))
+            }];
+        for fits in ways {
+            match of(fits)[..] {
+                [] => {}
+                [one] => return Ok(one),
+                ref several => {
+                    let list: Vec<String> = several.iter().map(|i| format!("{}: {}", i + 1, moves[*i].title())).collect();
+                    return Err(usage(format!("`{action}` could be {} steps", list.len()))
+                        .note(format!("take one by its number: {}", list.join(", "))));
+                }
+            }
+        }
+        Err(usage(format!("`{action}` is no step of this state")).note(self.choice()))
+    }
+
+    /// The steps of this state, for messages.
+    fn choice(&self) -> String {
+        let list: Vec<String> = match self.moves() {
+            Ok(moves) => moves.iter().enumerate().map(|(i, m)| format!("{} {}", i + 1, m.title())).collect(),
+            Err(_) => Vec::new(),
+        };
+        if list.is_empty() { "it has none: a deadlock".into() } else { format!("its steps: {}", list.join(", ")) }
+    }
+
+    /// New values of a step: `name = value` after commas.
+    pub fn changes(&self, step: &StoryStep) -> String {
+        let slots = self.walk.model().slots();
+        step.changed.iter().map(|(slot, v)| format!("{} = {v}", slots[*slot as usize].name)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A reply for people; ends with a newline.
+    pub fn text(&self, reply: &Reply) -> String {
+        let line = |mark: &str, number: usize, step: &StoryStep| {
+            let changes = self.changes(step);
+            let below = if changes.is_empty() { String::new() } else { format!("\n          {changes}") };
+            format!("{mark} {number:4}  {}{below}\n", step.title())
+        };
+        match reply {
+            Reply::Moved(steps, remark) => {
+                let mut text: String = steps.iter().map(|(n, s)| line(" ", *n, s)).collect();
+                text += &remark.as_ref().map_or_else(String::new, |r| format!("{r}\n"));
+                text + &format!("{}\n", self.place())
+            }
+            Reply::State(rows) => lines(rows).iter().map(|(line, _)| format!("{line}\n")).collect(),
+            Reply::Moves(moves) if moves.is_empty() => "a deadlock: no steps\n".into(),
+            Reply::Moves(moves) => moves.iter().enumerate().map(|(i, m)| line(" ", i + 1, m)).collect(),
+            Reply::Trace(steps, at) => {
+                let mark = |i: usize| if i + 1 == *at { ">" } else { " " };
+                let text: String = steps.iter().enumerate().map(|(i, s)| line(mark(i), i + 1, s)).collect();
+                format!("{text}{}\n", self.place())
+            }
+            Reply::Note(text) => format!("{text}\n"),
+            Reply::Help => format!("{}\n", command::help()),
+            Reply::Quit => String::new(),
+        }
+    }
+
+    /// A reply for machines.
+    pub fn json(&self, reply: &Reply) -> Result<Value, Diagnostic> {
+        let story = self.story()?;
+        let list = |steps: &[StoryStep]| steps.iter().map(|s| s.json(&story)).collect::<Vec<_>>();
+        Ok(match reply {
+            Reply::Moved(steps, remark) => {
+                let steps: Vec<Value> = steps.iter().map(|(_, s)| s.json(&story)).collect();
+                json!({ "steps": steps, "at": self.walk.position(), "remark": remark })
+            }
+            Reply::State(rows) => json!({ "state": rows_json(rows) }),
+            Reply::Moves(moves) => json!({ "moves": list(moves) }),
+            Reply::Trace(steps, at) => json!({ "trace": list(steps), "at": at }),
+            Reply::Note(text) => json!({ "note": text }),
+            Reply::Help => json!({ "help": command::help() }),
+            Reply::Quit => json!({}),
+        })
+    }
+
+    /// Where the walk ended, for machines.
+    pub fn end_json(&self) -> Result<Value, Diagnostic> {
+        let story = self.story()?;
+        let moves: Vec<Value> = self.moves()?.iter().map(|s| s.json(&story)).collect();
+        Ok(json!({
+            "model": self.name,
+            "seed": self.walk.seed(),
+            "at": self.walk.position(),
+            "steps": self.walk.path().len(),
+            "deadlock": moves.is_empty(),
+            "state": rows_json(&self.rows("")?),
+            "moves": moves,
+        }))
+    }
+
+    fn story(&self) -> Result<Story, Diagnostic> {
+        let model = self.walk.model();
+        let parameters = crate::report::story::parameters(model);
+        Ok(Story {
+            verdict: false,
+            components: model.components(),
+            parameters,
+            initial: Vec::new(),
+            steps: Vec::new(),
+            linear: true,
+            back_to: None,
+        })
+    }
+}
+
+impl Row {
+    /// A line: what changed is marked.
+    pub fn text(&self) -> String {
+        match &self.before {
+            Some(before) => format!("* {} = {}  (was {before})", self.name, self.value),
+            None => format!("  {} = {}", self.name, self.value),
+        }
+    }
+}
+
+/// Rows as lines, below the names of their components; with each whether it changed, or nothing for a component.
+pub fn lines(rows: &[Row]) -> Vec<(String, Option<bool>)> {
+    let mut lines = Vec::new();
+    let mut component = &None;
+    for row in rows {
+        if row.component != *component {
+            component = &row.component;
+            lines.push((component.clone().unwrap_or_default(), None));
+        }
+        lines.push((row.text(), Some(row.before.is_some())));
+    }
+    lines
+}
+
+fn rows_json(rows: &[Row]) -> Value {
+    let of = |r: &Row| {
+        let mut object = Map::new();
+        object.insert("value".into(), json!(r.value));
+        if let Some(component) = &r.component {
+            object.insert("component".into(), json!(component));
+        }
+        if let Some(before) = &r.before {
+            object.insert("before".into(), json!(before));
+        }
+        (r.name.clone(), Value::Object(object))
+    };
+    rows.iter().map(of).collect::<Map<_, _>>().into()
+}
+
+fn steps(n: usize) -> String {
+    format!("{n} step{}", if n == 1 { "" } else { "s" })
+}
+
+fn usage(message: String) -> Diagnostic {
+    Diagnostic::new(Stage::Usage, message)
+}

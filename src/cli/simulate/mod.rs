@@ -1,0 +1,164 @@
+//! `simulate`: a model step by step, in the terminal or by a script. Both faces give their commands to one interpreter.
+//!
+//! In: a specification or an `.aut` file, commands. Out: with `--script` what each command says, as lines or as one JSON object; else a picture.
+//! Invariant: without a terminal the output depends on the model, the commands and the seed only.
+
+mod command;
+mod interpreter;
+mod screen;
+#[cfg(test)]
+mod tests;
+
+use self::command::Command;
+use self::interpreter::{Interpreter, Reply};
+use self::screen::Screen;
+use super::args::{Format, SimulateArgs};
+use super::files::{Form, read_lts};
+use super::output;
+use super::pipeline::{Session, file_error};
+use crate::base::{Diagnostic, SourceMap, Span, Stage};
+use crate::model::Model;
+use crate::model::from_lts::LtsModel;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) fn run(session: &mut Session, args: &SimulateArgs) -> Result<u8, Diagnostic> {
+    if args.script.is_none() {
+        if session.common.format == Format::Json {
+            return Err(Diagnostic::new(Stage::Usage, "`--format json` is for the commands of a `--script`"));
+        }
+        if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+            return Err(Diagnostic::new(Stage::Usage, "there is no terminal to simulate in")
+                .note("`--script FILE` reads the commands from a file, `--script -` from standard input"));
+        }
+    }
+    if Form::of(&args.model).is_lts() {
+        session.expect_no_parameters(&args.model)?;
+        let model = LtsModel::new(Arc::new(read_lts(&args.model)?));
+        simulate(session, args, &model)
+    } else {
+        let model = session.model(&args.model, "none")?;
+        simulate(session, args, &model)
+    }
+}
+
+fn simulate(session: &mut Session, args: &SimulateArgs, model: &dyn Model) -> Result<u8, Diagnostic> {
+    output::stage("simulating");
+    let mut interpreter = Interpreter::new(model, &args.model, args.seed, &session.budget)?;
+    let mut told = Vec::new();
+    if let Some(path) = &args.trace {
+        let reply = interpreter.execute(&Command::Load(path.clone()), &mut session.sources)?;
+        told.push((format!("load {}", path.display()), None, reply));
+    }
+    match &args.script {
+        Some(path) => script(session, path, &mut interpreter, told),
+        None => in_terminal(session, interpreter, told.first().map(|(_, _, reply)| reply)),
+    }
+}
+
+/// Runs the commands of a file (`-`: standard input), each as soon as its line is there.
+fn script(
+    session: &mut Session,
+    path: &Path,
+    interpreter: &mut Interpreter,
+    mut told: Vec<(String, Option<usize>, Reply)>,
+) -> Result<u8, Diagnostic> {
+    let json = session.common.format == Format::Json;
+    let (name, reader): (String, Box<dyn BufRead>) = if path == Path::new("-") {
+        ("<standard input>".into(), Box::new(BufReader::new(std::io::stdin())))
+    } else {
+        let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+        (path.display().to_string(), Box::new(BufReader::new(file)))
+    };
+    let mut commands: Vec<Value> = Vec::new();
+    let mut say = |interpreter: &Interpreter, (line, number, reply): (String, Option<usize>, Reply)| -> Result<bool, Diagnostic> {
+        if json {
+            let mut object = json!({ "command": line, "reply": interpreter.json(&reply)? });
+            if let Some(number) = number {
+                object["line"] = json!(number);
+            }
+            commands.push(object);
+        } else {
+            output::part_of_text(&format!("> {line}\n{}", interpreter.text(&reply)))?;
+        }
+        Ok(matches!(reply, Reply::Quit))
+    };
+    for reply in told.drain(..) {
+        say(interpreter, reply)?;
+    }
+    let mut text = String::new();
+    for (number, line) in reader.split(b'\n').enumerate() {
+        let line = line.map_err(|e| file_error("cannot read", path, &e))?;
+        let start = text.len();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        text += &line;
+        text.push('\n');
+        // An error shows its line: the script so far is its source.
+        let place = |sources: &mut SourceMap, error: Diagnostic| {
+            let trimmed = line.trim();
+            let from = start + line.find(trimmed).unwrap_or(0);
+            let span = Span { source: sources.add(name.clone(), text.clone()), start: from as u32, end: (from + trimmed.len()) as u32 };
+            error.within(span, "by this command")
+        };
+        let command = match command::parse(&line) {
+            Ok(Some(command)) => command,
+            Ok(None) => continue,
+            Err(error) => return Err(place(&mut session.sources, error)),
+        };
+        let reply = match interpreter.execute(&command, &mut session.sources) {
+            Ok(reply) => reply,
+            Err(error) if error.stop.is_some() => break,
+            Err(error) => return Err(place(&mut session.sources, error)),
+        };
+        if say(interpreter, (line.trim().to_string(), Some(number + 1), reply))? {
+            break;
+        }
+    }
+    if json {
+        let mut object = interpreter.end_json()?;
+        object["commands"] = commands.into();
+        if let Some(stop) = &interpreter.stopped {
+            object["stop"] = json!(stop.word());
+        }
+        output::print(&format!("{object}\n"))?;
+    } else {
+        output::print(&interpreter.stopped.as_ref().map_or_else(String::new, |stop| format!("stopped      {}\n", stop.word())))?;
+    }
+    Ok(if interpreter.stopped.is_some() { 3 } else { 0 })
+}
+
+/// The terminal face: draws, waits for keys, until the user ends it or a limit does.
+fn in_terminal(session: &mut Session, interpreter: Interpreter, first: Option<&Reply>) -> Result<u8, Diagnostic> {
+    let failed = |e: std::io::Error| Diagnostic::new(Stage::File, format!("the terminal cannot be used: {e}"));
+    let mut screen = Screen::new(interpreter, std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()));
+    if let Some(Reply::Note(text)) = first {
+        screen.say(text);
+    }
+    let mut terminal = ratatui::try_init().map_err(failed)?;
+    let mut turn = || -> Result<u8, Diagnostic> {
+        loop {
+            if let Err(stop) = session.budget.check(0).and_then(|()| session.budget.check_memory()) {
+                return Err(Diagnostic::stopped(stop));
+            }
+            let mut drawn = Ok(());
+            terminal.draw(|frame| drawn = screen.draw(frame)).map_err(failed)?;
+            drawn?;
+            // Limits and signals are looked at while nobody types.
+            while !event::poll(Duration::from_millis(200)).map_err(failed)? {
+                session.budget.check(0).map_err(Diagnostic::stopped)?;
+            }
+            match event::read().map_err(failed)? {
+                Event::Key(key) if key.kind != KeyEventKind::Release && screen.key(key) => return Ok(0),
+                _ => {}
+            }
+        }
+    };
+    let result = turn();
+    ratatui::restore();
+    result
+}

@@ -1,0 +1,257 @@
+//! The terminal face of the simulator: keys in, a picture out. Every key that does something to the walk is a command of the interpreter.
+//!
+//! Invariant: what is drawn depends on the interpreter, the selection, the scrolling and the line being typed only; it draws on any backend.
+
+use super::command::{self, Command};
+use super::interpreter::{Interpreter, Reply, lines};
+use crate::base::{Diagnostic, SourceMap};
+use crate::report::story::StoryStep;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+const KEYS: &str = "↑↓ choose  Enter take  ←→ back, forward  r random  : command  ? help  q quit";
+const HELP: &str = "up, down, k, j   choose a step            Enter       take it
+left, b          back                     right, f    forward again
+home             to the initial state     end         to the end of the path
+r, R             a random step, ten       PgUp, PgDn  scroll the state
+/                show parameters whose names contain a text
+s, l             save, load a trace       :           type a command
+q, Ctrl-C        quit                     ?           this\n\nCommands:\n";
+
+/// See the module's head.
+pub struct Screen<'m> {
+    interpreter: Interpreter<'m>,
+    /// Index of the chosen step.
+    chosen: usize,
+    /// First row of the state that shows.
+    scroll: usize,
+    /// Only parameters with this in their names show.
+    filter: String,
+    /// The command that is being typed.
+    typed: Option<String>,
+    /// What the last command said; the second: whether it is an error.
+    message: (String, bool),
+    help: bool,
+    colour: bool,
+}
+
+impl<'m> Screen<'m> {
+    /// Starts where the interpreter is.
+    pub fn new(interpreter: Interpreter<'m>, colour: bool) -> Self {
+        let message = (format!("seed {}", interpreter.walk.seed()), false);
+        Self { interpreter, chosen: 0, scroll: 0, filter: String::new(), typed: None, message, help: false, colour }
+    }
+
+    /// Shows a sentence.
+    pub fn say(&mut self, text: &str) {
+        self.message = (text.trim_end().to_string(), false);
+    }
+
+    /// Acts on a key. True: the end.
+    pub fn key(&mut self, key: KeyEvent) -> bool {
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return true;
+        }
+        if let Some(mut typed) = self.typed.take() {
+            match key.code {
+                KeyCode::Enter => return self.line(&typed),
+                KeyCode::Esc => return false,
+                KeyCode::Backspace if typed.pop().is_none() => return false,
+                KeyCode::Char(c) => typed.push(c),
+                _ => {}
+            }
+            self.typed = Some(typed);
+            return false;
+        }
+        if std::mem::take(&mut self.help) {
+            return false;
+        }
+        let moves = self.interpreter.walk.moves().len();
+        let command = match key.code {
+            KeyCode::Up | KeyCode::Char('k') => return self.choose(self.chosen.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => return self.choose((self.chosen + 1).min(moves.saturating_sub(1))),
+            KeyCode::PageDown => return self.scrolled(self.scroll + 10),
+            KeyCode::PageUp => return self.scrolled(self.scroll.saturating_sub(10)),
+            KeyCode::Char(':') => return self.typing(""),
+            KeyCode::Char('/') => return self.typing("state "),
+            KeyCode::Char('s') => return self.typing("save "),
+            KeyCode::Char('l') => return self.typing("load "),
+            KeyCode::Enter if moves == 0 => return false,
+            KeyCode::Enter => Command::Step(self.chosen + 1),
+            KeyCode::Left | KeyCode::Char('b') => Command::Back(1),
+            KeyCode::Right | KeyCode::Char('f') => Command::Forward(1),
+            KeyCode::Home => Command::Goto(Some(0)),
+            KeyCode::End => Command::Goto(None),
+            KeyCode::Char('r') => Command::Random(1),
+            KeyCode::Char('R') => Command::Random(10),
+            KeyCode::Char('?' | 'h') => Command::Help,
+            KeyCode::Char('q') => Command::Quit,
+            _ => return false,
+        };
+        self.execute(&command)
+    }
+
+    fn choose(&mut self, index: usize) -> bool {
+        self.chosen = index;
+        false
+    }
+    fn scrolled(&mut self, row: usize) -> bool {
+        self.scroll = row;
+        false
+    }
+    fn typing(&mut self, text: &str) -> bool {
+        self.typed = Some(text.into());
+        false
+    }
+
+    /// A line that was typed.
+    fn line(&mut self, typed: &str) -> bool {
+        match command::parse(typed) {
+            Ok(None) => false,
+            Ok(Some(command)) => self.execute(&command),
+            Err(error) => self.fail(&error, &SourceMap::new()),
+        }
+    }
+
+    fn fail(&mut self, error: &Diagnostic, sources: &SourceMap) -> bool {
+        // The message and what is to be done; the rest of an excerpt would not fit.
+        let text: Vec<String> =
+            error.render(sources).lines().filter(|l| !l.starts_with(' ') || l.starts_with("  note")).map(str::to_string).collect();
+        self.message = (text.join(" "), true);
+        false
+    }
+
+    /// Does a command and shows what it says. True: the end.
+    fn execute(&mut self, command: &Command) -> bool {
+        let mut sources = SourceMap::new();
+        match self.interpreter.execute(command, &mut sources) {
+            Err(error) => self.fail(&error, &sources),
+            Ok(Reply::Quit) => true,
+            Ok(reply) => {
+                match (command, &reply) {
+                    (Command::State(text), _) => (self.filter, self.scroll) = (text.clone(), 0),
+                    (Command::Help, _) => self.help = true,
+                    // These are always in the picture.
+                    (Command::Moves | Command::Trace, _) => {}
+                    (_, Reply::Moved(_, remark)) => {
+                        self.chosen = 0;
+                        self.message = (remark.clone().unwrap_or_default(), false);
+                    }
+                    (_, Reply::Note(text)) => {
+                        self.chosen = 0;
+                        self.say(&text.clone());
+                    }
+                    _ => {}
+                }
+                false
+            }
+        }
+    }
+
+    /// Draws all of it. Errors: a value or step that cannot be told.
+    pub fn draw(&mut self, frame: &mut Frame) -> Result<(), Diagnostic> {
+        let [head, top, below, message, keys] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Percentage(60),
+            Constraint::Min(3),
+            Constraint::Length(1),
+            Constraint::Length(1),
+        ])
+        .areas(frame.area());
+        let [left, right] = Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(top);
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        frame.render_widget(Paragraph::new(format!(" {}", self.interpreter.title())).style(bold), head);
+        self.draw_moves(frame, left)?;
+        self.draw_state(frame, right)?;
+        self.draw_path(frame, below)?;
+        let (text, wrong) = &self.message;
+        match &self.typed {
+            Some(typed) => frame.render_widget(Paragraph::new(format!(":{typed}█")), message),
+            None => frame
+                .render_widget(Paragraph::new(format!(" {text}")).style(if *wrong { self.coloured(Color::Red) } else { bold }), message),
+        }
+        frame.render_widget(Paragraph::new(format!(" {KEYS}")).style(Style::new().add_modifier(Modifier::DIM)), keys);
+        if self.help {
+            let area = frame.area();
+            let text = format!("{HELP}{}", command::help());
+            frame.render_widget(Clear, area);
+            frame.render_widget(Paragraph::new(text).block(Block::bordered().title(" Help: any key goes back ")), area);
+        }
+        Ok(())
+    }
+
+    fn draw_moves(&self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
+        let moves = self.interpreter.moves()?;
+        let title = if moves.is_empty() { " A deadlock ".into() } else { format!(" Steps ({}) ", moves.len()) };
+        let height = area.height.saturating_sub(2) as usize;
+        let lines = moves.iter().enumerate().map(|(i, m)| {
+            let mark = if i == self.chosen { '>' } else { ' ' };
+            self.selectable(format!("{mark}{:3} {}", i + 1, self.short(m)), i == self.chosen)
+        });
+        let lines: Vec<Line> = lines.skip(window(self.chosen, height, moves.len())).take(height).collect();
+        frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
+        Ok(())
+    }
+
+    fn draw_state(&mut self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
+        let rows = lines(&self.interpreter.rows(&self.filter)?);
+        let height = area.height.saturating_sub(2) as usize;
+        self.scroll = self.scroll.min(rows.len().saturating_sub(height));
+        let line = |(text, changed): &(String, Option<bool>)| {
+            let style = match changed {
+                None => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+                Some(true) => self.coloured(Color::Yellow).add_modifier(Modifier::BOLD),
+                Some(false) => Style::new(),
+            };
+            Line::styled(text.clone(), style)
+        };
+        let shown: Vec<Line> = rows.iter().skip(self.scroll).take(height).map(line).collect();
+        let filter = if self.filter.is_empty() { String::new() } else { format!("with `{}` ", self.filter) };
+        let of = if rows.len() > height {
+            format!("{}-{} of {} ", self.scroll + 1, self.scroll + shown.len(), rows.len())
+        } else {
+            String::new()
+        };
+        frame.render_widget(Paragraph::new(shown).block(Block::bordered().title(format!(" State {filter}{of}"))), area);
+        Ok(())
+    }
+
+    fn draw_path(&self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
+        let (at, length) = (self.interpreter.walk.position(), self.interpreter.walk.path().len());
+        let height = area.height.saturating_sub(2) as usize;
+        let first = window(at.saturating_sub(1), height, length);
+        let mut lines = Vec::new();
+        // Only what shows is told: paths can be long.
+        for i in first..length.min(first + height) {
+            let mark = if i + 1 == at { '>' } else { ' ' };
+            let style = if i + 1 > at { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
+            lines.push(Line::styled(format!("{mark}{:4} {}", i + 1, self.short(&self.interpreter.step(i)?)), style));
+        }
+        let title = format!(" Path: {} ", self.interpreter.place());
+        frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
+        Ok(())
+    }
+
+    /// A step on one line, with what it changes.
+    fn short(&self, step: &StoryStep) -> String {
+        let changes = self.interpreter.changes(step);
+        if changes.is_empty() { step.title() } else { format!("{}  → {changes}", step.title()) }
+    }
+
+    fn selectable(&self, text: String, selected: bool) -> Line<'static> {
+        Line::styled(text, if selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() })
+    }
+
+    fn coloured(&self, colour: Color) -> Style {
+        if self.colour { Style::new().fg(colour) } else { Style::new() }
+    }
+}
+
+/// The first of so many lines that show, such that a line is among them.
+fn window(line: usize, height: usize, lines: usize) -> usize {
+    line.saturating_sub(height / 2).min(lines.saturating_sub(height))
+}

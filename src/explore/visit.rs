@@ -1,0 +1,127 @@
+//! Exploration with a visitor: whoever wants to see each state and each step, in breadth-first order, and perhaps to end there.
+//!
+//! In: a model, a [`Visitor`]. Out: how it ended. One thread, on the store and caches of [`Lazy`]; for counts alone [`super::explore`] is faster.
+//! Invariant: states are numbered from 0 in the order in which they are visited; each step is visited once, after its source and before the
+//! next state.
+
+use std::ops::ControlFlow;
+
+use super::{Lazy, Options};
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Budget, Diagnostic, Stop};
+use crate::model::Model;
+
+/// Who is shown states and steps. `Break` ends the search.
+pub trait Visitor {
+    /// A state, before its steps.
+    fn state(&mut self, _state: StateId, _vector: &[u32]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+    /// A step; the target may be new.
+    fn step(&mut self, _from: StateId, _label: LabelId, _to: StateId) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// How a visit ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Visited {
+    /// All states and steps were shown.
+    All,
+    /// The visitor had seen enough.
+    Enough,
+    /// A limit came first.
+    Stopped(Stop),
+}
+
+/// Shows a model to a visitor.
+pub fn visit(model: &dyn Model, options: &Options, budget: &Budget, visitor: &mut dyn Visitor) -> Result<Visited, Diagnostic> {
+    let mut lazy = Lazy::new(model, options)?;
+    let mut steps = Vec::new();
+    let mut next = 0;
+    while next < lazy.state_count() {
+        if let Err(stop) =
+            budget.check(lazy.state_count() as u64).and_then(|()| if next % 4096 == 0 { budget.check_memory() } else { Ok(()) })
+        {
+            return Ok(Visited::Stopped(stop));
+        }
+        let state = StateId(next as u32);
+        if visitor.state(state, &lazy.vector(state)).is_break() {
+            return Ok(Visited::Enough);
+        }
+        match lazy.successors(state, &mut steps) {
+            Err(Diagnostic { stop: Some(stop), .. }) => return Ok(Visited::Stopped(stop)),
+            result => result?,
+        }
+        for (label, to) in steps.drain(..) {
+            if visitor.step(state, label, to).is_break() {
+                return Ok(Visited::Enough);
+            }
+        }
+        next += 1;
+    }
+    Ok(Visited::All)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Limits;
+    use crate::explore::{Silent, explore, explore_lts};
+    use crate::model::toy::{Shape, counters, random};
+
+    #[derive(Default)]
+    struct Seen {
+        vectors: Vec<Vec<u32>>,
+        steps: Vec<(StateId, LabelId, StateId)>,
+        most: usize,
+    }
+
+    impl Visitor for Seen {
+        fn state(&mut self, state: StateId, vector: &[u32]) -> ControlFlow<()> {
+            assert_eq!(state.index(), self.vectors.len());
+            self.vectors.push(vector.to_vec());
+            if self.vectors.len() == self.most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+        fn step(&mut self, from: StateId, label: LabelId, to: StateId) -> ControlFlow<()> {
+            assert_eq!(from.index() + 1, self.vectors.len());
+            self.steps.push((from, label, to));
+            ControlFlow::Continue(())
+        }
+    }
+
+    #[test]
+    fn a_visitor_sees_the_transition_system() {
+        let shape = Shape { slots: 4, values: 3, components: 2, groups: 6, labels: 3 };
+        for seed in 0..30 {
+            let model = random(seed, shape);
+            let mut seen = Seen::default();
+            let (options, budget) = (Options::default(), Budget::default());
+            assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), Visited::All);
+            let (outcome, lts) = explore_lts(&model, &options, &budget, &Silent).unwrap();
+            assert_eq!((seen.vectors.len() as u64, seen.steps.len() as u64), (outcome.states, outcome.transitions), "seed {seed}");
+            let mut texts: Vec<String> = seen.steps.iter().map(|s| model.label_text(s.1)).collect();
+            let mut expected: Vec<String> = lts.labels.iter().map(|l| lts.table.texts[l.index()].clone()).collect();
+            texts.sort();
+            expected.sort();
+            assert_eq!(texts, expected, "seed {seed}");
+            seen.vectors.sort();
+            let count = seen.vectors.len();
+            seen.vectors.dedup();
+            assert_eq!(seen.vectors.len(), count, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_visit_ends_early() {
+        let model = counters(3, 9);
+        let mut seen = Seen { most: 7, ..Seen::default() };
+        let (options, budget) = (Options::default(), Budget::default());
+        assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), Visited::Enough);
+        assert_eq!(seen.vectors.len(), 7);
+        let few = Budget::new(Limits { max_states: Some(50), ..Limits::default() });
+        let mut seen = Seen::default();
+        assert_eq!(visit(&model, &options, &few, &mut seen).unwrap(), Visited::Stopped(Stop::States));
+        assert!(seen.vectors.len() < 60 && explore(&model, &options, &budget, &Silent).unwrap().states == 1000);
+    }
+}

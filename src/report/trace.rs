@@ -1,0 +1,206 @@
+//! Traces as files: the path of a [`Walk`] -> the JSON of evidence, and back onto the model.
+//!
+//! Out: the keys of a story (`report::story`), kind `trace`, without a verdict. In: that, or the evidence of a verdict if it is one path. A
+//! step is found again by its action and the new values of the parameters that it changes, as texts; the values are needed only where the
+//! action alone does not decide. Cost: one state's steps for each step. Invariant: what is read is replayed, so a walk stays one of the model.
+
+use super::story::{Story, parameters, told, values};
+use crate::base::{Diagnostic, SourceId, Span, Stage};
+use crate::evidence::Taken;
+use crate::explore::walk::{Move, Walk};
+use serde_json::{Value, json};
+
+/// A step as it is written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceStep {
+    /// The visible multi-action, or `tau`.
+    pub action: String,
+    /// Parameters that change, with their new values, if that is said.
+    pub changed: Option<Vec<(String, String)>>,
+}
+
+/// A path as it is written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The steps from the initial state.
+    pub steps: Vec<TraceStep>,
+    /// If it ends in a loop: the number of steps before the state that it comes back to.
+    pub back_to: Option<usize>,
+}
+
+/// The step as evidence has it.
+pub fn taken(step: &Move) -> Taken {
+    Taken { group: step.group, label: step.label, state: step.state.clone() }
+}
+
+/// Tells the steps that lie behind a walk.
+pub fn story(walk: &Walk) -> Result<Story, Diagnostic> {
+    let model = walk.model();
+    let mut steps = Vec::new();
+    for (i, step) in walk.path()[..walk.position()].iter().enumerate() {
+        let mut step = told(model, walk.state_after(i), &taken(step), false)?;
+        (step.from, step.to) = (i as u32, i as u32 + 1);
+        steps.push(step);
+    }
+    let (parameters, initial) = (parameters(model), values(model, walk.state_after(0)));
+    Ok(Story { verdict: false, components: model.components(), parameters, initial, steps, linear: true, back_to: None })
+}
+
+/// The steps that lie behind a walk, as an object.
+pub fn to_json(walk: &Walk) -> Result<Value, Diagnostic> {
+    let mut object = story(walk)?.json();
+    (object["verdict"], object["kind"]) = (Value::Null, json!("trace"));
+    Ok(object)
+}
+
+/// Reads a trace. Errors: no JSON, other keys, evidence that branches.
+pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
+    let object: Value = serde_json::from_str(text).map_err(|e| {
+        let line_start = text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum::<usize>();
+        let start = (line_start + e.column().saturating_sub(1)).min(text.len().saturating_sub(1)) as u32;
+        let message = e.to_string();
+        let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+        Diagnostic::at(Stage::File, Span { source, start, end: start + 1 }, format!("this is no JSON: {what}"))
+            .note("expected a trace: the JSON object that `check --evidence FILE.json` or `simulate` writes")
+    })?;
+    let place = Span { source, start: 0, end: 1 };
+    let wrong = |message: String| {
+        Err(Diagnostic::at(Stage::File, place, message).note("expected a trace, as `check --evidence FILE.json` writes it"))
+    };
+    if object["linear"] == Value::Bool(false) {
+        return Err(Diagnostic::at(Stage::File, place, "this evidence branches, so it is no trace")
+            .note("`check --evidence FILE.dot` draws it; `mu-check simulate FILE.aut` walks through what `--evidence FILE.aut` writes"));
+    }
+    let Some(list) = object["steps"].as_array() else { return wrong("there is no list `steps` in this object".into()) };
+    let mut steps = Vec::new();
+    for (i, step) in list.iter().enumerate() {
+        let Some(action) = step["action"].as_str() else { return wrong(format!("step {} has no text `action`", i + 1)) };
+        let changed = match &step["changed"] {
+            Value::Null => None,
+            Value::Object(map) => {
+                let of = |(name, value): (&String, &Value)| value.as_str().map(|v| (name.clone(), v.to_string()));
+                match map.iter().map(of).collect::<Option<Vec<_>>>() {
+                    Some(changed) => Some(changed),
+                    None => return wrong(format!("a value in `changed` of step {} is no text", i + 1)),
+                }
+            }
+            _ => return wrong(format!("`changed` of step {} is no object", i + 1)),
+        };
+        steps.push(TraceStep { action: action.to_string(), changed });
+    }
+    let back_to = object["back_to"].as_u64().map(|n| n as usize);
+    Ok(Trace { steps, back_to })
+}
+
+/// Takes the steps of a trace from the initial state; the walk is then at its end. Errors: a step that the model does not take, or that could
+/// be one of several; the walk is as it was.
+pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
+    let mut fresh = Walk::new(walk.model(), walk.seed())?;
+    for (i, step) in trace.steps.iter().enumerate() {
+        let model = fresh.model();
+        let fitting = |step: &TraceStep, fresh: &Walk| -> Vec<usize> {
+            let here = fresh.state();
+            let fits = |m: &Move| {
+                let same_action = same(&model.label_text(m.label), &step.action);
+                same_action && step.changed.as_ref().is_none_or(|changed| changes(model, here, &m.state, changed))
+            };
+            (0..fresh.moves().len()).filter(|&j| fits(&fresh.moves()[j])).collect()
+        };
+        let found = fitting(step, &fresh);
+        match found[..] {
+            [] => {
+                let without = TraceStep { changed: None, ..step.clone() };
+                let values = if fitting(&without, &fresh).is_empty() { "" } else { " with these new values" };
+                let mut here: Vec<String> = fresh.moves().iter().map(|m| model.label_text(m.label)).collect();
+                here.dedup();
+                let here = if here.is_empty() { "none".to_string() } else { here.join(", ") };
+                let message = format!("step {} of the trace, `{}`{values}, is no step of the model", i + 1, step.action);
+                return Err(Diagnostic::new(Stage::File, message).note(format!("steps after {i}: {here}")));
+            }
+            [_, _, ..] if step.changed.is_none() => {
+                let message = format!("step {} of the trace, `{}`, could lead to {} states", i + 1, step.action, found.len());
+                return Err(Diagnostic::new(Stage::File, message).note("`changed` must say which parameters get which values"));
+            }
+            _ => fresh.take(found[0])?,
+        };
+    }
+    walk.adopt(fresh);
+    Ok(())
+}
+
+/// Whether just these parameters change, to these values.
+fn changes(model: &dyn crate::model::Model, before: &[u32], after: &[u32], changed: &[(String, String)]) -> bool {
+    let mut count = 0;
+    for (slot, (_, value)) in before.iter().zip(after).enumerate().filter(|(_, (a, b))| a != b) {
+        let name = &model.slots()[slot].name;
+        if !changed.iter().any(|(n, v)| n == name && *v == model.value_text(slot as u32, *value)) {
+            return false;
+        }
+        count += 1;
+    }
+    count == changed.len()
+}
+
+/// Whether two texts of actions differ in blanks only.
+pub fn same(a: &str, b: &str) -> bool {
+    let bare = |t: &str| t.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    a == b || bare(a) == bare(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::toy::{HandModel, Shape, random};
+
+    fn read(text: &str) -> Result<Trace, String> {
+        from_json(SourceId(0), text).map_err(|d| d.message)
+    }
+
+    #[test]
+    fn walks_are_written_and_read() {
+        for seed in 0..40 {
+            let model = random(seed, Shape { slots: 4, values: 3, components: 2, groups: 6, labels: 2 });
+            let mut walk = Walk::new(&model, seed).unwrap();
+            for _ in 0..12 {
+                walk.random().unwrap();
+            }
+            let trace = read(&to_json(&walk).unwrap().to_string()).unwrap();
+            let mut again = Walk::new(&model, 0).unwrap();
+            replay(&trace, &mut again).unwrap();
+            assert_eq!((again.path(), again.position()), (walk.path(), walk.position()), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_trace_is_refused() {
+        for (text, why) in [
+            ("{", "no JSON"),
+            ("[]", "no list `steps`"),
+            ("{\"steps\": 3}", "no list `steps`"),
+            ("{\"linear\": false, \"steps\": []}", "branches"),
+            ("{\"steps\": [{}]}", "no text `action`"),
+            ("{\"steps\": [{\"action\": \"a\", \"changed\": 1}]}", "no object"),
+            ("{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": 1}}]}", "no text"),
+        ] {
+            assert!(read(text).unwrap_err().contains(why), "{text}");
+        }
+        // A step into two states: the values decide.
+        let mut model = HandModel::new();
+        let x = model.slot("x", 0, false, 0);
+        model.group("a", &[(x, 0)], &[], &[x], |_, e| {
+            e.step("a", &[1]);
+            e.step("a", &[2]);
+        });
+        let mut walk = Walk::new(&model, 0).unwrap();
+        let ambiguous = read("{\"steps\": [{\"action\": \"a\"}]}").unwrap();
+        assert!(replay(&ambiguous, &mut walk).unwrap_err().message.contains("2 states"));
+        let clear = read("{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": \"2\"}}]}").unwrap();
+        replay(&clear, &mut walk).unwrap();
+        assert_eq!(walk.state(), [2]);
+        // A trace that does not fit leaves the walk where it is.
+        for wrong in ["{\"steps\": [{\"action\": \"b\"}]}", "{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": \"3\"}}]}"] {
+            assert!(replay(&read(wrong).unwrap(), &mut walk).unwrap_err().message.contains("no step of the model"));
+            assert_eq!(walk.state(), [2]);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What the program is to a shell, a terminal and a script: completions, manual pages, colours, timings.
+
+mod support;
+
+use serde_json::Value;
+use std::process::{Command, Output};
+use support::package;
+
+fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+    command.args(arguments).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").envs(environment.iter().copied());
+    command.output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+const COMMANDS: [&str; 18] = [
+    "check",
+    "sweep",
+    "explore",
+    "expand",
+    "linearise",
+    "reduce",
+    "compare",
+    "info",
+    "convert",
+    "pbes",
+    "solve",
+    "simulate",
+    "litmus",
+    "program",
+    "robust",
+    "completions",
+    "manual",
+    "help",
+];
+
+#[test]
+fn completions_know_all_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = text(&run(&["completions", shell], &[]));
+        for word in COMMANDS.iter().chain(&["--evidence", "divergence-branching", "--max-memory"]) {
+            // Fish writes long options without dashes; the last two do not complete values.
+            let word = if shell == "fish" { word.trim_start_matches('-') } else { word };
+            if word == "divergence-branching" && ["elvish", "powershell"].contains(&shell) {
+                continue;
+            }
+            assert!(script.contains(word), "{shell} does not know {word}");
+        }
+    }
+    assert_eq!(run(&["completions", "tcsh"], &[]).status.code(), Some(2));
+}
+
+/// Bash itself reads the script and completes with it.
+#[test]
+fn bash_completes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("completions");
+    std::fs::write(&file, run(&["completions", "bash"], &[]).stdout).unwrap();
+    let ask = format!(
+        "source {}; COMP_WORDS=(mu-check explore --red); COMP_CWORD=2; f=$(complete -p mu-check); \
+         f=${{f#*-F }}; ${{f%% *}} mu-check --red explore; echo \"${{COMPREPLY[@]}}\"",
+        file.display()
+    );
+    let Ok(output) = Command::new("bash").args(["--norc", "-c", &ask]).output() else { return };
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--reduce", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn manual_pages() {
+    let page = text(&run(&["manual"], &[]));
+    assert!(page.contains(".TH mu-check 1") && page.contains("mu\\-check\\-explore(1)") && page.contains("Exit codes"), "{page}");
+    // Command lines stand as they are.
+    assert!(page.contains("Examples:\n.nf\n  mu\\-check specs/arcx.spec ") && page.contains("\n.fi\n\nExit codes"), "{page}");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("man/man1");
+    text(&run(&["manual", "--out", &out.display().to_string()], &[]));
+    for name in COMMANDS.iter().filter(|c| **c != "help").map(|c| format!("mu-check-{c}.1")).chain(["mu-check.1".into()]) {
+        let page = std::fs::read_to_string(out.join(&name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(page.contains(&format!(".TH {} 1", name.trim_end_matches(".1"))) && page.contains("Example"), "{name}: {page}");
+    }
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), COMMANDS.len());
+}
+
+/// Neither results nor errors nor help have escape sequences on a pipe, and none anywhere with `NO_COLOR`.
+#[test]
+fn colours_are_for_terminals() {
+    let model = package("specs/arcx.spec");
+    let lines: [(&[&str], i32); 5] = [
+        (&["explore", &model, "-D", "max_operation_id=0", "-v"], 0),
+        (&["explore", "missing.mcrl2"], 2),
+        (&["explore", "--nonsense"], 2),
+        (&["check", "--help"], 0),
+        (&["--help"], 0),
+    ];
+    let escapes = |o: &Output| o.stdout.iter().chain(&o.stderr).filter(|b| **b == 0x1b).count();
+    for (arguments, code) in lines {
+        for environment in [&[][..], &[("NO_COLOR", "1")], &[("NO_COLOR", "1"), ("TERM", "xterm-256color")]] {
+            let output = run(arguments, environment);
+            assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+            assert_eq!(escapes(&output), 0, "{arguments:?} {environment:?}");
+        }
+    }
+    // As on a terminal: asked for, help has some, and `NO_COLOR` takes precedence.
+    assert!(escapes(&run(&["--help"], &[("CLICOLOR_FORCE", "1")])) > 0);
+    assert_eq!(escapes(&run(&["--help"], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")])), 0);
+}
+
+#[test]
+fn timings_tell_stages() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("timings.json").display().to_string();
+    let read = || serde_json::from_str::<Value>(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let stages = |timings: &Value| -> Vec<(String, f64)> {
+        let of = |s: &Value| (s["stage"].as_str().unwrap().to_string(), s["seconds"].as_f64().unwrap());
+        timings["stages"].as_array().unwrap().iter().map(of).collect()
+    };
+    let arcx = package("specs/arcx.spec");
+    let formulas = [package("formulas/1a.gos.mcf"), package("formulas/1b.gos.mcf")];
+    text(&run(&["check", &arcx, &formulas[0], &formulas[1], "-D", "max_operation_id=0", "--timings", &file], &[]));
+    let timings = read();
+    let list = stages(&timings);
+    let names: Vec<&str> = list.iter().map(|s| s.0.as_str()).collect();
+    for name in ["reading the specification", "linearising", "compiling the linear process", "reading the formulas"] {
+        assert!(names.contains(&name), "{timings}");
+    }
+    let checked: Vec<&Value> =
+        timings["stages"].as_array().unwrap().iter().filter(|s| s["stage"] == "checking a formula").map(|s| &s["file"]).collect();
+    assert_eq!(checked, formulas.iter().collect::<Vec<_>>(), "{timings}");
+    // The stages are all of the run, but for the time before the arguments were read.
+    let (sum, all) = (list.iter().map(|s| s.1).sum::<f64>(), timings["seconds"].as_f64().unwrap());
+    assert!(all > 0.0 && (sum - all).abs() < 0.1, "{timings}");
+    // A run that a limit ends has its timings too.
+    let args = ["explore", &arcx, "-D", "max_operation_id=9", "--timeout", "700ms", "--timings", &file];
+    assert_eq!(run(&args, &[]).status.code(), Some(3));
+    assert!(stages(&read()).iter().any(|s| s.0 == "searching"), "{}", read());
+    let aut = folder.path().join("a.aut").display().to_string();
+    text(&run(&["explore", &arcx, "-D", "max_operation_id=0", "--reduce", "strong", "--out", &aut, "--timings", &file], &[]));
+    let names: Vec<String> = stages(&read()).into_iter().map(|s| s.0).collect();
+    assert_eq!(names[names.len() - 3..], ["searching", "reducing", "writing"], "{names:?}");
+    // A file that cannot be written is refused before any work.
+    assert_eq!(run(&["explore", &arcx, "--timings", "/no/such/folder/t.json"], &[]).status.code(), Some(2));
+}

@@ -1,0 +1,288 @@
+//! Outputs of real runs are what `docs/schema/*.json` says, and the schemas are strict: a key more or less does not pass.
+//!
+//! The validator below knows just the keywords of JSON Schema (draft 2020-12) that these schemas use, and refuses a schema with any other.
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use support::package;
+
+/// Two buffers of one place in a row.
+const CHAIN: &str = "act enter, leave, give, take, mid: Nat;
+proc First = sum n: Nat. (n < 2) -> enter(n) . give(n) . First;
+proc Second = sum n: Nat. take(n) . leave(n) . Second;
+init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First || Second)));
+";
+/// As many states as one likes.
+const LARGE: &str =
+    "$param n: Nat = 3;\nact a, leave: Nat;\nproc P(i: Nat) = (i < 1000000000) -> a(i) . P(i + 1);\ninit P(0) || P(${n});\n";
+const LITMUS: &str = "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+
+/// Schema, command line (files of the run's folder after `@`, of the package after `^`), exit code, the file that is checked if it is not
+/// standard output.
+const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
+    ("explore", "explore @chain.mcrl2", 0, None),
+    ("explore", "explore @chain.mcrl2 --engine symbolic", 0, None),
+    ("explore", "explore @chain.mcrl2 --engine auto --reduce branching", 0, None),
+    ("explore", "explore @large.mcrl2 --max-states 100", 3, None),
+    ("explore", "explore @large.mcrl2 --timeout 0s", 3, None),
+    ("check", "check @chain.mcrl2 @never.mcf @always.mcf @live.mcf --evidence @why.json --timings @timings.json", 1, None),
+    ("evidence", "check @chain.mcrl2 @never.mcf --evidence @why.json", 1, Some("why.json")),
+    ("evidence", "check @chain.mcrl2 @live.mcf --evidence @why.json", 1, Some("why.json")),
+    ("evidence", "check @chain.mcrl2 @some.mcf --evidence @why.json", 0, Some("why.json")),
+    ("evidence", "simulate @chain.mcrl2 --script @saves.txt", 0, Some("saved.json")),
+    ("check", "check @chain.mcrl2 @never.mcf --full-states --engine auto", 1, None),
+    ("check", "check @chain.mcrl2 @never.mcf @vacuous.mcf --engine symbolic", 1, None),
+    ("check", "check @large.mcrl2 @never.mcf --timeout 0s", 3, None),
+    ("check", "check @large.mcrl2 @never.mcf @vacuous.mcf --max-states 50", 3, None),
+    ("check", "check ^specs/arcx.spec ^formulas/1a.gos.mcf -D memcommands_size=2 -D max_operation_id=1 --confluence auto", 1, None),
+    ("timings", "check @chain.mcrl2 @never.mcf --timings @timings.json", 1, Some("timings.json")),
+    ("timings", "explore @large.mcrl2 --max-states 9 --timings @timings.json", 3, Some("timings.json")),
+    ("sweep", "sweep @large.mcrl2 @vacuous.mcf -D n=0..3 --max-states 50 --out @sweep", 3, None),
+    ("sweep", "sweep ^specs/arcx.spec -D max_operation_id=0 --out @sweep2", 0, Some("sweep2/sweep.json")),
+    ("litmus", "litmus @SB.litmus", 0, None),
+    ("litmus", "litmus @SB.litmus @bad.litmus --model sc", 2, None),
+    ("program", "program ^specs/x86/spinlock.asm", 0, None),
+    ("program", "program ^specs/x86/spinlock_unsafe.asm --model tso", 1, None),
+    ("program", "program ^specs/x86/spinlock.asm --max-states 5", 3, None),
+    ("robust", "robust ^specs/x86/dekker.asm", 1, None),
+    ("robust", "robust ^specs/x86/spinlock.asm --fences", 0, None),
+    ("robust", "robust ^specs/x86/dekker.asm --count --preemptions 1", 1, None),
+    ("info", "info @chain.mcrl2", 0, None),
+    ("info", "info @game.pg", 0, None),
+    ("info", "info @large.mcrl2 --max-states 100", 3, None),
+    ("compare", "compare @chain.mcrl2 @chain.mcrl2", 0, None),
+    ("compare", "compare @chain.mcrl2 @other.mcrl2 -e weak", 1, None),
+    ("compare", "compare @other.mcrl2 @chain.mcrl2 --preorder trace", 1, None),
+    ("compare", "compare @chain.mcrl2 @large.mcrl2 --max-states 100", 3, None),
+    ("solve", "solve @game.pg", 1, None),
+    ("solve", "solve @game.bes --solver zielonka", 0, None),
+    ("reduce", "reduce @chain.mcrl2 -e weak-trace", 0, None),
+    ("reduce", "reduce @large.mcrl2 --max-states 100", 3, None),
+    ("simulate", "simulate @chain.mcrl2 --script @script.txt", 0, None),
+    ("simulate", "simulate @chain.mcrl2 --trace @saved.json --script @script.txt", 0, None),
+];
+
+/// A schema: its text, read and found to have known keywords only.
+struct Schema(Value);
+
+fn schema(name: &str) -> Schema {
+    let path = package(&format!("docs/schema/{name}.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let root = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{path}: {e}"));
+    known(&root, &root);
+    Schema(root)
+}
+
+/// Panics at a keyword that the validator does not know, or a reference to nothing.
+fn known(schema: &Value, root: &Value) {
+    let Some(object) = schema.as_object() else {
+        assert!(schema.is_boolean(), "no schema: {schema}");
+        return;
+    };
+    for (keyword, value) in object {
+        match keyword.as_str() {
+            "$schema" => assert_eq!(value, "https://json-schema.org/draft/2020-12/schema"),
+            "title" | "description" | "type" | "required" | "enum" | "const" | "minimum" | "minItems" => {}
+            "pattern" => assert_eq!(value, LARGE_NUMBER),
+            "$ref" => assert!(root.pointer(&value.as_str().unwrap()[1..]).is_some(), "{value} is nothing"),
+            "properties" | "$defs" => value.as_object().unwrap().values().for_each(|v| known(v, root)),
+            "additionalProperties" | "items" => known(value, root),
+            "anyOf" | "prefixItems" => value.as_array().unwrap().iter().for_each(|v| known(v, root)),
+            _ => panic!("the validator does not know `{keyword}`"),
+        }
+    }
+}
+
+/// The one pattern.
+const LARGE_NUMBER: &str = "^[0-9]{20,}$";
+
+impl Schema {
+    /// Error: the first thing that is wrong, with its place.
+    fn validate(&self, value: &Value) -> Result<(), String> {
+        self.check(&self.0, value, "")
+    }
+
+    fn check(&self, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+        let refuse = |why: String| Err(format!("{at}: {why}"));
+        if let Some(all) = schema.as_bool() {
+            return if all { Ok(()) } else { refuse("nothing may be here".into()) };
+        }
+        let of = |keyword: &str| schema.get(keyword);
+        let list = |keyword: &str| of(keyword).and_then(Value::as_array).cloned().unwrap_or_default();
+        if let Some(target) = of("$ref") {
+            self.check(self.0.pointer(&target.as_str().unwrap()[1..]).unwrap(), value, at)?;
+        }
+        if let Some(kind) = of("type") {
+            let is = |kind: &Value| match kind.as_str().unwrap() {
+                "object" => value.is_object(),
+                "array" => value.is_array(),
+                "string" => value.is_string(),
+                "boolean" => value.is_boolean(),
+                "null" => value.is_null(),
+                "number" => value.is_number(),
+                "integer" => value.is_i64() || value.is_u64(),
+                other => panic!("`{other}` is no type"),
+            };
+            if !kind.as_array().map_or_else(|| is(kind), |kinds| kinds.iter().any(is)) {
+                return refuse(format!("{value} is not of type {kind}"));
+            }
+        }
+        if of("const").is_some_and(|c| c != value) || of("enum").is_some_and(|_| !list("enum").contains(value)) {
+            return refuse(format!("{value} is none of the values"));
+        }
+        if of("anyOf").is_some() {
+            let tried: Vec<String> = list("anyOf").iter().filter_map(|s| self.check(s, value, at).err()).collect();
+            if tried.len() == list("anyOf").len() {
+                return refuse(format!("none of these: {}", tried.join("; ")));
+            }
+        }
+        if of("minimum").and_then(Value::as_f64).is_some_and(|least| value.as_f64().is_some_and(|number| number < least)) {
+            return refuse(format!("{value} is too small"));
+        }
+        let large = |text: &str| text.len() >= 20 && text.bytes().all(|b| b.is_ascii_digit());
+        if of("pattern").is_some() && value.as_str().is_some_and(|text| !large(text)) {
+            return refuse(format!("{value} is no large number"));
+        }
+        if let Some(object) = value.as_object() {
+            if let Some(key) = list("required").iter().find(|k| !object.contains_key(k.as_str().unwrap())) {
+                return refuse(format!("{key} is not there"));
+            }
+            for (key, item) in object {
+                let place = format!("{at}/{key}");
+                match (of("properties").and_then(|p| p.get(key)), of("additionalProperties")) {
+                    (Some(schema), _) | (None, Some(schema)) => self.check(schema, item, &place)?,
+                    (None, None) => {}
+                }
+            }
+        }
+        if let Some(array) = value.as_array() {
+            if of("minItems").and_then(Value::as_u64).is_some_and(|n| (array.len() as u64) < n) {
+                return refuse("too few items".into());
+            }
+            let first = list("prefixItems");
+            for (i, item) in array.iter().enumerate() {
+                if let Some(schema) = first.get(i).or(of("items")) {
+                    self.check(schema, item, &format!("{at}/{i}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn the_validator_refuses() {
+    let schema = Schema(serde_json::json!({
+        "type": "object",
+        "properties": {
+            "n": { "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": LARGE_NUMBER }] },
+            "pairs": { "type": "array", "items": { "$ref": "#/$defs/pair" } },
+            "word": { "enum": ["a", null] },
+            "map": { "type": "object", "additionalProperties": { "const": true } },
+        },
+        "required": ["n"],
+        "additionalProperties": false,
+        "$defs": { "pair": { "type": "array", "prefixItems": [{ "type": "string" }, { "type": ["integer", "null"] }], "items": false, "minItems": 2 } },
+    }));
+    known(&schema.0, &schema.0);
+    for good in [
+        r#"{"n": 0}"#,
+        r#"{"n": "18446744073709551616", "word": null}"#,
+        r#"{"n": 1, "pairs": [["x", 1], ["y", null]], "map": {"k": true}, "word": "a"}"#,
+    ] {
+        schema.validate(&serde_json::from_str(good).unwrap()).unwrap();
+    }
+    for (bad, place) in [
+        ("[]", ": "),
+        ("{}", ": \"n\" is not there"),
+        (r#"{"n": -1}"#, "/n: "),
+        (r#"{"n": 1.5}"#, "/n: "),
+        (r#"{"n": "12"}"#, "/n: "),
+        (r#"{"n": 1, "more": 1}"#, "/more: nothing"),
+        (r#"{"n": 1, "word": "b"}"#, "/word: "),
+        (r#"{"n": 1, "pairs": [["x"]]}"#, "/pairs/0: too few"),
+        (r#"{"n": 1, "pairs": [["x", 1, 2]]}"#, "/pairs/0/2: nothing"),
+        (r#"{"n": 1, "pairs": [["x", "y"]]}"#, "/pairs/0/1: "),
+        (r#"{"n": 1, "map": {"k": false}}"#, "/map/k: "),
+    ] {
+        let error = schema.validate(&serde_json::from_str(bad).unwrap()).unwrap_err();
+        assert!(error.starts_with(place), "{bad}: {error}");
+    }
+}
+
+fn prepare(folder: &Path) {
+    for (name, text) in [
+        ("chain.mcrl2", CHAIN),
+        ("other.mcrl2", &CHAIN.replace("give(n) . First;", "(give(n) . First + tau . First);")),
+        ("large.mcrl2", LARGE),
+        ("SB.litmus", LITMUS),
+        ("bad.litmus", "X86 bad\n{ }\n P0 ;\n FLY ;\nexists (x=1)\n"),
+        ("never.mcf", "[true* . leave(1)]false"),
+        ("some.mcf", "<true* . leave(1)>true"),
+        ("always.mcf", "[true*]<true>true"),
+        ("live.mcf", "mu X. ([!leave(0)]X && <true>true)"),
+        ("vacuous.mcf", "[true* . tau . tau . tau . tau]false"),
+        ("game.pg", "parity 3;\n0 1 0 1,2;\n1 0 1 0;\n2 1 0 2;\n"),
+        ("game.bes", "bes nu X = Y && X;\n mu Y = X || Y;\ninit X;\n"),
+        ("script.txt", "moves\ntake enter(1)\n1\nstate\nback\ntrace\nrandom 4\nseed 2\nhelp\nquit\n"),
+        ("saves.txt", "random 6\nsave saved.json\n"),
+    ] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+}
+
+#[test]
+fn outputs_are_what_their_schemas_say() {
+    let folder = tempfile::tempdir().unwrap();
+    prepare(folder.path());
+    let mut wrong = Vec::new();
+    for (name, line, code, file) in RUNS {
+        let words = line.split(' ').map(|w| match w.split_at(1) {
+            ("^", path) => package(path),
+            ("@", path) => path.to_string(),
+            _ => w.to_string(),
+        });
+        let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .args(words)
+            .args(["--format", "json"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(*code), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        let text = file.map_or(output.stdout, |f| std::fs::read(folder.path().join(f)).unwrap());
+        let value: Value = serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let schema = schema(name);
+        if let Err(error) = schema.validate(&value) {
+            wrong.push(format!("{line}\n  {error}\n  {value}"));
+            continue;
+        }
+        // Strict: each key that is always there must be there, and no other may.
+        let mut more = value.clone();
+        more["surprise"] = Value::Null;
+        assert!(schema.validate(&more).is_err(), "{name} takes a key that it does not know");
+        let required =
+            ["states", "results", "steps", "rows", "tests", "verdict", "result", "winner", "vertices", "commands", "stages", "stop"];
+        let Some(key) = required.iter().find(|k| value.get(**k).is_some()) else { panic!("{line}: {value}") };
+        let mut less = value.clone();
+        less.as_object_mut().unwrap().remove(*key);
+        if less.get("stop").is_none_or(|s| s == "complete") {
+            assert!(schema.validate(&less).is_err(), "{name} does without `{key}`: {less}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn every_schema_is_tested() {
+    let tested: BTreeSet<String> = RUNS.iter().map(|r| r.0.to_string()).collect();
+    let stem = |e: std::fs::DirEntry| e.path().file_stem().unwrap().to_string_lossy().into_owned();
+    let there: BTreeSet<String> = std::fs::read_dir(package("docs/schema")).unwrap().map(|e| stem(e.unwrap())).collect();
+    assert_eq!(tested, there);
+    for name in there {
+        schema(&name);
+    }
+}
