@@ -211,8 +211,8 @@ fn compare_all() {
             }
             Err(d) => fail("rules", &d),
         };
-        for simplify in [true, false] {
-            let options = linearise::Options { constants: simplify, duplicates: simplify, ..Default::default() };
+        let all = linearise::Options::default().with_all(true);
+        for (simplify, options) in [("default", linearise::Options::default()), ("none", linearise::Options::plain()), ("all", all)] {
             let got = by_lineariser(&spec, &options).unwrap_or_else(|d| fail("lineariser", &d));
             assert!(
                 equivalent(&expected, &got, Equivalence::Strong, 1),

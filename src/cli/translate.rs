@@ -29,17 +29,25 @@ pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Dia
 
 /// Prints the linear process.
 pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u8, Diagnostic> {
-    let mut options = Options { constants: false, duplicates: false, ..Options::default() };
+    let mut options = Options::plain();
     for name in &args.simplify {
         match name.as_str() {
-            "constants" => options.constants = true,
-            "duplicates" => options.duplicates = true,
-            "all" => (options.constants, options.duplicates) = (true, true),
-            "none" => {}
-            other => {
-                return Err(Diagnostic::new(Stage::Usage, format!("unknown simplification `{other}`"))
-                    .note("expected: constants, duplicates, all, none"));
+            "default" => {
+                let on = Options::default();
+                options.constants |= on.constants;
+                options.duplicates |= on.duplicates;
+                options.eliminate |= on.eliminate;
+                options.control |= on.control;
             }
+            "all" => options = options.with_all(true),
+            "none" => {}
+            other => match options.simplification(other) {
+                Some(switch) => *switch = true,
+                None => {
+                    return Err(Diagnostic::new(Stage::Usage, format!("unknown simplification `{other}`"))
+                        .note(format!("expected: {}, default, all, none", Options::SIMPLIFICATIONS.join(", "))));
+                }
+            },
         }
     }
     let process = session.linear_process(&args.model, &options)?;

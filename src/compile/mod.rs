@@ -78,6 +78,8 @@ impl Compiled {
     pub fn limited(mut process: LinearProcess, confluence: &Confluence, budget: &Budget) -> Result<Self, Diagnostic> {
         let flags = confluence_flags(&mut process, confluence)?;
         let program = Program::compile(&process.data)?;
+        // Labels and values are terms over the program's operations: what is built on this process, such as a formula, must know them too.
+        process.data.signature = program.signature().clone();
         let mut engine = Engine::new(program.clone()).limited(budget);
         let mut tables: Vec<ValueTable> = Vec::new();
         let mut by_sort: AHashMap<SortId, usize> = AHashMap::new();

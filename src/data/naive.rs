@@ -27,6 +27,11 @@ impl Naive {
         Self { spec: spec.clone(), steps }
     }
 
+    /// The signature of the normal forms: what was given, with the operations that came up since.
+    pub fn signature(&self) -> &Signature {
+        &self.spec.signature
+    }
+
     /// The normal form; `None` if the steps are used up.
     pub fn normal(&mut self, e: &Expr) -> Option<Expr> {
         self.steps = self.steps.checked_sub(1)?;

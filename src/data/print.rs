@@ -50,7 +50,9 @@ impl VarNames {
         if let Some(name) = self.names.get(&var) {
             return name.clone();
         }
-        let name = unused(&valid(&signature.var(var).name), |n| self.used.contains(n));
+        // Arguments of enumerated functions are in no signature.
+        let base = if var.index() < signature.var_count() { valid(&signature.var(var).name) } else { "x".into() };
+        let name = unused(&base, |n| self.used.contains(n));
         self.used.insert(name.clone());
         self.names.insert(var, name.clone());
         name
@@ -153,7 +155,16 @@ impl Converter<'_> {
                 }
             },
             ExprKind::Bind(binder, vars, body) => {
-                let mut decls = self.decls(vars);
+                let mut decls = match self.signature.sorts.kind(expr.sort) {
+                    SortKind::Function(domain, _) if *binder == Binder::Lambda => {
+                        let decl = |(v, s): (&VarId, &SortId)| ast::VarDecl {
+                            name: node(self.names.name(self.signature, *v)),
+                            sort: sort_ast(self.signature, *s),
+                        };
+                        vars.iter().zip(domain.iter()).map(decl).collect()
+                    }
+                    _ => self.decls(vars),
+                };
                 let body = Box::new(self.data(body));
                 node(match binder {
                     Binder::Lambda => DataKind::Lambda(decls, body),

@@ -164,6 +164,10 @@ impl Signature {
         self.builtin.insert((builtin, sort), id);
         id
     }
+    /// Number of operations.
+    pub fn op_count(&self) -> usize {
+        self.ops.len()
+    }
     /// The operation of an id.
     pub fn op(&self, id: OpId) -> &Op {
         &self.ops[id.index()]

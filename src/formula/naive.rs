@@ -161,10 +161,11 @@ impl<'a> Naive<'a> {
                         stack.extend(args.iter().cloned());
                     }
                 }
-                ExprKind::Op(_) => {}
-                ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => continue,
+                // A function is a value as a whole.
+                ExprKind::Op(_) | ExprKind::Bind(..) => {}
+                ExprKind::Var(_) | ExprKind::Where(..) => continue,
             }
-            if !matches!(e.sort, basic::POS | basic::NAT | basic::INT | basic::REAL) && !is_finite(self.data, e.sort) {
+            if !matches!(e.sort, basic::POS | basic::NAT | basic::INT) && !is_finite(self.data, e.sort) {
                 let v = self.engine.from_expr(&e)?;
                 self.occurring.entry(e.sort).or_default().push(v);
             }

@@ -9,6 +9,7 @@ use crate::base::ids::{ActId, VarId};
 use crate::base::{Diagnostic, Stage};
 use crate::data::engine::{Engine, Program, Value};
 use crate::data::expr::{Expr, Substitution};
+use crate::data::signature::Signature;
 use crate::process::linear::MultiAction;
 use crate::process::spec::{NameSet, Proc, ProcKind, ProcSpec};
 use ahash::AHashMap;
@@ -36,6 +37,8 @@ pub struct Direct {
     pub states: usize,
     /// Source, multi-action, target. `None` is `Terminate`.
     pub transitions: Vec<(u32, Option<MultiAction>, u32)>,
+    /// The signature of the labels' arguments: the specification's, with the operations that came up since.
+    pub signature: Signature,
 }
 
 /// Explores a specification by the rules, up to `max_states` states (more: an error).
@@ -75,7 +78,7 @@ pub fn explore(spec: &ProcSpec, max_states: usize) -> Result<Direct, Diagnostic>
         }
         next += 1;
     }
-    Ok(Direct { states: states.len(), transitions })
+    Ok(Direct { states: states.len(), transitions, signature: rules.engine.program().signature().clone() })
 }
 
 /// Calls nested deeper than this without an action: unguarded.

@@ -5,5 +5,6 @@ pub mod direct;
 pub mod linear;
 pub mod linearise;
 pub mod print;
+pub mod simplify;
 pub mod spec;
 pub mod typecheck;

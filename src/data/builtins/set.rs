@@ -149,6 +149,17 @@ impl Machine {
                 let b = self.not(p, b);
                 Ok(self.and(p, a, b))
             }
+            Some((Builtin::Difference | Builtin::Subtract, [s, t])) => {
+                let (x, y) = (self.count(p, op, element, s)?, self.count(p, op, element, t)?);
+                Ok(match combine(Builtin::Difference, &x, &y) {
+                    Some(n) => Value::Bool(n != Value::Int(0)),
+                    None => stuck2(op, element.clone(), container.clone()),
+                })
+            }
+            Some((Builtin::BagToSet | Builtin::SetToBag, [inner])) => match self.member_of_argument(p, container) {
+                Some(member) => self.contains(p, member, element, inner),
+                None => Ok(stuck2(op, element.clone(), container.clone())),
+            },
             Some((Builtin::SetInsert, [e, s])) => {
                 let same = self.equal(p, p.op(op).first, element, e)?;
                 let inside = self.contains(p, op, element, s)?;
@@ -156,6 +167,12 @@ impl Machine {
             }
             _ => Ok(stuck2(op, element.clone(), container.clone())),
         }
+    }
+
+    /// `in` for the argument of a conversion.
+    fn member_of_argument(&self, p: &Program, conversion: &Value) -> Option<OpId> {
+        let (op, _) = conversion.as_app()?;
+        p.sort(p.op(op).first).member
     }
 
     fn last_sort(&self, p: &Program, op: OpId) -> SortId {
@@ -186,6 +203,12 @@ impl Machine {
         }
         if bag.as_closure().is_some() {
             return self.apply_comprehension(p, bag, element);
+        }
+        if let Some((Builtin::SetToBag, [set])) = parts(p, bag)
+            && let Some(member) = self.member_of_argument(p, bag)
+            && let Value::Bool(inside) = self.contains(p, member, element, set)?
+        {
+            return Ok(Value::Int(i64::from(inside)));
         }
         let pair = match parts(p, bag) {
             Some((b @ (Builtin::Union | Builtin::Add | Builtin::Difference | Builtin::Subtract), [s, t])) => Some((b, s, t)),

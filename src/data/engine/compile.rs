@@ -448,7 +448,10 @@ impl<'a> Compiler<'a> {
                     inner.slots.insert(*v, i as u32);
                 }
                 let code = self.root(body, &inner)?;
-                let sorts = vars.iter().map(|v| sort_of_var(self.signature, *v, body)).collect::<Result<Vec<_>, _>>()?;
+                let sorts = match self.signature.sorts.kind(e.sort) {
+                    SortKind::Function(domain, _) if binder == Binder::Lambda => domain.to_vec(),
+                    _ => vars.iter().map(|v| sort_of_var(self.signature, *v, body)).collect::<Result<Vec<_>, _>>()?,
+                };
                 let key = ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(e);
                 let lambda = Arc::new(Lambda { binder, vars: vars.to_vec(), sorts, sort: e.sort, free, body: code, expr: e.clone(), key });
                 self.sharing.lambdas.insert(e.clone(), lambda.clone());

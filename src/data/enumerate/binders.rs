@@ -15,6 +15,8 @@ use std::rc::Rc;
 
 /// Most solutions of a comprehension over an infinite sort that are written out as a finite set.
 const MAX_COMPREHENSION: usize = 1 << 16;
+/// How many numbers without a bound a quantifier tries for one unknown, round by round.
+const SPANS: [u64; 3] = [16, 128, u64::MAX];
 /// Largest sort over which a quantifier is decided by trying every value.
 const MAX_TRIED: usize = 32;
 
@@ -51,15 +53,27 @@ impl Machine {
         // Variables that do not matter need no values, if their sorts have any.
         let mut found = condition.is_true();
         let mut stuck = false;
-        if !found {
+        // Numbers without a bound are tried up to larger and larger ones, so that one unknown does not keep another from its turn.
+        for span in SPANS {
+            if found {
+                break;
+            }
             let mut search =
                 Search::new(relevant(self, &condition, &wanted), true, true, if forall { "a `forall`" } else { "an `exists`" });
+            search.span = span;
             let mut each = |_: &mut Machine, _: &[Value]| {
                 found = true;
                 Ok(ControlFlow::Break(()))
             };
-            let _ = self.search(p, &mut search, condition, &mut each)?;
+            match self.search(p, &mut search, condition.clone(), &mut each) {
+                Err(e) if e.stage == Stage::Limit || span == u64::MAX => return Err(e),
+                Err(_) => continue,
+                Ok(_) => {}
+            }
             stuck = search.lenient == Some(true);
+            if !search.cut {
+                break;
+            }
         }
         self.unknowns.truncate(count);
         self.suspended = suspended;
@@ -153,11 +167,16 @@ impl Machine {
         let x = self.unknown(element);
         let in_a = self.contains(p, member, &x, a)?;
         let in_b = self.contains(p, member, &x, b)?;
+        if in_a == in_b {
+            self.unknowns.truncate(count);
+            return Ok(Some(Value::Bool(true)));
+        }
         let (not_a, not_b) = (self.not(p, in_a.clone()), self.not(p, in_b.clone()));
         let (one, other) = (self.and(p, in_a, not_b), self.and(p, not_a, in_b));
         let condition = self.or(p, one, other);
         let mut different = false;
-        let mut search = Search::new(vec![count as u32], false, true, "a comparison of sets");
+        let mut search = Search::new(vec![count as u32], true, true, "a comparison of sets");
+        search.span = SPANS[1];
         let flow = self.search(p, &mut search, condition, &mut |_, _| {
             different = true;
             Ok(ControlFlow::Break(()))
@@ -167,7 +186,7 @@ impl Machine {
             Err(e) if e.stage == Stage::Limit => return Err(e),
             Err(_) => None,
             Ok(_) if different => Some(Value::Bool(false)),
-            Ok(_) if search.lenient == Some(true) => None,
+            Ok(_) if search.lenient == Some(true) || search.cut => None,
             Ok(_) => Some(Value::Bool(true)),
         })
     }

@@ -1,12 +1,18 @@
-//! Elements of finite sorts: constructors applied to elements in all ways, sets over a finite sort. Listed once for each machine.
+//! Elements of finite sorts: constructors applied to elements in all ways, sets over a finite sort, functions between finite sorts.
+//! Listed once for each machine.
 
-use crate::base::ids::SortId;
-use crate::data::engine::compile::Program;
+use crate::base::Span;
+use crate::base::ids::{SortId, VarId};
+use crate::data::engine::compile::{Compiler, Program, Scope, Sharing};
 use crate::data::engine::machine::{Machine, Outcome};
-use crate::data::sort::SortKind;
+use crate::data::expr::{Binder, Expr, ExprKind};
+use crate::data::sort::{SortKind, basic};
 use crate::data::value::Value;
 use ahash::AHashSet;
 use std::rc::Rc;
+
+/// Most functions of one sort that are listed.
+const MAX_FUNCTIONS: usize = 1 << 14;
 
 impl Machine {
     /// All values of a finite sort, in the order of its constructors; `None` if it is infinite, unknown, or larger than `limit`.
@@ -59,9 +65,79 @@ impl Machine {
                     out.push(self.set_of(p, sort, elements.collect())?);
                 }
             }
+            SortKind::Function(domain, range) => {
+                let (domain, range) = (domain.clone(), *range);
+                match self.list_functions(p, sort, &domain, range, limit.min(MAX_FUNCTIONS))? {
+                    Some(functions) => out = functions,
+                    None => return Ok(None),
+                }
+            }
             _ => return Ok(None),
         }
         Ok((out.len() <= limit).then_some(out))
+    }
+
+    /// All functions between finite sorts. With one argument each is a table over the constant function to the first value; with more
+    /// it is a `lambda` that asks for one tuple of arguments after the other.
+    fn list_functions(&mut self, p: &Program, sort: SortId, domain: &[SortId], range: SortId, limit: usize) -> Outcome<Option<Vec<Value>>> {
+        let Some(results) = self.values_of(p, range, limit)? else { return Ok(None) };
+        let mut tuples: Vec<Vec<Value>> = vec![vec![]];
+        for d in domain {
+            let Some(values) = self.values_of(p, *d, limit)? else { return Ok(None) };
+            if tuples.len().saturating_mul(values.len()) > limit {
+                return Ok(None);
+            }
+            tuples = tuples.iter().flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())).collect();
+        }
+        let count = (results.len() as u128).checked_pow(u32::try_from(tuples.len()).unwrap_or(u32::MAX));
+        let Some(count) = count.filter(|n| *n <= limit as u128) else { return Ok(None) };
+        // The arguments are bound here and nowhere else, so their numbers need not be those of declared variables.
+        let formals: Vec<Expr> =
+            (domain.iter().enumerate()).map(|(i, d)| Expr::new(ExprKind::Var(VarId(u32::MAX - i as u32)), *d, Span::default())).collect();
+        let vars: Vec<VarId> = (0..domain.len()).map(|i| VarId(u32::MAX - i as u32)).collect();
+        let mut out = Vec::with_capacity(count as usize);
+        for number in 0..count {
+            let mut left = number;
+            let mut graph = Vec::with_capacity(tuples.len());
+            for tuple in &tuples {
+                graph.push((tuple, &results[(left % results.len() as u128) as usize]));
+                left /= results.len() as u128;
+            }
+            let first = |m: &Self| m.to_expr(p, &results[0], range);
+            if domain.len() == 1 {
+                let mut f = self.lambda_of(p, sort, &vars, first(self))?;
+                for (tuple, value) in graph {
+                    f = self.update_at(p, sort, f, tuple[0].clone(), value.clone())?;
+                }
+                out.push(f);
+                continue;
+            }
+            let mut body = first(self);
+            for (tuple, value) in graph.into_iter().rev().filter(|(_, v)| **v != results[0]) {
+                let mut here: Option<Expr> = None;
+                for ((formal, d), v) in formals.iter().zip(domain).zip(tuple) {
+                    let equal = Expr::apply(&p.signature, p.sort(*d).equal, vec![formal.clone(), self.to_expr(p, v, *d)]);
+                    here = Some(match here {
+                        None => equal,
+                        Some(before) => Expr::apply(&p.signature, p.and, vec![before, equal]),
+                    });
+                }
+                let value = self.to_expr(p, value, range);
+                let here = here.unwrap_or_else(|| Expr::new(ExprKind::Op(p.truth.0), basic::BOOL, Span::default()));
+                body = Expr::apply(&p.signature, p.sort(range).cond, vec![here, value, body]);
+            }
+            out.push(self.lambda_of(p, sort, &vars, body)?);
+        }
+        Ok(Some(out))
+    }
+
+    /// The value of a closed `lambda`.
+    fn lambda_of(&mut self, p: &Program, sort: SortId, vars: &[VarId], body: Expr) -> Outcome<Value> {
+        let lambda = Expr::new(ExprKind::Bind(Binder::Lambda, vars.to_vec(), body), sort, Span::default());
+        let mut sharing = Sharing::default();
+        let node = Compiler::new(p, &mut sharing).root(&lambda, &Scope::default())?;
+        let frame = self.stack.len();
+        self.eval(p, &node, frame)
     }
 }
 
@@ -81,6 +157,7 @@ pub(super) fn infinite(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> boo
             answer
         }
         SortKind::FSet(e) | SortKind::Set(e) => infinite(p, *e, path),
+        SortKind::Function(domain, range) => infinite(p, *range, path) || domain.iter().any(|d| infinite(p, *d, path)),
         _ => true,
     }
 }

@@ -45,6 +45,9 @@ pub(in crate::data) struct Search {
     wanted: Vec<u32>,
     /// Whether numbers without an upper bound are tried one by one (for quantifiers: a solution ends the search).
     unbounded: bool,
+    /// How many numbers without an upper bound are tried for one unknown; `cut` says that there would be more.
+    span: u64,
+    cut: bool,
     /// Whether a condition that stays undecided is passed over and remembered here, instead of refused.
     lenient: Option<bool>,
     /// Solutions so far, once they may repeat.
@@ -70,7 +73,17 @@ enum Choice {
 
 impl Search {
     pub(in crate::data) fn new(wanted: Vec<u32>, unbounded: bool, lenient: bool, binder: &'static str) -> Self {
-        Search { wanted, unbounded, lenient: lenient.then_some(false), seen: None, grown: 0, growing: 0, binder }
+        Search {
+            wanted,
+            unbounded,
+            span: u64::MAX,
+            cut: false,
+            lenient: lenient.then_some(false),
+            seen: None,
+            grown: 0,
+            growing: 0,
+            binder,
+        }
     }
 }
 
@@ -356,6 +369,10 @@ impl Machine {
             Choice::Upwards(u, low, high) => {
                 let mut i = 0i64;
                 loop {
+                    if i as u64 >= s.span {
+                        s.cut = true;
+                        break;
+                    }
                     self.count_growth(p, s, u, rest, 1)?;
                     let n = match (low, high) {
                         (Some(low), _) => low.saturating_add(i),

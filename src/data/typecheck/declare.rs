@@ -427,7 +427,8 @@ impl Checker {
         false
     }
 
-    /// An equation: the left-hand side at its own sort, the right-hand side lifted to it.
+    /// An equation: the left-hand side at its own sort, the right-hand side lifted to it. Of several readings the one counts in which the
+    /// left-hand side by itself needs the fewest coercions, then the right-hand side.
     fn check_equation(&mut self, equation: &ast::Equation) -> Result<Equation, Diagnostic> {
         let condition = match &equation.condition {
             Some(c) => Some(self.check(c, Some(basic::BOOL))?),
@@ -436,11 +437,11 @@ impl Checker {
         let mut inference = Inference::default();
         let lhs = self.infer(&mut inference, &equation.lhs)?;
         let rhs = self.infer(&mut inference, &equation.rhs)?;
-        let mut best: Option<(u32, super::types::Ty)> = None;
+        let mut best: Option<((u32, u32), super::types::Ty)> = None;
         let mut tie = None;
         for c in &inference.node(lhs).candidates {
             let Some(step) = self.cost_at(&inference, rhs, c.ty) else { continue };
-            let cost = c.cost.saturating_add(step);
+            let cost = (c.cost, step);
             match best {
                 Some((least, _)) if cost > least => {}
                 Some((least, _)) if cost == least => tie = Some(c.ty),

@@ -127,6 +127,7 @@ pub(super) fn assemble(
     mut data: DataSpec,
     automata: &[Automaton],
     combined: Vec<Combined>,
+    eliminate: bool,
 ) -> Result<LinearProcess, Diagnostic> {
     let mut params: Vec<Param> = Vec::new();
     let mut defaults: Vec<Expr> = Vec::new();
@@ -254,7 +255,7 @@ pub(super) fn assemble(
             control_guard.extend(at_location(&mut data, placements[c].control, value as usize));
         }
         guard.extend(combination.guard.iter().map(|g| g.substitute(&as_param)));
-        let solved = one_point(&data.signature, &mut sum_vars, &mut guard);
+        let solved = if eliminate { one_point(&data.signature, &mut sum_vars, &mut guard) } else { Substitution::new() };
         if guard.iter().any(|g| g.as_bool(&data.signature) == Some(false)) {
             continue;
         }

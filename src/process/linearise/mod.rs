@@ -2,7 +2,7 @@
 //!
 //! - `term`: equations become sequential terms;
 //! - `sequential`: each parallel component becomes an automaton with data;
-//! - `simplify`: constants and duplicates go, per location;
+//! - `simplify`: constants, duplicates and, if asked, dead variables go, per location;
 //! - `network`: communication, allow, hide, rename, block are multiplied out, as far as something allowed can come of it;
 //! - `assemble`: locations and variables become parameters.
 //!
@@ -17,9 +17,10 @@ mod term;
 
 use self::network::{Composer, Name, Names, Network};
 use self::sequential::{Automaton, Builder};
-use crate::base::ids::VarId;
+use crate::base::ids::{ProcId, VarId};
 use crate::base::{Diagnostic, Stage};
-use crate::data::expr::{Expr, Substitution};
+use crate::data::engine::{Engine, Program};
+use crate::data::expr::{Expr, ExprKind, Substitution};
 use crate::data::signature::Signature;
 use crate::process::linear::LinearProcess;
 use crate::process::spec::{Proc, ProcKind, ProcSpec};
@@ -35,15 +36,56 @@ pub struct Options {
     pub constants: bool,
     /// Remove variables that equal another one at a location.
     pub duplicates: bool,
+    /// Remove sum variables that a conjunct `x == e` of the condition determines.
+    pub eliminate: bool,
+    /// Remove summands that control flow never reaches.
+    pub control: bool,
+    /// Remove parameters that nothing depends on; this may merge states that are strongly bisimilar.
+    pub dead: bool,
+    /// Replace sums over small finite sorts by a summand for each value.
+    pub instantiate: bool,
     /// Refuse to build more summands than this.
     pub max_summands: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { constants: true, duplicates: true, max_summands: 2_000_000 }
+        Self { constants: true, duplicates: true, eliminate: true, control: true, dead: false, instantiate: false, max_summands: 2_000_000 }
     }
 }
+
+impl Options {
+    /// Names of the simplifications.
+    pub const SIMPLIFICATIONS: [&str; 6] = ["constants", "duplicates", "eliminate", "control", "dead", "instantiate"];
+
+    /// No simplification.
+    pub fn plain() -> Self {
+        Self::default().with_all(false)
+    }
+
+    /// All simplifications, or none.
+    #[must_use]
+    pub fn with_all(mut self, on: bool) -> Self {
+        Self::SIMPLIFICATIONS.iter().for_each(|name| *self.simplification(name).expect("its own name") = on);
+        self
+    }
+
+    /// The switch of a simplification.
+    pub fn simplification(&mut self, name: &str) -> Option<&mut bool> {
+        Some(match name {
+            "constants" => &mut self.constants,
+            "duplicates" => &mut self.duplicates,
+            "eliminate" => &mut self.eliminate,
+            "control" => &mut self.control,
+            "dead" => &mut self.dead,
+            "instantiate" => &mut self.instantiate,
+            _ => return None,
+        })
+    }
+}
+
+/// Control flow is not followed through more summands than this.
+const MAX_FOLLOWED: usize = 100_000;
 
 /// Linearises a specification.
 ///
@@ -58,7 +100,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         bodies.push(if parallel[i] || !reachable[i] { None } else { Some(term::convert(&def.body)?) });
     }
     let mut names = Names::new(&spec.actions);
-    let mut layout = Layout { spec, parallel: &parallel, names: &mut names, components: Vec::new(), calls: Vec::new() };
+    let mut layout = Layout { spec, parallel: &parallel, names: &mut names, components: Vec::new(), calls: Vec::new(), engine: None };
     let network = layout.network(&spec.init, &Substitution::new())?;
     let components = layout.components;
     let titles = titles(&components, &data.signature);
@@ -75,6 +117,9 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
                 if options.duplicates {
                     simplify::duplicates(&mut automaton, builder.signature);
                 }
+                if options.dead {
+                    simplify::dead(&mut automaton);
+                }
                 automaton
             }
             Component::Phase => Automaton::phase(),
@@ -89,8 +134,17 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         limit: options.max_summands,
     };
     let combined = composer.compose(&network)?;
-    let mut process = assemble::assemble(spec, data, &automata, combined)?;
+    let mut process = assemble::assemble(spec, data, &automata, combined, options.eliminate)?;
     process.components = titles;
+    if options.instantiate {
+        crate::process::simplify::instantiate(&mut process)?;
+    }
+    if options.control && process.summands.len() <= MAX_FOLLOWED {
+        crate::process::simplify::control(&mut process);
+    }
+    if options.dead {
+        crate::process::simplify::dead(&mut process);
+    }
     Ok(process)
 }
 
@@ -167,10 +221,39 @@ struct Layout<'a> {
     parallel: &'a [bool],
     names: &'a mut Names,
     components: Vec<Component>,
-    calls: Vec<crate::base::ids::ProcId>,
+    /// Instances of equations with parallel operators that are being unfolded.
+    calls: Vec<(ProcId, Vec<Expr>)>,
+    /// Evaluates arguments and conditions, once there are some.
+    engine: Option<Engine>,
 }
 
+/// Equations that are applied at most to evaluate an argument or a condition of the parallel layer.
+const MAX_STEPS: u64 = 100_000;
+/// Instances of one process inside each other: more than this have no end.
+const MAX_UNFOLDINGS: usize = 2_000;
+
 impl Layout<'_> {
+    /// The normal form of a closed expression, with what it is if that is a Boolean; others stay as they are.
+    fn value(&mut self, e: &Expr, by: &Substitution) -> Result<(Expr, Option<bool>), Diagnostic> {
+        let e = e.substitute(by);
+        let mut free = Vec::new();
+        e.free_vars(&mut free);
+        if !free.is_empty() {
+            return Ok((e, None));
+        }
+        if self.engine.is_none() {
+            let mut engine = Engine::new(Program::compile(&self.spec.data)?);
+            engine.set_step_limit(MAX_STEPS);
+            self.engine = Some(engine);
+        }
+        let engine = self.engine.as_mut().expect("made above");
+        let value = engine.from_expr(&e)?;
+        let truth = if value.is_true() || value.is_false() { Some(value.is_true()) } else { None };
+        let normal = engine.to_expr_at(&value, e.sort);
+        // A normal form may need operations that only the engine has: then the expression stays.
+        Ok((if is_over(&normal, self.spec.data.signature.op_count()) { normal } else { e }, truth))
+    }
+
     fn network(&mut self, proc: &Proc, by: &Substitution) -> Result<Network, Diagnostic> {
         if term::is_sequential(proc, self.parallel) {
             let term = term::convert(proc)?.substitute(by);
@@ -206,20 +289,37 @@ impl Layout<'_> {
                 Ok(Network::First { sync, phase: self.components.len() - 1, left, right })
             }
             ProcKind::Call(p, args) => {
-                if self.calls.contains(p) {
+                let args = args.iter().map(|a| self.value(a, by).map_or_else(|_| a.substitute(by), |v| v.0)).collect::<Vec<Expr>>();
+                let same = |c: &(ProcId, Vec<Expr>)| c.0 == *p && c.1 == args;
+                if self.calls.len() > MAX_UNFOLDINGS || self.calls.iter().any(same) {
                     let def = &self.spec.procs[p.index()];
                     let message =
                         format!("process `{}` has a parallel operator in its recursion, so it has no finite linear process", def.name);
                     return Err(Diagnostic::at(Stage::Process, proc.span, message)
-                        .note("parallel operators may stand outside the recursion only, as in `init P || Q` with sequential P and Q"));
+                        .note("parallel operators may stand outside the recursion only, as in `init P || Q` with sequential P and Q")
+                        .note(
+                            "copies whose number comes to an end: `Copies(n: Nat) = (n > 1) -> (P(n) || Copies(Int2Nat(n - 1))) <> P(1)`",
+                        ));
                 }
                 let def = &self.spec.procs[p.index()];
-                let inner: Substitution = def.params.iter().copied().zip(args.iter().map(|a| a.substitute(by))).collect();
-                self.calls.push(*p);
+                let inner: Substitution = def.params.iter().copied().zip(args.iter().cloned()).collect();
+                self.calls.push((*p, args));
                 let network = self.network(&def.body, &inner);
                 self.calls.pop();
                 network
             }
+            // A condition that the arguments decide chooses the branch: so many copies as a number says.
+            ProcKind::If(c, p, q) => match self.value(c, by)?.1 {
+                Some(true) => self.network(p, by),
+                Some(false) => match q {
+                    Some(q) => self.network(q, by),
+                    None => {
+                        self.components.push(Component::Term("delta".into(), Vec::new(), Rc::new(term::Term::Delta)));
+                        Ok(Network::Component(self.components.len() - 1))
+                    }
+                },
+                None => Err(not_sequential(proc)),
+            },
             ProcKind::Block(names, p) => Ok(Network::Block(set(self, names), Box::new(self.network(p, by)?))),
             ProcKind::Hide(names, p) => Ok(Network::Hide(set(self, names), Box::new(self.network(p, by)?))),
             ProcKind::Allow(bags, p) => {
@@ -234,16 +334,28 @@ impl Layout<'_> {
                 let rules = (rules.iter()).map(|(lhs, to)| (bag(self, lhs), to.as_ref().map(|t| self.names.intern(t)))).collect();
                 Ok(Network::Comm(rules, Box::new(self.network(p, by)?)))
             }
-            // Not sequential because of what is inside: conversion says what and where.
-            _ => Err(term::convert(proc).err().unwrap_or_else(|| {
-                Diagnostic::at(
-                    Stage::Unsupported,
-                    proc.span,
-                    "a process with parallel operators inside `.`, `+`, `sum` or a conditional is not supported",
-                )
-            })),
+            _ => Err(not_sequential(proc)),
         })
     }
+}
+
+/// Whether all operations of an expression are among the first so many.
+fn is_over(e: &Expr, ops: usize) -> bool {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+        ExprKind::Var(_) | ExprKind::Number(_) => true,
+        ExprKind::Op(op) => op.index() < ops,
+        ExprKind::Apply(head, args) => is_over(head, ops) && args.iter().all(|a| is_over(a, ops)),
+        ExprKind::Bind(_, _, body) => is_over(body, ops),
+        ExprKind::Where(body, definitions) => is_over(body, ops) && definitions.iter().all(|d| is_over(&d.1, ops)),
+    })
+}
+
+/// The error for a process that is not sequential because of what is inside: conversion says what and where.
+fn not_sequential(proc: &Proc) -> Diagnostic {
+    term::convert(proc).err().unwrap_or_else(|| {
+        let message = "a process with parallel operators inside `.`, `+`, `sum` or a conditional is not supported";
+        Diagnostic::at(Stage::Unsupported, proc.span, message)
+    })
 }
 
 /// A copy of an automaton whose variables are its own, so that two copies of one process can stand side by side. Sum variables become

@@ -1,0 +1,448 @@
+//! The language, construct by construct: the examples of `docs/language.md` and the cases of `tests/language/*.mcrl2`.
+//!
+//! In a document each block fenced as `mcrl2` is a case; in a file of cases a line `%% case TITLE` begins one. Lines of a case that
+//! begin with `%%` say what it must give, the others are the specification (`init delta;` is added where there is no `init`):
+//!
+//! ```text
+//! %% states 4, transitions 5       what the explorer counts
+//! %% value 7 div 2 is 3            the normal form of an expression
+//! %% value head([]) is error TEXT  what evaluation is refused with
+//! %% formula [true*]<true>true is false
+//! %% formula mu X. !X is error TEXT
+//! %% like a . b . delta            strongly bisimilar to this initial process in place of the case's own
+//! %% refused TEXT                  parsing, type checking, linearisation or exploration is refused with this text in the message
+//! ```
+//!
+//! Expectations were worked out by hand; each answer is computed by a second route as well where one applies: values by the naive
+//! rewriter, transition systems by the operational rules on process terms and without simplification, verdicts by direct evaluation on
+//! the transition system. `MU_CHECK_CASES=FILE cargo test --test language -- --nocapture` runs another file and prints all that is found.
+
+use mu_check::base::ids::{LabelId, StateId};
+use mu_check::base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stop};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::data::engine::{Engine, Program};
+use mu_check::data::expr::DataSpec;
+use mu_check::data::naive::Naive;
+use mu_check::data::print::expression;
+use mu_check::data::typecheck::check_expression;
+use mu_check::explore::{self, Silent};
+use mu_check::formula::naive;
+use mu_check::formula::typecheck::check_formula;
+use mu_check::lts::compare::equivalent;
+use mu_check::lts::reduce::Equivalence;
+use mu_check::lts::relabel::parts;
+use mu_check::lts::{Labels, Lts};
+use mu_check::pbes::{Options, Verdict, check};
+use mu_check::process::linear::{ActionLabels, LinearProcess, MultiAction};
+use mu_check::process::spec::ProcSpec;
+use mu_check::process::{direct, linearise, typecheck};
+use mu_check::syntax;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// States that a case may have.
+const MOST_STATES: u64 = 20_000;
+
+/// One case of a file.
+#[derive(Default)]
+struct Case {
+    title: String,
+    text: String,
+    expected: Vec<String>,
+}
+
+/// How often a second route gave an answer.
+#[derive(Default, Debug)]
+struct Tally {
+    cases: usize,
+    values: usize,
+    values_twice: usize,
+    systems: usize,
+    systems_twice: usize,
+    verdicts: usize,
+    verdicts_twice: usize,
+    refusals: usize,
+    likenesses: usize,
+}
+
+/// Cases of a document or of a file of cases.
+fn cases(path: &Path) -> Vec<Case> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let document = path.extension().is_some_and(|e| e == "md");
+    let (mut out, mut title, mut open) = (Vec::<Case>::new(), String::new(), false);
+    for (i, line) in text.lines().enumerate() {
+        let mut begin = |title: String| out.push(Case { title: format!("{}:{}: {title}", path.display(), i + 1), ..Case::default() });
+        if document {
+            match line {
+                "```mcrl2" => {
+                    begin(title.clone());
+                    open = true;
+                    continue;
+                }
+                "```" => open = false,
+                _ if line.starts_with('#') => title = line.trim_start_matches(['#', ' ']).into(),
+                _ => {}
+            }
+        } else if let Some(name) = line.strip_prefix("%% case ") {
+            begin(name.into());
+            open = true;
+            continue;
+        }
+        if let (true, Some(case)) = (open, out.last_mut()) {
+            match line.strip_prefix("%% ") {
+                Some(expected) => case.expected.push(expected.into()),
+                None => case.text += &format!("{line}\n"),
+            }
+        }
+    }
+    out
+}
+
+fn parsed(source: SourceId, text: &str) -> Result<ProcSpec, Diagnostic> {
+    typecheck::check_specification(&syntax::parse_specification(source, text)?)
+}
+
+fn budget() -> Budget {
+    Budget::new(Limits { max_states: Some(MOST_STATES), timeout: Some(Duration::from_secs(20)), ..Default::default() })
+}
+
+/// A transition system with its model.
+fn explored(spec: &ProcSpec, options: &linearise::Options) -> Result<(Compiled, Lts), Diagnostic> {
+    let process: LinearProcess = linearise::linearise(spec, options)?;
+    let model = Compiled::limited(process, &Confluence::None, &budget())?;
+    let options = explore::Options { threads: 1, ..Default::default() };
+    let (outcome, lts) = explore::explore_lts(&model, &options, &budget(), &Silent)?;
+    match outcome.stop {
+        Stop::Complete => Ok((model, lts)),
+        stop => Err(Diagnostic::stopped(stop)),
+    }
+}
+
+fn sorted_label(mut parts: Vec<String>) -> String {
+    parts.sort();
+    if parts.is_empty() { "tau".into() } else { parts.join("|") }
+}
+
+/// The same with the actions of each label in the order of their texts.
+fn with_sorted_labels(mut lts: Lts) -> Lts {
+    for text in &mut lts.table.texts {
+        *text = sorted_label(parts(text).into_iter().map(str::to_string).collect());
+    }
+    lts
+}
+
+fn by_rules(spec: &ProcSpec) -> Result<Lts, Diagnostic> {
+    let found = direct::explore(spec, MOST_STATES as usize / 10)?;
+    let signature = &found.signature;
+    let mut table = Labels::default();
+    let mut ids: HashMap<String, usize> = HashMap::from([("tau".to_string(), 0)]);
+    let mut edges = Vec::new();
+    for (s, label, t) in found.transitions {
+        let act = |(a, args): &(mu_check::base::ids::ActId, Vec<_>)| {
+            let args: Vec<String> = args.iter().map(|e| expression(signature, e)).collect();
+            let name = &spec.actions[a.index()].name;
+            if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
+        };
+        let text = label.map_or("Terminate".into(), |multi| sorted_label(multi.iter().map(act).collect()));
+        let id = *ids.entry(text).or_insert_with_key(|text| {
+            table.texts.push(text.clone());
+            table.texts.len() - 1
+        });
+        edges.push((StateId(s), LabelId::new(id), StateId(t)));
+    }
+    Ok(Lts::from_edges(StateId(0), found.states, &edges, table))
+}
+
+/// The normal form by the engine; and by the naive rewriter, if it finds one built like the engine's.
+fn value(spec: &ProcSpec, text: &str) -> Result<(String, Option<String>), Diagnostic> {
+    let mut data: DataSpec = spec.data.clone();
+    let e = check_expression(&syntax::parse_data(SourceId(0), text)?, &mut data, None)?;
+    let mut engine = Engine::new(Program::compile(&data)?);
+    engine.set_step_limit(300_000);
+    let found = engine.from_expr(&e)?;
+    let shown = engine.text(&found, 2000);
+    let mut naive = Naive::new(&data, 50_000);
+    // What the naive rewriter gives is read back by printing it; terms that it does not know stay longer than the engine's.
+    let second = naive.normal(&e).map(|n| expression(naive.signature(), &n));
+    Ok((shown, second))
+}
+
+/// Splits `EXPRESSION is ANSWER`.
+fn answer(text: &str) -> (&str, &str) {
+    if let Some(at) = text.find(" is error ") {
+        return (&text[..at], &text[at + 4..]);
+    }
+    text.rsplit_once(" is ").unwrap_or_else(|| panic!("`{text}`: ` is ` and an answer are missing"))
+}
+
+/// Whether an answer is an error with the text that is wanted, or a value.
+fn fits(wanted: &str, found: &Result<String, Diagnostic>) -> bool {
+    match (wanted.strip_prefix("error "), found) {
+        (Some(text), Err(d)) => d.message.contains(text) && d.exit_code() == 2,
+        (None, Ok(found)) => found == wanted,
+        _ => false,
+    }
+}
+
+/// Multi-actions of a transition system's labels by the texts of a model's.
+struct Table(Vec<Arc<MultiAction>>);
+
+impl ActionLabels for Table {
+    fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
+        self.0[label.index()].clone()
+    }
+}
+
+fn verdict(model: &Compiled, lts: &Lts, text: &str, tally: &mut Tally) -> Result<String, Diagnostic> {
+    use mu_check::model::Model;
+    let tree = syntax::parse_formula(SourceId(0), text)?;
+    let formula = check_formula(&tree, &model.process().data, &model.process().actions)?;
+    let explore = explore::Options { threads: 1, ..Default::default() };
+    let mut answers = Vec::new();
+    for force_game in [false, true] {
+        let found = check(model, model, &formula, Options { force_game, ..Options::new(&explore) }, &budget())?;
+        answers.push(match found.verdict {
+            Verdict::True => "true",
+            Verdict::False => "false",
+            Verdict::Unknown(_) => "unknown",
+        });
+    }
+    let known: HashMap<String, LabelId> = (0..model.label_count()).map(LabelId::new).map(|l| (model.label_text(l), l)).collect();
+    let of = |text: &String| known.get(text).map_or_else(Arc::default, |l| model.multi_action(*l));
+    let table = Table(lts.table.texts.iter().map(of).collect());
+    if let Ok(Some(holds)) = naive::holds_within(&formula, lts, &table, 100_000) {
+        tally.verdicts_twice += 1;
+        answers.push(if holds { "true" } else { "false" });
+    }
+    let same = answers.iter().all(|a| *a == answers[0]);
+    Ok(if same { answers[0].into() } else { format!("not one answer but {answers:?}") })
+}
+
+/// Runs a case; gives what is wrong.
+fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let text = if case.text.lines().any(|l| l.trim_start().starts_with("init")) {
+        case.text.clone()
+    } else {
+        format!("{}\ninit delta;\n", case.text)
+    };
+    let mut sources = SourceMap::new();
+    let source = sources.add("case", text.as_str());
+    tally.cases += 1;
+    let spec = parsed(source, &text);
+    let system = spec.as_ref().map_err(Clone::clone).and_then(|spec| explored(spec, &linearise::Options::default()));
+    let told = |d: &Diagnostic| d.render(&sources);
+    if show {
+        match &system {
+            Ok((_, lts)) => println!("  states {}, transitions {}", lts.state_count(), lts.transition_count()),
+            Err(d) => println!("  refused {}", told(d)),
+        }
+    }
+    if let Some(refused) = case.expected.iter().find_map(|e| e.strip_prefix("refused ")) {
+        tally.refusals += 1;
+        match &system {
+            Ok(_) => wrong.push(format!("not refused: {refused}")),
+            Err(d) if !d.message.contains(refused) || d.exit_code() != 2 => {
+                wrong.push(format!("refused otherwise than with `{refused}`: {}", told(d)))
+            }
+            Err(_) => {}
+        }
+        return wrong;
+    }
+    let spec = match spec {
+        Ok(spec) => spec,
+        Err(d) => return vec![told(&d)],
+    };
+    if case.expected.iter().any(|e| ["states", "like", "formula"].iter().any(|w| e.starts_with(w)))
+        && let Err(d) = &system
+    {
+        wrong.push(told(d));
+    }
+    if let Ok((_, lts)) = &system {
+        tally.systems += 1;
+        let own = with_sorted_labels(lts.clone());
+        if let Ok(rules) = by_rules(&spec) {
+            tally.systems_twice += 1;
+            if !equivalent(&with_sorted_labels(rules), &own, Equivalence::Strong, 1) {
+                wrong.push("not strongly bisimilar to what the operational rules give".into());
+            }
+        }
+        // Each simplification by itself, none, all.
+        let names = linearise::Options::SIMPLIFICATIONS;
+        for name in names.into_iter().chain(["none", "all"]) {
+            let mut options = linearise::Options::plain().with_all(name == "all");
+            if let Some(switch) = options.simplification(name) {
+                *switch = true;
+            }
+            match explored(&spec, &options) {
+                Ok((_, other)) => {
+                    let counts = |l: &Lts| (l.state_count(), l.transition_count());
+                    if !equivalent(&with_sorted_labels(other.clone()), &own, Equivalence::Strong, 1) {
+                        wrong.push(format!("simplification {name} changes the transition system"));
+                    } else if !options.dead && counts(&other) != counts(lts) {
+                        wrong.push(format!("simplification {name} changes the counts: {:?}, {:?}", counts(lts), counts(&other)));
+                    }
+                }
+                Err(d) => wrong.push(format!("simplification {name}: {}", told(&d))),
+            }
+        }
+    }
+    for expected in &case.expected {
+        let (word, rest) = expected.split_once(' ').unwrap_or((expected, ""));
+        match word {
+            "states" => {
+                let Ok((_, lts)) = &system else { continue };
+                let found = format!("states {}, transitions {}", lts.state_count(), lts.transition_count());
+                if *expected != found {
+                    wrong.push(format!("expected {expected}, found {found}"));
+                }
+            }
+            "value" => {
+                let (expression, wanted) = answer(rest);
+                let found = value(&spec, expression);
+                tally.values += 1;
+                if let Ok((engine, Some(naive))) = &found {
+                    // Shorter is more evaluated: the naive rewriter leaves alone what it does not know.
+                    let agrees = engine == naive;
+                    tally.values_twice += usize::from(agrees);
+                    if show && !agrees {
+                        println!("  naive {expression}: {naive}");
+                    }
+                }
+                let found = found.map(|f| f.0);
+                if !fits(wanted, &found) {
+                    wrong.push(format!("value {expression}: expected {wanted}, found {}", found.unwrap_or_else(|d| told(&d))));
+                }
+            }
+            "formula" => {
+                let Ok((model, lts)) = &system else { continue };
+                let (formula, wanted) = answer(rest);
+                tally.verdicts += 1;
+                let start = std::time::Instant::now();
+                let found = verdict(model, lts, formula, tally);
+                if show && start.elapsed() > Duration::from_millis(500) {
+                    println!("  {formula} took {:.1?}", start.elapsed());
+                }
+                if !fits(wanted, &found) {
+                    wrong.push(format!("formula {formula}: expected {wanted}, found {}", found.unwrap_or_else(|d| d.message)));
+                }
+            }
+            "like" => {
+                let Ok((_, lts)) = &system else { continue };
+                tally.likenesses += 1;
+                let at = text.rfind("init").expect("an initial process");
+                let other = format!("{}init {rest};\n", &text[..at]);
+                match parsed(source, &other).and_then(|s| explored(&s, &linearise::Options::default())) {
+                    Ok((_, other)) => {
+                        if !equivalent(&with_sorted_labels(other), &with_sorted_labels(lts.clone()), Equivalence::Strong, 1) {
+                            wrong.push(format!("not strongly bisimilar to {rest}"));
+                        }
+                    }
+                    Err(d) => wrong.push(format!("{rest}: {}", d.message)),
+                }
+            }
+            _ => wrong.push(format!("`{expected}` is no expectation")),
+        }
+    }
+    if case.expected.is_empty() && !show {
+        wrong.push("nothing is expected".into());
+    }
+    wrong
+}
+
+fn run_all(paths: &[PathBuf]) -> Tally {
+    let show = std::env::var_os("MU_CHECK_CASES").is_some();
+    let mut tally = Tally::default();
+    let mut wrong = Vec::new();
+    for case in paths.iter().flat_map(|p| cases(p)) {
+        if show {
+            println!("{}", case.title);
+        }
+        let start = std::time::Instant::now();
+        let found = run(&case, &mut tally, show);
+        if start.elapsed() > Duration::from_secs(2) {
+            println!("{} took {:.1?}", case.title, start.elapsed());
+        }
+        for w in found {
+            if show {
+                println!("  WRONG {w}");
+            }
+            wrong.push(format!("{}: {w}", case.title));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), tally.cases, wrong.join("\n"));
+    tally
+}
+
+/// Parameters, summands and sum variables of a linear process, and states and transitions if they are few.
+fn figures(text: &str, simplifications: &[&str]) -> ([usize; 3], Option<(usize, usize)>) {
+    let spec = parsed(SourceId(0), text).expect("a specification");
+    let mut options = linearise::Options::plain();
+    simplifications.iter().for_each(|name| *options.simplification(name).expect("a simplification") = true);
+    let process = linearise::linearise(&spec, &options).expect("a linear process");
+    let sums = process.summands.iter().map(|s| s.sum_vars.len()).sum();
+    let lts = explored(&spec, &options).ok().map(|(_, lts)| (lts.state_count(), lts.transition_count()));
+    ([process.params.len(), process.summands.len(), sums], lts)
+}
+
+#[test]
+fn simplifications_by_name() {
+    // `k` is counted and never looked at, also in the process that the first one becomes.
+    let dead = "act a: Nat; b; c: Bool;
+        proc P(n: Nat, k: Nat) = (n < 2) -> a(n) . P(n + 1, k + 1) + b . Q(k);
+             Q(k: Nat) = sum x: Bool. c(x) . Q(k + 1);
+        init P(0, 0);";
+    assert_eq!(figures(dead, &[]), ([3, 3, 1], None));
+    assert_eq!(figures(dead, &["dead"]), ([2, 3, 1], Some((4, 7))));
+    assert_eq!(figures(dead, &["dead", "instantiate"]), ([2, 4, 0], Some((4, 7))));
+    let constant = "act a: Nat # Nat; proc P(n, m: Nat) = (n < 3) -> a(n, m) . P(n + 1, m); init P(0, 7);";
+    assert_eq!(figures(constant, &[]), ([2, 1, 0], Some((4, 3))));
+    assert_eq!(figures(constant, &["constants"]), ([1, 1, 0], Some((4, 3))));
+    let duplicate = "act a: Nat # Nat; proc P(n, m: Nat) = (n < 3) -> a(n, m) . P(n + 1, m + 1); init P(0, 0);";
+    assert_eq!(figures(duplicate, &[]), ([2, 1, 0], Some((4, 3))));
+    assert_eq!(figures(duplicate, &["duplicates"]), ([1, 1, 0], Some((4, 3))));
+    let determined = "act a: Nat; init sum n, m: Nat. (n == m + 1 && m == 2) -> a(n) . delta;";
+    assert_eq!(figures(determined, &[]), ([1, 1, 2], Some((2, 1))));
+    assert_eq!(figures(determined, &["eliminate"]), ([1, 1, 0], Some((2, 1))));
+    // The second component is never at the place where it would answer `d`.
+    let control = "act a, b, c, d, e: Nat;
+        proc P = a(0) . P + d(1) . P;
+             Q(on: Bool) = on -> b(0) . Q(on) <> e(1) . Q(true);
+        init allow({c, b}, comm({a|b -> c, d|e -> c}, P || Q(true)));";
+    assert_eq!(figures(control, &[]), ([1, 3, 0], Some((1, 2))));
+    assert_eq!(figures(control, &["control"]), ([1, 2, 0], Some((1, 2))));
+}
+
+fn with_room(f: impl FnOnce() + Send + 'static) {
+    // The operational rules recurse over terms.
+    if let Err(panic) = std::thread::Builder::new().stack_size(256 << 20).spawn(f).expect("a thread").join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn examples_of_the_document() {
+    with_room(|| {
+        let tally = run_all(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/language.md")]);
+        println!("{tally:?}");
+        assert!(tally.cases > 20);
+    });
+}
+
+#[test]
+fn cases_of_each_construct() {
+    with_room(|| {
+        let mut paths: Vec<PathBuf> = match std::env::var_os("MU_CHECK_CASES") {
+            Some(path) => vec![path.into()],
+            None => {
+                let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language");
+                folder.read_dir().expect("the folder of cases").map(|f| f.expect("a file").path()).collect()
+            }
+        };
+        paths.sort();
+        let tally = run_all(&paths);
+        println!("{tally:?}");
+    });
+}
