@@ -11,6 +11,8 @@
 
 #[path = "support/random_text.rs"]
 mod random_text;
+#[path = "support/rules.rs"]
+mod rules;
 #[path = "support/tape.rs"]
 mod tape;
 
@@ -18,7 +20,6 @@ use mu_check::base::ids::{LabelId, StateId};
 use mu_check::base::limits::resident_bytes;
 use mu_check::base::{Budget, Diagnostic, SourceId, Stop};
 use mu_check::compile::{Compiled, Confluence};
-use mu_check::data::print::expression;
 use mu_check::evidence::checker::{self, Checked};
 use mu_check::explore::{self, Silent};
 use mu_check::formula::file_labels::FileLabels;
@@ -37,11 +38,12 @@ use mu_check::pbes::symbolic::check_symbolically;
 use mu_check::pbes::{Answer, Options, Route, Verdict, check};
 use mu_check::process::linear::{ActionLabels, MultiAction};
 use mu_check::process::spec::ProcSpec;
-use mu_check::process::{direct, linearise, print, typecheck};
+use mu_check::process::{linearise, print, typecheck};
 use mu_check::solve::solvers;
 use mu_check::symbolic::{self, Strategy};
 use mu_check::syntax;
 use random_text::{Kind, formula, specification};
+use rules::{by_rules, with_sorted_labels};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,45 +90,6 @@ fn alike(tally: &mut Tally, what: &str, a: &Lts, b: &Lts, equivalence: Equivalen
     }
     let (x, y, name) = (a.state_count(), b.state_count(), equivalence.name());
     Err(format!("{what}: not {name} equivalent, {x} and {y} states: {:?}", distinguish(a, b, equivalence, 1)))
-}
-
-fn sorted_label(mut parts: Vec<String>) -> String {
-    parts.sort();
-    if parts.is_empty() { "tau".into() } else { parts.join("|") }
-}
-
-/// The same with labels in an order of their own, for comparison by text.
-fn with_sorted_labels(mut lts: Lts) -> Lts {
-    for text in &mut lts.table.texts {
-        *text = sorted_label(mu_check::lts::relabel::parts(text).into_iter().map(str::to_string).collect());
-    }
-    lts
-}
-
-fn by_rules(spec: &ProcSpec) -> Result<Lts, Diagnostic> {
-    let found = direct::explore(spec, MOST_STATES)?;
-    let mut table = Labels::default();
-    let mut ids: HashMap<String, usize> = HashMap::from([("tau".to_string(), 0)]);
-    let mut edges = Vec::new();
-    for (s, label, t) in found.transitions {
-        let text = match label {
-            None => "Terminate".to_string(),
-            Some(multi) => {
-                let act = |(a, args): &(mu_check::base::ids::ActId, Vec<_>)| {
-                    let args: Vec<String> = args.iter().map(|e| expression(&spec.data.signature, e)).collect();
-                    let name = &spec.actions[a.index()].name;
-                    if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
-                };
-                sorted_label(multi.iter().map(act).collect())
-            }
-        };
-        let id = *ids.entry(text).or_insert_with_key(|text| {
-            table.texts.push(text.clone());
-            table.texts.len() - 1
-        });
-        edges.push((StateId(s), LabelId::new(id), StateId(t)));
-    }
-    Ok(Lts::from_edges(StateId(0), found.states, &edges, table))
 }
 
 fn parse_specification(text: &str) -> Result<ProcSpec, Diagnostic> {
@@ -184,7 +147,7 @@ fn counts(model: &dyn Model, options: &explore::Options) -> Result<(u64, u64, u6
 /// Compares all routes to the transition system of a specification; none if it is too large.
 fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result<Option<Subject>, String> {
     let small = parse_specification(&texts.1).map_err(said("the text for the rules"))?;
-    let expected = match by_rules(&small) {
+    let expected = match by_rules(&small, MOST_STATES) {
         Ok(lts) => with_sorted_labels(lts),
         Err(d) if d.message.starts_with("more than") => {
             tally.too_large += 1;

@@ -17,7 +17,10 @@
 //! rewriter, transition systems by the operational rules on process terms and without simplification, verdicts by direct evaluation on
 //! the transition system. `MU_CHECK_CASES=FILE cargo test --test language -- --nocapture` runs another file and prints all that is found.
 
-use mu_check::base::ids::{LabelId, StateId};
+#[path = "support/rules.rs"]
+mod rules;
+
+use mu_check::base::ids::LabelId;
 use mu_check::base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stop};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::data::engine::{Engine, Program};
@@ -28,15 +31,15 @@ use mu_check::data::typecheck::check_expression;
 use mu_check::explore::{self, Silent};
 use mu_check::formula::naive;
 use mu_check::formula::typecheck::check_formula;
+use mu_check::lts::Lts;
 use mu_check::lts::compare::equivalent;
 use mu_check::lts::reduce::Equivalence;
-use mu_check::lts::relabel::parts;
-use mu_check::lts::{Labels, Lts};
 use mu_check::pbes::{Options, Verdict, check};
 use mu_check::process::linear::{ActionLabels, LinearProcess, MultiAction};
 use mu_check::process::spec::ProcSpec;
-use mu_check::process::{direct, linearise, typecheck};
+use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
+use rules::{by_rules, with_sorted_labels};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,41 +121,6 @@ fn explored(spec: &ProcSpec, options: &linearise::Options) -> Result<(Compiled, 
         Stop::Complete => Ok((model, lts)),
         stop => Err(Diagnostic::stopped(stop)),
     }
-}
-
-fn sorted_label(mut parts: Vec<String>) -> String {
-    parts.sort();
-    if parts.is_empty() { "tau".into() } else { parts.join("|") }
-}
-
-/// The same with the actions of each label in the order of their texts.
-fn with_sorted_labels(mut lts: Lts) -> Lts {
-    for text in &mut lts.table.texts {
-        *text = sorted_label(parts(text).into_iter().map(str::to_string).collect());
-    }
-    lts
-}
-
-fn by_rules(spec: &ProcSpec) -> Result<Lts, Diagnostic> {
-    let found = direct::explore(spec, MOST_STATES as usize / 10)?;
-    let signature = &found.signature;
-    let mut table = Labels::default();
-    let mut ids: HashMap<String, usize> = HashMap::from([("tau".to_string(), 0)]);
-    let mut edges = Vec::new();
-    for (s, label, t) in found.transitions {
-        let act = |(a, args): &(mu_check::base::ids::ActId, Vec<_>)| {
-            let args: Vec<String> = args.iter().map(|e| expression(signature, e)).collect();
-            let name = &spec.actions[a.index()].name;
-            if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
-        };
-        let text = label.map_or("Terminate".into(), |multi| sorted_label(multi.iter().map(act).collect()));
-        let id = *ids.entry(text).or_insert_with_key(|text| {
-            table.texts.push(text.clone());
-            table.texts.len() - 1
-        });
-        edges.push((StateId(s), LabelId::new(id), StateId(t)));
-    }
-    Ok(Lts::from_edges(StateId(0), found.states, &edges, table))
 }
 
 /// The normal form by the engine; and by the naive rewriter, if it finds one built like the engine's.
@@ -263,7 +231,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
     if let Ok((_, lts)) = &system {
         tally.systems += 1;
         let own = with_sorted_labels(lts.clone());
-        if let Ok(rules) = by_rules(&spec) {
+        if let Ok(rules) = by_rules(&spec, MOST_STATES as usize / 10) {
             tally.systems_twice += 1;
             if !equivalent(&with_sorted_labels(rules), &own, Equivalence::Strong, 1) {
                 wrong.push("not strongly bisimilar to what the operational rules give".into());

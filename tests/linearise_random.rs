@@ -3,19 +3,21 @@
 //! Random small specifications are explored both ways; the results must be strongly bisimilar. A failure prints the seed and the
 //! specification; `MU_CHECK_SEED=n cargo test --release --test linearise_random` replays it, `MU_CHECK_CASES=n` runs more of them.
 
-use mu_check::base::ids::{LabelId, StateId};
+#[path = "support/rules.rs"]
+mod rules;
+
 use mu_check::base::random::Random;
 use mu_check::base::{Budget, Diagnostic, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
-use mu_check::data::print::expression;
 use mu_check::explore;
+use mu_check::lts::Lts;
 use mu_check::lts::compare::equivalent;
 use mu_check::lts::distinguish::distinguish;
 use mu_check::lts::reduce::Equivalence;
-use mu_check::lts::{Labels, Lts};
 use mu_check::process::spec::ProcSpec;
-use mu_check::process::{direct, linearise, typecheck};
+use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
+use rules::{by_rules, with_sorted_labels};
 
 /// Writes random specifications that are finite most of the time.
 struct Writer<'r> {
@@ -133,45 +135,11 @@ impl Writer<'_> {
     }
 }
 
-fn sorted_label(mut parts: Vec<String>) -> String {
-    parts.sort();
-    if parts.is_empty() { "tau".into() } else { parts.join("|") }
-}
-
-fn by_rules(spec: &ProcSpec, max: usize) -> Result<Lts, Diagnostic> {
-    let found = direct::explore(spec, max)?;
-    let mut table = Labels::default();
-    let mut edges = Vec::new();
-    for (s, label, t) in found.transitions {
-        let text = match label {
-            None => "Terminate".to_string(),
-            Some(multi) => {
-                let act = |(a, args): &(_, Vec<_>)| {
-                    let action: &mu_check::base::ids::ActId = a;
-                    let args: Vec<String> = args.iter().map(|e| expression(&spec.data.signature, e)).collect();
-                    let name = &spec.actions[action.index()].name;
-                    if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
-                };
-                sorted_label(multi.iter().map(act).collect())
-            }
-        };
-        let id = table.texts.iter().position(|t| *t == text).unwrap_or_else(|| {
-            table.texts.push(text);
-            table.texts.len() - 1
-        });
-        edges.push((StateId(s), LabelId::new(id), StateId(t)));
-    }
-    Ok(Lts::from_edges(StateId(0), found.states, &edges, table))
-}
-
 fn by_lineariser(spec: &ProcSpec, options: &linearise::Options) -> Result<Lts, Diagnostic> {
     let process = linearise::linearise(spec, options)?;
     let model = Compiled::new(process, &Confluence::None)?;
-    let (_, mut lts) = explore::explore_lts(&model, &explore::Options::default(), &Budget::default(), &explore::Silent)?;
-    for text in &mut lts.table.texts {
-        *text = sorted_label(text.split('|').map(str::to_string).collect());
-    }
-    Ok(lts)
+    let (_, lts) = explore::explore_lts(&model, &explore::Options::default(), &Budget::default(), &explore::Silent)?;
+    Ok(with_sorted_labels(lts))
 }
 
 /// The rules recurse over terms, which grow with the stack of an infinite process: a large stack, and a limit on states.

@@ -70,8 +70,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     // Every formula is read before any is checked: a slip in the last one should not cost the work on the first.
     let mut formulas = Vec::new();
     for path in &args.formulas {
-        let text = session.read(path)?;
-        let source = session.sources.add(path.display().to_string(), text.clone());
+        let (source, text) = session.read_source(path)?;
         let tree = crate::syntax::parse_formula(source, &text)?;
         formulas.push((path, check_formula(&tree, subject.data, subject.actions)?));
     }

@@ -20,9 +20,8 @@ pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnos
             "an equation system with data comes from a linear process; `mu-check check --game FILE.pg` writes that of a transition system",
         ));
     }
-    let text = session.read(&args.formula)?;
+    let (source, text) = session.read_source(&args.formula)?;
     let process = session.linear_process(&args.model, &linearise::Options::default())?;
-    let source = session.sources.add(args.formula.display().to_string(), text.clone());
     let tree = crate::syntax::parse_formula(source, &text)?;
     let formula = check_formula(&tree, &process.data, &process.actions)?;
     print(&crate::pbes::print::pbes(&formula, &process)?)?;

@@ -4,7 +4,7 @@
 //! cannot be read, else 1 if a condition does not hold, else 3 if a limit left one open, else 0.
 
 use super::args::{Format, LitmusArgs, MemoryName};
-use super::pipeline::{Session, file_error, read_text};
+use super::pipeline::{Session, file_error, read_source};
 use super::print;
 use crate::base::{Diagnostic, SourceMap, Stage};
 use crate::program::herd::{self, Report, Verdict};
@@ -100,8 +100,7 @@ pub(super) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf
 
 fn one(session: &Session, path: &Path, memory: &'static dyn MemoryModel, buffer: Option<u32>) -> Answer {
     let mut sources = SourceMap::new();
-    let result = read_text(path, &mut sources).and_then(|text| {
-        let source = sources.add(path.display().to_string(), text.clone());
+    let result = read_source(path, &mut sources).and_then(|(source, text)| {
         let test = litmus::parse(source, &text)?;
         herd::run(&test, memory, buffer, &session.budget)
     });

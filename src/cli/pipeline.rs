@@ -4,7 +4,7 @@ use super::args::{Common, Reduction};
 use super::files::Form;
 use super::output;
 use crate::base::limits::{available_memory, peak_resident_bytes};
-use crate::base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage, Stop};
+use crate::base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Span, Stage, Stop};
 use crate::compile::{Compiled, Confluence};
 use crate::explore;
 use crate::model::Model;
@@ -63,6 +63,11 @@ impl Session {
     /// Reads a text file.
     pub fn read(&mut self, path: &Path) -> Result<String, Diagnostic> {
         read_text(path, &mut self.sources)
+    }
+
+    /// Text of a file that is a source by itself.
+    pub fn read_source(&mut self, path: &Path) -> Result<(SourceId, String), Diagnostic> {
+        read_source(path, &mut self.sources)
     }
 
     /// A specification file, with its parameters filled in: plain mCRL2 text.
@@ -169,6 +174,12 @@ impl Session {
     pub fn peak_memory(&self) -> u64 {
         peak_resident_bytes()
     }
+}
+
+/// Text of a file, as a source of these.
+pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, String), Diagnostic> {
+    let text = read_text(path, sources)?;
+    Ok((sources.add(path.display().to_string(), text.clone()), text))
 }
 
 /// Reads a text file; what is not UTF-8 is shown in its place.

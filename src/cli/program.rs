@@ -24,8 +24,7 @@ pub(super) fn is_program(path: &Path) -> bool {
 /// Reads an x86 program or a litmus test.
 pub(super) fn read_any(session: &mut Session, path: &Path, threads: u32) -> Result<Program, Diagnostic> {
     if path.extension().is_some_and(|e| e == "litmus") {
-        let text = session.read(path)?;
-        let source = session.sources.add(path.display().to_string(), text.clone());
+        let (source, text) = session.read_source(path)?;
         return Ok(litmus::parse(source, &text)?.program);
     }
     Ok(read(session, path, threads)?.program)
@@ -33,8 +32,7 @@ pub(super) fn read_any(session: &mut Session, path: &Path, threads: u32) -> Resu
 
 /// Reads an x86 program.
 pub(super) fn read(session: &mut Session, path: &Path, threads: u32) -> Result<X86Program, Diagnostic> {
-    let text = session.read(path)?;
-    let source = session.sources.add(path.display().to_string(), text.clone());
+    let (source, text) = session.read_source(path)?;
     nasm::parse(source, &text, threads as usize)
 }
 

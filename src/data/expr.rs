@@ -240,6 +240,12 @@ impl Expr {
             }
         })
     }
+    /// Whether no variable is free.
+    pub fn is_closed(&self) -> bool {
+        let mut free = Vec::new();
+        self.free_vars(&mut free);
+        free.is_empty()
+    }
     /// Free variables in order of first occurrence, without doubles, appended to `out`.
     pub fn free_vars(&self, out: &mut Vec<VarId>) {
         fn go(e: &Expr, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {

@@ -47,12 +47,6 @@ fn only_param(of_var: &AHashMap<VarId, usize>, e: &Expr) -> Option<usize> {
     }
 }
 
-fn is_closed(e: &Expr) -> bool {
-    let mut free = Vec::new();
-    e.free_vars(&mut free);
-    free.is_empty()
-}
-
 impl Reach<'_> {
     /// The normal form of a closed expression; none if there is no telling.
     fn normal(&mut self, e: &Expr) -> Option<Expr> {
@@ -168,7 +162,7 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
                 if reach.values[*param].is_none() {
                     continue;
                 }
-                let (new, limit) = if is_closed(e) {
+                let (new, limit) = if e.is_closed() {
                     (reach.normal(e).map(|v| vec![v]), MAX_VALUES)
                 } else {
                     let values = only_param(&reach.of_var, e).and_then(|q| {
@@ -275,7 +269,7 @@ pub fn instantiate(process: &mut LinearProcess) -> Result<(), Diagnostic> {
             let mut possible = true;
             for c in summand.guard.conjuncts(&process.data.signature) {
                 let c = c.substitute(&by);
-                let value = if is_closed(&c) { engine.from_expr(&c).ok() } else { None };
+                let value = if c.is_closed() { engine.from_expr(&c).ok() } else { None };
                 match value {
                     Some(v) if v.is_true() => {}
                     Some(v) if v.is_false() => possible = false,

@@ -20,7 +20,7 @@ use self::sequential::{Automaton, Builder};
 use crate::base::ids::{ProcId, VarId};
 use crate::base::{Diagnostic, Stage};
 use crate::data::engine::{Engine, Program};
-use crate::data::expr::{Expr, ExprKind, Substitution};
+use crate::data::expr::{Expr, Substitution};
 use crate::data::signature::Signature;
 use crate::process::linear::LinearProcess;
 use crate::process::spec::{Proc, ProcKind, ProcSpec};
@@ -236,9 +236,7 @@ impl Layout<'_> {
     /// The normal form of a closed expression, with what it is if that is a Boolean; others stay as they are.
     fn value(&mut self, e: &Expr, by: &Substitution) -> Result<(Expr, Option<bool>), Diagnostic> {
         let e = e.substitute(by);
-        let mut free = Vec::new();
-        e.free_vars(&mut free);
-        if !free.is_empty() {
+        if !e.is_closed() {
             return Ok((e, None));
         }
         if self.engine.is_none() {
@@ -251,7 +249,9 @@ impl Layout<'_> {
         let truth = if value.is_true() || value.is_false() { Some(value.is_true()) } else { None };
         let normal = engine.to_expr_at(&value, e.sort);
         // A normal form may need operations that only the engine has: then the expression stays.
-        Ok((if is_over(&normal, self.spec.data.signature.op_count()) { normal } else { e }, truth))
+        let (known, mut fits) = (self.spec.data.signature.op_count(), true);
+        normal.each_op(&mut |op| fits &= op.index() < known);
+        Ok((if fits { normal } else { e }, truth))
     }
 
     fn network(&mut self, proc: &Proc, by: &Substitution) -> Result<Network, Diagnostic> {
@@ -337,17 +337,6 @@ impl Layout<'_> {
             _ => Err(not_sequential(proc)),
         })
     }
-}
-
-/// Whether all operations of an expression are among the first so many.
-fn is_over(e: &Expr, ops: usize) -> bool {
-    stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
-        ExprKind::Var(_) | ExprKind::Number(_) => true,
-        ExprKind::Op(op) => op.index() < ops,
-        ExprKind::Apply(head, args) => is_over(head, ops) && args.iter().all(|a| is_over(a, ops)),
-        ExprKind::Bind(_, _, body) => is_over(body, ops),
-        ExprKind::Where(body, definitions) => is_over(body, ops) && definitions.iter().all(|d| is_over(&d.1, ops)),
-    })
 }
 
 /// The error for a process that is not sequential because of what is inside: conversion says what and where.

@@ -21,12 +21,6 @@ fn substitute_edge(edge: &mut super::sequential::Edge, by: &Substitution) {
     edge.assigns.iter_mut().for_each(|(_, e)| *e = e.substitute(by));
 }
 
-fn is_closed(e: &Expr) -> bool {
-    let mut vars = Vec::new();
-    e.free_vars(&mut vars);
-    vars.is_empty()
-}
-
 /// Removes variables that have one closed value wherever they are live.
 pub(super) fn constants(automaton: &mut Automaton) {
     #[derive(Clone, PartialEq)]
@@ -80,7 +74,7 @@ pub(super) fn constants(automaton: &mut Automaton) {
                     Value::Unknown
                 } else {
                     let e = e.substitute(&by);
-                    if is_closed(&e) { Value::Constant(e) } else { Value::Varies }
+                    if e.is_closed() { Value::Constant(e) } else { Value::Varies }
                 };
                 changed |= meet(&mut values, (edge.to, *v), new);
             }
