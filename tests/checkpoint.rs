@@ -89,3 +89,89 @@ fn functions_are_refused() {
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(refused.stderr.contains("cannot be kept in a file"), "{}", refused.stderr);
 }
+
+/// Verdict and equations of each formula.
+fn verdicts(json: &serde_json::Value) -> Vec<(String, u64)> {
+    let one = |r: &serde_json::Value| (r["verdict"].as_str().unwrap().to_string(), r["equations"].as_u64().unwrap());
+    json["results"].as_array().unwrap().iter().map(one).collect()
+}
+
+#[test]
+fn interrupted_checks_come_to_the_same_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("searches").display().to_string();
+    let formulas = ["formulas/1c.gos.mcf", "formulas/2.selfobserving.mcf", "formulas/1a.gos.mcf"].map(package);
+    let common = [&strings(&["check", &package("specs/arcx.spec")])[..], &formulas].concat();
+    let whole = mu_check(&common);
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    assert!(verdicts(&whole.json).iter().all(|(verdict, equations)| verdict == "true" && *equations > 6_000));
+    for (i, limit) in ["700", "2500", "5000"].iter().enumerate() {
+        let way = if i == 0 { "--checkpoint" } else { "--resume" };
+        // The searches take their turns with one thread and with two; all formulas are stopped, each of them is gone on with.
+        let threads = if i == 1 { "1" } else { "2" };
+        let stopped = mu_check(&[&common[..], &strings(&[way, &kept, "--max-states", limit, "--threads", threads])].concat());
+        assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+        assert!(verdicts(&stopped.json).iter().all(|(verdict, _)| verdict == "unknown"), "{}", stopped.json);
+        assert_eq!(std::fs::read_dir(&kept).unwrap().count(), formulas.len());
+    }
+    let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
+    assert_eq!((end.code, verdicts(&end.json)), (0, verdicts(&whole.json)), "{}", end.stderr);
+    // What is done is kept as well, whatever the order in which it is asked for again.
+    let again =
+        [&strings(&["check", &package("specs/arcx.spec"), &formulas[2], &formulas[0]])[..], &strings(&["--resume", &kept, "-v"])].concat();
+    let again = mu_check(&again);
+    let expected: Vec<_> = [2, 0].iter().map(|i| verdicts(&whole.json)[*i].clone()).collect();
+    assert_eq!((again.code, verdicts(&again.json)), (0, expected), "{}", again.stderr);
+    assert_eq!(again.stderr.matches("goes on from").count(), 2, "{}", again.stderr);
+
+    // A folder without any, one of another model, a damaged one.
+    let refused = |words: &[&str]| {
+        let refused = mu_check(&[&common[..], &strings(words)].concat());
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        refused.stderr
+    };
+    let nothing = folder.path().join("nothing");
+    std::fs::create_dir(&nothing).unwrap();
+    assert!(refused(&["--resume", &nothing.display().to_string()]).contains("there is no checkpoint of a formula on this model"));
+    assert!(refused(&["--resume", &kept, "-D", "memcommands_size=2"]).contains("there is no checkpoint of a formula on this model"));
+    for entry in std::fs::read_dir(&kept).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    assert!(refused(&["--resume", &kept]).contains("cannot read the checkpoint"));
+}
+
+/// A formula that does not hold, with formula states whose values are those of many sorts; the evidence is that of an uninterrupted run.
+#[test]
+fn a_counterexample_is_found_after_an_interruption() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, formula) = (folder.path().join("walk.mcrl2"), folder.path().join("walk.mcf"));
+    std::fs::write(
+        &model,
+        "act go: Nat # List(Real); back;
+         proc P(n: Nat, l: List(Real)) = (n < 225) -> go(n, l) . P(n + 1, if(n mod 25 == 1, (n / 3) |> l, l))
+                                       + (n == 175) -> back . P(0, []);
+         init P(0, []);",
+    )
+    .unwrap();
+    std::fs::write(
+        &formula,
+        "nu X(s: FSet(Nat) = {}, last: List(Real) = []).
+           (forall n: Nat, l: List(Real). [go(n, l)]X(if(n mod 60 == 0, s + {n}, s), l)) && [back]X(s, last) && val(!(120 in s && #last > 6 && 180 in s))",
+    )
+    .unwrap();
+    let kept = folder.path().join("searches").display().to_string();
+    let common = strings(&["check", &model.display().to_string(), &formula.display().to_string()]);
+    let whole = mu_check(&common);
+    assert_eq!(whole.code, 1, "{}", whole.stderr);
+    for (i, limit) in ["50", "150"].iter().enumerate() {
+        let way = if i == 0 { "--checkpoint" } else { "--resume" };
+        let stopped = mu_check(&[&common[..], &strings(&[way, &kept, "--max-states", limit])].concat());
+        assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+    }
+    let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
+    assert_eq!((end.code, &end.json["results"][0]["evidence"]), (1, &whole.json["results"][0]["evidence"]), "{}", end.stderr);
+}

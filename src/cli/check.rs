@@ -1,6 +1,7 @@
 //! `check`: formulas on a model, with verdicts, figures and evidence.
 
 use super::args::{CheckArgs, Engine, Format};
+use super::checkpoint::{Folder, Kept, Shelf};
 use super::files::{Form, expect_writable, read_lts, write, write_lts, write_text};
 use super::game::solver;
 use super::output;
@@ -8,6 +9,7 @@ use super::pipeline::Session;
 use super::print;
 use super::progress::Bar;
 use crate::base::{Diagnostic, Span, Stage, Stop};
+use crate::compile::Compiled;
 use crate::data::expr::DataSpec;
 use crate::evidence::Evidence;
 use crate::evidence::checker::{self, Checked};
@@ -32,6 +34,8 @@ struct Subject<'a> {
     labels: &'a dyn ActionLabels,
     data: &'a DataSpec,
     actions: &'a [ActionDecl],
+    /// The model, if it is that of a specification.
+    compiled: Option<&'a Compiled>,
 }
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
@@ -45,7 +49,7 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
         let lts = Arc::new(read_lts(&args.model)?);
         let labels = FileLabels::new(&lts.table)?;
         let model = LtsModel::new(lts);
-        let subject = Subject { model: &model, labels: &labels, data: labels.data(), actions: labels.actions() };
+        let subject = Subject { model: &model, labels: &labels, data: labels.data(), actions: labels.actions(), compiled: None };
         all(session, args, &subject)
     } else {
         let model = match session.model(&args.model, &args.confluence) {
@@ -53,7 +57,8 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
             Err(Diagnostic { stop: Some(stop), .. }) => return none_checked(session, args, &stop),
             Err(error) => return Err(error),
         };
-        let subject = Subject { model: &model, labels: &model, data: &model.process().data, actions: &model.process().actions };
+        let process = model.process();
+        let subject = Subject { model: &model, labels: &model, data: &process.data, actions: &process.actions, compiled: Some(&model) };
         all(session, args, &subject)
     }
 }
@@ -72,11 +77,12 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     for path in &args.formulas {
         let (source, text) = session.read_source(path)?;
         let tree = crate::syntax::parse_formula(source, &text)?;
-        formulas.push((path, check_formula(&tree, subject.data, subject.actions)?));
+        formulas.push((path, text, check_formula(&tree, subject.data, subject.actions)?));
     }
+    let kept = kept(session, args, subject)?;
     let options = session.explore_options(subject.model, &args.confluence, &args.without);
     if let Some(path) = &args.game {
-        let [(_, formula)] = &formulas[..] else {
+        let [(_, _, formula)] = &formulas[..] else {
             return Err(Diagnostic::new(Stage::Usage, "`--game` takes one formula: a game is that of one"));
         };
         output::stage_of("writing the game", path);
@@ -89,12 +95,14 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         }
     }
     let (mut violated, mut unknown) = (false, false);
-    for (path, formula) in &formulas {
+    for (path, text, formula) in &formulas {
         output::stage_of("checking a formula", path);
         let start = Instant::now();
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let model = (subject.model, subject.labels);
-        let chosen = Options { solver: Some(solver(args.solver.as_ref())), progress: &bar, ..Options::new(&options) };
+        let shelf = kept.as_ref().map(|(folder, kept)| Shelf::new(folder, path, text, kept.as_ref()));
+        let shelf = shelf.as_ref().map(|s| s as &dyn crate::pbes::Shelf);
+        let chosen = Options { solver: Some(solver(args.solver.as_ref())), progress: &bar, shelf, ..Options::new(&options) };
         let explicit = |budget: &_| check(subject.model, subject.labels, formula, chosen, budget);
         let result = match args.engine {
             Engine::Explicit => explicit(&session.budget).map(|a| (a, None)),
@@ -118,6 +126,9 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
             answer.equations
         ));
         session.say_symmetries(answer.symmetries, &args.without);
+        if kept.is_some() && answer.route == Route::Game {
+            eprintln!("{}: it needs a game, of which no checkpoints are kept", path.display());
+        }
         if let Some(evidence) = &answer.evidence {
             output::stage_of("checking the evidence", path);
             match checker::check(evidence, subject.model, subject.labels, formula)? {
@@ -168,6 +179,20 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     } else {
         0
     })
+}
+
+/// The folder in which searches are kept, and what there is to go on with.
+fn kept<'a>(session: &Session, args: &CheckArgs, subject: &Subject<'a>) -> Result<Option<(Folder<'a>, Option<Kept>)>, Diagnostic> {
+    let Some(path) = args.keeping.folder() else { return Ok(None) };
+    let Some(model) = subject.compiled else {
+        return Err(Diagnostic::new(Stage::Usage, "`--checkpoint` and `--resume` are for formulas on a specification"));
+    };
+    let kept = args.keeping.resume.as_deref().map(|from| Kept::read(model, from)).transpose()?;
+    let folder = Folder::new(model, path, args.keeping.checkpoint_every, session.common.verbose > 0)?;
+    if args.keeping.resume.as_deref() != Some(path) {
+        folder.clear()?;
+    }
+    Ok(Some((folder, kept)))
 }
 
 /// The answer if a limit is met inside an evaluation.

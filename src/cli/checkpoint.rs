@@ -1,27 +1,43 @@
 //! Checkpoints in a folder: written beside, then renamed, so that an interrupted writing leaves the one before whole.
 //!
-//! In: the search between two rounds. Out: `DIR/search.checkpoint`. See [`crate::explore::Image`] for the form.
+//! In: the search between two rounds. Out: `DIR/search.checkpoint` for the states of a model, `DIR/FORMULA-SUM-SEARCH.checkpoint` for each
+//! search of a formula. See [`crate::explore::Image`] for the form.
+//!
+//! Invariant: all that one folder has of a model numbers values alike, each file as many of them as there were when it was written. For that,
+//! whoever goes on reads the longest list first, and whoever begins anew removes what was there. So it is with a formula's states.
 
 use super::output;
 use super::pipeline::file_error;
 use crate::base::{Diagnostic, Stage};
 use crate::compile::Compiled;
 use crate::explore::{Header, Image, Keeper, Restored};
+use crate::pbes;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Name of the file in the folder.
+/// Name of the file of a search that counts states.
 const NAME: &str = "search.checkpoint";
+/// Ending of all files.
+const ENDING: &str = ".checkpoint";
+/// Between what tells a model and what tells a formula.
+const FORMULA: &str = "; formula: ";
 
-/// Keeps the search in a folder.
+/// A folder of searches of one model.
 pub(super) struct Folder<'m> {
     model: &'m Compiled,
     folder: PathBuf,
     every: Duration,
     last: Mutex<Instant>,
     say: bool,
+}
+
+/// One file in it.
+pub(super) struct File<'f> {
+    folder: &'f Folder<'f>,
+    name: String,
+    fingerprint: String,
 }
 
 impl<'m> Folder<'m> {
@@ -34,11 +50,111 @@ impl<'m> Folder<'m> {
         model.export_values()?;
         Ok(Self { model, folder: folder.to_path_buf(), every, last: Mutex::new(Instant::now()), say })
     }
+    /// Where the search that counts states is kept.
+    pub(super) fn counts(&self) -> File<'_> {
+        File { folder: self, name: NAME.into(), fingerprint: self.model.fingerprint() }
+    }
+    /// Removes what was kept of formulas of this model.
+    pub(super) fn clear(&self) -> Result<(), Diagnostic> {
+        for (path, _) in of_formulas(self.model, &self.folder)? {
+            std::fs::remove_file(&path).map_err(|e| file_error("cannot remove", &path, &e))?;
+        }
+        Ok(())
+    }
 }
 
-impl Keeper for Folder<'_> {
+/// Searches of formulas to go on with: where they are, and what they number.
+pub(super) struct Kept {
+    folder: PathBuf,
+    headers: Vec<Header>,
+}
+
+impl Kept {
+    /// Reads what the searches in a folder number, and gives the model, which was not explored yet, that numbering of values.
+    pub(super) fn read(model: &Compiled, folder: &Path) -> Result<Self, Diagnostic> {
+        let headers: Vec<Header> = of_formulas(model, folder)?.into_iter().map(|(_, header)| header).collect();
+        match headers.iter().max_by_key(|h| h.values.iter().map(Vec::len).sum::<usize>()) {
+            Some(longest) => model.import_values(&longest.values)?,
+            None => {
+                let message = format!("{}: there is no checkpoint of a formula on this model", folder.display());
+                return Err(Diagnostic::new(Stage::File, message).note(SAME));
+            }
+        }
+        Ok(Self { folder: folder.to_path_buf(), headers })
+    }
+}
+
+/// The files of searches of formulas of a model.
+fn of_formulas(model: &Compiled, folder: &Path) -> Result<Vec<(PathBuf, Header)>, Diagnostic> {
+    let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
+    let ours = format!("{}{FORMULA}", model.fingerprint());
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unread)? {
+        let path = entry.map_err(unread)?.path();
+        if path.to_string_lossy().ends_with(ENDING) {
+            let file = std::fs::File::open(&path).map_err(|e| file_error("cannot read", &path, &e))?;
+            let header = Header::read(&mut BufReader::new(file)).map_err(|d| of_file(&path, d))?;
+            if header.fingerprint.starts_with(&ours) {
+                found.push((path, header));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(found)
+}
+
+/// The searches of one formula.
+pub(super) struct Shelf<'f> {
+    folder: &'f Folder<'f>,
+    /// Begins the files' names.
+    stem: String,
+    fingerprint: String,
+    names: Vec<Vec<String>>,
+    /// The folder of searches to go on with.
+    from: Option<&'f Path>,
+}
+
+impl<'f> Shelf<'f> {
+    /// Of a formula in a file with this text.
+    pub(super) fn new(folder: &'f Folder<'f>, path: &Path, text: &str, kept: Option<&'f Kept>) -> Self {
+        let fingerprint = format!("{}{FORMULA}{text}", folder.model.fingerprint());
+        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let own = kept.iter().flat_map(|k| &k.headers).filter(|h| h.fingerprint == fingerprint);
+        let names = own.max_by_key(|h| h.names.len()).map(|h| h.names.clone()).unwrap_or_default();
+        let stem = format!("{stem}-{:08x}", crc32fast::hash(text.as_bytes()));
+        Self { folder, stem, fingerprint, names, from: kept.map(|k| k.folder.as_path()) }
+    }
+    fn file(&self, search: &str) -> String {
+        format!("{}-{search}{ENDING}", self.stem)
+    }
+}
+
+impl pbes::Shelf for Shelf<'_> {
+    fn names(&self) -> Vec<Vec<String>> {
+        self.names.clone()
+    }
+    fn keeper(&self, search: &str) -> Box<dyn Keeper + '_> {
+        Box::new(File { folder: self.folder, name: self.file(search), fingerprint: self.fingerprint.clone() })
+    }
+    fn restored(&self, search: &str) -> Result<Option<Restored>, Diagnostic> {
+        let Some(path) = self.from.map(|f| f.join(self.file(search))).filter(|p| p.exists()) else { return Ok(None) };
+        let agrees = |header: &Header| {
+            if self.names.starts_with(&header.names) {
+                return Ok(());
+            }
+            Err(Diagnostic::new(Stage::File, "the formula's states in the checkpoint are not those of the others beside it"))
+        };
+        let restored = restore(self.folder.model, &path, &self.fingerprint, &agrees)?;
+        if self.folder.say {
+            eprintln!("goes on from {} states in {}", restored.states(), path.display());
+        }
+        Ok(Some(restored))
+    }
+}
+
+impl Keeper for File<'_> {
     fn due(&self) -> bool {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.every
+        self.folder.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.folder.every
     }
     fn keep(&self, image: &Image) -> Result<(), Diagnostic> {
         output::keeping(true);
@@ -48,38 +164,53 @@ impl Keeper for Folder<'_> {
     }
 }
 
-impl Folder<'_> {
+impl File<'_> {
     fn write(&self, image: &Image) -> Result<(), Diagnostic> {
-        let (path, beside) = (self.folder.join(NAME), self.folder.join(format!("{NAME}.part")));
-        let header = Header { fingerprint: self.model.fingerprint(), values: self.model.export_values()? };
+        let path = self.folder.folder.join(&self.name);
+        let beside = self.folder.folder.join(format!("{}.part", self.name));
+        let values = self.folder.model.export_values()?;
+        let header = Header { fingerprint: self.fingerprint.clone(), values, names: image.names().to_vec() };
         let failed = |e: std::io::Error| file_error("cannot write", &beside, &e);
         let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(&beside).map_err(failed)?);
         image.write(&header, &mut out)?;
         out.flush().map_err(failed)?;
         out.get_ref().sync_all().map_err(failed)?;
         std::fs::rename(&beside, &path).map_err(|e| file_error("cannot write", &path, &e))?;
-        if self.say {
+        if self.folder.say {
             eprintln!("checkpoint of {} states in {}", image.states(), path.display());
         }
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.folder.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         Ok(())
     }
 }
 
-/// Reads the search in a folder, and gives the model the numbering of values that goes with it.
-pub(super) fn restore(model: &Compiled, folder: &Path) -> Result<Restored, Diagnostic> {
-    let path = folder.join(NAME);
-    let file = std::fs::File::open(&path).map_err(|e| file_error("cannot read", &path, &e))?;
+/// What a user who goes on must give again.
+const SAME: &str = "give the model, the formulas, the -D values and --confluence that it was made with";
+
+/// Reads the search that counts states in a folder, and gives the model the numbering of values that goes with it.
+pub(super) fn restore_counts(model: &Compiled, folder: &Path) -> Result<Restored, Diagnostic> {
+    restore(model, &folder.join(NAME), &model.fingerprint(), &|_| Ok(()))
+}
+
+fn restore(
+    model: &Compiled,
+    path: &Path,
+    fingerprint: &str,
+    agrees: &dyn Fn(&Header) -> Result<(), Diagnostic>,
+) -> Result<Restored, Diagnostic> {
+    let file = std::fs::File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     let mut accept = |header: &Header| {
-        if header.fingerprint != model.fingerprint() {
+        if header.fingerprint != fingerprint {
             let message = "the checkpoint is of another model, or of other parameters or options";
-            return Err(Diagnostic::new(Stage::File, message).note("give the model, the -D values and --confluence that it was made with"));
+            return Err(Diagnostic::new(Stage::File, message).note(SAME));
         }
+        agrees(header)?;
         model.import_values(&header.values)
     };
-    let restored = Restored::read(&mut BufReader::with_capacity(1 << 20, file), &mut accept);
-    restored.map_err(|mut d| {
-        d.message = format!("{}: {}", path.display(), d.message);
-        d
-    })
+    Restored::read(&mut BufReader::with_capacity(1 << 20, file), &mut accept).map_err(|d| of_file(path, d))
+}
+
+fn of_file(path: &Path, mut error: Diagnostic) -> Diagnostic {
+    error.message = format!("{}: {}", path.display(), error.message);
+    error
 }

@@ -63,7 +63,7 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
     let start = Instant::now();
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
-    if (keep || Form::of(&args.model).is_lts()) && (args.checkpoint.is_some() || args.resume.is_some()) {
+    if (keep || Form::of(&args.model).is_lts()) && args.keeping.is_wanted() {
         let message = "`--checkpoint` and `--resume` are for the counts of a specification's states, without `--hide` and `--rename`";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
@@ -78,14 +78,14 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
         let (outcome, lts) = if keep {
             explore::explore_lts(&model, &options, &session.budget, &bar).map(|(o, l)| (o, Some(l)))?
         } else {
-            let restored = args.resume.as_deref().map(|folder| checkpoint::restore(&model, folder)).transpose()?;
+            let restored = args.keeping.resume.as_deref().map(|folder| checkpoint::restore_counts(&model, folder)).transpose()?;
             if let Some(restored) = &restored {
                 session.say(format!("goes on from {} states", grouped(restored.states())));
             }
-            let folder = args.checkpoint.as_ref().or(args.resume.as_ref());
-            let keep = |folder| checkpoint::Folder::new(&model, folder, args.checkpoint_every, session.common.verbose > 0);
-            let folder = folder.map(|f| keep(f)).transpose()?;
-            let keeper = folder.as_ref().map(|f| f as &dyn explore::Keeper);
+            let keep = |folder| checkpoint::Folder::new(&model, folder, args.keeping.checkpoint_every, session.common.verbose > 0);
+            let folder = args.keeping.folder().map(keep).transpose()?;
+            let file = folder.as_ref().map(checkpoint::Folder::counts);
+            let keeper = file.as_ref().map(|f| f as &dyn explore::Keeper);
             explore::explore_kept(&model, &options, &session.budget, &bar, keeper, restored).map(|o| (o, None))?
         };
         bar.finish();

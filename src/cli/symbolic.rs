@@ -63,7 +63,7 @@ pub(super) fn explore(session: &mut Session, args: &ExploreArgs) -> Result<u8, D
 fn only_explicit(args: &ExploreArgs) -> Option<&'static str> {
     if args.out.is_some() || args.reduce.is_some() {
         Some("writing or reducing a transition system")
-    } else if args.checkpoint.is_some() || args.resume.is_some() {
+    } else if args.keeping.is_wanted() {
         Some("`--checkpoint`")
     } else if !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty() {
         Some("`--hide` or `--rename`")
@@ -116,8 +116,8 @@ pub(super) fn check_by_either(
     formula: &TypedFormula,
     run: &dyn Fn(&Budget) -> Result<Answer, Diagnostic>,
 ) -> Result<(Answer, String), Diagnostic> {
-    if args.confluence != "none" {
-        return Ok((run(&session.budget)?, "explicit: `--confluence` asks for it".into()));
+    if let Some(what) = asks_for_explicit(args) {
+        return Ok((run(&session.budget)?, format!("explicit: {what} asks for it")));
     }
     let (limits, own) = first_look(session);
     let answer = run(&session.budget.with_limits(limits))?;
@@ -135,6 +135,14 @@ pub(super) fn check_by_either(
     Ok((run(&session.budget)?, format!("explicit: {why}")))
 }
 
+/// What is asked of `check` that the symbolic engine does not do.
+fn asks_for_explicit(args: &CheckArgs) -> Option<&'static str> {
+    if args.keeping.is_wanted() {
+        return Some("`--checkpoint`");
+    }
+    (args.confluence != "none").then_some("`--confluence`")
+}
+
 /// A formula of `check --engine symbolic`.
 pub(super) fn check(
     session: &Session,
@@ -142,8 +150,8 @@ pub(super) fn check(
     (model, labels): (&dyn Model, &dyn ActionLabels),
     formula: &TypedFormula,
 ) -> Result<Answer, Diagnostic> {
-    if args.confluence != "none" {
-        return Err(refuse("`--confluence`"));
+    if let Some(what) = asks_for_explicit(args) {
+        return Err(refuse(what));
     }
     let answer = check_symbolically(model, labels, formula, &Options::default(), &session.budget)?;
     if let Some(watched) = &answer.watched {

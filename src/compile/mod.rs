@@ -16,7 +16,8 @@ use self::worker::LinearWorker;
 use crate::base::ids::{LabelId, OpId, SortId, VarId};
 use crate::base::{Budget, Diagnostic, Span, Stage};
 use crate::data::engine::{Engine, Program};
-use crate::data::expr::{Expr, ExprKind, Substitution};
+use crate::data::expr::{DataSpec, Expr, ExprKind, Substitution};
+use crate::data::text;
 use crate::model::{Group, Model, Slot, SlotInfo, StepPart, Symmetry, Worker};
 use crate::process::confluence::{confluent_summands, fixes};
 use crate::process::linear::{Act, ActionLabels, LinearProcess, MultiAction, ParamRole};
@@ -210,16 +211,11 @@ impl Compiled {
     /// The values of all slots as mCRL2 text, table by table in the order of their numbers. Error: a value whose text is not read back as
     /// the same value, such as some functions.
     pub fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
-        let text = |e: &Expr| crate::data::print::expression(self.program.signature(), e);
-        let tables: Vec<Vec<String>> = self.tables.iter().map(|t| t.values().iter().map(text).collect()).collect();
-        let unfit = |_| Diagnostic::new(Stage::Unsupported, "this model has values that cannot be kept in a file");
-        let (read, written) = (self.read_values(&tables).map_err(unfit)?, self.tables.iter().map(ValueTable::values));
-        for ((read, written), texts) in read.iter().zip(written).zip(&tables) {
-            if let Some(i) = (0..read.len()).find(|i| read[*i] != written[*i]) {
-                return Err(Diagnostic::new(Stage::Unsupported, format!("the value `{}` cannot be kept in a file", texts[i])));
-            }
-        }
-        Ok(tables)
+        let tables: Vec<Vec<Expr>> = self.tables.iter().map(ValueTable::values).collect();
+        let sorts = self.sorts_of_tables();
+        let all: Vec<(&Expr, Option<SortId>)> = tables.iter().zip(sorts).flat_map(|(t, sort)| t.iter().map(move |v| (v, sort))).collect();
+        let mut texts = text::faithful(&self.kept_data(), &all)?.into_iter();
+        Ok(tables.iter().map(|t| texts.by_ref().take(t.len()).collect()).collect())
     }
 
     /// Gives values their numbers, in a model that was not explored yet. Error: they are not those of this model.
@@ -228,9 +224,11 @@ impl Compiled {
         if texts.len() != self.tables.len() {
             return Err(other());
         }
-        for (table, values) in self.tables.iter().zip(self.read_values(texts).map_err(|_| other())?) {
-            for (i, value) in values.iter().enumerate() {
-                if table.intern(value) as usize != i {
+        let all = texts.iter().zip(self.sorts_of_tables()).flat_map(|(t, sort)| t.iter().map(move |v| (&v[..], sort)));
+        let mut values = text::read(&self.kept_data(), all).map_err(|_| other())?.into_iter();
+        for (table, texts) in self.tables.iter().zip(texts) {
+            for (i, value) in values.by_ref().take(texts.len()).enumerate() {
+                if table.intern(&value) as usize != i {
                     return Err(other());
                 }
             }
@@ -238,34 +236,16 @@ impl Compiled {
         Ok(())
     }
 
-    fn read_values(&self, texts: &[Vec<String>]) -> Result<Vec<Vec<Expr>>, Diagnostic> {
-        // The operations of the tables' values are those of the program; the checker may add more, which get higher numbers.
-        let mut data = self.process.data.clone();
-        data.signature = self.program.signature().clone();
-        let mut sort_of_table: Vec<Option<SortId>> = vec![None; self.tables.len()];
-        self.table_of.iter().zip(&self.sort_of).for_each(|(t, s)| sort_of_table[*t] = Some(*s));
-        let mut checked = Vec::new();
-        for (texts, sort) in texts.iter().zip(&sort_of_table) {
-            let check = |text: &String| -> Result<Expr, Diagnostic> {
-                let tree = crate::syntax::parse_data(crate::base::SourceId(0), text)?;
-                crate::data::typecheck::check_expression(&tree, &mut data, *sort)
-            };
-            checked.push(texts.iter().map(check).collect::<Result<Vec<_>, _>>()?);
-        }
-        let mut engine = Engine::new(Program::compile(&data)?);
-        let mut out = Vec::new();
-        for (terms, sort) in checked.iter().zip(&sort_of_table) {
-            let mut values = Vec::new();
-            for term in terms {
-                let value = engine.from_expr(term)?;
-                values.push(match sort {
-                    Some(sort) => engine.to_expr_at(&value, *sort),
-                    None => engine.to_expr(&value),
-                });
-            }
-            out.push(values);
-        }
-        Ok(out)
+    /// The data of the process with the operations of the program, which are those of the tables' values.
+    fn kept_data(&self) -> DataSpec {
+        DataSpec { signature: self.program.signature().clone(), ..self.process.data.clone() }
+    }
+
+    /// The sort of the values of each table that slots use.
+    fn sorts_of_tables(&self) -> Vec<Option<SortId>> {
+        let mut sorts = vec![None; self.tables.len()];
+        self.table_of.iter().zip(&self.sort_of).for_each(|(t, s)| sorts[*t] = Some(*s));
+        sorts
     }
 
     fn action_text(&self, multi: &MultiAction) -> String {

@@ -8,5 +8,6 @@ pub mod naive;
 pub mod print;
 pub mod signature;
 pub mod sort;
+pub mod text;
 pub mod typecheck;
 pub mod value;

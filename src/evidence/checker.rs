@@ -21,7 +21,7 @@ pub enum Checked {
 }
 
 /// Elementary steps that the direct evaluation may take.
-const FUEL: u64 = 20_000_000;
+const FUEL: u64 = 2_000_000;
 
 /// Checks evidence; a failure is an internal error, for it means that a verdict is not justified.
 pub fn check(evidence: &Evidence, model: &dyn Model, labels: &dyn ActionLabels, formula: &TypedFormula) -> Result<Checked, Diagnostic> {

@@ -15,11 +15,12 @@
 //! has been expanded ([`Annotated::forward`]), then the order of the expansions is a topological order of the annotated steps: they make
 //! no cycle.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cache::{Expander, Halt};
+use super::checkpoint::{Keeper, Restored, Saved};
 use super::find::settled;
-use super::search::{BATCH, BLOCK, Block, Done, Goal, Hit, Local, Round, Shared, run};
+use super::search::{BATCH, BLOCK, Block, Done, Goal, Hit, Local, Round, Shared, run_from};
 use super::store::Store;
 use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
@@ -43,6 +44,14 @@ pub trait Annotator: Sync {
     fn initial(&self) -> u32;
     /// What one thread computes with.
     fn lane(&self) -> Box<dyn Lane + '_>;
+    /// What the elements met so far are, for a checkpoint. Called while no lane computes.
+    fn save(&self) -> Result<Saved, Diagnostic> {
+        Err(Diagnostic::new(Stage::Unsupported, "annotations of this kind cannot be kept in a file"))
+    }
+    /// Gives elements the numbers that they had when these [`Saved::records`] were made; their names are known already. Called before all else.
+    fn load(&self, _records: &[u64]) -> Result<(), Diagnostic> {
+        Err(Diagnostic::new(Stage::Unsupported, "annotations of this kind cannot be read from a file"))
+    }
 }
 
 /// One thread's share of an [`Annotator`].
@@ -96,6 +105,15 @@ impl Annotated<'_> {
     }
 }
 
+/// Where the search is kept, and what was kept of it before.
+#[derive(Default)]
+pub struct Kept<'a> {
+    /// Who keeps checkpoints.
+    pub keeper: Option<&'a dyn Keeper>,
+    /// What to go on from.
+    pub restored: Option<Restored>,
+}
+
 /// Computes the fixed point, up to a limit or to a decision.
 ///
 /// With symmetries, the annotator's must be symmetric as well: steps along an image of a label take the images of elements to the images
@@ -107,9 +125,10 @@ pub fn annotate<'a>(
     progress: &dyn Progress,
     annotator: &dyn Annotator,
     symmetries: Option<&'a Symmetries>,
+    kept: Kept,
 ) -> Result<Annotated<'a>, Diagnostic> {
-    let goal = Goal { payload: Payload::Pair, annotator: Some(annotator), symmetries, ..Goal::default() };
-    run(model, options, budget, progress, goal).map(|done| Annotated { done, model, options, symmetries })
+    let goal = Goal { payload: Payload::Pair, annotator: Some(annotator), symmetries, keeper: kept.keeper, ..Goal::default() };
+    run_from(model, options, budget, progress, goal, kept.restored).map(|done| Annotated { done, model, options, symmetries })
 }
 
 impl<'a> Shared<'a> {
@@ -174,39 +193,38 @@ impl<'a> Shared<'a> {
 
     /// Carries on what is pending at a state; false if that decides.
     fn expand_one(&self, store: &Store, local: &mut Local<'a>, key: u64, mine: &mut Round) -> Result<bool, Halt> {
-        let lost = |what: &str| Halt::Error(Box::new(Diagnostic::new(Stage::Internal, what)));
         local.expander.successors(store, key, &mut local.found)?;
         let place = store.table.find(key).ok_or_else(|| lost("a queued state is not in the store"))?;
-        let lane = local.lane.as_deref_mut().ok_or_else(|| lost("a search with annotations has none"))?;
-        let before = store.table.pair(place).fetch_and(!u64::from(u32::MAX), Ordering::Relaxed);
-        let pending = before as u32;
-        // All that it knows is pending: nothing was carried on before.
-        if (before >> 32) as u32 == pending {
-            mine.surplus += local.expander.orbit(store, key, None)? - 1;
-        }
-        mine.transitions += local.found.len() as u64;
-        mine.deadlocks += u64::from(local.found.is_empty());
+        let cell = store.table.pair(place);
+        // All that it knows is pending: nothing was carried on before. What comes meanwhile comes to both.
+        let there = cell.load(Ordering::Relaxed);
+        let orbit = if (there >> 32) as u32 == there as u32 { local.expander.orbit(store, key, None)? } else { 1 };
+        let pending = cell.fetch_and(!u64::from(u32::MAX), Ordering::Relaxed) as u32;
         local.labels.clear();
         local.labels.extend(local.found.iter().map(|s| s.label));
-        let flow = match lane.enter(pending, &local.labels)? {
-            Flow::Decided => return Ok(false),
-            Flow::Value(0) => return Ok(true),
-            Flow::Value(flow) => flow,
-        };
-        for (i, step) in local.found.iter().enumerate() {
-            match lane.step(flow, step.label)? {
-                Flow::Decided => return Ok(false),
-                Flow::Value(0) => {}
-                Flow::Value(value) => {
-                    local.batch.push(step.key);
-                    local.brought.push(match local.expander.moved.get(i) {
-                        None | Some(0) => value,
-                        Some(element) => lane.image(*element as usize - 1, value)?,
-                    });
-                }
+        let carried = carry_on(pending, local);
+        if carried.is_err() {
+            // It waits again as it was, so that the search can be kept; what went on before the error may go on twice.
+            self.await_again(local, cell, pending);
+        } else {
+            mine.surplus += orbit - 1;
+            mine.transitions += local.found.len() as u64;
+            mine.deadlocks += u64::from(local.found.is_empty());
+        }
+        carried
+    }
+
+    /// Puts back what was taken to be carried on.
+    fn await_again(&self, local: &mut Local<'a>, cell: &AtomicU64, taken: u32) {
+        let Some(lane) = local.lane.as_deref_mut() else { return };
+        let mut there = cell.load(Ordering::Relaxed);
+        while let Ok((pending, _)) = lane.join(there as u32, taken) {
+            let back = there & !u64::from(u32::MAX) | u64::from(pending);
+            match cell.compare_exchange_weak(there, back, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(other) => there = other,
             }
         }
-        Ok(true)
     }
 
     /// Inserts the waiting successors and brings them what is theirs.
@@ -232,17 +250,56 @@ impl<'a> Shared<'a> {
         }
         let places = local.hashes.iter().filter(|p| **p != NOWHERE);
         std::hint::black_box(places.fold(0, |acc, &place| acc ^ store.table.pair(place).load(Ordering::Relaxed)));
+        let mut failure = None;
         for ((key, &place), brought) in local.batch.drain(..).zip(&local.hashes).zip(local.brought.drain(..)) {
-            if place == NOWHERE {
+            if place == NOWHERE || failure.is_some() {
                 mine.unplaced.push((key, brought));
                 self.pause.store(true, Ordering::Relaxed);
-            } else if self.bring(store, local.lane.as_deref_mut(), place, brought)? {
-                local.fresh.push(key);
-                if local.fresh.len() == BLOCK {
-                    mine.next.push(std::mem::replace(&mut local.fresh, Vec::with_capacity(BLOCK)));
+                continue;
+            }
+            match self.bring(store, local.lane.as_deref_mut(), place, brought) {
+                Ok(false) => {}
+                Ok(true) => {
+                    local.fresh.push(key);
+                    if local.fresh.len() == BLOCK {
+                        mine.next.push(std::mem::replace(&mut local.fresh, Vec::with_capacity(BLOCK)));
+                    }
+                }
+                Err(error) => {
+                    mine.unplaced.push((key, brought));
+                    failure = Some(error);
                 }
             }
         }
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
+}
+
+/// Carries on what was pending at a state whose steps are found; false if that decides.
+fn carry_on(pending: u32, local: &mut Local<'_>) -> Result<bool, Halt> {
+    let lane = local.lane.as_deref_mut().ok_or_else(|| lost("a search with annotations has none"))?;
+    let flow = match lane.enter(pending, &local.labels)? {
+        Flow::Decided => return Ok(false),
+        Flow::Value(0) => return Ok(true),
+        Flow::Value(flow) => flow,
+    };
+    for (i, step) in local.found.iter().enumerate() {
+        match lane.step(flow, step.label)? {
+            Flow::Decided => return Ok(false),
+            Flow::Value(0) => {}
+            Flow::Value(value) => {
+                let brought = match local.expander.moved.get(i) {
+                    None | Some(0) => value,
+                    Some(element) => lane.image(*element as usize - 1, value)?,
+                };
+                local.batch.push(step.key);
+                local.brought.push(brought);
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn lost(what: &str) -> Halt {
+    Halt::Error(Box::new(Diagnostic::new(Stage::Internal, what)))
 }

@@ -2,10 +2,10 @@
 //!
 //! Out: a version, a header of the caller's (what the search is of), the search, a check sum. The search is the layout of the store
 //! (tuples of the leaves, pairs of the inner nodes, fields of the root), the states in the order of their hashes (so that the difference
-//! from one to the next is short), the states that are queued, and the counts so far. Input and output are streams; files, and that a
-//! checkpoint replaces the one before only when it is whole, are the caller's.
+//! from one to the next is short), each with its annotation if there are any, the states that are queued, and the counts so far. Input and
+//! output are streams; files, and that a checkpoint replaces the one before only when it is whole, are the caller's.
 //!
-//! Cost: 2 to 5 bytes a state, one pass over the store; reading it inserts every state again.
+//! Cost: 2 to 5 bytes a state, as many again for its annotation, one pass over the store; reading it inserts every state again.
 //! Invariant: what is read equals what was written, or is refused: a wrong length, version or check sum never becomes a search.
 
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ use crate::base::{Diagnostic, Stage};
 /// First bytes of a checkpoint.
 const MAGIC: [u8; 8] = *b"muckpt\r\n";
 /// Version of the form.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Most bytes of a section that are believed.
 const MOST_SECTION: usize = 1 << 32;
 
@@ -30,6 +30,24 @@ pub struct Header {
     pub fingerprint: String,
     /// The values of the model's slots, table by table in the order of their numbers.
     pub values: Vec<Vec<String>>,
+    /// What annotations are made of, in the order of its numbers; see [`Saved::names`].
+    pub names: Vec<Vec<String>>,
+}
+
+impl Header {
+    /// Reads a header alone.
+    pub fn read(input: &mut dyn Read) -> Result<Self, Diagnostic> {
+        header(input).map_err(unread)
+    }
+}
+
+/// What the numbers of a search's annotations stand for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// What annotations are made of, as text. A run reads these before it begins, so that all of its searches number them alike.
+    pub names: Vec<Vec<String>>,
+    /// How they are made of that, by number, in a form of the annotator's own.
+    pub records: Vec<u64>,
 }
 
 /// Figures of a search so far.
@@ -44,6 +62,8 @@ pub(crate) struct Counts {
     pub surplus: u64,
     /// Order of the group of symmetries.
     pub symmetries: u64,
+    /// Whether an annotation was brought to a state that had been expanded.
+    pub backward: bool,
 }
 
 /// A search between two rounds, to be written.
@@ -52,6 +72,7 @@ pub struct Image<'s> {
     pub(crate) todo: Vec<&'s [u64]>,
     pub(crate) next: Vec<&'s [u64]>,
     pub(crate) counts: Counts,
+    pub(crate) annotations: Option<Saved>,
 }
 
 /// A search that was read.
@@ -60,6 +81,8 @@ pub struct Restored {
     pub(crate) todo: Vec<u64>,
     pub(crate) next: Vec<u64>,
     pub(crate) counts: Counts,
+    /// [`Saved::records`], if the states are annotated.
+    pub(crate) records: Option<Vec<u64>>,
 }
 
 /// Who keeps checkpoints.
@@ -75,6 +98,10 @@ impl Image<'_> {
     pub fn states(&self) -> u64 {
         self.store.table.len()
     }
+    /// What its annotations are made of.
+    pub fn names(&self) -> &[Vec<String>] {
+        self.annotations.as_ref().map_or(&[], |a| &a.names)
+    }
     /// Writes the search.
     pub fn write(&self, header: &Header, out: &mut dyn Write) -> Result<(), Diagnostic> {
         let mut out = Sum { inner: out, sum: crc32fast::Hasher::new() };
@@ -88,16 +115,22 @@ impl Image<'_> {
         let header = bincode::encode_to_vec(header, config).map_err(packed)?;
         out.write_all(&(header.len() as u64).to_le_bytes())?;
         out.write_all(&header)?;
-        let rest = bincode::encode_to_vec((self.store.parts(), self.counts), config).map_err(packed)?;
+        let records = self.annotations.as_ref().map(|a| &a.records);
+        let rest = bincode::encode_to_vec((self.store.parts(), self.counts, records), config).map_err(packed)?;
         out.write_all(&(rest.len() as u64).to_le_bytes())?;
         out.write_all(&rest)?;
         put(out, self.states())?;
         let mut before = 0u64;
-        for (_, key) in self.store.table.entries() {
+        for (place, key) in self.store.table.entries() {
             let hash = self.store.table.hash(key);
             // Nearly ascending: the difference with its sign in the lowest bit.
             let difference = hash.wrapping_sub(before) as i64;
             put(out, (difference << 1 ^ difference >> 63) as u64)?;
+            if records.is_some() {
+                let annotation = self.store.table.payload(place);
+                put(out, annotation >> 32)?;
+                put(out, annotation & u64::from(u32::MAX))?;
+            }
             before = hash;
         }
         for list in [&self.todo, &self.next] {
@@ -128,6 +161,14 @@ fn header(input: &mut dyn Read) -> std::io::Result<Header> {
     section(input)
 }
 
+fn unread(e: std::io::Error) -> Diagnostic {
+    let what = match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => "the file ends too early".to_string(),
+        _ => e.to_string(),
+    };
+    Diagnostic::new(Stage::File, format!("cannot read the checkpoint: {what}"))
+}
+
 fn bad(what: &str) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, what.to_string())
 }
@@ -154,21 +195,15 @@ impl Restored {
     /// Reads a search whose header the caller accepts.
     pub fn read(input: &mut dyn Read, accept: &mut dyn FnMut(&Header) -> Result<(), Diagnostic>) -> Result<Self, Diagnostic> {
         let mut input = Sum { inner: input, sum: crc32fast::Hasher::new() };
-        let failed = |e: std::io::Error| {
-            let what = match e.kind() {
-                std::io::ErrorKind::UnexpectedEof => "the file ends too early".to_string(),
-                _ => e.to_string(),
-            };
-            Diagnostic::new(Stage::File, format!("cannot read the checkpoint: {what}"))
-        };
-        let header = header(&mut input).map_err(failed)?;
+        let header = header(&mut input).map_err(unread)?;
         accept(&header)?;
-        Self::body(&mut input).map_err(failed)
+        Self::body(&mut input).map_err(unread)
     }
     fn body(input: &mut Sum<&mut dyn Read>) -> std::io::Result<Self> {
-        let (parts, counts): (Parts, Counts) = section(input)?;
+        let (parts, counts, records): (Parts, Counts, Option<Vec<u64>>) = section(input)?;
         let states = get(input)?;
-        let mut store = Store::from_parts(parts, states).map_err(|what| bad(&what))?;
+        let payload = if records.is_some() { Payload::Pair } else { Payload::None };
+        let mut store = Store::from_parts(parts, states, payload).map_err(|what| bad(&what))?;
         let most = (1u64 << store.key_bits()) - 1;
         let mut hash = 0u64;
         for _ in 0..states {
@@ -177,12 +212,19 @@ impl Restored {
             if hash > most {
                 return Err(bad("a state that its layout cannot hold"));
             }
-            loop {
+            let place = loop {
                 match store.table.insert_hashed(hash) {
-                    Insert::New(_) => break,
+                    Insert::New(place) => break place,
                     Insert::Old(_) => return Err(bad("a state twice")),
                     Insert::Full => store.table.grow(false),
                 }
+            };
+            if let Some(records) = &records {
+                let (known, pending) = (get(input)?, get(input)?);
+                if known.max(pending) >= records.len() as u64 {
+                    return Err(bad("an annotation that is not there"));
+                }
+                store.table.set_payload(place, known << 32 | pending);
             }
             store.table.add_len(1);
             if store.table.crowded() {
@@ -212,7 +254,7 @@ impl Restored {
             return Err(bad("its initial state is not stored"));
         }
         let [todo, next] = lists;
-        Ok(Self { store, todo, next, counts })
+        Ok(Self { store, todo, next, counts, records })
     }
     /// States stored.
     pub fn states(&self) -> u64 {
@@ -296,6 +338,3 @@ impl Parts {
         nodes && fields && offsets && leaves && (1..=63).contains(&widths) && met.iter().all(|m| *m)
     }
 }
-
-/// No payload: a search that is kept counts states only.
-pub(super) const PAYLOAD: Payload = Payload::None;

@@ -26,9 +26,9 @@ pub mod walk;
 #[cfg(test)]
 mod tests;
 
-pub use annotate::{Annotated, Annotator, Flow, Lane, annotate};
+pub use annotate::{Annotated, Annotator, Flow, Kept, Lane, annotate};
 pub use cache::CacheStatistics;
-pub use checkpoint::{Header, Image, Keeper, Restored};
+pub use checkpoint::{Header, Image, Keeper, Restored, Saved};
 pub use cycle::{Cyclic, Lasso, is_acyclic};
 pub use find::{Found, PathStep, Target, find};
 pub(crate) use intern::PairTable;

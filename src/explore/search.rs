@@ -57,7 +57,7 @@ pub(crate) struct Goal<'a> {
     pub payload: Payload,
     /// Carry annotations along the steps: then a state is expanded again when it gets more of them. See [`super::annotate`].
     pub annotator: Option<&'a dyn Annotator>,
-    /// Keep checkpoints; of searches that count only.
+    /// Keep checkpoints; of searches that count or annotate only. One that annotates is kept at its end as well.
     pub keeper: Option<&'a dyn Keeper>,
     /// Keep one state of each orbit; for searches that keep neither transitions nor levels, and look for nothing.
     pub symmetries: Option<&'a Symmetries>,
@@ -209,8 +209,16 @@ pub(crate) fn run_from(
     goal: Goal<'_>,
     restored: Option<Restored>,
 ) -> Result<Done, Diagnostic> {
+    if restored.as_ref().is_some_and(|r| r.records.is_some() != goal.annotator.is_some()) {
+        return Err(Diagnostic::new(Stage::File, "the checkpoint is of another kind of search"));
+    }
     let (store, queued) = match restored {
-        Some(r) => (r.store, Some((r.todo, r.next, r.counts))),
+        Some(r) => {
+            if let (Some(annotator), Some(records)) = (goal.annotator, &r.records) {
+                annotator.load(records)?;
+            }
+            (r.store, Some((r.todo, r.next, r.counts)))
+        }
         None => (Store::new(model, options.expected_states, if goal.edges { Payload::Number } else { goal.payload }), None),
     };
     let shared = Shared {
@@ -383,6 +391,7 @@ impl<'a> Shared<'a> {
             // The level that is gone on with is counted again when it is entered.
             account.level_count = before.levels.saturating_sub(1);
             self.transitions.store(before.transitions, Ordering::Relaxed);
+            self.backward.store(before.backward, Ordering::Relaxed);
         }
         let mut kept = 0;
         while !frontier.is_empty() || !ahead.is_empty() {
@@ -427,6 +436,7 @@ impl<'a> Shared<'a> {
                 }
                 self.maintain(&mut local, round.overflow, round.unplaced, &mut todo, &mut next, &mut edges, &mut account)?;
                 if let Some(keeper) = self.goal.keeper
+                    && account.hits.is_empty()
                     && (account.stop != Stop::Complete || keeper.due())
                 {
                     self.keep(keeper, &todo, &next, &account)?;
@@ -443,6 +453,12 @@ impl<'a> Shared<'a> {
                 next = rows.number(&held!(self.store.read()), edges)?;
             }
             frontier = if account.stop == Stop::Complete && account.hits.is_empty() { next } else { Vec::new() };
+        }
+        if let (Some(keeper), Some(_)) = (self.goal.keeper, self.goal.annotator)
+            && account.hits.is_empty()
+            && account.stop == Stop::Complete
+        {
+            self.keep(keeper, &[], &[], &account)?;
         }
         held!(self.round.lock()).statistics = statistics;
         Ok(account)
@@ -463,7 +479,9 @@ impl<'a> Shared<'a> {
                 initial: account.initial,
                 surplus: account.surplus,
                 symmetries: self.goal.symmetries.map_or(1, |s| s.order() as u64),
+                backward: self.backward.load(Ordering::Relaxed),
             },
+            annotations: self.goal.annotator.map(|a| a.save()).transpose()?,
         })
     }
 

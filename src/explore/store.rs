@@ -15,7 +15,6 @@
 
 use std::collections::HashSet;
 
-use super::checkpoint::PAYLOAD;
 use super::intern::{LeafTable, PairTable};
 use super::table::{Insert, Payload, Table, short_bits};
 use crate::model::Model;
@@ -379,7 +378,7 @@ impl Store {
         }
     }
     /// A store of that layout without states, made for so many.
-    pub fn from_parts(parts: Parts, states: u64) -> Result<Self, String> {
+    pub fn from_parts(parts: Parts, states: u64, payload: Payload) -> Result<Self, String> {
         let wrong = || "a layout of states that makes no sense".to_string();
         let mut homes = vec![None; usize::try_from(parts.slots).ok().filter(|n| *n < 1 << 24).ok_or_else(wrong)?];
         for (l, leaf) in parts.leaves.iter().enumerate() {
@@ -428,7 +427,7 @@ impl Store {
             slots: homes.len(),
             homes,
             field_of: Vec::new(),
-            table: Table::new(bits, states + states / 8, PAYLOAD),
+            table: Table::new(bits, states + states / 8, payload),
             refused: 0,
         };
         store.place_leaves();

@@ -386,7 +386,7 @@ impl super::Keeper for InMemory {
 /// Whatever the limit at which a search ends, going on from its checkpoint comes to the same end.
 #[test]
 fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
-    let header = super::Header { fingerprint: "arcx".into(), values: vec![vec!["1".into()], vec![]] };
+    let header = super::Header { fingerprint: "arcx".into(), values: vec![vec!["1".into()], vec![]], names: Vec::new() };
     for (max, limits) in [(0, [1, 500, 5_000]), (1, [3_000, 100_000, 275_000])] {
         let model = arcx(max);
         let whole = explore(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
@@ -416,7 +416,7 @@ fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
 /// No flipped bit, no cut, no addition goes unnoticed.
 #[test]
 fn a_damaged_checkpoint_is_refused() {
-    let header = super::Header { fingerprint: "arcx".into(), values: vec![] };
+    let header = super::Header { fingerprint: "arcx".into(), values: vec![], names: Vec::new() };
     let keeper = InMemory { header, always: false, kept: Default::default() };
     let budget = Budget::new(Limits { max_states: Some(1_000), ..Limits::default() });
     super::explore_kept(&arcx(0), &Options::default(), &budget, &Silent, Some(&keeper), None).unwrap();

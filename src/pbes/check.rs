@@ -6,7 +6,7 @@
 
 use super::arena::NONE;
 use super::automaton::{Automaton, Demand, FormulaState, Start};
-use super::flow;
+use super::flow::{self, Shelf};
 use super::instantiate::{self, Instance, instantiate};
 use super::product::{self, Product, Shape, shape};
 use super::rules::When;
@@ -72,12 +72,14 @@ pub struct Options<'a> {
     pub solver: Option<&'a dyn Solver>,
     /// Who watches the search.
     pub progress: &'a dyn Progress,
+    /// Where searches of the product are kept and gone on with.
+    pub shelf: Option<&'a dyn Shelf>,
 }
 
 impl<'a> Options<'a> {
     /// Evidence wanted, route by shape, default solver.
     pub fn new(explore: &'a explore::Options) -> Self {
-        Self { evidence: true, force_game: false, explore, solver: None, progress: &Silent }
+        Self { evidence: true, force_game: false, explore, solver: None, progress: &Silent, shelf: None }
     }
 }
 
@@ -109,6 +111,9 @@ pub fn check(
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
+    if let Some(shelf) = options.shelf {
+        automaton.import_states(&shelf.names())?;
+    }
     // Games and evidence are of all steps; the product search knows when confluent ones may be taken at once.
     let plain = options.explore.without_confluence();
     let mut source = Source::new(model, &plain)?;
@@ -165,8 +170,10 @@ pub fn check(
     let mut stopped = None;
     let mut value = all;
     let single = tasks.len() == 1;
-    for (connective, roots, by_product) in tasks {
+    for (n, (connective, roots, by_product)) in tasks.into_iter().enumerate() {
         answer.evidence = None;
+        let by_product = by_product.then(|| format!("{n}"));
+        let by_product = by_product.as_deref();
         let result = one(model, &mut source, labels, &mut automaton, (connective, &roots), by_product, options, budget, &mut answer)?;
         match result {
             Err(stop) => stopped = Some(stop),
@@ -191,7 +198,8 @@ pub fn check(
     Ok(answer)
 }
 
-/// Value of the conjunction or disjunction of some states at the initial system state.
+/// Value of the conjunction or disjunction of some states at the initial system state. `by_product`: the name of the search of the product, if
+/// that is the route.
 #[allow(clippy::too_many_arguments)]
 fn one(
     model: &dyn Model,
@@ -199,16 +207,19 @@ fn one(
     labels: &dyn ActionLabels,
     automaton: &mut Automaton,
     start: (bool, &[FormulaState]),
-    by_product: bool,
+    by_product: Option<&str>,
     options: Options,
     budget: &Budget,
     answer: &mut Answer,
 ) -> Result<Result<bool, Stop>, Diagnostic> {
-    if by_product && let Some(shape) = shape(automaton, start.1, start.0) {
+    if let Some(name) = by_product
+        && let Some(shape) = shape(automaton, start.1, start.0)
+    {
         if answer.route == Route::Constant {
             answer.route = Route::Product;
         }
-        let task = flow::Task { model, labels, explore: options.explore, budget, progress: options.progress };
+        let shelf = options.shelf.map(|s| (s, name));
+        let task = flow::Task { model, labels, explore: options.explore, budget, progress: options.progress, shelf };
         let outcome = match flow::search(task, automaton, &shape, start.1)? {
             Some((outcome, figures)) if outcome != product::Outcome::Cycle => {
                 answer.equations += figures.configurations;

@@ -24,7 +24,7 @@ use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_he
 use crate::base::ids::{LabelId, OpId, StateId};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::data::engine::image_of;
-use crate::explore::{self, Annotator, Cyclic, Flow, Lane, Progress, Symmetries};
+use crate::explore::{self, Annotator, Cyclic, Flow, Keeper, Kept, Lane, Progress, Restored, Saved, Symmetries};
 use crate::model::{Model, Worker};
 use crate::process::linear::ActionLabels;
 use ahash::{AHashMap, AHashSet};
@@ -41,6 +41,8 @@ enum Question {
     Decide { states: Vec<u32>, labels: Vec<LabelId>, reply: Sender<Result<bool, Diagnostic>> },
     /// A label that no formula state tells from this one: the same for all that are alike.
     Alike { label: u32, reply: Sender<Result<u32, Diagnostic>> },
+    /// The formula states met so far.
+    States { reply: Sender<Result<Vec<Vec<String>>, Diagnostic>> },
     /// What an element of the group of symmetries makes of these.
     Images { states: Vec<u32>, element: u32, reply: Sender<Result<Vec<u32>, Diagnostic>> },
 }
@@ -68,6 +70,24 @@ impl Annotator for Obligations<'_> {
             decided: AHashMap::new(),
         })
     }
+    fn save(&self) -> Result<Saved, Diagnostic> {
+        let names = put(&self.questions, |reply| Question::States { reply })?;
+        Ok(Saved { names, records: self.sets.records() })
+    }
+    fn load(&self, records: &[u64]) -> Result<(), Diagnostic> {
+        let states = put(&self.questions, |reply| Question::States { reply })?.len();
+        if self.sets.load(records, states as u32) {
+            return Ok(());
+        }
+        Err(Diagnostic::new(Stage::File, "the obligations in the checkpoint are not those of this formula"))
+    }
+}
+
+/// Asks and waits for the reply.
+fn put<T>(questions: &Sender<Question>, make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question) -> Result<T, Diagnostic> {
+    let (reply, answer) = channel();
+    questions.send(make(reply)).map_err(|_| gone())?;
+    answer.recv().map_err(|_| gone())?
 }
 
 fn gone() -> Diagnostic {
@@ -88,9 +108,7 @@ const MOST_ANSWERS: usize = 1 << 22;
 
 impl Ask {
     fn put<T>(&self, make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question) -> Result<T, Diagnostic> {
-        let (reply, answer) = channel();
-        self.questions.send(make(reply)).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+        put(&self.questions, make)
     }
     fn alike(&mut self, label: LabelId) -> Result<u32, Diagnostic> {
         if let Some(Some(known)) = self.alike.get(label.index()) {
@@ -298,6 +316,9 @@ impl Oracle<'_> {
                     let images = states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse())).collect();
                     let _ = reply.send(images);
                 }
+                Question::States { reply } => {
+                    let _ = reply.send(self.automaton.export_states());
+                }
                 Question::Locals { mut states, reply } => {
                     states.retain(|q| self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local));
                     let _ = reply.send(Ok(states));
@@ -437,6 +458,19 @@ pub struct Task<'a> {
     pub budget: &'a Budget,
     /// Who watches.
     pub progress: &'a dyn Progress,
+    /// Where the search is kept, and the search's name there.
+    pub shelf: Option<(&'a dyn Shelf, &'a str)>,
+}
+
+/// Where the searches of one formula are kept, each by its name. All searches of a run, and of those before it that left something here,
+/// number formula states alike.
+pub trait Shelf: Sync {
+    /// Formula states by number, as far as searches that are kept speak of them; see [`Saved::names`].
+    fn names(&self) -> Vec<Vec<String>>;
+    /// Who keeps a search.
+    fn keeper(&self, search: &str) -> Box<dyn Keeper + '_>;
+    /// What was kept of it.
+    fn restored(&self, search: &str) -> Result<Option<Restored>, Diagnostic>;
 }
 
 /// Searches from the initial state with the given obligations; none if the sets are too many to be numbered.
@@ -530,13 +564,18 @@ fn search_with(
     let locals = shape.kinds.values().any(|k| *k == Kind::Local);
     let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
     let mut figures = Figures::default();
+    let priority = if task.explore.confluent.iter().any(|c| *c) { "p" } else { "" };
+    let search_kept = task.shelf.map(|(shelf, name)| (shelf, format!("{name}{priority}s{}", symmetries.map_or(1, Symmetries::order))));
     let run = std::thread::scope(|scope| {
         let figures = &mut figures;
         let sets = &sets;
         let search = scope.spawn(move || {
             // Owns the questions' senders, so that the oracle's loop ends with the search.
             let annotator = annotator;
-            let annotated = explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries)?;
+            let keeper = search_kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
+            let restored = search_kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
+            let kept = Kept { keeper: keeper.as_deref(), restored };
+            let annotated = explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries, kept)?;
             let ask = Ask { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
             *figures = count(&annotated, sets, ask)?;
             Ok(Found {

@@ -16,6 +16,7 @@ pub mod symbolic;
 mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};
+pub use flow::Shelf;
 
 #[cfg(test)]
 mod tests;

@@ -52,6 +52,36 @@ impl Sets {
     pub fn bytes(&self) -> u64 {
         self.nodes.bytes()
     }
+    /// The nodes in the order of their numbers.
+    pub fn records(&self) -> Vec<u64> {
+        (0..self.nodes.len() as u32).map(|n| self.nodes.get(n)).collect()
+    }
+    /// Numbers nodes as they were when these were taken; false if that is not possible: there are others, or these are none of sets over
+    /// so many formula states.
+    pub fn load(&self, records: &[u64], states: u32) -> bool {
+        let sensible = |(n, record): (usize, u64)| match height(record) {
+            0 => record != 0 || n == 0,
+            h => {
+                let (left, right) = halves(record);
+                let of = |child: Set| records.get(child as usize).filter(|_| (child as usize) < n).map(|r| height(*r));
+                h < 32 && right != EMPTY && of(left).is_some_and(|l| l < h) && of(right).is_some_and(|r| r < h)
+            }
+        };
+        records.iter().enumerate().all(|(n, r)| sensible((n, *r)) && self.nodes.intern(*r) as usize == n) && self.members_are_below(states)
+    }
+    /// Whether each node, wherever it stands in its parents, holds formula states below a number.
+    fn members_are_below(&self, states: u32) -> bool {
+        // The greatest member, relative to the base.
+        let mut greatest = vec![0u64; self.nodes.len()];
+        for n in 1..greatest.len() {
+            let record = self.record(n as u32);
+            greatest[n] = match height(record) {
+                0 => 63 - u64::from((record & MASK).leading_zeros()),
+                h => (1u64 << (h - 1)) * u64::from(BLOCK) + greatest[halves(record).1 as usize],
+            };
+        }
+        greatest.iter().all(|g| *g < u64::from(states.max(1)))
+    }
     fn intern(&self, record: u64) -> Set {
         let id = self.nodes.intern(record);
         if u64::from(id) > ID_MASK {

@@ -14,7 +14,7 @@ pub use self::shell::{CompletionsArgs, ManualArgs};
 pub use self::simulate::SimulateArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Explicit-state model checking of mCRL2 specifications.
 #[derive(Parser, Debug)]
@@ -210,15 +210,9 @@ pub struct ExploreArgs {
     /// Write what each stage took to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,
-    /// Keep the search in this folder: from time to time, and when a limit or an interrupt ends it.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "reduce"])]
-    pub checkpoint: Option<PathBuf>,
-    /// Time between checkpoints: seconds, or with s, m, h.
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
-    pub checkpoint_every: std::time::Duration,
-    /// Go on with the search kept in this folder.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "reduce"])]
-    pub resume: Option<PathBuf>,
+    /// Where the search is kept.
+    #[command(flatten)]
+    pub keeping: Keeping,
     /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
@@ -236,6 +230,31 @@ pub struct ExploreArgs {
     pub common: Common,
 }
 
+/// Options of searches that can be kept and gone on with.
+#[derive(Args, Debug, Clone)]
+pub struct Keeping {
+    /// Keep the search in this folder: from time to time, and when a limit or an interrupt ends it.
+    #[arg(long, value_name = "DIR")]
+    pub checkpoint: Option<PathBuf>,
+    /// Time between checkpoints: seconds, or with s, m, h.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
+    pub checkpoint_every: std::time::Duration,
+    /// Go on with the search kept in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub resume: Option<PathBuf>,
+}
+
+impl Keeping {
+    /// Whether anything is to be kept or gone on with.
+    pub fn is_wanted(&self) -> bool {
+        self.checkpoint.is_some() || self.resume.is_some()
+    }
+    /// The folder to write to.
+    pub fn folder(&self) -> Option<&Path> {
+        self.checkpoint.as_deref().or(self.resume.as_deref())
+    }
+}
+
 /// `check`
 #[derive(Args, Debug)]
 #[command(
@@ -245,6 +264,7 @@ Examples:
   mu-check check specs/arcx.spec formulas/1a.gos.mcf formulas/1b.gos.mcf
   mu-check check specs/arcx.spec formulas/1a.gos.mcf -D memcommands_size=2 --evidence why.svg
   mu-check check model.mcrl2 formula.mcf --max-memory 4GB --timeout 10m --format json
+  mu-check check specs/arcx.spec formulas/2.selfobserving.mcf --checkpoint kept --timeout 1s || mu-check check specs/arcx.spec formulas/2.selfobserving.mcf --resume kept
   mu-check check system.aut formula.mcf --solver zielonka --game game.pg"
 )]
 pub struct CheckArgs {
@@ -277,6 +297,9 @@ pub struct CheckArgs {
     /// How to search.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
     pub engine: Engine,
+    /// Where searches of the product of model and formula are kept.
+    #[command(flatten)]
+    pub keeping: Keeping,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

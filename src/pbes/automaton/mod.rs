@@ -9,6 +9,7 @@
 //! targets for each state and pattern of modalities that fit ([`patterns`]); then two hash lookups.
 //! Invariant: states are append-only; equal (node, values) have equal numbers.
 
+mod kept;
 mod patterns;
 mod target;
 
@@ -16,7 +17,7 @@ use super::rules::{self, Effect, Rules, When};
 use crate::base::ids::{LabelId, OpId, VarId};
 use crate::base::{Budget, Diagnostic, Stage};
 use crate::data::engine::{Code, Engine, Problem, Program, Value};
-use crate::data::expr::Expr;
+use crate::data::expr::{DataSpec, Expr};
 use crate::formula::normal::{Node, NodeId, Normal, normalise};
 use crate::formula::typed::TypedFormula;
 use crate::process::linear::ActionLabels;
@@ -116,6 +117,7 @@ struct Label {
 pub struct Automaton {
     normal: Normal,
     rules: Arc<Rules>,
+    data: DataSpec,
     engine: Engine,
     compiled: AHashMap<NodeId, Vec<CompiledRule>>,
     states: Vec<Key>,
@@ -150,6 +152,7 @@ impl Automaton {
         let mut automaton = Self {
             normal,
             rules: Arc::new(rules),
+            data,
             engine,
             compiled: AHashMap::new(),
             states: Vec::new(),

@@ -1,0 +1,47 @@
+//! Values as mCRL2 text, and back: for what is kept in files and read by another run.
+//!
+//! Text -> value: parsed, type checked at the value's sort, evaluated. Not every value comes back as itself (some functions do not), so whoever
+//! writes compares: [`faithful`]. Cost: one compilation of the data equations for each call of [`read`].
+
+use super::engine::{Engine, Program};
+use super::expr::{DataSpec, Expr};
+use super::print;
+use super::signature::Signature;
+use crate::base::ids::SortId;
+use crate::base::{Diagnostic, SourceId, Stage};
+
+/// The value of each text, at a sort if it is given, over the operations of the specification.
+pub fn read<'t>(data: &DataSpec, texts: impl Iterator<Item = (&'t str, Option<SortId>)>) -> Result<Vec<Expr>, Diagnostic> {
+    // The checker may add operations, which get higher numbers.
+    let mut data = data.clone();
+    let mut checked = Vec::new();
+    for (text, sort) in texts {
+        let tree = crate::syntax::parse_data(SourceId(0), text)?;
+        checked.push((super::typecheck::check_expression(&tree, &mut data, sort)?, sort));
+    }
+    let mut engine = Engine::new(Program::compile(&data)?);
+    let mut values = Vec::with_capacity(checked.len());
+    for (term, sort) in &checked {
+        let value = engine.from_expr(term)?;
+        values.push(match sort {
+            Some(sort) => engine.to_expr_at(&value, *sort),
+            None => engine.to_expr(&value),
+        });
+    }
+    Ok(values)
+}
+
+/// The texts of values. Error: one whose text is not read back as the same value.
+pub fn faithful(data: &DataSpec, values: &[(&Expr, Option<SortId>)]) -> Result<Vec<String>, Diagnostic> {
+    let texts: Vec<String> = values.iter().map(|(value, _)| text(&data.signature, value)).collect();
+    let read = read(data, texts.iter().zip(values).map(|(t, v)| (&t[..], v.1)));
+    let read = read.map_err(|_| Diagnostic::new(Stage::Unsupported, "there are values that cannot be kept in a file"))?;
+    match read.iter().zip(values).position(|(read, (value, _))| read != *value) {
+        None => Ok(texts),
+        Some(i) => Err(Diagnostic::new(Stage::Unsupported, format!("the value `{}` cannot be kept in a file", texts[i]))),
+    }
+}
+
+fn text(signature: &Signature, value: &Expr) -> String {
+    print::expression(signature, value)
+}
