@@ -116,3 +116,37 @@ fn verdicts_are_those_of_the_explicit_engine() {
         assert_eq!(verdicts(n, "symbolic", &FORMULAS), verdicts(n, "explicit", &FORMULAS), "{n}");
     }
 }
+
+/// Several formulas at a time: answered in their order whatever the number of threads, and whatever becomes of one of them.
+#[test]
+fn formulas_are_checked_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let (broken, game) = (folder.path().join("broken.mcf"), folder.path().join("game.mcf"));
+    // Not true of any state with a step; of alternating fixed points, which this engine leaves to the other.
+    std::fs::write(&broken, "[true*][true]false").unwrap();
+    std::fs::write(&game, "nu X. mu Y. <true>X || [true]Y").unwrap();
+    let model = arcx().display().to_string();
+    let checked = |threads: &str, engine: &str, names: &[String]| {
+        let mut arguments: Vec<String> = ["check", &model, "--engine", engine, "--threads", threads].map(str::to_string).to_vec();
+        arguments.extend_from_slice(names);
+        mu_check(&arguments)
+    };
+    let names: Vec<String> = ["1a.gos", "1b.gos", "1d.gos"].iter().map(|f| package(&format!("formulas/{f}.mcf"))).collect();
+    let names = [&names[..2], &[broken.display().to_string()], &names[2..]].concat();
+    let told = |outcome: &support::Outcome| -> Vec<(Value, Value, Value, Value)> {
+        let one = |r: &Value| (r["formula"].clone(), r["verdict"].clone(), r["equations"].clone(), r["evidence"].clone());
+        outcome.json["results"].as_array().unwrap().iter().map(one).collect()
+    };
+    for engine in ["symbolic", "auto"] {
+        let alone = checked("1", engine, &names);
+        let verdicts: Vec<Value> = told(&alone).into_iter().map(|t| t.1).collect();
+        assert_eq!((alone.code, verdicts), (1, ["true", "true", "false", "true"].map(Value::from).to_vec()), "{}", alone.stderr);
+        for threads in ["2", "7"] {
+            let beside = checked(threads, engine, &names);
+            assert_eq!((beside.code, told(&beside)), (1, told(&alone)), "{}", beside.stderr);
+        }
+    }
+    let refused = checked("2", "symbolic", &[&names[..], &[game.display().to_string()]].concat());
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("the explicit engine checks this formula"), "{}", refused.stderr);
+}

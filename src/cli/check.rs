@@ -8,13 +8,14 @@ use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::progress::Bar;
-use crate::base::{Diagnostic, Span, Stage, Stop};
+use crate::base::{Budget, Diagnostic, Span, Stage, Stop};
 use crate::compile::Compiled;
 use crate::data::expr::DataSpec;
 use crate::evidence::Evidence;
 use crate::evidence::checker::{self, Checked};
 use crate::formula::file_labels::FileLabels;
 use crate::formula::typecheck::check_formula;
+use crate::formula::typed::TypedFormula;
 use crate::game::pg;
 use crate::model::Model;
 use crate::model::from_lts::LtsModel;
@@ -24,8 +25,10 @@ use crate::process::spec::ActionDecl;
 use crate::report::chart::chart;
 use crate::report::story::{Story, story};
 use serde_json::{Value, json};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
 /// A model with what formulas need of it.
@@ -94,15 +97,14 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
             Err(stop) => eprintln!("{}: not written, the game was not complete ({})", path.display(), stop.word()),
         }
     }
-    let (mut violated, mut unknown) = (false, false);
-    for (path, text, formula) in &formulas {
-        output::stage_of("checking a formula", path);
+    let solver = solver(args.solver.as_ref());
+    let one = |(path, text, formula): &(&PathBuf, String, TypedFormula), alone: bool| {
         let start = Instant::now();
-        let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-        let model = (subject.model, subject.labels);
+        let bar = Bar::new(alone && !session.common.no_progress && !session.common.quiet);
         let shelf = kept.as_ref().map(|(folder, kept)| Shelf::new(folder, path, text, kept.as_ref()));
         let shelf = shelf.as_ref().map(|s| s as &dyn crate::pbes::Shelf);
-        let chosen = Options { solver: Some(solver(args.solver.as_ref())), progress: &bar, shelf, ..Options::new(&options) };
+        let chosen = Options { solver: Some(solver), progress: &bar, shelf, ..Options::new(&options) };
+        let model = (subject.model, subject.labels);
         let explicit = |budget: &_| check(subject.model, subject.labels, formula, chosen, budget);
         let result = match args.engine {
             Engine::Explicit => explicit(&session.budget).map(|a| (a, None)),
@@ -114,58 +116,26 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
             result => result?,
         };
         bar.finish();
-        if let Some(why) = &why {
-            session.say(format!("engine {why}"));
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        session.say(format!(
-            "{}: {} by {}, {} equations in {seconds:.3} s",
-            path.display(),
-            word(&answer.verdict).0,
-            answer.route.word(),
-            answer.equations
-        ));
-        session.say_symmetries(answer.symmetries, &args.without);
-        if kept.is_some() && answer.route == Route::Game {
+        Ok(Found { answer, why, seconds: start.elapsed().as_secs_f64() })
+    };
+    // The explicit engine has work for all threads on one formula, the symbolic one on several.
+    let workers = if args.engine == Engine::Explicit { 1 } else { session.threads().min(formulas.len()) };
+    let (mut violated, mut unknown) = (false, false);
+    let mut tell = |(path, _, formula): &(&PathBuf, String, TypedFormula), found: Found| {
+        violated |= found.answer.verdict == Verdict::False;
+        unknown |= matches!(found.answer.verdict, Verdict::Unknown(_));
+        if kept.is_some() && found.answer.route == Route::Game {
             eprintln!("{}: it needs a game, of which no checkpoints are kept", path.display());
         }
-        if let Some(evidence) = &answer.evidence {
-            output::stage_of("checking the evidence", path);
-            match checker::check(evidence, subject.model, subject.labels, formula)? {
-                Checked::Confirmed => session.say("evidence: every step was replayed and the verdict confirmed on it"),
-                Checked::StepsOnly => {
-                    session.say("evidence: every step was replayed; the formula was too large to evaluate on it directly")
-                }
-            }
-        }
-        let vacuous = vacuous(session, &answer);
-        for v in vacuous.iter().filter(|_| !session.common.quiet) {
-            let warning = "warning: no transition that was met ever fitted this modality, so nothing was tested here";
-            eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.text);
-        }
-        let story = match &answer.evidence {
-            Some(evidence) => Some(story(evidence, subject.model, args.full_states)?),
-            None => None,
-        };
-        match (&answer.evidence, &story) {
-            (Some(evidence), Some(story)) => write_evidence(session, args, subject, path, evidence, story)?,
-            _ if args.evidence.is_some() => eprintln!("{}: no evidence: nothing is written", path.display()),
-            _ => {}
-        }
-        violated |= answer.verdict == Verdict::False;
-        unknown |= matches!(answer.verdict, Verdict::Unknown(_));
-        match session.common.format {
-            Format::Json => {
-                let mut object = as_json(path, &answer, story.as_ref(), &vacuous, seconds);
-                if let Some(why) = why {
-                    object["engine_reason"] = why.into();
-                }
-                output::verdict(Some(object), None, answer.verdict == Verdict::False)?;
-            }
-            Format::Text => {
-                let text = as_text(session, path, &answer, story.as_ref(), seconds);
-                output::verdict(None, Some(text), answer.verdict == Verdict::False)?;
-            }
+        tell(session, args, subject, path, formula, found)
+    };
+    if workers > 1 {
+        output::stage("checking the formulas");
+        side_by_side(&session.budget, workers, &formulas, &one, &mut tell)?;
+    } else {
+        for formula in &formulas {
+            output::stage_of("checking a formula", formula.0);
+            tell(formula, one(formula, true)?)?;
         }
     }
     if session.common.format == Format::Json {
@@ -179,6 +149,126 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     } else {
         0
     })
+}
+
+/// What became of a formula.
+struct Found {
+    answer: Answer,
+    /// Why by this engine, if that was to be found out.
+    why: Option<String>,
+    seconds: f64,
+}
+
+/// Several formulas at a time; they are told of in their order. One that ran out of memory beside others is done again by itself.
+fn side_by_side<F: Sync>(
+    budget: &Budget,
+    workers: usize,
+    formulas: &[F],
+    one: &(dyn Fn(&F, bool) -> Result<Found, Diagnostic> + Sync),
+    tell: &mut dyn FnMut(&F, Found) -> Result<(), Diagnostic>,
+) -> Result<(), Diagnostic> {
+    let next = AtomicUsize::new(0);
+    // Shared by those that run beside each other.
+    let company = RwLock::new(());
+    let work = |formula: &F| {
+        let beside = company.read();
+        let found = one(formula, false);
+        drop(beside);
+        match found {
+            Ok(found) if found.answer.verdict == Verdict::Unknown(Stop::Memory) => {
+                let _alone = company.write();
+                one(formula, true)
+            }
+            found => found,
+        }
+    };
+    std::thread::scope(|scope| {
+        let (results, arrivals) = channel();
+        for _ in 0..workers {
+            let (results, next, work) = (results.clone(), &next, &work);
+            scope.spawn(move || {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(formula) = formulas.get(i) else { break };
+                    if results.send((i, work(formula))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(results);
+        let mut found: Vec<Option<Result<Found, Diagnostic>>> = formulas.iter().map(|_| None).collect();
+        let mut next_told = 0;
+        for (at, result) in arrivals {
+            found[at] = Some(result);
+            while let Some(result) = found.get_mut(next_told).and_then(Option::take) {
+                if let Err(error) = result.and_then(|f| tell(&formulas[next_told], f)) {
+                    // Nobody waits for the others any more.
+                    budget.interrupt_flag().store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+                next_told += 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Says what was found of a formula, with its evidence, which is checked before.
+fn tell(
+    session: &Session,
+    args: &CheckArgs,
+    subject: &Subject,
+    path: &Path,
+    formula: &TypedFormula,
+    found: Found,
+) -> Result<(), Diagnostic> {
+    let Found { answer, why, seconds } = found;
+    if let Some(why) = &why {
+        session.say(format!("engine {why}"));
+    }
+    session.say(format!(
+        "{}: {} by {}, {} equations in {seconds:.3} s",
+        path.display(),
+        word(&answer.verdict).0,
+        answer.route.word(),
+        answer.equations
+    ));
+    session.say_symmetries(answer.symmetries, &args.without);
+    if let Some(evidence) = &answer.evidence {
+        output::stage_of("checking the evidence", path);
+        match checker::check(evidence, subject.model, subject.labels, formula)? {
+            Checked::Confirmed => session.say("evidence: every step was replayed and the verdict confirmed on it"),
+            Checked::StepsOnly => session.say("evidence: every step was replayed; the formula was too large to evaluate on it directly"),
+        }
+    }
+    let vacuous = vacuous(session, &answer);
+    for v in vacuous.iter().filter(|_| !session.common.quiet) {
+        let warning = "warning: no transition that was met ever fitted this modality, so nothing was tested here";
+        eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.text);
+    }
+    let story = match &answer.evidence {
+        Some(evidence) => Some(story(evidence, subject.model, args.full_states)?),
+        None => None,
+    };
+    match (&answer.evidence, &story) {
+        (Some(evidence), Some(story)) => write_evidence(session, args, subject, path, evidence, story)?,
+        _ if args.evidence.is_some() => eprintln!("{}: no evidence: nothing is written", path.display()),
+        _ => {}
+    }
+    match session.common.format {
+        Format::Json => {
+            let mut object = as_json(path, &answer, story.as_ref(), &vacuous, seconds);
+            if let Some(why) = why {
+                object["engine_reason"] = why.into();
+            }
+            output::verdict(Some(object), None, answer.verdict == Verdict::False)
+        }
+        Format::Text => {
+            let text = as_text(session, path, &answer, story.as_ref(), seconds);
+            output::verdict(None, Some(text), answer.verdict == Verdict::False)
+        }
+    }
 }
 
 /// The folder in which searches are kept, and what there is to go on with.
