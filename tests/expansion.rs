@@ -83,7 +83,7 @@ fn arithmetic_is_that_of_the_machine() {
     let seed = number("MU_CHECK_SEED", 1);
     let mut random = Random::new(seed);
     let mut thread = Thread::new("P0");
-    thread.instructions.push(Instruction { text: "store".into(), span: Span::default(), first: 0 });
+    thread.instructions.push(Instruction { text: "store".into(), span: Span::default(), first: 0, locked: None });
     for _ in 0..1200 {
         let width = *random.choose(&[Width::W8, Width::W16, Width::W32, Width::W64]);
         let mut operand = |few: u64| -> Box<Expr> {
