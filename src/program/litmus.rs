@@ -247,7 +247,7 @@ fn negated(cursor: &Cursor<'_, '_>) -> bool {
 fn set_register(program: &mut Program, r: &InitialRegister<'_>) -> Result<(), Diagnostic> {
     let count = program.threads.len();
     let Some(thread) = program.threads.get_mut(r.thread as usize) else {
-        return Err(Diagnostic::at(Stage::Type, r.token.span, format!("there is no thread {}, only {count}", r.thread)));
+        return Err(Diagnostic::at(Stage::Type, r.token.span, format!("there is no thread {}, the last one is {}", r.thread, count - 1)));
     };
     let at = thread.register(&r.view.full);
     let old = &mut thread.registers[at as usize].initial;
@@ -280,7 +280,7 @@ impl Names for Observer<'_> {
             let (number, view, token) = register(cursor)?;
             let count = self.threads.len();
             let Some(thread) = self.threads.get_mut(number as usize) else {
-                return Err(Diagnostic::at(Stage::Type, token.span, format!("there is no thread {number}, only {count}")));
+                return Err(Diagnostic::at(Stage::Type, token.span, format!("there is no thread {number}, the last one is {}", count - 1)));
             };
             let register = thread.register(&view.full);
             let used = self.widest[number as usize].get(&view.full).copied().unwrap_or(Width::W32).max(Width::W32);

@@ -190,10 +190,13 @@ pub fn layout(test: &Litmus, execution: &Execution) -> Layout {
         }
     }
     let right_end = x + LEFT;
+    // Channels run above the arrows from initial values.
+    let mut stub = vec![0.0; rows];
+    (0..order.len()).filter(|&p| loads_initial(p)).for_each(|p| stub[row[p]] = 24.0);
     let mut top = Vec::new();
     let mut y = TOP;
     for r in 0..rows {
-        y += GAP.1.max(24.0 + LANE * channels[r] as f64);
+        y += GAP.1.max(24.0 + stub[r] + LANE * channels[r] as f64);
         top.push(y);
         y += heights[r];
     }
@@ -231,7 +234,7 @@ pub fn layout(test: &Litmus, execution: &Execution) -> Layout {
                 match channel {
                     None => vec![start, (a, start.1), (a, end.1), end],
                     Some((gap, n)) => {
-                        let y = top[gap] - LANE * (n as f64 + 1.0);
+                        let y = top[gap] - stub[gap] - LANE * (n as f64 + 1.0);
                         vec![start, (a, start.1), (a, y), (b, y), (b, end.1), end]
                     }
                 }

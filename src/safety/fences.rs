@@ -6,7 +6,7 @@
 //! proves them or gives a new interleaving. Threads that share an instruction of the source share its fence. A prefix `lock` makes the
 //! program's own steps fewer: robust then means that store buffers add nothing to the program as it is with the prefix.
 
-use super::monitor::{Action, Monitor};
+use super::monitor::Action;
 use super::robust::{Robustness, Watched, check};
 use crate::base::{Budget, Diagnostic, Span, Stop};
 use crate::program::machine::Event;
