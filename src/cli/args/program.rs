@@ -33,7 +33,7 @@ pub struct MemoryArgs {
   mu-check litmus SB.litmus --evidence SB.svg
   mu-check litmus tests/x86 --model sc --format json")]
 pub struct LitmusArgs {
-    /// Litmus tests for X86 or X86_64, and folders of them.
+    /// Litmus tests for X86 or X86_64, folders of them, and lists `@NAME` of them.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Draw an execution that decides a single test: `.svg` or `.dot`.
