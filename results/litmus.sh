@@ -15,7 +15,7 @@ usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 # The number or word under a key.
 key() { sed -E "s/.*\"$1\":\"?([^,\"}]*).*/\1/" <<<"$2"; }
 
-# Writes N tests of 2 threads with 2 to 5 instructions each, 3 with 2 to 4, or 4 with 2. The random numbers are our own, so that all awks write the same.
+# Writes N tests of 2 or 3 threads with 2 to 4 instructions each, or 4 with 2. The random numbers are our own, so that all awks write the same.
 small() {
   awk -v count="$1" -v folder="$2" '
     function below(n) { seed = (seed * 16807) % 2147483647; return int(seed / 2147483647 * n) }
@@ -25,7 +25,7 @@ small() {
         threads = 2 + below(3); rows = 0; condition = ""
         split("", code)
         for (t = 0; t < threads; t++) {
-          n = 2 + below(4 - (threads > 2)) * (threads < 4); loads = 0; rows = n > rows ? n : rows
+          n = 2 + below(3) * (threads < 4); loads = 0; rows = n > rows ? n : rows
           for (r = 0; r < n; r++) {
             c = cell[1 + below(2 + (threads > 2))]; kind = below(20)
             if (kind < 9) code[t, r] = "MOV [" c "],$" 1 + below(2)
