@@ -7,6 +7,9 @@ use crate::evidence::{Evidence, Taken};
 use crate::model::{Model, StepPart};
 use serde_json::{Map, Value, json};
 
+/// Most steps of evidence that branches which are shown as text.
+const MOST_BRANCHING: usize = 60;
+
 /// A step that the model takes.
 #[derive(Clone, Debug)]
 pub struct StoryStep {
@@ -196,7 +199,8 @@ impl Story {
             _ => "a part of the transition system",
         };
         let mut text = format!("  {what}, {shape}:\n");
-        for (n, s) in self.steps.iter().enumerate() {
+        let most = if self.linear { self.steps.len() } else { MOST_BRANCHING };
+        for (n, s) in self.steps.iter().enumerate().take(most) {
             let place = if self.linear { format!("{:4}", n + 1) } else { format!("{:4} -> {}", s.from, s.to) };
             text += &format!("  {place}  {}\n", s.title());
             let shown: Vec<(usize, &String)> = match &s.state {
@@ -208,6 +212,9 @@ impl Story {
                 let shown: Vec<String> = shown.iter().map(|(slot, v)| format!("{} = {v}", self.parameters[*slot].name)).collect();
                 text += &format!("          {}\n", shown.join(", "));
             }
+        }
+        if self.steps.len() > most {
+            text += &format!("        and {} more steps, which `--evidence FILE` writes (.aut, .dot, .json)\n", self.steps.len() - most);
         }
         if let Some(back) = self.back_to {
             text += &format!("        and again from after step {back}\n");
