@@ -216,6 +216,10 @@ fn transition_systems() {
     check("transition_systems");
 }
 #[test]
+fn programs() {
+    check("programs");
+}
+#[test]
 fn command_line() {
     check("command_line");
 }

@@ -51,6 +51,37 @@ fn the_gallery_is_up_to_date() {
     }
 }
 
+/// The execution of a litmus test in `docs/gallery` is what the command draws now; `MU_CHECK_WRITE=1` draws it anew.
+#[test]
+fn the_execution_in_the_gallery_is_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let drawn = folder.path().join("drawn.svg");
+    let run = |out: &Path, model: &str| {
+        let test = package("docs/gallery/rwc.litmus");
+        mu_check(&["litmus", &test, "--model", model, "--evidence", &out.display().to_string()])
+    };
+    let outcome = run(&drawn, "tso");
+    assert_eq!((outcome.code, outcome.json["tests"][0]["verdict"].as_str()), (0, Some("Ok")), "{}", outcome.stderr);
+    let kept = PathBuf::from(package("docs/gallery/read_to_write_causality.svg"));
+    let drawn = std::fs::read_to_string(drawn).unwrap();
+    if std::env::var_os("MU_CHECK_WRITE").is_some() {
+        std::fs::write(&kept, &drawn).unwrap();
+    }
+    assert!(std::fs::read_to_string(&kept).unwrap_or_default() == drawn, "{} is not what is drawn now", kept.display());
+    // Graphviz has the same arrows.
+    let graph = folder.path().join("drawn.dot");
+    assert_eq!(run(&graph, "tso").code, 0);
+    let graph = std::fs::read_to_string(graph).unwrap();
+    for arrow in ["a -> b [label=\"rf\"", "b -> c [label=\"po\"", "c -> d [label=\"fr\"", "d -> e [label=\"po\"", "e -> a [label=\"fr\""] {
+        assert!(graph.contains(arrow), "{arrow}\n{graph}");
+    }
+    // Nothing is written of what there is not.
+    let none = folder.path().join("none.svg");
+    let outcome = run(&none, "sc");
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stderr.contains("no execution decides it") && !none.exists(), "{}", outcome.stderr);
+}
+
 /// The story of a load that passes the write buffer, step by step.
 #[test]
 fn steps_say_what_was_hidden_and_who_did_it() {

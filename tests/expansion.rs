@@ -4,7 +4,7 @@
 //! more.
 
 use mu_check::base::random::Random;
-use mu_check::base::{Budget, SourceId, Span};
+use mu_check::base::{Budget, Limits, SourceId, Span, Stop};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{Options, Silent, explore_lts};
 use mu_check::lts::Lts;
@@ -16,7 +16,7 @@ use mu_check::program::expr::{BinOp, Expr, Test, TestKind, Width};
 use mu_check::program::generate::{Shape, litmus};
 use mu_check::program::machine::Machine;
 use mu_check::program::model::ProgramModel;
-use mu_check::program::{Access, Cell, Instruction, Next, Program, Step, Thread, litmus as tests, memory, nasm};
+use mu_check::program::{Access, Cell, Instruction, Next, Program, Step, Thread, axiomatic, litmus as tests, memory, nasm, outcomes};
 use mu_check::syntax;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -65,6 +65,52 @@ fn random_programs_are_bisimilar() {
     assert!(states as u64 > cases * 30, "{states}");
 }
 
+/// Machines, axioms and the specification told as mCRL2 on the same programs, of up to 4 threads and 4 instructions:
+/// `MU_CHECK_SEED=1 MU_CHECK_CASES=10000 cargo test --release --test expansion three_routes -- --ignored --nocapture`. Systems of more than
+/// `MU_CHECK_STATES` states are left to machines and axioms.
+#[test]
+#[ignore = "minutes"]
+fn three_routes_at_length() {
+    use rayon::prelude::*;
+    let (first, cases, most) = (number("MU_CHECK_SEED", 1), number("MU_CHECK_CASES", 1000), number("MU_CHECK_STATES", 20_000));
+    let (threads, budget) = (number("MU_CHECK_THREADS", 4) as usize, Budget::default());
+    let sums = (first..first + cases).into_par_iter().map(|seed| {
+        let text = litmus(seed, Shape { threads, instructions: 4, rich: seed % 2 == 0 });
+        let test = tests::parse(SourceId(0), &text).unwrap();
+        let observables = test.observables();
+        let registers = outcomes::observed_registers(&observables, test.program.threads.len());
+        let mut sums = [0usize; 4];
+        for memory in memory::ALL {
+            let machine = |observed: &[_]| Machine::new(test.program.clone(), memory, None, observed);
+            let axioms = axiomatic::Axioms::by_name(memory.name()).unwrap();
+            let by_axioms = axiomatic::outcomes(&test.program, axioms, &observables, &budget).unwrap();
+            let by_machine = outcomes::outcomes(&machine(&registers), &observables, true, &budget).unwrap();
+            assert_eq!(by_axioms.set, by_machine.set, "seed {seed}, {}\n{text}", memory.name());
+            sums[0] += by_machine.set.len();
+            let size = Budget::new(Limits { max_states: Some(most), ..Limits::default() });
+            let options = Options { threads: 1, ..Options::default() };
+            let (own, _) = explore_lts(&ProgramModel::new(machine(&[]), None), &options, &size, &Silent).unwrap();
+            if own.stop != Stop::Complete {
+                sums[3] += 1;
+                continue;
+            }
+            sums[1] += 1;
+            sums[2] += compare(&test.program, memory, None, &format!("seed {seed}: {text}"));
+        }
+        sums
+    });
+    let sums = sums.reduce(|| [0; 4], |a, b| std::array::from_fn(|i| a[i] + b[i]));
+    println!(
+        "seeds {first} to {}: {cases} programs, {} outcomes the same by machines and axioms; {} systems of {} states bisimilar to those of \
+         the specifications, {} larger ones left out",
+        first + cases - 1,
+        sums[0],
+        sums[1],
+        sums[2],
+        sums[3]
+    );
+}
+
 #[test]
 fn programs_with_loops_are_bisimilar() {
     for name in ["spinlock", "spinlock_unsafe", "mutex_xchg", "mutex_cmpxchg", "naive_mutex", "barrier_single", "dekker", "bakery"] {
@@ -83,7 +129,7 @@ fn arithmetic_is_that_of_the_machine() {
     let seed = number("MU_CHECK_SEED", 1);
     let mut random = Random::new(seed);
     let mut thread = Thread::new("P0");
-    thread.instructions.push(Instruction { text: "store".into(), span: Span::default(), first: 0 });
+    thread.instructions.push(Instruction { text: "store".into(), span: Span::default(), first: 0, locked: None });
     for _ in 0..1200 {
         let width = *random.choose(&[Width::W8, Width::W16, Width::W32, Width::W64]);
         let mut operand = |few: u64| -> Box<Expr> {

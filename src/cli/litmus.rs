@@ -1,15 +1,18 @@
 //! `litmus`: litmus tests under a memory model, one or thousands.
 //!
 //! Tests named one by one are printed as the herd tools print them; of folders each test gets a line, and all a table. Exit code: 2 if a test
-//! cannot be read, else 1 if a condition does not hold, else 3 if a limit left one open, else 0.
+//! cannot be read, else 1 if a condition does not hold, else 3 if a limit left one open, else 0. Of a single test, an execution that decides it
+//! can be drawn.
 
 use super::args::{Format, LitmusArgs, MemoryName};
+use super::files::{expect_writable, write_text};
 use super::pipeline::{Session, file_error, read_source};
 use super::print;
-use crate::base::{Diagnostic, SourceMap, Stage};
+use crate::base::{Diagnostic, SourceMap, Stage, Stop};
 use crate::program::herd::{self, Report, Verdict};
 use crate::program::litmus;
 use crate::program::memory::{self, MemoryModel};
+use crate::report::execution;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -49,6 +52,7 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     let start = Instant::now();
     let (files, folders) = collect(&args.files, "litmus")?;
     let memory = args.memory.model.model();
+    let picture = args.evidence.as_deref().map(|path| Picture::of(path, &files, folders)).transpose()?;
     let answers = parallel(session, &files, |path| one(session, path, memory, args.memory.buffer))?;
     let seconds = start.elapsed().as_secs_f64();
     match session.common.format {
@@ -59,6 +63,9 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     for (text, _) in answers.iter().filter_map(|a| a.as_ref().err()) {
         eprint!("{text}");
     }
+    if let (Some(picture), Some(Ok(_))) = (picture, answers.first()) {
+        draw(session, &files[0], memory, args, picture)?;
+    }
     if answers.iter().flatten().any(|r| r.bound_reached) && !session.common.quiet {
         let names: Vec<&str> = answers.iter().flatten().filter(|r| r.bound_reached).map(|r| r.name.as_str()).take(5).collect();
         eprintln!("warning: a store buffer was full in {}; an outcome that is not listed may need more room (--buffer)", names.join(", "));
@@ -66,11 +73,92 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     Ok(exit_code(&answers))
 }
 
-/// The files meant, folders searched for files with the extension; whether there were folders.
+/// How an execution is drawn.
+#[derive(Clone, Copy)]
+enum Picture {
+    Svg,
+    Dot,
+}
+
+impl Picture {
+    /// What the name of a file asks for, if it can be done.
+    fn of(path: &Path, files: &[PathBuf], folders: bool) -> Result<Self, Diagnostic> {
+        let picture = match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
+            Some("svg") => Self::Svg,
+            Some("dot") => Self::Dot,
+            _ => {
+                return Err(Diagnostic::new(Stage::Usage, format!("`--evidence {}`: this ending says nothing", path.display()))
+                    .note("expected a name that ends in .svg or .dot"));
+            }
+        };
+        if folders || files.len() != 1 {
+            return Err(Diagnostic::new(Stage::Usage, "`--evidence` takes one test: the picture is that of one execution"));
+        }
+        expect_writable(path)?;
+        Ok(picture)
+    }
+}
+
+/// Draws an execution that decides a test.
+fn draw(
+    session: &mut Session,
+    path: &Path,
+    memory: &'static dyn MemoryModel,
+    args: &LitmusArgs,
+    picture: Picture,
+) -> Result<(), Diagnostic> {
+    let Some(out) = &args.evidence else { return Ok(()) };
+    super::output::stage_of("drawing an execution", path);
+    let (source, text) = session.read_source(path)?;
+    let test = litmus::parse(source, &text)?;
+    let found = herd::deciding(&test, memory, args.memory.buffer, &session.budget)?;
+    let Some((execution, outcome)) = found.execution else {
+        let why = if found.stop == Stop::Complete { "no execution decides it" } else { "none was found within the limits" };
+        eprintln!("{}: {why}: nothing is written", path.display());
+        return Ok(());
+    };
+    let what = format!("an execution under {}: {}", memory.name().to_uppercase(), herd::outcome_text(&test, &outcome));
+    write_text(
+        out,
+        &match picture {
+            Picture::Svg => execution::svg(&test, &execution, &what),
+            Picture::Dot => execution::dot(&test, &execution, &what),
+        },
+    )?;
+    session.say(format!("wrote {}: {} events", out.display(), execution.events.len()));
+    Ok(())
+}
+
+/// The files that a list names, one in a line, relative to its folder; lists may name lists. The herd tools call such a list `@all`.
+fn listed(list: &Path, within: &mut Vec<PathBuf>, files: &mut Vec<PathBuf>) -> Result<(), Diagnostic> {
+    let text = std::fs::read_to_string(list).map_err(|e| file_error("cannot read", list, &e))?;
+    if within.iter().any(|l| l == list) {
+        return Err(Diagnostic::new(Stage::File, format!("the list `{}` names itself", list.display())));
+    }
+    within.push(list.to_path_buf());
+    let folder = list.parent().unwrap_or(Path::new(""));
+    for name in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
+        let path = folder.join(name);
+        if is_list(&path) { listed(&path, within, files)? } else { files.push(path) }
+    }
+    within.pop();
+    Ok(())
+}
+
+fn is_list(path: &Path) -> bool {
+    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('@')) && !path.is_dir()
+}
+
+/// The files meant, lists read, folders searched for files with the extension; whether there were lists or folders.
 pub(super) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf>, bool), Diagnostic> {
     let mut files = Vec::new();
     let mut folders = false;
     for path in given {
+        if is_list(path) {
+            folders = true;
+            listed(path, &mut Vec::new(), &mut files)?;
+            continue;
+        }
         if !path.is_dir() {
             files.push(path.clone());
             continue;

@@ -10,7 +10,7 @@ use super::progress::grouped;
 use crate::base::{Diagnostic, Stop};
 use crate::program::Program;
 use crate::program::machine::Machine;
-use crate::safety::fences::{self, Fences, Place};
+use crate::safety::fences::{self, Fences, Place, Repair};
 use crate::safety::reach::Interleaving;
 use crate::safety::robust::{self, Borderline, Count, Robustness};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ fn word(robust: Option<bool>) -> &'static str {
 /// The text of the instruction at a place.
 fn instruction<'p>(program: &'p Program, place: &Place) -> &'p str {
     let mut all = program.threads.iter().flat_map(|t| &t.instructions);
-    all.find(|i| i.span == *place).map_or("", |i| i.text.as_str())
+    all.find(|i| i.span == place.before).map_or("", |i| i.text.as_str())
 }
 
 fn stale(program: &Program, b: &Borderline) -> String {
@@ -87,11 +87,14 @@ fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
         let _ = match &f.places {
             Some(places) if places.is_empty() => writeln!(out, "\nno fences are needed"),
             Some(places) => {
-                let _ = writeln!(out, "\nrobust with {} mfence, and with no fewer", places.len());
+                let count = |r: Repair| (places.iter().filter(|p| p.repair == r).count(), r.word());
+                let parts = [Repair::Lock, Repair::Fence].map(count).into_iter().filter(|c| c.0 > 0);
+                let parts: Vec<String> = parts.map(|(n, word)| format!("{n} {word}")).collect();
+                let _ = writeln!(out, "\nrobust with {}, and with no fewer", parts.join(" and "));
                 places.iter().try_for_each(|p| {
-                    let (line, column) = session.sources.line_column(*p);
-                    let file = &session.sources.get(p.source).name;
-                    writeln!(out, "  {file}:{line}:{column}: before `{}`", instruction(program, p))
+                    let (line, column) = session.sources.line_column(p.before);
+                    let file = &session.sources.get(p.before.source).name;
+                    writeln!(out, "  {file}:{line}:{column}: {} before `{}`", p.repair.word(), instruction(program, p))
                 })
             }
             None => writeln!(out, "\nfences were not found: {}", f.stop.word()),
@@ -133,8 +136,8 @@ fn as_json(session: &Session, program: &Program, answer: &Answer) -> Value {
     if let Some(f) = &answer.fences {
         let places = f.places.as_ref().map(|places| {
             let one = |p: &Place| {
-                let (line, column) = session.sources.line_column(*p);
-                json!({ "line": line, "column": column, "before": instruction(program, p) })
+                let (line, column) = session.sources.line_column(p.before);
+                json!({ "line": line, "column": column, "put": p.repair.word(), "before": instruction(program, p) })
             };
             places.iter().map(one).collect::<Vec<_>>()
         });

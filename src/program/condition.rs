@@ -1,6 +1,7 @@
 //! Conditions on outcomes: `exists`, `~exists` and `forall` with a proposition over registers and memory.
 //!
 //! In: tokens, and someone who knows the names. Out: a [`Prop`] over the numbers of what is observed; its truth of an outcome; its text.
+//! As the herd tools have it, `not` binds closest, then `=>` (to the right), `/\`, `\/`.
 //! Conditions nest at most [`DEPTH`] deep, which bounds all recursion over them.
 
 use super::lexer::{Cursor, Kind};
@@ -154,9 +155,9 @@ impl Prop {
                 if level > 0 {
                     out.push('(');
                 }
-                a.write(observed, variables, 1, out);
+                a.write(observed, variables, 3, out);
                 out.push_str(" => ");
-                b.write(observed, variables, 0, out);
+                b.write(observed, variables, 3, out);
                 if level > 0 {
                     out.push(')');
                 }
@@ -173,14 +174,31 @@ pub(super) trait Names {
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<i64, Diagnostic>;
 }
 
+/// Takes what follows `observed`: outcomes separated by `and`, each a list of values that end with `;`.
+pub(super) fn observed(cursor: &mut Cursor<'_, '_>, names: &mut dyn Names) -> Result<Prop, Diagnostic> {
+    let mut outcomes = Vec::new();
+    loop {
+        let mut values = Vec::new();
+        while !cursor.at_end() && !cursor.is_word("and") {
+            values.push(atom(cursor, names, 0)?);
+            if !cursor.eat(";") {
+                break;
+            }
+        }
+        outcomes.push(Prop::And(values));
+        if !cursor.eat_word("and") {
+            return Ok(Prop::Or(outcomes));
+        }
+    }
+}
+
 /// Takes a proposition.
 pub(super) fn proposition(cursor: &mut Cursor<'_, '_>, names: &mut dyn Names, depth: u32) -> Result<Prop, Diagnostic> {
-    let left = disjunction(cursor, names, depth)?;
-    if cursor.eat("=>") {
-        let right = proposition(cursor, names, deeper(cursor, depth)?)?;
-        return Ok(Prop::Implies(Box::new(left), Box::new(right)));
+    let mut list = vec![conjunction(cursor, names, depth)?];
+    while cursor.eat("\\/") || cursor.eat("||") {
+        list.push(conjunction(cursor, names, depth)?);
     }
-    Ok(left)
+    Ok(if list.len() == 1 { list.remove(0) } else { Prop::Or(list) })
 }
 
 fn deeper(cursor: &Cursor<'_, '_>, depth: u32) -> Result<u32, Diagnostic> {
@@ -190,20 +208,21 @@ fn deeper(cursor: &Cursor<'_, '_>, depth: u32) -> Result<u32, Diagnostic> {
     Ok(depth + 1)
 }
 
-fn disjunction(cursor: &mut Cursor<'_, '_>, names: &mut dyn Names, depth: u32) -> Result<Prop, Diagnostic> {
-    let mut list = vec![conjunction(cursor, names, depth)?];
-    while cursor.eat("\\/") || cursor.eat("||") {
-        list.push(conjunction(cursor, names, depth)?);
-    }
-    Ok(if list.len() == 1 { list.remove(0) } else { Prop::Or(list) })
-}
-
 fn conjunction(cursor: &mut Cursor<'_, '_>, names: &mut dyn Names, depth: u32) -> Result<Prop, Diagnostic> {
-    let mut list = vec![atom(cursor, names, depth)?];
+    let mut list = vec![implication(cursor, names, depth)?];
     while cursor.eat("/\\") || cursor.eat("&&") {
-        list.push(atom(cursor, names, depth)?);
+        list.push(implication(cursor, names, depth)?);
     }
     Ok(if list.len() == 1 { list.remove(0) } else { Prop::And(list) })
+}
+
+fn implication(cursor: &mut Cursor<'_, '_>, names: &mut dyn Names, depth: u32) -> Result<Prop, Diagnostic> {
+    let left = atom(cursor, names, depth)?;
+    if cursor.eat("=>") {
+        let right = implication(cursor, names, deeper(cursor, depth)?)?;
+        return Ok(Prop::Implies(Box::new(left), Box::new(right)));
+    }
+    Ok(left)
 }
 
 fn atom(cursor: &mut Cursor<'_, '_>, names: &mut dyn Names, depth: u32) -> Result<Prop, Diagnostic> {

@@ -8,6 +8,7 @@ use super::litmus::Litmus;
 use super::machine::Machine;
 use super::memory::MemoryModel;
 use super::outcomes::{Outcomes, observed_registers, outcomes};
+use super::witness::{Witness, witness};
 use crate::base::{Budget, Diagnostic, Stop};
 
 /// A verdict.
@@ -59,13 +60,31 @@ pub struct Report {
     pub bound_reached: bool,
 }
 
+/// The machine that runs a test.
+fn machine(test: &Litmus, memory: &'static dyn MemoryModel, asked: Option<u32>) -> Machine {
+    let registers = observed_registers(&test.observables(), test.program.threads.len());
+    Machine::new(test.program.clone(), memory, test.program.buffer_bound(asked), &registers)
+}
+
 /// Runs a test.
 pub fn run(test: &Litmus, memory: &'static dyn MemoryModel, asked: Option<u32>, budget: &Budget) -> Result<Report, Diagnostic> {
-    let observables = test.observables();
-    let registers = observed_registers(&observables, test.program.threads.len());
-    let machine = Machine::new(test.program.clone(), memory, test.program.buffer_bound(asked), &registers);
-    let found = outcomes(&machine, &observables, true, budget)?;
+    let found = outcomes(&machine(test, memory, asked), &test.observables(), true, budget)?;
     Ok(report(test, memory.name(), &found))
+}
+
+/// An execution that decides a test: one that satisfies the proposition, or for `forall` one that does not.
+pub fn deciding(test: &Litmus, memory: &'static dyn MemoryModel, asked: Option<u32>, budget: &Budget) -> Result<Witness, Diagnostic> {
+    let wanted = |o: &[u64]| {
+        let counts = test.filter.as_ref().is_none_or(|f| f.holds(&test.observed, o));
+        counts && test.prop.holds(&test.observed, o) == (test.quantifier != Quantifier::Forall)
+    };
+    witness(&machine(test, memory, asked), &test.observables(), budget, &wanted)
+}
+
+/// An outcome in one line.
+pub fn outcome_text(test: &Litmus, outcome: &[u64]) -> String {
+    let one = |(seen, &v): (&super::condition::Observed, &u64)| format!("{}={};", seen.text, seen.value_text(v, &test.variables));
+    test.observed.iter().zip(outcome).map(one).collect::<Vec<_>>().join(" ")
 }
 
 /// The report of a set of outcomes.

@@ -1,6 +1,6 @@
 //! Words and signs of litmus files and x86 programs, with their places.
 //!
-//! In: a text and an offset. Out: tokens until its end. Comments `(* … *)` nest. Cost: linear. Names are Latin letters, digits, `_`, `.`.
+//! In: a text and an offset. Out: tokens until its end. Comments `(* … *)` nest; where no sign starts a comment, `//` does. Cost: linear. Names are Latin letters, digits, `_`, `.`.
 
 use crate::base::{Diagnostic, SourceId, Span, Stage};
 
@@ -62,6 +62,10 @@ pub(super) fn tokens<'a>(source: SourceId, text: &'a str, from: usize, comment: 
                 Kind::Sign
             }
             _ if comment.is_some_and(|c| c as u32 == u32::from(b)) => {
+                at = run(at, &|b| b != b'\n');
+                continue;
+            }
+            b'/' if comment.is_none() && bytes.get(at + 1) == Some(&b'/') => {
                 at = run(at, &|b| b != b'\n');
                 continue;
             }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::condition::{Names, Observed, Prop, Quantifier, proposition};
+use super::condition::{Names, Observed, Prop, Quantifier, observed, proposition};
 use super::expr::Width;
 use super::lexer::{Cursor, Kind, Token, end_of_comment, tokens};
 use super::litmus_init::{InitialRegister, initial_state, is_register, register};
@@ -79,7 +79,7 @@ struct Header {
 /// What is before the initial state.
 fn header(source: SourceId, text: &str) -> Result<Header, Diagnostic> {
     let bytes = text.as_bytes();
-    let mut at = 0;
+    let mut at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     // Comments may come first.
     loop {
         at += text[at..].len() - text[at..].trim_start().len();
@@ -219,7 +219,7 @@ fn threads(cursor: &mut Cursor<'_, '_>, order: Order) -> Result<Vec<Assembler>, 
 fn code(cursor: &mut Cursor<'_, '_>, assemblers: &mut [Assembler], variables: &mut Variables, text: &str) -> Result<(), Refusal> {
     let ends = |c: &Cursor<'_, '_>| {
         // A variable may be called `exists`, a label may not: nothing is lost.
-        c.at_end() || c.is("~") || c.is("(") || AFTER.iter().any(|w| c.is_word(w)) && c.ahead(1).text != ":"
+        c.at_end() || c.is("~") || c.is("(") || negated(c) || AFTER.iter().any(|w| c.is_word(w)) && c.ahead(1).text != ":"
     };
     while !ends(cursor) {
         for i in 0.. {
@@ -239,10 +239,15 @@ fn code(cursor: &mut Cursor<'_, '_>, assemblers: &mut [Assembler], variables: &m
     Ok(())
 }
 
+/// Whether `~exists` comes next, or `not exists`.
+fn negated(cursor: &Cursor<'_, '_>) -> bool {
+    (cursor.is("~") || cursor.is_word("not")) && cursor.ahead(1).text.eq_ignore_ascii_case("exists")
+}
+
 fn set_register(program: &mut Program, r: &InitialRegister<'_>) -> Result<(), Diagnostic> {
     let count = program.threads.len();
     let Some(thread) = program.threads.get_mut(r.thread as usize) else {
-        return Err(Diagnostic::at(Stage::Type, r.token.span, format!("there is no thread {}, only {count}", r.thread)));
+        return Err(Diagnostic::at(Stage::Type, r.token.span, format!("there is no thread {}, the last one is {}", r.thread, count - 1)));
     };
     let at = thread.register(&r.view.full);
     let old = &mut thread.registers[at as usize].initial;
@@ -275,7 +280,7 @@ impl Names for Observer<'_> {
             let (number, view, token) = register(cursor)?;
             let count = self.threads.len();
             let Some(thread) = self.threads.get_mut(number as usize) else {
-                return Err(Diagnostic::at(Stage::Type, token.span, format!("there is no thread {number}, only {count}")));
+                return Err(Diagnostic::at(Stage::Type, token.span, format!("there is no thread {number}, the last one is {}", count - 1)));
             };
             let register = thread.register(&view.full);
             let used = self.widest[number as usize].get(&view.full).copied().unwrap_or(Width::W32).max(Width::W32);
@@ -359,11 +364,14 @@ fn constraints(cursor: &mut Cursor<'_, '_>, names: &mut Observer<'_>) -> Result<
         Quantifier::Exists
     } else if cursor.eat_word("forall") {
         Quantifier::Forall
-    } else if cursor.is("~") && cursor.ahead(1).text == "exists" {
+    } else if negated(cursor) {
         cursor.take();
         cursor.take();
         Quantifier::NotExists
-    } else if cursor.is_word("observed") || cursor.is_word("cases") {
+    } else if cursor.eat_word("observed") {
+        let prop = observed(cursor, names)?;
+        return if cursor.at_end() { Ok((filter, Quantifier::Exists, prop)) } else { Err(cursor.unexpected("`;` or `and`")) };
+    } else if cursor.is_word("cases") {
         return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, format!("the condition `{}`", cursor.peek().text)));
     } else {
         return Err(cursor.unexpected("`exists`, `~exists` or `forall`"));

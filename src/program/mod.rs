@@ -30,6 +30,7 @@ pub mod registers;
 pub mod variables;
 #[cfg(test)]
 mod tests;
+pub mod witness;
 pub mod x86;
 
 use self::expr::{Expr, Width};
@@ -76,6 +77,8 @@ pub struct Instruction {
     pub span: Span,
     /// Its first step.
     pub first: u32,
+    /// If it reads and writes memory in two steps: the one step that it is with the prefix `lock`.
+    pub locked: Option<Box<Step>>,
 }
 
 /// What a fence orders.

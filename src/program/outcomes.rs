@@ -52,7 +52,6 @@ pub struct Outcomes {
 
 /// All outcomes; `reduce` is off only to compare.
 pub fn outcomes(machine: &Machine, observables: &[Observable], reduce: bool, budget: &Budget) -> Result<Outcomes, Diagnostic> {
-    let threads = machine.program.threads.len();
     let futures: Vec<Vec<Future>> = machine.program.threads.iter().map(|t| liveness::futures(&machine.program, t)).collect();
     let initial: Box<[u32]> = machine.initial().into();
     let mut seen: AHashSet<Box<[u32]>> = AHashSet::new();
@@ -68,46 +67,68 @@ pub fn outcomes(machine: &Machine, observables: &[Observable], reduce: bool, bud
             break;
         }
         if machine.is_final(&state) {
-            found.set.insert(
-                observables
-                    .iter()
-                    .map(|o| match *o {
-                        Observable::Register(t, r) => machine.register(t as usize, r, &state),
-                        Observable::Cell(c) => machine.cell(c as usize, &state),
-                    })
-                    .collect(),
-            );
+            found.set.insert(outcome(machine, observables, &state));
             continue;
         }
-        if reduce && let Some(next) = lonely(machine, &futures, &state, &mut ready)? {
+        if reduce && let Some((_, next)) = lonely(machine, &futures, &state, &mut ready)? {
             if seen.insert(next.clone()) {
                 stack.push(next);
             }
             continue;
         }
-        for t in 0..threads {
-            let mut next = state.clone();
-            if machine.advance(t, &mut next)?.is_some() && seen.insert(next.clone()) {
+        moves(machine, &state, &mut ready, &mut |_, next| {
+            if seen.insert(next.clone()) {
                 stack.push(next);
             }
-            ready.clear();
-            machine.ready(t, &state, &mut |at| ready.push(at));
-            for &at in &ready {
-                let mut next = state.clone();
-                machine.flush(t, at, &mut next);
-                if seen.insert(next.clone()) {
-                    stack.push(next);
-                }
-            }
-        }
+        })?;
     }
     found.states = seen.len() as u64;
     found.bound_reached = machine.bound_reached();
     Ok(found)
 }
 
-/// The state after a move that may be taken alone, if there is one.
-fn lonely(machine: &Machine, futures: &[Vec<Future>], state: &[u32], ready: &mut Vec<usize>) -> Result<Option<Box<[u32]>>, Diagnostic> {
+/// What the observables are in a state.
+pub(super) fn outcome(machine: &Machine, observables: &[Observable], state: &[u32]) -> Vec<u64> {
+    let one = |o: &Observable| match *o {
+        Observable::Register(t, r) => machine.register(t as usize, r, state),
+        Observable::Cell(c) => machine.cell(c as usize, state),
+    };
+    observables.iter().map(one).collect()
+}
+
+/// A move: a thread takes a step, or its buffered store at a place reaches memory.
+pub(super) type Move = (usize, Option<usize>);
+
+/// Calls `visit` with each move of a state and the state after it.
+pub(super) fn moves(
+    machine: &Machine,
+    state: &[u32],
+    ready: &mut Vec<usize>,
+    visit: &mut dyn FnMut(Move, Box<[u32]>),
+) -> Result<(), Diagnostic> {
+    for t in 0..machine.program.threads.len() {
+        let mut next: Box<[u32]> = state.into();
+        if machine.advance(t, &mut next)?.is_some() {
+            visit((t, None), next);
+        }
+        ready.clear();
+        machine.ready(t, state, &mut |at| ready.push(at));
+        for &at in ready.iter() {
+            let mut next: Box<[u32]> = state.into();
+            machine.flush(t, at, &mut next);
+            visit((t, Some(at)), next);
+        }
+    }
+    Ok(())
+}
+
+/// A move that may be taken alone, if there is one, and the state after it.
+pub(super) fn lonely(
+    machine: &Machine,
+    futures: &[Vec<Future>],
+    state: &[u32],
+    ready: &mut Vec<usize>,
+) -> Result<Option<(Move, Box<[u32]>)>, Diagnostic> {
     let threads = machine.program.threads.len();
     // What each thread may still read, and what it may still bring to memory.
     let rest = |t: usize| {
@@ -150,7 +171,7 @@ fn lonely(machine: &Machine, futures: &[Vec<Future>], state: &[u32], ready: &mut
         if free {
             let mut next: Box<[u32]> = state.into();
             if machine.advance(t, &mut next)?.is_some() {
-                return Ok(Some(next));
+                return Ok(Some(((t, None), next)));
             }
         }
     }
@@ -165,7 +186,7 @@ fn lonely(machine: &Machine, futures: &[Vec<Future>], state: &[u32], ready: &mut
             let mut next: Box<[u32]> = state.into();
             let super::machine::Event::Flush { cell, .. } = machine.flush(t, at, &mut next) else { continue };
             if cell_bit(cell) & (other.reads | other.writes) == 0 {
-                return Ok(Some(next));
+                return Ok(Some(((t, Some(at)), next)));
             }
         }
     }

@@ -223,6 +223,72 @@ fn unrestricted_conditions() {
     assert_eq!(test("X86 n\n{}\nP0 ;\nNOP ;\n").quantifier, Quantifier::Forall);
 }
 
+/// Ways to write a test that the herd tools accept.
+#[test]
+fn ways_to_write_a_test() {
+    let yes = |text: &str| {
+        let report = run(text, "tso");
+        assert_eq!(report.verdict, Verdict::Ok, "{text}\n{report:?}");
+    };
+    let sb = " P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\n";
+    for (head, condition) in [
+        ("X86 a/b-c.d+e[f]", "exists (0:EAX=0 /\\ 1:EAX=0)"),
+        ("X86 a \"in the { first line\"", "exists 0:EAX=0 /\\ 1:EAX=0;"),
+        (
+            "X86 a\n\"doc with { and }\"\nPrefetch=0:x=F,0:y=W,1:y=F,1:x=T\nCom=Ws Fr\nOrig=MFencedWW {x}\nGenerator=tool (version 7.54+01(dev))",
+            "exists\n(0:EAX=0 /\\\n 1:EAX=0)\n",
+        ),
+        ("(* a (* nested *) comment { *)\nX86 a", "exists (0:EAX = 0 && 1:EAX == 0)"),
+        ("\u{feff}X86 a\r\n\"CRLF\"\r\n", "not exists (0:EAX=2)\r\n"),
+        ("X86 a", "~ exists (0:EAX=2) (* that is all *)"),
+        ("X86 a", "// to the end of the line: {\nforall (0:EAX=0 \\/ 0:EAX=1) // and here"),
+        ("X86 a", "observed 0:EAX=0; 1:EAX=0; and 0:EAX=5;"),
+        ("X86 a", "final (0:EAX=0x0 /\\ [x]=1 /\\ y<>0)"),
+        ("X86 a", "exists (P0:EAX=0 /\\ 1:EAX=0)\nwith sc: ~exists; tso: exists"),
+        ("X86 a", "locations [0:EAX; x; y int;]\nfilter (0:EAX=0)\nforall (not (0:EAX=1))"),
+    ] {
+        yes(&format!("{head}\n{{ x=0; y=0; }}\n{sb}{condition}"));
+    }
+    for state in [
+        "",
+        "x",
+        "int x",
+        "int x=0; int y",
+        "uint64_t x; uint64_t 0:EAX; 1:EAX=7",
+        "[x]=0; [y]=0",
+        "x=0;;y=0;",
+        "0:ESI=x; 0:%q=y",
+        "volatile int x; unsigned int y = 0",
+    ] {
+        yes(&format!("X86 s\n{{{state}}}\n{sb}exists (0:EAX=0 /\\ 1:EAX=0)"));
+    }
+    // Pointers, labels at the end and on their own, jumps over code, blanks where one likes them.
+    yes(
+        "X86_64 p\n{ int x=5; int *p=&x; *q; q=x; 0:rbx=p; 1:rbx=x; }\nP0|P1;\nmovq (%rbx),%rcx|movl 0(%rbx),%eax;\nmovl (%rcx),%edx|;\nforall (0:rdx=5 /\\ 0:rcx=x /\\ 1:rax=5 /\\ p=x)",
+    );
+    yes("X86 j\n{}\n P0 ;\n CMP EAX, $0 ;\n JE L0 ;\n MOV EBX , $1 ;\n L0 : ;\n JMP L1 ;\n L2: MOV EBX,$2 ;\n L1: ;\nforall (0:EBX=0)");
+    yes("X86_64 l\n{}\n P0 ;\n lock; xaddl %eax,(x) ;\n lock\n incl (x) ;\n LOCK ;\n DECL (x) ;\n endbr64 ;\nforall [x]=0");
+    yes("X86 n\n{ x=-3; }\n P0 ;\n MOV EAX,[x] ;\n ADD EAX,$-2 ;\n SFENCE ;\n LFENCE ;\nforall (0:EAX=-5 /\\ x=-3)");
+}
+
+/// An implication binds closer than `and`, as the herd tools read it.
+#[test]
+fn implications_bind_closely() {
+    let of = |condition: &str| {
+        let text = format!("X86 c\n{{ x=1; y=1; }}\nP0 ;\nMOV EAX,[x] ;\nforall {condition}\n");
+        let report = run(&text, "tso");
+        // The printed condition reads the same.
+        let again = run(&text.replace(condition, &report.condition), "tso");
+        assert_eq!((again.verdict, &again.condition), (report.verdict, &report.condition), "{condition}");
+        (report.verdict, report.condition)
+    };
+    assert_eq!(of("x=2 /\\ x=1 => y=1"), (Verdict::No, "[x]=2 /\\ ([x]=1 => [y]=1)".to_string()));
+    assert_eq!(of("(x=2 /\\ x=1) => y=2").0, Verdict::Ok);
+    assert_eq!(of("x=2 => y=2 => x=3"), (Verdict::Ok, "[x]=2 => ([y]=2 => [x]=3)".to_string()));
+    assert_eq!(of("(x=1 => y=2) => x=3").0, Verdict::Ok);
+    assert_eq!(of("not x=2 /\\ y=1 \\/ false").0, Verdict::Ok);
+}
+
 #[test]
 fn loops_terminate_and_bounds_are_honest() {
     let spin = "X86 spin\n{}\nP0 | P1 ;\nMOV [y],$1 | L: MOV EAX,[x] ;\nMOV [x],$1 | CMP EAX,$1 ;\n | JNE L ;\n | MOV EBX,[y] ;\nforall (1:EBX=1)\n";

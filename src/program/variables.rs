@@ -97,6 +97,10 @@ impl Variables {
     pub fn new(implicit: bool) -> Self {
         Self { list: Vec::new(), by_name: HashMap::new(), next: FIRST, implicit }
     }
+    /// Whether a use declares.
+    pub fn declares_by_use(&self) -> bool {
+        self.implicit
+    }
     /// The variables in the order of their addresses.
     pub fn list(&self) -> &[Variable] {
         &self.list

@@ -1,17 +1,44 @@
 //! A smallest set of fences that makes a program robust.
 //!
-//! In: a [`Program`]. Out: places for `mfence`, none of which can be spared and no smaller set of which would do, proven by a check of the
-//! program with them. Sets are tried by size. A set that leaves a borderline interleaving that is known already is dropped by running just
-//! that through the monitor, fences included; other sets are checked, which proves them or gives a new interleaving. Threads that share an
-//! instruction of the source share its fence.
+//! In: a [`Program`]. Out: places for `mfence`, and for `lock` before instructions that read and write memory without it; none can be spared and
+//! no smaller set would do, proven by a check of the program with them. Sets are tried by size. A set that leaves a borderline
+//! interleaving that is known already is dropped by running just that through the monitor, fences included; other sets are checked, which
+//! proves them or gives a new interleaving. Threads that share an instruction of the source share its fence. A prefix `lock` makes the
+//! program's own steps fewer: robust then means that store buffers add nothing to the program as it is with the prefix.
 
-use super::monitor::{Action, Monitor};
+use super::monitor::Action;
 use super::robust::{Robustness, Watched, check};
 use crate::base::{Budget, Diagnostic, Span, Stop};
+use crate::program::machine::Event;
 use crate::program::{Access, Fence, Instruction, Next, Program, Step};
 
-/// A fence before an instruction, by where that stands in the source.
-pub type Place = Span;
+/// What is put before an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Repair {
+    /// The prefix `lock`.
+    Lock,
+    /// The instruction `mfence`.
+    Fence,
+}
+
+impl Repair {
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Repair::Lock => "lock",
+            Repair::Fence => "mfence",
+        }
+    }
+}
+
+/// Something put before an instruction, by where that stands in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The instruction.
+    pub before: Span,
+    /// What.
+    pub repair: Repair,
+}
 
 /// What was found.
 #[derive(Clone, Debug)]
@@ -28,9 +55,10 @@ pub struct Fences {
     pub stop: Stop,
 }
 
-/// The program with a fence before each instruction that stands at one of the places. Jumps to the instruction go to the fence.
+/// The program with fences and locks at the places. Jumps to an instruction go to the fence before it.
 pub fn with_fences(program: &Program, places: &[Place]) -> Program {
     let mut out = program.clone();
+    let put = |repair: Repair, before: Span| places.contains(&Place { before, repair });
     for thread in &mut out.threads {
         let old = std::mem::take(&mut thread.steps);
         let firsts = std::mem::take(&mut thread.instructions);
@@ -39,16 +67,28 @@ pub fn with_fences(program: &Program, places: &[Place]) -> Program {
         for (at, step) in old.iter().enumerate() {
             moved[at] = steps.len() as u32;
             let instruction = &firsts[step.instruction as usize];
+            let span = instruction.span;
             let first = at == 0 || old[at - 1].instruction != step.instruction;
-            if first && places.contains(&instruction.span) {
-                thread.instructions.push(Instruction { text: "mfence".into(), span: instruction.span, first: steps.len() as u32 });
+            if first && put(Repair::Fence, span) {
+                let new = Instruction { text: "mfence".into(), span, first: steps.len() as u32, locked: None };
+                thread.instructions.push(new);
                 let number = thread.instructions.len() as u32 - 1;
                 steps.push(Step { access: Access::Fence(Fence::Full), assigns: Vec::new(), next: Next::Fall, instruction: number });
             }
+            let locked = instruction.locked.as_ref().filter(|_| put(Repair::Lock, span));
             if first {
-                thread.instructions.push(Instruction { first: steps.len() as u32, ..instruction.clone() });
+                let mut new = Instruction { first: steps.len() as u32, ..instruction.clone() };
+                if locked.is_some() {
+                    new = Instruction { text: format!("lock {}", new.text), locked: None, ..new };
+                }
+                thread.instructions.push(new);
             }
-            steps.push(Step { instruction: thread.instructions.len() as u32 - 1, ..step.clone() });
+            let number = thread.instructions.len() as u32 - 1;
+            match locked {
+                None => steps.push(Step { instruction: number, ..step.clone() }),
+                Some(one) if first => steps.push(Step { instruction: number, ..(**one).clone() }),
+                Some(_) => {}
+            }
         }
         moved[old.len()] = steps.len() as u32;
         for step in &mut steps {
@@ -61,7 +101,8 @@ pub fn with_fences(program: &Program, places: &[Place]) -> Program {
     out
 }
 
-/// Instructions that some store may come before and some load may be at or after, without a fence between: where a fence may help.
+/// Where something may help: a fence before instructions that some store may come before and some load may be at or after, without a fence
+/// between; a lock wherever there can be one.
 fn candidates(program: &Program) -> Vec<Place> {
     let mut out = Vec::new();
     for thread in &program.threads {
@@ -94,11 +135,17 @@ fn candidates(program: &Program) -> Vec<Place> {
         }
         for instruction in &thread.instructions {
             let at = instruction.first as usize;
-            if at < count && waits[at] && loads[at] && !out.contains(&instruction.span) {
-                out.push(instruction.span);
+            let before = instruction.span;
+            if instruction.locked.is_some() {
+                out.push(Place { before, repair: Repair::Lock });
+            }
+            if at < count && waits[at] && loads[at] {
+                out.push(Place { before, repair: Repair::Fence });
             }
         }
     }
+    out.sort_unstable();
+    out.dedup();
     out
 }
 
@@ -109,23 +156,41 @@ struct Known {
 }
 
 impl Known {
-    /// Whether it is borderline still with fences.
+    /// Whether it is surely borderline still with fences and locks.
     fn remains(&self, program: &Program, places: &[Place]) -> Result<bool, Diagnostic> {
         let watched = Watched::new(program.clone());
         let mut state = watched.initial();
-        let fence = |t: usize, slots: &[u32], monitor: &mut Monitor| {
+        // What stands before the instruction that a thread begins.
+        let put = |t: usize, slots: &[u32], repair: Repair| {
             let thread = &program.threads[t];
             let at = watched.machine.place(t, slots);
             let here = thread.steps.get(at).map(|s| &thread.instructions[s.instruction as usize]);
-            if here.is_some_and(|i| i.first as usize == at && places.contains(&i.span)) {
-                monitor.take(t, Action::Fence);
-            }
+            here.is_some_and(|i| i.first as usize == at && places.contains(&Place { before: i.span, repair }))
         };
-        for &t in &self.schedule {
-            fence(t, &state.slots, &mut state.monitor);
-            watched.step(t, &mut state)?;
+        let mut schedule = self.schedule.iter().copied().peekable();
+        while let Some(t) = schedule.next() {
+            if put(t, &state.slots, Repair::Fence) {
+                state.monitor.take(t, Action::Fence);
+            }
+            if !put(t, &state.slots, Repair::Lock) {
+                watched.step(t, &mut state)?;
+                continue;
+            }
+            // Locked, its two steps are one: with another thread's step between them, the interleaving is gone.
+            if schedule.next_if_eq(&t).is_none() {
+                return Ok(false);
+            }
+            let Some(Event::Read { cell, .. }) = watched.machine.advance(t, &mut state.slots)? else { return Ok(false) };
+            let wrote = matches!(watched.machine.advance(t, &mut state.slots)?, Some(Event::Write { .. }));
+            let cell = cell as usize;
+            state.monitor.take(t, if wrote { Action::Locked(cell) } else { Action::Test(cell) });
         }
-        fence(self.thread, &state.slots, &mut state.monitor);
+        if put(self.thread, &state.slots, Repair::Lock) {
+            return Ok(false);
+        }
+        if put(self.thread, &state.slots, Repair::Fence) {
+            state.monitor.take(self.thread, Action::Fence);
+        }
         let Some(intent) = watched.intent(self.thread, &state)? else { return Ok(false) };
         Ok(watched.borderline(self.thread, intent, &state).is_some())
     }
@@ -201,16 +266,19 @@ fn without_fences(program: &Program, fenced: &Program, schedule: &[usize], threa
     for &t in schedule {
         let at = watched.machine.place(t, &state.slots);
         let code = &fenced.threads[t];
-        let added = code.steps.get(at).is_some_and(|s| {
+        // A fence that stands where another instruction stands was put there; a locked instruction that was not is two steps.
+        let steps = code.steps.get(at).map_or(1, |s| {
             let instruction = &code.instructions[s.instruction as usize];
-            // A fence that stands where another instruction stands was put there.
-            instruction.text == "mfence" && code.instructions.get(s.instruction as usize + 1).is_some_and(|n| n.span == instruction.span)
+            let next = code.instructions.get(s.instruction as usize + 1);
+            let was = program.threads[t].instructions.iter().find(|i| i.span == instruction.span);
+            match &s.access {
+                Access::Fence(_) if next.is_some_and(|n| n.span == instruction.span) => 0,
+                Access::Update { .. } if was.is_some_and(|i| i.locked.is_some()) => 2,
+                _ => 1,
+            }
         });
         watched.step(t, &mut state)?;
-        if !added {
-            out.push(t);
-        }
+        out.extend((0..steps).map(|_| t));
     }
-    debug_assert!(program.threads.len() == fenced.threads.len());
     Ok(Known { schedule: out, thread })
 }

@@ -242,6 +242,31 @@ fn published_programs() {
     }
 }
 
+/// A `lock` does what a fence does where an instruction may have one, and is proposed there.
+#[test]
+fn locks_are_proposed() {
+    let proposed = |text: &str| {
+        let program = test(text).program;
+        let set = smallest(&program, &Budget::default()).unwrap();
+        let places = set.places.unwrap();
+        assert_eq!(set.proof.unwrap().robust(), Some(true));
+        let fenced = with_fences(&program, &places);
+        assert_eq!(traces(&fenced, memory::SC), traces(&fenced, memory::TSO), "{text}");
+        let fewer = (0..places.len()).map(|i| [&places[..i], &places[i + 1..]].concat());
+        fewer.for_each(|p| assert_eq!(check(&with_fences(&program, &p), &Budget::default()).unwrap().robust(), Some(false), "{text}"));
+        let of = |p: &super::fences::Place| (p.repair.word(), text[p.before.start as usize..p.before.end as usize].to_string());
+        places.iter().map(of).collect::<Vec<_>>()
+    };
+    let sb =
+        |store: [&str; 2]| format!("X86 t\n{{}}\nP0 | P1 ;\n{} | {} ;\nMOV EBX,[y] | MOV EBX,[x] ;\nexists (true)\n", store[0], store[1]);
+    let of = |what: &'static str, code: &str| (what, code.to_string());
+    assert_eq!(proposed(&sb(["INC [x]", "INC [y]"])), [of("lock", "INC [x]"), of("lock", "INC [y]")]);
+    assert_eq!(proposed(&sb(["XADD [x],ECX", "MOV [y],$1"])), [of("lock", "XADD [x],ECX"), of("mfence", "MOV EBX,[x]")]);
+    assert_eq!(proposed(&sb(["CMPXCHG [x],ECX", "MOV [y],$1"])), [of("lock", "CMPXCHG [x],ECX"), of("mfence", "MOV EBX,[x]")]);
+    assert_eq!(proposed(&sb(["SHL [x]", "MOV [y],$1"])), [of("mfence", "MOV EBX,[y]"), of("mfence", "MOV EBX,[x]")]);
+    assert!(proposed(&sb(["LOCK INC [x]", "LOCK INC [y]"])).is_empty());
+}
+
 #[test]
 fn loops_recur() {
     let budget = Budget::default();

@@ -30,11 +30,15 @@ pub struct MemoryArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   mu-check litmus SB.litmus
+  mu-check litmus SB.litmus --evidence SB.svg
   mu-check litmus tests/x86 --model sc --format json")]
 pub struct LitmusArgs {
-    /// Litmus tests for X86 or X86_64, and folders of them.
+    /// Litmus tests for X86 or X86_64, folders of them, and lists `@NAME` of them.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
+    /// Draw an execution that decides a single test: `.svg` or `.dot`.
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
     /// Memory.
     #[command(flatten)]
     pub memory: MemoryArgs,
@@ -97,7 +101,7 @@ pub struct RobustArgs {
     /// How many threads run the program; a litmus test has its own.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads_of: u32,
-    /// Look for a smallest set of fences that makes it robust.
+    /// Look for a smallest set of `mfence` and `lock` that makes it robust.
     #[arg(long)]
     pub fences: bool,
     /// Count interleavings, one for each order of dependent events, and the borderline ones.

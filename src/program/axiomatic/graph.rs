@@ -66,6 +66,39 @@ pub struct Execution {
     pub coherence: Vec<Vec<usize>>,
 }
 
+/// A relation between events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Edge {
+    /// Program order.
+    Po,
+    /// A load takes the value of a store.
+    Rf,
+    /// A store is before another one to its cell.
+    Co,
+    /// A load takes a value that is older than that of a store.
+    Fr,
+}
+
+impl Execution {
+    /// What relates its events directly: all else follows from these by going on along program order and coherence. Loads of an initial
+    /// value have no edge for that.
+    pub fn edges(&self) -> Vec<(usize, Edge, usize)> {
+        let mut out = Vec::new();
+        for (a, e) in self.events.iter().enumerate() {
+            out.extend((a + 1..self.events.len()).find(|&b| self.events[b].thread == e.thread).map(|b| (a, Edge::Po, b)));
+        }
+        out.extend(self.events.iter().enumerate().filter_map(|(b, e)| e.source.map(|a| (a, Edge::Rf, b))));
+        out.extend(self.coherence.iter().flat_map(|list| list.windows(2).map(|w| (w[0], Edge::Co, w[1]))));
+        for (a, e) in self.events.iter().enumerate().filter(|(_, e)| e.reads()) {
+            let list = &self.coherence[e.cell];
+            let next = e.source.map_or(0, |s| list.iter().position(|&w| w == s).map_or(list.len(), |i| i + 1));
+            // A locked instruction is itself the store after the one that it takes.
+            out.extend(list.get(next).filter(|&&b| b != a).map(|&b| (a, Edge::Fr, b)));
+        }
+        out
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Local {
     place: usize,

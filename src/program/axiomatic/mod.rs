@@ -20,7 +20,7 @@ mod relation;
 #[cfg(test)]
 mod tests;
 
-pub use graph::{Event, EventKind, Execution};
+pub use graph::{Edge, Event, EventKind, Execution};
 
 use graph::Graph;
 

@@ -134,12 +134,10 @@ impl Assembler {
             // The herd tools let the prefix stand as an instruction of its own.
             cursor.eat(";");
         };
-        if let Some(span) = locked {
-            let may = matches!(kind, Kind::Arithmetic(op) if !matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar))
-                || matches!(kind, Kind::Unary(_) | Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange);
-            if !may {
-                return Err(Diagnostic::at(Stage::Type, span, format!("`lock` before `{}`, which cannot be locked", word.text)).into());
-            }
+        let lockable = matches!(kind, Kind::Arithmetic(op) if !matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar))
+            || matches!(kind, Kind::Unary(_) | Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange);
+        if let Some(span) = locked.filter(|_| !lockable) {
+            return Err(Diagnostic::at(Stage::Type, span, format!("`lock` before `{}`, which cannot be locked", word.text)).into());
         }
         if let Kind::Jump | Kind::JumpIf(_) = kind {
             let target = cursor.name("a label")?;
@@ -182,7 +180,7 @@ impl Assembler {
             }
             _ => {}
         }
-        let lowered = Lowered { word: word.text, span: word.span, width, locked: locked.is_some() };
+        let lowered = Lowered { word: word.text, span: word.span, width, locked: locked.is_some(), lockable };
         if matches!(kind, Kind::Unary(_) | Kind::Set(_)) {
             count(&operands, 1)?;
             let target = operands.remove(0);
@@ -439,6 +437,9 @@ impl Assembler {
             }
             Operand::Memory(address, _, _) => {
                 self.note(&address, width, false);
+                if i.lockable {
+                    self.lockable(Access::Update { address: address.clone(), width, value: value.clone(), when: None }, more.clone());
+                }
                 more.push((CARRIED, value));
                 // The address register may be what the instruction changes.
                 let changed: Vec<Register> = more.iter().map(|(r, _)| *r).collect();
@@ -544,6 +545,8 @@ impl Assembler {
             }
             Operand::Memory(address, _, _) => {
                 self.note(&address, width, false);
+                let update = Access::Update { address: address.clone(), width, value: new.clone(), when: Some(equal) };
+                self.lockable(update, vec![back.clone(), (FLAGS, flags.clone())]);
                 let mut assigns = vec![back, (FLAGS, flags), (CARRIED, new)];
                 let (read, write) = self.steady(address, &[accumulator], &mut assigns);
                 self.push(Access::Read { address: read, width }, assigns, Next::Fall);
@@ -608,6 +611,8 @@ struct Lowered<'a> {
     span: Span,
     width: Option<Width>,
     locked: bool,
+    /// Whether it may be locked.
+    lockable: bool,
 }
 
 #[cfg(test)]

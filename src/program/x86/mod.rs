@@ -90,7 +90,7 @@ impl Assembler {
         }
         let start = cursor.peek().span;
         let first = self.thread.steps.len() as u32;
-        self.thread.instructions.push(Instruction { text: String::new(), span: start, first });
+        self.thread.instructions.push(Instruction { text: String::new(), span: start, first, locked: None });
         self.instruction(cursor, variables)?;
         let span = start.to(cursor.before().span);
         let words: Vec<&str> = text.get(span.start as usize..span.end as usize).unwrap_or("").split_whitespace().collect();
@@ -133,6 +133,13 @@ impl Assembler {
     fn push(&mut self, access: Access, assigns: Vec<(super::Register, super::expr::Expr)>, next: Next) {
         let instruction = self.thread.instructions.len() as u32 - 1;
         self.thread.steps.push(Step { access, assigns, next, instruction });
+    }
+    /// Remembers what the instruction in hand would be with the prefix `lock`.
+    fn lockable(&mut self, access: Access, assigns: Vec<(super::Register, super::expr::Expr)>) {
+        let instruction = self.thread.instructions.len() as u32 - 1;
+        if let Some(last) = self.thread.instructions.last_mut() {
+            last.locked = Some(Box::new(Step { access, assigns, next: Next::Fall, instruction }));
+        }
     }
     /// The place of the instruction in hand.
     fn here(&self) -> Span {

@@ -127,6 +127,12 @@ impl Assembler {
             cursor.take();
             return Ok(Operand::Register(register, view, token.span));
         }
+        // What is no register may be one that is misspelt: a name without brackets must be known.
+        let displacement = ["(", "["].contains(&cursor.ahead(1).text) || ["+", "-"].contains(&cursor.ahead(1).text);
+        if !displacement && variables.declares_by_use() && variables.get(token.text).is_none() && !self.constants.contains_key(token.text) {
+            let text = format!("`{}` is neither a register nor a variable that is declared", token.text);
+            return Err(Diagnostic::at(Stage::Type, token.span, text).note("memory is written `[x]` or `(x)`"));
+        }
         let value = self.immediate(cursor, variables)?;
         if cursor.is("(") || cursor.is("[") {
             let sum = Sum { constant: value as u64, rest: None };

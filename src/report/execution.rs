@@ -1,0 +1,480 @@
+//! An execution as a picture: [`Execution`] -> SVG or Graphviz. A column a thread, a box an event, arrows for po, rf, co, fr.
+//!
+//! After the pictures of the herd tools. Program order goes straight down. All other arrows leave and enter at the sides of boxes: between
+//! neighbouring columns they are straight; further, and within a column, they keep to lanes between the columns and channels between the rows,
+//! so that no arrow goes through a box. A load of an initial value has a short arrow from `init`. The layout ([`Layout`]) is computed
+//! first, and says of each arrow where it runs; it depends on nothing but the execution.
+
+use super::svg::{Anchor, Svg, number, width_of};
+use crate::program::Fence;
+use crate::program::axiomatic::{Edge, Event, EventKind, Execution};
+use crate::program::litmus::Litmus;
+use std::fmt::Write;
+
+const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 12px; fill: #1a1a1a }
+.title { font-size: 15px; font-weight: bold } .sub { font-size: 12px; fill: #555 } .thread { font-weight: bold; fill: #1f3347 }
+.box { fill: #eef3f8; stroke: #34506b; stroke-width: 1.2 } .event { font-weight: bold } .code { font-size: 10px; fill: #555 }
+.init { font-size: 10px; fill: #777 } .halo { fill: #fff; fill-opacity: 0.85; stroke: none }
+.po, .rf, .co, .fr { fill: none; stroke-width: 1.6; stroke-linejoin: round }
+.po { stroke: #444 } .rf { stroke: #c62828 } .co { stroke: #1b4f8a } .fr { stroke: #b26a00 }
+.head-po, .text-po { fill: #444 } .head-rf, .text-rf { fill: #c62828 } .head-co, .text-co { fill: #1b4f8a } .head-fr, .text-fr { fill: #b26a00 }
+.text-po, .text-rf, .text-co, .text-fr { font-size: 11px; font-style: italic }";
+
+const LEFT: f64 = 20.0;
+const TOP: f64 = 66.0;
+/// Room between ports on a side of a box.
+const PORT: f64 = 13.0;
+/// Room between lanes, and between channels.
+const LANE: f64 = 14.0;
+/// Least room between columns, between rows.
+const GAP: (f64, f64) = (96.0, 40.0);
+
+type Point = (f64, f64);
+
+/// A box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// Left upper corner.
+    pub at: Point,
+    /// Width and height.
+    pub size: Point,
+}
+
+/// An arrow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrow {
+    /// Of which event it starts; none for an initial value.
+    pub from: Option<usize>,
+    /// What it says.
+    pub edge: Edge,
+    /// At which event it ends.
+    pub to: usize,
+    /// Where it runs.
+    pub line: Vec<Point>,
+    /// Middle of its label.
+    pub label: Point,
+}
+
+/// Where everything is. Events are in the order of threads, then of their program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// For each place in this order, the event of the execution.
+    pub order: Vec<usize>,
+    /// The boxes.
+    pub boxes: Vec<Place>,
+    /// The arrows; their ends are places in the order.
+    pub arrows: Vec<Arrow>,
+    /// Middle of each thread's column.
+    pub columns: Vec<f64>,
+    /// Size of the whole.
+    pub size: Point,
+}
+
+/// The name of an event: a, b, …, z, e27, …
+fn letter(i: usize) -> String {
+    if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
+}
+
+/// What an event does.
+fn text(test: &Litmus, e: &Event) -> String {
+    let cell = test.program.cells.get(e.cell);
+    let name = cell.map_or("", |c| c.name.as_str());
+    let value = |v: u64| {
+        let signed = cell.map_or(v as i64, |c| c.width.signed(v));
+        test.variables.address_text(v).unwrap_or_else(|| signed.to_string())
+    };
+    match e.kind {
+        EventKind::Read => format!("R {name}={}", value(e.read)),
+        EventKind::Write => format!("W {name}={}", value(e.written)),
+        EventKind::Update => format!("RMW {name}: {} to {}", value(e.read), value(e.written)),
+        EventKind::Test => format!("R {name}={}, locked", value(e.read)),
+        EventKind::Fence(Fence::Full) => "fence".into(),
+        EventKind::Fence(Fence::Store) => "store fence".into(),
+    }
+}
+
+fn code<'t>(test: &'t Litmus, e: &Event) -> &'t str {
+    test.program.threads[e.thread].instructions.get(e.instruction as usize).map_or("", |i| i.text.as_str())
+}
+
+fn word(edge: Edge) -> &'static str {
+    match edge {
+        Edge::Po => "po",
+        Edge::Rf => "rf",
+        Edge::Co => "co",
+        Edge::Fr => "fr",
+    }
+}
+
+/// A side arrow before it has its line.
+struct Side {
+    from: usize,
+    edge: Edge,
+    to: usize,
+    /// Whether it leaves, and arrives, on the right.
+    right: (bool, bool),
+    /// The lanes and the channel, if it does not go straight.
+    lanes: Option<(usize, Option<(usize, usize)>, usize)>,
+}
+
+/// Lays an execution out.
+pub fn layout(test: &Litmus, execution: &Execution) -> Layout {
+    let events = &execution.events;
+    let threads = test.program.threads.len();
+    let mut order: Vec<usize> = (0..events.len()).collect();
+    order.sort_by_key(|&i| events[i].thread);
+    let mut place_of = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, &event)| place_of[event] = place);
+    let column = |place: usize| events[order[place]].thread;
+    let mut row = vec![0usize; order.len()];
+    for i in 1..order.len() {
+        row[i] = if column(i) == column(i - 1) { row[i - 1] + 1 } else { 0 };
+    }
+    let rows = row.iter().max().map_or(0, |r| r + 1);
+    let mut edges: Vec<(usize, Edge, usize)> = execution.edges().into_iter().map(|(a, e, b)| (place_of[a], e, place_of[b])).collect();
+    edges.sort_unstable();
+    // Lanes: by gap between columns (gap `c` is left of column `c`), on its left and on its right side; channels: by gap between rows.
+    let mut lanes = vec![[0usize; 2]; threads + 1];
+    let mut channels = vec![0usize; rows + 1];
+    let mut take = |gap: usize, side: usize| {
+        lanes[gap][side] += 1;
+        lanes[gap][side] - 1
+    };
+    let mut sides: Vec<Side> = Vec::new();
+    for &(from, edge, to) in edges.iter().filter(|e| e.1 != Edge::Po) {
+        let (a, b) = (column(from), column(to));
+        let right = if a == b { (true, true) } else { (a < b, b < a) };
+        let lanes = if a == b {
+            let lane = take(a + 1, 0);
+            Some((lane, None, lane))
+        } else if a.abs_diff(b) > 1 {
+            let leave = if a < b { take(a + 1, 0) } else { take(a, 1) };
+            let arrive = if a < b { take(b, 1) } else { take(b + 1, 0) };
+            let gap = row[from].max(row[to]);
+            channels[gap] += 1;
+            Some((leave, Some((gap, channels[gap] - 1)), arrive))
+        } else {
+            None
+        };
+        sides.push(Side { from, edge, to, right, lanes });
+    }
+    // Ports: each end of a side arrow has a place on its side of its box, in the order of where the other end is.
+    let mut ports: Vec<[Vec<(usize, usize, bool)>; 2]> = vec![Default::default(); order.len()];
+    for (i, s) in sides.iter().enumerate() {
+        ports[s.from][usize::from(s.right.0)].push((row[s.to], i, true));
+        ports[s.to][usize::from(s.right.1)].push((row[s.from], i, false));
+    }
+    ports.iter_mut().flatten().for_each(|p| p.sort_unstable());
+    let most = |place: usize| ports[place].iter().map(Vec::len).max().unwrap_or(0);
+    // Sizes.
+    let mut widths: Vec<f64> = test.program.threads.iter().map(|t| width_of(&t.name, 12.0) + 16.0).collect();
+    let mut heights = vec![38f64; rows];
+    let loads_initial = |place: usize| events[order[place]].reads() && events[order[place]].source.is_none();
+    for (place, &event) in order.iter().enumerate() {
+        let e = &events[event];
+        let label = format!("{}: {}", letter(place), text(test, e));
+        let wide = (width_of(&label, 12.0) * 1.06).max(width_of(code(test, e), 10.0)) + 20.0;
+        widths[e.thread] = widths[e.thread].max(wide).max(if loads_initial(place) { 80.0 } else { 0.0 });
+        heights[row[place]] = heights[row[place]].max(PORT * (most(place) + 1) as f64);
+    }
+    let mut left = Vec::new();
+    let mut x = LEFT + if lanes[0][1] > 0 { LANE * (lanes[0][1] + 1) as f64 } else { 0.0 };
+    for c in 0..threads {
+        left.push(x);
+        let [a, b] = lanes[c + 1];
+        x += widths[c];
+        if c + 1 < threads {
+            x += GAP.0.max(GAP.0 / 2.0 + LANE * (a + b + 1) as f64);
+        } else if a > 0 {
+            x += LANE * (a + 1) as f64;
+        }
+    }
+    let right_end = x + LEFT;
+    // Channels run above the arrows from initial values.
+    let mut stub = vec![0.0; rows];
+    (0..order.len()).filter(|&p| loads_initial(p)).for_each(|p| stub[row[p]] = 24.0);
+    let mut top = Vec::new();
+    let mut y = TOP;
+    for r in 0..rows {
+        y += GAP.1.max(24.0 + stub[r] + LANE * channels[r] as f64);
+        top.push(y);
+        y += heights[r];
+    }
+    let boxes: Vec<Place> =
+        (0..order.len()).map(|p| Place { at: (left[column(p)], top[row[p]]), size: (widths[column(p)], heights[row[p]]) }).collect();
+    // Lines.
+    let port = |place: usize, right: bool, arrow: usize, leaves: bool| -> Point {
+        let b = &boxes[place];
+        let list = &ports[place][usize::from(right)];
+        let at = list.iter().position(|p| p.1 == arrow && p.2 == leaves).unwrap_or(0);
+        (b.at.0 + if right { b.size.0 } else { 0.0 }, b.at.1 + b.size.1 * (at + 1) as f64 / (list.len() + 1) as f64)
+    };
+    // Lanes count from the column that they serve.
+    let lane = |place: usize, right: bool, n: usize| {
+        let away = LANE * (n + 1) as f64;
+        if right { boxes[place].at.0 + boxes[place].size.0 + away } else { boxes[place].at.0 - away }
+    };
+    let mut arrows = Vec::new();
+    for &(from, edge, to) in edges.iter().filter(|e| e.1 == Edge::Po) {
+        let (a, b) = (&boxes[from], &boxes[to]);
+        let x = a.at.0 + a.size.0 / 2.0;
+        arrows.push(Arrow { from: Some(from), edge, to, line: vec![(x, a.at.1 + a.size.1), (x, b.at.1)], label: (0.0, 0.0) });
+    }
+    for place in (0..order.len()).filter(|&p| loads_initial(p)) {
+        let b = &boxes[place];
+        let x = b.at.0 + 22.0;
+        arrows.push(Arrow { from: None, edge: Edge::Rf, to: place, line: vec![(x, b.at.1 - 20.0), (x, b.at.1)], label: (0.0, 0.0) });
+    }
+    for (i, s) in sides.iter().enumerate() {
+        let (start, end) = (port(s.from, s.right.0, i, true), port(s.to, s.right.1, i, false));
+        let line = match s.lanes {
+            None => vec![start, end],
+            Some((leave, channel, arrive)) => {
+                let (a, b) = (lane(s.from, s.right.0, leave), lane(s.to, s.right.1, arrive));
+                match channel {
+                    None => vec![start, (a, start.1), (a, end.1), end],
+                    Some((gap, n)) => {
+                        let y = top[gap] - stub[gap] - LANE * (n as f64 + 1.0);
+                        vec![start, (a, start.1), (a, y), (b, y), (b, end.1), end]
+                    }
+                }
+            }
+        };
+        arrows.push(Arrow { from: Some(s.from), edge: s.edge, to: s.to, line, label: (0.0, 0.0) });
+    }
+    label(&mut arrows);
+    let columns = (0..threads).map(|c| left[c] + widths[c] / 2.0).collect();
+    Layout { order, boxes, arrows, columns, size: (right_end, y + 20.0) }
+}
+
+/// The point at a share of a line's length.
+fn along(line: &[Point], share: f64) -> Point {
+    let length = |w: &[Point]| (w[1].0 - w[0].0).hypot(w[1].1 - w[0].1);
+    let mut rest = share * line.windows(2).map(length).sum::<f64>();
+    for w in line.windows(2) {
+        let own = length(w);
+        if rest <= own && own > 0.0 {
+            let t = rest / own;
+            return (w[0].0 + t * (w[1].0 - w[0].0), w[0].1 + t * (w[1].1 - w[0].1));
+        }
+        rest -= own;
+    }
+    line.last().copied().unwrap_or_default()
+}
+
+/// Half the size of a label.
+const LABEL: Point = (9.0, 8.0);
+
+/// Puts labels on the arrows such that they do not cover each other where that can be had.
+fn label(arrows: &mut [Arrow]) {
+    let mut taken: Vec<Point> = Vec::new();
+    for arrow in arrows.iter_mut() {
+        let free = |p: Point| taken.iter().all(|q| (p.0 - q.0).abs() >= 2.0 * LABEL.0 || (p.1 - q.1).abs() >= 2.0 * LABEL.1);
+        let shares: &[f64] = match (arrow.edge, arrow.from) {
+            (Edge::Po, _) => &[0.5],
+            (_, None) => &[0.35],
+            _ => &[0.3, 0.4, 0.25, 0.6, 0.7, 0.5, 0.75, 0.2],
+        };
+        // Short straight arrows have theirs beside them.
+        let beside = if arrow.edge == Edge::Po || arrow.from.is_none() { 12.0 } else { 0.0 };
+        let points: Vec<Point> = shares.iter().map(|&s| along(&arrow.line, s)).map(|p| (p.0 + beside, p.1)).collect();
+        arrow.label = points.iter().copied().find(|&p| free(p)).unwrap_or(points[0]);
+        taken.push(arrow.label);
+    }
+}
+
+/// The path of a line, its corners rounded.
+fn path(line: &[Point]) -> String {
+    let mut out = format!("M {} {}", number(line[0].0), number(line[0].1));
+    for (i, &p) in line.iter().enumerate().skip(1) {
+        let toward = |from: Point, to: Point| {
+            let length = (to.0 - from.0).hypot(to.1 - from.1);
+            let t = if length > 0.0 { (6.0f64).min(length / 2.0) / length } else { 0.0 };
+            (from.0 + t * (to.0 - from.0), from.1 + t * (to.1 - from.1))
+        };
+        let _ = match line.get(i + 1) {
+            None => write!(out, " L {} {}", number(p.0), number(p.1)),
+            Some(&next) => {
+                let (a, b) = (toward(p, line[i - 1]), toward(p, next));
+                write!(out, " L {} {} Q {} {} {} {}", number(a.0), number(a.1), number(p.0), number(p.1), number(b.0), number(b.1))
+            }
+        };
+    }
+    out
+}
+
+/// The head of an arrow.
+fn head(line: &[Point]) -> String {
+    let (a, b) = (line[line.len() - 2], line[line.len() - 1]);
+    let length = (b.0 - a.0).hypot(b.1 - a.1).max(0.001);
+    let (ux, uy) = ((b.0 - a.0) / length, (b.1 - a.1) / length);
+    let corner = |side: f64| (b.0 - 9.0 * ux - side * uy, b.1 - 9.0 * uy + side * ux);
+    let ((x, y), (v, w)) = (corner(4.0), corner(-4.0));
+    format!("M {} {} L {} {} L {} {} Z", number(b.0), number(b.1), number(x), number(y), number(v), number(w))
+}
+
+/// The picture as SVG. `what` says which execution it is.
+pub fn svg(test: &Litmus, execution: &Execution, what: &str) -> String {
+    let layout = layout(test, execution);
+    let mut svg = Svg::default();
+    svg.text("title", (16.0, 24.0), Anchor::Start, &test.name);
+    svg.text("sub", (16.0, 42.0), Anchor::Start, what);
+    for (thread, &x) in test.program.threads.iter().zip(&layout.columns) {
+        svg.text("thread", (x, TOP + 4.0), Anchor::Middle, &thread.name);
+    }
+    for arrow in &layout.arrows {
+        svg.path(word(arrow.edge), &path(&arrow.line));
+        svg.path(&format!("head-{}", word(arrow.edge)), &head(&arrow.line));
+    }
+    for (place, b) in layout.boxes.iter().enumerate() {
+        let e = &execution.events[layout.order[place]];
+        let (x, y) = (b.at.0 + b.size.0 / 2.0, b.at.1 + b.size.1 / 2.0);
+        svg.rect("box", b.at, b.size);
+        svg.text("event", (x, y - 1.0), Anchor::Middle, &format!("{}: {}", letter(place), text(test, e)));
+        svg.text("code", (x, y + 12.0), Anchor::Middle, code(test, e));
+    }
+    for arrow in &layout.arrows {
+        let (x, y) = arrow.label;
+        svg.rect("halo", (x - LABEL.0 + 2.0, y - LABEL.1 + 2.0), (2.0 * LABEL.0 - 4.0, 2.0 * LABEL.1 - 4.0));
+        svg.text(&format!("text-{}", word(arrow.edge)), (x, y + 4.0), Anchor::Middle, word(arrow.edge));
+        if arrow.from.is_none() {
+            svg.text("init", (arrow.line[0].0, arrow.line[0].1 - 2.0), Anchor::Middle, "init");
+        }
+    }
+    let width = layout.size.0.max(width_of(&test.name, 15.0) + 40.0).max(width_of(what, 12.0) + 30.0);
+    svg.finish(width, layout.size.1, STYLE)
+}
+
+/// The picture for Graphviz.
+pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
+    let layout = layout(test, execution);
+    let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\""));
+    let mut out = format!("digraph {} {{\n  label={};\n  node [shape=box, fontsize=11];\n", quoted(&test.name), quoted(what));
+    for (t, thread) in test.program.threads.iter().enumerate() {
+        let _ = writeln!(out, "  subgraph cluster_{t} {{\n    label={};", quoted(&thread.name));
+        for (place, &event) in layout.order.iter().enumerate() {
+            let e = &execution.events[event];
+            if e.thread == t {
+                let _ = writeln!(out, "    {} [label={}];", letter(place), quoted(&format!("{}: {}", letter(place), text(test, e))));
+            }
+        }
+        out.push_str("  }\n");
+    }
+    for (i, arrow) in layout.arrows.iter().enumerate() {
+        let colour = match arrow.edge {
+            Edge::Po => "gray25",
+            Edge::Rf => "firebrick",
+            Edge::Co => "steelblue4",
+            Edge::Fr => "darkorange3",
+        };
+        let from = match arrow.from {
+            Some(from) => letter(from),
+            None => {
+                let _ = writeln!(out, "  init{i} [label=\"init\", shape=plaintext];");
+                format!("init{i}")
+            }
+        };
+        let weight = if arrow.edge == Edge::Po { "" } else { ", constraint=false" };
+        let to = letter(arrow.to);
+        let _ = writeln!(out, "  {from} -> {to} [label=\"{0}\", color={colour}, fontcolor={colour}{weight}];", word(arrow.edge));
+    }
+    out + "}\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{Budget, SourceId};
+    use crate::program::generate::{self, Shape};
+    use crate::program::machine::Machine;
+    use crate::program::outcomes::observed_registers;
+    use crate::program::{litmus, memory, witness};
+
+    const SB: &str = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+    const MP: &str = "X86 MP\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV EAX,[y] ;\nMOV [y],$1 | MOV EBX,[x] ;\nexists (1:EAX=1 /\\ 1:EBX=0)\n";
+    const IRIW: &str = "X86 IRIW\n{}\nP0 | P1 | P2 | P3 ;\nMOV [x],$1 | MOV EAX,[x] | MOV [y],$1 | MOV EAX,[y] ;\n | MOV EBX,[y] | | MOV EBX,[x] ;\nexists (1:EAX=1 /\\ 1:EBX=0 /\\ 3:EAX=1)\n";
+
+    fn execution(text: &str, model: &str) -> (Litmus, Execution) {
+        let test = litmus::parse(SourceId(0), text).unwrap();
+        let registers = observed_registers(&test.observables(), test.program.threads.len());
+        let machine = Machine::new(test.program.clone(), memory::by_name(model).unwrap(), None, &registers);
+        let wanted = |o: &[u64]| test.prop.holds(&test.observed, o);
+        let found = witness::witness(&machine, &test.observables(), &Budget::default(), &wanted).unwrap();
+        let (execution, _) = found.execution.unwrap_or_else(|| panic!("{text}"));
+        (test, execution)
+    }
+
+    /// What must hold of every picture: boxes apart, arrows from box to box and through none, labels apart, all within the picture.
+    fn check(test: &Litmus, execution: &Execution, place: &str) -> Layout {
+        let l = layout(test, execution);
+        assert_eq!(l, layout(test, execution), "{place}");
+        for (i, a) in l.boxes.iter().enumerate() {
+            assert!(a.at.0 > 0.0 && a.at.0 + a.size.0 < l.size.0 && a.at.1 > TOP && a.at.1 + a.size.1 < l.size.1, "{place}");
+            for b in &l.boxes[..i] {
+                let apart = |x: f64, w: f64, y: f64, v: f64| x + w + 10.0 < y || y + v + 10.0 < x;
+                assert!(apart(a.at.0, a.size.0, b.at.0, b.size.0) || apart(a.at.1, a.size.1, b.at.1, b.size.1), "{place}");
+            }
+        }
+        let border = |b: &Place, p: Point| {
+            let (x, y) = (p.0 - b.at.0, p.1 - b.at.1);
+            let on = |v: f64, m: f64| v.abs() < 0.01 || (v - m).abs() < 0.01;
+            on(x, b.size.0) && (0.0..=b.size.1).contains(&y) || on(y, b.size.1) && (0.0..=b.size.0).contains(&x)
+        };
+        let inside = |b: &Place, p: Point| {
+            p.0 > b.at.0 + 0.5 && p.0 < b.at.0 + b.size.0 - 0.5 && p.1 > b.at.1 + 0.5 && p.1 < b.at.1 + b.size.1 - 0.5
+        };
+        for a in &l.arrows {
+            assert!(border(&l.boxes[a.to], a.line[a.line.len() - 1]), "{place}: {a:?}");
+            assert!(a.from.is_none_or(|f| border(&l.boxes[f], a.line[0])), "{place}: {a:?}");
+            for k in 0..=200 {
+                let p = along(&a.line, f64::from(k) / 200.0);
+                assert!(!l.boxes.iter().any(|b| inside(b, p)), "{place}: {a:?} through a box");
+                assert!(p.0 > 0.0 && p.0 < l.size.0 && p.1 > TOP && p.1 < l.size.1, "{place}: {a:?} leaves the picture");
+            }
+        }
+        // No two arrows lie on each other: no two have a port or a lane in common.
+        for (i, a) in l.arrows.iter().enumerate() {
+            for b in &l.arrows[..i] {
+                assert!(a.line != b.line && a.line[0] != b.line[0] && a.line.last() != b.line.last(), "{place}: {a:?} {b:?}");
+            }
+        }
+        let drawn = svg(test, execution, "an execution");
+        assert_eq!(drawn.matches("class=\"box\"").count(), execution.events.len(), "{place}");
+        let (edges, graph) = (l.arrows.len(), dot(test, execution, "an execution"));
+        assert_eq!(graph.matches(" -> ").count(), edges, "{place}\n{graph}");
+        assert_eq!(drawn.matches("class=\"head-").count(), edges, "{place}");
+        l
+    }
+
+    fn count(l: &Layout, edge: Edge) -> usize {
+        l.arrows.iter().filter(|a| a.edge == edge).count()
+    }
+
+    #[test]
+    fn the_classics() {
+        // Two loads of initial values, each before the other thread's store.
+        let (test, e) = execution(SB, "tso");
+        let l = check(&test, &e, "SB");
+        assert_eq!([Edge::Po, Edge::Rf, Edge::Co, Edge::Fr].map(|k| count(&l, k)), [2, 2, 0, 2]);
+        let (test, e) = execution(MP, "pso");
+        let l = check(&test, &e, "MP");
+        assert_eq!([Edge::Po, Edge::Rf, Edge::Co, Edge::Fr].map(|k| count(&l, k)), [2, 2, 0, 1]);
+        assert!(svg(&test, &e, "").contains("R y=1") && dot(&test, &e, "").contains("b -> c [label=\"rf\""), "{}", dot(&test, &e, ""));
+        let (test, e) = execution(IRIW, "tso");
+        let l = check(&test, &e, "IRIW");
+        assert_eq!(count(&l, Edge::Po), 2);
+        assert_eq!(l.columns.len(), 4);
+    }
+
+    #[test]
+    fn pictures_of_random_programs() {
+        for seed in 0..150 {
+            let shape = Shape { threads: 2 + seed as usize % 3, instructions: 4, rich: seed % 2 == 0 };
+            let text = generate::litmus(seed, shape);
+            let condition = text.find("\nlocations").or_else(|| text.find("\nexists")).unwrap_or(text.len());
+            let model = ["sc", "tso", "pso"][seed as usize % 3];
+            let (test, e) = execution(&format!("{}\nexists (true)\n", &text[..condition]), model);
+            check(&test, &e, &format!("seed {seed} {shape:?}\n{text}"));
+        }
+    }
+}
