@@ -364,5 +364,6 @@ fn game_evidence(instance: &Instance, value: bool, source: &Source) -> Builder {
 
 fn finish(builder: Builder, verdict: bool, source: &Source) -> Result<Evidence, Diagnostic> {
     let before = source.explain_initial()?;
-    builder.finish(verdict, before, &mut |s| source.vector(s), &mut |from, label, to| source.explain(from, label, to))
+    let mut explainer = source.explainer();
+    builder.finish(verdict, before, &mut |s| source.vector(s), &mut |from, label, to| explainer.explain(from, label, to))
 }

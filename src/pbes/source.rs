@@ -1,7 +1,7 @@
 //! Transitions on demand for the engines of this module, and afterwards the groups and the confluent steps behind each transition.
 //!
 //! Input: any model. Output: numbered states with their transitions, see [`crate::explore::Lazy`]; 0 is the initial state.
-//! Cost of [`Source::explain`]: some group evaluations a step, for evidence only.
+//! Cost of [`Explainer::explain`]: some group evaluations a step, for evidence only.
 
 use crate::base::ids::{LabelId, StateId};
 use crate::base::{Diagnostic, Stage};
@@ -48,27 +48,9 @@ impl<'m> Source<'m> {
         let found = self.confluent_path(worker.as_mut(), self.model.initial(), &self.vector(self.initial()))?;
         found.ok_or_else(|| Diagnostic::new(Stage::Internal, "no confluent steps lead to the initial state"))
     }
-    /// The model's steps behind a transition: one of this label, then confluent ones.
-    pub fn explain(&self, from: StateId, label: LabelId, to: StateId) -> Result<Vec<Taken>, Diagnostic> {
-        let mut worker = self.model.worker();
-        let (start, end) = (self.vector(from), self.vector(to));
-        let mut candidates = Vec::new();
-        self.each(worker.as_mut(), &start, None, &mut |group, l, vector| {
-            if l == label {
-                candidates.push(Taken { group, label, state: vector });
-            }
-        })?;
-        if let Some(i) = candidates.iter().position(|c| c.state == end) {
-            return Ok(vec![candidates.swap_remove(i)]);
-        }
-        for step in candidates {
-            if let Some(rest) = self.confluent_path(worker.as_mut(), step.state.clone(), &end)? {
-                let mut path = vec![step];
-                path.extend(rest);
-                return Ok(path);
-            }
-        }
-        Err(Diagnostic::new(Stage::Internal, "a transition of the evidence is not one of the model"))
+    /// Explains transitions one after the other; those of one state next to each other cost the least.
+    pub fn explainer(&self) -> Explainer<'_, 'm> {
+        Explainer { source: self, worker: self.model.worker(), at: None, steps: Vec::new() }
     }
     fn each(
         &self,
@@ -128,5 +110,42 @@ impl<'m> Source<'m> {
             }
         }
         Ok(None)
+    }
+}
+
+/// Finds the model's steps behind transitions, with one worker.
+pub struct Explainer<'s, 'm> {
+    source: &'s Source<'m>,
+    worker: Box<dyn Worker + 'm>,
+    /// The state whose steps are at hand.
+    at: Option<StateId>,
+    steps: Vec<Taken>,
+}
+
+impl Explainer<'_, '_> {
+    /// The model's steps behind a transition: one of this label, then confluent ones.
+    pub fn explain(&mut self, from: StateId, label: LabelId, to: StateId) -> Result<Vec<Taken>, Diagnostic> {
+        if self.at != Some(from) {
+            self.at = None;
+            self.steps.clear();
+            let steps = &mut self.steps;
+            self.source.each(self.worker.as_mut(), &self.source.vector(from), None, &mut |group, label, state| {
+                steps.push(Taken { group, label, state });
+            })?;
+            self.at = Some(from);
+        }
+        let end = self.source.vector(to);
+        let candidates = || self.steps.iter().filter(|s| s.label == label);
+        if let Some(step) = candidates().find(|c| c.state == end) {
+            return Ok(vec![step.clone()]);
+        }
+        for step in candidates() {
+            if let Some(rest) = self.source.confluent_path(self.worker.as_mut(), step.state.clone(), &end)? {
+                let mut path = vec![step.clone()];
+                path.extend(rest);
+                return Ok(path);
+            }
+        }
+        Err(Diagnostic::new(Stage::Internal, "a transition of the evidence is not one of the model"))
     }
 }
