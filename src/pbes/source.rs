@@ -127,6 +127,7 @@ impl Explainer<'_, '_> {
     pub fn step(&mut self, from: StateId, label: LabelId, to: StateId) -> Result<Vec<Taken>, Diagnostic> {
         let source = self.source;
         if self.from != Some(from) {
+            self.from = None;
             self.steps.clear();
             let steps = &mut self.steps;
             source.each(self.worker.as_mut(), &source.vector(from), None, &mut |group, label, state| {
