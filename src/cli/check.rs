@@ -248,8 +248,8 @@ fn tell(
         eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.text);
     }
     let story = match &answer.evidence {
-        Some(evidence) => Some(story(evidence, subject.model, args.full_states)?),
-        None => None,
+        Some(evidence) if answer.telling || args.evidence.is_some() => Some(story(evidence, subject.model, args.full_states)?),
+        _ => None,
     };
     match (&answer.evidence, &story) {
         (Some(evidence), Some(story)) => write_evidence(session, args, subject, path, evidence, story)?,
@@ -288,7 +288,16 @@ fn kept<'a>(session: &Session, args: &CheckArgs, subject: &Subject<'a>) -> Resul
 /// The answer if a limit is met inside an evaluation.
 fn stopped(stop: Stop, engine: Engine) -> Answer {
     let route = if engine == Engine::Symbolic { Route::Symbolic } else { Route::Constant };
-    Answer { verdict: Verdict::Unknown(stop), route, equations: 0, states: 0, evidence: None, never_met: Vec::new(), symmetries: 1 }
+    Answer {
+        verdict: Verdict::Unknown(stop),
+        route,
+        equations: 0,
+        states: 0,
+        evidence: None,
+        telling: true,
+        never_met: Vec::new(),
+        symmetries: 1,
+    }
 }
 
 /// The answers if a limit is met before there is a model.

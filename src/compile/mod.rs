@@ -18,7 +18,7 @@ use crate::base::{Budget, Diagnostic, Span, Stage};
 use crate::data::engine::{Engine, Program};
 use crate::data::expr::{DataSpec, Expr, ExprKind, Substitution};
 use crate::data::text;
-use crate::model::{Group, Model, Slot, SlotInfo, StepPart, Symmetry, Worker};
+use crate::model::{Group, Model, Slot, SlotInfo, Symmetry, Worker};
 use crate::process::confluence::{confluent_summands, fixes};
 use crate::process::linear::{Act, ActionLabels, LinearProcess, MultiAction, ParamRole};
 use ahash::AHashMap;
@@ -316,9 +316,6 @@ impl Model for Compiled {
     }
     fn components(&self) -> Vec<String> {
         self.process.components.clone()
-    }
-    fn parts(&self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
-        self.step_parts(group, before, label, after)
     }
     fn value_text(&self, slot: Slot, value: u32) -> String {
         let e = self.tables[self.table_of[slot as usize]].get(value);

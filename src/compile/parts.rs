@@ -3,115 +3,121 @@
 //! In: a group, the state before, the label and the state after. Out: [`StepPart`]s. The group is solved again, and of its solutions the
 //! one with that label and state is taken; so this costs an evaluation a step and is for what people look at, not for searching.
 
-use super::{Compiled, GroupCode};
+use super::worker::LinearWorker;
 use crate::base::Diagnostic;
 use crate::base::ids::{LabelId, VarId};
-use crate::data::engine::{Engine, Value};
-use crate::data::expr::Expr;
-use crate::model::{PartOrigin, Slot, StepPart};
-use crate::process::linear::{Act, MultiAction};
+use crate::data::engine::{Code, Engine, Problem, Value};
+use crate::model::{PartOrigin, StepPart};
+use crate::process::linear::Act;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
-impl Compiled {
-    /// The parts of a step; empty if there is no such step.
-    pub(super) fn step_parts(&self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
-        let code = &self.codes[group];
-        let info = &self.groups[group];
-        let mut engine = Engine::new(self.program.clone()).limited(&self.budget);
+/// A group, compiled to tell its steps.
+pub(super) struct Told {
+    problem: Problem,
+    /// Parameters outside of what the group reads that hidden actions speak of.
+    besides: Vec<usize>,
+    updates: Vec<Code>,
+    /// Arguments of the visible, then of the hidden actions; none where a value is not known any more.
+    args: Vec<Vec<Option<Code>>>,
+}
+
+impl LinearWorker<'_> {
+    fn told(&mut self, group: usize) -> Result<Rc<Told>, Diagnostic> {
+        if let Some(known) = self.told.get(&group) {
+            return Ok(known.clone());
+        }
+        let code = &self.model.codes[group];
         // Variables that only hidden actions use are not summed over any more: their values are not known.
         let env: Vec<VarId> = code.reads.iter().chain(&code.sum_vars).copied().collect();
-        let problem = engine.problem(&code.sum_vars, &code.guard, &code.reads)?;
-        let mut known: Vec<Value> = Vec::new();
-        for &slot in &info.reads {
-            known.push(engine.from_expr(&self.tables[self.table_of[slot as usize]].get(before[slot as usize]))?);
-        }
-        let mut found: Option<Vec<Value>> = None;
-        engine.solve(&problem, &known, &mut |engine: &mut Engine, solution: &[Value]| {
-            let full: Vec<Value> = known.iter().chain(solution).cloned().collect();
-            if self.fits(engine, code, &env, &full, label, &info.writes, after)? {
-                found = Some(full);
-                return Ok(ControlFlow::Break(()));
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let Some(mut full) = found else { return Ok(Vec::new()) };
-        // Hidden actions may speak of parameters that the group does not read.
-        let mut env = env;
+        let problem = self.engine.problem(&code.sum_vars, &code.guard, &code.reads)?;
+        let updates = code.updates.iter().map(|e| self.engine.code(e, &env)).collect::<Result<_, _>>()?;
         let mut used = Vec::new();
         code.hidden.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
-        for (slot, param) in self.process.params.iter().enumerate() {
-            if used.contains(&param.var) && !env.contains(&param.var) {
-                env.push(param.var);
-                full.push(engine.from_expr(&self.tables[self.table_of[slot]].get(before[slot]))?);
+        let params = self.model.process.params.iter().enumerate();
+        let besides: Vec<usize> = params.filter(|(_, p)| used.contains(&p.var) && !env.contains(&p.var)).map(|(i, _)| i).collect();
+        let more: Vec<VarId> = env.iter().copied().chain(besides.iter().map(|&i| self.model.process.params[i].var)).collect();
+        let mut args = Vec::new();
+        for (env, acts) in [(&env, &code.actions), (&more, &code.hidden)] {
+            for act in acts {
+                let compile = |e: &crate::data::expr::Expr| {
+                    let mut free = Vec::new();
+                    e.free_vars(&mut free);
+                    if free.iter().all(|v| env.contains(v)) { self.engine.code(e, env).map(Some) } else { Ok(None) }
+                };
+                args.push(act.args.iter().map(compile).collect::<Result<_, _>>()?);
             }
         }
-        let mut parts = Vec::new();
-        for (hidden, acts) in [(false, &code.actions), (true, &code.hidden)] {
-            for act in acts {
-                parts.push(self.part(&mut engine, act, hidden, &env, &full)?);
+        let told = Rc::new(Told { problem, besides, updates, args });
+        self.told.insert(group, told.clone());
+        Ok(told)
+    }
+
+    /// The parts of a step; empty if there is no such step.
+    pub(super) fn step_parts(&mut self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+        let told = self.told(group)?;
+        let (code, info) = (&self.model.codes[group], &self.model.groups[group]);
+        let mut known: Vec<Value> = Vec::new();
+        for &slot in &info.reads {
+            known.push(self.value(slot, before[slot as usize])?);
+        }
+        let mut solutions: Vec<Vec<Value>> = Vec::new();
+        self.engine.solve(&told.problem, &known, &mut |_: &mut Engine, solution: &[Value]| {
+            solutions.push(known.iter().chain(solution).cloned().collect());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let mut found = None;
+        for full in solutions {
+            if self.fits(group, &told, &full, label, after)? {
+                found = Some(full);
+                break;
             }
+        }
+        let Some(full) = found else { return Ok(Vec::new()) };
+        let mut more = full.clone();
+        for &slot in &told.besides {
+            more.push(self.value(slot as u32, before[slot])?);
+        }
+        let mut parts = Vec::new();
+        let acts = code.actions.iter().map(|a| (a, false)).chain(code.hidden.iter().map(|a| (a, true)));
+        for ((act, hidden), args) in acts.zip(&told.args) {
+            parts.push(self.part(act, hidden, args, if hidden { &more } else { &full })?);
         }
         Ok(parts)
     }
 
     /// Whether a solution gives this label and these values.
-    #[allow(clippy::too_many_arguments)]
-    fn fits(
-        &self,
-        engine: &mut Engine,
-        code: &GroupCode,
-        env: &[VarId],
-        full: &[Value],
-        label: LabelId,
-        writes: &[Slot],
-        after: &[u32],
-    ) -> Result<bool, Diagnostic> {
-        for (slot, update) in writes.iter().zip(&code.updates) {
-            let value = evaluate(engine, update, env, full)?;
-            let value = engine.to_expr_at(&value, self.sort_of[*slot as usize]);
-            if value != self.tables[self.table_of[*slot as usize]].get(after[*slot as usize]) {
+    fn fits(&mut self, group: usize, told: &Told, full: &[Value], label: LabelId, after: &[u32]) -> Result<bool, Diagnostic> {
+        let (code, info) = (&self.model.codes[group], &self.model.groups[group]);
+        for (&slot, update) in info.writes.iter().zip(&told.updates) {
+            let value = self.engine.eval(update, full)?;
+            if self.id(slot, &value) != after[slot as usize] {
                 return Ok(false);
             }
         }
-        let mut multi = MultiAction::new();
-        for act in &code.actions {
-            let sorts = &self.process.actions[act.action.index()].sorts;
-            let mut args = Vec::new();
-            for (arg, sort) in act.args.iter().zip(sorts) {
-                let value = evaluate(engine, arg, env, full)?;
-                args.push(engine.to_expr_at(&value, *sort));
-            }
+        let mut multi = Vec::new();
+        for (act, args) in code.actions.iter().zip(&told.args) {
+            let args: Vec<Value> = args.iter().flatten().map(|a| self.engine.eval(a, full)).collect::<Result<_, _>>()?;
             multi.push((act.action, args));
         }
-        // Of equal actions the order is that of their arguments' texts, which the label knows: compare as multisets.
-        let wanted = self.labels.get(label);
-        Ok(multi.len() == wanted.len() && wanted.iter().all(|a| count(&multi, a) == count(&wanted, a)))
+        Ok(self.label(multi) == label)
     }
 
-    fn part(&self, engine: &mut Engine, act: &Act, hidden: bool, env: &[VarId], full: &[Value]) -> Result<StepPart, Diagnostic> {
-        let decl = &self.process.actions[act.action.index()];
-        let mut args = Vec::new();
-        for (arg, sort) in act.args.iter().zip(&decl.sorts) {
-            let mut free = Vec::new();
-            arg.free_vars(&mut free);
-            args.push(if free.iter().all(|v| env.contains(v)) {
-                let value = evaluate(engine, arg, env, full)?;
-                crate::data::print::expression(self.program.signature(), &engine.to_expr_at(&value, *sort))
-            } else {
-                "_".into()
+    fn part(&mut self, act: &Act, hidden: bool, args: &[Option<Code>], env: &[Value]) -> Result<StepPart, Diagnostic> {
+        let model = self.model;
+        let decl = &model.process.actions[act.action.index()];
+        let mut texts = Vec::new();
+        for (arg, sort) in args.iter().zip(&decl.sorts) {
+            texts.push(match arg {
+                Some(code) => {
+                    let value = self.engine.eval(code, env)?;
+                    crate::data::print::expression(model.program.signature(), &self.engine.to_expr_at(&value, *sort))
+                }
+                None => "_".into(),
             });
         }
-        let name = |a: crate::base::ids::ActId| self.process.actions[a.index()].name.clone();
+        let name = |a: crate::base::ids::ActId| model.process.actions[a.index()].name.clone();
         let from = act.from.iter().map(|o| PartOrigin { component: o.component, action: name(o.action), open: o.open }).collect();
-        Ok(StepPart { name: decl.name.clone(), args, hidden, from })
+        Ok(StepPart { name: decl.name.clone(), args: texts, hidden, from })
     }
-}
-
-fn evaluate(engine: &mut Engine, expr: &Expr, env: &[VarId], full: &[Value]) -> Result<Value, Diagnostic> {
-    let code = engine.code(expr, env)?;
-    engine.eval(&code, full)
-}
-
-fn count(multi: &MultiAction, act: &(crate::base::ids::ActId, Vec<Expr>)) -> usize {
-    multi.iter().filter(|a| *a == act).count()
 }

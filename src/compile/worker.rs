@@ -2,14 +2,16 @@
 //!
 //! Keeps a rewriter, compiled code of the groups it has met, and its own copies of table entries both ways.
 
+use super::parts::Told;
 use super::{Compiled, as_var};
 use crate::base::Diagnostic;
 use crate::base::ids::{ActId, LabelId, VarId};
 use crate::data::engine::{Code, Engine, Problem, Value};
-use crate::model::{Slot, Steps, Worker};
+use crate::model::{Slot, StepPart, Steps, Worker};
 use crate::process::linear::MultiAction;
 use ahash::AHashMap;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 /// One argument or update, as it is best computed.
 enum Compute {
@@ -33,9 +35,11 @@ struct Local {
 
 /// The evaluator of one thread.
 pub(super) struct LinearWorker<'m> {
-    model: &'m Compiled,
-    engine: Engine,
+    pub(super) model: &'m Compiled,
+    pub(super) engine: Engine,
     groups: Vec<Option<Compiledgroup>>,
+    /// Groups whose steps have been told.
+    pub(super) told: AHashMap<usize, Rc<Told>>,
     locals: Vec<Local>,
     labels: AHashMap<Vec<(ActId, Vec<Value>)>, LabelId>,
 }
@@ -46,6 +50,7 @@ impl<'m> LinearWorker<'m> {
             model,
             engine: Engine::new(model.program.clone()).limited(&model.budget),
             groups: model.groups.iter().map(|_| None).collect(),
+            told: AHashMap::new(),
             locals: model.tables.iter().map(|_| Local::default()).collect(),
             labels: AHashMap::new(),
         }
@@ -73,7 +78,7 @@ impl<'m> LinearWorker<'m> {
         Ok(Compiledgroup { problem, actions, updates: updates? })
     }
 
-    fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
+    pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
         let table = self.model.table_of[slot as usize];
         let local = &mut self.locals[table];
         if let Some(Some(v)) = local.values.get(id as usize) {
@@ -87,6 +92,26 @@ impl<'m> LinearWorker<'m> {
         local.values[id as usize] = Some(value.clone());
         local.ids.insert(value.clone(), id);
         Ok(value)
+    }
+}
+
+impl LinearWorker<'_> {
+    /// The number of a slot's value.
+    pub(super) fn id(&mut self, slot: Slot, value: &Value) -> u32 {
+        id_of(self.model, &mut self.locals, &mut self.engine, slot, value)
+    }
+
+    /// The number of a multi-action.
+    pub(super) fn label(&mut self, multi: Vec<(ActId, Vec<Value>)>) -> LabelId {
+        if multi.is_empty() {
+            return LabelId::TAU;
+        }
+        if let Some(&known) = self.labels.get(&multi) {
+            return known;
+        }
+        let label = label_of(self.model, &mut self.engine, &multi);
+        self.labels.insert(multi, label);
+        label
     }
 }
 
@@ -112,7 +137,7 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels } = self;
+        let Self { model, engine, groups, locals, labels, .. } = self;
         let code = groups[group].as_ref().expect("compiled above");
         let mut full = env.clone();
         engine
@@ -148,6 +173,9 @@ impl Worker for LinearWorker<'_> {
                 Ok(ControlFlow::Continue(()))
             })
             .map_err(|e| e.placed(span))
+    }
+    fn parts(&mut self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Option<Vec<StepPart>>, Diagnostic> {
+        self.step_parts(group, before, label, after).map(Some)
     }
     fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
         let target = self.model.symmetries[symmetry].slots[slot as usize];

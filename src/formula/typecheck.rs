@@ -7,7 +7,8 @@
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use crate::base::ids::{ActId, FixId, SortId, VarId};
 use crate::base::{Diagnostic, Span, Stage};
-use crate::data::expr::{DataSpec, Expr};
+use crate::data::expr::{Binder, DataSpec, Expr, ExprKind};
+use crate::data::signature::{Builtin, Signature};
 use crate::data::sort::basic;
 use crate::data::typecheck::{Checker, error, expecting};
 use crate::process::spec::ActionDecl;
@@ -86,7 +87,15 @@ impl Formulas {
             StateFormulaKind::Quantified(quantifier, decls, f) => {
                 let word = quantifier_word(*quantifier, span)?;
                 let (vars, body) = self.below(decls, word, span, |checker| checker.boxed(f))?;
-                if *quantifier == Quantifier::Forall { StateKind::Forall(vars, body) } else { StateKind::Exists(vars, body) }
+                let forall = *quantifier == Quantifier::Forall;
+                match test(&body, &mut self.data.data.signature) {
+                    Some(e) => {
+                        let binder = if forall { Binder::Forall } else { Binder::Exists };
+                        StateKind::Val(Expr::new(ExprKind::Bind(binder, vars, e), basic::BOOL, span))
+                    }
+                    None if forall => StateKind::Forall(vars, body),
+                    None => StateKind::Exists(vars, body),
+                }
             }
             StateFormulaKind::Must(r, f) => StateKind::Must(Box::new(self.regular(r)?), self.boxed(f)?),
             StateFormulaKind::May(r, f) => StateKind::May(Box::new(self.regular(r)?), self.boxed(f)?),
@@ -255,6 +264,27 @@ fn scope_ended(diagnostic: Diagnostic, name: &str, word: &str, scope: Span, at: 
     diagnostic
         .related(end, format!("the scope of the {word} of `{name}` ends here"))
         .note(format!("put parentheses around all that the {word} of `{name}` is to cover"))
+}
+
+/// The condition that a formula is, if it speaks of data only: a quantifier over it is one of data, of which the data engine knows more
+/// than where the values of its variables are enumerated.
+fn test(formula: &State, signature: &mut Signature) -> Option<Expr> {
+    stacker::maybe_grow(128 << 10, 2 << 20, || {
+        let mut both = |a, b| Some((test(a, signature)?, test(b, signature)?));
+        let (builtin, args) = match &formula.kind {
+            StateKind::Val(e) => return Some(e.clone()),
+            StateKind::True | StateKind::False => return Some(Expr::boolean(signature, matches!(formula.kind, StateKind::True))),
+            StateKind::Not(f) => {
+                let inner = test(f, signature)?;
+                return Some(Expr::negate(signature, inner));
+            }
+            StateKind::And(a, b) => (Builtin::And, both(a, b)?),
+            StateKind::Or(a, b) => (Builtin::Or, both(a, b)?),
+            StateKind::Implies(a, b) => (Builtin::Implies, both(a, b)?),
+            _ => return None,
+        };
+        Some(Expr::builtin(signature, builtin, vec![args.0, args.1], basic::BOOL))
+    })
 }
 
 fn quantifier_word(quantifier: Quantifier, span: Span) -> Result<&'static str, Diagnostic> {

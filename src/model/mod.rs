@@ -131,7 +131,7 @@ pub trait Model: Send + Sync {
     fn components(&self) -> Vec<String> {
         Vec::new()
     }
-    /// The actions behind a step of a group, hidden ones too, for people. A model that knows no more than the label says that.
+    /// The actions behind a step of a group, hidden ones too, for people, where [`Worker::parts`] does not tell them: no more than the label.
     fn parts(&self, group: usize, _before: &[u32], label: LabelId, _after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
         let hidden = label == LabelId::TAU;
         let names = if hidden { self.groups()[group].hidden.clone() } else { vec![self.label_text(label)] };
@@ -144,6 +144,10 @@ pub trait Worker {
     /// Appends the steps of `group` for the values of its `reads` (the slots of `requires` are known to fit). Steps that have
     /// equal label and values may be given once or twice.
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic>;
+    /// The actions behind a step, see [`Model::parts`]; none if this worker knows no more than the model.
+    fn parts(&mut self, _group: usize, _before: &[u32], _label: LabelId, _after: &[u32]) -> Result<Option<Vec<StepPart>>, Diagnostic> {
+        Ok(None)
+    }
     /// What a symmetry makes of a slot's value: a number in the table of the slot that it goes to; none if that is not known.
     fn image(&mut self, _symmetry: usize, _slot: Slot, _value: u32) -> Result<Option<u32>, Diagnostic> {
         Ok(None)

@@ -96,6 +96,8 @@ pub struct Answer {
     pub states: u64,
     /// Why, if asked for and known.
     pub evidence: Option<Evidence>,
+    /// Whether the evidence is more than that a conjunction or a modality `[..]` holds everywhere, for which nobody asks for a witness.
+    pub telling: bool,
     /// Order of the largest group of symmetries that was used; at most 1: none.
     pub symmetries: usize,
     /// Places of modalities that no transition met has ever fitted; complete only if the whole state space was met.
@@ -123,6 +125,7 @@ pub fn check(
         equations: 0,
         states: 1,
         evidence: None,
+        telling: true,
         symmetries: 1,
         never_met: Vec::new(),
     };
@@ -194,6 +197,7 @@ pub fn check(
         // That of one operand does not show the whole.
         answer.evidence = None;
     }
+    answer.telling = !(value && all);
     answer.never_met = automaton.never_met();
     Ok(answer)
 }
@@ -363,6 +367,7 @@ fn game_evidence(instance: &Instance, value: bool, source: &Source) -> Builder {
 }
 
 fn finish(builder: Builder, verdict: bool, source: &Source) -> Result<Evidence, Diagnostic> {
-    let before = source.explain_initial()?;
-    builder.finish(verdict, before, &mut |s| source.vector(s), &mut |from, label, to| source.explain(from, label, to))
+    let mut explainer = source.explainer();
+    let before = explainer.initial()?;
+    builder.finish(verdict, before, &mut |s| source.vector(s), &mut |from, label, to| explainer.step(from, label, to))
 }

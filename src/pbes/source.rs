@@ -1,7 +1,7 @@
 //! Transitions on demand for the engines of this module, and afterwards the groups and the confluent steps behind each transition.
 //!
 //! Input: any model. Output: numbered states with their transitions, see [`crate::explore::Lazy`]; 0 is the initial state.
-//! Cost of [`Source::explain`]: some group evaluations a step, for evidence only.
+//! Cost of an [`Explainer`]: some group evaluations a state, for evidence only.
 
 use crate::base::ids::{LabelId, StateId};
 use crate::base::{Diagnostic, Stage};
@@ -42,33 +42,9 @@ impl<'m> Source<'m> {
     pub fn successors(&mut self, state: StateId, out: &mut Vec<(LabelId, StateId)>) -> Result<(), Diagnostic> {
         self.lazy.successors(state, out)
     }
-    /// The confluent steps from the model's initial vector to the initial state.
-    pub fn explain_initial(&self) -> Result<Vec<Taken>, Diagnostic> {
-        let mut worker = self.model.worker();
-        let found = self.confluent_path(worker.as_mut(), self.model.initial(), &self.vector(self.initial()))?;
-        found.ok_or_else(|| Diagnostic::new(Stage::Internal, "no confluent steps lead to the initial state"))
-    }
-    /// The model's steps behind a transition: one of this label, then confluent ones.
-    pub fn explain(&self, from: StateId, label: LabelId, to: StateId) -> Result<Vec<Taken>, Diagnostic> {
-        let mut worker = self.model.worker();
-        let (start, end) = (self.vector(from), self.vector(to));
-        let mut candidates = Vec::new();
-        self.each(worker.as_mut(), &start, None, &mut |group, l, vector| {
-            if l == label {
-                candidates.push(Taken { group, label, state: vector });
-            }
-        })?;
-        if let Some(i) = candidates.iter().position(|c| c.state == end) {
-            return Ok(vec![candidates.swap_remove(i)]);
-        }
-        for step in candidates {
-            if let Some(rest) = self.confluent_path(worker.as_mut(), step.state.clone(), &end)? {
-                let mut path = vec![step];
-                path.extend(rest);
-                return Ok(path);
-            }
-        }
-        Err(Diagnostic::new(Stage::Internal, "a transition of the evidence is not one of the model"))
+    /// What finds the model's steps behind transitions.
+    pub fn explainer(&self) -> Explainer<'_, 'm> {
+        Explainer { source: self, worker: self.model.worker(), from: None, steps: Vec::new() }
     }
     fn each(
         &self,
@@ -128,5 +104,47 @@ impl<'m> Source<'m> {
             }
         }
         Ok(None)
+    }
+}
+
+/// Finds the model's steps behind transitions; best asked for all of one state in a row.
+pub struct Explainer<'s, 'm> {
+    source: &'s Source<'m>,
+    worker: Box<dyn Worker + 'm>,
+    /// The state asked for last, and the steps that leave it.
+    from: Option<StateId>,
+    steps: Vec<Taken>,
+}
+
+impl Explainer<'_, '_> {
+    /// The confluent steps from the model's initial vector to the initial state.
+    pub fn initial(&mut self) -> Result<Vec<Taken>, Diagnostic> {
+        let source = self.source;
+        let found = source.confluent_path(self.worker.as_mut(), source.model.initial(), &source.vector(source.initial()))?;
+        found.ok_or_else(|| Diagnostic::new(Stage::Internal, "no confluent steps lead to the initial state"))
+    }
+    /// The model's steps behind a transition: one of this label, then confluent ones.
+    pub fn step(&mut self, from: StateId, label: LabelId, to: StateId) -> Result<Vec<Taken>, Diagnostic> {
+        let source = self.source;
+        if self.from != Some(from) {
+            self.from = None;
+            self.steps.clear();
+            let steps = &mut self.steps;
+            source.each(self.worker.as_mut(), &source.vector(from), None, &mut |group, label, state| {
+                steps.push(Taken { group, label, state });
+            })?;
+            self.from = Some(from);
+        }
+        let end = source.vector(to);
+        let candidates = || self.steps.iter().filter(|s| s.label == label);
+        if let Some(step) = candidates().find(|s| s.state == end) {
+            return Ok(vec![step.clone()]);
+        }
+        for step in candidates() {
+            if let Some(rest) = source.confluent_path(self.worker.as_mut(), step.state.clone(), &end)? {
+                return Ok(std::iter::once(step.clone()).chain(rest).collect());
+            }
+        }
+        Err(Diagnostic::new(Stage::Internal, "a transition of the evidence is not one of the model"))
     }
 }

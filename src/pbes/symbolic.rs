@@ -58,6 +58,7 @@ impl SymbolicAnswer {
             states: small(self.states()),
             verdict: self.verdict,
             evidence: self.evidence,
+            telling: true,
             symmetries: 1,
             never_met: Vec::new(),
         }

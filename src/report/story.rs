@@ -4,8 +4,11 @@
 
 use crate::base::Diagnostic;
 use crate::evidence::{Evidence, Taken};
-use crate::model::{Model, StepPart};
+use crate::model::{Model, StepPart, Worker};
 use serde_json::{Map, Value, json};
+
+/// Most steps of evidence that branches which are shown as text.
+const MOST_BRANCHING: usize = 60;
 
 /// A step that the model takes.
 #[derive(Clone, Debug)]
@@ -68,6 +71,15 @@ pub fn values(model: &dyn Model, state: &[u32]) -> Vec<String> {
 
 /// Tells one step from a state, as one from 0 to 1; `full`: with all values after it.
 pub fn told(model: &dyn Model, before: &[u32], taken: &Taken, full: bool) -> Result<StoryStep, Diagnostic> {
+    told_by(model.worker().as_mut(), model, before, taken, full)
+}
+
+fn told_by(worker: &mut dyn Worker, model: &dyn Model, before: &[u32], taken: &Taken, full: bool) -> Result<StoryStep, Diagnostic> {
+    let group = taken.group as usize;
+    let parts = match worker.parts(group, before, taken.label, &taken.state)? {
+        Some(parts) => parts,
+        None => model.parts(group, before, taken.label, &taken.state)?,
+    };
     let changed = (before.iter().zip(&taken.state).enumerate())
         .filter(|(_, (a, b))| a != b)
         .map(|(i, (_, b))| (i as u32, model.value_text(i as u32, *b)))
@@ -76,7 +88,7 @@ pub fn told(model: &dyn Model, before: &[u32], taken: &Taken, full: bool) -> Res
         from: 0,
         to: 1,
         action: model.label_text(taken.label),
-        parts: model.parts(taken.group as usize, before, taken.label, &taken.state)?,
+        parts,
         changed,
         state: full.then(|| values(model, &taken.state)),
         at_once: false,
@@ -87,8 +99,9 @@ pub fn told(model: &dyn Model, before: &[u32], taken: &Taken, full: bool) -> Res
 pub fn story(evidence: &Evidence, model: &dyn Model, full: bool) -> Result<Story, Diagnostic> {
     let linear = evidence.linear();
     let mut steps = Vec::new();
+    let mut worker = model.worker();
     let mut tell = |from: u32, to: u32, before: &mut Vec<u32>, taken: &Taken, at_once: bool| -> Result<(), Diagnostic> {
-        let mut step = told(model, before, taken, full)?;
+        let mut step = told_by(worker.as_mut(), model, before, taken, full)?;
         (step.from, step.to, step.at_once) = (from, to, at_once);
         steps.push(step);
         before.clone_from(&taken.state);
@@ -196,7 +209,8 @@ impl Story {
             _ => "a part of the transition system",
         };
         let mut text = format!("  {what}, {shape}:\n");
-        for (n, s) in self.steps.iter().enumerate() {
+        let most = if self.linear { self.steps.len() } else { MOST_BRANCHING };
+        for (n, s) in self.steps.iter().enumerate().take(most) {
             let place = if self.linear { format!("{:4}", n + 1) } else { format!("{:4} -> {}", s.from, s.to) };
             text += &format!("  {place}  {}\n", s.title());
             let shown: Vec<(usize, &String)> = match &s.state {
@@ -208,6 +222,9 @@ impl Story {
                 let shown: Vec<String> = shown.iter().map(|(slot, v)| format!("{} = {v}", self.parameters[*slot].name)).collect();
                 text += &format!("          {}\n", shown.join(", "));
             }
+        }
+        if self.steps.len() > most {
+            text += &format!("        and {} more steps, which `--evidence FILE` writes (.aut, .dot, .json)\n", self.steps.len() - most);
         }
         if let Some(back) = self.back_to {
             text += &format!("        and again from after step {back}\n");

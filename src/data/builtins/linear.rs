@@ -74,8 +74,8 @@ impl Linear {
         out.terms.retain(|t| t.1 != 0);
         Some(out)
     }
-    fn value(&self, p: &Program, skip: usize, factor: i64) -> Option<Value> {
-        // factor · (this without term `skip`)
+    /// `factor · (this without term skip)`.
+    pub fn value(&self, p: &Program, skip: usize, factor: i64) -> Option<Value> {
         let mut sum: Option<Value> = None;
         for (i, (atom, k)) in self.terms.iter().enumerate() {
             if i == skip {

@@ -20,7 +20,7 @@ use std::rc::Rc;
 pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 
 /// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
-const MAX_SUSPENDED: u32 = 4;
+pub(in crate::data) const MAX_SUSPENDED: u32 = 4;
 /// Deepest nesting of evaluation.
 pub(super) const MAX_DEPTH: u32 = 2_500_000;
 

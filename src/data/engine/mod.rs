@@ -46,6 +46,16 @@ pub struct Problem {
     text: Expr,
     env: Vec<VarId>,
     unknowns: Vec<(VarId, SortId)>,
+    /// What the unknowns are bound by, for messages.
+    binder: &'static str,
+}
+
+impl Problem {
+    /// The same problem, whose unknowns messages call those of this binder; a sum unless said.
+    #[must_use]
+    pub fn bound_by(self, binder: &'static str) -> Problem {
+        Problem { binder, ..self }
+    }
 }
 
 /// What receives solutions: breaks to end the search.
@@ -154,7 +164,7 @@ impl Engine {
             .iter()
             .map(|v| compile::sort_of_var(&self.program.signature, *v, condition).map(|s| (*v, s)))
             .collect::<Result<_, _>>()?;
-        Ok(Problem { condition: self.code(condition, &all)?, text: condition.clone(), env: env.to_vec(), unknowns: sorts })
+        Ok(Problem { condition: self.code(condition, &all)?, text: condition.clone(), env: env.to_vec(), unknowns: sorts, binder: "a sum" })
     }
 
     /// Calls `each` with every solution of a problem, once, as values of the unknowns in order; stops if it breaks.
@@ -182,7 +192,7 @@ impl Engine {
             if problem.unknowns.is_empty() && condition.is_true() {
                 return each(self, &[]).map(|_| ());
             }
-            let mut search = Search::new(wanted, false, false, "a sum");
+            let mut search = Search::new(wanted, false, false, problem.binder);
             // The search runs on the machine, the callback on the whole engine: the machine changes hands.
             let mut machine = std::mem::replace(&mut self.machine, Machine::new(&program));
             let frame = machine.stack.len();

@@ -1,12 +1,13 @@
 //! Quantifiers and comprehensions: a closure of such a binder -> its value, by trying the elements of a small sort or by search.
 //!
-//! A binder in which an unknown of an enclosing search occurs stays as it is until the unknown is known. Cost: that of the search.
+//! Of a quantifier in which an unknown of an enclosing search occurs, the variables are eliminated if that goes without search; else it
+//! stays as it is until the unknown is known, as a comprehension does. Cost: that of the search.
 
 use super::Search;
 use crate::base::Stage;
 use crate::base::ids::SortId;
 use crate::data::engine::compile::Program;
-use crate::data::engine::machine::{Machine, Outcome};
+use crate::data::engine::machine::{MAX_SUSPENDED, Machine, Outcome};
 use crate::data::expr::Binder;
 use crate::data::sort::SortKind;
 use crate::data::value::{Closure, Rich, Value};
@@ -37,10 +38,29 @@ impl Machine {
         (body, wanted)
     }
 
-    /// The value of a quantifier; itself while an unknown occurs in it or its condition stays undecided.
+    /// A quantifier in which unknowns of an enclosing search occur: a condition on these, if its own variables can be eliminated.
+    fn quantify_open(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
+        if self.suspended > MAX_SUSPENDED {
+            return Ok(Value::rich(Rich::Closure(closure)));
+        }
+        let forall = closure.lambda.binder == Binder::Forall;
+        let count = self.unknowns.len();
+        let (body, wanted) = self.frame_of_unknowns(p, &closure);
+        let body = body?;
+        let condition = if forall { self.not(p, body) } else { body };
+        let left = self.eliminate(p, condition, &wanted)?;
+        self.unknowns.truncate(count);
+        Ok(match left {
+            Some(left) if forall => self.not(p, left),
+            Some(left) => left,
+            None => Value::rich(Rich::Closure(closure)),
+        })
+    }
+
+    /// The value of a quantifier; itself while its condition stays undecided, or while an unknown occurs in it that matters.
     pub(in crate::data) fn quantify(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
         if closure.captures.iter().any(Value::is_open) {
-            return Ok(Value::rich(Rich::Closure(closure)));
+            return self.quantify_open(p, closure);
         }
         let forall = closure.lambda.binder == Binder::Forall;
         if let Some(value) = self.quantify_small(p, &closure, forall)? {
@@ -67,11 +87,20 @@ impl Machine {
             };
             match self.search(p, &mut search, condition.clone(), &mut each) {
                 Err(e) if e.stage == Stage::Limit || span == u64::MAX => return Err(e),
-                Err(_) => continue,
-                Ok(_) => {}
+                Err(_) => {}
+                Ok(_) => {
+                    stuck = search.lenient == Some(true);
+                    if !search.cut {
+                        break;
+                    }
+                }
             }
-            stuck = search.lenient == Some(true);
-            if !search.cut {
+            // It takes long: perhaps the variables can be reasoned away.
+            if !found
+                && span == SPANS[0]
+                && let Some(Value::Bool(decided)) = self.eliminate(p, condition.clone(), &wanted)?
+            {
+                (found, stuck) = (decided, false);
                 break;
             }
         }

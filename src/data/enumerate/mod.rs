@@ -11,6 +11,7 @@
 //! 2014). Cost: the number of branches, each linear in the remaining condition.
 
 mod binders;
+mod eliminate;
 mod finite;
 
 use super::builtins::compare::builtin_of;
@@ -32,6 +33,10 @@ const MAX_LISTED: usize = 1 << 20;
 
 /// Most constructors of growing terms on one path of the search.
 const MAX_GROWING: u32 = 1000;
+
+/// As how many options a disjunction counts: its sides overlap, so solutions may be found again, and often a few values of an unknown
+/// decide it.
+const EITHER: u64 = 9;
 
 /// Branches between two looks at the limits.
 const PATIENCE: u64 = 1 << 10;
@@ -184,7 +189,7 @@ impl Machine {
             }
             let mut parts = Vec::new();
             conjuncts(p, &rest, &mut parts);
-            if let Some((u, value)) = self.one_point(p, &parts) {
+            if let Some((u, value)) = self.one_point(p, &parts, &|_| true) {
                 let constraint = self.of_sort(p, self.unknowns[u as usize].sort, &value)?;
                 if constraint.is_false() {
                     return Ok(ControlFlow::Continue(()));
@@ -221,17 +226,19 @@ impl Machine {
         }
     }
 
-    /// A conjunct that says what an unknown is.
-    fn one_point(&self, p: &Program, parts: &[&Value]) -> Option<(u32, Value)> {
+    /// A conjunct that says what one of some unknowns is.
+    fn one_point(&self, p: &Program, parts: &[&Value], of: &dyn Fn(u32) -> bool) -> Option<(u32, Value)> {
         for part in parts {
             if !part.is_open() {
                 continue;
             }
-            if let Value::Unknown(u) = part {
+            if let Value::Unknown(u) = part
+                && of(*u)
+            {
                 return Some((*u, Value::Bool(true)));
             }
             match builtin_of(p, part) {
-                Some((Builtin::Not, [Value::Unknown(u)])) => return Some((*u, Value::Bool(false))),
+                Some((Builtin::Not, [Value::Unknown(u)])) if of(*u) => return Some((*u, Value::Bool(false))),
                 Some((Builtin::Equal, [x, y])) => {
                     for (x, y) in [(x, y), (y, x)] {
                         let Value::Unknown(u) = x else { continue };
@@ -240,7 +247,7 @@ impl Machine {
                             && sort.0 > basic::BOOL.0
                             && !y.is_number()
                             && numeric_sort(p, &|u| self.unknowns[u as usize].sort, y) == basic::REAL;
-                        if !narrower && !occurs(y, x) {
+                        if of(*u) && !narrower && !occurs(y, x) {
                             return Some((*u, y.clone()));
                         }
                     }
@@ -293,16 +300,28 @@ impl Machine {
         // Growing terms and counting upwards come last.
         const GROWING: u64 = 1 << 40;
         let bounds = self.bounds(p, open, parts);
+        // Of unknowns with as few options, which are the fewest.
+        let mut fewest = u64::MAX;
+        let mut equal: Vec<(u32, Choice)> = Vec::new();
         for (i, &u) in open.iter().enumerate() {
+            let mut offer = |options: u64, choice: Choice| {
+                if options < fewest {
+                    fewest = options;
+                    equal.clear();
+                }
+                if options == fewest {
+                    equal.push((u, choice));
+                }
+            };
             let sort = self.unknowns[u as usize].sort;
             match p.signature.sorts.kind(sort) {
-                SortKind::Bool => offer(2, Choice::Bool(u), &mut best),
+                SortKind::Bool => offer(2, Choice::Bool(u)),
                 SortKind::Pos | SortKind::Nat | SortKind::Int => match bounds[i] {
                     (Some(low), Some(high)) => {
                         let width = (high as i128 - low as i128 + 1).clamp(0, 1 << 39) as u64;
-                        offer(width, Choice::Interval(u, low, high), &mut best);
+                        offer(width, Choice::Interval(u, low, high));
                     }
-                    (low, high) if s.unbounded => offer(GROWING * 4, Choice::Upwards(u, low, high), &mut best),
+                    (low, high) if s.unbounded => offer(GROWING * 4, Choice::Upwards(u, low, high)),
                     _ => {}
                 },
                 SortKind::Named(n) => {
@@ -310,17 +329,21 @@ impl Machine {
                     if !constructors.is_empty() {
                         let growing = self.is_recursive(p, sort);
                         let options = constructors.len() as u64 + if growing { GROWING } else { 0 };
-                        offer(options, Choice::Constructors(u, constructors), &mut best);
+                        offer(options, Choice::Constructors(u, constructors));
                     }
                 }
-                SortKind::List(element) => offer(GROWING + 2, Choice::List(u, *element), &mut best),
+                SortKind::List(element) => offer(GROWING + 2, Choice::List(u, *element)),
                 SortKind::FSet(_) | SortKind::Set(_) | SortKind::Function(..) => {
                     if let Some(values) = self.values_of(p, sort, MAX_LISTED)? {
-                        offer(values.len() as u64, Choice::Values(u, values), &mut best);
+                        offer(values.len() as u64, Choice::Values(u, values));
                     }
                 }
                 SortKind::Real | SortKind::Bag(_) | SortKind::FBag(_) => {}
             }
+        }
+        let at = if equal.len() > 1 && fewest < GROWING { self.most_telling(p, &equal, parts) } else { 0 };
+        if at < equal.len() {
+            best = Some((fewest, equal.swap_remove(at).1));
         }
         for part in parts {
             match builtin_of(p, part) {
@@ -339,7 +362,7 @@ impl Machine {
                         offer(candidates.len() as u64, Choice::Member(element.clone(), sort, candidates), &mut best);
                     }
                 }
-                Some((Builtin::Or, [a, b])) => offer(3, Choice::Either(a.clone(), b.clone()), &mut best),
+                Some((Builtin::Or, [a, b])) => offer(EITHER, Choice::Either(a.clone(), b.clone()), &mut best),
                 _ => {}
             }
         }
@@ -347,6 +370,27 @@ impl Machine {
             Some((_, choice)) => Ok(choice),
             None => Err(self.unbounded(p, s, open, rest)),
         }
+    }
+
+    /// Of unknowns, the one that occurs next to the fewest others in a conjunct that says more than a bound: this conjunct is decided first.
+    fn most_telling(&self, p: &Program, choices: &[(u32, Choice)], parts: &[&Value]) -> usize {
+        let mut others = vec![usize::MAX; choices.len()];
+        let mut inside = Vec::new();
+        for part in parts {
+            if let Some((Builtin::Less | Builtin::LessEqual, [a, b])) = builtin_of(p, part)
+                && [(a, b), (b, a)].into_iter().any(|(u, n)| matches!(u, Value::Unknown(_)) && !n.is_open())
+            {
+                continue;
+            }
+            inside.clear();
+            self.unresolved(part, &mut inside);
+            for (count, (u, _)) in others.iter_mut().zip(choices) {
+                if inside.contains(u) {
+                    *count = inside.len().min(*count);
+                }
+            }
+        }
+        others.iter().enumerate().min_by_key(|o| o.1).map_or(0, |o| o.0)
     }
 
     fn branch(&mut self, p: &Program, s: &mut Search, choice: Choice, rest: &Value, each: &mut Each) -> Outcome<ControlFlow<()>> {

@@ -510,6 +510,6 @@ impl Automaton {
                 &always
             }
         };
-        Ok(Condition::Solve(self.engine.problem(&rule.unknowns, expr, &layout)?))
+        Ok(Condition::Solve(self.engine.problem(&rule.unknowns, expr, &layout)?.bound_by("a quantifier")))
     }
 }

@@ -125,6 +125,10 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
             Component::Phase => Automaton::phase(),
         });
     }
+    if options.constants {
+        let mut evaluator = simplify::Evaluator::new(&data);
+        automata.iter_mut().for_each(|a| evaluator.automaton(a));
+    }
     let mut composer = Composer {
         automata: &automata,
         names: &names,

@@ -5,8 +5,9 @@
 //!
 //! What is never allowed is never multiplied out: the set of allowed multi-actions is pushed down the tree (through hide, rename and
 //! communication, as in the alphabet axioms of van Weerdenburg, "Efficient rewriting techniques", 2009, and mCRL2's alphabet
-//! reduction), and a combination of edges is dropped as soon as no allowed multi-action contains its actions.
-//! Cost: the number of combinations that can still become allowed. Without any `allow` that is the product, by definition.
+//! reduction), and a combination of edges is dropped as soon as no allowed multi-action contains its actions, or as what is blocked
+//! finds no partner to communicate with any more.
+//! Cost: the number of combinations that can still become allowed. Without any `allow` or `block` that is the product, by definition.
 
 use super::sequential::{Automaton, Edge};
 use crate::base::ids::{ActId, OpId};
@@ -94,11 +95,21 @@ struct Allowed {
     free: AHashSet<Name>,
     /// Names that may not occur.
     blocked: AHashSet<Name>,
+    /// Names that may occur only if communication takes all of them away, each with what it may be taken away with. Given to the parallel
+    /// composition right below a communication, for it alone.
+    consumed: AHashMap<Name, Vec<Bag>>,
+    /// Multisets of which nothing but one communication of all of them can come: useless if arguments differ. Given like `consumed`.
+    meeting: AHashSet<Bag>,
 }
 
 impl Allowed {
     fn all() -> Self {
-        Self { exact: None, below: AHashSet::new(), free: AHashSet::new(), blocked: AHashSet::new() }
+        Self::unless(AHashSet::new(), AHashSet::new())
+    }
+    /// Everything but some names.
+    fn unless(blocked: AHashSet<Name>, free: AHashSet<Name>) -> Self {
+        let (below, consumed, meeting) = (AHashSet::new(), AHashMap::new(), AHashSet::new());
+        Self { exact: None, below, free, blocked, consumed, meeting }
     }
     fn of(exact: AHashSet<Bag>, free: AHashSet<Name>, blocked: AHashSet<Name>) -> Self {
         let mut below = AHashSet::new();
@@ -113,7 +124,7 @@ impl Allowed {
             }
             below.extend(parts);
         }
-        Self { exact: Some(exact), below, free, blocked }
+        Self { exact: Some(exact), below, free, blocked, consumed: AHashMap::new(), meeting: AHashSet::new() }
     }
     fn stripped(&self, bag: &[Name]) -> Bag {
         bag.iter().copied().filter(|n| !self.free.contains(n)).collect()
@@ -121,6 +132,16 @@ impl Allowed {
     /// Whether something that contains `bag` may be allowed.
     fn partly(&self, bag: &[Name]) -> bool {
         !bag.iter().any(|n| self.blocked.contains(n)) && (self.exact.is_none() || self.below.contains(&self.stripped(bag)))
+    }
+    /// Whether what must be consumed in `bag` can be, with partners in it and others of these names.
+    fn consumable(&self, bag: &[Name], later: &AHashSet<Name>) -> bool {
+        let count = |n: Name| bag.iter().filter(|m| **m == n).count();
+        bag.iter().all(|n| match self.consumed.get(n).map(Vec::as_slice) {
+            None => true,
+            // Each needs one of its own.
+            Some([partners]) if partners.len() == 1 && partners[0] != *n => later.contains(&partners[0]) || count(*n) <= count(partners[0]),
+            Some(all) => all.iter().any(|partners| partners.iter().all(|m| bag.contains(m) || later.contains(m))),
+        })
     }
     /// Whether `bag` itself may be allowed.
     fn wholly(&self, bag: &[Name]) -> bool {
@@ -179,39 +200,12 @@ impl Composer<'_> {
                 })
                 .collect()),
             Network::Parallel(children) => {
-                let mut combinations: Vec<(Bag, Combined)> = Vec::new();
+                let inside = Allowed { consumed: AHashMap::new(), meeting: AHashSet::new(), ..allowed.clone() };
+                let mut all: Vec<Vec<(Bag, Combined)>> = Vec::new();
                 for child in children {
-                    let steps: Vec<(Bag, Combined)> =
-                        self.visit(child, allowed, true)?.into_iter().map(|c| (self.bag(&c.acts), c)).collect();
-                    // Steps of a child by the names they do, so that a bag that does not fit is skipped for all of them at once.
-                    let mut by_bag: AHashMap<&Bag, Vec<&Combined>> = AHashMap::new();
-                    for (bag, step) in &steps {
-                        by_bag.entry(bag).or_default().push(step);
-                    }
-                    let mut kinds: Vec<&Bag> = by_bag.keys().copied().collect();
-                    kinds.sort();
-                    let mut joined_all = Vec::new();
-                    for (bag, combination) in &combinations {
-                        for kind in &kinds {
-                            let joined = join(bag, kind);
-                            if !allowed.partly(&joined) {
-                                continue;
-                            }
-                            for step in &by_bag[*kind] {
-                                joined_all.push((joined.clone(), merge(combination, step)));
-                                if combinations.len() + joined_all.len() > self.limit {
-                                    let message = format!("parallel composition gives more than {} summands", self.limit);
-                                    return Err(Diagnostic::new(Stage::Process, message).note(
-                                        "put an `allow` around the composition, so that only the multi-actions that are meant are built",
-                                    ));
-                                }
-                            }
-                        }
-                    }
-                    combinations.extend(joined_all);
-                    combinations.extend(steps);
+                    all.push(self.visit(child, &inside, true)?.into_iter().map(|c| (self.bag(&c.acts), c)).collect());
                 }
-                Ok(combinations.into_iter().filter(|(bag, _)| fits(bag)).map(|(_, c)| c).collect())
+                self.combine(all, allowed, &fits)
             }
             Network::First { sync, phase, left, right } => {
                 let lefts = self.visit(left, allowed, true)?;
@@ -289,10 +283,26 @@ impl Composer<'_> {
                 Ok(out)
             }
             Network::Comm(rules, inner) => {
-                let below = self.before_comm(allowed, rules);
+                let mut below = self.before_comm(allowed, rules);
+                if matches!(**inner, Network::Parallel(_)) && below.exact.is_none() {
+                    for (lhs, _) in rules {
+                        for (i, n) in lhs.iter().enumerate().filter(|(_, n)| allowed.blocked.contains(n)) {
+                            let partners = lhs.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
+                            below.consumed.entry(*n).or_default().push(partners);
+                        }
+                    }
+                }
+                if matches!(**inner, Network::Parallel(_)) && below.exact.is_some() && below.free.is_empty() {
+                    for (lhs, _) in rules.iter().filter(|(lhs, _)| !allowed.partly(lhs)) {
+                        let alone = rules.iter().all(|(other, _)| other == lhs || !is_below(other, lhs));
+                        if alone && !below.below.iter().any(|b| b.len() > lhs.len() && is_below(lhs, b)) {
+                            below.meeting.insert(lhs.clone());
+                        }
+                    }
+                }
                 let mut out = Vec::new();
                 for c in self.visit(inner, &below, part)? {
-                    self.communicate(&c, rules, &fits, &mut out)?;
+                    self.communicate(&c, rules, allowed, &fits, &mut out)?;
                     if out.len() > self.limit {
                         let message = format!("communication gives more than {} summands", self.limit);
                         return Err(Diagnostic::new(Stage::Process, message)
@@ -302,6 +312,72 @@ impl Composer<'_> {
                 Ok(out)
             }
         }
+    }
+
+    /// All ways in which some of the children do one of their steps each, as far as something allowed can come of it.
+    fn combine(
+        &self,
+        mut all: Vec<Vec<(Bag, Combined)>>,
+        allowed: &Allowed,
+        fits: &dyn Fn(&Bag) -> bool,
+    ) -> Result<Vec<Combined>, Diagnostic> {
+        if !allowed.consumed.is_empty() {
+            all = partners_together(all, &allowed.consumed);
+        }
+        // Names that the children from each one on do.
+        let mut later: Vec<AHashSet<Name>> = vec![AHashSet::new()];
+        for steps in all.iter().rev() {
+            let mut names = later.last().cloned().unwrap_or_default();
+            names.extend(steps.iter().flat_map(|s| &s.0));
+            later.push(names);
+        }
+        later.reverse();
+        let mut combinations: Vec<(Bag, Combined)> = Vec::new();
+        for (steps, later) in all.into_iter().zip(&later[1..]) {
+            // By the names that they do, so that what does not fit is skipped for all of them at once.
+            let kinds = by_names(&steps);
+            let mut joined_all: Vec<((usize, usize, usize), Bag, Combined)> = Vec::new();
+            for (bag, places) in by_names(&combinations) {
+                for (k, (kind, step_places)) in kinds.iter().enumerate() {
+                    let joined = join(bag, kind);
+                    if !allowed.partly(&joined) || !allowed.consumable(&joined, later) {
+                        continue;
+                    }
+                    let meeting = allowed.meeting.contains(&joined);
+                    for &i in &places {
+                        for &j in step_places {
+                            let (combination, step) = (&combinations[i].1, &steps[j].1);
+                            if meeting && self.args_differ(combination.acts.iter().chain(&step.acts)) {
+                                continue;
+                            }
+                            joined_all.push(((i, k, j), joined.clone(), merge(combination, step)));
+                            if combinations.len() + joined_all.len() > self.limit {
+                                let message = format!("parallel composition gives more than {} summands", self.limit);
+                                return Err(Diagnostic::new(Stage::Process, message).note(
+                                    "put an `allow` around the composition, so that only the multi-actions that are meant are built",
+                                ));
+                            }
+                        }
+                    }
+                }
+            }
+            joined_all.sort_unstable_by_key(|j| j.0);
+            combinations.extend(joined_all.into_iter().map(|(_, bag, c)| (bag, c)));
+            combinations.extend(steps);
+            if !allowed.consumed.is_empty() {
+                combinations.retain(|(bag, _)| allowed.consumable(bag, later));
+            }
+        }
+        if !allowed.consumed.is_empty() {
+            combinations.sort_by(|a, b| a.1.parts.cmp(&b.1.parts));
+        }
+        Ok(combinations.into_iter().filter(|(bag, _)| fits(bag)).map(|(_, c)| c).collect())
+    }
+
+    /// Whether actions never have the same arguments.
+    fn args_differ<'c>(&self, mut acts: impl Iterator<Item = &'c Act>) -> bool {
+        let Some(first) = acts.next() else { return false };
+        acts.any(|act| act.args.len() != first.args.len() || act.args.iter().zip(&first.args).any(|(a, b)| self.differ(a, b)))
     }
 
     /// The action of that name with the same sorts.
@@ -327,7 +403,7 @@ impl Composer<'_> {
         };
         let blocked = allowed.blocked.iter().flat_map(|n| sources(*n)).collect();
         let free = allowed.free.iter().flat_map(|n| sources(*n)).collect();
-        let Some(exact) = &allowed.exact else { return Allowed { exact: None, below: AHashSet::new(), free, blocked } };
+        let Some(exact) = &allowed.exact else { return Allowed::unless(blocked, free) };
         let mut before = AHashSet::new();
         for bag in exact {
             let mut bags: AHashSet<Bag> = AHashSet::from([Vec::new()]);
@@ -353,7 +429,7 @@ impl Composer<'_> {
         // A blocked name may still be an ingredient of a communication.
         let mut blocked = allowed.blocked.clone();
         blocked.retain(|n| !rules.iter().any(|(lhs, _)| lhs.contains(n)));
-        let Some(exact) = &allowed.exact else { return Allowed { exact: None, below: AHashSet::new(), free, blocked } };
+        let Some(exact) = &allowed.exact else { return Allowed::unless(blocked, free) };
         let mut before: AHashSet<Bag> = AHashSet::new();
         for bag in exact {
             let mut bags: AHashSet<Bag> = AHashSet::from([Vec::new()]);
@@ -374,6 +450,7 @@ impl Composer<'_> {
         &mut self,
         combined: &Combined,
         rules: &[(Bag, Option<Name>)],
+        allowed: &Allowed,
         fits: &dyn Fn(&Bag) -> bool,
         out: &mut Vec<Combined>,
     ) -> Result<(), Diagnostic> {
@@ -385,7 +462,7 @@ impl Composer<'_> {
             return Ok(());
         }
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
-        self.choose(combined, rules, fits, &mut groups, &mut vec![false; combined.acts.len()], 0, out)
+        self.choose(combined, rules, allowed, fits, &mut groups, &mut vec![false; combined.acts.len()], 0, out)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -393,6 +470,7 @@ impl Composer<'_> {
         &mut self,
         combined: &Combined,
         rules: &[(Bag, Option<Name>)],
+        allowed: &Allowed,
         fits: &dyn Fn(&Bag) -> bool,
         groups: &mut Vec<(usize, Vec<usize>)>,
         used: &mut Vec<bool>,
@@ -402,17 +480,31 @@ impl Composer<'_> {
         let Some(first) = (from..used.len()).find(|&i| !used[i]) else {
             return self.finish(combined, rules, fits, groups, out);
         };
-        // The first free action communicates, in each way that is possible, or stays behind.
-        for (r, (lhs, _)) in rules.iter().enumerate() {
+        // The first free action communicates, in each way that is possible, or stays behind; unless what comes of it is never allowed.
+        for (r, (lhs, to)) in rules.iter().enumerate() {
+            if to.is_some_and(|to| !allowed.partly(&[to])) {
+                continue;
+            }
             for group in self.matches(combined, lhs, first, used) {
+                if self.group_differs(combined, &group) {
+                    continue;
+                }
                 group.iter().for_each(|&i| used[i] = true);
                 groups.push((r, group));
-                self.choose(combined, rules, fits, groups, used, first + 1, out)?;
+                self.choose(combined, rules, allowed, fits, groups, used, first + 1, out)?;
                 let (_, group) = groups.pop().expect("just pushed");
                 group.iter().for_each(|&i| used[i] = false);
             }
         }
-        self.choose(combined, rules, fits, groups, used, first + 1, out)
+        if !allowed.partly(&[self.names.of(combined.acts[first].action)]) {
+            return Ok(());
+        }
+        self.choose(combined, rules, allowed, fits, groups, used, first + 1, out)
+    }
+
+    /// Whether actions that would communicate never have the same arguments.
+    fn group_differs(&self, combined: &Combined, group: &[usize]) -> bool {
+        self.args_differ(group.iter().map(|&i| &combined.acts[i]))
     }
 
     /// The sets of free actions that contain `first` (and none before it) and have the names of `lhs`, with equal argument sorts.
@@ -461,9 +553,6 @@ impl Composer<'_> {
             let first = &combined.acts[group[0]];
             for &other in &group[1..] {
                 for (a, b) in first.args.iter().zip(&combined.acts[other].args) {
-                    if self.differ(a, b) {
-                        return Ok(());
-                    }
                     let equal = Expr::equal(self.signature, a.clone(), b.clone());
                     if equal.as_bool(self.signature) != Some(true) {
                         guard.push(equal);
@@ -489,12 +578,12 @@ impl Composer<'_> {
         for &first in &left {
             for (lhs, _) in rules {
                 for group in self.matches(combined, lhs, first, &used) {
-                    let pairs = || group[1..].iter().flat_map(|&other| combined.acts[group[0]].args.iter().zip(&combined.acts[other].args));
-                    if pairs().any(|(a, b)| self.differ(a, b)) {
+                    if self.group_differs(combined, &group) {
                         continue;
                     }
                     let mut same = Expr::boolean(self.signature, true);
-                    for (a, b) in pairs() {
+                    let args = |i: usize| &combined.acts[i].args;
+                    for (a, b) in group[1..].iter().flat_map(|&other| args(group[0]).iter().zip(args(other))) {
                         let equal = Expr::equal(self.signature, a.clone(), b.clone());
                         same = Expr::and(self.signature, same, equal);
                     }
@@ -526,6 +615,35 @@ fn is_below(part: &[Name], whole: &[Name]) -> bool {
         at += 1;
         whole.get(at - 1) == Some(n)
     })
+}
+
+/// Places of steps by the names that they do, in the order of the names.
+fn by_names(steps: &[(Bag, Combined)]) -> Vec<(&Bag, Vec<usize>)> {
+    let mut places: AHashMap<&Bag, Vec<usize>> = AHashMap::new();
+    for (i, (bag, _)) in steps.iter().enumerate() {
+        places.entry(bag).or_default().push(i);
+    }
+    let mut kinds: Vec<(&Bag, Vec<usize>)> = places.into_iter().collect();
+    kinds.sort();
+    kinds
+}
+
+/// Children in an order in which the partners of what must be consumed come soon: next is always the one that can take the most of the names
+/// at hand, or, where none can, the first.
+fn partners_together(mut all: Vec<Vec<(Bag, Combined)>>, consumed: &AHashMap<Name, Vec<Bag>>) -> Vec<Vec<(Bag, Combined)>> {
+    let mut out: Vec<Vec<(Bag, Combined)>> = Vec::new();
+    let mut wanted: AHashSet<Name> = AHashSet::new();
+    while !all.is_empty() {
+        let names = |steps: &[(Bag, Combined)]| steps.iter().flat_map(|s| s.0.iter().copied()).collect::<AHashSet<Name>>();
+        let taken = |i: &usize| names(&all[*i]).intersection(&wanted).count();
+        let next = (0..all.len()).rev().max_by_key(taken).unwrap_or(0);
+        let child = all.remove(next);
+        for n in names(&child) {
+            wanted.extend(consumed.get(&n).into_iter().flatten().flatten());
+        }
+        out.push(child);
+    }
+    out
 }
 
 /// Where an action of a component's edge comes from.

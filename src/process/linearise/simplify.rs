@@ -7,8 +7,9 @@
 
 use super::sequential::Automaton;
 use crate::base::ids::VarId;
-use crate::data::expr::{Expr, Substitution};
-use crate::data::signature::Signature;
+use crate::data::engine::{Engine, Program};
+use crate::data::expr::{DataSpec, Expr, ExprKind, Substitution};
+use crate::data::signature::{Builtin, OpKind, Signature};
 use ahash::{AHashMap, AHashSet};
 
 /// Rewrites an edge's expressions by a substitution for the variables of its source.
@@ -19,6 +20,102 @@ fn substitute_edge(edge: &mut super::sequential::Edge, by: &Substitution) {
     edge.guard.iter_mut().for_each(|g| *g = g.substitute(by));
     edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(by));
     edge.assigns.iter_mut().for_each(|(_, e)| *e = e.substitute(by));
+}
+
+/// Most parts of a normal form that takes the place of a term.
+const MAX_PARTS: usize = 16;
+/// Equations that one evaluation may apply, and terms that may fail to get a small normal form before no more are tried.
+const MAX_STEPS: u64 = 10_000;
+const MAX_FAILURES: u32 = 100;
+
+/// Evaluates closed terms of actions and conditions, where that gives something small: so composition sees which communications have equal
+/// arguments, and conditions that are decided are gone.
+pub(super) struct Evaluator<'a> {
+    data: &'a DataSpec,
+    engine: Option<Engine>,
+    known: AHashMap<Expr, Option<Expr>>,
+    failures: u32,
+}
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn new(data: &'a DataSpec) -> Self {
+        Self { data, engine: None, known: AHashMap::new(), failures: 0 }
+    }
+
+    /// Evaluates in an automaton; edges whose condition is false go.
+    pub(super) fn automaton(&mut self, automaton: &mut Automaton) {
+        let signature = &self.data.signature;
+        automaton.edges.retain_mut(|edge| {
+            edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = self.inside(e));
+            let mut possible = true;
+            edge.guard.retain(|g| match if g.is_closed() { self.normal(g) } else { None }.and_then(|n| n.as_bool(signature)) {
+                Some(decided) => {
+                    possible &= decided;
+                    !decided
+                }
+                None => true,
+            });
+            possible
+        });
+    }
+
+    /// Closed terms inside of an expression, below constructors and other operations, evaluated.
+    fn inside(&mut self, e: &Expr) -> Expr {
+        let ExprKind::Apply(head, args) = &e.kind else {
+            return match e.kind {
+                ExprKind::Op(_) => self.normal(e).unwrap_or_else(|| e.clone()),
+                _ => e.clone(),
+            };
+        };
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            if e.is_closed() {
+                return self.normal(e).unwrap_or_else(|| e.clone());
+            }
+            // The operands of what is lazy may never be asked for.
+            if matches!(e.as_builtin(&self.data.signature), Some((Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies, _))) {
+                return e.clone();
+            }
+            let args = args.iter().map(|a| self.inside(a)).collect();
+            Expr::new(ExprKind::Apply(head.clone(), args), e.sort, e.span)
+        })
+    }
+
+    fn normal(&mut self, closed: &Expr) -> Option<Expr> {
+        let mut needed = false;
+        closed.each_op(&mut |op| needed |= !matches!(self.data.signature.op(op).kind, OpKind::Constructor(_)));
+        if !needed {
+            return None;
+        }
+        if let Some(known) = self.known.get(closed) {
+            return known.clone();
+        }
+        if self.failures > MAX_FAILURES {
+            return None;
+        }
+        let normal = self.evaluate(closed);
+        self.failures += u32::from(normal.is_none());
+        self.known.insert(closed.clone(), normal.clone());
+        normal
+    }
+
+    fn evaluate(&mut self, closed: &Expr) -> Option<Expr> {
+        if self.engine.is_none() {
+            let mut engine = Engine::new(Program::compile(self.data).ok()?);
+            engine.set_step_limit(MAX_STEPS);
+            engine.set_growth_limit(MAX_STEPS);
+            self.engine = Some(engine);
+        }
+        let engine = self.engine.as_mut()?;
+        let value = engine.from_expr(closed).ok()?;
+        let normal = engine.to_expr_at(&value, closed.sort);
+        // A normal form may need operations that only the engine has; what has variables is no value.
+        let (mut parts, mut fits) = (0, normal.is_closed());
+        normal.each_op(&mut |op| {
+            parts += 1;
+            fits &= op.index() < self.data.signature.op_count();
+        });
+        (fits && parts <= MAX_PARTS).then_some(normal)
+    }
 }
 
 /// Removes variables that have one closed value wherever they are live.
