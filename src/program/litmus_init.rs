@@ -52,12 +52,14 @@ pub(super) fn initial_state<'a>(
     let mut registers = Vec::new();
     // Values may name variables that are declared later, so they wait.
     let mut addresses: Vec<(Place, Token<'a>)> = Vec::new();
+    // Variables without a value so far, which may get one: `int *q; q=x;`.
+    let mut bare: Vec<&str> = Vec::new();
     while !cursor.eat("}") {
         if cursor.at_end() {
             return Err(cursor.unexpected("`}`"));
         }
         if !cursor.eat(";") {
-            item(cursor, variables, pointer, &mut registers, &mut addresses)?;
+            item(cursor, variables, pointer, &mut registers, &mut addresses, &mut bare)?;
         }
     }
     for (place, name) in addresses {
@@ -99,6 +101,7 @@ fn item<'a>(
     pointer: Type,
     registers: &mut Vec<InitialRegister<'a>>,
     addresses: &mut Vec<(Place, Token<'a>)>,
+    bare: &mut Vec<&'a str>,
 ) -> Result<(), Diagnostic> {
     let declared = declared_type(cursor, pointer)?;
     if is_register(cursor) {
@@ -132,7 +135,8 @@ fn item<'a>(
     }
     let mut initial = vec![0; count.unwrap_or(1)];
     let mut names = Vec::new();
-    if cursor.eat("=") {
+    let valued = cursor.eat("=");
+    if valued {
         let list = count.is_some() && cursor.is("{");
         if list {
             let open = cursor.take();
@@ -159,7 +163,19 @@ fn item<'a>(
             }
         }
     }
-    if variables.get(name.text).is_some() {
+    if let Some(known) = variables.get_mut(name.text) {
+        if let Some(at) = bare.iter().position(|b| *b == name.text)
+            && valued
+            && declared.is_none()
+            && count.is_none()
+            // One of no type has no place for an address.
+            && (names.is_empty() || known.declared.is_some())
+        {
+            bare.swap_remove(at);
+            known.initial[0] = initial[0] & known.declared.map_or(u64::MAX, |ty| ty.width.mask());
+            addresses.extend(names.into_iter().map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)));
+            return end(cursor);
+        }
         return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is there twice", name.text)));
     }
     let declared = if count.is_some() { Some(declared.unwrap_or(Type::INT)) } else { declared };
@@ -169,6 +185,9 @@ fn item<'a>(
     // An untyped pointer is as wide as pointers are.
     let declared = if names.is_empty() { declared } else { declared.or(Some(pointer)) };
     addresses.extend(names.into_iter().map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)));
+    if !valued && count.is_none() {
+        bare.push(name.text);
+    }
     variables.declare(name.text, declared, count.is_some(), initial);
     end(cursor)
 }
