@@ -159,35 +159,11 @@ impl Machine {
         })
     }
 
-    /// Whether a sort has infinitely many elements, whatever equations say.
-    fn unlimited(&self, p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
-        if p.sort(sort).user_equal.is_some() {
-            return false;
-        }
-        match p.signature.sorts.kind(sort) {
-            SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real | SortKind::List(_) => true,
-            SortKind::Named(n) if p.signature.sorts.named[*n as usize].structured => {
-                if path.contains(&sort) {
-                    return true;
-                }
-                path.push(sort);
-                let constructors = &p.signature.sorts.named[*n as usize].constructors;
-                let answer = constructors
-                    .iter()
-                    .filter(|c| p.op(**c).flags == 0)
-                    .any(|c| p.signature.domain_range(p.signature.op(*c).sort).0.iter().any(|d| self.unlimited(p, *d, path)));
-                path.pop();
-                answer
-            }
-            _ => false,
-        }
-    }
-
     /// What is said of an unknown, if it only occurs in linear comparisons with coefficient 1 and in what excludes one value of it.
     fn bounds_of(&self, p: &Program, parts: &[&Value], u: u32) -> Option<Bounds> {
         let unknown = Value::Unknown(u);
         let sort_of = |u: u32| self.unknowns[u as usize].sort;
-        if !self.unlimited(p, sort_of(u), &mut Vec::new()) {
+        if !unlimited(p, sort_of(u), &mut Vec::new()) {
             return None;
         }
         let mut bounds = Bounds { from: Vec::new(), above: false };
@@ -228,5 +204,29 @@ impl Machine {
         // Between bounds on both sides, excluded values matter, and a lower bound must be a value itself.
         let between = bounds.above && (sort_of(u) != basic::INT || !bounds.from.is_empty());
         if between && (excluded || bounds.from.contains(&unknown)) { None } else { Some(bounds) }
+    }
+}
+
+/// Whether a sort has infinitely many elements, whatever equations say.
+fn unlimited(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
+    if p.sort(sort).user_equal.is_some() {
+        return false;
+    }
+    match p.signature.sorts.kind(sort) {
+        SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real | SortKind::List(_) => true,
+        SortKind::Named(n) if p.signature.sorts.named[*n as usize].structured => {
+            if path.contains(&sort) {
+                return true;
+            }
+            path.push(sort);
+            let constructors = &p.signature.sorts.named[*n as usize].constructors;
+            let answer = constructors
+                .iter()
+                .filter(|c| p.op(**c).flags == 0)
+                .any(|c| p.signature.domain_range(p.signature.op(*c).sort).0.iter().any(|d| unlimited(p, *d, path)));
+            path.pop();
+            answer
+        }
+        _ => false,
     }
 }

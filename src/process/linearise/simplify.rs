@@ -48,12 +48,11 @@ impl<'a> Evaluator<'a> {
         automaton.edges.retain_mut(|edge| {
             edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = self.inside(e));
             let mut possible = true;
-            edge.guard.retain(|g| match if g.is_closed() { self.normal(g) } else { None }.and_then(|n| n.as_bool(signature)) {
-                Some(decided) => {
-                    possible &= decided;
-                    !decided
-                }
-                None => true,
+            edge.guard.retain(|g| {
+                let normal = if g.is_closed() { self.normal(g) } else { None };
+                let decided = normal.and_then(|n| n.as_bool(signature));
+                possible &= decided != Some(false);
+                decided.is_none()
             });
             possible
         });
