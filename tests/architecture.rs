@@ -176,3 +176,20 @@ fn the_commands_of_the_readme_run_in_ci() {
         assert!(ci.lines().any(|l| l == format!("step {command}")), "`{command}` of README.md is not in .ci/run");
     }
 }
+
+/// The text of each seeded fault stands in its file once, so that `tests/mutations/run` can put the fault there.
+#[test]
+fn seeded_faults_fit_the_code() {
+    let (mut file, mut title, mut faults) = (String::new(), String::new(), 0);
+    for line in read("tests/mutations/faults.txt").lines() {
+        if let Some(name) = line.strip_prefix("=== ") {
+            title = name.to_string();
+        } else if line.starts_with("src/") {
+            file = read(line);
+        } else if let Some(text) = line.strip_prefix("- ") {
+            assert_eq!(file.matches(text).count(), 1, "{title}: {text}");
+            faults += 1;
+        }
+    }
+    assert!(faults >= 40, "{faults}");
+}
