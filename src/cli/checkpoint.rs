@@ -48,6 +48,7 @@ impl<'m> Folder<'m> {
         std::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
         std::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
         model.export_values()?;
+        output::will_keep();
         Ok(Self { model, folder: folder.to_path_buf(), every, last: Mutex::new(Instant::now()), say })
     }
     /// Where the search that counts states is kept.

@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// How long a stage may take to notice that a limit is passed.
 const GRACE: Duration = Duration::from_millis(1200);
+/// The same if the search is to be kept: a step over very many obligations is not left half done.
+const KEPT_GRACE: Duration = Duration::from_secs(60);
 /// Time between looks.
 const TICK: Duration = Duration::from_millis(10);
 
@@ -41,6 +43,8 @@ struct State {
     closed: bool,
     /// No watch: something is being kept that may take long.
     patient: bool,
+    /// A limit ends in a checkpoint: the search may come to the end of what it is at.
+    kept: bool,
     /// Files that are being written.
     parts: Vec<PathBuf>,
 }
@@ -59,6 +63,7 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         violated: false,
         closed: false,
         patient: false,
+        kept: false,
         parts: Vec::new(),
     })
 });
@@ -161,6 +166,11 @@ pub(super) fn keeping(now: bool) {
     state().patient = now;
 }
 
+/// From now on a limit ends in a checkpoint, for which a search gets more time.
+pub(super) fn will_keep() {
+    state().kept = true;
+}
+
 /// A file is being written under this name; it is removed if the run ends before [`whole`].
 pub(super) fn part(path: &Path) {
     state().parts.push(path.to_path_buf());
@@ -191,7 +201,7 @@ pub(super) fn watch(budget: &Budget, format: Format) {
                 continue;
             }
             let over = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m + m / 100);
-            if over || passed.get_or_insert_with(Instant::now).elapsed() > GRACE {
+            if over || passed.get_or_insert_with(Instant::now).elapsed() > if state().kept { KEPT_GRACE } else { GRACE } {
                 give_up(&budget, &stop);
             }
         }

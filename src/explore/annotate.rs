@@ -163,6 +163,13 @@ impl<'a> Shared<'a> {
                 let near = &block.keys[i..block.keys.len().min(i + BATCH)];
                 std::hint::black_box(near.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))));
             }
+            // States with very many obligations take long: whoever is to stop does not finish the block first.
+            if i > 0 && (self.pause.load(Ordering::Relaxed) || i.is_multiple_of(16) && self.out_of_time(mine)) {
+                self.pause.store(true, Ordering::Relaxed);
+                mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
+                expanded = i;
+                break;
+            }
             match self.expand_one(store, local, key, mine) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -212,6 +219,16 @@ impl<'a> Shared<'a> {
             mine.deadlocks += u64::from(local.found.is_empty());
         }
         carried
+    }
+
+    /// Whether the time is up, which the round then says.
+    fn out_of_time(&self, mine: &mut Round) -> bool {
+        let stop = self.budget.check(0).err();
+        let over = stop.is_some();
+        if over {
+            mine.stop = stop;
+        }
+        over
     }
 
     /// Puts back what was taken to be carried on.

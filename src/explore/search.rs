@@ -105,7 +105,7 @@ pub(super) struct Round {
     /// Targets that found no room, with what is brought to them.
     pub unplaced: Vec<(u64, u32)>,
     pub hits: Vec<Hit>,
-    stop: Option<Stop>,
+    pub stop: Option<Stop>,
     pub error: Option<Diagnostic>,
     pub deadlocks: u64,
     pub transitions: u64,
@@ -136,7 +136,7 @@ struct Gate {
 pub(super) struct Shared<'a> {
     model: &'a dyn Model,
     options: &'a Options,
-    budget: &'a Budget,
+    pub budget: &'a Budget,
     progress: &'a dyn Progress,
     goal: Goal<'a>,
     memo: Arc<Memo>,
