@@ -2,7 +2,7 @@
 
 use super::args::{CheckArgs, Engine, Format};
 use super::checkpoint::{Folder, Kept, Shelf};
-use super::files::{Form, expect_writable, read_lts, write, write_lts, write_text};
+use super::files::{Form, expect_writable, no_form_of_evidence, read_lts, write, write_lts, write_text};
 use super::game::solver;
 use super::output;
 use super::pipeline::Session;
@@ -434,8 +434,7 @@ impl Picture {
         match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
             Some("json") => Ok(Picture::Json),
             Some("svg") => Ok(Picture::Chart),
-            _ => Err(Diagnostic::new(Stage::Usage, format!("`--evidence {}`: this ending says nothing", path.display()))
-                .note("expected a name that ends in .json, .svg, .aut, .aut.gz or .dot")),
+            _ => Err(no_form_of_evidence(path, ".json, .svg, .aut, .aut.gz or .dot")),
         }
     }
 }

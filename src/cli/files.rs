@@ -45,6 +45,12 @@ impl Form {
     }
 }
 
+/// The error for evidence under a name that asks for none of the forms there are.
+pub(super) fn no_form_of_evidence(path: &Path, forms: &str) -> Diagnostic {
+    Diagnostic::new(Stage::Usage, format!("`--evidence {}`: this ending says nothing", path.display()))
+        .note(format!("expected a name that ends in {forms}"))
+}
+
 /// Refuses a name under which no file can be written, before any work is done.
 pub(super) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
     if path.is_dir() {

@@ -5,7 +5,7 @@
 //! can be drawn.
 
 use super::args::{Format, LitmusArgs, MemoryName};
-use super::files::{expect_writable, write_text};
+use super::files::{expect_writable, no_form_of_evidence, write_text};
 use super::pipeline::{Session, file_error, read_source};
 use super::print;
 use crate::base::{Diagnostic, SourceMap, Stage, Stop};
@@ -86,10 +86,7 @@ impl Picture {
         let picture = match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
             Some("svg") => Self::Svg,
             Some("dot") => Self::Dot,
-            _ => {
-                return Err(Diagnostic::new(Stage::Usage, format!("`--evidence {}`: this ending says nothing", path.display()))
-                    .note("expected a name that ends in .svg or .dot"));
-            }
+            _ => return Err(no_form_of_evidence(path, ".svg or .dot")),
         };
         if folders || files.len() != 1 {
             return Err(Diagnostic::new(Stage::Usage, "`--evidence` takes one test: the picture is that of one execution"));

@@ -6,7 +6,6 @@
 use super::engine::{Engine, Program};
 use super::expr::{DataSpec, Expr};
 use super::print;
-use super::signature::Signature;
 use crate::base::ids::SortId;
 use crate::base::{Diagnostic, SourceId, Stage};
 
@@ -33,15 +32,11 @@ pub fn read<'t>(data: &DataSpec, texts: impl Iterator<Item = (&'t str, Option<So
 
 /// The texts of values. Error: one whose text is not read back as the same value.
 pub fn faithful(data: &DataSpec, values: &[(&Expr, Option<SortId>)]) -> Result<Vec<String>, Diagnostic> {
-    let texts: Vec<String> = values.iter().map(|(value, _)| text(&data.signature, value)).collect();
+    let texts: Vec<String> = values.iter().map(|(value, _)| print::expression(&data.signature, value)).collect();
     let read = read(data, texts.iter().zip(values).map(|(t, v)| (&t[..], v.1)));
     let read = read.map_err(|_| Diagnostic::new(Stage::Unsupported, "there are values that cannot be kept in a file"))?;
     match read.iter().zip(values).position(|(read, (value, _))| read != *value) {
         None => Ok(texts),
         Some(i) => Err(Diagnostic::new(Stage::Unsupported, format!("the value `{}` cannot be kept in a file", texts[i]))),
     }
-}
-
-fn text(signature: &Signature, value: &Expr) -> String {
-    print::expression(signature, value)
 }

@@ -165,8 +165,7 @@ impl<'a> Shared<'a> {
             }
             // States with very many obligations take long: whoever is to stop does not finish the block first.
             if i > 0 && (self.pause.load(Ordering::Relaxed) || i.is_multiple_of(16) && self.out_of_time(mine)) {
-                self.pause.store(true, Ordering::Relaxed);
-                mine.todo.push(Block { first: block.first + i as u64, keys: block.keys[i..].to_vec() });
+                self.leave(&block, i, mine);
                 expanded = i;
                 break;
             }
@@ -186,9 +185,8 @@ impl<'a> Shared<'a> {
             if local.batch.len() >= BATCH
                 && let Err(error) = self.flush_annotated(store, local, mine)
             {
-                mine.fail(error);
-                self.pause.store(true, Ordering::Relaxed);
-                return expanded as u64;
+                self.put_back(error.into(), &block, i + 1, mine);
+                return i as u64 + 1;
             }
         }
         if let Err(error) = self.flush_annotated(store, local, mine) {
@@ -223,12 +221,10 @@ impl<'a> Shared<'a> {
 
     /// Whether the time is up, which the round then says.
     fn out_of_time(&self, mine: &mut Round) -> bool {
-        let stop = self.budget.check(0).err();
-        let over = stop.is_some();
-        if over {
-            mine.stop = stop;
+        if let Err(stop) = self.budget.check(0) {
+            mine.stop = Some(stop);
         }
-        over
+        mine.stop.is_some()
     }
 
     /// Puts back what was taken to be carried on.

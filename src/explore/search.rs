@@ -706,6 +706,11 @@ impl<'a> Shared<'a> {
             Halt::Overflow => mine.overflow = true,
             Halt::Error(error) => mine.fail(*error),
         }
+        self.leave(block, at, mine);
+    }
+
+    /// Leaves a block at a state: it and what follows wait for the next round, for which all threads come back.
+    pub(super) fn leave(&self, block: &Block, at: usize, mine: &mut Round) {
         self.pause.store(true, Ordering::Relaxed);
         mine.todo.push(Block { first: block.first + at as u64, keys: block.keys[at..].to_vec() });
     }

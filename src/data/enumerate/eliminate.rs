@@ -124,7 +124,7 @@ impl Machine {
     }
 
     /// A condition once an unknown has a value, which must be of its sort.
-    fn with_value(&mut self, p: &Program, u: u32, value: Value, condition: &Value, trail: &mut Vec<u32>) -> Outcome<Value> {
+    pub(super) fn with_value(&mut self, p: &Program, u: u32, value: Value, condition: &Value, trail: &mut Vec<u32>) -> Outcome<Value> {
         let fits = self.of_sort(p, self.unknowns[u as usize].sort, &value)?;
         if fits.is_false() {
             return Ok(fits);

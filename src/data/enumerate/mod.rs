@@ -190,15 +190,7 @@ impl Machine {
             let mut parts = Vec::new();
             conjuncts(p, &rest, &mut parts);
             if let Some((u, value)) = self.one_point(p, &parts, &|_| true) {
-                let constraint = self.of_sort(p, self.unknowns[u as usize].sort, &value)?;
-                if constraint.is_false() {
-                    return Ok(ControlFlow::Continue(()));
-                }
-                self.unknowns[u as usize].binding = Some(value);
-                trail.push(u);
-                let renewed = self.renew(p, &rest)?;
-                let constraint = self.renew(p, &constraint)?;
-                rest = self.and(p, constraint, renewed);
+                rest = self.with_value(p, u, value, &rest, trail)?;
                 continue;
             }
             let mut open = Vec::new();
