@@ -10,10 +10,11 @@
 use super::linear::{LinearProcess, Summand};
 use crate::base::Diagnostic;
 use crate::base::ids::VarId;
-use crate::data::engine::{Engine, Program};
-use crate::data::expr::{Expr, ExprKind, Substitution};
-use crate::data::signature::Builtin;
-use ahash::{AHashMap, AHashSet};
+use crate::data::engine::{Code, Engine, Program};
+use crate::data::expr::{Expr, Substitution};
+use crate::data::value::Value;
+use ahash::AHashMap;
+use std::collections::BTreeSet;
 
 /// Values of one parameter that [`control`] follows; a parameter with more may have any.
 const MAX_VALUES: usize = 4096;
@@ -25,16 +26,30 @@ const MAX_EVALUATIONS: u32 = 20_000;
 /// Summands that [`instantiate`] makes of one.
 const MAX_INSTANCES: usize = 1024;
 
+/// A value that some parameter may have: an index into [`Reach::all`].
+type ValueId = usize;
+
+/// An expression on one parameter: the parameter, the expression, and its number among all of them.
+struct Site {
+    param: usize,
+    expr: Expr,
+    number: usize,
+}
+
 /// What is known of the reachable values of the parameters.
 struct Reach<'a> {
     process: &'a LinearProcess,
-    /// By parameter: its values, none if any.
-    values: Vec<Option<AHashSet<Expr>>>,
-    of_var: AHashMap<VarId, usize>,
+    /// By parameter: its values, none if any. Sorted, so that what an end of patience leaves does not depend on chance.
+    values: Vec<Option<BTreeSet<ValueId>>>,
     engine: Option<Engine>,
     evaluations: u32,
-    /// Whether a condition can hold for a value.
-    known: AHashMap<(Expr, Expr), bool>,
+    /// Every value met, once: a value may be a long list, and is hashed only where it is made.
+    all: Vec<Value>,
+    of_value: AHashMap<Value, ValueId>,
+    /// What sites come to at values of their parameters.
+    known: AHashMap<(usize, ValueId), Option<ValueId>>,
+    /// By site, compiled when it is first needed.
+    codes: AHashMap<usize, Option<Code>>,
 }
 
 /// The single parameter that an expression depends on, if there is nothing else in it.
@@ -48,51 +63,66 @@ fn only_param(of_var: &AHashMap<VarId, usize>, e: &Expr) -> Option<usize> {
 }
 
 impl Reach<'_> {
-    /// The normal form of a closed expression; none if there is no telling.
-    fn normal(&mut self, e: &Expr) -> Option<Expr> {
-        if matches!(e.kind, ExprKind::Number(_)) {
-            return Some(e.clone());
-        }
+    fn engine(&mut self) -> Option<&mut Engine> {
         if self.engine.is_none() {
             let mut engine = Engine::new(Program::compile(&self.process.data).ok()?);
             engine.set_step_limit(MAX_STEPS);
             engine.set_growth_limit(MAX_STEPS);
             self.engine = Some(engine);
         }
+        self.engine.as_mut()
+    }
+
+    fn id(&mut self, value: Value) -> ValueId {
+        let next = self.all.len();
+        *self.of_value.entry(value).or_insert_with_key(|value| {
+            self.all.push(value.clone());
+            next
+        })
+    }
+
+    /// The value of a closed expression; none if there is no telling.
+    fn closed(&mut self, e: &Expr) -> Option<ValueId> {
         self.evaluations += 1;
         if self.evaluations > MAX_EVALUATIONS {
             return None;
         }
-        let engine = self.engine.as_mut()?;
-        let value = engine.from_expr(e).ok()?;
-        Some(engine.to_expr_at(&value, e.sort))
+        let value = self.engine()?.from_expr(e).ok()?;
+        Some(self.id(value))
     }
 
-    /// Whether a condition on one parameter may hold for this value of it.
-    fn possible(&mut self, condition: &Expr, var: VarId, value: &Expr) -> bool {
-        if let Some((Builtin::Equal, [a, b])) = condition.as_builtin(&self.process.data.signature) {
-            for (x, k) in [(a, b), (b, a)] {
-                if let (ExprKind::Var(_), ExprKind::Number(k), ExprKind::Number(v)) = (&x.kind, &k.kind, &value.kind) {
-                    return k == v;
-                }
-            }
+    /// What a site comes to for this value of its parameter; none if there is no telling.
+    fn at(&mut self, site: &Site, value: ValueId) -> Option<ValueId> {
+        if let Some(known) = self.known.get(&(site.number, value)) {
+            return *known;
         }
-        let key = (condition.clone(), value.clone());
-        if let Some(&known) = self.known.get(&key) {
-            return known;
-        }
-        let closed = condition.substitute(&Substitution::from([(var, value.clone())]));
-        let normal = self.normal(&closed);
-        let answer = match (&normal, &self.engine) {
-            (Some(e), Some(engine)) => e.as_bool(engine.program().signature()) != Some(false),
-            _ => true,
-        };
-        self.known.insert(key, answer);
+        let answer = self.evaluate(site, value);
+        self.known.insert((site.number, value), answer);
         answer
     }
 
+    fn evaluate(&mut self, site: &Site, value: ValueId) -> Option<ValueId> {
+        self.evaluations += 1;
+        if self.evaluations > MAX_EVALUATIONS {
+            return None;
+        }
+        if !self.codes.contains_key(&site.number) {
+            let var = self.process.params[site.param].var;
+            let code = self.engine()?.code(&site.expr, &[var]).ok();
+            self.codes.insert(site.number, code);
+        }
+        let (code, engine) = (self.codes[&site.number].as_ref()?, self.engine.as_mut()?);
+        let value = engine.eval(code, std::slice::from_ref(&self.all[value])).ok()?;
+        Some(self.id(value))
+    }
+
+    /// Whether a condition may hold for this value of its parameter.
+    fn possible(&mut self, condition: &Site, value: ValueId) -> bool {
+        self.at(condition, value).is_none_or(|v| !self.all[v].is_false())
+    }
+
     /// Adds values of a parameter; whether that is news.
-    fn add(&mut self, param: usize, new: Option<Vec<Expr>>, limit: usize) -> bool {
+    fn add(&mut self, param: usize, new: Option<Vec<ValueId>>, limit: usize) -> bool {
         let Some(old) = &mut self.values[param] else { return false };
         let Some(new) = new else {
             self.values[param] = None;
@@ -108,48 +138,64 @@ impl Reach<'_> {
     }
 }
 
+/// A summand for [`reachable`]: its conditions on one parameter, and what it sets; the site if that depends on one parameter.
+struct Watched {
+    conditions: Vec<Site>,
+    updates: Vec<(usize, Expr, Option<Site>)>,
+}
+
 /// Which summands can ever happen, as far as single parameters tell.
 fn reachable(process: &LinearProcess) -> Vec<bool> {
     let of_var: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
-    let conditions: Vec<Vec<(usize, Expr)>> = (process.summands.iter())
-        .map(|s| {
-            let parts = s.guard.conjuncts(&process.data.signature).into_iter();
-            parts.filter_map(|c| Some((only_param(&of_var, &c)?, c))).collect()
+    let mut sites = 0;
+    let mut site = |expr: &Expr| {
+        let param = only_param(&of_var, expr)?;
+        sites += 1;
+        Some(Site { param, expr: expr.clone(), number: sites })
+    };
+    let summands: Vec<Watched> = (process.summands.iter())
+        .map(|s| Watched {
+            conditions: s.guard.conjuncts(&process.data.signature).iter().filter_map(&mut site).collect(),
+            updates: s.updates.iter().map(|(p, e)| (*p, e.clone(), site(e))).collect(),
         })
         .collect();
-    let mut reach =
-        Reach { process, values: vec![None; process.params.len()], of_var, engine: None, evaluations: 0, known: AHashMap::new() };
+    let mut reach = Reach {
+        process,
+        values: vec![None; process.params.len()],
+        engine: None,
+        evaluations: 0,
+        all: Vec::new(),
+        of_value: AHashMap::new(),
+        known: AHashMap::new(),
+        codes: AHashMap::new(),
+    };
     for (i, param) in process.params.iter().enumerate() {
-        reach.values[i] = reach.normal(&param.init).map(|v| AHashSet::from([v]));
+        reach.values[i] = reach.closed(&param.init).map(|v| BTreeSet::from([v]));
     }
     let mut enabled = vec![false; process.summands.len()];
     // The parameters that decide what a summand adds, and when they and it were last looked at.
-    let sources: Vec<Vec<usize>> = (process.summands.iter().zip(&conditions))
-        .map(|(s, conditions)| {
-            let computed = s.updates.iter().filter_map(|u| only_param(&reach.of_var, &u.1));
-            conditions.iter().map(|c| c.0).chain(computed).collect()
-        })
+    let sources: Vec<Vec<usize>> = (summands.iter())
+        .map(|s| s.conditions.iter().chain(s.updates.iter().filter_map(|u| u.2.as_ref())).map(|site| site.param).collect())
         .collect();
     let mut changed_at = vec![1u64; process.params.len()];
     let mut seen_at = vec![0u64; process.summands.len()];
     let mut now = 1;
     loop {
         let mut changed = false;
-        for (s, summand) in process.summands.iter().enumerate() {
+        for (s, summand) in summands.iter().enumerate() {
             if seen_at[s] > 0 && sources[s].iter().all(|p| changed_at[*p] <= seen_at[s]) {
                 continue;
             }
             seen_at[s] = now;
             // The values that a parameter may have where the summand is enabled.
-            let mut here: AHashMap<usize, Vec<Expr>> = AHashMap::new();
+            let mut here: AHashMap<usize, Vec<ValueId>> = AHashMap::new();
             let mut blocked = false;
-            for (param, condition) in &conditions[s] {
-                let Some(all) = reach.values[*param].clone() else { continue };
-                let values = here.remove(param).unwrap_or_else(|| all.into_iter().collect());
-                let var = process.params[*param].var;
-                let values: Vec<Expr> = values.into_iter().filter(|v| reach.possible(condition, var, v)).collect();
-                blocked |= values.is_empty();
-                here.insert(*param, values);
+            for condition in &summand.conditions {
+                let Some(all) = &reach.values[condition.param] else { continue };
+                let mut values = here.remove(&condition.param).unwrap_or_else(|| all.iter().copied().collect());
+                values.retain(|v| reach.possible(condition, *v));
+                blocked = values.is_empty();
+                here.insert(condition.param, values);
                 if blocked {
                     break;
                 }
@@ -157,22 +203,20 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
             if blocked {
                 continue;
             }
-            enabled[s] = true;
-            for (param, e) in &summand.updates {
-                if reach.values[*param].is_none() {
+            let before = std::mem::replace(&mut enabled[s], true);
+            for (param, e, site) in &summand.updates {
+                if reach.values[*param].is_none() || (before && e.is_closed()) {
                     continue;
                 }
                 let (new, limit) = if e.is_closed() {
-                    (reach.normal(e).map(|v| vec![v]), MAX_VALUES)
+                    (reach.closed(e).map(|v| vec![v]), MAX_VALUES)
                 } else {
-                    let values = only_param(&reach.of_var, e).and_then(|q| {
-                        let values = match here.get(&q) {
+                    let values = site.as_ref().and_then(|site| {
+                        let values = match here.get(&site.param) {
                             Some(values) => values.clone(),
-                            None => reach.values[q].clone()?.into_iter().collect(),
+                            None => reach.values[site.param].as_ref()?.iter().copied().collect(),
                         };
-                        let var = process.params[q].var;
-                        let at = |v: Expr| reach.normal(&e.substitute(&Substitution::from([(var, v)])));
-                        values.into_iter().map(at).collect::<Option<Vec<Expr>>>()
+                        values.into_iter().map(|v| reach.at(site, v)).collect::<Option<Vec<ValueId>>>()
                     });
                     (values, MAX_COMPUTED)
                 };
