@@ -1,0 +1,108 @@
+//! Confluence on random linear processes: few parameters, many hidden steps, so that steps often touch each other's parameters.
+//!
+//! What is explored with priority for the steps that are proven confluent must be branching bisimilar to the whole system. A failure
+//! prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test confluence` replays it, `MU_CHECK_CASES=n` runs
+//! more of them.
+
+use mu_check::base::random::Random;
+use mu_check::base::{Budget, Diagnostic, SourceMap};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::explore::{self, Options, Silent};
+use mu_check::lts::Lts;
+use mu_check::lts::compare::equivalent;
+use mu_check::lts::reduce::Equivalence;
+use mu_check::process::{linearise, typecheck};
+use mu_check::syntax;
+
+const VARS: [&str; 5] = ["x", "y", "z", "v", "w"];
+const VALUES: [&str; 3] = ["d1", "d2", "d3"];
+
+/// A process of summands that each look at one or two of the parameters they name and set one or two.
+fn specification(random: &mut Random) -> String {
+    let parameters = &VARS[..3 + random.below(3)];
+    let summands: Vec<String> = (0..5 + random.below(8)).map(|_| summand(random, parameters)).collect();
+    let typed: Vec<String> = parameters.iter().map(|v| format!("{v}: D")).collect();
+    let initial: Vec<&str> = parameters.iter().map(|_| *random.choose(&VALUES)).collect();
+    format!(
+        "sort D = struct d1 | d2 | d3;\nmap next: D -> D;\neqn next(d1) = d2; next(d2) = d3; next(d3) = d1;\nact a, b; c, e: D;\n\
+         proc P({}) =\n    {};\ninit hide({{e}}, P({}));\n",
+        typed.join(", "),
+        summands.join("\n  + "),
+        initial.join(", ")
+    )
+}
+
+fn summand(random: &mut Random, parameters: &[&str]) -> String {
+    let hidden = random.chance(2, 3);
+    // Steps of one parameter are often confluent.
+    let own = [*random.choose(parameters)];
+    let near = if random.chance(2, 3) { &own[..] } else { parameters };
+    let mut conditions = Vec::new();
+    for _ in 0..1 + random.below(4) / 3 {
+        let (v, k) = (*random.choose(near), *random.choose(&VALUES));
+        conditions.push(match random.below(8) {
+            0 => format!("{v} != {k}"),
+            1 => format!("{v} == {}", random.choose(near)),
+            _ => format!("{v} == {k}"),
+        });
+    }
+    let action = match random.below(3) {
+        // What a hidden action tells is forgotten.
+        _ if hidden => format!("e({})", random.choose(parameters)),
+        0 => "a".to_string(),
+        1 => format!("c({})", random.choose(near)),
+        _ => "b".to_string(),
+    };
+    let mut updates: Vec<String> = Vec::new();
+    for _ in 0..1 + random.below(4) / 3 {
+        let v = *random.choose(near);
+        if updates.iter().any(|u| u.starts_with(v)) {
+            continue;
+        }
+        updates.push(match random.below(4) {
+            0 | 1 => format!("{v} = next({v})"),
+            2 => format!("{v} = {}", random.choose(near)),
+            _ => format!("{v} = {}", random.choose(&VALUES)),
+        });
+    }
+    format!("({}) -> {action} . P({})", conditions.join(" && "), updates.join(", "))
+}
+
+/// The whole system, the one with priority for confluent steps, and whether there were such steps.
+fn both(text: &str, sources: &mut SourceMap) -> Result<(Lts, Lts, bool), Diagnostic> {
+    let tree = syntax::parse_specification(sources.add("random", text), text)?;
+    let spec = typecheck::check_specification(&tree)?;
+    let process = linearise::linearise(&spec, &linearise::Options::default())?;
+    let options = Options { threads: 1, ..Options::default() };
+    let explored = |model: &Compiled, options: &Options| Ok(explore::explore_lts(model, options, &Budget::default(), &Silent)?.1);
+    let whole = explored(&Compiled::new(process.clone(), &Confluence::None)?, &options)?;
+    let confluent = Compiled::new(process, &Confluence::Auto)?;
+    let options = options.with_confluence_of(&confluent);
+    let prioritised = options.confluent.iter().any(|c| *c);
+    Ok((whole, explored(&confluent, &options)?, prioritised))
+}
+
+#[test]
+fn priority_of_confluent_steps_keeps_branching_bisimilarity() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|c| c.parse().ok());
+    let (cases, one) = (number("MU_CHECK_CASES").unwrap_or(1500u64), number("MU_CHECK_SEED"));
+    let seeds = one.map_or(0..cases, |seed| seed..seed + 1);
+    let (mut all, mut kept, mut applied) = (0, 0, 0);
+    for seed in seeds {
+        let text = specification(&mut Random::new(seed));
+        let mut sources = SourceMap::new();
+        let (whole, less, prioritised) =
+            both(&text, &mut sources).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.render(&sources)));
+        assert!(
+            equivalent(&whole, &less, Equivalence::Branching, 1),
+            "seed {seed}: {} states, {} with priority for confluent steps\n{text}",
+            whole.state_count(),
+            less.state_count()
+        );
+        applied += u64::from(prioritised);
+        all += whole.state_count();
+        kept += less.state_count();
+    }
+    println!("{applied} of {cases} processes have confluent steps; {kept} of {all} states kept");
+    assert!(one.is_some() || (applied > cases / 20 && kept < all), "{applied} processes, {kept} of {all} states");
+}
