@@ -20,7 +20,9 @@ const VALUES: [&str; 3] = ["d1", "d2", "d3"];
 /// A process of summands that each look at one or two of the parameters they name and set one or two.
 fn specification(random: &mut Random) -> String {
     let parameters = &VARS[..3 + random.below(3)];
-    let summands: Vec<String> = (0..5 + random.below(8)).map(|_| summand(random, parameters)).collect();
+    // Often one parameter tells where the process is, so that steps of different places never meet.
+    let control = random.chance(1, 2);
+    let summands: Vec<String> = (0..5 + random.below(8)).map(|_| summand(random, parameters, control)).collect();
     let typed: Vec<String> = parameters.iter().map(|v| format!("{v}: D")).collect();
     let initial: Vec<&str> = parameters.iter().map(|_| *random.choose(&VALUES)).collect();
     format!(
@@ -32,13 +34,16 @@ fn specification(random: &mut Random) -> String {
     )
 }
 
-fn summand(random: &mut Random, parameters: &[&str]) -> String {
+fn summand(random: &mut Random, parameters: &[&str], control: bool) -> String {
     let hidden = random.chance(2, 3);
     // Steps of one parameter are often confluent.
     let own = [*random.choose(parameters)];
     let near = if random.chance(2, 3) { &own[..] } else { parameters };
     let mut conditions = Vec::new();
-    for _ in 0..1 + random.below(4) / 3 {
+    if control {
+        conditions.push(format!("{} == {}", parameters[0], random.choose(&VALUES)));
+    }
+    for _ in usize::from(control)..1 + random.below(4) / 3 {
         let (v, k) = (*random.choose(near), *random.choose(&VALUES));
         conditions.push(match random.below(8) {
             0 => format!("{v} != {k}"),
@@ -54,6 +59,9 @@ fn summand(random: &mut Random, parameters: &[&str]) -> String {
         _ => "b".to_string(),
     };
     let mut updates: Vec<String> = Vec::new();
+    if control && random.chance(1, 3) {
+        updates.push(format!("{} = {}", parameters[0], random.choose(&VALUES)));
+    }
     for _ in 0..1 + random.below(4) / 3 {
         let v = *random.choose(near);
         if updates.iter().any(|u| u.starts_with(v)) {
