@@ -69,6 +69,9 @@ struct Tally {
     truths: u64,
     constants: u64,
     products: u64,
+    /// Games on quotients by strong and by divergence-preserving branching bisimilarity.
+    on_strong: u64,
+    on_branching: u64,
     games: u64,
     symbolic: u64,
     on_files: u64,
@@ -293,14 +296,21 @@ fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mut Ta
         ("game, auto", true, auto, &explore_options[0]),
         ("game, zielonka", true, zielonka, &explore_options[3]),
         ("game, promotion", true, promotion, &explore_options[0]),
+        ("game on a quotient", true, auto, &explore_options[0]),
     ] {
-        let options = Options { force_game, solver: Some(solver), ..Options::new(explore) };
+        let quotient_at = (name == "game on a quotient").then_some(0);
+        let options = Options { force_game, quotient_at, solver: Some(solver), ..Options::new(explore) };
         let answer = answer(&subject.model, &subject.model, &formula, options, name)?;
         let Some(answer) = answer else {
             tally.too_hard += 1;
             return Ok(());
         };
         same(tally, || format!("model, {name} ({})", answer.route.word()), &answer.verdict, &verdict)?;
+        match answer.reduced.map(|r| r.equivalence) {
+            None => {}
+            Some(Equivalence::Strong) => tally.on_strong += 1,
+            Some(_) => tally.on_branching += 1,
+        }
         match answer.route {
             Route::Constant => tally.constants += 1,
             Route::Product => tally.products += 1,

@@ -1,6 +1,6 @@
 //! `check`: formulas on a model, with verdicts, figures and evidence.
 
-use super::args::{CheckArgs, Engine, Format};
+use super::args::{CheckArgs, Engine, Format, Reduction};
 use super::checkpoint::{Folder, Kept, Shelf};
 use super::files::{Form, expect_writable, no_form_of_evidence, read_lts, write, write_lts, write_text};
 use super::game::solver;
@@ -17,9 +17,10 @@ use crate::formula::file_labels::FileLabels;
 use crate::formula::typecheck::check_formula;
 use crate::formula::typed::TypedFormula;
 use crate::game::pg;
+use crate::lts::reduce::Equivalence;
 use crate::model::Model;
 use crate::model::from_lts::LtsModel;
-use crate::pbes::{Answer, Options, Route, Verdict, check};
+use crate::pbes::{Answer, Options, Reduced, Route, Verdict, check};
 use crate::process::linear::ActionLabels;
 use crate::process::spec::ActionDecl;
 use crate::report::chart::chart;
@@ -103,7 +104,9 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         let bar = Bar::new(alone && !session.common.no_progress && !session.common.quiet);
         let shelf = kept.as_ref().map(|(folder, kept)| Shelf::new(folder, path, text, kept.as_ref()));
         let shelf = shelf.as_ref().map(|s| s as &dyn crate::pbes::Shelf);
-        let chosen = Options { solver: Some(solver), progress: &bar, shelf, ..Options::new(&options) };
+        let plain = Options::new(&options);
+        let quotient_at = plain.quotient_at.filter(|_| !args.without.contains(&Reduction::Quotient));
+        let chosen = Options { solver: Some(solver), progress: &bar, shelf, quotient_at, ..plain };
         let model = (subject.model, subject.labels);
         let explicit = |budget: &_| check(subject.model, subject.labels, formula, chosen, budget);
         let result = match args.engine {
@@ -235,6 +238,13 @@ fn tell(
         answer.equations
     ));
     session.say_symmetries(answer.symmetries, &args.without);
+    if let Some(Reduced { equivalence, states, classes }) = answer.reduced {
+        let why = match equivalence {
+            Equivalence::Strong => "the formula does not name every label",
+            _ => "no formula state tells a step that the formula does not name",
+        };
+        session.say(format!("quotient: {states} states in {classes} classes of {} bisimilarity: {why}", equivalence.name()));
+    }
     if let Some(evidence) = &answer.evidence {
         output::stage_of("checking the evidence", path);
         match checker::check(evidence, subject.model, subject.labels, formula)? {
@@ -297,6 +307,7 @@ fn stopped(stop: Stop, engine: Engine) -> Answer {
         telling: true,
         never_met: Vec::new(),
         symmetries: 1,
+        reduced: None,
     }
 }
 

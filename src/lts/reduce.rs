@@ -115,11 +115,7 @@ pub fn reduce(lts: &Lts, equivalence: Equivalence, threads: usize) -> Lts {
         }
         Equivalence::DivergenceBranching => {
             let (p, tau) = branching(lts, true, threads);
-            let mut divergent = vec![false; p.blocks];
-            for (s, &b) in p.block_of.iter().enumerate() {
-                divergent[b as usize] |= tau.divergent[tau.of[s] as usize];
-            }
-            quotient(lts, &p, Inert::Drop, &divergent)
+            quotient(lts, &p, Inert::Drop, &divergent(&p, &tau))
         }
         Equivalence::Weak => weak::reduce(lts, threads),
         Equivalence::Trace | Equivalence::WeakTrace => {
@@ -128,6 +124,25 @@ pub fn reduce(lts: &Lts, equivalence: Equivalence, threads: usize) -> Lts {
             quotient(&det, &p, Inert::Keep, &[])
         }
     }
+}
+
+/// The classes of strong or divergence-preserving branching bisimilarity, and the system of them: state `b` is class `b`, reachable or not.
+pub fn by_classes(lts: &Lts, hidden: bool, threads: usize) -> (Lts, Partition) {
+    if !hidden {
+        let p = strong(lts, threads);
+        return (classes(lts, &p, Inert::Keep, &[]), p);
+    }
+    let (p, tau) = branching(lts, true, threads);
+    (classes(lts, &p, Inert::Drop, &divergent(&p, &tau)), p)
+}
+
+/// The classes whose states can take tau steps for ever.
+fn divergent(p: &Partition, tau: &Components) -> Vec<bool> {
+    let mut divergent = vec![false; p.blocks];
+    for (s, &b) in p.block_of.iter().enumerate() {
+        divergent[b as usize] |= tau.divergent[tau.of[s] as usize];
+    }
+    divergent
 }
 
 /// Strong bisimilarity.

@@ -7,8 +7,9 @@
 use super::arena::NONE;
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::flow::{self, Shelf};
-use super::instantiate::{self, Instance, instantiate};
+use super::instantiate::{self, Instance, Instantiation};
 use super::product::{self, Product, Shape, shape};
+use super::quotient::{self, Reduced, Whole};
 use super::rules::When;
 use super::source::Source;
 use super::trace;
@@ -18,6 +19,7 @@ use crate::explore::{self, Progress, Silent};
 use crate::formula::normal::{Node, NodeId};
 use crate::formula::typed::TypedFormula;
 use crate::model::Model;
+use crate::model::from_lts::LtsModel;
 use crate::process::linear::ActionLabels;
 use crate::solve::{Solver, default_solver};
 use ahash::{AHashMap, AHashSet};
@@ -74,12 +76,17 @@ pub struct Options<'a> {
     pub progress: &'a dyn Progress,
     /// Where searches of the product are kept and gone on with.
     pub shelf: Option<&'a dyn Shelf>,
+    /// A game with as many vertices is tried on a quotient of the model (0: always, however large), none: never; see [`super::quotient`].
+    pub quotient_at: Option<usize>,
 }
+
+/// Vertices of a game that is not worth a quotient.
+const SMALL_GAME: usize = 1 << 16;
 
 impl<'a> Options<'a> {
     /// Evidence wanted, route by shape, default solver.
     pub fn new(explore: &'a explore::Options) -> Self {
-        Self { evidence: true, force_game: false, explore, solver: None, progress: &Silent, shelf: None }
+        Self { evidence: true, force_game: false, explore, solver: None, progress: &Silent, shelf: None, quotient_at: Some(SMALL_GAME) }
     }
 }
 
@@ -100,6 +107,8 @@ pub struct Answer {
     pub telling: bool,
     /// Order of the largest group of symmetries that was used; at most 1: none.
     pub symmetries: usize,
+    /// The quotient on which the game was played, if one was.
+    pub reduced: Option<Reduced>,
     /// Places of modalities that no transition met has ever fitted; complete only if the whole state space was met.
     pub never_met: Vec<Span>,
 }
@@ -127,6 +136,7 @@ pub fn check(
         evidence: None,
         telling: true,
         symmetries: 1,
+        reduced: None,
         never_met: Vec::new(),
     };
     let (all, roots) = match automaton.start()? {
@@ -250,7 +260,26 @@ fn one(
     }
     answer.route = Route::Game;
     let solver = options.solver.unwrap_or(default_solver());
-    let (instance, outcome) = instantiate(source, labels, automaton, start, solver, budget)?;
+    let mut game = Instantiation::new(source, automaton, start);
+    let mut most = options.quotient_at.unwrap_or(usize::MAX);
+    let outcome = loop {
+        if let Some(outcome) = game.run(source, labels, automaton, solver, most, budget)? {
+            break outcome;
+        }
+        // As many states as the game has vertices cost about as much as the game did.
+        let states = if options.quotient_at == Some(0) { usize::MAX } else { game.len() };
+        match Whole::explore(source, automaton, labels, states, budget)? {
+            Err(stop) => break instantiate::Outcome::Stopped(stop),
+            Ok(None) => most = most.max(1).saturating_mul(4),
+            Ok(Some(whole)) => {
+                if let Some(result) = on_quotient(&whole, source, labels, automaton, start, options, budget, answer)? {
+                    return Ok(result);
+                }
+                most = usize::MAX;
+            }
+        }
+    };
+    let instance = game.instance();
     answer.equations += instance.arena.len() as u64;
     match outcome {
         instantiate::Outcome::Stopped(stop) => Ok(Err(stop)),
@@ -261,6 +290,51 @@ fn one(
             }
             Ok(Ok(value))
         }
+    }
+}
+
+/// The game on the states' classes; none if there are too many of them.
+#[allow(clippy::too_many_arguments)]
+fn on_quotient(
+    whole: &Whole,
+    source: &mut Source,
+    labels: &dyn ActionLabels,
+    automaton: &mut Automaton,
+    start: (bool, &[FormulaState]),
+    options: Options,
+    budget: &Budget,
+    answer: &mut Answer,
+) -> Result<Option<Result<bool, Stop>>, Diagnostic> {
+    let plain = options.explore.without_confluence();
+    let solver = options.solver.unwrap_or(default_solver());
+    let mut blind = quotient::blind(automaton, labels)?;
+    loop {
+        let quotient = whole.quotient(blind, plain.thread_count());
+        if options.quotient_at != Some(0) && quotient.reduced.classes > whole.state_count() / 4 * 3 {
+            return Ok(None);
+        }
+        let model = LtsModel::new(quotient.lts.clone());
+        let mut classes = Source::new(&model, &plain)?;
+        let mut game = Instantiation::new(&classes, automaton, start);
+        let Some(outcome) = game.run(&mut classes, labels, automaton, solver, usize::MAX, budget)? else { return Ok(None) };
+        // The game may have met formula states that tell hidden steps.
+        if blind && !quotient::blind(automaton, labels)? {
+            blind = false;
+            continue;
+        }
+        let instance = game.instance();
+        answer.equations += instance.arena.len() as u64;
+        answer.reduced = Some(quotient.reduced);
+        return Ok(Some(match outcome {
+            instantiate::Outcome::Stopped(stop) => Err(stop),
+            instantiate::Outcome::Verdict(value) => {
+                if options.evidence {
+                    let builder = whole.evidence(&quotient, &instance, value, source, &classes)?;
+                    answer.evidence = Some(finish(builder, value, source)?);
+                }
+                Ok(value)
+            }
+        }));
     }
 }
 

@@ -3,7 +3,8 @@
 //! A vertex is a configuration (system state, formula state). Vertices are expanded breadth-first; one that nobody wants any more is
 //! skipped. Infinite models are fine if the undecided part of the game is finite.
 //!
-//! Cost: memory for each vertex and edge. Invariant: vertex 0 is the whole formula at the initial state.
+//! Cost: memory for each vertex and edge. Invariant: vertex 0 is the whole formula at the initial state. A game that gets large may be
+//! put aside and gone on with, see [`super::quotient`].
 
 use super::arena::{Arena, Edge, Truth};
 use super::automaton::{Automaton, Demand, FormulaState};
@@ -36,123 +37,174 @@ pub enum Outcome {
 /// First size at which the open game is solved.
 const FIRST_SOLVING: usize = 1 << 14;
 
-/// Instantiates until vertex 0 is decided.
-pub fn instantiate(
-    source: &mut Source,
-    labels: &dyn ActionLabels,
-    automaton: &mut Automaton,
-    start: (bool, &[FormulaState]),
-    solver: &dyn Solver,
-    budget: &Budget,
-) -> Result<(Instance, Outcome), Diagnostic> {
-    let mut g = Instance { arena: Arena::default(), configurations: Vec::new(), deciding: AHashMap::new() };
-    let mut vertices: AHashMap<(StateId, FormulaState), u32> = AHashMap::new();
-    let initial = source.initial();
-    let root = g.arena.add(start.0, 0);
-    g.configurations.push((initial, FormulaState(u32::MAX)));
-    let mut vertex = |g: &mut Instance, automaton: &Automaton, s: StateId, q: FormulaState| -> u32 {
-        *vertices.entry((s, q)).or_insert_with(|| {
-            g.configurations.push((s, q));
-            g.arena.add(automaton.universal(q), automaton.rank(q))
+/// A game that grows until its start is decided.
+pub struct Instantiation {
+    g: Instance,
+    vertices: AHashMap<(StateId, FormulaState), u32>,
+    queue: VecDeque<u32>,
+    queued: Vec<bool>,
+    next_solving: usize,
+    polls: u64,
+}
+
+const ROOT: u32 = 0;
+
+impl Instantiation {
+    /// The start only: a conjunction (or disjunction) of formula states at the initial state.
+    pub fn new(source: &Source, automaton: &Automaton, start: (bool, &[FormulaState])) -> Self {
+        let mut game = Self {
+            g: Instance { arena: Arena::default(), configurations: Vec::new(), deciding: AHashMap::new() },
+            vertices: AHashMap::new(),
+            queue: VecDeque::new(),
+            queued: Vec::new(),
+            next_solving: FIRST_SOLVING,
+            polls: 0,
+        };
+        let initial = source.initial();
+        let root = game.g.arena.add(start.0, 0);
+        game.g.configurations.push((initial, FormulaState(u32::MAX)));
+        let edges: Vec<Edge> = start.1.iter().map(|q| Edge { to: game.vertex(automaton, initial, *q), label: None }).collect();
+        game.g.arena.expand(root, &edges);
+        game.enqueue(&edges);
+        game
+    }
+
+    /// Number of vertices.
+    pub fn len(&self) -> usize {
+        self.g.arena.len()
+    }
+
+    /// The game as it is.
+    pub fn instance(self) -> Instance {
+        self.g
+    }
+
+    fn vertex(&mut self, automaton: &Automaton, s: StateId, q: FormulaState) -> u32 {
+        *self.vertices.entry((s, q)).or_insert_with(|| {
+            self.g.configurations.push((s, q));
+            self.g.arena.add(automaton.universal(q), automaton.rank(q))
         })
-    };
-    let edges: Vec<Edge> = start.1.iter().map(|q| Edge { to: vertex(&mut g, automaton, initial, *q), label: None }).collect();
-    g.arena.expand(root, &edges);
-    let mut queue: VecDeque<u32> = VecDeque::new();
-    let mut queued: Vec<bool> = Vec::new();
-    enqueue(&g.arena, &edges, &mut queue, &mut queued);
-    let mut next_solving = FIRST_SOLVING;
-    let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
-    let mut edges: Vec<Edge> = Vec::new();
-    let mut polls = 0u64;
-    while g.arena.truth(root) == Truth::Open
-        && let Some(v) = queue.pop_front()
-    {
-        queued[v as usize] = false;
-        polls += 1;
-        if polls.is_multiple_of(1024) {
-            let stop = budget
-                .check(source.state_count() as u64)
-                .and_then(|()| if polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) });
-            if let Err(stop) = stop {
-                return Ok((g, Outcome::Stopped(stop)));
+    }
+
+    /// Goes on until the start is decided, a limit comes, or the game has `most` vertices: then nothing is said yet.
+    pub fn run(
+        &mut self,
+        source: &mut Source,
+        labels: &dyn ActionLabels,
+        automaton: &mut Automaton,
+        solver: &dyn Solver,
+        most: usize,
+        budget: &Budget,
+    ) -> Result<Option<Outcome>, Diagnostic> {
+        let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
+        let mut edges: Vec<Edge> = Vec::new();
+        while self.g.arena.truth(ROOT) == Truth::Open
+            && let Some(v) = self.queue.pop_front()
+        {
+            self.queued[v as usize] = false;
+            self.polls += 1;
+            if self.polls.is_multiple_of(1024) {
+                let stop = budget
+                    .check(source.state_count() as u64)
+                    .and_then(|()| if self.polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) });
+                if let Err(stop) = stop {
+                    return Ok(Some(Outcome::Stopped(stop)));
+                }
+            }
+            if self.g.arena.truth(v) != Truth::Open || !self.g.arena.is_wanted(v) {
+                continue;
+            }
+            if self.expand(v, source, labels, automaton, &mut transitions, &mut edges)? {
+                continue;
+            }
+            if self.g.arena.len() >= self.next_solving {
+                self.next_solving = self.g.arena.len() * 2;
+                for frontier in [false, true] {
+                    if self.g.arena.truth(ROOT) == Truth::Open
+                        && let Err(stop) = self.g.arena.solve(ROOT, frontier, solver, budget)
+                    {
+                        return Ok(Some(Outcome::Stopped(stop)));
+                    }
+                }
+            }
+            if self.g.arena.len() >= most && self.g.arena.truth(ROOT) == Truth::Open {
+                return Ok(None);
             }
         }
-        if g.arena.truth(v) != Truth::Open || !g.arena.is_wanted(v) {
-            continue;
+        if self.g.arena.truth(ROOT) == Truth::Open {
+            // Vertices that were skipped because nobody wanted them stay unexpanded but unreachable through open vertices.
+            if let Err(stop) = self.g.arena.solve(ROOT, false, solver, budget) {
+                return Ok(Some(Outcome::Stopped(stop)));
+            }
         }
-        let (s, q) = g.configurations[v as usize];
-        let all = automaton.universal(q);
+        match self.g.arena.truth(ROOT) {
+            Truth::Known(value) => Ok(Some(Outcome::Verdict(value))),
+            Truth::Open => Err(Diagnostic::new(crate::base::Stage::Internal, "the game has no winner at its start")),
+        }
+    }
+
+    /// Gives a vertex its edges; whether it is decided by itself instead.
+    fn expand(
+        &mut self,
+        v: u32,
+        source: &mut Source,
+        labels: &dyn ActionLabels,
+        automaton: &mut Automaton,
+        transitions: &mut Vec<(LabelId, StateId)>,
+        edges: &mut Vec<Edge>,
+    ) -> Result<bool, Diagnostic> {
+        let (s, q) = self.g.configurations[v as usize];
         edges.clear();
         let here = automaton.here(q)?;
         let mut decided = here == Demand::DECIDED;
         for q in automaton.set(here).iter() {
-            edges.push(Edge { to: vertex(&mut g, automaton, s, *q), label: None });
+            edges.push(Edge { to: self.vertex(automaton, s, *q), label: None });
         }
         if !decided {
-            source.successors(s, &mut transitions)?;
+            source.successors(s, transitions)?;
             let asks = automaton.asks_labels(q);
-            for &(label, target) in &transitions {
+            for &(label, target) in &*transitions {
                 if asks {
                     let answer = automaton.here_if(q, label, labels)?;
                     if answer == Demand::DECIDED {
-                        g.deciding.insert(v, (label, target));
+                        self.g.deciding.insert(v, (label, target));
                         decided = true;
                         break;
                     }
                     for q in automaton.set(answer).iter() {
-                        edges.push(Edge { to: vertex(&mut g, automaton, s, *q), label: None });
+                        edges.push(Edge { to: self.vertex(automaton, s, *q), label: None });
                     }
                 }
                 let answer = automaton.step(q, label, labels)?;
                 if answer == Demand::DECIDED {
-                    g.deciding.insert(v, (label, target));
+                    self.g.deciding.insert(v, (label, target));
                     decided = true;
                     break;
                 }
                 for q in automaton.set(answer).iter() {
-                    edges.push(Edge { to: vertex(&mut g, automaton, target, *q), label: Some(label) });
+                    edges.push(Edge { to: self.vertex(automaton, target, *q), label: Some(label) });
                 }
             }
         }
         if decided {
-            g.arena.decide(v, !all);
-            continue;
+            self.g.arena.decide(v, !automaton.universal(q));
+        } else {
+            self.g.arena.expand(v, edges);
+            self.enqueue(edges);
         }
-        g.arena.expand(v, &edges);
-        enqueue(&g.arena, &edges, &mut queue, &mut queued);
-        if g.arena.len() >= next_solving {
-            next_solving = g.arena.len() * 2;
-            for frontier in [false, true] {
-                if g.arena.truth(root) == Truth::Open
-                    && let Err(stop) = g.arena.solve(root, frontier, solver, budget)
-                {
-                    return Ok((g, Outcome::Stopped(stop)));
-                }
-            }
-        }
+        Ok(decided)
     }
-    if g.arena.truth(root) == Truth::Open {
-        // Vertices that were skipped because nobody wanted them stay unexpanded but unreachable through open vertices.
-        if let Err(stop) = g.arena.solve(root, false, solver, budget) {
-            return Ok((g, Outcome::Stopped(stop)));
-        }
-    }
-    let outcome = match g.arena.truth(root) {
-        Truth::Known(value) => Outcome::Verdict(value),
-        Truth::Open => return Err(Diagnostic::new(crate::base::Stage::Internal, "the game has no winner at its start")),
-    };
-    Ok((g, outcome))
-}
 
-/// Queues the targets that are open and not expanded: new ones, and ones that were skipped while nobody wanted them.
-fn enqueue(arena: &Arena, edges: &[Edge], queue: &mut VecDeque<u32>, queued: &mut Vec<bool>) {
-    queued.resize(arena.len(), false);
-    for edge in edges {
-        let v = edge.to as usize;
-        if !queued[v] && arena.truth(edge.to) == Truth::Open && !arena.is_expanded(edge.to) {
-            queued[v] = true;
-            queue.push_back(edge.to);
+    /// Queues the targets that are open and not expanded: new ones, and ones that were skipped while nobody wanted them.
+    fn enqueue(&mut self, edges: &[Edge]) {
+        let arena = &self.g.arena;
+        self.queued.resize(arena.len(), false);
+        for edge in edges {
+            let v = edge.to as usize;
+            if !self.queued[v] && arena.truth(edge.to) == Truth::Open && !arena.is_expanded(edge.to) {
+                self.queued[v] = true;
+                self.queue.push_back(edge.to);
+            }
         }
     }
 }

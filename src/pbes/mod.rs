@@ -10,6 +10,7 @@ mod mentions;
 pub mod obligations;
 pub mod print;
 pub mod product;
+pub mod quotient;
 pub mod rules;
 pub mod source;
 pub mod symbolic;
@@ -17,6 +18,7 @@ mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};
 pub use flow::Shelf;
+pub use quotient::Reduced;
 
 #[cfg(test)]
 mod tests;

@@ -60,6 +60,7 @@ impl SymbolicAnswer {
             evidence: self.evidence,
             telling: true,
             symmetries: 1,
+            reduced: None,
             never_met: Vec::new(),
         }
     }

@@ -158,6 +158,8 @@ pub enum Reduce {
 pub enum Reduction {
     /// One state stands for all that the model's symmetries take it to; counts are those of all.
     Symmetry,
+    /// A game that gets large is played on classes of states that the formula cannot tell apart.
+    Quotient,
 }
 
 /// Engines.
@@ -216,7 +218,7 @@ pub struct ExploreArgs {
     /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
-    /// Reductions to do without: `symmetry`.
+    /// Reductions to do without: `symmetry`, `quotient`.
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// Hiding and renaming of what is written or reduced.
@@ -291,7 +293,7 @@ pub struct CheckArgs {
     /// Confluent tau steps to take at once, for formulas that cannot tell: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
-    /// Reductions to do without: `symmetry`.
+    /// Reductions to do without: `symmetry`, `quotient`.
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// How to search.

@@ -226,6 +226,10 @@ impl Automaton {
         let rules = &self.rules.states[&self.node(q)].rules;
         rules.iter().any(|r| matches!((&r.when, r.effect), (When::Label(_), Effect::Here(_))))
     }
+    /// Whether labels matter for this state at all.
+    pub fn follows_labels(&self, q: FormulaState) -> bool {
+        self.rules.states[&self.node(q)].rules.iter().any(|r| matches!(r.when, When::Label(_)))
+    }
     /// Text of a state, for messages: the variable or the kind of node, with the values of its live variables.
     pub fn state_text(&mut self, q: FormulaState, show: &dyn Fn(&Expr) -> String) -> String {
         let (node, values) = self.states[q.0 as usize].clone();

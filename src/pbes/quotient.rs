@@ -1,0 +1,243 @@
+//! A large game on a smaller system: the states are put in classes that the formula cannot tell apart, and the game is that of the classes.
+//!
+//! Input: a model whose game got large. Output: the quotient, and evidence on it told again of the model's own states. Labels that no action
+//! of the formula has (class 0) are all alike to the formula, and become tau. Then
+//!
+//! - strong bisimilarity always keeps the verdict;
+//! - divergence-preserving branching bisimilarity keeps it if no formula state looks at labels without following them and each one stays
+//!   what it is along tau (`nu X. [tau]X && ..` does, `<true>true` does not): a play that may pass a state by inert steps meets the same
+//!   demands at the end of them, and one that stays in a class for ever does so in all states of the class.
+//!
+//! After Mateescu, Wijs, "Property-Dependent Reductions Adequate with Divergence-Sensitive Branching Bisimilarity" (Science of Computer
+//! Programming 96, 2014), with the condition asked of the formula's automaton instead of its text.
+//!
+//! Cost: the states that are met and their transitions (8 bytes each) are kept once; no more of them than the game has vertices are looked
+//! for, so that a game which is decided early, or whose system has no end, loses a constant factor only.
+//! Invariant: states of the quotient are class numbers; labels keep their numbers.
+
+use super::arena::NONE;
+use super::automaton::{Automaton, Demand, FormulaState};
+use super::instantiate::Instance;
+use super::source::Source;
+use crate::base::ids::{LabelId, StateId};
+use crate::base::{Budget, Diagnostic, Stage, Stop};
+use crate::evidence::Builder;
+use crate::lts::reduce::{Equivalence, Partition, by_classes};
+use crate::lts::{Labels, Lts};
+use crate::process::linear::ActionLabels;
+use ahash::{AHashMap, AHashSet};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What a quotient did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduced {
+    /// Equal states are those that this equivalence has in one class.
+    pub equivalence: Equivalence,
+    /// Number of states.
+    pub states: usize,
+    /// Number of classes.
+    pub classes: usize,
+}
+
+/// All states of a model with their transitions, one label for all that the formula does not name. States have the numbers of the source.
+pub struct Whole {
+    lts: Lts,
+    /// By label: the one that stands for it.
+    seen_as: Vec<LabelId>,
+}
+
+/// The classes of a model's states.
+pub struct Quotient {
+    /// The system of the classes.
+    pub lts: Arc<Lts>,
+    /// What was done.
+    pub reduced: Reduced,
+    partition: Partition,
+}
+
+/// Whether no formula state met so far tells a hidden step.
+pub fn blind(automaton: &mut Automaton, labels: &dyn ActionLabels) -> Result<bool, Diagnostic> {
+    if automaton.names(LabelId::TAU, labels)? {
+        return Ok(false);
+    }
+    for q in (0..automaton.state_count() as u32).map(FormulaState) {
+        if automaton.asks_labels(q) {
+            return Ok(false);
+        }
+        let demand = automaton.step(q, LabelId::TAU, labels)?;
+        if demand == Demand::DECIDED || (automaton.set(demand)[..] != [q] && automaton.follows_labels(q)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+impl Whole {
+    /// Explores the rest of the model; none if there are more than `most` states.
+    pub fn explore(
+        source: &mut Source,
+        automaton: &mut Automaton,
+        labels: &dyn ActionLabels,
+        most: usize,
+        budget: &Budget,
+    ) -> Result<Result<Option<Self>, Stop>, Diagnostic> {
+        let mut lts =
+            Lts { initial: source.initial(), offsets: vec![0], labels: Vec::new(), targets: Vec::new(), table: Labels::default() };
+        // Tau, unless the formula names it: then the first of the labels that it does not name.
+        let mut other = (!automaton.names(LabelId::TAU, labels)?).then_some(LabelId::TAU);
+        let mut seen_as: Vec<Option<LabelId>> = Vec::new();
+        let mut row = Vec::new();
+        let mut next = 0;
+        while next < source.state_count() {
+            if source.state_count() > most {
+                return Ok(Ok(None));
+            }
+            if next.is_multiple_of(1024) {
+                let stop = budget.check(source.state_count() as u64);
+                if let Err(stop) = stop.and_then(|()| if next.is_multiple_of(1 << 16) { budget.check_memory() } else { Ok(()) }) {
+                    return Ok(Err(stop));
+                }
+            }
+            source.successors(StateId(next as u32), &mut row)?;
+            for &(label, target) in &row {
+                if seen_as.len() <= label.index() {
+                    seen_as.resize(label.index() + 1, None);
+                }
+                let stands = match seen_as[label.index()] {
+                    Some(stands) => stands,
+                    None if automaton.names(label, labels)? => label,
+                    None => *other.get_or_insert(label),
+                };
+                seen_as[label.index()] = Some(stands);
+                lts.labels.push(stands);
+                lts.targets.push(target);
+            }
+            lts.offsets.push(lts.targets.len() as u64);
+            next += 1;
+        }
+        Ok(Ok(Some(Self { lts, seen_as: seen_as.into_iter().map(Option::unwrap_or_default).collect() })))
+    }
+
+    /// Number of states.
+    pub fn state_count(&self) -> usize {
+        self.lts.state_count()
+    }
+
+    /// The quotient by divergence-preserving branching bisimilarity if the formula is blind for hidden steps, else by the strong one.
+    pub fn quotient(&self, blind: bool, threads: usize) -> Quotient {
+        let (lts, partition) = by_classes(&self.lts, blind, threads);
+        let equivalence = if blind { Equivalence::DivergenceBranching } else { Equivalence::Strong };
+        let reduced = Reduced { equivalence, states: self.lts.state_count(), classes: partition.blocks };
+        Quotient { lts: Arc::new(lts), reduced, partition }
+    }
+
+    /// The transitions of the model that show what the winner's strategy on the quotient, met as `classes`, shows.
+    pub fn evidence(
+        &self,
+        quotient: &Quotient,
+        instance: &Instance,
+        value: bool,
+        source: &mut Source,
+        classes: &Source,
+    ) -> Result<Builder, Diagnostic> {
+        let class = |s: StateId| classes.vector(s)[0];
+        let mut lift = Lift {
+            whole: self,
+            block_of: &quotient.partition.block_of,
+            source,
+            rows: AHashMap::new(),
+            builder: Builder::new((StateId(0), 0)),
+        };
+        let mut seen: AHashSet<(StateId, u32)> = AHashSet::new();
+        let mut queue = VecDeque::from([(lift.source.initial(), 0u32)]);
+        seen.extend(&queue);
+        let mut next = Vec::new();
+        while let Some((s, v)) = queue.pop_front() {
+            next.clear();
+            let block = |v: u32| class(instance.configurations[v as usize].0);
+            if let Some(&(label, target)) = instance.deciding.get(&v) {
+                lift.reach(s, label, class(target))?;
+                continue;
+            }
+            if instance.arena.is_universal(v) != value {
+                match instance.arena.chosen(v) {
+                    None => {}
+                    Some(edge) if edge.to == NONE => {}
+                    Some(edge) => match edge.label {
+                        None => next.push((s, edge.to)),
+                        Some(label) => next.push((lift.reach(s, label, block(edge.to))?, edge.to)),
+                    },
+                }
+            } else {
+                let edges = instance.arena.edges(v);
+                next.extend(edges.iter().filter(|e| e.label.is_none()).map(|e| (s, e.to)));
+                for (seen_as, label, target) in lift.row(s)? {
+                    let to = lift.block_of[target.index()];
+                    // Not told apart on the quotient: the same demand goes on.
+                    let inert =
+                        quotient.reduced.equivalence != Equivalence::Strong && seen_as == LabelId::TAU && to == lift.block_of[s.index()];
+                    let fitting = edges.iter().filter(|e| e.label == Some(seen_as) && block(e.to) == to).map(|e| e.to);
+                    let before = next.len();
+                    next.extend(fitting.chain(inert.then_some(v)).map(|v| (target, v)));
+                    if next.len() > before {
+                        lift.builder.step((s, 0), label, (target, 0));
+                    }
+                }
+            }
+            queue.extend(next.iter().filter(|n| seen.insert(**n)));
+        }
+        Ok(lift.builder)
+    }
+}
+
+/// A transition: its label as the formula sees it, its own label, its target.
+type Row = Vec<(LabelId, LabelId, StateId)>;
+
+struct Lift<'a, 'm> {
+    whole: &'a Whole,
+    block_of: &'a [u32],
+    source: &'a mut Source<'m>,
+    rows: AHashMap<StateId, Row>,
+    builder: Builder,
+}
+
+impl Lift<'_, '_> {
+    fn row(&mut self, s: StateId) -> Result<Row, Diagnostic> {
+        if let Some(row) = self.rows.get(&s) {
+            return Ok(row.clone());
+        }
+        let mut found = Vec::new();
+        self.source.successors(s, &mut found)?;
+        let row: Row = found.into_iter().map(|(l, t)| (self.whole.seen_as[l.index()], l, t)).collect();
+        self.rows.insert(s, row.clone());
+        Ok(row)
+    }
+
+    /// Takes inert steps to a transition of this label to the class, and that; its target.
+    fn reach(&mut self, from: StateId, label: LabelId, class: u32) -> Result<StateId, Diagnostic> {
+        let home = self.block_of[from.index()];
+        let mut parent: AHashMap<StateId, Option<(StateId, LabelId)>> = [(from, None)].into_iter().collect();
+        let mut queue = VecDeque::from([from]);
+        while let Some(s) = queue.pop_front() {
+            let row = self.row(s)?;
+            let Some(&(_, own, target)) = row.iter().find(|(l, _, t)| *l == label && self.block_of[t.index()] == class) else {
+                for (seen_as, own, t) in row {
+                    if seen_as == LabelId::TAU && self.block_of[t.index()] == home && !parent.contains_key(&t) {
+                        parent.insert(t, Some((s, own)));
+                        queue.push_back(t);
+                    }
+                }
+                continue;
+            };
+            self.builder.step((s, 0), own, (target, 0));
+            let mut at = s;
+            while let Some(Some((before, own))) = parent.get(&at).copied() {
+                self.builder.step((before, 0), own, (at, 0));
+                at = before;
+            }
+            return Ok(target);
+        }
+        Err(Diagnostic::new(Stage::Internal, "a step of a class is not one of its states"))
+    }
+}
