@@ -106,7 +106,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         let shelf = shelf.as_ref().map(|s| s as &dyn crate::pbes::Shelf);
         let plain = Options::new(&options);
         let quotient_at = plain.quotient_at.filter(|_| !args.without.contains(&Reduction::Quotient));
-        let chosen = Options { solver: Some(solver), progress: &bar, shelf, quotient_at, ..plain };
+        let chosen = Options { solver: Some(solver), progress: &bar, shelf, quotient_at, witnesses: args.evidence.is_some(), ..plain };
         let model = (subject.model, subject.labels);
         let explicit = |budget: &_| check(subject.model, subject.labels, formula, chosen, budget);
         let result = match args.engine {

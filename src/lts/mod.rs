@@ -13,7 +13,7 @@ pub mod preorder;
 pub mod reduce;
 mod refine;
 pub mod relabel;
-mod tau;
+pub mod tau;
 pub mod trace;
 mod weak;
 

@@ -66,6 +66,8 @@ impl Route {
 pub struct Options<'a> {
     /// Evidence wanted.
     pub evidence: bool,
+    /// Also where it only says that a conjunction or a modality `[..]` holds everywhere, see [`Answer::telling`]: it is as large as the model.
+    pub witnesses: bool,
     /// Take the game route whatever the formula's shape.
     pub force_game: bool,
     /// How to explore: caches, confluent groups.
@@ -84,9 +86,23 @@ pub struct Options<'a> {
 const SMALL_GAME: usize = 1 << 16;
 
 impl<'a> Options<'a> {
+    /// Whether evidence of this value is wanted, if a true verdict is `telling` or not.
+    fn wants_evidence(&self, telling: bool, value: bool) -> bool {
+        self.evidence && (self.witnesses || telling || !value)
+    }
+
     /// Evidence wanted, route by shape, default solver.
     pub fn new(explore: &'a explore::Options) -> Self {
-        Self { evidence: true, force_game: false, explore, solver: None, progress: &Silent, shelf: None, quotient_at: Some(SMALL_GAME) }
+        Self {
+            evidence: true,
+            witnesses: true,
+            force_game: false,
+            explore,
+            solver: None,
+            progress: &Silent,
+            shelf: None,
+            quotient_at: Some(SMALL_GAME),
+        }
     }
 }
 
@@ -157,6 +173,7 @@ pub fn check(
         return Ok(answer);
     };
     // The start's operands that fit the product route go there together; the others make one game.
+    answer.telling = !all;
     let (mut quick, mut hard) = (Vec::new(), Vec::new());
     let mut fitting: AHashMap<NodeId, bool> = AHashMap::new();
     for q in roots {
@@ -247,7 +264,7 @@ fn one(
         match outcome {
             product::Outcome::Stopped(stop) => return Ok(Err(stop)),
             product::Outcome::Verdict(value) => {
-                if options.evidence && value != start.0 {
+                if options.wants_evidence(answer.telling, value) && value != start.0 {
                     answer.evidence = match trace::shortest(source, labels, automaton, &shape, start.1, budget)? {
                         Some(builder) => Some(finish(builder, value, source)?),
                         None => None,
@@ -284,7 +301,7 @@ fn one(
     match outcome {
         instantiate::Outcome::Stopped(stop) => Ok(Err(stop)),
         instantiate::Outcome::Verdict(value) => {
-            if options.evidence {
+            if options.wants_evidence(answer.telling, value) {
                 let builder = game_evidence(&instance, value, source);
                 answer.evidence = Some(finish(builder, value, source)?);
             }
@@ -328,7 +345,7 @@ fn on_quotient(
         return Ok(Some(match outcome {
             instantiate::Outcome::Stopped(stop) => Err(stop),
             instantiate::Outcome::Verdict(value) => {
-                if options.evidence {
+                if options.wants_evidence(answer.telling, value) {
                     let builder = whole.evidence(&quotient, &instance, value, source, &classes)?;
                     answer.evidence = Some(finish(builder, value, source)?);
                 }

@@ -23,6 +23,7 @@ use crate::base::ids::{LabelId, StateId};
 use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::evidence::Builder;
 use crate::lts::reduce::{Equivalence, Partition, by_classes};
+use crate::lts::tau::Rows;
 use crate::lts::{Labels, Lts};
 use crate::process::linear::ActionLabels;
 use ahash::{AHashMap, AHashSet};
@@ -147,6 +148,8 @@ impl Whole {
             block_of: &quotient.partition.block_of,
             source,
             rows: AHashMap::new(),
+            before: None,
+            ways: AHashMap::new(),
             builder: Builder::new((StateId(0), 0)),
         };
         let mut seen: AHashSet<(StateId, u32)> = AHashSet::new();
@@ -194,11 +197,18 @@ impl Whole {
 /// A transition: its label as the formula sees it, its own label, its target.
 type Row = Vec<(LabelId, LabelId, StateId)>;
 
+/// A class, a label that its states can take, perhaps after inert steps, and the class to which that leads.
+type Leap = (u32, LabelId, u32);
+
 struct Lift<'a, 'm> {
     whole: &'a Whole,
     block_of: &'a [u32],
     source: &'a mut Source<'m>,
     rows: AHashMap<StateId, Row>,
+    /// The sources of the inert steps to each state, and the states of each class.
+    before: Option<(Rows<u32>, Rows<u32>)>,
+    /// For each state of the class: the next state on a shortest way to one that can take the label to that class; none for that itself.
+    ways: AHashMap<Leap, AHashMap<u32, Option<u32>>>,
     builder: Builder,
 }
 
@@ -214,30 +224,48 @@ impl Lift<'_, '_> {
         Ok(row)
     }
 
+    /// The shortest ways of all states of a class to a transition of this label to that class; linear in the class and its inert steps.
+    fn way(&mut self, leap: Leap) -> &AHashMap<u32, Option<u32>> {
+        let Self { whole, block_of, before, ways, .. } = self;
+        ways.entry(leap).or_insert_with(|| {
+            let (before, members) = before.get_or_insert_with(|| {
+                let states = whole.lts.state_count() as u32;
+                let steps = |s: u32| whole.lts.successors(StateId(s)).map(move |(l, t)| (s, l, t));
+                let inert = |&(s, l, t): &(u32, LabelId, StateId)| l == LabelId::TAU && block_of[s as usize] == block_of[t.index()];
+                let classes = block_of.iter().max().map_or(0, |b| *b as usize + 1);
+                (
+                    Rows::build(states as usize, || (0..states).flat_map(steps).filter(inert).map(|(s, _, t)| (t.0, s))),
+                    Rows::build(classes, || block_of.iter().enumerate().map(|(s, b)| (*b, s as u32))),
+                )
+            });
+            let (home, label, class) = leap;
+            let leaps = |s: u32| whole.lts.successors(StateId(s)).any(|(l, t)| l == label && block_of[t.index()] == class);
+            let mut queue: VecDeque<u32> = members.row(home).iter().copied().filter(|s| leaps(*s)).collect();
+            let mut next: AHashMap<u32, Option<u32>> = queue.iter().map(|s| (*s, None)).collect();
+            while let Some(s) = queue.pop_front() {
+                for &b in before.row(s) {
+                    next.entry(b).or_insert_with(|| {
+                        queue.push_back(b);
+                        Some(s)
+                    });
+                }
+            }
+            next
+        })
+    }
+
     /// Takes inert steps to a transition of this label to the class, and that; its target.
     fn reach(&mut self, from: StateId, label: LabelId, class: u32) -> Result<StateId, Diagnostic> {
-        let home = self.block_of[from.index()];
-        let mut parent: AHashMap<StateId, Option<(StateId, LabelId)>> = [(from, None)].into_iter().collect();
-        let mut queue = VecDeque::from([from]);
-        while let Some(s) = queue.pop_front() {
-            let row = self.row(s)?;
-            let Some(&(_, own, target)) = row.iter().find(|(l, _, t)| *l == label && self.block_of[t.index()] == class) else {
-                for (seen_as, own, t) in row {
-                    if seen_as == LabelId::TAU && self.block_of[t.index()] == home && !parent.contains_key(&t) {
-                        parent.insert(t, Some((s, own)));
-                        queue.push_back(t);
-                    }
-                }
-                continue;
-            };
-            self.builder.step((s, 0), own, (target, 0));
-            let mut at = s;
-            while let Some(Some((before, own))) = parent.get(&at).copied() {
-                self.builder.step((before, 0), own, (at, 0));
-                at = before;
-            }
-            return Ok(target);
+        let lost = || Diagnostic::new(Stage::Internal, "a step of a class is not one of its states");
+        let leap = (self.block_of[from.index()], label, class);
+        let mut at = from;
+        while let Some(next) = *self.way(leap).get(&at.0).ok_or_else(lost)? {
+            let (_, own, _) = *self.row(at)?.iter().find(|(l, _, t)| *l == LabelId::TAU && t.0 == next).ok_or_else(lost)?;
+            self.builder.step((at, 0), own, (StateId(next), 0));
+            at = StateId(next);
         }
-        Err(Diagnostic::new(Stage::Internal, "a step of a class is not one of its states"))
+        let (_, own, target) = *self.row(at)?.iter().find(|(l, _, t)| *l == label && self.block_of[t.index()] == class).ok_or_else(lost)?;
+        self.builder.step((at, 0), own, (target, 0));
+        Ok(target)
     }
 }
