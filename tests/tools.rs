@@ -204,7 +204,7 @@ fn equation_systems_are_printed() {
     assert_eq!(early["stop"], "max-states", "{early}");
     f.file("bad.pbes", "pbes\n mu X(n: Nat) = X(m);\ninit X(0);\n");
     let wrong = f.run("solve @bad.pbes");
-    assert!(wrong.code == 2 && wrong.stderr.contains("bad.pbes:2:20: error: `m` is not declared"), "{}", wrong.stderr);
+    assert!(wrong.code == 2 && wrong.stderr.contains("bad.pbes:2:19: error: `m` is not declared"), "{}", wrong.stderr);
     assert_eq!(f.run("pbes @chain.mcrl2 @missing.mcf").code, 2);
     f.file("x.aut", "des (0, 0, 1)\n");
     assert_eq!(f.run("pbes @x.aut @f.mcf").code, 2);

@@ -53,7 +53,7 @@ pub struct Diagnostic {
     /// Where, if it is somewhere in a source.
     pub span: Option<Span>,
     /// Where, if it is in a file that is read line by line and is no source.
-    pub line: Option<Line>,
+    pub line: Option<Box<Line>>,
     /// What would have been right, candidates, context: a line each.
     pub notes: Vec<String>,
     /// Other places that matter, each with a line of text.
@@ -73,7 +73,7 @@ impl Diagnostic {
     }
     /// An error in a line of a file.
     pub fn in_line(stage: Stage, number: u64, column: usize, text: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { line: Some(Line { file: String::new(), number, column, text: text.into() }), ..Self::new(stage, message) }
+        Self { line: Some(Box::new(Line { file: String::new(), number, column, text: text.into() })), ..Self::new(stage, message) }
     }
     /// With the name of the file that was read: before its line, or before the message.
     #[must_use]
@@ -154,7 +154,7 @@ impl Diagnostic {
                 let width = under.clamp(1, 160 - pad.chars().count().min(159));
                 let _ = writeln!(out, "{line:5} | {shown}\n      | {pad}{}", "^".repeat(width));
             }
-        } else if let Some(Line { file, number, column, text }) = &self.line {
+        } else if let Some(Line { file, number, column, text }) = self.line.as_deref() {
             let _ = writeln!(out, "{file}:{number}:{column}: {word}: {}", self.message);
             let skip = if *column > 100 { column - 60 } else { 0 };
             let shown: String = text.chars().skip(skip).take(160).collect();

@@ -147,7 +147,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// The next item.
-    pub fn next(&mut self) -> Result<Item, Diagnostic> {
+    pub fn item(&mut self) -> Result<Item, Diagnostic> {
         loop {
             let packet = self.take(2)?;
             match packet {
@@ -371,9 +371,9 @@ mod tests {
             writer.finish().unwrap();
             let mut reader = Reader::new(&bytes[..]).unwrap();
             for item in &expected {
-                assert_eq!(&reader.next().unwrap(), item, "seed {seed}");
+                assert_eq!(&reader.item().unwrap(), item, "seed {seed}");
             }
-            assert_eq!(reader.next().unwrap(), Item::End, "seed {seed}");
+            assert_eq!(reader.item().unwrap(), Item::End, "seed {seed}");
             for (term, name, arguments) in &shared {
                 assert_eq!(reader.content(*term), Content::Apply(name, arguments), "seed {seed}");
             }

@@ -33,12 +33,12 @@ fn refuse(message: impl Into<String>) -> Diagnostic {
 /// Reads a system.
 pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     let mut stream = Reader::new(BufReader::with_capacity(1 << 20, input))?;
-    if !matches!(stream.next()?, Item::Apply(s, _) if stream.name(s) == "labelled_transition_system") {
+    if !matches!(stream.item()?, Item::Apply(s, _) if stream.name(s) == "labelled_transition_system") {
         return Err(refuse("this file of mCRL2 holds no labelled transition system").note("expected what `lps2lts` and `ltsconvert` write"));
     }
     // Sorts, aliases, constructors, mappings, equations.
     for _ in 0..5 {
-        let Item::Int(count) = stream.next()? else { return Err(refuse("the file is damaged: the data specification has no count")) };
+        let Item::Int(count) = stream.item()? else { return Err(refuse("the file is damaged: the data specification has no count")) };
         for _ in 0..count {
             expect_term(&mut stream)?;
         }
@@ -53,7 +53,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     let mut edges: Vec<(StateId, LabelId, StateId)> = Vec::new();
     let (mut initial, mut states, mut valued) = (None, 1, 0);
     loop {
-        let symbol = match stream.next()? {
+        let symbol = match stream.item()? {
             Item::End => break,
             Item::Apply(symbol, _) => symbol,
             Item::Int(n) => return Err(refuse(format!("the file is damaged: the number {n} stands by itself"))),
@@ -61,7 +61,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         match stream.name(symbol) {
             "transition" => {
                 let from = state(&mut stream)?;
-                let parts = match stream.next()? {
+                let parts = match stream.item()? {
                     Item::Apply(s, parts) if stream.name(s) == "TimedMultAct" && parts.len() == 2 => (parts[0], parts[1]),
                     _ => return Err(refuse("the file is damaged: a label is no multi-action")),
                 };
@@ -83,8 +83,8 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
                 edges.push((from, label, to));
             }
             "initial_state" => {
-                let Item::Int(1) = stream.next()? else { return Err(probabilistic()) };
-                let at = match stream.next()? {
+                let Item::Int(1) = stream.item()? else { return Err(probabilistic()) };
+                let at = match stream.item()? {
                     Item::Int(n) => number(n)?,
                     // Version 0x8306 gives the probability first.
                     _ => state(&mut stream)?,
@@ -110,7 +110,7 @@ fn probabilistic() -> Diagnostic {
 }
 
 fn expect_term<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<(), Diagnostic> {
-    match stream.next()? {
+    match stream.item()? {
         Item::Apply(..) => Ok(()),
         _ => Err(refuse("the file is damaged: a declaration is missing")),
     }
@@ -125,7 +125,7 @@ fn number(n: u64) -> Result<StateId, Diagnostic> {
 }
 
 fn state<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<StateId, Diagnostic> {
-    match stream.next()? {
+    match stream.item()? {
         Item::Int(n) => number(n),
         _ => Err(refuse("the file is damaged: a transition has no state")),
     }
@@ -358,11 +358,7 @@ fn split(text: &str, mark: char) -> Option<Vec<&str>> {
             '(' => open.push(')'),
             '[' => open.push(']'),
             '{' => open.push('}'),
-            ')' | ']' | '}' => {
-                if open.pop() != Some(c) {
-                    return None;
-                }
-            }
+            ')' | ']' | '}' => (open.pop() == Some(c)).then_some(())?,
             _ if c == mark && open.is_empty() => {
                 parts.push(&text[from..i]);
                 from = i + c.len_utf8();
