@@ -174,6 +174,56 @@ fn a_file_for_each_formula_in_the_form_of_its_ending() {
     assert!(wrong.code == 2 && wrong.stderr.contains("e.pdf") && wrong.stderr.contains(".svg"), "{}", wrong.stderr);
 }
 
+/// What is printed for people: a witness where the outer operator asks for one, and below each step what it changed and whose that is.
+#[test]
+fn text_shows_witnesses_and_what_each_step_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = write(folder.path(), "model.mcrl2", MODEL);
+    let printed = |formula: &str, more: &[&str]| {
+        let formula = write(folder.path(), "f.mcf", formula);
+        let run = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check")).args(["check", &model, &formula]).args(more).output().unwrap();
+        String::from_utf8(run.stdout).unwrap()
+    };
+    for asks in [
+        "<true* . a(7)>true",
+        "mu X. (<a(7)>true || <true>X)",
+        "exists n: Nat. val(n < 9) && <true* . a(n)>true",
+        "![true* . a(7)]false",
+        "nu X. <true>X",
+    ] {
+        let text = printed(asks, &[]);
+        assert!(text.contains(": true") && text.contains("witness, a path") && text.contains("1  tau  (hidden: c(0))"), "{asks}: {text}");
+    }
+    for everywhere in ["[true*]<true>true", "nu X. ([true]X && <true>true)", "!<true* . a(8)>true"] {
+        let text = printed(everywhere, &[]);
+        assert!(text.contains(": true") && !text.contains("witness"), "{everywhere}: {text}");
+    }
+    let text = printed("[true* . b(1)]false", &[]);
+    assert_eq!(
+        text.lines().skip(1).collect::<Vec<_>>().join("\n").replace("_1", ""),
+        "  counterexample, a path:\n     1  tau  (hidden: c(0))\n          P: n = 1\n     2  b(0)\n     3  tau  (hidden: c(1))\n          \
+         P: n = 2\n          Q: m = 1\n     4  b(1)\n          Q: m = 0",
+        "{text}"
+    );
+    let all = printed("[true* . b(1)]false", &["--full-states"]);
+    assert_eq!(all.matches("P: ").count(), 4, "{all}");
+}
+
+/// Evidence that is no run is drawn as a tree of its steps.
+#[test]
+fn evidence_that_branches_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = write(folder.path(), "model.mcrl2", "act a, b: Nat; proc P(n: Nat) = a(n) . P(0) + (n == 0) -> b(n) . P(1); init P(0);");
+    let formula = write(folder.path(), "f.mcf", "nu X. (<exists n: Nat. a(n)>X && (<b(0)>X || <a(1)>X))");
+    let out = folder.path().join("why.svg");
+    let outcome = mu_check(&["check", &model, &formula, "--evidence", &out.display().to_string()]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let drawn = std::fs::read_to_string(out).unwrap();
+    for text in ["holds; a witness of 3 steps", ">a(0)</text>", ">b(0)</text>", ">a(1)</text>", "to state 0"] {
+        assert!(drawn.contains(text), "{text}: {drawn}");
+    }
+}
+
 #[test]
 fn what_was_never_tested_is_told() {
     let folder = tempfile::tempdir().unwrap();

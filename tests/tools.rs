@@ -57,6 +57,18 @@ fn reduce_info_convert() {
     assert_eq!((&info["states"], &info["deadlocks"], &info["actions"]["enter"]), (&7.into(), &0.into(), &6.into()));
     // From a file or from the specification, packed or not, the system is the same.
     f.expect(0, "convert @two.mcrl2 @all.aut.gz");
+    for form in ["blts", "lts"] {
+        f.expect(0, &format!("convert @two.mcrl2 @all.{form}"));
+        let j = f.expect(0, &format!("compare @all.{form} @all.aut.gz"));
+        assert_eq!(j["result"], true, "{form}: {j}");
+        let j = f.expect(0, &format!("reduce @all.{form} --equivalence branching --hide leave --out @small.{form}"));
+        assert_eq!(f.expect(0, &format!("info @small.{form}"))["states"], j["reduced"]["states"], "{form}");
+        let mut bytes = std::fs::read(f.path(&format!("all.{form}"))).unwrap();
+        bytes.truncate(bytes.len() / 2);
+        std::fs::write(f.path(&format!("cut.{form}")), bytes).unwrap();
+        let cut = f.run(&format!("info @cut.{form}"));
+        assert!(cut.code == 2 && cut.stderr.contains("damaged"), "{form}: {}", cut.stderr);
+    }
     f.expect(0, "convert @all.aut.gz @all.aut");
     let (a, b) = (f.expect(0, "info @two.mcrl2"), f.expect(0, "info @all.aut"));
     assert_eq!(a, b);
@@ -158,7 +170,11 @@ fn games_are_written_and_solved() {
     assert!(wrong.code == 2 && wrong.stderr.contains("zielonka"), "{}", wrong.stderr);
     f.file("bad.pg", "parity 1;\n0 0 2 0;\n");
     let wrong = f.run("solve @bad.pg");
-    assert!(wrong.code == 2 && wrong.stderr.contains("line 2"), "{}", wrong.stderr);
+    assert!(
+        wrong.code == 2 && wrong.stderr.contains("bad.pg:2:5: error: ") && wrong.stderr.contains("    2 | 0 0 2 0;"),
+        "{}",
+        wrong.stderr
+    );
 }
 
 #[test]
@@ -175,6 +191,20 @@ fn equation_systems_are_printed() {
     let t =
         text(&f.path("chain.mcrl2"), "nu X(n: Nat = 0). [tau]X(n + 1) && val(n < 9) && mu Y. (<exists m: Nat. leave(m)>true || <true>Y)");
     assert!(t.contains("pbes\n") && t.contains("nu X(") && t.contains("mu Y(") && t.contains("init\n  X(0"), "{t}");
+    // It is read and solved, and its game is one like any other.
+    f.file("t.pbes", &t);
+    let j = f.expect(0, "solve @t.pbes --solver zielonka --max-states 100000");
+    assert!(j["name"].as_str().unwrap().starts_with("X(0") && j["verified"] == true, "{j}");
+    f.expect(0, "convert @t.pbes @t.pg");
+    assert_eq!(f.expect(0, "info @t.pg")["vertices"], f.expect(0, "info @t.pbes")["vertices"]);
+    f.file("f.pbes", "pbes\n mu X(n: Nat) = val(n < 3) && X(n + 1);\ninit X(0);\n");
+    assert_eq!(f.expect(1, "solve @f.pbes")["winner"], "odd");
+    f.file("endless.pbes", "pbes mu X(n: Nat) = X(n + 1); init X(0);");
+    let early = f.expect(3, "solve @endless.pbes --max-states 100");
+    assert_eq!(early["stop"], "max-states", "{early}");
+    f.file("bad.pbes", "pbes\n mu X(n: Nat) = X(m);\ninit X(0);\n");
+    let wrong = f.run("solve @bad.pbes");
+    assert!(wrong.code == 2 && wrong.stderr.contains("bad.pbes:2:19: error: `m` is not declared"), "{}", wrong.stderr);
     assert_eq!(f.run("pbes @chain.mcrl2 @missing.mcf").code, 2);
     f.file("x.aut", "des (0, 0, 1)\n");
     assert_eq!(f.run("pbes @x.aut @f.mcf").code, 2);

@@ -30,6 +30,19 @@ pub enum Stage {
     Internal,
 }
 
+/// A place in a file that is read line by line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The file's name; empty where only a stream is known.
+    pub file: String,
+    /// Number of the line, from 1.
+    pub number: u64,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// The line.
+    pub text: String,
+}
+
 /// One refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -37,8 +50,10 @@ pub struct Diagnostic {
     pub stage: Stage,
     /// One sentence, without place; names the offending text.
     pub message: String,
-    /// Where, if it is somewhere.
+    /// Where, if it is somewhere in a source.
     pub span: Option<Span>,
+    /// Where, if it is in a file that is read line by line and is no source.
+    pub line: Option<Box<Line>>,
     /// What would have been right, candidates, context: a line each.
     pub notes: Vec<String>,
     /// Other places that matter, each with a line of text.
@@ -50,11 +65,28 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error at a place.
     pub fn at(stage: Stage, span: Span, message: impl Into<String>) -> Self {
-        Self { stage, message: message.into(), span: Some(span), notes: Vec::new(), related: Vec::new(), stop: None }
+        Self { stage, message: message.into(), span: Some(span), line: None, notes: Vec::new(), related: Vec::new(), stop: None }
     }
     /// An error that has no place in a text.
     pub fn new(stage: Stage, message: impl Into<String>) -> Self {
-        Self { stage, message: message.into(), span: None, notes: Vec::new(), related: Vec::new(), stop: None }
+        Self { stage, message: message.into(), span: None, line: None, notes: Vec::new(), related: Vec::new(), stop: None }
+    }
+    /// An error in a line of a file.
+    pub fn in_line(stage: Stage, number: u64, column: usize, text: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { line: Some(Box::new(Line { file: String::new(), number, column, text: text.into() })), ..Self::new(stage, message) }
+    }
+    /// With the name of the file that was read: before its line, or before the message.
+    #[must_use]
+    pub fn in_file(mut self, name: &str) -> Self {
+        match &mut self.line {
+            Some(line) => line.file = name.to_string(),
+            None => self.message = format!("{name}: {}", self.message),
+        }
+        self
+    }
+    /// Its line and column, if it has a line, and the message: all that can be said without the files.
+    pub fn plain(&self) -> String {
+        self.line.as_ref().map_or_else(|| self.message.clone(), |l| format!("line {}, column {}: {}", l.number, l.column, self.message))
     }
     /// A limit that came first.
     pub fn stopped(stop: Stop) -> Self {
@@ -122,6 +154,12 @@ impl Diagnostic {
                 let width = under.clamp(1, 160 - pad.chars().count().min(159));
                 let _ = writeln!(out, "{line:5} | {shown}\n      | {pad}{}", "^".repeat(width));
             }
+        } else if let Some(Line { file, number, column, text }) = self.line.as_deref() {
+            let _ = writeln!(out, "{file}:{number}:{column}: {word}: {}", self.message);
+            let skip = if *column > 100 { column - 60 } else { 0 };
+            let shown: String = text.chars().skip(skip).take(160).collect();
+            let pad: String = text.chars().skip(skip).take(column - 1 - skip).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            let _ = writeln!(out, "{number:5} | {shown}\n      | {pad}^");
         } else {
             let _ = writeln!(out, "{word}: {}", self.message);
         }

@@ -23,6 +23,7 @@ use crate::model::from_lts::LtsModel;
 use crate::pbes::{Answer, Options, Reduced, Route, Verdict, check};
 use crate::process::linear::ActionLabels;
 use crate::process::spec::ActionDecl;
+use crate::report::branches::branches;
 use crate::report::chart::chart;
 use crate::report::story::{Story, story};
 use serde_json::{Value, json};
@@ -258,7 +259,9 @@ fn tell(
         eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.text);
     }
     let story = match &answer.evidence {
-        Some(evidence) if answer.telling || args.evidence.is_some() => Some(story(evidence, subject.model, args.full_states)?),
+        Some(evidence) if answer.telling || args.evidence.is_some() || formula.asks_for_witness() => {
+            Some(story(evidence, subject.model, args.full_states)?)
+        }
         _ => None,
     };
     match (&answer.evidence, &story) {
@@ -414,11 +417,8 @@ fn write_evidence(
             let what = if story.verdict { "holds; a witness" } else { "does not hold; a counterexample" };
             let n = story.steps.len();
             let verdict = format!("{what} of {n} step{}", if n == 1 { "" } else { "s" });
-            let Some(chart) = chart(story, &title, &verdict) else {
-                eprintln!("{}: not written: the evidence branches, so it is no sequence (see .dot, .aut or .json)", path.display());
-                return Ok(());
-            };
-            write_text(&path, &chart)?;
+            let picture = chart(story, &title, &verdict).unwrap_or_else(|| branches(story, &title, &verdict));
+            write_text(&path, &picture)?;
         }
     }
     session.say(format!("wrote {}", path.display()));
@@ -439,13 +439,13 @@ enum Picture {
 impl Picture {
     fn of(path: &Path) -> Result<Picture, Diagnostic> {
         match Form::of(path) {
-            Form::Aut | Form::AutGz | Form::Dot => return Ok(Picture::Lts),
+            form if form.is_lts() || form == Form::Dot => return Ok(Picture::Lts),
             _ => {}
         }
         match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
             Some("json") => Ok(Picture::Json),
             Some("svg") => Ok(Picture::Chart),
-            _ => Err(no_form_of_evidence(path, ".json, .svg, .aut, .aut.gz or .dot")),
+            _ => Err(no_form_of_evidence(path, ".json, .svg, .aut, .aut.gz, .blts, .lts or .dot")),
         }
     }
 }

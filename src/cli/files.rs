@@ -6,9 +6,13 @@ use super::output;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use crate::base::{Diagnostic, Stage, Stop};
+use crate::compile::Compiled;
 use crate::explore;
-use crate::game::{Game, bes, pg};
-use crate::lts::{Lts, aut, dot};
+use crate::formula::equations;
+use crate::game::{Game, bes, moves, pg};
+use crate::lts::{Lts, aut, binary, dot, mcrl2};
+use crate::process::linearise;
+use crate::process::typecheck::check_specification;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -17,9 +21,15 @@ use std::path::{Path, PathBuf};
 pub(super) enum Form {
     Aut,
     AutGz,
+    /// Our own binary form.
+    Binary,
+    /// mCRL2's binary form.
+    Mcrl2,
     Dot,
     Pg,
     Bes,
+    /// An equation system with data, as text.
+    Pbes,
     /// Nothing known: a specification.
     Other,
 }
@@ -31,17 +41,20 @@ impl Form {
         match () {
             () if ends(".aut") => Form::Aut,
             () if ends(".aut.gz") => Form::AutGz,
+            () if ends(".blts") => Form::Binary,
+            () if ends(".lts") => Form::Mcrl2,
             () if ends(".dot") || ends(".gv") => Form::Dot,
             () if ends(".pg") || ends(".gm") => Form::Pg,
             () if ends(".bes") => Form::Bes,
+            () if ends(".pbes") || ends(".pbes.txt") => Form::Pbes,
             () => Form::Other,
         }
     }
     pub(super) fn is_lts(self) -> bool {
-        matches!(self, Form::Aut | Form::AutGz)
+        matches!(self, Form::Aut | Form::AutGz | Form::Binary | Form::Mcrl2)
     }
     pub(super) fn is_game(self) -> bool {
-        matches!(self, Form::Pg | Form::Bes)
+        matches!(self, Form::Pg | Form::Bes | Form::Pbes)
     }
 }
 
@@ -87,32 +100,55 @@ pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     write(path, |file| file.write_all(text.as_bytes()).map_err(|e| file_error("cannot write", path, &e)))
 }
 
-/// Reads an `.aut` file.
+/// Reads a transition system in the form that the name says.
 pub(super) fn read_lts(path: &Path) -> Result<Lts, Diagnostic> {
     output::stage("reading a transition system");
     let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    aut::read(file, &aut::AutOptions::default()).map_err(|d| in_file(d, path))
+    match Form::of(path) {
+        Form::Binary => binary::read(file),
+        Form::Mcrl2 => mcrl2::read(file),
+        _ => aut::read(file, &aut::AutOptions::default()),
+    }
+    .map_err(|d| in_file(d, path))
 }
 
-/// Reads a `.pg` or `.bes` file.
+/// Reads a `.pg` or `.bes` file; a `.pbes` file is instantiated.
 pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
     output::stage("reading a game");
-    let text = session.read(path)?;
-    let game = if Form::of(path) == Form::Bes { bes::read(&text) } else { pg::read(&text) };
-    game.map_err(|d| in_file(d, path))
+    match Form::of(path) {
+        Form::Pbes => instantiated(session, path),
+        form => {
+            session.expect_no_parameters(path)?;
+            let text = session.read(path)?;
+            let game = if form == Form::Bes { bes::read(&text) } else { pg::read(&text) };
+            game.map_err(|d| in_file(d, path))
+        }
+    }
 }
 
-fn in_file(mut diagnostic: Diagnostic, path: &Path) -> Diagnostic {
-    diagnostic.message = format!("{}: {}", path.display(), diagnostic.message);
-    diagnostic
+/// The game of an equation system with data: its states are explored.
+fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
+    let expanded = session.expand(path)?;
+    let system = equations::read(expanded.source, &expanded.text)?;
+    let process = session.linearised(&check_specification(&system.specification)?, &linearise::Options::default())?;
+    let model = session.compiled(process, "none")?;
+    match explored(session, path, &model)? {
+        Ok(lts) => moves::game(&lts, &system.prefix, &system.least, &system.initial),
+        Err(stop) => Err(Diagnostic::stopped(stop)),
+    }
+}
+
+fn in_file(diagnostic: Diagnostic, path: &Path) -> Diagnostic {
+    diagnostic.in_file(&path.display().to_string())
 }
 
 /// Refuses a name for a transition system that has none of the endings, before any work is done.
 pub(super) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnostic> {
     match Form::of(path) {
-        Form::Aut | Form::AutGz | Form::Dot => Ok(()),
+        form if form.is_lts() || form == Form::Dot => Ok(()),
         _ => {
-            Err(Diagnostic::new(Stage::Usage, format!("`{option}{}`: expected a name that ends in .aut, .aut.gz or .dot", path.display())))
+            let message = format!("`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts or .dot", path.display());
+            Err(Diagnostic::new(Stage::Usage, message))
         }
     }
 }
@@ -121,6 +157,8 @@ pub(super) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnosti
 pub(super) fn write_lts(lts: &Lts, path: &Path) -> Result<(), Diagnostic> {
     write(path, |file| match Form::of(path) {
         Form::AutGz => aut::write_gz(lts, file),
+        Form::Binary => binary::write(lts, file),
+        Form::Mcrl2 => mcrl2::write(lts, file),
         Form::Dot => dot::write(lts, file),
         _ => aut::write(lts, file),
     })
@@ -129,17 +167,22 @@ pub(super) fn write_lts(lts: &Lts, path: &Path) -> Result<(), Diagnostic> {
 /// A transition system: a file, or a specification explored; or why that ended early.
 pub(super) fn transition_system(session: &mut Session, path: &Path) -> Result<Result<Lts, Stop>, Diagnostic> {
     match Form::of(path) {
-        Form::Aut | Form::AutGz => return Ok(Ok(read_lts(path)?)),
-        Form::Pg | Form::Bes | Form::Dot => {
+        form if form.is_lts() => return Ok(Ok(read_lts(path)?)),
+        form if form.is_game() || form == Form::Dot => {
             return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no transition system", path.display()))
-                .note("expected an .aut or .aut.gz file, or a specification"));
+                .note("expected an .aut, .aut.gz, .blts or .lts file, or a specification"));
         }
-        Form::Other => {}
+        _ => {}
     }
     let model = session.model(path, "none")?;
+    explored(session, path, &model)
+}
+
+/// The states and steps of a model; or why the search ended early.
+fn explored(session: &Session, path: &Path, model: &Compiled) -> Result<Result<Lts, Stop>, Diagnostic> {
     let options = explore::Options { threads: session.threads(), ..Default::default() };
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let (outcome, lts) = explore::explore_lts(&model, &options, &session.budget, &bar)?;
+    let (outcome, lts) = explore::explore_lts(model, &options, &session.budget, &bar)?;
     bar.finish();
     session.say(format!(
         "explored {}: {} states, {} transitions in {:.3} s",

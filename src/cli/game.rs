@@ -35,7 +35,10 @@ pub(super) fn solver(name: Option<&String>) -> &'static dyn Solver {
 
 /// Solves a game file and verifies the solution.
 pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagnostic> {
-    let game = read_game(session, &args.input)?;
+    let game = match read_game(session, &args.input) {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        game => game?,
+    };
     let solver = solver(args.solver.as_ref());
     session.say(format!("{} vertices, {} moves; solver {}", game.vertex_count(), game.edge_count(), solver.name()));
     let start = Instant::now();

@@ -66,7 +66,10 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
 
 pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnostic> {
     if Form::of(&args.input).is_game() {
-        let game = read_game(session, &args.input)?;
+        let game = match read_game(session, &args.input) {
+            Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+            game => game?,
+        };
         return print_figures(session, &game_figures(&game));
     }
     let relabel = args.relabelling.relabel()?;
@@ -156,7 +159,10 @@ pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
             let message = format!("`{}`: expected a name that ends in .pg, which a game can be written as", args.output.display());
             return Err(Diagnostic::new(Stage::Usage, message));
         }
-        let game = read_game(session, &args.input)?;
+        let game = match read_game(session, &args.input) {
+            Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+            game => game?,
+        };
         write(&args.output, |file| pg::write(&game, file))?;
         return converted(session, args, json!({ "vertices": game.vertex_count(), "edges": game.edge_count() }));
     }

@@ -72,9 +72,9 @@ impl Session {
 
     /// A specification file, with its parameters filled in: plain mCRL2 text.
     pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
-        if Form::of(path) != Form::Other {
+        if !matches!(Form::of(path), Form::Other | Form::Pbes) {
             let what = match Form::of(path) {
-                Form::Aut | Form::AutGz | Form::Dot => "a transition system",
+                f if f.is_lts() || f == Form::Dot => "a transition system",
                 _ => "a game",
             };
             return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no specification: by its name it is {what}", path.display()))
@@ -119,9 +119,14 @@ impl Session {
     /// A linear process.
     pub fn linear_process(&mut self, path: &Path, options: &linearise::Options) -> Result<LinearProcess, Diagnostic> {
         let spec = self.specification(path)?;
+        self.linearised(&spec, options)
+    }
+
+    /// The linear process of a typed specification.
+    pub fn linearised(&self, spec: &ProcSpec, options: &linearise::Options) -> Result<LinearProcess, Diagnostic> {
         let start = Instant::now();
         output::stage("linearising");
-        let process = linearise::linearise(&spec, options)?;
+        let process = linearise::linearise(spec, options)?;
         self.say(format!(
             "linear process: {} components, {} parameters, {} summands in {:.3} s",
             process.components.len(),
@@ -135,6 +140,11 @@ impl Session {
     /// A model that engines run.
     pub fn model(&mut self, path: &Path, confluence: &str) -> Result<Compiled, Diagnostic> {
         let process = self.linear_process(path, &linearise::Options::default())?;
+        self.compiled(process, confluence)
+    }
+
+    /// The model of a linear process.
+    pub fn compiled(&self, process: LinearProcess, confluence: &str) -> Result<Compiled, Diagnostic> {
         let start = Instant::now();
         output::stage("compiling the linear process");
         let confluence = match confluence {

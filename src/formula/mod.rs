@@ -1,5 +1,6 @@
 //! State, regular and action formulas. Knows nothing of linear processes.
 
+pub mod equations;
 pub mod file_labels;
 pub mod naive;
 pub mod normal;

@@ -80,3 +80,26 @@ pub struct TypedFormula {
     /// The formula.
     pub formula: State,
 }
+
+impl TypedFormula {
+    /// Whether the outer operator, beneath fixed points, asks for something that there is: `<..>`, `||`, `exists`, so that one who is told
+    /// *true* wants to see it. Of `[..]` and the like, that hold everywhere, the witness would be the whole system.
+    pub fn asks_for_witness(&self) -> bool {
+        let (mut state, mut dual) = (&self.formula, false);
+        loop {
+            return match &state.kind {
+                StateKind::Not(inner) => {
+                    (state, dual) = (inner, !dual);
+                    continue;
+                }
+                StateKind::Fix { body, .. } => {
+                    state = body;
+                    continue;
+                }
+                StateKind::May(..) | StateKind::Or(..) | StateKind::Implies(..) | StateKind::Exists(..) => !dual,
+                StateKind::Must(..) | StateKind::And(..) | StateKind::Forall(..) => dual,
+                StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => false,
+            };
+        }
+    }
+}

@@ -346,7 +346,7 @@ mod tests {
             ("bes mu X = X; init X; more", "expected the end of the text, found \"more\""),
         ] {
             let d = read(text).unwrap_err();
-            assert!(d.message.contains(wanted), "{text:?}: {}", d.message);
+            assert!(d.plain().contains(wanted), "{text:?}: {}", d.plain());
         }
     }
 

@@ -7,6 +7,7 @@
 
 pub mod bes;
 pub mod families;
+pub mod moves;
 pub mod pg;
 mod text;
 pub mod verify;

@@ -192,7 +192,7 @@ mod tests {
             ("hello", "expected the identifier of a vertex, found \"hello\""),
         ] {
             let d = read(text).unwrap_err();
-            assert!(d.message.contains(wanted), "{text:?}: {}", d.message);
+            assert!(d.plain().contains(wanted), "{text:?}: {}", d.plain());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A scanner for the text formats of games: tokens with places, comments skipped, refusals with line, column and the text there.
+//! A scanner for the text formats of games: tokens with places, comments skipped, refusals with their line.
 
 use crate::base::{Diagnostic, Stage};
 
@@ -100,6 +100,7 @@ impl<'a> Scanner<'a> {
         let before = &self.text[..place];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        Diagnostic::new(Stage::File, format!("line {line}, column {column}: {}", message.as_ref()))
+        let text: String = self.text.lines().nth(line - 1).unwrap_or("").chars().take(column + 200).collect();
+        Diagnostic::in_line(Stage::File, line as u64, column, text, message.as_ref())
     }
 }

@@ -114,9 +114,9 @@ fn at_line(number: u64, line: &[u8], fault: &Fault) -> Diagnostic {
     let column = String::from_utf8_lossy(&line[..fault.column.min(line.len())]).chars().count();
     let rest: String = text.chars().skip(column).take(40).collect();
     let found = if rest.is_empty() { "the end of the line".into() } else { format!("{rest:?}") };
-    let shown: String = text.chars().take(120).collect();
-    Diagnostic::new(Stage::File, format!("line {number}, column {}: expected {}, found {found}", column + 1, fault.expected))
-        .note(format!("in the line {shown:?}"))
+    // A line may be a megabyte long.
+    let text: String = text.chars().take(column + 200).collect();
+    Diagnostic::in_line(Stage::File, number, column + 1, text, format!("expected {}, found {found}", fault.expected))
 }
 
 fn skip_blanks(line: &[u8], mut at: usize) -> usize {
@@ -289,16 +289,22 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
         targets.push(StateId(target));
     }
     if targets.len() as u64 != transitions {
-        return Err(Diagnostic::new(
+        return Err(Diagnostic::in_line(
             Stage::File,
-            format!("line {header_line}: the header {header_text:?} announces {transitions} transitions, the file has {}", targets.len()),
+            header_line,
+            1,
+            header_text.clone(),
+            format!("the header {header_text:?} announces {transitions} transitions, the file has {}", targets.len()),
         ));
     }
     // Rows are the only memory that a header alone can ask for.
     if states > (1 << 24) + 16 * transitions {
-        return Err(Diagnostic::new(
+        return Err(Diagnostic::in_line(
             Stage::File,
-            format!("line {header_line}: the header {header_text:?} announces {states} states, most of which no transition touches"),
+            header_line,
+            1,
+            header_text.clone(),
+            format!("the header {header_text:?} announces {states} states, most of which no transition touches"),
         ));
     }
     Ok(rows(StateId(initial as u32), states as usize, &sources, labels, targets, sorted, table))
@@ -407,10 +413,10 @@ mod tests {
         ] {
             let d = parse(text).unwrap_err();
             assert_eq!(d.stage, Stage::File);
-            assert!(d.message.contains(wanted), "{text:?}: {}", d.message);
+            assert!(d.plain().contains(wanted), "{text:?}: {}", d.plain());
         }
         let d = read(b"des (0,1,1)\n(0,\"a\xff\",0)\n".as_slice(), &AutOptions::default()).unwrap_err();
-        assert!(d.message.contains("line 2, column 6: expected a label in UTF-8"), "{}", d.message);
+        assert!(d.plain().contains("line 2, column 6: expected a label in UTF-8"), "{}", d.plain());
         let d = read([0x1f, 0x8b, 8, 0].as_slice(), &AutOptions::default()).unwrap_err();
         assert!(d.message.starts_with("cannot read"), "{}", d.message);
     }

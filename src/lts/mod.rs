@@ -1,10 +1,13 @@
 //! Labelled transition systems in compressed sparse rows. Knows nothing of how they were explored.
 
+pub mod aterm;
 pub mod aut;
+pub mod binary;
 pub mod compare;
 pub mod distinguish;
 pub mod dot;
 pub mod info;
+pub mod mcrl2;
 #[cfg(test)]
 mod measure;
 #[cfg(test)]

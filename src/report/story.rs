@@ -200,8 +200,9 @@ impl Story {
             "steps": self.steps_json(),
         })
     }
-    /// Lines for people. `values`: with the parameters that changed.
-    pub fn text(&self, values: bool) -> String {
+    /// Lines for people: each step with the parameters that it changed (all of them if the steps have their states), a line a component.
+    /// `control`: with control locations as well.
+    pub fn text(&self, control: bool) -> String {
         let what = if self.verdict { "witness" } else { "counterexample" };
         let shape = match (self.linear, self.back_to) {
             (true, Some(_)) => "a path that ends in a loop",
@@ -215,19 +216,28 @@ impl Story {
             text += &format!("  {place}  {}\n", s.title());
             let shown: Vec<(usize, &String)> = match &s.state {
                 Some(state) => state.iter().enumerate().collect(),
-                None if values => s.changed.iter().map(|(slot, v)| (*slot as usize, v)).collect(),
-                None => Vec::new(),
+                None => {
+                    s.changed.iter().map(|(slot, v)| (*slot as usize, v)).filter(|c| control || !self.parameters[c.0].control).collect()
+                }
             };
-            if !shown.is_empty() {
-                let shown: Vec<String> = shown.iter().map(|(slot, v)| format!("{} = {v}", self.parameters[*slot].name)).collect();
-                text += &format!("          {}\n", shown.join(", "));
-            }
+            text += &self.values_text(&shown);
         }
         if self.steps.len() > most {
             text += &format!("        and {} more steps, which `--evidence FILE` writes (.aut, .dot, .json)\n", self.steps.len() - most);
         }
         if let Some(back) = self.back_to {
             text += &format!("        and again from after step {back}\n");
+        }
+        text
+    }
+    /// Values by slot, a line a component, with its name if there are several.
+    fn values_text(&self, shown: &[(usize, &String)]) -> String {
+        let mut text = String::new();
+        for group in shown.chunk_by(|a, b| self.parameters[a.0].component == self.parameters[b.0].component) {
+            let values: Vec<String> = group.iter().map(|(slot, v)| format!("{} = {v}", self.parameters[*slot].name)).collect();
+            let component = self.components.get(self.parameters[group[0].0].component as usize).filter(|_| self.components.len() > 1);
+            let component = component.map(|c| format!("{c}: ")).unwrap_or_default();
+            text += &format!("          {component}{}\n", values.join(", "));
         }
         text
     }

@@ -87,19 +87,21 @@ fn random_games_agree_and_verify() {
     }
 }
 
-/// Run by hand: `cargo test --release --lib million -- --ignored`.
+/// At length, in pieces if need be: `MU_CHECK_SEED=0 MU_CHECK_CASES=250000 cargo test --release --lib million -- --ignored --nocapture`.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "minutes"]
 fn a_million_random_games_agree_and_verify() {
     use rayon::prelude::*;
-    let even = (0..1_000_000u64)
+    let number = |name: &str, default: u64| std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"));
+    let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 1_000_000));
+    let even = (first..first + cases)
         .into_par_iter()
         .map(|seed| {
             let s = agree(&random(seed), &format!("seed {seed}"));
             (s.winners.iter().filter(|&&w| w == Player::Even).count(), s.winners.len())
         })
         .reduce(|| (0, 0), |x, y| (x.0 + y.0, x.1 + y.1));
-    println!("Even wins {} of {} vertices", even.0, even.1);
+    println!("{cases} games from seed {first} on, {} solvers: Even wins {} of {} vertices", solvers().len(), even.0, even.1);
 }
 
 #[test]

@@ -4,11 +4,12 @@
 use mu_check::base::{Budget, Limits, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Restored, Silent};
+use mu_check::formula::equations as with_data;
 use mu_check::formula::file_labels::FileLabels;
 use mu_check::formula::typecheck::check_formula;
 use mu_check::game::{bes, pg, verify};
-use mu_check::lts::aut;
 use mu_check::lts::reduce::{Equivalence, reduce};
+use mu_check::lts::{aut, binary, mcrl2};
 use mu_check::process::{linearise, typecheck};
 use mu_check::program::litmus;
 use mu_check::solve::default_solver;
@@ -61,15 +62,29 @@ pub fn formula(data: &[u8]) {
     }
 }
 
-/// Files of transition systems: what is read is reduced, written and read again.
+/// Files of transition systems, in any of the three forms: what is read is reduced, written and read again.
 pub fn lts(data: &[u8]) {
-    let Ok(lts) = aut::read(data, &aut::AutOptions::default()) else { return };
+    let read = match data {
+        d if d.starts_with(&binary::MAGIC) => binary::read(d),
+        d if d.starts_with(&mcrl2::MAGIC) => mcrl2::read(d),
+        d => aut::read(d, &aut::AutOptions::default()),
+    };
+    let Ok(mut lts) = read else { return };
     if lts.state_count() > 10_000 {
         return;
     }
     let small = reduce(&lts, Equivalence::Branching, 1);
     assert!(small.state_count() <= lts.state_count());
     let mut bytes = Vec::new();
+    binary::write(&lts, &mut bytes).expect("what was read can be written");
+    assert_eq!(binary::read(&bytes[..]).expect("what is written can be read"), lts);
+    bytes.clear();
+    mcrl2::write(&lts, &mut bytes).expect("what was read can be written");
+    let again = mcrl2::read(&bytes[..]).expect("what is written can be read");
+    assert_eq!((again.offsets, again.targets), (lts.offsets.clone(), lts.targets.clone()));
+    bytes.clear();
+    // What text cannot hold is refused when it is written.
+    lts.table.texts.iter_mut().for_each(|t| *t = t.replace(['\n', '\r'], ""));
     aut::write(&lts, &mut bytes).expect("what was read can be written");
     let again = aut::read(&bytes[..], &aut::AutOptions::default()).expect("what is written can be read");
     assert_eq!((again.offsets, again.targets), (lts.offsets, lts.targets));
@@ -93,10 +108,17 @@ pub fn parity_game(data: &[u8]) {
     assert_eq!((again.offsets, again.priorities), (game.offsets, game.priorities));
 }
 
-/// Files of boolean equation systems.
+/// Files of boolean equation systems, and of such with data.
 pub fn equations(data: &[u8]) {
     if let Ok(game) = bes::read(&text(data)) {
         solved(&game);
+    }
+    let mut sources = SourceMap::new();
+    let source = sources.add("fuzz", text(data));
+    let system = with_data::read(source, &text(data));
+    if let Err(d) = system.and_then(|system| typecheck::check_specification(&system.specification)) {
+        assert!(d.stage != mu_check::base::Stage::Internal, "{}", d.render(&sources));
+        d.render(&sources);
     }
 }
 

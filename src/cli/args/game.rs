@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `pbes`
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
-  mu-check pbes model.mcrl2 formula.mcf > system.pbes.txt")]
+  mu-check pbes model.mcrl2 formula.mcf > system.pbes && mu-check solve system.pbes")]
 pub struct PbesArgs {
     /// Specification.
     pub model: PathBuf,
@@ -25,10 +25,12 @@ pub struct PbesArgs {
 
 Examples:
   mu-check solve game.pg
-  mu-check solve equations.bes --solver promotion --out strategy.sol"
+  mu-check solve equations.bes --solver promotion --out strategy.sol
+  mu-check solve system.pbes"
 )]
 pub struct SolveArgs {
-    /// A parity game in PGSolver's format (`.pg`, `.gm`), or a boolean equation system (`.bes`).
+    /// A parity game in PGSolver's format (`.pg`, `.gm`), a boolean equation system (`.bes`), or one with data
+    /// as text (`.pbes`).
     pub input: PathBuf,
     /// The algorithm.
     #[arg(long, value_name = "NAME", value_parser = solver_names())]

@@ -55,12 +55,12 @@ pub(super) fn between_commas(text: &str) -> Vec<String> {
   mu-check reduce system.aut --equivalence branching --out small.aut
   mu-check reduce model.mcrl2 --hide send,receive --equivalence weak-trace --out traces.dot")]
 pub struct ReduceArgs {
-    /// An `.aut` or `.aut.gz` file, or a specification.
+    /// An `.aut`, `.aut.gz`, `.blts` or `.lts` file, or a specification.
     pub input: PathBuf,
     /// Modulo which equivalence.
     #[arg(short, long, value_name = "EQUIVALENCE", value_enum, default_value_t = Reduce::Strong)]
     pub equivalence: Reduce,
-    /// Write the quotient here: `.aut`, `.aut.gz` or `.dot`.
+    /// Write the quotient here: `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Hiding and renaming.
@@ -101,7 +101,7 @@ Examples:
   mu-check compare implementation.aut specification.aut --preorder weak-trace --hide internal
   mu-check compare a.aut b.aut --out difference.mcf || mu-check check a.aut difference.mcf")]
 pub struct CompareArgs {
-    /// The one: an `.aut` or `.aut.gz` file, or a specification.
+    /// The one: an `.aut`, `.aut.gz`, `.blts` or `.lts` file, or a specification.
     pub a: PathBuf,
     /// The other.
     pub b: PathBuf,
@@ -129,7 +129,7 @@ pub struct CompareArgs {
   mu-check info model.mcrl2 -D cores=3 --format json
   mu-check info game.pg")]
 pub struct InfoArgs {
-    /// An `.aut` or `.aut.gz` file, a specification, or a game in a `.pg` or `.bes` file.
+    /// An `.aut`, `.aut.gz`, `.blts` or `.lts` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
     pub input: PathBuf,
     /// Hiding and renaming.
     #[command(flatten)]
@@ -144,11 +144,12 @@ pub struct InfoArgs {
 #[command(after_help = "Examples:
   mu-check convert system.aut system.aut.gz
   mu-check convert model.mcrl2 picture.dot --hide internal
-  mu-check convert equations.bes game.pg")]
+  mu-check convert equations.bes game.pg
+  mu-check convert system.pbes game.pg")]
 pub struct ConvertArgs {
-    /// An `.aut` or `.aut.gz` file, a specification, or a game in a `.pg` or `.bes` file.
+    /// An `.aut`, `.aut.gz`, `.blts` or `.lts` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
     pub input: PathBuf,
-    /// The result: `.aut`, `.aut.gz`, `.dot`; `.pg` for games.
+    /// The result: `.aut`, `.aut.gz`, `.blts` (compact, with a check sum), `.lts` (binary, of mCRL2), `.dot`; `.pg` for games.
     pub output: PathBuf,
     /// Hiding and renaming.
     #[command(flatten)]

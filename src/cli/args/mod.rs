@@ -203,7 +203,7 @@ Examples:
 pub struct ExploreArgs {
     /// Specification, or an `.aut` file.
     pub model: PathBuf,
-    /// Write the (reduced) transition system to this `.aut` or `.aut.gz` file.
+    /// Write the (reduced) transition system to this `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot` file.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Reduce modulo an equivalence.
@@ -278,7 +278,7 @@ pub struct CheckArgs {
     /// Write what each stage took to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,
-    /// Write the evidence here: `.svg` (a message sequence chart), `.json`, `.aut`, `.dot`.
+    /// Write the evidence here: `.svg` (a message sequence chart; a tree of steps if it branches), `.json`, `.aut`, `.dot`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     /// Show all parameters after each step of the evidence.

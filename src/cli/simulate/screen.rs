@@ -11,7 +11,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
-use ratatui::widgets::{Block, Clear, Paragraph};
+use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
 const KEYS: &str = "↑↓ choose  Enter take  ←→ back, forward  r random  : command  ? help  q quit";
 const HELP: &str = "up, down, k, j   choose a step            Enter       take it
@@ -179,7 +179,10 @@ impl<'m> Screen<'m> {
             let area = frame.area();
             let text = format!("{HELP}{}", command::help());
             frame.render_widget(Clear, area);
-            frame.render_widget(Paragraph::new(text).block(Block::bordered().title(" Help: any key goes back ")), area);
+            frame.render_widget(
+                Paragraph::new(text).wrap(Wrap { trim: false }).block(Block::bordered().title(" Help: any key goes back ")),
+                area,
+            );
         }
         Ok(())
     }

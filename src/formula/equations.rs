@@ -1,0 +1,408 @@
+//! Parameterised boolean equation systems as mCRL2 writes them: text -> a specification whose steps are the moves of the system's game.
+//!
+//! ```text
+//! sort …  map …  eqn …
+//! pbes nu X(n: Nat) = val(n < 3) => (forall m: Nat. val(m > n) || Y(m));
+//!      mu Y(n: Nat) = X(n + 1) && exists k: Nat. val(k < n);
+//! init X(0);
+//! ```
+//! As in the tool `pbes2lps` of the mCRL2 project each equation becomes a process. One that is a disjunction or `exists` offers its operands as
+//! steps `some_k`, one that is a conjunction or `forall` as steps `all_k`, where `k` counts the changes between least and greatest fixed points up
+//! to the equation. Parts of another connective become states of their own, of the last `k`. Conditions guard steps, quantified variables are
+//! summed; a part that is decided is a step `yes` or `no`; `each` marks states of conjunctions. The states and steps are the game
+//! ([`crate::game::moves`]), so all that reads and explores specifications serves equation systems too.
+//!
+//! Cost: one pass. Invariant: places of the tree lead into the text as it was written.
+
+use crate::base::{Diagnostic, SourceId, Span, Stage};
+use crate::syntax::ast::{self, BinaryOp, Data, DataKind, Node, Process, ProcessKind, Quantifier, Section};
+use crate::syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
+use crate::syntax::{parse_formula, parse_specification};
+
+/// An equation system as a model.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// The specification of the game.
+    pub specification: ast::Specification,
+    /// What the names of its actions start with.
+    pub prefix: String,
+    /// By rank, whether the fixed points are least.
+    pub least: Vec<bool>,
+    /// The instance that is asked for, as written.
+    pub initial: String,
+}
+
+/// A formula without negation and implication.
+enum Positive {
+    Const(bool),
+    Val(Data),
+    Call(ast::Ident, Vec<Data>),
+    Junction(bool, Vec<Positive>),
+    Quantifier(bool, Vec<ast::VarDecl>, Box<Positive>),
+}
+
+/// Where things are in the text.
+struct Scan<'a> {
+    text: &'a str,
+    source: SourceId,
+    at: usize,
+}
+
+impl<'a> Scan<'a> {
+    /// Goes over blanks and comments.
+    fn skip(&mut self) {
+        loop {
+            let rest = &self.text[self.at..];
+            let trimmed = rest.trim_start();
+            self.at += rest.len() - trimmed.len();
+            if !trimmed.starts_with('%') {
+                return;
+            }
+            self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+        }
+    }
+    /// The word here, if there is one.
+    fn word(&mut self) -> Option<&'a str> {
+        self.skip();
+        let rest = &self.text[self.at..];
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '\'')).unwrap_or(rest.len());
+        (end > 0 && !rest.starts_with(|c: char| c.is_ascii_digit())).then(|| &rest[..end])
+    }
+    fn keyword(&mut self, keyword: &str) -> bool {
+        let found = self.word() == Some(keyword);
+        if found {
+            self.at += keyword.len();
+        }
+        found
+    }
+    fn refuse(&mut self, expected: &str) -> Diagnostic {
+        self.skip();
+        let length = self.word().map_or_else(|| self.text[self.at..].chars().next().map_or(0, char::len_utf8), str::len);
+        // At the end of the text, the place is its last character.
+        let at = if length == 0 { self.text.trim_end().char_indices().last().map_or(0, |c| c.0) } else { self.at };
+        let length = if length == 0 { self.text[at..].chars().next().map_or(0, char::len_utf8) } else { length };
+        let found = &self.text[self.at.min(self.text.len())..][..if self.at == at { length } else { 0 }];
+        let found = if found.is_empty() { "the text ends here".to_string() } else { format!("unexpected `{found}`") };
+        let span = Span { source: self.source, start: at as u32, end: (at + length) as u32 };
+        Diagnostic::at(Stage::Syntax, span, found).note(format!("expected {expected}"))
+    }
+    /// Goes to a mark that is in no comment and no brackets; what lies between.
+    fn until(&mut self, mark: char) -> Option<std::ops::Range<usize>> {
+        let (start, mut depth, mut comment) = (self.at, 0usize, false);
+        for (i, c) in self.text[start..].char_indices() {
+            match c {
+                '\n' => comment = false,
+                _ if comment => {}
+                '%' => comment = true,
+                _ if c == mark && depth == 0 => {
+                    self.at = start + i;
+                    return Some(start..start + i);
+                }
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        None
+    }
+    /// A part of the text at its place, all before it blank but for a word at the start.
+    fn alone(&self, first: &str, part: std::ops::Range<usize>, end: &str) -> String {
+        format!("{first}{}{}{end}", " ".repeat(part.start - first.len()), &self.text[part])
+    }
+}
+
+/// The place of the word `pbes` outside of comments.
+fn start_of_equations(text: &str) -> Option<usize> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let code = line.split('%').next().unwrap_or("");
+        let inside = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '\'';
+        let found = code.match_indices("pbes").find(|(i, _)| !code[..*i].ends_with(inside) && !code[i + 4..].starts_with(inside));
+        if let Some((i, _)) = found {
+            return Some(at + i);
+        }
+        at += line.len();
+    }
+    None
+}
+
+struct Equation {
+    least: bool,
+    name: ast::Ident,
+    params: Vec<ast::VarDecl>,
+    body: Positive,
+}
+
+/// Reads a system.
+pub fn read(source: SourceId, text: &str) -> Result<System, Diagnostic> {
+    let mut scan = Scan { text, source, at: 0 };
+    let Some(start) = start_of_equations(text) else {
+        return Err(scan.refuse("an equation system: declarations, then `pbes` and equations"));
+    };
+    let mut sections = parse_specification(source, &text[..start])?.sections;
+    for section in &sections {
+        let at = match section {
+            Section::Actions(list) => list.first().map(|a| a.0.span),
+            Section::Processes(list) => list.first().map(|p| p.name.span),
+            Section::Init(process) => Some(process.span),
+            _ => continue,
+        };
+        return Err(Diagnostic::at(Stage::Syntax, at.unwrap_or_default(), "an equation system has no processes and no actions"));
+    }
+    scan.at = start + "pbes".len();
+    let mut equations: Vec<Equation> = Vec::new();
+    loop {
+        let least = match scan.word() {
+            Some("mu") => true,
+            Some("nu") => false,
+            _ => break,
+        };
+        scan.at += 2;
+        equations.push(equation(&mut scan, least)?);
+    }
+    if equations.is_empty() || !scan.keyword("init") {
+        return Err(scan.refuse("an equation `mu X = …;` or `nu X = …;`, or, after these, `init X;`"));
+    }
+    let part = scan.until(';').ok_or_else(|| scan.refuse("`;` after the initial instance"))?;
+    let formula = parse_formula(source, &scan.alone("", part.clone(), ""))?.formula;
+    let initial = text[part].trim().to_string();
+    let StateFormulaKind::Var(name, args) = &formula.kind else {
+        return Err(
+            Diagnostic::at(Stage::Syntax, formula.span, "the initial instance is that of one variable").note("for example `init X(0);`")
+        );
+    };
+    scan.at += 1;
+    scan.skip();
+    if scan.at < text.len() {
+        return Err(scan.refuse("the end of the text"));
+    }
+    let names: Vec<String> = equations.iter().map(|e| e.name.kind.clone()).collect();
+    for (i, e) in equations.iter().enumerate() {
+        if names[..i].contains(&e.name.kind) {
+            return Err(Diagnostic::at(Stage::Type, e.name.span, format!("the variable `{}` has two equations", e.name.kind)));
+        }
+    }
+    if !names.contains(&name.kind) {
+        return Err(unknown(name, &names));
+    }
+    let mut ranks = Vec::new();
+    for (i, e) in equations.iter().enumerate() {
+        ranks.push(if i == 0 { 0 } else { ranks[i - 1] + usize::from(e.least != equations[i - 1].least) });
+    }
+    let last = ranks[ranks.len() - 1];
+    // Names of actions that no equation has.
+    let mut prefix = String::new();
+    while names
+        .iter()
+        .any(|n| n.strip_prefix(&prefix).is_some_and(|n| ["some", "all", "yes", "no", "each"].iter().any(|a| n.starts_with(a))))
+    {
+        prefix.push_str("m_");
+    }
+    let game = Game { prefix: &prefix, names: &names, last };
+    let mut actions: Vec<String> = ["yes", "no", "each"].map(|a| format!("{prefix}{a}")).to_vec();
+    actions.extend((0..=last).flat_map(|k| [format!("{prefix}some_{k}"), format!("{prefix}all_{k}")]));
+    sections.push(Section::Actions(actions.into_iter().map(|a| (Node::new(a, Span::default()), Vec::new())).collect()));
+    let signs: Vec<bool> = (0..=last).map(|k| equations[ranks.iter().position(|r| *r == k).unwrap_or(0)].least).collect();
+    let mut processes = Vec::new();
+    for (e, rank) in equations.into_iter().zip(ranks) {
+        let body = game.state(&e.body, rank, e.name.span)?;
+        processes.push(ast::ProcessEquation { name: e.name, params: e.params, body });
+    }
+    sections.push(Section::Processes(processes));
+    sections.push(Section::Init(call(name.clone(), args.clone(), name.span)));
+    Ok(System { specification: ast::Specification { sections }, prefix, least: signs, initial })
+}
+
+fn unknown(name: &ast::Ident, names: &[String]) -> Diagnostic {
+    Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` has no equation", name.kind))
+        .note(format!("variables: {}", names.join(", ")))
+}
+
+/// `X(x: S) = f;` after its sign.
+fn equation(scan: &mut Scan, least: bool) -> Result<Equation, Diagnostic> {
+    let Some(_) = scan.word() else { return Err(scan.refuse("the variable of the equation")) };
+    let from = scan.at;
+    let head = scan.until('=').ok_or_else(|| scan.refuse("`=` and the right-hand side"))?;
+    // As the head of a process; there is room for the keyword, since `pbes` stands before.
+    let head = parse_specification(scan.source, &scan.alone("proc", from..head.end, "= delta;"))?;
+    let Some(Section::Processes(mut heads)) = head.sections.into_iter().next() else {
+        return Err(scan.refuse("the variable of the equation"));
+    };
+    let Some(ast::ProcessEquation { name, params, .. }) = heads.pop() else { return Err(scan.refuse("the variable of the equation")) };
+    scan.at += 1;
+    let body = scan.until(';').ok_or_else(|| scan.refuse("`;` after the right-hand side"))?;
+    let body = parse_formula(scan.source, &scan.alone("", body, ""))?;
+    scan.at += 1;
+    Ok(Equation { least, name, params, body: positive(&body.formula, true)? })
+}
+
+fn stacked<T>(work: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(128 << 10, 4 << 20, work)
+}
+
+/// Pushes negations inwards.
+fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> {
+    use StateFormulaKind as F;
+    stacked(|| {
+        let refuse = |what: &str| Err(Diagnostic::at(Stage::Syntax, formula.span, format!("{what} is no part of an equation system")));
+        Ok(match &formula.kind {
+            F::True => Positive::Const(sign),
+            F::False => Positive::Const(!sign),
+            F::Val(data) => Positive::Val(if sign { (**data).clone() } else { negated(data) }),
+            F::Var(name, args) if sign => Positive::Call(name.clone(), args.clone()),
+            F::Var(name, _) => {
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    name.span,
+                    format!("the variable `{}` stands under an odd number of negations", name.kind),
+                ));
+            }
+            F::Not(inner) => positive(inner, !sign)?,
+            F::Binary(op @ (StateOp::And | StateOp::Or), a, b) => {
+                junction((*op == StateOp::And) == sign, [positive(a, sign)?, positive(b, sign)?])
+            }
+            F::Binary(StateOp::Implies, a, b) => junction(!sign, [positive(a, !sign)?, positive(b, sign)?]),
+            F::Quantified(q @ (Quantifier::Forall | Quantifier::Exists), vars, body) => {
+                Positive::Quantifier((*q == Quantifier::Forall) == sign, vars.clone(), Box::new(positive(body, sign)?))
+            }
+            F::Must(..) | F::May(..) => return refuse("a modality"),
+            F::Fix { .. } => return refuse("a fixed point within an equation"),
+            _ => return refuse("this"),
+        })
+    })
+}
+
+fn negated(data: &Data) -> Data {
+    match &data.kind {
+        DataKind::Unary(UnaryOp::Not, inner) => (**inner).clone(),
+        _ => Node::new(DataKind::Unary(UnaryOp::Not, Box::new(data.clone())), data.span),
+    }
+}
+
+/// A conjunction (`all`) or disjunction, operands of the same kind taken in.
+fn junction(all: bool, parts: [Positive; 2]) -> Positive {
+    let mut flat = Vec::new();
+    for part in parts {
+        match part {
+            Positive::Junction(a, inner) if a == all => flat.extend(inner),
+            Positive::Const(b) if b == all => {}
+            part => flat.push(part),
+        }
+    }
+    match flat.len() {
+        0 => Positive::Const(all),
+        1 => flat.remove(0),
+        _ => Positive::Junction(all, flat),
+    }
+}
+
+fn call(name: ast::Ident, args: Vec<Data>, span: Span) -> Process {
+    Node::new(ProcessKind::Call { parens: !args.is_empty(), name, args }, span)
+}
+
+struct Game<'a> {
+    prefix: &'a str,
+    names: &'a [String],
+    last: usize,
+}
+
+impl Game<'_> {
+    fn action(&self, name: &str, span: Span) -> Process {
+        call(Node::new(format!("{}{name}", self.prefix), span), Vec::new(), span)
+    }
+    fn then(&self, name: &str, next: Process) -> Process {
+        let span = next.span;
+        Node::new(ProcessKind::Seq(Box::new(self.action(name, span)), Box::new(next)), span)
+    }
+    fn end(&self, name: &str, span: Span) -> Process {
+        self.then(name, Node::new(ProcessKind::Delta, span))
+    }
+    /// The state of a formula, of some rank.
+    fn state(&self, formula: &Positive, rank: usize, span: Span) -> Result<Process, Diagnostic> {
+        match formula {
+            Positive::Junction(true, _) | Positive::Quantifier(true, ..) => {
+                Ok(choice(self.end("each", span), self.steps(formula, true, rank, span)?))
+            }
+            _ => self.steps(formula, false, rank, span),
+        }
+    }
+    /// The steps that a formula contributes to a state of a connective (`all`: conjunction).
+    fn steps(&self, formula: &Positive, all: bool, rank: usize, span: Span) -> Result<Process, Diagnostic> {
+        let step = format!("{}_{rank}", if all { "all" } else { "some" });
+        let decided = if all { "no" } else { "yes" };
+        stacked(|| {
+            Ok(match formula {
+                Positive::Const(value) if *value == all => Node::new(ProcessKind::Delta, span),
+                Positive::Const(_) => self.end(decided, span),
+                Positive::Val(data) => guarded(vec![if all { negated(data) } else { data.clone() }], self.end(decided, data.span)),
+                Positive::Call(name, _) if !self.names.contains(&name.kind) => return Err(unknown(name, self.names)),
+                Positive::Call(name, args) => self.then(&step, call(name.clone(), args.clone(), name.span)),
+                Positive::Quantifier(a, vars, body) if *a == all => {
+                    Node::new(ProcessKind::Sum(vars.clone(), Box::new(self.steps(body, all, rank, span)?)), span)
+                }
+                Positive::Junction(a, parts) if *a == all => {
+                    // Where a condition decides, nothing else is looked at: what lies behind may have no end.
+                    let (mut conditions, mut decides, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+                    for part in parts {
+                        let steps = self.steps(part, all, rank, span)?;
+                        match part {
+                            Positive::Val(data) => {
+                                conditions.push(if all { data.clone() } else { negated(data) });
+                                decides.push(steps);
+                            }
+                            _ => rest.push(steps),
+                        }
+                    }
+                    let rest = rest.into_iter().reduce(choice).map(|steps| guarded(conditions, steps));
+                    let all = decides.into_iter().chain(rest).reduce(choice);
+                    all.unwrap_or_else(|| Node::new(ProcessKind::Delta, span))
+                }
+                // Conditions decide here; the rest is a part of this state if it is a single one, else a state of its own.
+                Positive::Junction(_, parts) => {
+                    let condition = |p: &Positive| match p {
+                        Positive::Val(data) => Some(if all { negated(data) } else { data.clone() }),
+                        _ => None,
+                    };
+                    let conditions: Vec<Data> = parts.iter().filter_map(condition).collect();
+                    let rest: Vec<&Positive> = parts.iter().filter(|p| !matches!(p, Positive::Val(_))).collect();
+                    let behind = match rest[..] {
+                        [] => self.end(decided, span),
+                        [one] => self.steps(one, all, rank, span)?,
+                        _ => self.then(&step, self.other(&rest, !all, span)?),
+                    };
+                    guarded(conditions, behind)
+                }
+                Positive::Quantifier(..) => self.then(&step, self.other(&[formula], !all, span)?),
+            })
+        })
+    }
+    /// A state of its own, of the last rank: operands of a connective.
+    fn other(&self, parts: &[&Positive], all: bool, span: Span) -> Result<Process, Diagnostic> {
+        let mut state = if all { Some(self.end("each", span)) } else { None };
+        for part in parts {
+            let steps = self.steps(part, all, self.last, span)?;
+            state = Some(match state {
+                None => steps,
+                Some(before) => choice(before, steps),
+            });
+        }
+        Ok(state.unwrap_or_else(|| Node::new(ProcessKind::Delta, span)))
+    }
+}
+
+fn choice(a: Process, b: Process) -> Process {
+    let span = a.span;
+    Node::new(ProcessKind::Choice(Box::new(a), Box::new(b)), span)
+}
+
+fn guarded(conditions: Vec<Data>, process: Process) -> Process {
+    let and = |a: Data, b: Data| {
+        let span = a.span;
+        Node::new(DataKind::Binary(BinaryOp::And, Box::new(a), Box::new(b)), span)
+    };
+    let span = process.span;
+    match conditions.into_iter().reduce(and) {
+        None => process,
+        Some(condition) => Node::new(ProcessKind::If(Box::new(condition), Box::new(process), None), span),
+    }
+}

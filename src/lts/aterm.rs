@@ -1,0 +1,382 @@
+//! Streams of shared terms as mCRL2's binary files hold them: bits -> symbols, terms, numbers, and back.
+//!
+//! The form, as of version 0x8307 of 2023: after eight zero bits, the magic number 0x8baf and the version, each of 16 bits, come packets,
+//! most significant bits first. The two bits of a packet say what follows:
+//!
+//! | packet | content |
+//! |---|---|
+//! | 0 | a function symbol: its name (length, bytes), its arity; it gets the next number, from 1 |
+//! | 1 | a term to be shared: number of its symbol, numbers of its arguments; it gets the next number, from 0. Symbol 0: the end |
+//! | 2 | a term that is handed out: the same, without a number |
+//! | 3 | a number that is handed out |
+//!
+//! Numbers of symbols and terms take as many bits as the count of those so far has; lengths, arities and integers are bytes of seven
+//! bits, least first, of which all but the last have the eighth bit set. A shared term of the symbol `<aterm_int>` is an integer. Nothing is
+//! aligned; the end is filled with zero bits.
+//!
+//! Cost: one pass; memory of the shared terms. Invariant: a term's arguments have smaller numbers than it, so terms have no cycles.
+
+use std::io::{BufRead, Write};
+
+use ahash::AHashMap;
+
+use crate::base::{Diagnostic, Stage};
+
+const MAGIC: u64 = 0x8baf;
+/// Versions that are read; the last is written.
+const VERSIONS: [u64; 2] = [0x8306, 0x8307];
+/// Arities and names beyond this are damage.
+const MOST: u64 = 1 << 20;
+/// The name of integers' symbol.
+const INT: &str = "<aterm_int>";
+
+/// A function symbol by number.
+pub type Symbol = u32;
+/// A shared term by number.
+pub type Term = u32;
+
+/// A term's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content<'a> {
+    /// An integer.
+    Int(u64),
+    /// A symbol with arguments.
+    Apply(&'a str, &'a [Term]),
+}
+
+/// What a stream hands out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// An integer.
+    Int(u64),
+    /// A term: its symbol and arguments.
+    Apply(Symbol, Vec<Term>),
+    /// The end of the stream.
+    End,
+}
+
+fn damaged(what: &str) -> Diagnostic {
+    Diagnostic::new(Stage::File, format!("the file is damaged or cut off: {what}"))
+}
+
+/// Bits needed for a number below or at `count`.
+fn width(count: usize) -> u32 {
+    usize::BITS - count.leading_zeros()
+}
+
+/// Reads a stream.
+pub struct Reader<R> {
+    input: R,
+    bits: u64,
+    held: u32,
+    /// By number; 0 stands for the end.
+    symbols: Vec<(String, usize)>,
+    /// Symbol and start of the arguments (an integer's value for integers).
+    terms: Vec<(Symbol, u64)>,
+    arguments: Vec<Term>,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header.
+    pub fn new(input: R) -> Result<Self, Diagnostic> {
+        let symbols = vec![(String::new(), 0)];
+        let mut reader = Self { input, bits: 0, held: 0, symbols, terms: Vec::new(), arguments: Vec::new() };
+        if reader.take(8)? != 0 || reader.take(16)? != MAGIC {
+            return Err(Diagnostic::new(Stage::File, "this is no binary file of mCRL2: its magic number is missing"));
+        }
+        let version = reader.take(16)?;
+        if !VERSIONS.contains(&version) {
+            let known: Vec<String> = VERSIONS.iter().map(|v| format!("{v:#x}")).collect();
+            return Err(Diagnostic::new(Stage::File, format!("the file has version {version:#x} of mCRL2's binary form"))
+                .note(format!("versions that are read: {}", known.join(", "))));
+        }
+        Ok(reader)
+    }
+
+    fn take(&mut self, count: u32) -> Result<u64, Diagnostic> {
+        while self.held < count {
+            let buffer = self.input.fill_buf().map_err(|e| Diagnostic::new(Stage::File, format!("cannot read: {e}")))?;
+            if buffer.is_empty() {
+                return Err(damaged("it ends within a packet"));
+            }
+            let mut used = 0;
+            while self.held <= 56 && used < buffer.len() {
+                self.bits |= u64::from(buffer[used]) << (56 - self.held);
+                self.held += 8;
+                used += 1;
+            }
+            self.input.consume(used);
+        }
+        let value = if count == 0 { 0 } else { self.bits >> (64 - count) };
+        self.bits = if count == 64 { 0 } else { self.bits << count };
+        self.held -= count;
+        Ok(value)
+    }
+
+    fn number(&mut self) -> Result<u64, Diagnostic> {
+        let mut value = 0u64;
+        for i in 0..10 {
+            let byte = self.take(8)?;
+            if i == 9 && byte > 1 {
+                break;
+            }
+            value |= (byte & 127) << (7 * i);
+            if byte & 128 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(damaged("a number has more than 64 bits"))
+    }
+
+    fn symbol_packet(&mut self) -> Result<(), Diagnostic> {
+        let length = self.number()?;
+        if length > MOST {
+            return Err(damaged("a name is too long"));
+        }
+        let mut name = Vec::new();
+        for _ in 0..length {
+            name.push(self.take(8)? as u8);
+        }
+        let name = String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?;
+        let arity = self.number()?;
+        if arity > MOST || self.symbols.len() > MOST as usize * 64 {
+            return Err(damaged("a symbol has too many arguments"));
+        }
+        self.symbols.push((name, arity as usize));
+        Ok(())
+    }
+
+    /// The next item.
+    pub fn item(&mut self) -> Result<Item, Diagnostic> {
+        loop {
+            let packet = self.take(2)?;
+            match packet {
+                0 => {
+                    self.symbol_packet()?;
+                    continue;
+                }
+                3 => return Ok(Item::Int(self.number()?)),
+                _ => {}
+            }
+            let symbol = self.take(width(self.symbols.len()))? as usize;
+            if symbol == 0 {
+                return Ok(Item::End);
+            }
+            let (name, arity) = self.symbols.get(symbol).ok_or_else(|| damaged("a symbol is used before it is given"))?;
+            let (integer, arity) = (name == INT, *arity);
+            let symbol = symbol as Symbol;
+            if integer {
+                let value = self.number()?;
+                if packet == 2 {
+                    return Ok(Item::Int(value));
+                }
+                self.terms.push((symbol, value));
+                continue;
+            }
+            let start = self.arguments.len();
+            let bits = width(self.terms.len());
+            for _ in 0..arity {
+                let term = self.take(bits)?;
+                if term >= self.terms.len() as u64 {
+                    return Err(damaged("a term is used before it is given"));
+                }
+                self.arguments.push(term as Term);
+            }
+            if packet == 2 {
+                return Ok(Item::Apply(symbol, self.arguments.split_off(start)));
+            }
+            if self.terms.len() >= u32::MAX as usize - 1 {
+                return Err(damaged("there are too many terms"));
+            }
+            self.terms.push((symbol, start as u64));
+        }
+    }
+
+    /// Name of a symbol.
+    pub fn name(&self, symbol: Symbol) -> &str {
+        &self.symbols[symbol as usize].0
+    }
+
+    /// What a shared term is.
+    pub fn content(&self, term: Term) -> Content<'_> {
+        let (symbol, at) = self.terms[term as usize];
+        let (name, arity) = &self.symbols[symbol as usize];
+        if name == INT { Content::Int(at) } else { Content::Apply(name, &self.arguments[at as usize..at as usize + arity]) }
+    }
+}
+
+/// Writes a stream; what was shared once is not written again.
+pub struct Writer<W> {
+    output: W,
+    bits: u64,
+    held: u32,
+    symbols: AHashMap<(String, usize), Symbol>,
+    terms: AHashMap<(Symbol, Vec<Term>), Term>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the header.
+    pub fn new(output: W) -> std::io::Result<Self> {
+        let mut writer = Self { output, bits: 0, held: 0, symbols: AHashMap::new(), terms: AHashMap::new() };
+        writer.put(0, 8)?;
+        writer.put(MAGIC, 16)?;
+        writer.put(VERSIONS[VERSIONS.len() - 1], 16)?;
+        Ok(writer)
+    }
+
+    fn put(&mut self, value: u64, count: u32) -> std::io::Result<()> {
+        // At most 40 bits at a time, beside at most 7 that wait.
+        self.bits |= value << (64 - count - self.held);
+        self.held += count;
+        let whole = self.held / 8;
+        self.output.write_all(&self.bits.to_be_bytes()[..whole as usize])?;
+        self.bits = if whole == 8 { 0 } else { self.bits << (8 * whole) };
+        self.held -= 8 * whole;
+        Ok(())
+    }
+
+    fn number(&mut self, mut value: u64) -> std::io::Result<()> {
+        while value > 127 {
+            self.put(value & 127 | 128, 8)?;
+            value >>= 7;
+        }
+        self.put(value, 8)
+    }
+
+    /// The number of a symbol.
+    pub fn symbol(&mut self, name: &str, arity: usize) -> std::io::Result<Symbol> {
+        let key = (name.to_string(), arity);
+        if let Some(&symbol) = self.symbols.get(&key) {
+            return Ok(symbol);
+        }
+        self.put(0, 2)?;
+        self.number(name.len() as u64)?;
+        for byte in name.bytes() {
+            self.put(u64::from(byte), 8)?;
+        }
+        self.number(arity as u64)?;
+        let symbol = self.symbols.len() as Symbol + 1;
+        self.symbols.insert(key, symbol);
+        Ok(symbol)
+    }
+
+    fn packet(&mut self, packet: u64, symbol: Symbol, arguments: &[Term]) -> std::io::Result<()> {
+        self.put(packet, 2)?;
+        self.put(u64::from(symbol), width(self.symbols.len() + 1))?;
+        let bits = width(self.terms.len());
+        arguments.iter().try_for_each(|&a| self.put(u64::from(a), bits))
+    }
+
+    /// The number of a shared term.
+    pub fn share(&mut self, name: &str, arguments: &[Term]) -> std::io::Result<Term> {
+        let symbol = self.symbol(name, arguments.len())?;
+        let key = (symbol, arguments.to_vec());
+        if let Some(&term) = self.terms.get(&key) {
+            return Ok(term);
+        }
+        self.packet(1, symbol, arguments)?;
+        let term = self.terms.len() as Term;
+        self.terms.insert(key, term);
+        Ok(term)
+    }
+
+    /// A list of shared terms, shared.
+    pub fn share_list(&mut self, items: &[Term]) -> std::io::Result<Term> {
+        let mut list = self.share("<empty_list>", &[])?;
+        for &item in items.iter().rev() {
+            list = self.share("<list_constructor>", &[item, list])?;
+        }
+        Ok(list)
+    }
+
+    /// Hands a term out.
+    pub fn hand(&mut self, symbol: Symbol, arguments: &[Term]) -> std::io::Result<()> {
+        self.packet(2, symbol, arguments)
+    }
+
+    /// Hands an integer out.
+    pub fn hand_number(&mut self, value: u64) -> std::io::Result<()> {
+        self.put(3, 2)?;
+        self.number(value)
+    }
+
+    /// Writes the end.
+    pub fn finish(mut self) -> std::io::Result<()> {
+        self.packet(1, 0, &[])?;
+        self.put(0, 7)?;
+        self.put(0, 32)?;
+        self.put(0, 32)?;
+        self.output.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+
+    /// The first bytes of a stream, written out by hand from the description above.
+    #[test]
+    fn bits_are_where_the_form_says() {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes).unwrap();
+        let f = writer.symbol("f", 0).unwrap();
+        writer.hand(f, &[]).unwrap();
+        writer.hand_number(300).unwrap();
+        writer.finish().unwrap();
+        let mut expected = format!("{:08b}{:016b}{:016b}", 0, 0x8baf, 0x8307);
+        expected += "00"; // a symbol: length 1, 'f', arity 0
+        expected += "00000001";
+        expected += &format!("{:08b}", b'f');
+        expected += "00000000";
+        expected += "10"; // handed out: symbol 1 of 2, in two bits
+        expected += "01";
+        expected += "11"; // 300 = 0b10_0101100
+        expected += "1010110000000010";
+        expected += "0100"; // the end
+        let bits: String = bytes.iter().map(|b| format!("{b:08b}")).collect();
+        assert!(bits.starts_with(&expected), "{bits}\n{expected}");
+        assert!(bits[expected.len()..].chars().all(|c| c == '0'));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let (mut bytes, mut expected) = (Vec::new(), Vec::new());
+            let mut writer = Writer::new(&mut bytes).unwrap();
+            let mut shared: Vec<(Term, String, Vec<Term>)> = Vec::new();
+            for _ in 0..random.below(300) {
+                match random.below(3) {
+                    0 => {
+                        let n = 1u64 << random.below(64);
+                        writer.hand_number(n).unwrap();
+                        expected.push(Item::Int(n));
+                    }
+                    kind => {
+                        let name = format!("s{}", random.below(9));
+                        let arity = if shared.is_empty() { 0 } else { random.below(4) };
+                        let arguments: Vec<Term> = (0..arity).map(|_| random.choose(&shared).0).collect();
+                        if kind == 1 {
+                            let term = writer.share(&name, &arguments).unwrap();
+                            shared.push((term, name, arguments));
+                        } else {
+                            let symbol = writer.symbol(&name, arity).unwrap();
+                            writer.hand(symbol, &arguments).unwrap();
+                            expected.push(Item::Apply(symbol, arguments));
+                        }
+                    }
+                }
+            }
+            writer.finish().unwrap();
+            let mut reader = Reader::new(&bytes[..]).unwrap();
+            for item in &expected {
+                assert_eq!(&reader.item().unwrap(), item, "seed {seed}");
+            }
+            assert_eq!(reader.item().unwrap(), Item::End, "seed {seed}");
+            for (term, name, arguments) in &shared {
+                assert_eq!(reader.content(*term), Content::Apply(name, arguments), "seed {seed}");
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Equation systems as text: random formulas on random specifications, written out, read back, instantiated and solved, against the check.
+//!
+//! `MU_CHECK_CASES` formulas from `MU_CHECK_SEED` on.
+
+#[allow(dead_code)]
+#[path = "support/random_text.rs"]
+mod random_text;
+#[allow(dead_code)]
+#[path = "support/tape.rs"]
+mod tape;
+
+use mu_check::base::{Budget, Diagnostic, SourceId, Stop};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::explore::{self, Silent};
+use mu_check::formula::equations;
+use mu_check::formula::typecheck::check_formula;
+use mu_check::game::{Player, moves, verify};
+use mu_check::pbes::{Options, Verdict, check, print};
+use mu_check::process::typecheck::check_specification;
+use mu_check::process::{linear::LinearProcess, linearise};
+use mu_check::solve::solvers;
+use mu_check::syntax;
+use random_text::{Kind, formula, specification};
+use tape::Tape;
+
+const MOST: u64 = 20_000;
+
+fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
+    linearise::linearise(&check_specification(&syntax::parse_specification(SourceId(0), text)?)?, &Default::default())
+}
+
+/// Whether the first player wins the game of a system; none if it has too many states.
+fn solved(text: &str, which: usize) -> Result<Option<bool>, Diagnostic> {
+    let system = equations::read(SourceId(0), text)?;
+    let process = linearise::linearise(&check_specification(&system.specification)?, &Default::default())?;
+    let model = Compiled::new(process, &Confluence::None)?;
+    let budget = Budget::new(mu_check::base::Limits { max_states: Some(MOST), ..Default::default() });
+    let (outcome, lts) = explore::explore_lts(&model, &explore::Options { threads: 1, ..Default::default() }, &budget, &Silent)?;
+    if outcome.stop != Stop::Complete {
+        return Ok(None);
+    }
+    let game = moves::game(&lts, &system.prefix, &system.least, &system.initial)?;
+    let solver = solvers()[which % solvers().len()];
+    let solution = solver.solve(&game, &Budget::default()).expect("no limit");
+    verify::verify(&game, &solution).expect("a right solution");
+    Ok(Some(solution.winner(game.initial) == Player::Even))
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"))
+}
+
+#[test]
+fn systems_have_the_values_of_their_formulas() {
+    let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 60));
+    let (mut truths, mut compared, mut alternating) = (0, 0, 0);
+    for seed in first..first + cases {
+        let mut tape = Tape::new(seed);
+        let (text, _) = specification(&mut tape);
+        let process = process(&text).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
+        let model = Compiled::new(process.clone(), &Confluence::None).unwrap();
+        let budget = Budget::new(mu_check::base::Limits { max_states: Some(60), ..Default::default() });
+        let options = explore::Options { threads: 1, ..Default::default() };
+        match explore::explore(&model, &options, &budget, &Silent) {
+            Ok(outcome) if outcome.stop == Stop::Complete => {}
+            _ => continue,
+        }
+        let asked = formula(&mut tape, Kind::Any);
+        let typed = check_formula(&syntax::parse_formula(SourceId(0), &asked).unwrap(), &process.data, &process.actions).unwrap();
+        let Ok(answer) = check(&model, &model, &typed, Options::new(&options), &Budget::default()) else { continue };
+        let system = print::pbes(&typed, &process).unwrap();
+        let found = match solved(&system, seed as usize) {
+            Ok(Some(found)) => found,
+            Ok(None) => continue,
+            Err(e) => panic!("seed {seed}: {e:?}\n{asked}\n{system}"),
+        };
+        assert_eq!(found, answer.verdict == Verdict::True, "seed {seed}\n{asked}\n{text}\n{system}");
+        compared += 1;
+        truths += u64::from(found);
+        alternating += u64::from(system.contains("\n  mu ") && system.contains("\n  nu "));
+    }
+    println!("{compared} systems compared, {truths} true, {alternating} with both fixed points");
+    assert!(
+        compared * 3 > cases && truths * 5 > compared && (compared - truths) * 5 > compared && alternating > 0,
+        "{compared} {truths} {alternating}"
+    );
+}
+
+#[test]
+fn all_that_the_language_has() {
+    let text = |body: &str| {
+        format!("% data\nsort D = struct d1 | d2;\nmap f: D -> D; some_0: Nat;\neqn f(d1) = d2; f(d2) = d1; some_0 = 3;\npbes\n{body}")
+    };
+    for (expected, body) in [
+        (
+            true,
+            "nu X(n: Nat, d: D) = % a remark; with a semicolon\n (val(n < 3) => X(n + 1, f(d))) && (val(n >= 3) => val(d == f(d1))); init X(0, d1);",
+        ),
+        (false, "nu X(n: Nat, d: D) = (val(n < 3) => X(n + 1, f(d))) && (val(n >= 3) => val(d == d1)); init X(0, d1);"),
+        (false, "mu X = X; init X;"),
+        (true, "nu X = X; init X;"),
+        (false, "mu X = Y; nu Y = X; init Y;"),
+        (true, "nu Y = X; mu X = Y; init X;"),
+        (true, "nu X = !(!X || false) && !!true; init X;"),
+        (false, "nu X = forall n: Nat. val(n < 5) => (val(n < 4) && X); init X;"),
+        (true, "mu yes = exists n: Nat. val(n < some_0) && (forall m: Nat. val(m < n) => yes) && true; init yes;"),
+        (
+            true,
+            "nu some_1(n: Nat) = all_0(n) || val(n == 7); mu all_0(n: Nat) = val(n > 0) && all_0(Int2Nat(n - 1)) || val(n == 0) && some_1(2); init some_1(9);",
+        ),
+        (true, "nu X = val(true); init X;"),
+        (false, "nu X = false; init X;"),
+    ] {
+        for which in 0..solvers().len() {
+            assert_eq!(solved(&text(body), which).unwrap_or_else(|e| panic!("{body}: {e:?}")), Some(expected), "{body}");
+        }
+    }
+}
+
+/// What is wrong is refused at its place.
+#[test]
+fn refusals_have_places() {
+    for (text, at, message) in [
+        ("nu X = X; init X;", "X;", "unexpected"),
+        ("pbes nu X = Y; init X;", "Y", "`Y` has no equation"),
+        ("pbes nu X = X; init Z;", "Z", "`Z` has no equation"),
+        ("pbes nu X = X; nu X = X; init X;", "X = X; init", "two equations"),
+        ("pbes nu X = !X; init X;", "X; init", "odd number of negations"),
+        ("pbes nu X = [true]X; init X;", "[true]", "a modality"),
+        ("pbes nu X = mu Y. Y; init X;", "mu", "a fixed point"),
+        ("pbes nu X(n: Nat) = X(n + tru); init X(0);", "tru", "`tru` is not declared"),
+        ("pbes nu X(n: Nat) = X(0) init X(0);", "init", ""),
+        ("act a; pbes nu X = X; init X;", "a;", "no actions"),
+        ("pbes nu X = X; init X; more", "more", "unexpected `more`"),
+        ("pbes nu X = X;", ";", "ends here"),
+        ("pbes init X;", "init", "unexpected `init`"),
+    ] {
+        let error = match solved(text, 0) {
+            Err(error) => error,
+            Ok(value) => panic!("{text}: {value:?}"),
+        };
+        let span = error.span.unwrap_or_else(|| panic!("{text}: {error:?}"));
+        assert!(error.message.contains(message), "{text}: {error:?}");
+        let place = match text {
+            "nu X = X; init X;" => 0,
+            "pbes nu X = X;" => 13,
+            _ => text.rfind(at).filter(|_| !["two equations", ""].contains(&message)).or(text.find(at)).unwrap(),
+        };
+        assert_eq!(span.start as usize, place, "{text}: {error:?}");
+    }
+}
