@@ -3,5 +3,6 @@
 pub mod file_labels;
 pub mod naive;
 pub mod normal;
+mod scope;
 pub mod typecheck;
 pub mod typed;
