@@ -11,6 +11,7 @@
 
 mod assemble;
 mod network;
+mod sequence;
 mod sequential;
 mod simplify;
 mod term;
