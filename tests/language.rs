@@ -374,6 +374,12 @@ fn simplifications_by_name() {
     let determined = "act a: Nat; init sum n, m: Nat. (n == m + 1 && m == 2) -> a(n) . delta;";
     assert_eq!(figures(determined, &[]), ([1, 1, 2], Some((2, 1))));
     assert_eq!(figures(determined, &["eliminate"]), ([1, 1, 0], Some((2, 1))));
+    let narrower = "act a: Pos; proc P(x: Int) = sum p: Pos. (p == x) -> a(p) . P(x - 1) + (x < 1) -> a(9) . delta; init P(2);";
+    assert_eq!(figures(narrower, &[]).0, [2, 2, 1]);
+    assert_eq!(figures(narrower, &["eliminate"]), ([2, 2, 0], Some((4, 3))));
+    let never = "act a: Nat; proc P(n: Nat, k: Pos) = (n < 3 && k > 2) -> a(n) . P(n + 1, k) + (n < 9 && k > 5) -> a(n) . P(n, k);
+        init P(0, 3);";
+    assert_eq!(figures(never, &["constants"]), ([1, 1, 0], Some((4, 3))));
     // The second component is never at the place where it would answer `d`.
     let control = "act a, b, c, d, e: Nat;
         proc P = a(0) . P + d(1) . P;

@@ -4,5 +4,6 @@ pub mod equations;
 pub mod file_labels;
 pub mod naive;
 pub mod normal;
+mod scope;
 pub mod typecheck;
 pub mod typed;

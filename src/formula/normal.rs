@@ -13,6 +13,7 @@
 //! Cost: linear in the formula for the graph (operands of `+` and `*` are shared, never copied); quadratic in the number of nested fixed
 //! points for ranks. Invariant: children of a node have smaller ids, except through calls of fixed-point variables.
 
+use super::scope::narrow;
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use crate::base::ids::{FixId, VarId};
 use crate::base::{Diagnostic, Span, Stage};
@@ -324,7 +325,7 @@ impl Normaliser<'_> {
                 if self.as_const(inner) == Some(all) || matches!(a, Action::False) {
                     return self.constant(all, span);
                 }
-                let a = Arc::new(a.clone());
+                let a = Arc::new(narrow(self.signature, a));
                 self.add(if all { Node::Must(a, inner) } else { Node::May(a, inner) }, span)
             }
             Regular::Seq(a, b) => {

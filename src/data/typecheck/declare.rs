@@ -304,7 +304,9 @@ impl Checker {
         for op in self.operations(name) {
             let other = self.data.signature.op(op).sort;
             let other_constant = !matches!(self.data.signature.sorts.kind(other), SortKind::Function(..));
-            if other == sort && self.extending {
+            // The same declaration once more adds nothing.
+            let again = matches!((&kind, &self.data.signature.op(op).kind), (OpKind::Mapping, OpKind::Mapping));
+            if other == sort && (self.extending || again) {
                 return Ok(op);
             }
             if other == sort || (constant && other_constant) {
@@ -330,6 +332,13 @@ impl Checker {
                     .note("constructors can be declared for sorts that are declared by their name only (`sort S;`)"));
             }
         };
+        let same = |op: &OpId| {
+            let op = self.data.signature.op(*op);
+            op.sort == op_sort && matches!(op.kind, OpKind::Constructor(_))
+        };
+        if self.operations(&name.kind).iter().any(same) {
+            return Ok(());
+        }
         let op = self.add_op(&name.kind, op_sort, OpKind::Constructor(place), name.span, "constructor")?;
         self.add_sort_of(range, op);
         Ok(())

@@ -173,7 +173,7 @@ impl Checker {
             }
             DataKind::Apply(head, args) => {
                 if let DataKind::Name(name) = &head.kind
-                    && self.lookup_var(name).is_none()
+                    && !self.hides_operation(name, args.len())
                 {
                     if !self.is_operation(name) {
                         return Err(self.undeclared(name, head.span));
@@ -262,6 +262,14 @@ impl Checker {
             return Err(self.undeclared(name, span));
         }
         Ok(inference.add(span, NodeKind::Name(name.into()), Vec::new(), candidates))
+    }
+
+    /// Whether a variable stands for the name in an application to so many arguments: one that cannot be applied to so many leaves the
+    /// name to the operations.
+    fn hides_operation(&mut self, name: &str, arguments: usize) -> bool {
+        let Some(var) = self.lookup_var(name) else { return false };
+        let ty = self.var_type(var);
+        matches!(self.types.kind(ty), TyKind::Function(domain, _) if domain.len() == arguments) || !self.is_operation(name)
     }
 
     /// An application of something that is no named operation.

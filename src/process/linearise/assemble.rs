@@ -255,7 +255,7 @@ pub(super) fn assemble(
             control_guard.extend(at_location(&mut data, placements[c].control, value as usize));
         }
         guard.extend(combination.guard.iter().map(|g| g.substitute(&as_param)));
-        let solved = if eliminate { one_point(&data.signature, &mut sum_vars, &mut guard) } else { Substitution::new() };
+        let solved = if eliminate { one_point(&mut data.signature, &mut sum_vars, &mut guard) } else { Substitution::new() };
         if guard.iter().any(|g| g.as_bool(&data.signature) == Some(false)) {
             continue;
         }

@@ -11,6 +11,7 @@
 
 mod assemble;
 mod network;
+mod sequence;
 mod sequential;
 mod simplify;
 mod term;
@@ -126,6 +127,10 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         });
     }
     if options.constants {
+        // So that conditions have their values in the signature.
+        for value in [true, false] {
+            Expr::boolean(&mut data.signature, value);
+        }
         let mut evaluator = simplify::Evaluator::new(&data);
         automata.iter_mut().for_each(|a| evaluator.automaton(a));
     }

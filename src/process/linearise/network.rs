@@ -14,6 +14,7 @@ use crate::base::ids::{ActId, OpId};
 use crate::base::{Diagnostic, Stage};
 use crate::data::expr::{Expr, ExprKind, Substitution};
 use crate::data::signature::{OpKind, Signature};
+use crate::data::sort::basic;
 use crate::process::linear::{Act, Origin};
 use crate::process::spec::ActionDecl;
 use ahash::{AHashMap, AHashSet};
@@ -663,8 +664,9 @@ fn merge(a: &Combined, b: &Combined) -> Combined {
     merged
 }
 
-/// Solves conjuncts `x == e` for sum variables `x`: gives the substitution, leaves the other conjuncts. The one-point rule.
-pub(super) fn one_point(signature: &Signature, sum_vars: &mut Vec<crate::base::ids::VarId>, guard: &mut Vec<Expr>) -> Substitution {
+/// Solves conjuncts `x == e` for sum variables `x`: gives the substitution, leaves the other conjuncts. The one-point rule. Where `x` is of a
+/// narrower sort of numbers than `e`, a conjunct says that `e` is in it.
+pub(super) fn one_point(signature: &mut Signature, sum_vars: &mut Vec<crate::base::ids::VarId>, guard: &mut Vec<Expr>) -> Substitution {
     use crate::data::signature::Builtin;
     let mut all = Substitution::new();
     // Conjunctions apart.
@@ -682,12 +684,14 @@ pub(super) fn one_point(signature: &Signature, sum_vars: &mut Vec<crate::base::i
         'search: for (i, e) in guard.iter().enumerate() {
             let Some((Builtin::Equal, args)) = e.as_builtin(signature) else { continue };
             for (x, value) in [(&args[0], &args[1]), (&args[1], &args[0])] {
-                if let ExprKind::Var(v) = x.kind
+                if let ExprKind::Var(v) = unwidened(signature, x).kind
                     && sum_vars.contains(&v)
                 {
                     let mut free = Vec::new();
                     value.free_vars(&mut free);
-                    if !free.contains(&v) {
+                    // What bounds another sum variable is not put below a conversion: the bound would not be seen any more.
+                    let hides = signature.var(v).sort != value.sort && free.iter().any(|f| sum_vars.contains(f));
+                    if !free.contains(&v) && !hides {
                         found = Some((i, v, value.clone()));
                         break 'search;
                     }
@@ -697,12 +701,37 @@ pub(super) fn one_point(signature: &Signature, sum_vars: &mut Vec<crate::base::i
         let Some((i, v, value)) = found else { return all };
         guard.remove(i);
         sum_vars.retain(|s| *s != v);
+        let sort = signature.var(v).sort;
+        let narrower = match (value.sort, sort) {
+            (basic::NAT, basic::POS) => Some((Builtin::NatToPos, 1u32)),
+            (basic::INT, basic::POS) => Some((Builtin::IntToPos, 1)),
+            (basic::INT, basic::NAT) => Some((Builtin::IntToNat, 0)),
+            _ => None,
+        };
+        let value = match narrower {
+            Some((narrow, least)) => {
+                let least = Expr::number(least, value.sort);
+                // First, so that nothing else asks for what the value is as a number of that sort.
+                guard.insert(0, Expr::builtin(signature, Builtin::LessEqual, vec![least, value.clone()], basic::BOOL));
+                Expr::builtin(signature, narrow, vec![value], sort)
+            }
+            None => value,
+        };
         let by = Substitution::from([(v, value.clone())]);
         guard.iter_mut().for_each(|g| *g = g.substitute(&by));
         guard.retain(|g| g.as_bool(signature) != Some(true) && !is_same_equality(signature, g));
         all.values_mut().for_each(|e| *e = e.substitute(&by));
         all.insert(v, value);
     }
+}
+
+/// A whole number below the conversions that only widen its sort.
+fn unwidened<'e>(signature: &Signature, mut e: &'e Expr) -> &'e Expr {
+    use crate::data::signature::Builtin;
+    while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) = e.as_builtin(signature) {
+        e = inner;
+    }
+    e
 }
 
 fn is_same_equality(signature: &Signature, e: &Expr) -> bool {

@@ -12,7 +12,8 @@
 //! Cost: linear in the number of locations times the size of their terms.
 //! Invariant: every summand from a location reads only that location's variables, its own sum variables, and the stack.
 
-use super::term::{Sequence, Term};
+use super::sequence::{Sequence, Sequences};
+use super::term::Term;
 use crate::base::ids::{OpId, ProcId, SortId, VarId};
 use crate::base::{Diagnostic, Stage};
 use crate::data::expr::{Expr, Substitution};
@@ -93,8 +94,10 @@ pub(super) struct Builder<'a> {
     pub bodies: Vec<Option<Rc<Term>>>,
     /// Processes whose calls go over a stack, see [`non_regular`].
     pub stacky: Vec<bool>,
+    sequences: Sequences,
     locations: Vec<Location>,
-    sequences: Vec<Sequence>,
+    /// What stays to be done at each location.
+    at: Vec<Sequence>,
     by_sequence: AHashMap<Sequence, usize>,
     edges: Vec<Edge>,
     stack: Option<Stack>,
@@ -167,8 +170,9 @@ impl<'a> Builder<'a> {
             signature,
             bodies,
             stacky,
+            sequences: Sequences::new(),
             locations: Vec::new(),
-            sequences: Vec::new(),
+            at: Vec::new(),
             by_sequence: AHashMap::new(),
             edges: Vec::new(),
             stack: None,
@@ -181,7 +185,7 @@ impl<'a> Builder<'a> {
     /// The automaton of a closed sequential term.
     pub(super) fn build(&mut self, name: String, term: Rc<Term>) -> Result<Automaton, Diagnostic> {
         self.locations.clear();
-        self.sequences.clear();
+        self.at.clear();
         self.by_sequence.clear();
         self.edges.clear();
         self.stack = None;
@@ -192,17 +196,15 @@ impl<'a> Builder<'a> {
         if let Some(stack) = &self.stack {
             values.insert(stack.var, Expr::op(self.signature, stack.empty));
         }
-        let (initial, initial_values) = self.enter(&[term], &values);
+        let sequence = self.sequences.push(&term, Sequence::EMPTY);
+        let (initial, initial_values) = self.enter(sequence, &values);
         let mut next = 0;
         while next < self.locations.len() {
             if self.locations.len() > MAX_LOCATIONS {
                 let message = format!("process `{name}` has more than {MAX_LOCATIONS} control locations");
                 return Err(Diagnostic::new(Stage::Process, message));
             }
-            let sequence = self.sequences[next].clone();
-            if !sequence.is_empty() {
-                self.expand(next, &sequence)?;
-            }
+            self.expand(next)?;
             next += 1;
             if next == self.locations.len() {
                 self.complete_pops();
@@ -255,12 +257,11 @@ impl<'a> Builder<'a> {
     }
 
     /// The frame kind for what is left to do after a call.
-    fn frame(&mut self, rest: &Sequence) -> usize {
-        if let Some(&f) = self.stack.as_ref().expect("frames need a stack").by_rest.get(rest) {
+    fn frame(&mut self, rest: Sequence) -> usize {
+        if let Some(&f) = self.stack.as_ref().expect("frames need a stack").by_rest.get(&rest) {
             return f;
         }
-        let mut vars = Vec::new();
-        rest.iter().for_each(|t| t.free_vars(&mut vars));
+        let vars = self.sequences.vars(rest).to_vec();
         let stack = self.stack.as_ref().expect("frames need a stack");
         let (sort, index) = (stack.sort, stack.frames.len());
         let mut args: Vec<SortId> = vars.iter().map(|v| self.signature.var(*v).sort).collect();
@@ -278,43 +279,25 @@ impl<'a> Builder<'a> {
             })
             .collect();
         let stack = self.stack.as_mut().expect("frames need a stack");
-        stack.frames.push(Frame { rest: rest.clone(), vars, constructor, recogniser, projections });
-        stack.by_rest.insert(rest.clone(), index);
+        stack.frames.push(Frame { rest, vars, constructor, recogniser, projections });
+        stack.by_rest.insert(rest, index);
         index
-    }
-
-    /// Flattens leading sequential compositions.
-    fn flatten(sequence: &[Rc<Term>]) -> Sequence {
-        let mut out = Vec::with_capacity(sequence.len());
-        let mut todo: Vec<Rc<Term>> = sequence.iter().rev().cloned().collect();
-        while let Some(term) = todo.pop() {
-            match &*term {
-                Term::Seq(p, q) => todo.extend([q.clone(), p.clone()]),
-                Term::Delta => {
-                    // Nothing comes after a deadlock.
-                    out.push(term);
-                    break;
-                }
-                _ => out.push(term),
-            }
-        }
-        out
     }
 
     /// The location of a sequence and the values of its variables, which `values` gives for the sequence's own free variables (a variable
     /// that is absent keeps its value). Does not resolve conditionals.
-    fn enter(&mut self, sequence: &[Rc<Term>], values: &Substitution) -> (usize, Vec<(VarId, Expr)>) {
-        let mut sequence = Self::flatten(sequence);
+    fn enter(&mut self, mut sequence: Sequence, values: &Substitution) -> (usize, Vec<(VarId, Expr)>) {
         let mut values = values.clone();
         let mut stack_value = self.stack.as_ref().map(|s| Expr::var(self.signature, s.var));
         if let Some(v) = self.stack.as_ref().and_then(|s| values.get(&s.var)) {
             stack_value = Some(v.clone());
         }
-        if let Some(Term::Call(p, args)) = sequence.first().map(|t| &**t) {
+        if let Some(Term::Call(p, args)) = self.sequences.first(sequence).map(|t| &**t) {
             let (p, args) = (*p, args.clone());
-            if self.stacky[p.index()] && sequence.len() > 1 {
-                let rest = sequence.split_off(1);
-                let frame = self.frame(&rest);
+            let mut rest = self.sequences.rest(sequence);
+            if self.stacky[p.index()] && !rest.is_empty() {
+                let frame = self.frame(rest);
+                rest = Sequence::EMPTY;
                 let stack = self.stack.as_ref().expect("a component that calls a stacky process has a stack");
                 let frame = &stack.frames[frame];
                 let mut frame_args: Vec<Expr> = frame.vars.iter().map(|v| Expr::var(self.signature, *v).substitute(&values)).collect();
@@ -322,8 +305,7 @@ impl<'a> Builder<'a> {
                 stack_value = Some(Expr::apply(self.signature, frame.constructor, frame_args));
             }
             // Abstract the arguments into the process's parameters (renamed where what follows uses them too).
-            let mut rest_vars = Vec::new();
-            sequence[1..].iter().for_each(|t| t.free_vars(&mut rest_vars));
+            let rest_vars = self.sequences.vars(rest);
             let params = self.spec.procs[p.index()].params.clone();
             let mut formals = Vec::new();
             let mut new_values = Vec::new();
@@ -333,9 +315,9 @@ impl<'a> Builder<'a> {
                 new_values.push((formal, arg.substitute(&values)));
             }
             values.extend(new_values);
-            sequence[0] = Rc::new(Term::Call(p, formals));
+            sequence = self.sequences.push(&Rc::new(Term::Call(p, formals)), rest);
         }
-        let own = self.own_vars(&sequence);
+        let own = self.sequences.vars(sequence);
         let location = self.location(sequence);
         let mut known = own.iter();
         let assigns = (self.locations[location].vars.iter())
@@ -367,54 +349,43 @@ impl<'a> Builder<'a> {
         candidate
     }
 
-    /// Free variables of a sequence, without the stack; none if it is over: a deadlocked or terminated component remembers nothing.
-    fn own_vars(&self, sequence: &Sequence) -> Vec<VarId> {
-        let mut vars = Vec::new();
-        if sequence.first().is_some_and(|t| !matches!(**t, Term::Delta)) {
-            sequence.iter().for_each(|t| t.free_vars(&mut vars));
-        }
-        vars
-    }
-
     /// The location of a sequence. Sequences that differ in the names of their variables only are one location.
     fn location(&mut self, sequence: Sequence) -> usize {
-        let vars = self.own_vars(&sequence);
-        let mut by = Substitution::new();
+        let vars = self.sequences.vars(sequence);
+        let mut canonical = Vec::with_capacity(vars.len());
         for (i, v) in vars.iter().enumerate() {
             let sort = self.signature.var(*v).sort;
             let signature = &mut *self.signature;
-            let canonical = *self.canonical.entry((i, sort)).or_insert_with(|| signature.fresh_var(format!("v{i}"), sort));
-            by.insert(*v, Expr::var(self.signature, canonical));
+            canonical.push(*self.canonical.entry((i, sort)).or_insert_with(|| signature.fresh_var(format!("v{i}"), sort)));
         }
-        let key: Sequence = sequence.iter().map(|t| t.substitute(&by)).collect();
+        let key = self.sequences.rename(self.signature, sequence, &canonical);
         if let Some(&l) = self.by_sequence.get(&key) {
             return l;
         }
-        let over = sequence.first().is_none_or(|t| matches!(**t, Term::Delta));
+        let over = self.sequences.first(sequence).is_none_or(|t| matches!(**t, Term::Delta));
         let stack = self.stack.as_ref().filter(|_| !over).map(|s| s.var);
         let l = self.locations.len();
-        self.locations.push(Location { vars: stack.into_iter().chain(vars).collect(), terminated: sequence.is_empty() });
-        self.sequences.push(sequence);
+        self.locations.push(Location { vars: stack.into_iter().chain(vars.iter().copied()).collect(), terminated: sequence.is_empty() });
+        self.at.push(sequence);
         self.by_sequence.insert(key, l);
         l
     }
 
     /// All targets of a continuation: conditionals that come next are resolved.
-    fn targets(&mut self, sequence: &[Rc<Term>], guard: Vec<Expr>, values: &Substitution, out: &mut Vec<Target>) {
-        let sequence = Self::flatten(sequence);
-        match sequence.first().map(|t| &**t) {
+    fn targets(&mut self, sequence: Sequence, guard: Vec<Expr>, values: &Substitution, out: &mut Vec<Target>) {
+        let first = self.sequences.first(sequence).cloned();
+        match first.as_deref() {
             Some(Term::If(c, p, q)) => {
-                let c = c.substitute(values);
+                let (c, rest) = (c.substitute(values), self.sequences.rest(sequence));
                 for (condition, branch) in [(c.clone(), p), (Expr::negate(self.signature, c), q)] {
+                    let mut guard = guard.clone();
                     match condition.as_bool(self.signature) {
                         Some(false) => continue,
-                        Some(true) => self.targets_with(branch, &sequence[1..], guard.clone(), values, out),
-                        None => {
-                            let mut guard = guard.clone();
-                            guard.push(condition);
-                            self.targets_with(branch, &sequence[1..], guard, values, out);
-                        }
+                        Some(true) => {}
+                        None => guard.push(condition),
                     }
+                    let sequence = self.sequences.push(branch, rest);
+                    self.targets(sequence, guard, values, out);
                 }
             }
             None if self.stack.is_some() => {
@@ -422,25 +393,21 @@ impl<'a> Builder<'a> {
                 out.push(Target { guard, to: usize::MAX, assigns: values.iter().map(|(v, e)| (*v, e.clone())).collect() });
             }
             _ => {
-                let (to, assigns) = self.enter(&sequence, values);
+                let (to, assigns) = self.enter(sequence, values);
                 out.push(Target { guard, to, assigns });
             }
         }
     }
 
-    fn targets_with(&mut self, first: &Rc<Term>, rest: &[Rc<Term>], guard: Vec<Expr>, values: &Substitution, out: &mut Vec<Target>) {
-        let mut sequence = vec![first.clone()];
-        sequence.extend_from_slice(rest);
-        self.targets(&sequence, guard, values, out);
-    }
-
     /// Adds the edges of a location.
-    fn expand(&mut self, from: usize, sequence: &Sequence) -> Result<(), Diagnostic> {
+    fn expand(&mut self, from: usize) -> Result<(), Diagnostic> {
+        let sequence = self.at[from];
+        let Some(first) = self.sequences.first(sequence).cloned() else { return Ok(()) };
         let mut pending = Edge { from, sum_vars: vec![], guard: vec![], acts: vec![], to: 0, assigns: vec![], had_sum: false };
-        self.unfold(&sequence[0].clone(), &sequence[1..], &mut pending, &mut Vec::new())
+        self.unfold(&first, self.sequences.rest(sequence), &mut pending, &mut Vec::new())
     }
 
-    fn unfold(&mut self, term: &Rc<Term>, rest: &[Rc<Term>], edge: &mut Edge, calls: &mut Vec<ProcId>) -> Result<(), Diagnostic> {
+    fn unfold(&mut self, term: &Rc<Term>, rest: Sequence, edge: &mut Edge, calls: &mut Vec<ProcId>) -> Result<(), Diagnostic> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &**term {
             Term::Delta => Ok(()),
             Term::Choice(p, q) => {
@@ -448,9 +415,8 @@ impl<'a> Builder<'a> {
                 self.unfold(q, rest, edge, calls)
             }
             Term::Seq(p, q) => {
-                let mut longer = vec![q.clone()];
-                longer.extend_from_slice(rest);
-                self.unfold(p, &longer, edge, calls)
+                let longer = self.sequences.push(q, rest);
+                self.unfold(p, longer, edge, calls)
             }
             Term::If(c, p, q) => {
                 for (condition, branch) in [(c.clone(), p), (Expr::negate(self.signature, c.clone()), q)] {
@@ -472,7 +438,7 @@ impl<'a> Builder<'a> {
             Term::Sum(vars, p) => {
                 let mut taken = self.locations[edge.from].vars.clone();
                 taken.extend(&edge.sum_vars);
-                rest.iter().for_each(|t| t.free_vars(&mut taken));
+                taken.extend(self.sequences.vars(rest).iter());
                 let mut by = Substitution::new();
                 let n = edge.sum_vars.len();
                 for v in vars {
@@ -549,7 +515,7 @@ impl<'a> Builder<'a> {
             for f in 0..count {
                 let (rest, vars, recogniser, projections) = {
                     let frame = &self.stack.as_ref().expect("has a stack").frames[f];
-                    (frame.rest.clone(), frame.vars.clone(), frame.recogniser, frame.projections.clone())
+                    (frame.rest, frame.vars.clone(), frame.recogniser, frame.projections.clone())
                 };
                 let mut values = Substitution::new();
                 for (v, projection) in vars.iter().zip(&projections) {
@@ -558,7 +524,7 @@ impl<'a> Builder<'a> {
                 let below = Expr::apply(self.signature, *projections.last().expect("the stack below"), vec![stack_now.clone()]);
                 values.insert(var, below);
                 let mut targets = Vec::new();
-                self.targets(&rest, vec![Expr::apply(self.signature, recogniser, vec![stack_now.clone()])], &values, &mut targets);
+                self.targets(rest, vec![Expr::apply(self.signature, recogniser, vec![stack_now.clone()])], &values, &mut targets);
                 for target in targets {
                     let mut guard = end.guard.clone();
                     guard.extend(target.guard);
@@ -570,7 +536,7 @@ impl<'a> Builder<'a> {
             let mut guard = end.guard.clone();
             let empty = Expr::op(self.signature, empty);
             guard.push(Expr::equal(self.signature, stack_now, empty));
-            let terminated = self.location(Vec::new());
+            let terminated = self.location(Sequence::EMPTY);
             if done.insert((end.from, guard.clone(), end.acts.clone(), terminated)) {
                 self.edges.push(Edge { guard, to: terminated, assigns: Vec::new(), ..end });
             }

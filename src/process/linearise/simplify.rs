@@ -48,14 +48,36 @@ impl<'a> Evaluator<'a> {
         automaton.edges.retain_mut(|edge| {
             edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = self.inside(e));
             let mut possible = true;
-            edge.guard.retain(|g| {
-                let normal = if g.is_closed() { self.normal(g) } else { None };
-                let decided = normal.and_then(|n| n.as_bool(signature));
+            edge.guard.retain_mut(|g| {
+                *g = self.condition(g);
+                let decided = g.as_bool(signature);
                 possible &= decided != Some(false);
                 decided.is_none()
             });
             possible
         });
+    }
+
+    /// A condition whose closed conjuncts and disjuncts are evaluated.
+    fn condition(&mut self, e: &Expr) -> Expr {
+        let signature = &self.data.signature;
+        if e.is_closed() {
+            return self.normal(e).filter(|n| n.as_bool(signature).is_some()).unwrap_or_else(|| e.clone());
+        }
+        let (ExprKind::Apply(head, args), Some((Builtin::And | Builtin::Or, _))) = (&e.kind, e.as_builtin(signature)) else {
+            return e.clone();
+        };
+        let all = matches!(e.as_builtin(signature), Some((Builtin::And, _)));
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            let (a, b) = (self.condition(&args[0]), self.condition(&args[1]));
+            match (a.as_bool(signature), b.as_bool(signature)) {
+                (Some(value), _) if value == all => b,
+                (_, Some(value)) if value == all => a,
+                (Some(_), _) => a,
+                (_, Some(_)) => b,
+                _ => Expr::new(ExprKind::Apply(head.clone(), vec![a, b]), e.sort, e.span),
+            }
+        })
     }
 
     /// Closed terms inside of an expression, below constructors and other operations, evaluated.

@@ -24,9 +24,6 @@ pub(super) enum Term {
     Sum(Vec<VarId>, Rc<Term>),
 }
 
-/// What stays to be done: terms to be run one after the other.
-pub(super) type Sequence = Vec<Rc<Term>>;
-
 impl Term {
     /// Replaces free data variables; shares what does not change.
     pub(super) fn substitute(self: &Rc<Term>, by: &Substitution) -> Rc<Term> {

@@ -138,6 +138,9 @@ fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec
     let name_expected = expected.contains(NAME);
     match token {
         "=" if expected.contains("==") => hints.push("equality is written `==`".to_owned()),
+        "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" if expected.contains("&&") && !expected.contains("==") => {
+            hints.push("a condition on data in a formula is written `val(…)`".to_owned());
+        }
         "&" => hints.push("conjunction is written `&&`".to_owned()),
         "|" if expected.contains("||") => hints.push("disjunction is written `||`".to_owned()),
         "\u{2227}" | "\u{2228}" | "\u{2192}" | "\u{2200}" | "\u{2203}" => {

@@ -246,6 +246,14 @@ fn errors_in_formulas() {
         ("[a]X & Y", "t:1:6: error: unexpected `&`\n  note: expected an operator\n  note: conjunction is written `&&`"),
         ("act a;", "t:1:7: error: the formula is missing\n  note: after the declarations of a formula file comes `form F;`"),
         ("", "t:1:1: error: unexpected end of the text\n  note: expected a declaration (`sort`, `map`, `proc`, …) or a state formula"),
+        (
+            "[a]true && (n == 1)",
+            "t:1:15: error: unexpected `==`\n  note: expected `)` or an operator\n  note: a condition on data in a formula is written `val(…)`",
+        ),
+        (
+            "[exists n: Nat. (n in s) && a(n)]true",
+            "t:1:20: error: unexpected `in`\n  note: expected `)` or an operator\n  note: a condition on data in a formula is written `val(…)`",
+        ),
         ("[]true", "t:1:2: error: unexpected `]`\n  note: expected an action formula"),
         ("mu X(n: Nat). X(n)", "t:1:12: error: unexpected `)`\n  note: expected `=` or an operator"),
     ] {
