@@ -259,9 +259,7 @@ fn tell(
         eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.text);
     }
     let story = match &answer.evidence {
-        Some(evidence) if answer.telling || args.evidence.is_some() || formula.asks_for_witness() => {
-            Some(story(evidence, subject.model, args.full_states)?)
-        }
+        Some(evidence) if answer.telling || args.evidence.is_some() => Some(story(evidence, subject.model, args.full_states)?),
         _ => None,
     };
     match (&answer.evidence, &story) {

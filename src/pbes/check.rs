@@ -119,7 +119,7 @@ pub struct Answer {
     pub states: u64,
     /// Why, if asked for and known.
     pub evidence: Option<Evidence>,
-    /// Whether the evidence is more than that a conjunction or a modality `[..]` holds everywhere, for which nobody asks for a witness.
+    /// Whether one who is told the verdict wants to see why: it is false, or [`TypedFormula::asks_for_witness`].
     pub telling: bool,
     /// Order of the largest group of symmetries that was used; at most 1: none.
     pub symmetries: usize,
@@ -173,7 +173,7 @@ pub fn check(
         return Ok(answer);
     };
     // The start's operands that fit the product route go there together; the others make one game.
-    answer.telling = !all;
+    answer.telling = formula.asks_for_witness();
     let (mut quick, mut hard) = (Vec::new(), Vec::new());
     let mut fitting: AHashMap<NodeId, bool> = AHashMap::new();
     for q in roots {
@@ -224,7 +224,7 @@ pub fn check(
         // That of one operand does not show the whole.
         answer.evidence = None;
     }
-    answer.telling = !(value && all);
+    answer.telling |= answer.verdict == Verdict::False;
     answer.never_met = automaton.never_met();
     Ok(answer)
 }
