@@ -320,7 +320,7 @@ fn declarations() {
         ("map f: Nat -> Nat -> Nat; var x, y: Nat; eqn f(x)(y) = x + y;", ""),
         ("map f: Bool; eqn f = g;", "`g` is not declared"),
         ("map f_dot: Set(Bool); eqn f_dot = if(true, {}, { o: Bool | true whr z = true end });", ""),
-        ("sort S; map S: S -> Bool; var S: S; eqn S(S) = S == S;", "variable `S` of sort S cannot be applied"),
+        ("sort S; map f: S -> Bool; var S: S; eqn f(S) = S(S);", "variable `S` of sort S cannot be applied"),
         ("sort S = struct a | b; map f: (struct a | b) -> S; var x: S; eqn f(x) = x;", ""),
         ("glob x: Nat; map f: Nat; eqn f = x;", "`x` is not declared"),
     ];

@@ -138,7 +138,7 @@ fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec
     let name_expected = expected.contains(NAME);
     match token {
         "=" if expected.contains("==") => hints.push("equality is written `==`".to_owned()),
-        "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" if expected.contains("&&") && !expected.contains("==") => {
+        "==" | "!=" | "<=" | ">=" | "in" if expected.contains("&&") && !expected.contains("==") => {
             hints.push("a condition on data in a formula is written `val(…)`".to_owned());
         }
         "&" => hints.push("conjunction is written `&&`".to_owned()),
