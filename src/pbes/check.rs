@@ -284,7 +284,7 @@ fn one(
             break outcome;
         }
         // As many states as the game has vertices cost about as much as the game did.
-        let states = if options.quotient_at == Some(0) { usize::MAX } else { game.len() };
+        let states = if options.quotient_at == Some(0) { usize::MAX } else { game.vertex_count() };
         match Whole::explore(source, automaton, labels, states, budget)? {
             Err(stop) => break instantiate::Outcome::Stopped(stop),
             Ok(None) => most = most.max(1).saturating_mul(4),

@@ -70,7 +70,7 @@ impl Instantiation {
     }
 
     /// Number of vertices.
-    pub fn len(&self) -> usize {
+    pub fn vertex_count(&self) -> usize {
         self.g.arena.len()
     }
 
