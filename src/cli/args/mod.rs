@@ -407,7 +407,10 @@ mod tests {
             assert!(!words.is_empty(), "{name}: {help}");
             for line in words {
                 let line = with_default_command(line);
-                assert!(["mu-check", &line[1]].contains(&name.as_str()) || name == "compare" || name == "simulate", "{name}: {line:?}");
+                assert!(
+                    ["mu-check", &line[1]].contains(&name.as_str()) || ["compare", "simulate", "pbes"].contains(&name.as_str()),
+                    "{name}: {line:?}"
+                );
                 if let Err(e) = Cli::try_parse_from(&line) {
                     panic!("{name}: {line:?}: {e}");
                 }
