@@ -5,7 +5,7 @@
 use super::super::expr::Expr;
 use super::super::{Access, Fence, Next, Program, Register, Step};
 use super::Axioms;
-use super::relation::{MOST, Relation};
+use super::relation::{MOST, Relation, bits};
 use crate::base::{Diagnostic, Stage};
 
 /// What an event is.
@@ -99,12 +99,23 @@ impl Execution {
     }
 }
 
-#[derive(Clone, Debug)]
+/// Where a thread is.
+#[derive(Clone, Copy, Debug)]
 struct Local {
     place: usize,
-    registers: Vec<u64>,
+    /// Where its registers begin.
+    registers: usize,
     /// Set while its load waits for a store that was not there when there were so many events.
     since: Option<usize>,
+    /// Bits of its events.
+    events: u64,
+}
+
+/// Bits of the events that access a cell.
+#[derive(Clone, Copy, Debug, Default)]
+struct Accesses {
+    reads: u64,
+    writes: u64,
 }
 
 /// The graph.
@@ -116,14 +127,21 @@ pub(super) struct Graph<'p> {
     uniproc: Relation,
     ghb: Relation,
     threads: Vec<Local>,
+    /// The registers of all threads.
+    registers: Vec<u64>,
+    cells: Vec<Accesses>,
 }
 
 impl<'p> Graph<'p> {
     /// All threads at their start.
     pub fn new(program: &'p Program, axioms: Axioms) -> Self {
-        let start = |t: &super::super::Thread| Local { place: 0, registers: t.registers.iter().map(|r| r.initial).collect(), since: None };
-        let threads = program.threads.iter().map(start).collect();
-        Self { program, axioms, events: Vec::new(), uniproc: Relation::default(), ghb: Relation::default(), threads }
+        let (mut threads, mut registers) = (Vec::new(), Vec::new());
+        for t in &program.threads {
+            threads.push(Local { place: 0, registers: registers.len(), since: None, events: 0 });
+            registers.extend(t.registers.iter().map(|r| r.initial));
+        }
+        let cells = vec![Accesses::default(); program.cells.len()];
+        Self { program, axioms, events: Vec::new(), uniproc: Relation::default(), ghb: Relation::default(), threads, registers, cells }
     }
     /// Where a thread is.
     pub fn place(&self, thread: usize) -> usize {
@@ -131,7 +149,7 @@ impl<'p> Graph<'p> {
     }
     /// A register of a thread.
     pub fn register(&self, thread: usize, register: Register) -> u64 {
-        self.threads[thread].registers[register as usize]
+        self.registers[self.threads[thread].registers + register as usize]
     }
     /// The number of events when a thread began to wait.
     pub fn waits_since(&self, thread: usize) -> Option<usize> {
@@ -142,7 +160,7 @@ impl<'p> Graph<'p> {
         self.threads[thread].since = Some(self.events.len());
     }
     fn eval(&self, thread: usize, e: &Expr, loaded: u64) -> u64 {
-        e.eval(&|r| self.threads[thread].registers[r as usize], loaded)
+        e.eval(&|r| self.register(thread, r), loaded)
     }
     fn step(&self, thread: usize) -> Option<&'p Step> {
         self.program.threads[thread].steps.get(self.threads[thread].place)
@@ -232,7 +250,8 @@ impl<'p> Graph<'p> {
             Next::Branch(..) => at + 1,
         };
         let new: Vec<(Register, u64)> = step.assigns.iter().map(|(r, e)| (*r, self.eval(t, e, loaded))).collect();
-        new.into_iter().for_each(|(r, v)| self.threads[t].registers[r as usize] = v);
+        let first = self.threads[t].registers;
+        new.into_iter().for_each(|(r, v)| self.registers[first + r as usize] = v);
         self.threads[t].place = next;
     }
 
@@ -255,35 +274,43 @@ impl<'p> Graph<'p> {
         if new == MOST {
             return Err(Diagnostic::new(Stage::Unsupported, format!("an execution of more than {MOST} events")));
         }
-        self.events.push(event);
-        self.uniproc.grow();
-        self.ghb.grow();
-        let is_access = |e: &Event| e.reads() || e.writes();
-        for old in 0..new {
-            let e = self.events[old];
-            if e.thread == event.thread {
-                if is_access(&e) && is_access(&event) && e.cell == event.cell && !self.uniproc.add(old, new) {
-                    return Ok(false);
-                }
-                if self.kept(&e, &event) && !self.ghb.add(old, new) {
-                    return Ok(false);
-                }
-            }
-        }
+        let (own, all) = (self.threads[event.thread].events, self.cells.get(event.cell).copied().unwrap_or_default());
+        let is_access = event.reads() || event.writes();
+        let mut uniproc = if is_access { own & (all.reads | all.writes) } else { 0 };
+        let mut ghb = bits(own).filter(|&old| self.kept(&self.events[old], &event)).fold(0, |set, old| set | 1 << old);
         if let Some(s) = event.source {
-            let global = self.axioms == Axioms::Sc || self.events[s].thread != event.thread;
-            if !self.uniproc.add(s, new) || global && !self.ghb.add(s, new) {
-                return Ok(false);
+            uniproc |= 1 << s;
+            if self.axioms == Axioms::Sc || self.events[s].thread != event.thread {
+                ghb |= 1 << s;
             }
         }
-        Ok(!is_access(&event) || self.saturate(event.cell))
+        self.uniproc.append(uniproc);
+        self.ghb.append(ghb);
+        self.events.push(event);
+        self.threads[event.thread].events |= 1 << new;
+        if event.reads() {
+            self.cells[event.cell].reads |= 1 << new;
+        }
+        if event.writes() {
+            self.cells[event.cell].writes |= 1 << new;
+        }
+        Ok(!is_access || self.saturate(event.cell))
     }
 
-    fn writers(&self, cell: usize) -> impl Iterator<Item = usize> + '_ {
-        self.events.iter().enumerate().filter(move |(_, e)| e.writes() && e.cell == cell).map(|(i, _)| i)
+    fn writers(&self, cell: usize) -> impl Iterator<Item = usize> + use<> {
+        bits(self.cells[cell].writes)
+    }
+    /// What comes after an event by one of the relations.
+    fn after(&self, a: usize) -> u64 {
+        self.uniproc.after(a) | self.ghb.after(a)
     }
     fn before(&self, a: usize, b: usize) -> bool {
         self.uniproc.has(a, b) || self.ghb.has(a, b)
+    }
+    /// Puts the events of a set after another one by both relations, where they are not yet.
+    fn after_both(&mut self, a: usize, set: u64, changed: &mut bool) -> bool {
+        let missing = set & !(self.uniproc.after(a) & self.ghb.after(a));
+        bits(missing).all(|b| self.both(a, b, changed))
     }
     fn both(&mut self, a: usize, b: usize, changed: &mut bool) -> bool {
         *changed |= !(self.uniproc.has(a, b) && self.ghb.has(a, b));
@@ -307,33 +334,23 @@ impl<'p> Graph<'p> {
     }
 
     fn saturate_cell(&mut self, cell: usize, changed: &mut bool) -> bool {
-        let writers: Vec<usize> = self.writers(cell).collect();
-        if writers.is_empty() {
+        let Accesses { reads, writes } = self.cells[cell];
+        if writes == 0 {
             return true;
         }
-        for &a in &writers {
-            for &b in &writers {
-                if a != b && self.before(a, b) && !self.both(a, b, changed) {
-                    return false;
-                }
+        for w in bits(writes) {
+            let later = self.after(w) & !(1 << w);
+            // A load that comes after this store and takes another one: the store is before that one.
+            let others = bits(later & reads).filter_map(|r| self.events[r].source).fold(0, |set, s| set | 1 << s);
+            if !self.after_both(w, (later & writes | others) & !(1 << w), changed) {
+                return false;
             }
         }
-        for r in 0..self.events.len() {
-            let e = self.events[r];
-            if !e.reads() || e.cell != cell {
-                continue;
-            }
-            for &w in writers.iter().filter(|&&w| w != r && Some(w) != e.source) {
-                let fine = match e.source {
-                    None => self.both(r, w, changed),
-                    // The store is before the load's own one, or the load before the store.
-                    Some(s) if self.before(w, r) => self.both(w, s, changed),
-                    Some(s) if self.before(s, w) => self.both(r, w, changed),
-                    Some(_) => true,
-                };
-                if !fine {
-                    return false;
-                }
+        for r in bits(reads) {
+            // The load is before the stores that come after the one it takes.
+            let newer = self.events[r].source.map_or(u64::MAX, |s| self.after(s));
+            if !self.after_both(r, newer & writes & !(1 << r), changed) {
+                return false;
             }
         }
         true
@@ -346,7 +363,8 @@ impl<'p> Graph<'p> {
     }
     /// The stores to a cell that may be last.
     pub fn last_candidates(&self, cell: usize) -> Vec<usize> {
-        self.writers(cell).filter(|&a| self.writers(cell).all(|b| !self.before(a, b))).collect()
+        let writes = self.cells[cell].writes;
+        bits(writes).filter(|&a| self.after(a) & writes == 0).collect()
     }
     /// Puts a store after all others to its cell; false if that makes a cycle.
     pub fn make_last(&mut self, cell: usize, last: usize) -> bool {

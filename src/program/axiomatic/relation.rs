@@ -1,6 +1,6 @@
 //! A relation over at most [`MOST`] events, kept transitively closed, that refuses cycles.
 //!
-//! Cost: an edge that is new touches each event once; a question is a bit test.
+//! Cost: an edge that is new touches each event once, and so does a new event; a question is a bit test.
 
 /// Most events of an execution.
 pub const MOST: usize = 64;
@@ -12,9 +12,19 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// Adds an event, related to none.
-    pub fn grow(&mut self) {
+    /// Adds an event after those of a set of bits, and so after all that they come after.
+    pub fn append(&mut self, before: u64) {
+        let new = 1 << self.after.len();
+        for (i, row) in self.after.iter_mut().enumerate() {
+            if before >> i & 1 == 1 || *row & before != 0 {
+                *row |= new;
+            }
+        }
         self.after.push(0);
+    }
+    /// The bits of all that comes after `a`.
+    pub fn after(&self, a: usize) -> u64 {
+        self.after[a]
     }
     /// Whether `b` comes after `a`.
     pub fn has(&self, a: usize, b: usize) -> bool {
@@ -37,6 +47,15 @@ impl Relation {
     }
 }
 
+/// The positions of the bits of a set, ascending.
+pub fn bits(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = set.trailing_zeros();
+        set &= set.wrapping_sub(1);
+        (at < 64).then_some(at as usize)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,7 +68,7 @@ mod tests {
             let mut random = Random::new(seed);
             let n = 2 + random.below(12);
             let (mut relation, mut edges) = (Relation::default(), Vec::new());
-            (0..n).for_each(|_| relation.grow());
+            (0..n).for_each(|_| relation.append(0));
             let reach = |edges: &[(usize, usize)], a: usize, b: usize| {
                 let (mut seen, mut todo) = (vec![false; n], vec![a]);
                 while let Some(at) = todo.pop() {
@@ -74,6 +93,22 @@ mod tests {
                     assert_eq!(relation.has(a, b), reach(&edges, a, b), "seed {seed}");
                 }
             }
+        }
+    }
+    /// Events that come with what is before them, against the same edges one by one.
+    #[test]
+    fn appending_is_adding() {
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let n = 2 + random.below(MOST - 2);
+            let (mut appended, mut added) = (Relation::default(), Relation::default());
+            (0..n).for_each(|_| added.append(0));
+            for b in 0..n {
+                let before = (0..b).filter(|_| random.chance(1, 5)).fold(0, |set, a| set | 1 << a);
+                appended.append(before);
+                assert!(bits(before).all(|a| added.add(a, b)), "seed {seed}");
+            }
+            assert_eq!(appended.after, added.after, "seed {seed}");
         }
     }
 }
