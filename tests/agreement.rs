@@ -229,7 +229,7 @@ fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result<Opt
     }
     // Sets of states.
     let strategy = [Strategy::Saturation, Strategy::Chaining, Strategy::BreadthFirst][(seed % 3) as usize];
-    let found = symbolic::reach(&model, &sets(strategy, !seed.is_multiple_of(5)), &Budget::default()).map_err(said("symbolic"))?;
+    let found = symbolic::reach(&model, &sets(strategy, seed), &Budget::default()).map_err(said("symbolic"))?;
     let number = |n: Option<num_bigint::BigUint>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
     let symbolic = (number(Some(found.states)), number(found.transitions), number(found.deadlocks));
     same(tally, || format!("symbolic counts, {strategy:?}"), &symbolic, &base)?;
@@ -248,8 +248,9 @@ fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result<Opt
     Ok(Some(Subject { model, plain, confluent, lts: Arc::new(lts), file: Arc::new(file), strong, branching, weak }))
 }
 
-fn sets(strategy: Strategy, merge: bool) -> symbolic::Options {
-    let mut options = symbolic::Options { strategy, merge, ..Default::default() };
+fn sets(strategy: Strategy, seed: u64) -> symbolic::Options {
+    let threads = [1, 2, 7][(seed / 3 % 3) as usize];
+    let mut options = symbolic::Options { strategy, merge: !seed.is_multiple_of(5), threads, ..Default::default() };
     options.settings.initial_bits = 8;
     options
 }
@@ -355,13 +356,7 @@ fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mut Ta
         }
     }
     // Sets of states.
-    match check_symbolically(
-        &subject.model,
-        &subject.model,
-        &formula,
-        &sets(Strategy::Saturation, !seed.is_multiple_of(5)),
-        &Budget::default(),
-    ) {
+    match check_symbolically(&subject.model, &subject.model, &formula, &sets(Strategy::Saturation, seed), &Budget::default()) {
         Ok(answer) => {
             tally.symbolic += 1;
             same(tally, || "symbolic".into(), &answer.verdict, &verdict)?;

@@ -25,6 +25,11 @@ fn refuse(what: &str) -> Diagnostic {
         .note("leave `--engine` out for the explicit engine")
 }
 
+/// Options of one of `searches` searches at a time, which share the threads.
+fn options(session: &Session, searches: usize) -> Options {
+    Options { threads: (session.threads() / searches.max(1)).max(1), ..Options::default() }
+}
+
 fn say(session: &Session, model: &dyn Model, outcome: &Outcome) {
     let order: Vec<&str> = outcome.order.iter().map(|&s| model.slots().get(s as usize).map_or("", |s| s.name.as_str())).collect();
     session.say(format!("order of slots: {}", order.join(" ")));
@@ -55,7 +60,7 @@ pub(super) fn explore(session: &mut Session, args: &ExploreArgs) -> Result<u8, D
         return Err(refuse(what));
     }
     let model = session.model(&args.model, "none")?;
-    let outcome = reach(&model, &Options::default(), &session.budget)?;
+    let outcome = reach(&model, &options(session, 1), &session.budget)?;
     report(session, &model, outcome).print(session, start)
 }
 
@@ -99,7 +104,7 @@ pub(super) fn explore_by_either(session: &mut Session, args: &ExploreArgs) -> Re
     let limits = *session.budget.limits();
     // What is left to the explicit engine should the diagrams outgrow their half.
     let half = Limits { max_memory: limits.max_memory.map(|m| m / 2), ..limits };
-    let outcome = reach(&model, &Options::default(), &session.budget.with_limits(half))?;
+    let outcome = reach(&model, &options(session, 1), &session.budget.with_limits(half))?;
     if outcome.stop != Stop::Memory {
         let reason = Some(format!("more than {} states", grouped(FEW)));
         return Report { reason, ..report(session, &model, outcome) }.print(session, start);
@@ -126,7 +131,7 @@ pub(super) fn check_by_either(
     }
     let limits = *session.budget.limits();
     let half = Limits { max_memory: limits.max_memory.map(|m| m / 2), ..limits };
-    let why = match check_symbolically(model, labels, formula, &Options::default(), &session.budget.with_limits(half)) {
+    let why = match check_symbolically(model, labels, formula, &options(session, args.formulas.len()), &session.budget.with_limits(half)) {
         Ok(answer) if answer.verdict == Verdict::Unknown(Stop::Memory) => "the diagrams outgrew half of the memory".to_string(),
         Ok(answer) => return Ok((answer.into_answer(), format!("symbolic: more than {} states", grouped(FEW)))),
         Err(refusal) if refusal.stage == Stage::Unsupported => refusal.message,
@@ -153,7 +158,7 @@ pub(super) fn check(
     if let Some(what) = asks_for_explicit(args) {
         return Err(refuse(what));
     }
-    let answer = check_symbolically(model, labels, formula, &Options::default(), &session.budget)?;
+    let answer = check_symbolically(model, labels, formula, &options(session, args.formulas.len()), &session.budget)?;
     if let Some(watched) = &answer.watched {
         say(session, model, &watched.outcome);
         session.say(format!("{} obligations met states, {} pairs", watched.obligations, watched.pairs));

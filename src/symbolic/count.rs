@@ -8,6 +8,7 @@
 //! Cost: a matching for each group and number of steps; for pairs that may agree, the diagrams of their transitions.
 //! Invariant: all relations have learned from the set.
 
+use super::crew::Task;
 use super::ldd::{Action, Ldd};
 use super::reach::Search;
 use crate::base::Diagnostic;
@@ -47,6 +48,9 @@ impl Search<'_> {
     pub(super) fn transitions(&mut self, states: Ldd) -> Result<BigUint, Diagnostic> {
         let mut sum = BigUint::zero();
         let mut places = Vec::new();
+        let members = self.relations.iter().flat_map(|r| &r.members);
+        let shorts = members.flat_map(|m| m.enabled.values().map(|&set| (set, m.matches))).collect();
+        self.post(Task::Matches { set: states, shorts });
         for i in 0..self.relations.len() {
             for j in 0..self.relations[i].members.len() {
                 sum += self.steps_of((i, j), states);
@@ -54,6 +58,7 @@ impl Search<'_> {
                 self.tidy(&[states]);
             }
         }
+        self.withdraw();
         for class in self.may_agree(&places, states) {
             sum -= self.surplus(&class, states)?;
             self.tidy(&[states]);

@@ -8,7 +8,7 @@
 //! Invariant: without a trace, the goal is unreachable just if the outcome is complete.
 
 use super::ldd::{Action, Ldd};
-use super::reach::{Options, Outcome, Search, Strategy, with_stack};
+use super::reach::{Options, Outcome, Search, Strategy, with_threads};
 use crate::base::ids::LabelId;
 use crate::base::{Budget, Diagnostic, Stage};
 use crate::model::{Model, Slot};
@@ -34,13 +34,14 @@ pub struct Trace {
 
 /// Looks for a goal.
 pub fn find(model: &dyn Model, goal: &Goal<'_>, options: &Options, budget: &Budget) -> Result<(Outcome, Option<Trace>), Diagnostic> {
-    with_stack(model, || {
+    with_threads(model, options, budget, |team| {
         let wanted: Option<Box<dyn Fn(LabelId) -> bool + '_>> = match goal {
             Goal::Label(wanted) => Some(Box::new(wanted)),
             _ => None,
         };
         let mut search = Search::new(model, options, budget, wanted)?;
         search.hasty = true;
+        search.engage(team);
         if options.strategy != Strategy::BreadthFirst {
             let states = search.run(options.strategy)?;
             search.hasty = false;

@@ -5,6 +5,7 @@
 //! Diagrams are in [`ldd`], which stands by itself.
 
 mod count;
+mod crew;
 mod cycle;
 mod find;
 pub mod ldd;

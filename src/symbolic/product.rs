@@ -12,7 +12,7 @@
 //! Invariants: a set is closed under its context once its obligation has been visited; what is kept alive is in `kept` and `pinned`.
 
 use super::ldd::Ldd;
-use super::reach::{Options, Outcome, Search, with_stack};
+use super::reach::{Options, Outcome, Search, with_threads};
 use super::saturation::Context;
 use super::{Strategy, Trace};
 use crate::base::ids::LabelId;
@@ -22,6 +22,7 @@ use ahash::AHashMap;
 use num_bigint::BigUint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Watches the labels of runs. Obligations are numbers of its own.
 pub trait Observer {
@@ -97,7 +98,7 @@ pub(super) struct Edge {
 pub(super) struct Outline {
     /// Steps that leave it as it is: relations, whole or in part.
     pub keeps: Vec<(usize, Option<Ldd>)>,
-    context: Context,
+    context: Arc<Context>,
     /// Steps that change it.
     pub edges: Vec<Edge>,
     /// Steps that decide it.
@@ -142,8 +143,9 @@ pub fn watch(
     options: &Options,
     budget: &Budget,
 ) -> Result<Watched, Diagnostic> {
-    with_stack(model, || {
+    with_threads(model, options, budget, |team| {
         let mut search = Search::new(model, options, budget, None)?;
+        search.engage(team);
         let states = search.run(Strategy::Saturation)?;
         let nothing = |outcome| Watched { outcome, pairs: BigUint::default(), obligations: 0, decided: false, run: None };
         if search.halted() {
@@ -424,7 +426,7 @@ impl<'a, 'm> Watch<'a, 'm> {
         let parts = keeps.iter().filter_map(|k: &(usize, Option<Ldd>)| k.1);
         let used: Vec<Ldd> = parts.chain(edges.iter().map(|e| e.rows)).chain(decides.iter().map(|d| d.1)).collect();
         self.search.pinned.extend(used);
-        let context = self.search.context(&keeps, false);
+        let context = Arc::new(self.search.context(&keeps, false));
         let outline = Rc::new(Outline { keeps, context, edges, decides });
         self.places[place].outline = Some(outline.clone());
         Ok(outline)

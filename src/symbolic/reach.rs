@@ -6,7 +6,8 @@
 //! Chaining: Roig, Cortadella, Pastor, "Verification of asynchronous circuits by BDD-based model checking of Petri nets" (1995).
 //! Cost: depends on the diagrams' sizes, not on the number of states. Limits are polled while operations run; a limit is an outcome.
 
-use super::ldd::{Halt, Ldd, Manager, Settings};
+use super::crew::{Task, with_crew};
+use super::ldd::{Halt, Ldd, Manager, Plan, Settings, Team};
 use super::order::Order;
 use super::relation::{Relation, Teacher, relations};
 use super::saturation::Numbers;
@@ -16,6 +17,7 @@ use crate::base::{Budget, Diagnostic, Stage, Stop};
 use crate::model::{Model, Slot};
 use num_bigint::BigUint;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// How the search goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,6 +44,8 @@ pub struct Options {
     pub transitions: bool,
     /// Whether to count deadlocks.
     pub deadlocks: bool,
+    /// Threads: the search, and helpers that work ahead of it.
+    pub threads: usize,
     /// Sizes of the node tables.
     pub settings: Settings,
 }
@@ -49,7 +53,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (strategy, order, settings) = (Strategy::default(), Order::default(), Settings::default());
-        Self { strategy, order, merge: true, transitions: true, deadlocks: true, settings }
+        Self { strategy, order, merge: true, transitions: true, deadlocks: true, threads: 1, settings }
     }
 }
 
@@ -86,16 +90,22 @@ pub struct Outcome {
 
 /// Finds all reachable states.
 pub fn reach(model: &dyn Model, options: &Options, budget: &Budget) -> Result<Outcome, Diagnostic> {
-    with_stack(model, || {
+    with_threads(model, options, budget, |team| {
         let mut search = Search::new(model, options, budget, None)?;
+        search.engage(team);
         let states = search.run(options.strategy)?;
         search.outcome(states)
     })
 }
 
-/// Runs with a stack that is deep enough for the recursions, which is a few frames a level.
-pub(super) fn with_stack<T>(model: &dyn Model, work: impl FnOnce() -> T) -> T {
-    stacker::grow((1 << 20) + model.slots().len() * (16 << 10), work)
+/// Runs with helpers, and with a stack that is deep enough.
+pub(super) fn with_threads<T>(model: &dyn Model, options: &Options, budget: &Budget, work: impl FnOnce(Option<&Arc<Team>>) -> T) -> T {
+    stacker::grow(stack_size(model), || with_crew(model, options, budget, work))
+}
+
+/// Bytes of stack for the recursions, which are a few frames a level.
+pub(super) fn stack_size(model: &dyn Model) -> usize {
+    (1 << 20) + model.slots().len() * (16 << 10)
 }
 
 /// Why the watch halted the manager.
@@ -130,6 +140,12 @@ pub(super) struct Search<'m> {
     early: bool,
     /// Stop as soon as a label looked for is learned.
     pub hasty: bool,
+    /// Who helps, if anybody.
+    pub team: Option<Arc<Team>>,
+    /// What helpers were given to do.
+    pub task: Option<Task>,
+    /// The relations as helpers get them, if they are still that.
+    pub snapshot: Option<Arc<Vec<Relation>>>,
 }
 
 impl<'m> Search<'m> {
@@ -151,11 +167,19 @@ impl<'m> Search<'m> {
         order: Vec<Slot>,
         teacher: Teacher<'m>,
     ) -> Result<Self, Diagnostic> {
-        let mut search = Self {
+        let manager = Manager::new(Settings { initial_bits: 4, ..Settings::default() });
+        let mut search = Self::assistant(model, &options, budget, manager, teacher);
+        search.start(order)?;
+        Ok(search)
+    }
+
+    /// A search without relations, on a given manager.
+    pub fn assistant(model: &'m dyn Model, options: &Options, budget: &'m Budget, manager: Manager, teacher: Teacher<'m>) -> Self {
+        Self {
             model,
-            options,
+            options: options.clone(),
             budget,
-            manager: Manager::new(Settings { initial_bits: 4, ..Settings::default() }),
+            manager,
             relations: Vec::new(),
             teacher,
             order: Vec::new(),
@@ -168,9 +192,18 @@ impl<'m> Search<'m> {
             numbers: Numbers::default(),
             early: false,
             hasty: false,
-        };
-        search.start(order)?;
-        Ok(search)
+            team: None,
+            task: None,
+            snapshot: None,
+        }
+    }
+
+    /// Takes on helpers.
+    pub fn engage(&mut self, team: Option<&Arc<Team>>) {
+        self.team = team.cloned();
+        if let Some(team) = team {
+            self.manager.set_team(team.clone());
+        }
     }
 
     /// Begins afresh, with another order.
@@ -193,7 +226,12 @@ impl<'m> Search<'m> {
         self.relations.clear();
         self.numbers = Numbers::default();
         self.pinned.clear();
+        self.withdraw();
+        self.snapshot = None;
         self.manager = Manager::new(settings);
+        if let Some(team) = &self.team {
+            self.manager.set_team(team.clone());
+        }
         let (reason, budget, mut polls) = (self.stop.clone(), self.budget.clone(), 0u32);
         self.manager.set_watch(Box::new(move || {
             polls += 1;
@@ -282,7 +320,12 @@ impl<'m> Search<'m> {
 
     /// Lets relation `i` learn from a set.
     pub fn learn(&mut self, i: usize, set: Ldd, from_top: bool) {
-        if let Err(error) = self.relations[i].learn(&mut self.manager, &mut self.teacher, set, from_top) {
+        let before = self.relations[i].learned();
+        let result = self.relations[i].learn(&mut self.manager, &mut self.teacher, set, from_top);
+        if self.relations[i].learned() != before {
+            self.snapshot = None;
+        }
+        if let Err(error) = result {
             match error.stop {
                 Some(stop) => self.halt(stop),
                 None => {
@@ -298,10 +341,12 @@ impl<'m> Search<'m> {
 
     /// Lets all relations learn from a set, also those that write nothing and take no part in saturation.
     pub fn learn_all(&mut self, states: Ldd) {
+        self.post(Task::Projections { set: states, plans: self.relations.iter().map(Relation::projection).collect() });
         for i in 0..self.relations.len() {
             self.learn(i, states, false);
             self.tidy(&[states]);
         }
+        self.withdraw();
     }
 
     /// Collects dead nodes if that is due; keeps relations, the manager's stack, and `roots`.
@@ -310,6 +355,7 @@ impl<'m> Search<'m> {
             let relations = self.relations.iter().flat_map(Relation::roots);
             let others = self.kept.iter().chain(&self.pinned).chain(roots).copied();
             self.manager.collect(relations.chain(others).chain([self.known]));
+            self.post_again();
         }
     }
 
@@ -328,6 +374,12 @@ impl<'m> Search<'m> {
                 return states;
             }
             let mut next = Ldd::EMPTY;
+            if self.team.is_some() {
+                (0..self.relations.len()).for_each(|i| self.learn(i, frontier, false));
+                let writing = self.relations.iter().filter(|r| r.writes);
+                let relations = writing.map(|r| (r.relation, r.image[0])).collect();
+                self.post(Task::Images { set: frontier, relations });
+            }
             for i in 0..self.relations.len() {
                 self.learn(i, frontier, false);
                 if self.relations[i].writes {
@@ -337,6 +389,7 @@ impl<'m> Search<'m> {
                 }
                 self.tidy(&[states, frontier, next]);
             }
+            self.withdraw();
             let fresh = self.manager.minus(next, states);
             let all = self.manager.union(states, fresh);
             if self.halted() {
@@ -354,6 +407,11 @@ impl<'m> Search<'m> {
         states
     }
 
+    /// Lets helpers work at an image.
+    fn post_image(&mut self, set: Ldd, relation: Ldd, plan: Plan) {
+        self.post(Task::Images { set, relations: [(relation, plan)].into() });
+    }
+
     fn chain(&mut self, initial: Ldd) -> Ldd {
         let (mut states, mut frontier) = (initial, initial);
         let mut rounds = 0;
@@ -363,7 +421,9 @@ impl<'m> Search<'m> {
                 self.learn(i, all, false);
                 if self.relations[i].writes {
                     let (relation, plan) = (self.relations[i].relation, self.relations[i].image[0]);
+                    self.post_image(all, relation, plan);
                     let image = self.manager.relprod(all, relation, plan);
+                    self.withdraw();
                     all = self.manager.union(all, image);
                 }
                 self.tidy(&[states, frontier, all]);

@@ -12,15 +12,18 @@
 //! on, and everything under a node is reachable below the values above it. Hence a node's closure does not depend on where it stands and is
 //! cached for the whole search, also while relations grow: it is the closure under the whole relations, of which it has learned all that it met.
 //!
+//! A relation that fires again at a node fires on what is new there: images distribute over unions, also closed ones.
+//!
 //! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is at the head of [`Search::fire`] only; the
 //! relations named in a number are never collected.
 
+use super::crew::Task;
 use super::ldd::{Action, Ldd, Plan, op};
 use super::reach::Search;
 use crate::base::Stop;
 use ahash::AHashMap;
 use std::cmp::Ordering;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Cache code: a list to its closure.
 const CLOSURE: u32 = op::EXTERNAL;
@@ -38,7 +41,7 @@ struct Firing {
     /// The part of it that counts; none: all of it, as it is when it fires.
     part: Option<Ldd>,
     /// From its top on: what happens at a level, and the cache code of the image from there, that of the first level without firing.
-    steps: Rc<[(Action, u32)]>,
+    steps: Arc<[(Action, u32)]>,
 }
 
 /// The relations that a set is closed under.
@@ -46,7 +49,7 @@ pub(super) struct Context {
     /// By level: the number of what fires there and below, and what fires there.
     levels: Vec<(u32, Vec<Firing>)>,
     /// Whether relations learn when they fire.
-    learning: bool,
+    pub learning: bool,
 }
 
 /// Numbers of parts of contexts. They are as long-lived as the manager's cache.
@@ -108,19 +111,22 @@ impl Search<'_> {
     }
 
     /// The closure of a set. On a halt, nothing meaningful.
-    pub(super) fn saturate_in(&mut self, context: &Context, set: Ldd) -> Ldd {
-        self.saturate(context, set, 0)
+    pub(super) fn saturate_in(&mut self, context: &Arc<Context>, set: Ldd) -> Ldd {
+        self.post(Task::Closure { context: context.clone(), set });
+        let closure = self.saturate(context, set, 0);
+        self.withdraw();
+        closure
     }
 
     /// The closure of a set under all relations. On a halt, the set.
     pub(super) fn saturate_all(&mut self, initial: Ldd) -> Ldd {
         let all: Vec<(usize, Option<Ldd>)> = (0..self.relations.len()).map(|i| (i, None)).collect();
-        let context = self.context(&all, true);
-        let closure = self.saturate(&context, initial, 0);
+        let context = Arc::new(self.context(&all, true));
+        let closure = self.saturate_in(&context, initial);
         if self.halted() { initial } else { closure }
     }
 
-    fn saturate(&mut self, context: &Context, set: Ldd, level: usize) -> Ldd {
+    pub(super) fn saturate(&mut self, context: &Context, set: Ldd, level: usize) -> Ldd {
         if level == context.levels.len() || set.is_empty() {
             return set;
         }
@@ -130,6 +136,12 @@ impl Search<'_> {
         }
         if self.halted() {
             return Ldd::EMPTY;
+        }
+        if self.manager.helps() {
+            let parts = self.manager.tails_of(set);
+            for &down in self.manager.ahead(&parts) {
+                self.saturate(context, down, level + 1);
+            }
         }
         self.manager.stack.push((0, set));
         let base = self.manager.stack.len();
@@ -165,27 +177,36 @@ impl Search<'_> {
         if self.halted() {
             return Ldd::EMPTY;
         }
-        let place = self.manager.stack.len() + 1;
-        self.manager.stack.extend([(0, set), (0, set)]);
+        // The set, its closure so far, what is new, and for each relation what it was last applied to: its image is in the closure.
+        let base = self.manager.stack.len();
+        self.manager.stack.extend([(0, set), (0, set), (0, Ldd::EMPTY)]);
+        self.manager.stack.extend(here.iter().map(|_| (0, Ldd::EMPTY)));
         let mut closure = set;
         let (mut next, mut quiet) = (0, 0);
         while quiet < here.len() && !self.halted() {
             self.tidy(&[]);
-            let firing = &here[next];
+            let (firing, last) = (&here[next], base + 3 + next);
             next = (next + 1) % here.len();
+            let new = self.manager.minus(closure, self.manager.stack[last].1);
+            self.manager.stack[last].1 = closure;
+            self.manager.stack[base + 2].1 = new;
+            if new.is_empty() {
+                quiet += 1;
+                continue;
+            }
             if context.learning {
-                self.learn(firing.index, closure, true);
+                self.learn(firing.index, new, true);
             }
             let relation = firing.part.unwrap_or(self.relations[firing.index].relation);
-            let image = self.image(context, closure, relation, &firing.steps, level, true);
+            let image = self.image(context, new, relation, &firing.steps, level, true);
             let all = self.manager.union(closure, image);
             quiet = if all == closure { quiet + 1 } else { 0 };
             closure = all;
-            self.manager.stack[place].1 = closure;
+            self.manager.stack[base + 1].1 = closure;
         }
         self.manager.remember(code, set, Ldd::EMPTY, closure);
         self.manager.remember(code, closure, Ldd::EMPTY, closure);
-        self.manager.stack.truncate(place - 1);
+        self.manager.stack.truncate(base);
         closure
     }
 
@@ -201,6 +222,12 @@ impl Search<'_> {
         }
         if self.halted() {
             return Ldd::EMPTY;
+        }
+        if self.manager.helps() {
+            let parts = self.manager.image_parts(set, relation, action);
+            for &(down, rest) in self.manager.ahead(&parts) {
+                self.image(context, down, rest, next, level + 1, false);
+            }
         }
         let base = self.manager.stack.len();
         let mut r = match action {

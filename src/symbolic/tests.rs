@@ -147,7 +147,8 @@ fn every_way_counts_as_enumeration_does() {
                 (Order::Given, false, tiny()),
                 (Order::Fixed((0..slots).rev().collect()), true, tiny()),
             ] {
-                let options = Options { strategy, order, merge, settings, ..Options::default() };
+                let threads = [1, 2, 4][seed as usize % 3];
+                let options = Options { strategy, order, merge, threads, settings, ..Options::default() };
                 let outcome = reach(&model, &options, &Budget::default()).unwrap();
                 let what = format!("seed {seed} {options:?}");
                 assert_eq!(outcome.stop, Stop::Complete, "{what}");
@@ -173,7 +174,7 @@ fn limits_are_answers() {
     assert_eq!(reach(&large, &options, &stopped).unwrap().stop, Stop::Interrupted);
     for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
         let settings = Settings { max_bytes: Some(1000), ..tiny() };
-        let outcome = reach(&large, &Options { strategy, settings, ..Options::default() }, &Budget::default()).unwrap();
+        let outcome = reach(&large, &Options { strategy, settings, threads: 2, ..Options::default() }, &Budget::default()).unwrap();
         assert_eq!((outcome.stop, outcome.deadlocks), (Stop::Memory, None));
     }
 }
@@ -217,7 +218,8 @@ fn goals_are_found_by_shortest_paths() {
         let model = Random::new(seed);
         let (_, _, deadlocks, _, first) = model.naive();
         for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
-            let options = Options { strategy, order: Order::Static, settings: tiny(), ..Options::default() };
+            let threads = 1 + seed as usize % 3;
+            let options = Options { strategy, order: Order::Static, threads, settings: tiny(), ..Options::default() };
             for (label, length) in first.iter().enumerate() {
                 let goal = |l: LabelId| l.index() == label;
                 let (outcome, trace) = find(&model, &Goal::Label(&goal), &options, &Budget::default()).unwrap();

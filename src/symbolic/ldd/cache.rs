@@ -2,12 +2,23 @@
 //!
 //! Losing an entry costs time only, but much of it where the result was dear: so the cache doubles, up to a bound, when it has lost as many
 //! entries as it has places.
+//!
+//! Several threads may read and write at once, without locks. An entry is two words: `b` with the result, and the operation with `a`, xored with a
+//! hash of the other word (after Hyatt and Mann, "A lock-less transposition table implementation for parallel search", 2002). A reader that gets one
+//! word of one entry and the other of another finds what was asked for only if two 64-bit hashes happen to fit: one chance in
+//! 2^64 each time that it meets a write half done. With one thread there is no such chance.
 
 use super::Ldd;
 use super::table::{Marks, mix};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+/// The two words.
+#[derive(Debug, Default)]
+struct Entry([AtomicU64; 2]);
+
+/// An entry as it was stored.
+#[derive(Clone, Copy)]
+struct Fact {
     op: u32,
     a: u32,
     b: u32,
@@ -18,12 +29,20 @@ struct Entry {
 pub(super) struct Cache {
     entries: Vec<Entry>,
     shift: u32,
-    lost: usize,
+}
+
+/// What the first word is xored with; 0 for 0, so that an empty entry has operation 0.
+#[inline]
+fn mask(second: u64) -> u64 {
+    let p = u128::from(second) * 0x9E37_79B9_7F4A_7C15;
+    (p as u64).rotate_left(23) ^ ((p >> 64) as u64)
 }
 
 impl Cache {
     pub fn new(bits: u32) -> Self {
-        Self { entries: vec![Entry::default(); 1 << bits], shift: 64 - bits, lost: 0 }
+        let mut entries = Vec::new();
+        entries.resize_with(1 << bits, Entry::default);
+        Self { entries, shift: 64 - bits }
     }
     pub fn bytes(&self) -> u64 {
         (self.entries.len() * size_of::<Entry>()) as u64
@@ -35,42 +54,43 @@ impl Cache {
     fn place(&self, op: u32, a: Ldd, b: Ldd) -> usize {
         (mix(u64::from(a.0) << 32 | u64::from(b.0), u64::from(op) << 24 | 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
+    #[inline]
+    fn load(&self, at: usize) -> Fact {
+        let Entry([first, second]) = &self.entries[at];
+        // The nodes that the writer made are seen after this.
+        let second = second.load(Ordering::Acquire);
+        let first = first.load(Ordering::Acquire) ^ mask(second);
+        Fact { op: (first >> 32) as u32, a: first as u32, b: (second >> 32) as u32, result: second as u32 }
+    }
     /// The result stored for an operation (`op` is not 0).
     #[inline]
     pub fn get(&self, op: u32, a: Ldd, b: Ldd) -> Option<Ldd> {
-        let e = &self.entries[self.place(op, a, b)];
-        (e.op == op && e.a == a.0 && e.b == b.0).then_some(Ldd(e.result))
+        let f = self.load(self.place(op, a, b));
+        (f.op == op && f.a == a.0 && f.b == b.0).then_some(Ldd(f.result))
     }
+    /// Stores a result; whether that loses another one.
     #[inline]
-    pub fn put(&mut self, op: u32, a: Ldd, b: Ldd, result: Ldd) {
-        let at = self.place(op, a, b);
-        let e = &mut self.entries[at];
-        self.lost += usize::from(e.op != 0);
-        *e = Entry { op, a: a.0, b: b.0, result: result.0 };
-    }
-    /// Whether it has lost so much that it should grow.
-    #[inline]
-    pub fn crowded(&self) -> bool {
-        self.lost > self.entries.len()
-    }
-    /// Starts counting losses afresh.
-    pub fn bear(&mut self) {
-        self.lost = 0;
+    pub fn put(&self, op: u32, a: Ldd, b: Ldd, result: Ldd) -> bool {
+        let Entry([first, second]) = &self.entries[self.place(op, a, b)];
+        let word = u64::from(b.0) << 32 | u64::from(result.0);
+        let lost = first.load(Ordering::Relaxed) != 0;
+        second.store(word, Ordering::Release);
+        first.store((u64::from(op) << 32 | u64::from(a.0)) ^ mask(word), Ordering::Release);
+        lost
     }
     /// Doubles the size, keeping what is there.
     pub fn grow(&mut self) {
-        let bits = self.entries.len().trailing_zeros() + 1;
-        let old = std::mem::replace(self, Self::new(bits));
-        for e in old.entries.into_iter().filter(|e| e.op != 0) {
-            self.put(e.op, Ldd(e.a), Ldd(e.b), Ldd(e.result));
+        let old = std::mem::replace(self, Self::new(self.entries.len().trailing_zeros() + 1));
+        for f in (0..old.entries.len()).map(|at| old.load(at)).filter(|f| f.op != 0) {
+            self.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result));
         }
-        self.lost = 0;
     }
     /// Forgets entries that name a dead node.
     pub fn sweep(&mut self, marks: &Marks) {
-        for e in &mut self.entries {
-            if e.op != 0 && !(marks.get(e.a) && marks.get(e.b) && marks.get(e.result)) {
-                *e = Entry::default();
+        for at in 0..self.entries.len() {
+            let f = self.load(at);
+            if f.op != 0 && !(marks.get(f.a) && marks.get(f.b) && marks.get(f.result)) {
+                self.entries[at] = Entry::default();
             }
         }
     }

@@ -1,10 +1,11 @@
 //! List decision diagrams: sets of `u32` vectors of one length, shared and canonical.
 //!
 //! After Blom and van de Pol, "Symbolic reachability for process algebras with recursive data types" (ICTAC 2008), and the LDD
-//! operations of Sylvan (van Dijk, van de Pol, "Sylvan: multi-core framework for decision diagrams", 2017), sequential and with two departures:
+//! operations of Sylvan (van Dijk, van de Pol, "Sylvan: multi-core framework for decision diagrams", 2017), with three departures:
 //! operations walk the `right` list by a loop and recurse on `down` only (so the stack is as deep as vectors are long, and the
 //! cache holds one entry a list, not one a list cell), and what an operation does at each level is a [`Plan`], a hash-consed list
-//! whose suffixes are shared, so that relations with equal footprints share their cache entries.
+//! whose suffixes are shared, so that relations with equal footprints share their cache entries; and threads do not split operations, but work
+//! ahead of each other on the same ones in different orders ([`Team`]).
 //!
 //! Input -> output: sets and relations as [`Ldd`] ids -> ids, counts, vectors. Knows nothing but vectors of numbers.
 //!
@@ -20,15 +21,19 @@ mod count;
 mod ops;
 mod plan;
 mod relation;
+mod store;
 mod table;
+mod team;
 #[cfg(test)]
 mod tests;
 
-use cache::Cache;
 use plan::Plans;
 pub use plan::{Action, Plan};
+use std::sync::Arc;
+use store::Tables;
 pub use table::Node;
-use table::{Marks, Table};
+use table::{Ids, Marks};
+pub use team::{Lent, Task, Team};
 
 /// A set of vectors, by the id of its node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -96,15 +101,23 @@ pub enum Halt {
     Watch,
 }
 
-/// The node table with its operations.
+/// The node table with its operations: that of an owner, or one lent to a helper.
 ///
 /// When it halts (out of memory, or by its [`Watch`]) every operation returns at once with a meaningless id: callers ask
 /// [`Manager::halted`] before they believe a result.
 pub struct Manager {
-    table: Table,
-    cache: Cache,
-    plans: Plans,
+    tables: Arc<Tables>,
+    plans: Arc<Plans>,
     settings: Settings,
+    /// Ids to use next.
+    ids: Ids,
+    /// Cache entries lost since it was last widened.
+    lost: usize,
+    /// Who helps; for a helper, whom it helps, and in which round.
+    team: Option<Arc<Team>>,
+    helping: Option<u64>,
+    /// 0 for the owner; helpers are told apart by it.
+    pub(crate) rank: usize,
     /// Pairs that operations collect before they build a list from its end; a root of collections.
     pub(crate) stack: Vec<(u32, Ldd)>,
     halt: Option<Halt>,
@@ -118,7 +131,7 @@ pub struct Manager {
 
 impl std::fmt::Debug for Manager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Manager({} nodes)", self.table.used())
+        write!(f, "Manager({} nodes)", self.used())
     }
 }
 
@@ -132,10 +145,18 @@ impl Manager {
     /// An empty manager.
     pub fn new(settings: Settings) -> Self {
         let bits = settings.initial_bits.clamp(4, 30);
+        let tables = Arc::new(Tables::new(bits, bits.min(settings.max_cache_bits)));
+        Self::on(tables, Arc::default(), settings)
+    }
+    fn on(tables: Arc<Tables>, plans: Arc<Plans>, settings: Settings) -> Self {
         Self {
-            table: Table::new(bits),
-            cache: Cache::new(bits.min(settings.max_cache_bits)),
-            plans: Plans::default(),
+            tables,
+            plans,
+            ids: Ids::default(),
+            lost: 0,
+            team: None,
+            helping: None,
+            rank: 0,
             due: settings.collect_at,
             settings,
             stack: Vec::new(),
@@ -145,6 +166,58 @@ impl Manager {
             peak: 0,
             made: 0,
             collections: 0,
+        }
+    }
+    /// A helper's.
+    fn lend(tables: Arc<Tables>, plans: Arc<Plans>, rank: usize, team: Arc<Team>, round: u64) -> Self {
+        let settings = Settings { collect_at: usize::MAX, ..Settings::default() };
+        let mut manager = Self::on(tables, plans, settings);
+        (manager.rank, manager.team, manager.helping) = (rank, Some(team), Some(round));
+        manager
+    }
+    /// Takes helpers on.
+    pub fn set_team(&mut self, team: Arc<Team>) {
+        self.team = Some(team);
+    }
+    /// Offers a task to helpers, instead of what they do now.
+    pub fn offer(&self, task: Task) {
+        if let Some(team) = &self.team {
+            team.offer(&self.tables, &self.plans, task);
+        }
+    }
+    /// Tells helpers to stop.
+    pub fn dismiss(&self) {
+        if let Some(team) = &self.team {
+            team.dismiss();
+        }
+    }
+    /// Whether this is a helper's.
+    #[inline]
+    pub(crate) fn helps(&self) -> bool {
+        self.helping.is_some()
+    }
+    /// In which order a helper does what the owner does first to last: helpers begin at places far from each other, every other one backwards.
+    pub(crate) fn ahead<'a, T>(&self, parts: &'a [T]) -> impl Iterator<Item = &'a T> + use<'a, T> {
+        let (n, pair) = (parts.len(), self.rank as u32 / 2);
+        // Places of the pairs: 0, 1/2, 1/4, 3/4, 1/8, ...
+        let start = ((n as u64 * u64::from(pair.reverse_bits())) >> 32) as usize;
+        let backwards = self.rank % 2 == 1;
+        (0..n).map(move |i| &parts[if backwards { start + n - 1 - i } else { start + i } % n])
+    }
+    /// Changes the tables while nobody else looks at them; the task that helpers had.
+    fn alone(&mut self, change: impl FnOnce(&mut Tables)) -> Option<Task> {
+        let task = self.team.as_ref().and_then(|team| team.call_off());
+        match Arc::get_mut(&mut self.tables) {
+            Some(tables) => change(tables),
+            // Not to be: only lent managers hold them. Better an end than a loop.
+            None => self.halt = Some(Halt::Memory),
+        }
+        task
+    }
+    /// The same, after which helpers go on.
+    fn briefly_alone(&mut self, change: impl FnOnce(&mut Tables)) {
+        if let Some(task) = self.alone(change) {
+            self.offer(task);
         }
     }
     /// Sets the limit of nodes made.
@@ -162,7 +235,7 @@ impl Manager {
     /// The node of a set that is neither empty nor the unit.
     #[inline]
     pub fn node(&self, set: Ldd) -> Node {
-        self.table.node(set)
+        self.tables.table.node(set)
     }
     /// The next nodes of two lists that have a value in common; the lists are left after these.
     #[inline]
@@ -183,11 +256,11 @@ impl Manager {
     }
     /// Nodes in use, dead ones included.
     pub fn used(&self) -> usize {
-        self.table.used()
+        self.tables.table.used() - self.ids.unused()
     }
     /// Highest number of nodes in use so far.
     pub fn peak(&self) -> usize {
-        self.peak.max(self.table.used())
+        self.peak.max(self.used())
     }
     /// Number of collections so far.
     pub fn collections(&self) -> u64 {
@@ -195,11 +268,15 @@ impl Manager {
     }
     /// Bytes of nodes, index and cache.
     pub fn bytes(&self) -> u64 {
-        self.table.bytes() + self.cache.bytes()
+        self.tables.bytes()
     }
-    /// Why it halted, if it did.
+    /// Why it halted, if it did. A helper's halts when its round is over.
+    #[inline]
     pub fn halted(&self) -> Option<Halt> {
-        self.halt
+        match (self.helping, &self.team) {
+            (Some(round), Some(team)) if team.round() != round => Some(Halt::Watch),
+            _ => self.halt,
+        }
     }
     /// Halts: operations return at once from now on.
     pub fn halt(&mut self) {
@@ -216,14 +293,15 @@ impl Manager {
         if down == Ldd::EMPTY {
             return right;
         }
-        debug_assert!(right.0 < 2 || self.table.node(right).value > value);
+        debug_assert!(right.0 < 2 || self.tables.table.node(right).value > value);
         self.ticks += 1;
         if self.ticks & 0xFFFF == 0 {
             self.poll();
         }
-        match self.table.find(value, down, right) {
+        let node = Node { value, down, right };
+        match self.tables.table.find(node) {
             Ok(id) => id,
-            Err(at) => self.insert(at, Node { value, down, right }),
+            Err(at) => self.insert(at, node),
         }
     }
 
@@ -233,31 +311,55 @@ impl Manager {
         }
     }
 
-    fn insert(&mut self, at: usize, node: Node) -> Ldd {
-        if self.halt.is_some() {
+    fn insert(&mut self, mut at: usize, node: Node) -> Ldd {
+        if self.halted().is_some() {
             return Ldd::EMPTY;
         }
-        let growth = self.table.next_growth();
-        if growth > 0 && self.settings.max_bytes.is_some_and(|m| self.bytes() + growth > m) || self.table.full() {
-            self.halt = Some(Halt::Memory);
-            return Ldd::EMPTY;
+        if !self.ids.ready() {
+            if !self.make_room() {
+                return Ldd::EMPTY;
+            }
+            match self.tables.table.find(node) {
+                Ok(id) => return id,
+                Err(free) => at = free,
+            }
         }
         if self.settings.max_made.is_some_and(|m| self.made >= m) {
             self.halt = Some(Halt::Effort);
             return Ldd::EMPTY;
         }
-        self.made += 1;
-        self.table.insert(at, node)
+        let Some((id, new)) = self.tables.table.insert(at, node, &mut self.ids) else { return Ldd::EMPTY };
+        self.made += u64::from(new);
+        id
+    }
+
+    /// Gets ids for new nodes; if there are none, lets the owner's table grow and halts a helper. Whether there are some now.
+    #[cold]
+    fn make_room(&mut self) -> bool {
+        while !self.tables.hand_out(&mut self.ids) {
+            let (bytes, growth) = (self.bytes(), self.tables.table.growth_bytes());
+            let too_much = self.settings.max_bytes.is_some_and(|m| bytes + growth > m);
+            if self.helping.is_some() || too_much || self.tables.table.full() {
+                self.halt = Some(Halt::Memory);
+                return false;
+            }
+            self.briefly_alone(|tables| tables.table.grow());
+            if self.halt.is_some() {
+                return false;
+            }
+        }
+        true
     }
 
     /// The plan that does `action` at one level and goes on with `next`.
     pub fn plan(&mut self, action: Action, next: Plan) -> Plan {
-        self.plans.intern(action, next)
+        // Helpers may hold the plans as they were.
+        self.plans.known(action, next).unwrap_or_else(|| Arc::make_mut(&mut self.plans).intern(action, next))
     }
     /// The plan of a list of actions, first level first. Trailing [`Action::Skip`] and [`Action::Drop`] are left out.
     pub fn plan_of(&mut self, actions: &[Action]) -> Plan {
         let keep = actions.iter().rposition(|a| !matches!(a, Action::Skip | Action::Drop)).map_or(0, |i| i + 1);
-        actions[..keep].iter().rev().fold(Plan::END, |next, &action| self.plans.intern(action, next))
+        actions[..keep].iter().rev().fold(Plan::END, |next, &action| self.plan(action, next))
     }
     /// First action of a plan and its rest; `None` at the end.
     #[inline]
@@ -267,24 +369,24 @@ impl Manager {
 
     #[inline]
     pub(crate) fn cached(&self, op: u32, a: Ldd, b: Ldd) -> Option<Ldd> {
-        self.cache.get(op, a, b)
+        self.tables.cache.get(op, a, b)
     }
     #[inline]
     pub(crate) fn remember(&mut self, op: u32, a: Ldd, b: Ldd, result: Ldd) {
-        if self.halt.is_none() {
-            self.cache.put(op, a, b, result);
-            if self.cache.crowded() {
+        if self.halted().is_none() {
+            self.lost += usize::from(self.tables.cache.put(op, a, b, result));
+            if self.lost > self.tables.cache.len() {
                 self.widen_cache();
             }
         }
     }
     #[cold]
     fn widen_cache(&mut self) {
-        let room = self.settings.max_bytes.is_none_or(|m| self.table.bytes() + self.cache.bytes() * 2 <= m / 4 * 3);
-        if self.cache.len() < 1 << self.settings.max_cache_bits && room {
-            self.cache.grow();
-        } else {
-            self.cache.bear();
+        self.lost = 0;
+        let (table, cache) = (self.tables.table.bytes(), self.tables.cache.bytes());
+        let room = self.settings.max_bytes.is_none_or(|m| table + cache * 2 <= m / 4 * 3);
+        if self.helping.is_none() && self.tables.cache.len() < 1 << self.settings.max_cache_bits && room {
+            self.briefly_alone(|tables| tables.cache.grow());
         }
     }
     /// Builds the list of the pairs above `base` (values ascending) before `tail`.
@@ -329,48 +431,58 @@ impl Manager {
     /// Whether enough nodes were made since the last collection to make one worthwhile.
     #[inline]
     pub fn collection_due(&self) -> bool {
-        self.table.used() >= self.due
+        self.used() >= self.due
     }
     /// Deletes every node that neither `roots` nor the scratch stack reach; forgets cache entries that name one.
     ///
     /// The next collection is due at twice the nodes that made this one due, earlier if memory is short: the results of operations die with
-    /// the nodes that only the cache knows, and are dear.
+    /// the nodes that only the cache knows, and are dear. Helpers are sent away: they may hold ids that are deleted.
     pub fn collect(&mut self, roots: impl IntoIterator<Item = Ldd>) {
         self.peak = self.peak();
         self.collections += 1;
-        let before = self.table.used();
-        let mut marks = Marks::new(self.table.ids());
+        let before = self.used();
+        let mut marks = Marks::new(self.tables.table.ids());
         let mut todo: Vec<Ldd> = self.stack.iter().map(|p| p.1).chain(roots).collect();
         while let Some(mut at) = todo.pop() {
             while marks.set(at.0) {
-                let n = self.table.node(at);
+                let n = self.tables.table.node(at);
                 todo.push(n.down);
                 at = n.right;
             }
         }
-        self.table.sweep(&marks);
-        self.cache.sweep(&marks);
-        let live = self.table.used();
+        self.ids = Ids::default();
+        self.alone(|tables| {
+            tables.forget_spare();
+            tables.cache.sweep(&marks);
+            tables.table.sweep(marks);
+        });
+        let live = self.used();
         self.due = before.max(live).saturating_mul(2).max(self.settings.collect_at);
         if let Some(max) = self.settings.max_bytes {
             // 12 bytes and an index entry and a half a node, which doubling may leave half empty.
-            let room = usize::try_from((max.saturating_sub(self.cache.bytes())) / 30).unwrap_or(usize::MAX);
+            let room = usize::try_from((max.saturating_sub(self.tables.cache.bytes())) / 30).unwrap_or(usize::MAX);
             self.due = self.due.min(room.max(live + live / 4 + 1));
         }
     }
     /// Number of nodes of some sets together.
     pub fn nodes_of(&self, roots: impl IntoIterator<Item = Ldd>) -> usize {
-        let mut marks = Marks::new(self.table.ids());
+        let mut marks = Marks::new(self.tables.table.ids());
         let mut todo: Vec<Ldd> = roots.into_iter().collect();
         let mut count = 0;
         while let Some(mut at) = todo.pop() {
             while marks.set(at.0) {
                 count += 1;
-                let n = self.table.node(at);
+                let n = self.tables.table.node(at);
                 todo.push(n.down);
                 at = n.right;
             }
         }
         count
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        self.tables.give_up(std::mem::take(&mut self.ids));
     }
 }

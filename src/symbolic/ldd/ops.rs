@@ -21,6 +21,15 @@ impl Manager {
         if self.halted().is_some() {
             return Ldd::EMPTY;
         }
+        if self.helps() {
+            let (mut x, mut y, mut parts) = (a, b, Vec::new());
+            while let Some((n, m)) = self.next_common(&mut x, &mut y) {
+                parts.push((n.down, m.down));
+            }
+            for &(n, m) in self.ahead(&parts) {
+                self.union(n, m);
+            }
+        }
         let base = self.stack.len();
         let (mut x, mut y) = (a, b);
         let (mut same_a, mut same_b) = (self.suffix(a), self.suffix(b));

@@ -36,7 +36,7 @@ impl Plan {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Plans {
     steps: Vec<(Action, Plan)>,
     ids: AHashMap<(Action, Plan), Plan>,
@@ -50,6 +50,9 @@ impl Plans {
             assert!(steps.len() < 1 << 26, "more than 2^26 plan steps");
             Plan(steps.len() as u32)
         })
+    }
+    pub fn known(&self, action: Action, next: Plan) -> Option<Plan> {
+        self.ids.get(&(action, next)).copied()
     }
     #[inline]
     pub fn step(&self, plan: Plan) -> Option<(Action, Plan)> {

@@ -7,6 +7,39 @@ use super::{Action, Ldd, Manager, Plan, op};
 use ahash::AHashMap;
 
 impl Manager {
+    /// What an image at a level is made of: sets and relations from the next level on.
+    pub(crate) fn image_parts(&mut self, set: Ldd, relation: Ldd, action: Action) -> Vec<(Ldd, Ldd)> {
+        let mut parts = Vec::new();
+        match action {
+            Action::Read | Action::ReadWrite => {
+                let (mut x, mut y) = (set, relation);
+                while let Some((n, m)) = self.next_common(&mut x, &mut y) {
+                    if action == Action::Read {
+                        parts.push((n.down, m.down));
+                    } else {
+                        parts.extend(self.tails_of(m.down).into_iter().map(|down| (n.down, down)));
+                    }
+                }
+            }
+            Action::Write => {
+                let below = self.tails(set);
+                parts.extend(self.tails_of(relation).into_iter().map(|down| (below, down)));
+            }
+            _ => parts.extend(self.tails_of(set).into_iter().map(|down| (down, relation))),
+        }
+        parts
+    }
+    /// What follows each first value.
+    pub(crate) fn tails_of(&self, set: Ldd) -> Vec<Ldd> {
+        let (mut all, mut at) = (Vec::new(), set);
+        while at.0 > 1 {
+            let n = self.node(at);
+            all.push(n.down);
+            at = n.right;
+        }
+        all
+    }
+
     /// The union of what follows any first value: the set without its first level.
     pub fn tails(&mut self, set: Ldd) -> Ldd {
         let n = self.node(set);
@@ -41,6 +74,12 @@ impl Manager {
         let code = plan.code(op::PROJECT);
         if let Some(r) = self.cached(code, set, Ldd::EMPTY) {
             return r;
+        }
+        if self.helps() {
+            let parts = self.tails_of(set);
+            for &down in self.ahead(&parts) {
+                self.project(down, next);
+            }
         }
         let mut at = set;
         let r = if action == Action::Keep {
@@ -154,6 +193,12 @@ impl Manager {
         }
         if self.halted().is_some() {
             return Ldd::EMPTY;
+        }
+        if self.helps() {
+            let parts = self.image_parts(set, relation, action);
+            for &(down, rest) in self.ahead(&parts) {
+                self.relprod(down, rest, next);
+            }
         }
         let base = self.stack.len();
         let r = match action {

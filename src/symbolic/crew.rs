@@ -1,0 +1,140 @@
+//! The threads that help a search: what they are given to do, and how they do it.
+//!
+//! A helper computes what the search is computing, a closure or images, on the same tables and in another order, so that its results are in the
+//! operation cache when the search comes to them (see [`Team`]). It has an evaluator and copies of the relations of its own and learns
+//! for itself; nothing but the cache comes back, so the search's result cannot depend on it.
+//!
+//! Cost: small operations are done twice when both happen to be at them; what a helper learned is learned again by the search where it needs it.
+
+use super::ldd::{Ldd, Plan, Team};
+use super::reach::{Options, Search};
+use super::relation::{Relation, Teacher};
+use super::saturation::Context;
+use crate::base::Budget;
+use crate::model::Model;
+use std::sync::Arc;
+
+/// What the search is at.
+#[derive(Clone)]
+pub(super) enum Task {
+    /// The closure of a set.
+    Closure { context: Arc<Context>, set: Ldd },
+    /// Images of a set under relations.
+    Images { set: Ldd, relations: Arc<[(Ldd, Plan)]> },
+    /// Projections of a set.
+    Projections { set: Ldd, plans: Arc<[Plan]> },
+    /// The members of a set that match sets of short vectors.
+    Matches { set: Ldd, shorts: Arc<[(Ldd, Plan)]> },
+}
+
+/// A task with the relations as they are known when it is given.
+struct Order {
+    task: Task,
+    relations: Arc<Vec<Relation>>,
+}
+
+/// Sends the helpers home when the search is over, however it ends.
+struct Closing(Arc<Team>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Runs `work` with as many helpers as the options say; with none, there is no team.
+pub(super) fn with_crew<T>(model: &dyn Model, options: &Options, budget: &Budget, work: impl FnOnce(Option<&Arc<Team>>) -> T) -> T {
+    if options.threads < 2 {
+        return work(None);
+    }
+    let team = Arc::new(Team::default());
+    std::thread::scope(|scope| {
+        let closing = Closing(team.clone());
+        let stack = super::reach::stack_size(model);
+        let helpers: Vec<_> = (1..options.threads)
+            .filter_map(|rank| {
+                let team = &team;
+                let name = format!("helper {rank}");
+                // Without a thread there is one helper less.
+                std::thread::Builder::new()
+                    .name(name)
+                    .stack_size(stack)
+                    .spawn_scoped(scope, move || help(team, model, options, budget, rank))
+                    .ok()
+            })
+            .collect();
+        let result = work(Some(&team));
+        drop(closing);
+        for helper in helpers {
+            if let Err(panic) = helper.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        result
+    })
+}
+
+fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget, rank: usize) {
+    let mut served = 0;
+    let mut teacher = Some(Teacher::new(model, None));
+    while let Some(mut lent) = team.join(rank, &mut served) {
+        let order = lent.task.clone();
+        let Some(order) = order.downcast_ref::<Order>() else { continue };
+        lent.with(|manager| {
+            let own = teacher.take().unwrap_or_else(|| Teacher::new(model, None));
+            let mut search = Search::assistant(model, options, budget, manager, own);
+            match &order.task {
+                Task::Closure { context, set } => {
+                    if context.learning {
+                        search.relations.clone_from(&order.relations);
+                    } else {
+                        // Only their ids are looked at.
+                        search.relations.extend(order.relations.iter().map(Relation::outline));
+                    }
+                    search.saturate(context, *set, 0);
+                }
+                Task::Images { set, relations } => {
+                    for &(relation, plan) in search.manager.ahead(relations) {
+                        search.manager.relprod(*set, relation, plan);
+                    }
+                }
+                Task::Projections { set, plans } => {
+                    for &plan in search.manager.ahead(plans) {
+                        search.manager.project(*set, plan);
+                    }
+                }
+                Task::Matches { set, shorts } => {
+                    for &(short, plan) in search.manager.ahead(shorts) {
+                        search.manager.matching(*set, short, plan);
+                    }
+                }
+            }
+            teacher = Some(search.teacher);
+            search.manager
+        });
+    }
+}
+
+impl Search<'_> {
+    /// Gives the helpers what the search is about to do.
+    pub(super) fn post(&mut self, task: Task) {
+        if self.team.is_none() {
+            return;
+        }
+        let relations = self.snapshot.get_or_insert_with(|| Arc::new(self.relations.clone())).clone();
+        self.manager.offer(Arc::new(Order { task: task.clone(), relations }));
+        self.task = Some(task);
+    }
+    /// Gives the helpers again what they had, after they were sent away.
+    pub(super) fn post_again(&mut self) {
+        if let Some(task) = self.task.clone() {
+            self.post(task);
+        }
+    }
+    /// Stops the helpers: the search has done what they were given.
+    pub(super) fn withdraw(&mut self) {
+        if self.task.take().is_some() {
+            self.manager.dismiss();
+        }
+    }
+}

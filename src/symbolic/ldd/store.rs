@@ -1,0 +1,43 @@
+//! What managers share: the unique table, the operation cache, and ids that a helper did not use.
+
+use super::cache::Cache;
+use super::table::{Ids, Table};
+use std::sync::{Mutex, PoisonError};
+
+/// The tables of a manager and its helpers.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub table: Table,
+    pub cache: Cache,
+    /// Ids handed out and given up.
+    spare: Mutex<Vec<Ids>>,
+}
+
+impl Tables {
+    /// Empty tables, with this many entries of index and cache as powers of two.
+    pub fn new(index_bits: u32, cache_bits: u32) -> Self {
+        Self { table: Table::new(index_bits), cache: Cache::new(cache_bits), spare: Mutex::default() }
+    }
+    pub fn bytes(&self) -> u64 {
+        self.table.bytes() + self.cache.bytes()
+    }
+    /// Hands out ids; whether there were any.
+    pub fn hand_out(&self, ids: &mut Ids) -> bool {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(spare) = spare {
+            *ids = spare;
+            return true;
+        }
+        self.table.hand_out(ids)
+    }
+    /// Takes ids back.
+    pub fn give_up(&self, ids: Ids) {
+        if ids.ready() {
+            self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(ids);
+        }
+    }
+    /// Forgets ids that were given up, before a sweep.
+    pub fn forget_spare(&mut self) {
+        self.spare.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

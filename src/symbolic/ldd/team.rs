@@ -1,0 +1,197 @@
+//! Threads that work ahead of the one that a manager belongs to.
+//!
+//! A helper gets a manager of its own on the same tables and computes what the owner is computing, in another order. What it finds is in the
+//! operation cache when the owner comes to it; nothing else of it counts, so it may be sent away at any time, and there are no results to
+//! put together. (The idea is that of "lazy" parallel game-tree search over one shared transposition table.)
+//!
+//! Protocol: the owner makes an offer (tables, plans, a task); idle helpers take it up, each once. [`Team::call_off`] begins a new round: managers of older
+//! rounds halt, the owner waits until they are given up, and has the tables for itself.
+//!
+//! Invariants: results computed after a round has ended are never remembered (a manager that is halted stays so); an [`Lent`] is counted as long as it
+//! holds the tables, also when its thread panics.
+
+use super::Manager;
+use super::plan::Plans;
+use super::store::Tables;
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What helpers are to do.
+pub type Task = Arc<dyn Any + Send + Sync>;
+
+/// Who helps the owner of a manager.
+#[derive(Default)]
+pub struct Team {
+    round: AtomicU64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    offer: Option<Offer>,
+    /// Managers lent.
+    lent: usize,
+    over: bool,
+}
+
+#[derive(Clone)]
+struct Offer {
+    tables: Arc<Tables>,
+    plans: Arc<Plans>,
+    task: Task,
+}
+
+impl std::fmt::Debug for Team {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Team(round {})", self.round())
+    }
+}
+
+impl Team {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Counters and options are whole whenever the lock is free.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// The number of the round; it changes under the lock only.
+    #[inline]
+    pub(super) fn round(&self) -> u64 {
+        self.round.load(Ordering::Relaxed)
+    }
+    /// Calls helpers to a task.
+    pub(super) fn offer(&self, tables: &Arc<Tables>, plans: &Arc<Plans>, task: Task) {
+        let mut state = self.state();
+        self.round.fetch_add(1, Ordering::Relaxed);
+        state.offer = Some(Offer { tables: tables.clone(), plans: plans.clone(), task });
+        self.changed.notify_all();
+    }
+    /// Ends the round, without waiting.
+    pub(super) fn dismiss(&self) {
+        let mut state = self.state();
+        self.round.fetch_add(1, Ordering::Relaxed);
+        state.offer = None;
+    }
+    /// Ends the round and waits until nobody holds tables; what was on offer.
+    pub(super) fn call_off(&self) -> Option<Task> {
+        let mut state = self.state();
+        self.round.fetch_add(1, Ordering::Relaxed);
+        let offer = state.offer.take();
+        while state.lent > 0 {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        offer.map(|o| o.task)
+    }
+    /// Sends helpers home: [`Team::join`] answers none from now on.
+    pub fn close(&self) {
+        let mut state = self.state();
+        self.round.fetch_add(1, Ordering::Relaxed);
+        state.offer = None;
+        state.over = true;
+        self.changed.notify_all();
+    }
+    /// Waits for an offer of a round other than `served`; a manager of one's own with the task, or none if there is no more to do. `rank` is from 1.
+    pub fn join(self: &Arc<Self>, rank: usize, served: &mut u64) -> Option<Lent> {
+        let mut state = self.state();
+        loop {
+            if state.over {
+                return None;
+            }
+            if let Some(offer) = state.offer.clone().filter(|_| *served != self.round()) {
+                *served = self.round();
+                state.lent += 1;
+                let manager = Manager::lend(offer.tables, offer.plans, rank, self.clone(), *served);
+                return Some(Lent { manager: Some(manager), task: offer.task, team: self.clone() });
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A helper's manager with its task.
+pub struct Lent {
+    manager: Option<Manager>,
+    /// What to do.
+    pub task: Task,
+    team: Arc<Team>,
+}
+
+impl Lent {
+    /// Does something with the manager, which must come back.
+    pub fn with(&mut self, work: impl FnOnce(Manager) -> Manager) {
+        self.manager = self.manager.take().map(work);
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // The tables first: the owner must find itself alone.
+        self.manager = None;
+        self.team.state().lent -= 1;
+        self.team.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ldd, Settings};
+    use super::*;
+
+    /// Random sets are united by an owner and three helpers, with growth and collections in between; helpers check their results against the
+    /// owner's. `MIRIFLAGS=-Zmiri-disable-isolation cargo miri test --lib team` runs it small.
+    #[test]
+    fn helpers_and_owner_make_the_same_nodes() {
+        let (rounds, vectors) = if cfg!(miri) { (3, 20) } else { (60, 400) };
+        let team = Arc::new(Team::default());
+        let sum = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for rank in 1..4 {
+                let (team, sum) = (team.clone(), &sum);
+                scope.spawn(move || {
+                    let mut served = 0;
+                    while let Some(mut lent) = team.join(rank, &mut served) {
+                        let task = lent.task.clone();
+                        let Some((seed, whole)) = task.downcast_ref::<(u64, Ldd)>() else { continue };
+                        lent.with(|mut m| {
+                            let mine = build(&mut m, *seed, vectors, rank);
+                            if m.halted().is_none() {
+                                assert_eq!(mine, *whole, "seed {seed}");
+                                sum.fetch_add(1, Ordering::Relaxed);
+                            }
+                            m
+                        });
+                    }
+                });
+            }
+            let mut m = Manager::new(Settings { initial_bits: 4, max_cache_bits: 10, ..Settings::default() });
+            m.set_team(team.clone());
+            for seed in 0..rounds {
+                // What helpers make again is there, or was collected but for the set itself.
+                let whole = build(&mut m, seed, vectors, 0);
+                if seed % 3 == 0 {
+                    m.collect([whole]);
+                }
+                m.offer(Arc::new((seed, whole)));
+                // Makes growth necessary while they work.
+                let other = build(&mut m, seed + 1000, vectors, 0);
+                assert!(!other.is_empty());
+                if seed % 4 != 0 {
+                    while team.state().lent > 0 {
+                        std::thread::yield_now();
+                    }
+                }
+                m.dismiss();
+            }
+            team.close();
+        });
+        assert!(sum.into_inner() > 0, "no helper ever finished");
+    }
+
+    fn build(m: &mut Manager, seed: u64, vectors: usize, rank: usize) -> Ldd {
+        let mut random = crate::base::random::Random::new(seed);
+        let mut rows: Vec<[u32; 5]> = (0..vectors).map(|_| std::array::from_fn(|_| random.below(7) as u32)).collect();
+        let shift = rank * rows.len() / 4;
+        rows.rotate_left(shift);
+        rows.iter().fold(Ldd::EMPTY, |set, row| m.insert_vector(set, row))
+    }
+}
