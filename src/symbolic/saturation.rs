@@ -12,7 +12,7 @@
 //! on, and everything under a node is reachable below the values above it. Hence a node's closure does not depend on where it stands and is
 //! cached for the whole search, also while relations grow: it is the closure under the whole relations, of which it has learned all that it met.
 //!
-//! A relation that fires again at a node fires on what is new there: images distribute over unions, also closed ones.
+//! In the search of the model, a relation that fires again at a node fires on what is new there: images distribute over unions, also closed ones.
 //!
 //! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is at the head of [`Search::fire`] only; the
 //! relations named in a number are never collected.
@@ -187,7 +187,8 @@ impl Search<'_> {
             self.tidy(&[]);
             let (firing, last) = (&here[next], base + 3 + next);
             next = (next + 1) % here.len();
-            let new = self.manager.minus(closure, self.manager.stack[last].1);
+            // Not so where nothing is learned: obligations share images of whole sets, and differences have less in common.
+            let new = if context.learning { self.manager.minus(closure, self.manager.stack[last].1) } else { closure };
             self.manager.stack[last].1 = closure;
             self.manager.stack[base + 2].1 = new;
             if new.is_empty() {

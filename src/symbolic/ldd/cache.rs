@@ -38,6 +38,19 @@ fn mask(second: u64) -> u64 {
     (p as u64).rotate_left(23) ^ ((p >> 64) as u64)
 }
 
+impl Fact {
+    #[inline]
+    fn words(self) -> [u64; 2] {
+        let second = u64::from(self.b) << 32 | u64::from(self.result);
+        [(u64::from(self.op) << 32 | u64::from(self.a)) ^ mask(second), second]
+    }
+    #[inline]
+    fn of([first, second]: [u64; 2]) -> Self {
+        let first = first ^ mask(second);
+        Self { op: (first >> 32) as u32, a: first as u32, b: (second >> 32) as u32, result: second as u32 }
+    }
+}
+
 impl Cache {
     pub fn new(bits: u32) -> Self {
         let mut entries = Vec::new();
@@ -59,8 +72,7 @@ impl Cache {
         let Entry([first, second]) = &self.entries[at];
         // The nodes that the writer made are seen after this.
         let second = second.load(Ordering::Acquire);
-        let first = first.load(Ordering::Acquire) ^ mask(second);
-        Fact { op: (first >> 32) as u32, a: first as u32, b: (second >> 32) as u32, result: second as u32 }
+        Fact::of([first.load(Ordering::Acquire), second])
     }
     /// The result stored for an operation (`op` is not 0).
     #[inline]
@@ -72,10 +84,10 @@ impl Cache {
     #[inline]
     pub fn put(&self, op: u32, a: Ldd, b: Ldd, result: Ldd) -> bool {
         let Entry([first, second]) = &self.entries[self.place(op, a, b)];
-        let word = u64::from(b.0) << 32 | u64::from(result.0);
+        let words = Fact { op, a: a.0, b: b.0, result: result.0 }.words();
         let lost = first.load(Ordering::Relaxed) != 0;
-        second.store(word, Ordering::Release);
-        first.store((u64::from(op) << 32 | u64::from(a.0)) ^ mask(word), Ordering::Release);
+        second.store(words[1], Ordering::Release);
+        first.store(words[0], Ordering::Release);
         lost
     }
     /// Doubles the size, keeping what is there.
@@ -93,5 +105,30 @@ impl Cache {
                 self.entries[at] = Entry::default();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Entries that are mixed of two facts answer no question that could be asked: neither of the facts', nor one made of their parts.
+    #[test]
+    fn halves_of_two_entries_are_not_believed() {
+        let mut random = crate::base::random::Random::new(1);
+        let mut mixed = 0;
+        for _ in 0..200_000 {
+            // Small numbers, so that facts have parts in common.
+            let mut part = || random.below(6) as u32;
+            let [f, g] = [0; 2].map(|_| Fact { op: 1 + part(), a: part(), b: part(), result: part() });
+            let [of_f, of_g] = [f, g].map(Fact::words);
+            assert_eq!(Fact::of(of_f).words(), of_f);
+            if of_f[1] != of_g[1] {
+                let got = Fact::of([of_f[0], of_g[1]]);
+                assert!(got.op > 6 || got.a > 5, "{of_f:?} {of_g:?}");
+                mixed += 1;
+            }
+        }
+        assert!(mixed > 100_000);
     }
 }
