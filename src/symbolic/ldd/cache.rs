@@ -97,7 +97,7 @@ impl Cache {
             self.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result));
         }
     }
-    /// Forgets entries that name a dead node.
+    /// Forgets entries that name a dead node, or none: two writers may have left halves of theirs.
     pub fn sweep(&mut self, marks: &Marks) {
         for at in 0..self.entries.len() {
             let f = self.load(at);
@@ -130,5 +130,19 @@ mod tests {
             }
         }
         assert!(mixed > 100_000);
+    }
+
+    #[test]
+    fn halves_of_two_entries_are_swept() {
+        let mut cache = Cache::new(4);
+        let [f, g] = [Fact { op: 1, a: 2, b: 3, result: 4 }, Fact { op: 5, a: 6, b: 7, result: 8 }];
+        cache.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result));
+        let at = cache.place(f.op, Ldd(f.a), Ldd(f.b));
+        let Entry([_, second]) = &cache.entries[at];
+        second.store(g.words()[1], Ordering::Relaxed);
+        cache.grow();
+        cache.sweep(&Marks::new(64));
+        let words = cache.entries.iter().flat_map(|e| &e.0).map(|w| w.load(Ordering::Relaxed));
+        assert_eq!(words.max(), Some(0));
     }
 }

@@ -271,9 +271,10 @@ impl Marks {
     fn word(&self, at: usize) -> u64 {
         self.0.get(at).copied().unwrap_or(0)
     }
+    /// Whether the bit is set; there need not be such an id.
     #[inline]
     pub fn get(&self, id: u32) -> bool {
-        self.0[(id >> 6) as usize] >> (id & 63) & 1 == 1
+        self.word((id >> 6) as usize) >> (id & 63) & 1 == 1
     }
     /// Sets the bit; whether it was clear.
     #[inline]
