@@ -1,10 +1,11 @@
 //! The threads that help a search: what they are given to do, and how they do it.
 //!
 //! A helper computes what the search is computing, a closure or images, on the same tables and in another order, so that its results are in the
-//! operation cache when the search comes to them (see [`Team`]). It has an evaluator and copies of the relations of its own and learns
-//! for itself; nothing but the cache comes back, so the search's result cannot depend on it.
+//! operation cache when the search comes to them (see [`Team`]). Nothing but the cache comes back, so the search's result cannot depend on it.
+//! Helpers never ask the model: they work where relations are whole, that is, at obligations of formulas, at images of a layer, and at
+//! what is counted in the end.
 //!
-//! Cost: small operations are done twice when both happen to be at them; what a helper learned is learned again by the search where it needs it.
+//! Cost: small operations are done twice when both happen to be at them.
 
 use super::ldd::{Ldd, Plan, Team};
 use super::reach::{Options, Search};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 /// What the search is at.
 #[derive(Clone)]
 pub(super) enum Task {
-    /// The closure of a set.
+    /// The closure of a set, in a context that learns nothing.
     Closure { context: Arc<Context>, set: Ldd },
     /// Images of a set under relations.
     Images { set: Ldd, relations: Arc<[(Ldd, Plan)]> },
@@ -76,6 +77,7 @@ pub(super) fn with_crew<T>(model: &dyn Model, options: &Options, budget: &Budget
 
 fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget, rank: usize) {
     let mut served = 0;
+    // Never asked, but a search has one.
     let mut teacher = Some(Teacher::new(model, None));
     while let Some(mut lent) = team.join(rank, &mut served) {
         let order = lent.task.clone();
@@ -85,12 +87,8 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
             let mut search = Search::assistant(model, options, budget, manager, own);
             match &order.task {
                 Task::Closure { context, set } => {
-                    if context.learning {
-                        search.relations.clone_from(&order.relations);
-                    } else {
-                        // Only their ids are looked at.
-                        search.relations.extend(order.relations.iter().map(Relation::outline));
-                    }
+                    // Only their ids are looked at.
+                    search.relations.extend(order.relations.iter().map(Relation::outline));
                     search.saturate(context, *set, 0);
                 }
                 Task::Images { set, relations } => {

@@ -112,7 +112,10 @@ impl Search<'_> {
 
     /// The closure of a set. On a halt, nothing meaningful.
     pub(super) fn saturate_in(&mut self, context: &Arc<Context>, set: Ldd) -> Ldd {
-        self.post(Task::Closure { context: context.clone(), set });
+        // While relations are learned, each thread's are its own and differ, and so do the cache's keys: helpers would help little.
+        if !context.learning {
+            self.post(Task::Closure { context: context.clone(), set });
+        }
         let closure = self.saturate(context, set, 0);
         self.withdraw();
         closure
