@@ -9,14 +9,13 @@
 
 use super::ldd::{Ldd, Plan, Team};
 use super::reach::{Options, Search};
-use super::relation::{Relation, Teacher};
+use super::relation::Teacher;
 use super::saturation::Context;
 use crate::base::Budget;
 use crate::model::Model;
 use std::sync::Arc;
 
-/// What the search is at.
-#[derive(Clone)]
+/// What the search is at. The sets that it names must outlive collections until it is withdrawn.
 pub(super) enum Task {
     /// The closure of a set, in a context that learns nothing.
     Closure { context: Arc<Context>, set: Ldd },
@@ -26,12 +25,6 @@ pub(super) enum Task {
     Projections { set: Ldd, plans: Arc<[Plan]> },
     /// The members of a set that match sets of short vectors.
     Matches { set: Ldd, shorts: Arc<[(Ldd, Plan)]> },
-}
-
-/// A task with the relations as they are known when it is given.
-struct Order {
-    task: Task,
-    relations: Arc<Vec<Relation>>,
 }
 
 /// Sends the helpers home when the search is over, however it ends.
@@ -80,15 +73,13 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
     // Never asked, but a search has one.
     let mut teacher = Some(Teacher::new(model, None));
     while let Some(mut lent) = team.join(rank, &mut served) {
-        let order = lent.task.clone();
-        let Some(order) = order.downcast_ref::<Order>() else { continue };
+        let task = lent.task.clone();
+        let Some(task) = task.downcast_ref::<Task>() else { continue };
         lent.with(|manager| {
             let own = teacher.take().unwrap_or_else(|| Teacher::new(model, None));
             let mut search = Search::assistant(model, options, budget, manager, own);
-            match &order.task {
+            match task {
                 Task::Closure { context, set } => {
-                    // Only their ids are looked at.
-                    search.relations.extend(order.relations.iter().map(Relation::outline));
                     search.saturate(context, *set, 0);
                 }
                 Task::Images { set, relations } => {
@@ -115,24 +106,11 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
 
 impl Search<'_> {
     /// Gives the helpers what the search is about to do.
-    pub(super) fn post(&mut self, task: Task) {
-        if self.team.is_none() {
-            return;
-        }
-        let relations = self.snapshot.get_or_insert_with(|| Arc::new(self.relations.clone())).clone();
-        self.manager.offer(Arc::new(Order { task: task.clone(), relations }));
-        self.task = Some(task);
-    }
-    /// Gives the helpers again what they had, after they were sent away.
-    pub(super) fn post_again(&mut self) {
-        if let Some(task) = self.task.clone() {
-            self.post(task);
-        }
+    pub(super) fn post(&self, task: Task) {
+        self.manager.offer(Arc::new(task));
     }
     /// Stops the helpers: the search has done what they were given.
-    pub(super) fn withdraw(&mut self) {
-        if self.task.take().is_some() {
-            self.manager.dismiss();
-        }
+    pub(super) fn withdraw(&self) {
+        self.manager.dismiss();
     }
 }

@@ -142,10 +142,6 @@ pub(super) struct Search<'m> {
     pub hasty: bool,
     /// Who helps, if anybody.
     pub team: Option<Arc<Team>>,
-    /// What helpers were given to do.
-    pub task: Option<Task>,
-    /// The relations as helpers get them, if they are still that.
-    pub snapshot: Option<Arc<Vec<Relation>>>,
 }
 
 impl<'m> Search<'m> {
@@ -193,8 +189,6 @@ impl<'m> Search<'m> {
             early: false,
             hasty: false,
             team: None,
-            task: None,
-            snapshot: None,
         }
     }
 
@@ -226,8 +220,6 @@ impl<'m> Search<'m> {
         self.relations.clear();
         self.numbers = Numbers::default();
         self.pinned.clear();
-        self.withdraw();
-        self.snapshot = None;
         self.manager = Manager::new(settings);
         if let Some(team) = &self.team {
             self.manager.set_team(team.clone());
@@ -320,12 +312,7 @@ impl<'m> Search<'m> {
 
     /// Lets relation `i` learn from a set.
     pub fn learn(&mut self, i: usize, set: Ldd, from_top: bool) {
-        let before = self.relations[i].learned();
-        let result = self.relations[i].learn(&mut self.manager, &mut self.teacher, set, from_top);
-        if self.relations[i].learned() != before {
-            self.snapshot = None;
-        }
-        if let Err(error) = result {
+        if let Err(error) = self.relations[i].learn(&mut self.manager, &mut self.teacher, set, from_top) {
             match error.stop {
                 Some(stop) => self.halt(stop),
                 None => {
@@ -355,7 +342,6 @@ impl<'m> Search<'m> {
             let relations = self.relations.iter().flat_map(Relation::roots);
             let others = self.kept.iter().chain(&self.pinned).chain(roots).copied();
             self.manager.collect(relations.chain(others).chain([self.known]));
-            self.post_again();
         }
     }
 
@@ -374,19 +360,13 @@ impl<'m> Search<'m> {
                 return states;
             }
             let mut next = Ldd::EMPTY;
-            if self.team.is_some() {
-                (0..self.relations.len()).for_each(|i| self.learn(i, frontier, false));
-                let writing = self.relations.iter().filter(|r| r.writes);
-                let relations = writing.map(|r| (r.relation, r.image[0])).collect();
-                self.post(Task::Images { set: frontier, relations });
-            }
-            for i in 0..self.relations.len() {
-                self.learn(i, frontier, false);
-                if self.relations[i].writes {
-                    let (relation, plan) = (self.relations[i].relation, self.relations[i].image[0]);
-                    let image = self.manager.relprod(frontier, relation, plan);
-                    next = self.manager.union(next, image);
-                }
+            self.learn_all(frontier);
+            let writing = self.relations.iter().filter(|r| r.writes);
+            let relations: Arc<[(Ldd, Plan)]> = writing.map(|r| (r.relation, r.image[0])).collect();
+            self.post(Task::Images { set: frontier, relations: relations.clone() });
+            for &(relation, plan) in &*relations {
+                let image = self.manager.relprod(frontier, relation, plan);
+                next = self.manager.union(next, image);
                 self.tidy(&[states, frontier, next]);
             }
             self.withdraw();

@@ -23,7 +23,7 @@ enum Source {
 }
 
 /// A group as a part of a relation.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Member {
     /// The group's number.
     pub group: usize,
@@ -52,7 +52,7 @@ pub(super) struct Member {
 }
 
 /// Groups of one footprint.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Relation {
     /// The groups.
     pub members: Vec<Member>,
@@ -79,17 +79,9 @@ pub(super) struct Relation {
 }
 
 impl Relation {
-    /// The short vectors learned.
-    pub fn learned(&self) -> Ldd {
-        self.seen
-    }
     /// The projection to short vectors.
     pub fn projection(&self) -> Plan {
         self.project[0]
-    }
-    /// The relation without its members: enough for images.
-    pub fn outline(&self) -> Self {
-        Self { members: Vec::new(), written: Vec::new(), actions: Vec::new(), ..*self }
     }
     /// Sets that a collection must keep.
     pub fn roots(&self) -> impl Iterator<Item = Ldd> + '_ {

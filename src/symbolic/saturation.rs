@@ -38,7 +38,7 @@ const IMAGE_TOP: u32 = op::EXTERNAL + (3 << 26);
 struct Firing {
     /// Its number.
     index: usize,
-    /// The part of it that counts; none: all of it, as it is when it fires.
+    /// The part of it that counts; none: all of it, as it is when it fires (if it learns then).
     part: Option<Ldd>,
     /// From its top on: what happens at a level, and the cache code of the image from there, that of the first level without firing.
     steps: Arc<[(Action, u32)]>,
@@ -98,6 +98,7 @@ impl Search<'_> {
                         steps.push((action, *self.numbers.images.entry((plan, closed)).or_insert(fresh)));
                         plan = next;
                     }
+                    let part = if learning { part } else { part.or(Some(self.relations[index].relation)) };
                     Firing { index, part, steps: steps.into() }
                 })
                 .collect();
@@ -201,7 +202,7 @@ impl Search<'_> {
             if context.learning {
                 self.learn(firing.index, new, true);
             }
-            let relation = firing.part.unwrap_or(self.relations[firing.index].relation);
+            let relation = firing.part.unwrap_or_else(|| self.relations[firing.index].relation);
             let image = self.image(context, new, relation, &firing.steps, level, true);
             let all = self.manager.union(closure, image);
             quiet = if all == closure { quiet + 1 } else { 0 };

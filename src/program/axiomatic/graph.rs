@@ -368,8 +368,7 @@ impl<'p> Graph<'p> {
     }
     /// Puts a store after all others to its cell; false if that makes a cycle.
     pub fn make_last(&mut self, cell: usize, last: usize) -> bool {
-        let others: Vec<usize> = self.writers(cell).filter(|&w| w != last).collect();
-        others.into_iter().all(|w| self.both(w, last, &mut false)) && self.saturate(cell)
+        self.writers(cell).filter(|&w| w != last).all(|w| self.both(w, last, &mut false)) && self.saturate(cell)
     }
     /// The value of a cell at the end, if one store may be last.
     pub fn last_value(&self, cell: usize) -> u64 {

@@ -204,19 +204,15 @@ impl Manager {
         let backwards = self.rank % 2 == 1;
         (0..n).map(move |i| &parts[if backwards { start + n - 1 - i } else { start + i } % n])
     }
-    /// Changes the tables while nobody else looks at them; the task that helpers had.
-    fn alone(&mut self, change: impl FnOnce(&mut Tables)) -> Option<Task> {
+    /// Changes the tables while nobody else looks at them; then helpers go on.
+    fn alone(&mut self, change: impl FnOnce(&mut Tables)) {
         let task = self.team.as_ref().and_then(|team| team.call_off());
         match Arc::get_mut(&mut self.tables) {
             Some(tables) => change(tables),
             // Not to be: only lent managers hold them. Better an end than a loop.
             None => self.halt = Some(Halt::Memory),
         }
-        task
-    }
-    /// The same, after which helpers go on.
-    fn briefly_alone(&mut self, change: impl FnOnce(&mut Tables)) {
-        if let Some(task) = self.alone(change) {
+        if let Some(task) = task {
             self.offer(task);
         }
     }
@@ -343,7 +339,7 @@ impl Manager {
                 self.halt = Some(Halt::Memory);
                 return false;
             }
-            self.briefly_alone(|tables| tables.table.grow());
+            self.alone(|tables| tables.table.grow());
             if self.halt.is_some() {
                 return false;
             }
@@ -386,7 +382,7 @@ impl Manager {
         let (table, cache) = (self.tables.table.bytes(), self.tables.cache.bytes());
         let room = self.settings.max_bytes.is_none_or(|m| table + cache * 2 <= m / 4 * 3);
         if self.helping.is_none() && self.tables.cache.len() < 1 << self.settings.max_cache_bits && room {
-            self.briefly_alone(|tables| tables.cache.grow());
+            self.alone(|tables| tables.cache.grow());
         }
     }
     /// Builds the list of the pairs above `base` (values ascending) before `tail`.
@@ -436,7 +432,7 @@ impl Manager {
     /// Deletes every node that neither `roots` nor the scratch stack reach; forgets cache entries that name one.
     ///
     /// The next collection is due at twice the nodes that made this one due, earlier if memory is short: the results of operations die with
-    /// the nodes that only the cache knows, and are dear. Helpers are sent away: they may hold ids that are deleted.
+    /// the nodes that only the cache knows, and are dear. The sets that a task on offer names must be among the roots.
     pub fn collect(&mut self, roots: impl IntoIterator<Item = Ldd>) {
         self.peak = self.peak();
         self.collections += 1;
