@@ -1,5 +1,6 @@
-//! What every other module stands on: identifiers, source positions, diagnostics, limits. Imports nothing of the rest.
+//! What every other module stands on: atomic words, identifiers, source positions, diagnostics, limits. Imports nothing of the rest.
 
+pub mod atomics;
 pub mod diagnostic;
 pub mod ids;
 pub mod limits;

@@ -174,6 +174,7 @@ fn check(buckets: u64, plan: &[&[u64]]) -> usize {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a model checker in a model checker: hours")]
 fn every_interleaving_of_inserts_is_right() {
     // Hashes of one home (6 bits, 4 buckets, 3 homes: 0..=21 lie in the first).
     let mut runs = 0;

@@ -10,7 +10,7 @@
 
 use super::Ldd;
 use super::table::{Marks, mix};
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::base::atomics::{AtomicU64, Ordering};
 
 /// The two words.
 #[derive(Debug, Default)]
@@ -64,15 +64,14 @@ impl Cache {
         self.entries.len()
     }
     #[inline]
-    fn place(&self, op: u32, a: Ldd, b: Ldd) -> usize {
+    pub(super) fn place(&self, op: u32, a: Ldd, b: Ldd) -> usize {
         (mix(u64::from(a.0) << 32 | u64::from(b.0), u64::from(op) << 24 | 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
     #[inline]
     fn load(&self, at: usize) -> Fact {
         let Entry([first, second]) = &self.entries[at];
-        // The nodes that the writer made are seen after this.
-        let second = second.load(Ordering::Acquire);
-        Fact::of([first.load(Ordering::Acquire), second])
+        // The nodes that the writer made are seen after this, by way of the first word: both belong to one entry, or it is not believed.
+        Fact::of([first.load(Ordering::Acquire), second.load(Ordering::Relaxed)])
     }
     /// The result stored for an operation (`op` is not 0).
     #[inline]
@@ -86,7 +85,7 @@ impl Cache {
         let Entry([first, second]) = &self.entries[self.place(op, a, b)];
         let words = Fact { op, a: a.0, b: b.0, result: result.0 }.words();
         let lost = first.load(Ordering::Relaxed) != 0;
-        second.store(words[1], Ordering::Release);
+        second.store(words[1], Ordering::Relaxed);
         first.store(words[0], Ordering::Release);
         lost
     }
@@ -108,7 +107,7 @@ impl Cache {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -117,7 +116,7 @@ mod tests {
     fn halves_of_two_entries_are_not_believed() {
         let mut random = crate::base::random::Random::new(1);
         let mut mixed = 0;
-        for _ in 0..200_000 {
+        for _ in 0..if cfg!(miri) { 2_000 } else { 200_000 } {
             // Small numbers, so that facts have parts in common.
             let mut part = || random.below(6) as u32;
             let [f, g] = [0; 2].map(|_| Fact { op: 1 + part(), a: part(), b: part(), result: part() });
@@ -129,7 +128,7 @@ mod tests {
                 mixed += 1;
             }
         }
-        assert!(mixed > 100_000);
+        assert!(mixed > 1_000);
     }
 
     #[test]

@@ -24,8 +24,10 @@ mod relation;
 mod store;
 mod table;
 mod team;
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, miri))))]
 mod tests;
+#[cfg(all(test, loom))]
+mod orders;
 
 use plan::Plans;
 pub use plan::{Action, Plan};

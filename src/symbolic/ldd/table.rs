@@ -12,7 +12,7 @@
 //! entries again as there are places for nodes, so that probing ends.
 
 use super::Ldd;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::base::atomics::{AtomicU32, AtomicUsize, Ordering};
 
 /// A stored node: the vectors that begin with `value` go on in `down`, those with a higher first value are in `right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,14 @@ pub(super) fn mix(x: u64, y: u64) -> u64 {
 #[inline]
 fn hash(node: Node) -> u64 {
     mix(u64::from(node.down.0) << 32 | u64::from(node.right.0), u64::from(node.value) << 20 | 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+#[cfg(all(test, loom))]
+impl Node {
+    /// Where the search for it begins in the least index.
+    pub(super) fn home(self) -> u64 {
+        hash(self) >> 57
+    }
 }
 
 impl Table {
@@ -198,13 +206,13 @@ impl Table {
         for id in 2..self.nodes.len() {
             if marked.get(id as u32) {
                 live += 1;
-            } else if *self.nodes[id].0[1].get_mut() != 0 {
+            } else if self.nodes[id].0[1].load(Ordering::Relaxed) != 0 {
                 self.nodes[id] = Cell::default();
             }
         }
         self.taken = marked;
-        *self.used.get_mut() = live;
-        *self.cursor.get_mut() = 0;
+        self.used = AtomicUsize::new(live);
+        self.cursor = AtomicUsize::new(0);
         self.reindex(self.index.len().trailing_zeros());
     }
     fn reindex(&mut self, bits: u32) {
@@ -219,10 +227,10 @@ impl Table {
                 continue;
             }
             let mut at = (hash(n) >> self.shift) as usize;
-            while *self.index[at].get_mut() != 0 {
+            while self.index[at].load(Ordering::Relaxed) != 0 {
                 at = (at + 1) & mask;
             }
-            *self.index[at].get_mut() = id as u32;
+            self.index[at] = AtomicU32::new(id as u32);
         }
     }
 }
@@ -250,6 +258,13 @@ impl Ids {
     #[inline]
     pub fn ready(&self) -> bool {
         self.free != 0
+    }
+    /// Gives away every other one that is left of a word, so that two threads have some of a small table.
+    #[cfg(all(test, loom))]
+    pub fn half(&mut self) -> Self {
+        let odd = self.free & 0xAAAA_AAAA_AAAA_AAAA;
+        self.free ^= odd;
+        Ids { word: self.word, free: odd, end: self.end }
     }
     /// Ids not used yet that the table counts as used.
     pub fn unused(&self) -> usize {

@@ -1,6 +1,7 @@
 //! Every operation against naive sets of vectors: by exhaustion on small universes, at random on larger ones.
 
 use super::*;
+use crate::base::random::Random;
 use num_bigint::BigUint;
 use std::collections::BTreeSet;
 
@@ -18,19 +19,8 @@ fn small() -> Manager {
     Manager::new(Settings { initial_bits: 4, max_cache_bits: 8, collect_at: 64, max_bytes: None, max_made: None })
 }
 
-/// Splitmix64.
-struct Rng(u64);
-impl Rng {
-    fn below(&mut self, n: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % u64::from(n)) as u32
-    }
-    fn set(&mut self, width: usize, values: u32, size: u32) -> Set {
-        (0..self.below(size + 1)).map(|_| (0..width).map(|_| self.below(values)).collect()).collect()
-    }
+fn random_set(random: &mut Random, width: usize, values: usize, size: usize) -> Set {
+    (0..random.below(size + 1)).map(|_| (0..width).map(|_| random.below(values) as u32).collect()).collect()
 }
 
 #[test]
@@ -57,9 +47,9 @@ fn all_pairs_of_sets_over_three_bits() {
 #[test]
 fn vectors_in_any_order_make_the_same_set() {
     let mut m = small();
-    let mut rng = Rng(7);
+    let mut random = Random::new(7);
     for _ in 0..200 {
-        let set = rng.set(3, 5, 30);
+        let set = random_set(&mut random, 3, 5, 30);
         let one = to_ldd(&mut m, &set);
         let mut flat: Vec<u32> = set.iter().rev().flatten().copied().collect();
         flat.extend(set.iter().take(2).flatten());
@@ -72,8 +62,8 @@ fn vectors_in_any_order_make_the_same_set() {
 }
 
 /// One level of the naive relation: reads, writes.
-fn relation_actions(rng: &mut Rng, width: usize) -> Vec<Action> {
-    (0..width).map(|_| [Action::Skip, Action::Read, Action::Write, Action::ReadWrite][rng.below(4) as usize]).collect()
+fn relation_actions(random: &mut Random, width: usize) -> Vec<Action> {
+    (0..width).map(|_| [Action::Skip, Action::Read, Action::Write, Action::ReadWrite][random.below(4)]).collect()
 }
 
 fn naive_step(actions: &[Action], rel: &[u32], from: &[u32]) -> Option<Vec<u32>> {
@@ -99,16 +89,16 @@ fn naive_step(actions: &[Action], rel: &[u32], from: &[u32]) -> Option<Vec<u32>>
 #[test]
 fn images_and_preimages_of_random_relations() {
     for seed in 0..3000 {
-        let mut rng = Rng(seed);
+        let mut random = Random::new(seed);
         let mut m = small();
-        let width = 1 + rng.below(4) as usize;
-        let actions = relation_actions(&mut rng, width);
+        let width = 1 + random.below(4);
+        let actions = relation_actions(&mut random, width);
         let rel_width = actions
             .iter()
             .map(|a| [0, 1, 1, 2][[Action::Skip, Action::Read, Action::Write].iter().position(|b| a == b).unwrap_or(3)])
             .sum();
-        let (set, other) = (rng.set(width, 3, 25), rng.set(width, 3, 25));
-        let mut rel = rng.set(rel_width, 3, 20);
+        let (set, other) = (random_set(&mut random, width, 3, 25), random_set(&mut random, width, 3, 25));
+        let mut rel = random_set(&mut random, rel_width, 3, 20);
         if rel_width == 0 {
             rel.insert(Vec::new());
         }
@@ -134,13 +124,13 @@ fn images_and_preimages_of_random_relations() {
 #[test]
 fn projections_and_matches() {
     for seed in 0..3000 {
-        let mut rng = Rng(seed);
+        let mut random = Random::new(seed);
         let mut m = small();
-        let width = 1 + rng.below(4) as usize;
-        let set = rng.set(width, 3, 25);
+        let width = 1 + random.below(4);
+        let set = random_set(&mut random, width, 3, 25);
         let s = to_ldd(&mut m, &set);
 
-        let actions: Vec<Action> = (0..width).map(|_| [Action::Keep, Action::Drop, Action::Require(1)][rng.below(3) as usize]).collect();
+        let actions: Vec<Action> = (0..width).map(|_| [Action::Keep, Action::Drop, Action::Require(1)][random.below(3)]).collect();
         let naive: Set = set
             .iter()
             .filter(|v| actions.iter().zip(*v).all(|(a, &x)| *a != Action::Require(1) || x == 1))
@@ -150,8 +140,8 @@ fn projections_and_matches() {
         let got = m.project(s, plan);
         assert_eq!(to_set(&m, got), naive, "seed {seed}");
 
-        let actions: Vec<Action> = (0..width).map(|_| [Action::Read, Action::Skip, Action::Require(2)][rng.below(3) as usize]).collect();
-        let short = rng.set(actions.iter().filter(|a| **a == Action::Read).count(), 3, 10);
+        let actions: Vec<Action> = (0..width).map(|_| [Action::Read, Action::Skip, Action::Require(2)][random.below(3)]).collect();
+        let short = random_set(&mut random, actions.iter().filter(|a| **a == Action::Read).count(), 3, 10);
         let naive: Set = set
             .iter()
             .filter(|v| actions.iter().zip(*v).all(|(a, &x)| *a != Action::Require(2) || x == 2))
@@ -168,10 +158,10 @@ fn projections_and_matches() {
 #[test]
 fn collection_keeps_roots_and_frees_the_rest() {
     let mut m = small();
-    let mut rng = Rng(11);
+    let mut random = Random::new(11);
     let kept: Vec<(Set, Ldd)> = (0..20)
         .map(|_| {
-            let set = rng.set(4, 6, 60);
+            let set = random_set(&mut random, 4, 6, 60);
             let id = to_ldd(&mut m, &set);
             (set, id)
         })
@@ -184,7 +174,7 @@ fn collection_keeps_roots_and_frees_the_rest() {
             assert_eq!(to_set(&m, *id), *set);
             assert_eq!(to_ldd(&mut m, set), *id);
         }
-        let garbage = rng.set(4, 6, 100);
+        let garbage = random_set(&mut random, 4, 6, 100);
         to_ldd(&mut m, &garbage);
     }
     assert_eq!(m.collections(), 50);
@@ -209,10 +199,10 @@ fn counts_beyond_128_bits() {
 #[test]
 fn a_memory_limit_halts() {
     let mut m = Manager::new(Settings { initial_bits: 6, max_cache_bits: 6, collect_at: 1 << 20, max_bytes: Some(20_000), max_made: None });
-    let mut rng = Rng(3);
+    let mut random = Random::new(3);
     let mut all = Ldd::EMPTY;
     for _ in 0..100_000 {
-        let vector: Vec<u32> = (0..6).map(|_| rng.below(50)).collect();
+        let vector: Vec<u32> = (0..6).map(|_| random.below(50) as u32).collect();
         all = m.insert_vector(all, &vector);
         if m.halted().is_some() {
             break;

@@ -1,0 +1,32 @@
+//! The tables that threads share, without the rest of the tool: built in seconds, so that slow checkers can be let loose on them.
+//!
+//! Every order of accesses that the memory model allows (loom; `orders.rs` beside each table):
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg loom" cargo test --release --manifest-path concurrency/Cargo.toml
+//! ```
+//!
+//! Undefined behaviour and data races (Miri), and data races in longer runs (the thread sanitizer), with a nightly toolchain that has
+//! `miri` and `rust-src`:
+//!
+//! ```sh
+//! cargo +nightly miri test --manifest-path concurrency/Cargo.toml
+//! RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu --release --lib --manifest-path concurrency/Cargo.toml
+//! ```
+
+// What only the tool uses.
+#![allow(dead_code, unused_imports)]
+
+#[path = "../../src/base"]
+mod base {
+    pub mod atomics;
+    pub mod random;
+}
+#[path = "../../src/explore"]
+mod explore {
+    pub(crate) mod table;
+}
+#[path = "../../src/symbolic"]
+mod symbolic {
+    pub(crate) mod ldd;
+}
