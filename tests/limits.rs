@@ -347,6 +347,14 @@ fn endless_models_end() {
         &[3],
         "max-states",
     );
+    // Values of 2^2000 parts, nearly all of them shared.
+    explore("tree.mcrl2", "sort T = struct leaf | node(T, T); act a; proc X(t: T) = a . X(node(t, t)); init X(leaf);", &[3], "max-states");
+    explore(
+        "bush.mcrl2",
+        "sort T = struct leaf | node(List(T)); act a; proc X(t: T) = a . X(node([t, t])); init X(leaf);",
+        &[3],
+        "max-states",
+    );
     explore("stack.mcrl2", "act a, b; proc X = a . X . b + b; init X;", &[2, 3], "");
     explore("parallel.mcrl2", "act a; proc X = a . (X || X); init X;", &[2], "");
     explore("unguarded.mcrl2", "act a; proc X = X + a; init X;", &[2], "unguarded");

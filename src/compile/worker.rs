@@ -33,6 +33,17 @@ struct Local {
     ids: AHashMap<Value, u32>,
 }
 
+impl Local {
+    /// The value of a number, for when it is asked for.
+    fn keep(&mut self, value: &Value, id: u32) {
+        let at = id as usize;
+        if self.values.len() <= at {
+            self.values.resize(at + 1, None);
+        }
+        self.values[at] = Some(value.clone());
+    }
+}
+
 /// The evaluator of one thread.
 pub(super) struct LinearWorker<'m> {
     pub(super) model: &'m Compiled,
@@ -84,12 +95,9 @@ impl<'m> LinearWorker<'m> {
         if let Some(Some(v)) = local.values.get(id as usize) {
             return Ok(v.clone());
         }
-        let value = self.engine.from_expr(&self.model.tables[table].get(id))?;
+        let value = self.engine.from_normal(&self.model.tables[table].get(id))?;
         let local = &mut self.locals[table];
-        if local.values.len() <= id as usize {
-            local.values.resize(id as usize + 1, None);
-        }
-        local.values[id as usize] = Some(value.clone());
+        local.keep(&value, id);
         local.ids.insert(value.clone(), id);
         Ok(value)
     }
@@ -123,6 +131,10 @@ fn id_of(model: &Compiled, locals: &mut [Local], engine: &mut Engine, slot: Slot
     }
     let id = model.tables[table].intern(&engine.to_expr_at(value, model.sort_of[slot as usize]));
     locals[table].ids.insert(value.clone(), id);
+    if value.is_data() {
+        // What comes of it shares its parts, which are known to the engine.
+        locals[table].keep(value, id);
+    }
     id
 }
 

@@ -8,16 +8,18 @@ use super::signature::{Builtin, OpKind, Signature};
 use super::sort::basic;
 use crate::base::Span;
 use crate::base::ids::{OpId, SortId, VarId};
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use num_bigint::BigInt;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A shared typed expression. Equality and hashing ignore the span.
 #[derive(Clone, Debug)]
 pub struct Expr(pub Arc<ExprNode>);
 
 /// A node.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ExprNode {
     /// What it is.
     pub kind: ExprKind,
@@ -25,6 +27,8 @@ pub struct ExprNode {
     pub sort: SortId,
     /// Where it was written.
     pub span: Span,
+    /// A hash of the kind, 0 as long as nobody asked for it.
+    digest: AtomicU64,
 }
 
 /// Binders.
@@ -87,16 +91,54 @@ impl Drop for ExprNode {
     }
 }
 
+/// Seeds of digests, the same in every thread.
+const DIGESTS: ahash::RandomState = ahash::RandomState::with_seeds(1, 2, 3, 4);
+
+impl Expr {
+    /// A hash of the expression, computed once. Values may be far larger as expressions than what holds them: each part is looked at once.
+    fn digest(&self) -> u64 {
+        match self.0.digest.load(Ordering::Relaxed) {
+            0 => {
+                let mut state = DIGESTS.build_hasher();
+                stacker::maybe_grow(64 << 10, 1 << 20, || self.0.kind.hash(&mut state));
+                let digest = state.finish().max(1);
+                self.0.digest.store(digest, Ordering::Relaxed);
+                digest
+            }
+            known => known,
+        }
+    }
+    /// What two expressions that share their parts have in common is compared once: pairs below a depth are remembered.
+    fn same(&self, other: &Self, depth: u32, known: &mut AHashSet<(*const ExprNode, *const ExprNode)>) -> bool {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return true;
+        }
+        if self.0.sort != other.0.sort {
+            return false;
+        }
+        let (xs, ys) = match (&self.0.kind, &other.0.kind) {
+            (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) if xs.len() == ys.len() => (xs.iter().chain([f]), ys.iter().chain([g])),
+            (ExprKind::Apply(..), _) | (_, ExprKind::Apply(..)) => return false,
+            (one, two) => return stacker::maybe_grow(64 << 10, 1 << 20, || one == two),
+        };
+        let [one, two] = [self, other].map(|e| e.0.digest.load(Ordering::Relaxed));
+        if one != two && one != 0 && two != 0 {
+            return false;
+        }
+        // Compared before, or being compared: if they differ, that comparison says so.
+        (depth >= 8 && !known.insert((Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))))
+            || stacker::maybe_grow(64 << 10, 1 << 20, || xs.zip(ys).all(|(x, y)| x.same(y, depth + 1, known)))
+    }
+}
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.0.sort == other.0.sort && stacker::maybe_grow(64 << 10, 1 << 20, || self.0.kind == other.0.kind))
+        self.same(other, 0, &mut AHashSet::new())
     }
 }
 impl Eq for Expr {}
-impl std::hash::Hash for Expr {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        stacker::maybe_grow(64 << 10, 1 << 20, || self.0.kind.hash(state));
+impl Hash for Expr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.digest());
     }
 }
 impl std::ops::Deref for Expr {
@@ -112,7 +154,7 @@ pub type Substitution = AHashMap<VarId, Expr>;
 impl Expr {
     /// A node.
     pub fn new(kind: ExprKind, sort: SortId, span: Span) -> Self {
-        Expr(Arc::new(ExprNode { kind, sort, span }))
+        Expr(Arc::new(ExprNode { kind, sort, span, digest: AtomicU64::new(0) }))
     }
     /// A variable.
     pub fn var(signature: &Signature, var: VarId) -> Self {

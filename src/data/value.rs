@@ -12,12 +12,13 @@
 
 use super::expr::{Binder, Expr};
 use crate::base::ids::{OpId, SortId, VarId};
+use ahash::AHashSet;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{ToPrimitive, Zero};
 use std::cell::{Cell as Slot, RefCell};
 use std::cmp::Ordering;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -60,9 +61,84 @@ pub enum Value {
 /// An operation applied to arguments: a constructor term or one that no rule fits.
 pub struct App<A: AsMut<[Value]>> {
     pub(in crate::data) op: OpId,
-    pub(in crate::data) flags: Flags,
+    /// [`Flags`] in the low bits; above them a hash of the whole term, 0 as long as nobody asked for it.
+    notes: Slot<u32>,
     pub(in crate::data) args: A,
 }
+
+/// Bits of [`App::notes`] that are flags.
+const FLAG_BITS: u32 = 2;
+
+impl<A: AsMut<[Value]> + AsRef<[Value]>> App<A> {
+    #[inline]
+    fn new(op: OpId, flags: Flags, args: A) -> Self {
+        App { op, notes: Slot::new(u32::from(flags)), args }
+    }
+    #[inline]
+    fn flags(&self) -> Flags {
+        self.notes.get() as Flags & ((1 << FLAG_BITS) - 1)
+    }
+    /// A hash of the term, computed once. Terms that share their parts may be far larger than what holds them: each part is looked at once.
+    fn digest(&self) -> u32 {
+        match self.notes.get() >> FLAG_BITS {
+            0 => {
+                let mut state = DIGESTS.build_hasher();
+                state.write_u32(self.op.0);
+                deep(|| self.args.as_ref().iter().for_each(|a| a.hash(&mut state)));
+                let digest = ((state.finish() >> 32) as u32 >> FLAG_BITS).max(1);
+                self.notes.set(self.notes.get() | digest << FLAG_BITS);
+                digest
+            }
+            known => known,
+        }
+    }
+    /// Whether they differ as far as is known without a look at their parts.
+    fn apart(&self, other: &Self) -> bool {
+        let [one, two] = [self, other].map(|n| n.notes.get() >> FLAG_BITS);
+        self.op != other.op || (one != two && one != 0 && two != 0)
+    }
+}
+
+/// Terms below this depth may be met as often as there are paths to them: then pairs that were compared are remembered.
+const REMEMBER_FROM: u32 = 8;
+
+/// Whether two terms are equal. What two terms that share their parts have in common is compared once, though not one of their nodes be the same.
+fn same(x: &Value, y: &Value, depth: u32, known: &mut AHashSet<(*const Value, *const Value)>) -> bool {
+    let (apart, xs, ys) = match (x, y) {
+        (Value::App1(x), Value::App1(y)) => (x.apart(y), &x.args[..], &y.args[..]),
+        (Value::App2(x), Value::App2(y)) => (x.apart(y), &x.args[..], &y.args[..]),
+        (Value::App3(x), Value::App3(y)) => (x.apart(y), &x.args[..], &y.args[..]),
+        (Value::AppN(x), Value::AppN(y)) => (x.apart(y), &x.args[..], &y.args[..]),
+        (Value::Cons(_), Value::Cons(_)) => {
+            let (mut x, mut y) = (x, y);
+            while let (Value::Cons(a), Value::Cons(b)) = (x, y) {
+                if Rc::ptr_eq(a, b) {
+                    return true;
+                }
+                if !deep(|| same(&a.head, &b.head, depth + 1, known)) {
+                    return false;
+                }
+                (x, y) = (&a.tail, &b.tail);
+            }
+            return x == y;
+        }
+        _ => return x == y,
+    };
+    if std::ptr::eq(xs, ys) {
+        return true;
+    }
+    if apart || xs.len() != ys.len() {
+        return false;
+    }
+    if depth >= REMEMBER_FROM && !known.insert((xs.as_ptr(), ys.as_ptr())) {
+        // Compared before, or being compared: if they differ, that comparison says so.
+        return true;
+    }
+    deep(|| xs.iter().zip(ys).all(|(x, y)| same(x, y, depth + 1, known)))
+}
+
+/// Seeds of [`App::digest`], the same in every thread.
+const DIGESTS: ahash::RandomState = ahash::RandomState::with_seeds(1, 2, 3, 4);
 
 /// A list cell.
 pub struct Cell {
@@ -142,12 +218,12 @@ impl Value {
     pub(in crate::data) fn app(op: OpId, extra: Flags, args: Vec<Value>) -> Value {
         let flags = extra | union(&args);
         match <[Value; 1]>::try_from(args) {
-            Ok(args) => Value::App1(Rc::new(App { op, flags, args })),
+            Ok(args) => Value::App1(Rc::new(App::new(op, flags, args))),
             Err(args) => match <[Value; 2]>::try_from(args) {
-                Ok(args) => Value::App2(Rc::new(App { op, flags, args })),
+                Ok(args) => Value::App2(Rc::new(App::new(op, flags, args))),
                 Err(args) => match <[Value; 3]>::try_from(args) {
-                    Ok(args) => Value::App3(Rc::new(App { op, flags, args })),
-                    Err(args) => Value::AppN(Rc::new(App { op, flags, args: args.into() })),
+                    Ok(args) => Value::App3(Rc::new(App::new(op, flags, args))),
+                    Err(args) => Value::AppN(Rc::new(App::new(op, flags, args.into()))),
                 },
             },
         }
@@ -155,17 +231,17 @@ impl Value {
     #[inline]
     pub(in crate::data) fn app1(op: OpId, extra: Flags, a: Value) -> Value {
         let flags = extra | a.flags();
-        Value::App1(Rc::new(App { op, flags, args: [a] }))
+        Value::App1(Rc::new(App::new(op, flags, [a])))
     }
     #[inline]
     pub(in crate::data) fn app2(op: OpId, extra: Flags, a: Value, b: Value) -> Value {
         let flags = extra | a.flags() | b.flags();
-        Value::App2(Rc::new(App { op, flags, args: [a, b] }))
+        Value::App2(Rc::new(App::new(op, flags, [a, b])))
     }
     #[inline]
     pub(in crate::data) fn app3(op: OpId, extra: Flags, a: Value, b: Value, c: Value) -> Value {
         let flags = extra | a.flags() | b.flags() | c.flags();
-        Value::App3(Rc::new(App { op, flags, args: [a, b, c] }))
+        Value::App3(Rc::new(App::new(op, flags, [a, b, c])))
     }
     #[inline]
     pub(in crate::data) fn cons(head: Value, tail: Value) -> Value {
@@ -200,10 +276,10 @@ impl Value {
             Value::Bool(_) | Value::Int(_) | Value::Con(_) | Value::Nil(_) => 0,
             Value::Sym(_) => IMPURE,
             Value::Unknown(_) => OPEN | IMPURE,
-            Value::App1(n) => n.flags,
-            Value::App2(n) => n.flags,
-            Value::App3(n) => n.flags,
-            Value::AppN(n) => n.flags,
+            Value::App1(n) => n.flags(),
+            Value::App2(n) => n.flags(),
+            Value::App3(n) => n.flags(),
+            Value::AppN(n) => n.flags(),
             Value::Cons(n) => n.flags,
             Value::Rich(n) => n.flags,
         }
@@ -212,6 +288,40 @@ impl Value {
     #[inline]
     pub fn is_open(&self) -> bool {
         self.flags() & OPEN != 0
+    }
+    /// Where a node that others hold too keeps its arguments.
+    pub(in crate::data) fn shared(&self) -> Option<*const Value> {
+        let (holders, args) = match self {
+            Value::App1(n) => (Rc::strong_count(n), n.args.as_ptr()),
+            Value::App2(n) => (Rc::strong_count(n), n.args.as_ptr()),
+            Value::App3(n) => (Rc::strong_count(n), n.args.as_ptr()),
+            Value::AppN(n) => (Rc::strong_count(n), n.args.as_ptr()),
+            _ => return None,
+        };
+        (holders > 1).then_some(args)
+    }
+    /// Whether it has at most so many parts, shared ones counted as often as they occur. O(`most`).
+    pub fn is_within(&self, most: usize) -> bool {
+        let (mut pending, mut parts) = (vec![self], 0);
+        while let Some(v) = pending.pop() {
+            parts += 1;
+            if parts + pending.len() > most {
+                return false;
+            }
+            match v {
+                Value::Cons(cell) => pending.extend([&cell.head, &cell.tail]),
+                Value::Rich(n) => match &n.kind {
+                    Rich::Integer(_) | Rich::Rational(_) => {}
+                    Rich::Set(_, elements) => pending.extend(elements.iter()),
+                    Rich::Bag(_, entries) => pending.extend(entries.iter().flat_map(|(v, n)| [v, n])),
+                    Rich::Closure(c) => pending.extend(c.captures.iter()),
+                    Rich::Table(_, base, entries) => pending.extend(entries.iter().flat_map(|(k, v)| [k, v]).chain([base])),
+                    Rich::Apply(head, args) => pending.extend(args.iter().chain([head])),
+                },
+                _ => pending.extend(v.as_app().unwrap_or((OpId(0), &[])).1),
+            }
+        }
+        true
     }
     /// Whether it is built from literals and free constructors only.
     #[inline]
@@ -356,6 +466,7 @@ impl Ord for Value {
                 }
                 _ => {
                     return a.rank().cmp(&b.rank()).then_with(|| match (a.as_app(), b.as_app()) {
+                        (Some((_, xs)), Some((_, ys))) if std::ptr::eq(xs, ys) && !xs.is_empty() => Ordering::Equal,
                         (Some((f, xs)), Some((g, ys))) => f.cmp(&g).then_with(|| deep(|| xs.cmp(ys))),
                         _ => compare_rich(a, b),
                     });
@@ -398,10 +509,11 @@ impl PartialEq for Value {
             (Value::Int(x), Value::Int(y)) => x == y,
             (Value::Con(x), Value::Con(y)) => x == y,
             (Value::Bool(x), Value::Bool(y)) => x == y,
-            (Value::App1(x), Value::App1(y)) => Rc::ptr_eq(x, y) || (x.op == y.op && deep(|| x.args == y.args)),
-            (Value::App2(x), Value::App2(y)) => Rc::ptr_eq(x, y) || (x.op == y.op && deep(|| x.args == y.args)),
-            (Value::App3(x), Value::App3(y)) => Rc::ptr_eq(x, y) || (x.op == y.op && deep(|| x.args == y.args)),
-            (Value::AppN(x), Value::AppN(y)) => Rc::ptr_eq(x, y) || (x.op == y.op && deep(|| x.args == y.args)),
+            (Value::App1(_), Value::App1(_))
+            | (Value::App2(_), Value::App2(_))
+            | (Value::App3(_), Value::App3(_))
+            | (Value::AppN(_), Value::AppN(_))
+            | (Value::Cons(_), Value::Cons(_)) => same(self, other, 0, &mut AHashSet::new()),
             _ => self.cmp(other) == Ordering::Equal,
         }
     }
@@ -443,11 +555,10 @@ impl Hash for Value {
                         }
                     });
                 }
-                _ => {
-                    let (op, args) = at.as_app().unwrap_or((OpId(0), &[]));
-                    state.write_u32(op.0);
-                    return deep(|| args.iter().for_each(|a| a.hash(state)));
-                }
+                Value::App1(n) => return state.write_u32(n.digest()),
+                Value::App2(n) => return state.write_u32(n.digest()),
+                Value::App3(n) => return state.write_u32(n.digest()),
+                Value::AppN(n) => return state.write_u32(n.digest()),
             }
         }
     }

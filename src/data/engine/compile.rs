@@ -269,6 +269,13 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Whether the operation is a free constructor that gets all its arguments at once.
+    pub(super) fn builds(&self, op: OpId, args: usize) -> bool {
+        self.ops.get(op.index()).is_some_and(|info| info.flags == 0 && info.levels[..] == [0, args as u32])
+    }
+}
+
 impl<'a> Compiler<'a> {
     /// For expressions over a compiled program.
     pub fn new(program: &'a Program, sharing: &'a mut Sharing) -> Self {

@@ -10,10 +10,11 @@ use super::compile::Program;
 use crate::base::Budget;
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
-use crate::data::expr::Binder;
+use crate::data::expr::{Binder, Expr};
 use crate::data::signature::{Builtin, OpKind};
 use crate::data::value::{Closure, IMPURE, OPEN, Rich, Value};
 use ahash::AHashMap;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A result inside the engine.
@@ -56,6 +57,8 @@ pub struct Machine {
     pub(in crate::data) values: AHashMap<(SortId, usize), Option<Rc<[Value]>>>,
     /// Sorts whose terms may grow.
     pub(in crate::data) recursive: AHashMap<SortId, bool>,
+    /// Expressions of shared nodes, by where these keep their arguments; the nodes stay as long as they stand here.
+    pub(in crate::data) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
 }
 
 enum Selected<'a> {
@@ -81,6 +84,7 @@ impl Machine {
             growth_limit: 100_000,
             values: AHashMap::new(),
             recursive: AHashMap::new(),
+            reflected: RefCell::default(),
         }
     }
 

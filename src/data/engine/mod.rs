@@ -21,11 +21,13 @@ pub mod text;
 mod tests;
 
 use super::enumerate::Search;
-use super::expr::Expr;
+use super::expr::{Expr, ExprKind, ExprNode};
+use super::signature::Builtin;
 pub use super::value::Value;
 use crate::base::diagnostic::Diagnostic;
 use crate::base::ids::{SortId, VarId};
 use crate::base::{Budget, Span};
+use ahash::AHashMap;
 pub use compile::Program;
 use compile::{Compiler, Scope, Sharing};
 pub use image::image_of;
@@ -62,6 +64,8 @@ impl Problem {
 pub type Receiver<'a> = dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic> + 'a;
 
 /// Said of the place where an evaluation started, if the error has another one.
+/// Shared parts of values and expressions that are remembered by what they became.
+const MOST_KEPT: usize = 1 << 18;
 const STARTED: &str = "this was being evaluated";
 
 /// Evaluates; one per thread.
@@ -70,6 +74,8 @@ pub struct Engine {
     program: Arc<Program>,
     machine: Machine,
     sharing: Sharing,
+    /// Values of shared expressions; these stay as long as they stand here.
+    built: AHashMap<*const ExprNode, (Expr, Value)>,
     total_steps: u64,
 }
 
@@ -78,7 +84,7 @@ impl Engine {
     pub fn new(program: Arc<Program>) -> Engine {
         let machine = Machine::new(&program);
         let sharing = Sharing { next: program.shared, enabled: true, ..Sharing::default() };
-        Engine { program, machine, sharing, total_steps: 0 }
+        Engine { program, machine, sharing, built: AHashMap::new(), total_steps: 0 }
     }
 
     /// The same engine under the limits of a run: an evaluation or enumeration that meets one ends with an error of stage `Limit`.
@@ -127,6 +133,52 @@ impl Engine {
 
     /// The normal form of a closed expression.
     pub fn from_expr(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
+        self.built(closed, false)
+    }
+
+    /// The value that [`Engine::to_expr_at`] told, here or in another engine on the same program, as this expression.
+    pub fn from_normal(&mut self, normal: &Expr) -> Result<Value, Diagnostic> {
+        self.built(normal, true)
+    }
+
+    /// What constructors build is built at once, each shared part once, also where several expressions share it; everything else is evaluated.
+    fn built(&mut self, closed: &Expr, normal: bool) -> Result<Value, Diagnostic> {
+        let ExprKind::Apply(head, args) = &closed.kind else { return self.evaluated(closed) };
+        let program = self.program.clone();
+        let mut part = |e: &Expr| stacker::maybe_grow(128 << 10, 4 << 20, || self.built(e, normal));
+        let (mut heads, mut tail) = (Vec::new(), closed);
+        while let Some((Builtin::Cons, [head, rest])) = tail.as_builtin(&program.signature) {
+            heads.push(part(head)?);
+            tail = rest;
+        }
+        if !heads.is_empty() {
+            let tail = part(tail)?;
+            return Ok(heads.into_iter().rev().fold(tail, |list, head| Value::cons(head, list)));
+        }
+        let op = match head.kind {
+            ExprKind::Op(op) if self.program.builds(op, args.len()) => op,
+            _ => return self.evaluated(closed),
+        };
+        let shared = Arc::strong_count(&closed.0) > 1;
+        if let Some((_, value)) = self.built.get(&Arc::as_ptr(&closed.0)).filter(|_| shared) {
+            return Ok(value.clone());
+        }
+        let args: Result<Vec<Value>, Diagnostic> =
+            args.iter().map(|a| stacker::maybe_grow(128 << 10, 4 << 20, || self.built(a, normal))).collect();
+        let value = Value::app(op, 0, args?);
+        if shared {
+            if normal {
+                self.machine.reflects(&value, closed);
+            }
+            if self.built.len() > MOST_KEPT {
+                self.built.clear();
+            }
+            self.built.insert(Arc::as_ptr(&closed.0), (closed.clone(), value.clone()));
+        }
+        Ok(value)
+    }
+
+    fn evaluated(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
         // Nothing is kept: the expression is evaluated once.
         self.sharing.enabled = false;
         let node = Compiler::new(&self.program, &mut self.sharing).root(closed, &Scope::default());
@@ -144,7 +196,7 @@ impl Engine {
     /// the narrowest sort it fits, see [`Engine::to_expr_at`].
     pub fn to_expr(&mut self, value: &Value) -> Expr {
         let sort = self.machine.sort_of(&self.program, value);
-        self.machine.to_expr(&self.program, value, sort)
+        self.to_expr_at(value, sort)
     }
 
     /// As [`Engine::to_expr`], for a value whose sort is known: a number gets this sort.

@@ -1,5 +1,6 @@
 //! Values -> typed expressions, the form in which threads exchange them. Equal values give equal expressions.
 
+use super::MOST_KEPT;
 use super::compile::Program;
 use super::machine::Machine;
 use crate::base::Span;
@@ -49,9 +50,31 @@ impl Machine {
         }
     }
 
-    /// The expression of a value at a sort.
+    /// The expression of a value at a sort. Parts that are shared are told once, also where several values share them.
     pub(in crate::data) fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
-        stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort))
+        // What an unknown stands for changes.
+        let Some(node) = v.shared().filter(|_| !v.is_open()) else {
+            return stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort));
+        };
+        if let Some((_, known)) = self.reflected.borrow().get(&node) {
+            return known.clone();
+        }
+        let e = stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort));
+        let mut reflected = self.reflected.borrow_mut();
+        if reflected.len() > MOST_KEPT {
+            reflected.clear();
+        }
+        reflected.insert(node, (v.clone(), e.clone()));
+        drop(reflected);
+        e
+    }
+    /// Notes the normal expression that a value was made of.
+    pub(in crate::data) fn reflects(&mut self, v: &Value, e: &Expr) {
+        // The note itself is another holder.
+        let kept = v.clone();
+        if let Some(node) = v.shared() {
+            self.reflected.get_mut().insert(node, (kept, e.clone()));
+        }
     }
 
     fn to_expr_deep(&self, p: &Program, v: &Value, sort: SortId) -> Expr {

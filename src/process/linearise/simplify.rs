@@ -128,6 +128,9 @@ impl<'a> Evaluator<'a> {
         }
         let engine = self.engine.as_mut()?;
         let value = engine.from_expr(closed).ok()?;
+        if !value.is_within(4 * MAX_PARTS) {
+            return None;
+        }
         let normal = engine.to_expr_at(&value, closed.sort);
         // A normal form may need operations that only the engine has; what has variables is no value.
         let (mut parts, mut fits) = (0, normal.is_closed());

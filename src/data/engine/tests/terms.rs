@@ -1,5 +1,6 @@
 //! Normal forms.
 
+use super::{Engine, Program};
 use super::{Fixture, table};
 
 #[test]
@@ -304,4 +305,54 @@ fn deep_terms_and_limits() {
     assert!(text.contains("rewriting does not end") && text.contains("grow"), "{text}");
     // A call that is replaced by another is not nested: it is the number of steps that ends it.
     assert_eq!(f.normal("spin(7)"), "error: rewriting does not end: more than 1000000 steps, the last of `spin`");
+}
+
+/// A tree of depth 100 whose halves are the same: 2^100 leaves. It goes from one engine to another and back, is compared with one that was built
+/// apart from it, and hashed.
+#[test]
+fn values_that_share_their_parts() {
+    let mut f = Fixture::new(
+        "sort T = struct leaf | node(T, T) | bush(List(T));
+         map full, bushy: Nat # T -> T;
+         var n: Nat; t: T;
+         eqn full(0, t) = t; n > 0 -> full(n, t) = full(Int2Nat(n - 1), node(t, t));
+             bushy(0, t) = t; n > 0 -> bushy(n, t) = bushy(Int2Nat(n - 1), bush([t, t, t]));",
+    );
+    for name in ["full", "bushy"] {
+        let e = f.expr(&format!("{name}(100, leaf)"), None);
+        let longer = f.expr(&format!("{name}(101, leaf)"), None);
+        let same = f.expr(&format!("{name}(100, leaf) == {name}(100, leaf)"), None);
+        let program = Program::compile(&f.spec).unwrap();
+        let [mut one, mut other] = [0; 2].map(|_| Engine::new(program.clone()));
+        let value = one.from_expr(&e).unwrap();
+        let told = one.to_expr_at(&value, e.sort);
+        let there = other.from_normal(&told).unwrap();
+        let apart = other.from_expr(&e).unwrap();
+        assert!(value == there && there == apart, "{name}");
+        assert_eq!(
+            ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(&there),
+            ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(&apart)
+        );
+        assert_ne!(there, other.from_expr(&longer).unwrap());
+        let back = other.to_expr_at(&apart, e.sort);
+        assert!(back == told, "{name}");
+        assert!(!value.is_within(1_000_000));
+        assert!(one.from_expr(&same).unwrap().is_true(), "{name}");
+    }
+    let small = f.expr("node(leaf, bush([leaf, leaf]))", None);
+    let mut engine = Engine::new(Program::compile(&f.spec).unwrap());
+    let small = engine.from_expr(&small).unwrap();
+    assert!(small.is_within(9) && !small.is_within(4));
+}
+
+/// What constructors build is evaluated below them, and only a normal expression stands for its value.
+#[test]
+fn constructors_over_expressions_that_are_not_normal() {
+    let mut f = Fixture::new("sort P = struct pair(Bool, Nat);");
+    let (e, normal) = (f.expr("pair(!true, 1 + 1)", None), f.expr("pair(false, 2)", None));
+    let mut engine = Engine::new(Program::compile(&f.spec).unwrap());
+    let [first, second] = [0; 2].map(|_| engine.from_expr(&e).unwrap());
+    assert_eq!(first, second);
+    assert_eq!(engine.to_expr_at(&first, e.sort), normal);
+    assert_eq!(engine.from_normal(&normal).unwrap(), first);
 }
