@@ -80,7 +80,12 @@ impl Writer<'_> {
     }
     /// What may follow an action: conditionals and calls too.
     fn rest(&mut self, depth: u32, vars: &[&str], level: usize) -> String {
-        match self.random.below(8) {
+        match self.random.below(9) {
+            // Goes on within the scope of what was summed over, by a step or by an equation, whose own sums may be the same.
+            8 if depth > 0 => {
+                let callee = level + self.random.below(3 - level);
+                format!("({} + {})", self.process(depth - 1, vars, level), self.call(callee, vars))
+            }
             0 => "delta".into(),
             1 => self.action(vars),
             2 if depth > 0 => {

@@ -16,7 +16,7 @@ use crate::process::linear::ActionLabels;
 pub enum Checked {
     /// All steps are real and the formula has the stated value on them.
     Confirmed,
-    /// All steps are real; the evaluation was given up.
+    /// All steps are real; the evaluation was given up, since it takes long or a condition has no value.
     StepsOnly,
 }
 
@@ -28,10 +28,13 @@ pub fn check(evidence: &Evidence, model: &dyn Model, labels: &dyn ActionLabels, 
     replay(evidence, model)?;
     let (lts, behind) = evidence.lts(model);
     let labels = Renumbered { labels, behind: &behind };
-    match naive::holds_within(formula, &lts, &labels, FUEL)? {
-        None => Ok(Checked::StepsOnly),
-        Some(value) if value == evidence.verdict => Ok(Checked::Confirmed),
-        Some(_) => Err(failed("the formula has another value on the evidence".into())),
+    match naive::holds_within(formula, &lts, &labels, FUEL) {
+        // It looks at all states and parts, also where a condition that has no value decides nothing.
+        Err(d) if d.stage == Stage::Data => Ok(Checked::StepsOnly),
+        Err(d) => Err(d),
+        Ok(None) => Ok(Checked::StepsOnly),
+        Ok(Some(value)) if value == evidence.verdict => Ok(Checked::Confirmed),
+        Ok(Some(_)) => Err(failed("the formula has another value on the evidence".into())),
     }
 }
 

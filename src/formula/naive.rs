@@ -259,6 +259,9 @@ impl<'a> Naive<'a> {
                 }
                 StateKind::Or(a, b) => {
                     let mut a = self.state(a, env)?;
+                    if a.is_full() {
+                        return Ok(a);
+                    }
                     a.union_with(&self.state(b, env)?);
                     a
                 }

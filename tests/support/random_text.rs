@@ -252,7 +252,12 @@ impl Writer<'_> {
     }
     /// What may follow an action.
     fn rest(&mut self, depth: usize, vars: &Vars, level: usize) -> String {
-        match self.t.below(9) {
+        match self.t.below(10) {
+            // Goes on within the scope of what was summed over, by a step or by an equation, whose own sums may be the same.
+            9 if depth > 0 => {
+                let callee = level + self.t.below(self.params.len() - level);
+                format!("({} + {})", self.process(depth - 1, vars, level), self.call(callee, vars))
+            }
             6 => "delta".into(),
             7 => self.multi(vars),
             8 if depth > 0 => {

@@ -16,7 +16,7 @@ use super::sequence::{Sequence, Sequences};
 use super::term::Term;
 use crate::base::ids::{OpId, ProcId, SortId, VarId};
 use crate::base::{Diagnostic, Stage};
-use crate::data::expr::{Expr, Substitution};
+use crate::data::expr::{Expr, ExprKind, Substitution};
 use crate::data::signature::{Op, OpKind, Signature};
 use crate::data::sort::{SortKind, basic};
 use crate::process::linear::Act;
@@ -333,6 +333,27 @@ impl<'a> Builder<'a> {
         (location, assigns)
     }
 
+    /// The term with no sum over one of these variables.
+    fn apart(&mut self, term: &Rc<Term>, free: &[VarId]) -> Rc<Term> {
+        if !term.sums_over(free) {
+            return term.clone();
+        }
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            Rc::new(match &**term {
+                Term::Choice(p, q) => Term::Choice(self.apart(p, free), self.apart(q, free)),
+                Term::Seq(p, q) => Term::Seq(self.apart(p, free), self.apart(q, free)),
+                Term::If(c, p, q) => Term::If(c.clone(), self.apart(p, free), self.apart(q, free)),
+                Term::Sum(vars, p) => {
+                    let fresh: Vec<VarId> = vars.iter().map(|v| self.rename(*v, free)).collect();
+                    let by: Substitution =
+                        vars.iter().zip(&fresh).filter(|(v, w)| v != w).map(|(v, w)| (*v, Expr::var(self.signature, *w))).collect();
+                    Term::Sum(fresh, self.apart(p, free).substitute(&by))
+                }
+                Term::Action(_) | Term::Call(..) | Term::Delta => return term.clone(),
+            })
+        })
+    }
+
     /// A variable in place of `var` that is not among `taken`; the same one each time.
     fn rename(&mut self, var: VarId, taken: &[VarId]) -> VarId {
         let mut candidate = var;
@@ -404,31 +425,42 @@ impl<'a> Builder<'a> {
         let sequence = self.at[from];
         let Some(first) = self.sequences.first(sequence).cloned() else { return Ok(()) };
         let mut pending = Edge { from, sum_vars: vec![], guard: vec![], acts: vec![], to: 0, assigns: vec![], had_sum: false };
-        self.unfold(&first, self.sequences.rest(sequence), &mut pending, &mut Vec::new())
+        self.unfold(&first, self.sequences.rest(sequence), &mut pending, &Substitution::new(), &mut Vec::new())
     }
 
-    fn unfold(&mut self, term: &Rc<Term>, rest: Sequence, edge: &mut Edge, calls: &mut Vec<ProcId>) -> Result<(), Diagnostic> {
+    /// Adds the edges of a term that `rest` follows. `values` says what variables of both are that neither the location nor a sum of the edge
+    /// has: the parameters of processes whose bodies were put in place of their calls. They stay variables in what follows, so that a process
+    /// that counts (`P(n) = a . (b + P(n + 1))`) has as many locations as its text.
+    fn unfold(
+        &mut self,
+        term: &Rc<Term>,
+        rest: Sequence,
+        edge: &mut Edge,
+        values: &Substitution,
+        calls: &mut Vec<ProcId>,
+    ) -> Result<(), Diagnostic> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &**term {
             Term::Delta => Ok(()),
             Term::Choice(p, q) => {
-                self.unfold(p, rest, edge, calls)?;
-                self.unfold(q, rest, edge, calls)
+                self.unfold(p, rest, edge, values, calls)?;
+                self.unfold(q, rest, edge, values, calls)
             }
             Term::Seq(p, q) => {
                 let longer = self.sequences.push(q, rest);
-                self.unfold(p, longer, edge, calls)
+                self.unfold(p, longer, edge, values, calls)
             }
             Term::If(c, p, q) => {
-                for (condition, branch) in [(c.clone(), p), (Expr::negate(self.signature, c.clone()), q)] {
+                let c = c.substitute(values);
+                for (condition, branch) in [(c.clone(), p), (Expr::negate(self.signature, c), q)] {
                     if matches!(**branch, Term::Delta) {
                         continue;
                     }
                     match condition.as_bool(self.signature) {
                         Some(false) => {}
-                        Some(true) => self.unfold(branch, rest, edge, calls)?,
+                        Some(true) => self.unfold(branch, rest, edge, values, calls)?,
                         None => {
                             edge.guard.push(condition);
-                            self.unfold(branch, rest, edge, calls)?;
+                            self.unfold(branch, rest, edge, values, calls)?;
                             edge.guard.pop();
                         }
                     }
@@ -450,7 +482,7 @@ impl<'a> Builder<'a> {
                     edge.sum_vars.push(fresh);
                 }
                 let had_sum = std::mem::replace(&mut edge.had_sum, true);
-                self.unfold(&p.substitute(&by), rest, edge, calls)?;
+                self.unfold(&p.substitute(&by), rest, edge, values, calls)?;
                 edge.had_sum = had_sum;
                 edge.sum_vars.truncate(n);
                 Ok(())
@@ -466,22 +498,43 @@ impl<'a> Builder<'a> {
                         .note(format!("the calls: {}", path.join(" -> ")))
                         .note("put an action before the recursive call, as in `P = a . P`"));
                 }
-                let by: Substitution = def
-                    .params
-                    .iter()
-                    .copied()
-                    .zip(args.iter().cloned())
-                    .filter(|(v, e)| e.kind != crate::data::expr::ExprKind::Var(*v))
-                    .collect();
+                let params = def.params.clone();
+                let mut taken = self.locations[edge.from].vars.clone();
+                taken.extend(&edge.sum_vars);
+                taken.extend(self.sequences.vars(rest).iter());
+                taken.extend(values.keys());
+                args.iter().for_each(|a| a.free_vars(&mut taken));
+                let mut inner = values.clone();
+                let mut by = Substitution::new();
+                for (param, arg) in params.into_iter().zip(args) {
+                    let formal = match arg.kind {
+                        ExprKind::Var(v) => v,
+                        _ => {
+                            let formal = self.rename(param, &taken);
+                            taken.push(formal);
+                            inner.insert(formal, arg.substitute(values));
+                            formal
+                        }
+                    };
+                    if formal != param {
+                        by.insert(param, Expr::var(self.signature, formal));
+                    }
+                }
                 let body = self.bodies[p.index()].clone().expect("calls of sequential terms are to sequential processes");
+                // A process that goes on within the scope of its own sum: its variables are in the arguments.
+                let mut free = Vec::new();
+                by.values().for_each(|e| e.free_vars(&mut free));
+                let body = self.apart(&body, &free);
                 calls.push(*p);
-                self.unfold(&body.substitute(&by), rest, edge, calls)?;
+                self.unfold(&body.substitute(&by), rest, edge, &inner, calls)?;
                 calls.pop();
                 Ok(())
             }
             Term::Action(acts) => {
                 let mut targets = Vec::new();
-                self.targets(rest, Vec::new(), &Substitution::new(), &mut targets);
+                self.targets(rest, Vec::new(), values, &mut targets);
+                let acts: Vec<Act> =
+                    acts.iter().map(|a| Act { args: a.args.iter().map(|e| e.substitute(values)).collect(), ..a.clone() }).collect();
                 for target in targets {
                     let mut guard = edge.guard.clone();
                     guard.extend(target.guard);

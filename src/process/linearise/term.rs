@@ -25,7 +25,7 @@ pub(super) enum Term {
 }
 
 impl Term {
-    /// Replaces free data variables; shares what does not change.
+    /// Replaces free data variables, by expressions without variables that the term sums over; shares what does not change.
     pub(super) fn substitute(self: &Rc<Term>, by: &Substitution) -> Rc<Term> {
         if by.is_empty() {
             return self.clone();
@@ -42,6 +42,16 @@ impl Term {
                 Term::Sum(vars, p) => Term::Sum(vars.clone(), p.substitute(by)),
             })
         })
+    }
+
+    /// Whether there is a sum over one of the variables in it.
+    pub(super) fn sums_over(&self, vars: &[VarId]) -> bool {
+        !vars.is_empty()
+            && stacker::maybe_grow(64 << 10, 1 << 20, || match self {
+                Term::Action(_) | Term::Call(..) | Term::Delta => false,
+                Term::Choice(p, q) | Term::Seq(p, q) | Term::If(_, p, q) => p.sums_over(vars) || q.sums_over(vars),
+                Term::Sum(own, p) => own.iter().any(|v| vars.contains(v)) || p.sums_over(vars),
+            })
     }
 
     /// Free data variables in order of first occurrence, appended to `out` without doubles.
