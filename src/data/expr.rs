@@ -91,8 +91,8 @@ impl Drop for ExprNode {
     }
 }
 
-/// Seeds of digests, the same in every thread.
-const DIGESTS: ahash::RandomState = ahash::RandomState::with_seeds(1, 2, 3, 4);
+/// Hashes of terms, the same in every thread.
+pub(in crate::data) const DIGESTS: ahash::RandomState = ahash::RandomState::with_seeds(1, 2, 3, 4);
 
 impl Expr {
     /// A hash of the expression, computed once. Values may be far larger as expressions than what holds them: each part is looked at once.

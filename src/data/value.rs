@@ -9,8 +9,12 @@
 //! constructors and literals only ([`Value::is_data`]); two *data* values are equal as terms exactly if they are equal in the
 //! data type, so equality, hashing and order are structural there. The order is total and the same in every thread.
 //! Comparing, hashing and dropping use constant machine stack on long lists and grow the stack on deep terms.
+//!
+//! Terms may share their parts so much that they would not fit as trees (Van den Brand, Klint: "ATerms for manipulation and exchange of
+//! structured data", 2007, shares all; here sharing is what evaluation leaves). So a node keeps its term's hash, and a comparison
+//! looks at a pair of shared nodes once: both cost no more than the nodes that there are.
 
-use super::expr::{Binder, Expr};
+use super::expr::{Binder, DIGESTS, Expr};
 use crate::base::ids::{OpId, SortId, VarId};
 use ahash::AHashSet;
 use num_bigint::BigInt;
@@ -136,9 +140,6 @@ fn same(x: &Value, y: &Value, depth: u32, known: &mut AHashSet<(*const Value, *c
     }
     deep(|| xs.iter().zip(ys).all(|(x, y)| same(x, y, depth + 1, known)))
 }
-
-/// Seeds of [`App::digest`], the same in every thread.
-const DIGESTS: ahash::RandomState = ahash::RandomState::with_seeds(1, 2, 3, 4);
 
 /// A list cell.
 pub struct Cell {

@@ -9,7 +9,7 @@ use super::matching;
 use crate::base::Span;
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
-use crate::data::expr::{Binder, DataSpec, Equation, Expr, ExprKind};
+use crate::data::expr::{Binder, DIGESTS, DataSpec, Equation, Expr, ExprKind};
 use crate::data::signature::{Builtin, OpKind, Signature};
 use crate::data::sort::{SortKind, basic};
 use crate::data::value::{Flags, IMPURE, Lambda};
@@ -459,7 +459,7 @@ impl<'a> Compiler<'a> {
                     SortKind::Function(domain, _) if binder == Binder::Lambda => domain.to_vec(),
                     _ => vars.iter().map(|v| sort_of_var(self.signature, *v, body)).collect::<Result<Vec<_>, _>>()?,
                 };
-                let key = ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(e);
+                let key = DIGESTS.hash_one(e);
                 let lambda = Arc::new(Lambda { binder, vars: vars.to_vec(), sorts, sort: e.sort, free, body: code, expr: e.clone(), key });
                 self.sharing.lambdas.insert(e.clone(), lambda.clone());
                 lambda
