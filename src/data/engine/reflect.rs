@@ -60,20 +60,20 @@ impl Machine {
             return known.clone();
         }
         let e = stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort));
-        let mut reflected = self.reflected.borrow_mut();
-        if reflected.len() > MOST_KEPT {
-            reflected.clear();
-        }
-        reflected.insert(node, (v.clone(), e.clone()));
-        drop(reflected);
+        self.reflects(v, &e);
         e
     }
-    /// Notes the normal expression that a value was made of.
-    pub(in crate::data) fn reflects(&mut self, v: &Value, e: &Expr) {
+
+    /// Notes the normal expression of a value, which stays as long as the note.
+    pub(in crate::data) fn reflects(&self, v: &Value, e: &Expr) {
         // The note itself is another holder.
         let kept = v.clone();
         if let Some(node) = v.shared() {
-            self.reflected.get_mut().insert(node, (kept, e.clone()));
+            let mut reflected = self.reflected.borrow_mut();
+            if reflected.len() > MOST_KEPT {
+                reflected.clear();
+            }
+            reflected.insert(node, (kept, e.clone()));
         }
     }
 

@@ -333,6 +333,12 @@ impl<'a> Builder<'a> {
         (location, assigns)
     }
 
+    /// Variables of an edge's location, of its sums, and of what follows.
+    fn in_use(&self, edge: &Edge, rest: Sequence) -> Vec<VarId> {
+        let vars = self.sequences.vars(rest);
+        self.locations[edge.from].vars.iter().chain(&edge.sum_vars).chain(vars.iter()).copied().collect()
+    }
+
     /// The term with no sum over one of these variables.
     fn apart(&mut self, term: &Rc<Term>, free: &[VarId]) -> Rc<Term> {
         if !term.sums_over(free) {
@@ -468,9 +474,7 @@ impl<'a> Builder<'a> {
                 Ok(())
             }
             Term::Sum(vars, p) => {
-                let mut taken = self.locations[edge.from].vars.clone();
-                taken.extend(&edge.sum_vars);
-                taken.extend(self.sequences.vars(rest).iter());
+                let mut taken = self.in_use(edge, rest);
                 let mut by = Substitution::new();
                 let n = edge.sum_vars.len();
                 for v in vars {
@@ -499,9 +503,7 @@ impl<'a> Builder<'a> {
                         .note("put an action before the recursive call, as in `P = a . P`"));
                 }
                 let params = def.params.clone();
-                let mut taken = self.locations[edge.from].vars.clone();
-                taken.extend(&edge.sum_vars);
-                taken.extend(self.sequences.vars(rest).iter());
+                let mut taken = self.in_use(edge, rest);
                 taken.extend(values.keys());
                 args.iter().for_each(|a| a.free_vars(&mut taken));
                 let mut inner = values.clone();
