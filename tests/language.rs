@@ -387,6 +387,9 @@ fn simplifications_by_name() {
         init allow({c, b}, comm({a|b -> c, d|e -> c}, P || Q(true)));";
     assert_eq!(figures(control, &[]), ([1, 3, 0], Some((1, 2))));
     assert_eq!(figures(control, &["control"]), ([1, 2, 0], Some((1, 2))));
+    // A stack without end, of one kind of frames and two places.
+    let growing = "act a, b, c; proc Z = a . (b . Z + Z) . Z; init Z;";
+    assert_eq!(figures(growing, &[]), ([2, 3, 0], None));
 }
 
 fn with_room(f: impl FnOnce() + Send + 'static) {

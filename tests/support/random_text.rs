@@ -201,8 +201,6 @@ struct Writer<'t> {
     /// Whether calls may stand before other processes, of any equation: infinite at times.
     stack: bool,
     fresh: usize,
-    /// Within how many processes that others follow.
-    inside: usize,
 }
 
 impl Writer<'_> {
@@ -248,12 +246,7 @@ impl Writer<'_> {
                 };
                 format!("(sum {name}: Nat. ({bound}) -> {})", self.process(depth - 1, &inner, level))
             }
-            7 => {
-                self.inside += 1;
-                let first = self.process(depth - 1, vars, level);
-                self.inside -= 1;
-                format!("({first} . {})", self.rest(depth - 1, vars, level))
-            }
+            7 => format!("({} . {})", self.process(depth - 1, vars, level), self.rest(depth - 1, vars, level)),
             _ => self.multi(vars),
         }
     }
@@ -261,8 +254,7 @@ impl Writer<'_> {
     fn rest(&mut self, depth: usize, vars: &Vars, level: usize) -> String {
         match self.t.below(10) {
             // Goes on within the scope of what was summed over, by a step or by an equation, whose own sums may be the same.
-            // Not where more follows: a stack grows there by calls beside other steps, which has more control locations than are borne.
-            9 if depth > 0 && self.inside == 0 => {
+            9 if depth > 0 => {
                 let callee = level + self.t.below(self.params.len() - level);
                 format!("({} + {})", self.process(depth - 1, vars, level), self.call(callee, vars))
             }
@@ -301,7 +293,7 @@ pub fn specification(t: &mut Tape) -> (String, String) {
     let equations = 1 + t.below(3);
     let params = (0..equations).map(|_| (0..t.below(3)).map(|_| *t.choose(&PARAMS)).collect()).collect();
     let stack = t.chance(1, 8);
-    let mut w = Writer { t, params, stack, fresh: 0, inside: 0 };
+    let mut w = Writer { t, params, stack, fresh: 0 };
     let mut text = String::from("proc ");
     for e in 0..equations {
         let vars: Vars = w.params[e].iter().enumerate().map(|(i, s)| (format!("r{i}"), *s)).collect();

@@ -7,7 +7,8 @@
 //! The regular form of Usenko, "Linearization in muCRL" (2002), chapter 4, with variables per location.
 //!
 //! Where an equation calls itself with something left to do after the call, sequences would grow without end. Such calls push what
-//! is left onto a stack (a data value of a generated structured sort); the end of a process pops it.
+//! is left onto a stack (a data value of a generated structured sort); the end of a process pops it. A call in a choice, whose body
+//! is put in its place, pushes when its first action is done, and not at all if that action ends it.
 //!
 //! Cost: linear in the number of locations times the size of their terms.
 //! Invariant: every summand from a location reads only that location's variables, its own sum variables, and the stack.
@@ -84,6 +85,19 @@ struct Target {
     guard: Vec<Expr>,
     to: usize,
     assigns: Vec<(VarId, Expr)>,
+}
+
+/// Where the unfolding of a location's term is.
+struct Unfolding {
+    from: usize,
+    sum_vars: Vec<VarId>,
+    /// Conjuncts.
+    guard: Vec<Expr>,
+    had_sum: bool,
+    /// Calls whose bodies stand in their place.
+    calls: Vec<ProcId>,
+    /// What follows those of them that go over the stack and have something left to do after them, outermost first; none is empty.
+    after: Vec<Sequence>,
 }
 
 /// Makes automata of sequential terms; shares converted equations between components.
@@ -284,6 +298,15 @@ impl<'a> Builder<'a> {
         index
     }
 
+    /// The stack with what is left to do on top of it.
+    fn pushed(&mut self, rest: Sequence, below: Expr, values: &Substitution) -> Expr {
+        let frame = self.frame(rest);
+        let frame = &self.stack.as_ref().expect("frames need a stack").frames[frame];
+        let mut args: Vec<Expr> = frame.vars.iter().map(|v| Expr::var(self.signature, *v).substitute(values)).collect();
+        args.push(below);
+        Expr::apply(self.signature, frame.constructor, args)
+    }
+
     /// The location of a sequence and the values of its variables, which `values` gives for the sequence's own free variables (a variable
     /// that is absent keeps its value). Does not resolve conditionals.
     fn enter(&mut self, mut sequence: Sequence, values: &Substitution) -> (usize, Vec<(VarId, Expr)>) {
@@ -296,13 +319,9 @@ impl<'a> Builder<'a> {
             let (p, args) = (*p, args.clone());
             let mut rest = self.sequences.rest(sequence);
             if self.stacky[p.index()] && !rest.is_empty() {
-                let frame = self.frame(rest);
+                let below = stack_value.take().expect("a component that calls a stacky process has a stack");
+                stack_value = Some(self.pushed(rest, below, &values));
                 rest = Sequence::EMPTY;
-                let stack = self.stack.as_ref().expect("a component that calls a stacky process has a stack");
-                let frame = &stack.frames[frame];
-                let mut frame_args: Vec<Expr> = frame.vars.iter().map(|v| Expr::var(self.signature, *v).substitute(&values)).collect();
-                frame_args.push(stack_value.take().expect("has a stack"));
-                stack_value = Some(Expr::apply(self.signature, frame.constructor, frame_args));
             }
             // Abstract the arguments into the process's parameters (renamed where what follows uses them too).
             let rest_vars = self.sequences.vars(rest);
@@ -333,10 +352,13 @@ impl<'a> Builder<'a> {
         (location, assigns)
     }
 
-    /// Variables of an edge's location, of its sums, and of what follows.
-    fn in_use(&self, edge: &Edge, rest: Sequence) -> Vec<VarId> {
-        let vars = self.sequences.vars(rest);
-        self.locations[edge.from].vars.iter().chain(&edge.sum_vars).chain(vars.iter()).copied().collect()
+    /// Variables of the location, of the sums around, and of what follows.
+    fn in_use(&self, at: &Unfolding, rest: Sequence) -> Vec<VarId> {
+        let mut vars: Vec<VarId> = self.locations[at.from].vars.iter().chain(&at.sum_vars).copied().collect();
+        for &sequence in at.after.iter().chain([&rest]) {
+            vars.extend_from_slice(&self.sequences.vars(sequence));
+        }
+        vars
     }
 
     /// The term with no sum over one of these variables.
@@ -430,30 +452,23 @@ impl<'a> Builder<'a> {
     fn expand(&mut self, from: usize) -> Result<(), Diagnostic> {
         let sequence = self.at[from];
         let Some(first) = self.sequences.first(sequence).cloned() else { return Ok(()) };
-        let mut pending = Edge { from, sum_vars: vec![], guard: vec![], acts: vec![], to: 0, assigns: vec![], had_sum: false };
-        self.unfold(&first, self.sequences.rest(sequence), &mut pending, &Substitution::new(), &mut Vec::new())
+        let mut at = Unfolding { from, sum_vars: vec![], guard: vec![], had_sum: false, calls: vec![], after: vec![] };
+        self.unfold(&first, self.sequences.rest(sequence), &Substitution::new(), &mut at)
     }
 
-    /// Adds the edges of a term that `rest` follows. `values` says what variables of both are that neither the location nor a sum of the edge
+    /// Adds the edges of a term that `rest` follows. `values` says what variables of both are that neither the location nor a sum around
     /// has: the parameters of processes whose bodies were put in place of their calls. They stay variables in what follows, so that a process
     /// that counts (`P(n) = a . (b + P(n + 1))`) has as many locations as its text.
-    fn unfold(
-        &mut self,
-        term: &Rc<Term>,
-        rest: Sequence,
-        edge: &mut Edge,
-        values: &Substitution,
-        calls: &mut Vec<ProcId>,
-    ) -> Result<(), Diagnostic> {
+    fn unfold(&mut self, term: &Rc<Term>, rest: Sequence, values: &Substitution, at: &mut Unfolding) -> Result<(), Diagnostic> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &**term {
             Term::Delta => Ok(()),
             Term::Choice(p, q) => {
-                self.unfold(p, rest, edge, values, calls)?;
-                self.unfold(q, rest, edge, values, calls)
+                self.unfold(p, rest, values, at)?;
+                self.unfold(q, rest, values, at)
             }
             Term::Seq(p, q) => {
                 let longer = self.sequences.push(q, rest);
-                self.unfold(p, longer, edge, values, calls)
+                self.unfold(p, longer, values, at)
             }
             Term::If(c, p, q) => {
                 let c = c.substitute(values);
@@ -463,47 +478,47 @@ impl<'a> Builder<'a> {
                     }
                     match condition.as_bool(self.signature) {
                         Some(false) => {}
-                        Some(true) => self.unfold(branch, rest, edge, values, calls)?,
+                        Some(true) => self.unfold(branch, rest, values, at)?,
                         None => {
-                            edge.guard.push(condition);
-                            self.unfold(branch, rest, edge, values, calls)?;
-                            edge.guard.pop();
+                            at.guard.push(condition);
+                            self.unfold(branch, rest, values, at)?;
+                            at.guard.pop();
                         }
                     }
                 }
                 Ok(())
             }
             Term::Sum(vars, p) => {
-                let mut taken = self.in_use(edge, rest);
+                let mut taken = self.in_use(at, rest);
                 let mut by = Substitution::new();
-                let n = edge.sum_vars.len();
+                let n = at.sum_vars.len();
                 for v in vars {
                     let fresh = self.rename(*v, &taken);
                     taken.push(fresh);
                     if fresh != *v {
                         by.insert(*v, Expr::var(self.signature, fresh));
                     }
-                    edge.sum_vars.push(fresh);
+                    at.sum_vars.push(fresh);
                 }
-                let had_sum = std::mem::replace(&mut edge.had_sum, true);
-                self.unfold(&p.substitute(&by), rest, edge, values, calls)?;
-                edge.had_sum = had_sum;
-                edge.sum_vars.truncate(n);
+                let had_sum = std::mem::replace(&mut at.had_sum, true);
+                self.unfold(&p.substitute(&by), rest, values, at)?;
+                at.had_sum = had_sum;
+                at.sum_vars.truncate(n);
                 Ok(())
             }
             Term::Call(p, args) => {
                 let def = &self.spec.procs[p.index()];
-                if calls.contains(p) {
+                if at.calls.contains(p) {
                     let message = format!("unguarded recursion: process `{}` calls itself without doing an action first", def.name);
                     let mut path: Vec<&str> =
-                        calls.iter().skip_while(|c| *c != p).map(|c| self.spec.procs[c.index()].name.as_str()).collect();
+                        at.calls.iter().skip_while(|c| *c != p).map(|c| self.spec.procs[c.index()].name.as_str()).collect();
                     path.push(&def.name);
                     return Err(Diagnostic::at(Stage::Process, def.span, message)
                         .note(format!("the calls: {}", path.join(" -> ")))
                         .note("put an action before the recursive call, as in `P = a . P`"));
                 }
                 let params = def.params.clone();
-                let mut taken = self.in_use(edge, rest);
+                let mut taken = self.in_use(at, rest);
                 taken.extend(values.keys());
                 args.iter().for_each(|a| a.free_vars(&mut taken));
                 let mut inner = values.clone();
@@ -527,27 +542,45 @@ impl<'a> Builder<'a> {
                 let mut free = Vec::new();
                 by.values().for_each(|e| e.free_vars(&mut free));
                 let body = self.apart(&body, &free);
-                calls.push(*p);
-                self.unfold(&body.substitute(&by), rest, edge, &inner, calls)?;
-                calls.pop();
+                at.calls.push(*p);
+                if self.stacky[p.index()] && !rest.is_empty() {
+                    at.after.push(rest);
+                    self.unfold(&body.substitute(&by), Sequence::EMPTY, &inner, at)?;
+                    at.after.pop();
+                } else {
+                    self.unfold(&body.substitute(&by), rest, &inner, at)?;
+                }
+                at.calls.pop();
                 Ok(())
             }
             Term::Action(acts) => {
                 let mut targets = Vec::new();
-                self.targets(rest, Vec::new(), values, &mut targets);
+                match at.after.split_last() {
+                    None => self.targets(rest, Vec::new(), values, &mut targets),
+                    Some((&last, before)) => {
+                        // The action ends the innermost call, or something of it stays to be done before what follows it.
+                        let (next, over) = if rest.is_empty() { (last, before) } else { (rest, &at.after[..]) };
+                        let var = self.stack.as_ref().expect("what follows such a call goes on a stack").var;
+                        let below = Expr::var(self.signature, var);
+                        let stack = over.iter().fold(below, |below, &s| self.pushed(s, below, values));
+                        let mut values = values.clone();
+                        values.insert(var, stack);
+                        self.targets(next, Vec::new(), &values, &mut targets);
+                    }
+                }
                 let acts: Vec<Act> =
                     acts.iter().map(|a| Act { args: a.args.iter().map(|e| e.substitute(values)).collect(), ..a.clone() }).collect();
                 for target in targets {
-                    let mut guard = edge.guard.clone();
+                    let mut guard = at.guard.clone();
                     guard.extend(target.guard);
                     self.edges.push(Edge {
-                        from: edge.from,
-                        sum_vars: edge.sum_vars.clone(),
+                        from: at.from,
+                        sum_vars: at.sum_vars.clone(),
                         guard,
                         acts: acts.clone(),
                         to: target.to,
                         assigns: target.assigns,
-                        had_sum: edge.had_sum,
+                        had_sum: at.had_sum,
                     });
                 }
                 Ok(())
