@@ -1,10 +1,12 @@
 //! The run that decides an obligation: a shortest one among those through the obligations that led to the decision.
 //!
 //! Input -> output: where a decision was met, or a state and its obligation -> a [`Run`], or nothing if a limit comes first. Breadth-first search over
-//! pairs of obligation and set of states, forward from the start, restricted to obligations from which the decision was reached; then the
-//! steps are read off the layers from the last one backwards, by preimages, and the model is asked for their labels.
+//! pairs of obligation and set of states, from both ends: layers forward from the start and backward from what is looked for, within the
+//! states of the model, always where the last layer has fewer nodes, restricted to obligations from which the decision was reached. The
+//! first common state lies on a shortest run; steps are read off the layers to both sides of it, and the model is asked for their labels.
 //!
-//! Cost: an image for each relation, obligation and layer. Invariant: all layers are pinned.
+//! Cost: an image or preimage for each relation, obligation and layer. Invariant: all layers are pinned; the distances of the last layers
+//! add up to the number of layers made.
 
 use super::Trace;
 use super::ldd::Ldd;
@@ -15,6 +17,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Sets of states by place.
 type Layer = BTreeMap<usize, Ldd>;
+
+/// Layers from one end.
+struct Layers {
+    /// From the end on; never none.
+    layers: Vec<Layer>,
+    /// All of them together.
+    seen: Layer,
+}
+
+impl Layers {
+    fn new(first: Layer) -> Self {
+        Self { seen: first.clone(), layers: vec![first] }
+    }
+    fn front(&self) -> &Layer {
+        &self.layers[self.layers.len() - 1]
+    }
+}
 
 /// A label with the state that it leads to.
 type Step = (LabelId, Vec<u32>);
@@ -27,8 +46,11 @@ pub(super) enum Target<'a> {
     State(usize, &'a [u32]),
 }
 
+/// Whether a step to a state (by level) that makes this of an obligation is looked for.
+type Wanted<'w> = dyn FnMut(&mut Watch, &[u32], Option<&[u32]>) -> Result<bool, Diagnostic> + 'w;
+
 fn broken() -> Diagnostic {
-    Diagnostic::new(Stage::Internal, "a state of a layer has no predecessor in the layer before")
+    Diagnostic::new(Stage::Internal, "a state of a layer has no neighbour in the layer before")
 }
 
 impl Watch<'_, '_> {
@@ -53,33 +75,76 @@ impl Watch<'_, '_> {
         };
         let allowed = self.ancestors(last);
         let initial = self.search.initial();
-        let mut layer: Layer =
-            start.iter().filter_map(|q| self.place_of.get(q)).filter(|p| allowed.contains(p)).map(|&p| (p, initial)).collect();
-        let mut seen = layer.clone();
-        let mut layers: Vec<Layer> = Vec::new();
-        while !layer.is_empty() {
-            self.search.pinned.extend(layer.values());
-            if let Some(&set) = layer.get(&last)
-                && let Some((vector, steps)) = self.reached(target, set)?
-            {
-                return self.back(layers, (last, vector), steps).map(Some);
-            }
+        let first = start.iter().filter_map(|q| self.place_of.get(q)).filter(|p| allowed.contains(p)).map(|&p| (p, initial)).collect();
+        let goal = self.goal(target)?;
+        let mut ends = [Layers::new(first), Layers::new(Layer::from([(last, goal)]))];
+        for end in &ends {
+            self.search.pinned.extend(end.front().values());
+        }
+        loop {
             if self.search.halted() {
                 return Ok(None);
             }
-            let next = self.forward(&layer, &allowed)?;
-            layers.push(std::mem::take(&mut layer));
-            for (place, set) in next {
-                let old = seen.entry(place).or_default();
-                let fresh = self.search.manager.minus(set, *old);
-                *old = self.search.manager.union(*old, fresh);
-                self.search.pinned.push(*old);
-                if !fresh.is_empty() {
-                    layer.insert(place, fresh);
+            if let Some((place, vector)) = self.meeting(&ends) {
+                let [front, back] = ends;
+                return self.through(front, back, target, (place, vector)).map(Some);
+            }
+            if ends.iter().any(|end| end.front().is_empty()) {
+                return Err(broken());
+            }
+            let [forward, backward] = [0, 1].map(|i| self.search.manager.nodes_of(ends[i].front().values().copied()));
+            let chosen = usize::from(backward < forward);
+            let next = if chosen == 0 { self.forward(ends[0].front(), &allowed) } else { self.backward(ends[1].front(), &allowed) }?;
+            self.add(&mut ends[chosen], next);
+        }
+    }
+
+    /// What of a layer's neighbours is new becomes the next layer.
+    fn add(&mut self, end: &mut Layers, next: Layer) {
+        let mut fresh = Layer::new();
+        for (place, set) in next {
+            let old = end.seen.entry(place).or_default();
+            let new = self.search.manager.minus(set, *old);
+            *old = self.search.manager.union(*old, new);
+            self.search.pinned.extend([*old, new]);
+            if !new.is_empty() {
+                fresh.insert(place, new);
+            }
+        }
+        end.layers.push(fresh);
+    }
+
+    /// A pair that both last layers have.
+    fn meeting(&mut self, [front, back]: &[Layers; 2]) -> Option<(usize, Vec<u32>)> {
+        front.front().iter().find_map(|(&place, &set)| {
+            let common = self.search.manager.intersect(set, *back.front().get(&place)?);
+            Some((place, self.search.manager.pick(common)?))
+        })
+    }
+
+    /// The states that are the target, or have a step to it, under the obligation of its place.
+    fn goal(&mut self, target: &Target) -> Result<Ldd, Diagnostic> {
+        let all = self.all;
+        let outline = self.outline(target_place(target))?;
+        let mut goal = Ldd::EMPTY;
+        match *target {
+            Target::State(_, vector) => goal = self.search.manager.singleton(vector),
+            Target::Decision(Decision::Label(_)) => {
+                for &(relation, rows) in &outline.decides {
+                    let able = self.sources(all, relation, rows);
+                    goal = self.search.manager.union(goal, able);
+                }
+            }
+            Target::Decision(Decision::Test(_, q)) => {
+                let failing = self.failing(q, all)?;
+                for edge in outline.edges.iter().filter(|e| e.to == q) {
+                    let plan = self.search.relations[edge.relation].image[0];
+                    let before = self.search.manager.relprev(failing, edge.rows, plan, all);
+                    goal = self.search.manager.union(goal, before);
                 }
             }
         }
-        if self.search.halted() { Ok(None) } else { Err(broken()) }
+        Ok(goal)
     }
 
     /// Places from which a place was reached, with itself.
@@ -111,54 +176,79 @@ impl Watch<'_, '_> {
         Ok(next)
     }
 
-    /// A state of the set that is the target or has a step to it, with that step.
-    fn reached(&mut self, target: &Target, set: Ldd) -> Result<Option<(Vec<u32>, Vec<Step>)>, Diagnostic> {
-        match *target {
-            Target::State(_, vector) => Ok(self.search.manager.contains(set, vector).then(|| (vector.to_vec(), Vec::new()))),
-            Target::Decision(Decision::Label(place)) => {
-                let outline = self.outline(place)?;
-                for &(relation, rows) in &outline.decides {
-                    let able = self.sources(set, relation, rows);
-                    if let Some(vector) = self.search.manager.pick(able) {
-                        let step = self.step_of(place, &vector, None, &|answer| answer.is_none())?;
-                        return Ok(Some((vector, vec![step.ok_or_else(broken)?])));
-                    }
-                }
-                Ok(None)
-            }
-            Target::Decision(Decision::Test(_, q)) => {
-                let outline = self.outline(target_place(target))?;
-                for edge in outline.edges.iter().filter(|e| e.to == q) {
-                    let image = self.image(set, edge.relation, edge.rows);
-                    let failing = self.failing(q, image)?;
-                    if let Some(after) = self.search.manager.pick(failing) {
-                        let to = self.search.manager.singleton(&after);
-                        let plan = self.search.relations[edge.relation].image[0];
-                        let before = self.search.manager.relprev(to, edge.rows, plan, set);
-                        let vector = self.search.manager.pick(before).ok_or_else(broken)?;
-                        let step =
-                            self.step_of(target_place(target), &vector, Some(&after), &|answer| answer.is_some_and(|a| a.contains(&q)))?;
-                        return Ok(Some((vector, vec![step.ok_or_else(broken)?])));
-                    }
-                }
-                Ok(None)
+    /// A layer's preimages, among the states of the model.
+    fn backward(&mut self, layer: &Layer, allowed: &BTreeSet<usize>) -> Result<Layer, Diagnostic> {
+        let mut before = Layer::new();
+        for &place in allowed {
+            let outline = self.outline(place)?;
+            let kept = outline.keeps.iter().filter_map(|&(i, part)| {
+                let relation = &self.search.relations[i];
+                Some((*layer.get(&place).filter(|_| relation.writes)?, i, part.unwrap_or(relation.relation)))
+            });
+            let changed = outline.edges.iter().filter_map(|e| Some((*layer.get(self.place_of.get(&e.to)?)?, e.relation, e.rows)));
+            for (set, relation, rows) in kept.chain(changed).collect::<Vec<_>>() {
+                let plan = self.search.relations[relation].image[0];
+                let sources = self.search.manager.relprev(set, rows, plan, self.all);
+                let all = before.entry(place).or_default();
+                *all = self.search.manager.union(*all, sources);
+                let roots: Vec<Ldd> = before.values().copied().collect();
+                self.search.tidy(&roots);
             }
         }
+        Ok(before)
     }
 
-    /// The steps through the layers to a state, followed by those given.
-    fn back(
+    /// The step from a state to the target; none if it is the target.
+    fn last_step(&mut self, target: &Target, vector: &[u32]) -> Result<Option<Step>, Diagnostic> {
+        let step = match *target {
+            Target::State(..) => return Ok(None),
+            Target::Decision(Decision::Label(place)) => self.step_of(place, vector, &mut |_, _, answer| Ok(answer.is_none()))?,
+            Target::Decision(Decision::Test(_, q)) => {
+                let place = target_place(target);
+                self.step_of(place, vector, &mut |watch, to, answer| {
+                    if !answer.is_some_and(|a| a.contains(&q)) {
+                        return Ok(false);
+                    }
+                    let after = watch.search.manager.singleton(to);
+                    Ok(!watch.failing(q, after)?.is_empty())
+                })?
+            }
+        };
+        step.map(Some).ok_or_else(broken)
+    }
+
+    /// The steps through both ends' layers by way of a common pair.
+    fn through(
         &mut self,
-        mut layers: Vec<Layer>,
-        (mut place, mut vector): (usize, Vec<u32>),
-        last: Vec<Step>,
+        mut front: Layers,
+        mut back: Layers,
+        target: &Target,
+        (place, vector): (usize, Vec<u32>),
     ) -> Result<Vec<Step>, Diagnostic> {
-        let mut steps = last;
-        while let Some(layer) = layers.pop() {
-            let (from, before, step) = self.step_before(&layer, place, &vector)?.ok_or_else(broken)?;
-            steps.insert(0, step);
-            (place, vector) = (from, before);
+        let mut steps = Vec::new();
+        let (mut at, mut state) = (place, vector.clone());
+        front.layers.pop();
+        while let Some(layer) = front.layers.pop() {
+            let (from, before, step) = self.step_before(&layer, at, &state)?.ok_or_else(broken)?;
+            steps.push(step);
+            (at, state) = (from, before);
         }
+        steps.reverse();
+        let (mut at, mut state) = (place, vector);
+        back.layers.pop();
+        while let Some(layer) = back.layers.pop() {
+            let mut next = None;
+            let step = self.step_of(at, &state, &mut |watch, to, answer| {
+                let among = |p: &usize| layer.get(p).is_some_and(|&set| watch.search.manager.contains(set, to));
+                next = answer.into_iter().flatten().filter_map(|q| watch.place_of.get(q)).find(|p| among(p)).copied();
+                Ok(next.is_some())
+            })?;
+            let (label, after) = step.ok_or_else(broken)?;
+            state = self.search.to_levels(&after);
+            at = next.ok_or_else(broken)?;
+            steps.push((label, after));
+        }
+        steps.extend(self.last_step(target, &state)?);
         Ok(steps)
     }
 
@@ -180,7 +270,8 @@ impl Watch<'_, '_> {
                 let plan = self.search.relations[relation].image[0];
                 let before = self.search.manager.relprev(to, rows, plan, within);
                 if let Some(before) = self.search.manager.pick(before) {
-                    let step = self.step_of(from, &before, Some(vector), &|answer| answer.is_some_and(|a| a.contains(&q)))?;
+                    let step =
+                        self.step_of(from, &before, &mut |_, to, answer| Ok(to == vector && answer.is_some_and(|a| a.contains(&q))))?;
                     return Ok(Some((from, before, step.ok_or_else(broken)?)));
                 }
             }
@@ -188,27 +279,21 @@ impl Watch<'_, '_> {
         Ok(None)
     }
 
-    /// A step from a state (given by level), to a given one or any, whose label makes of a place's obligation what is wanted.
-    fn step_of(
-        &mut self,
-        place: usize,
-        from: &[u32],
-        to: Option<&[u32]>,
-        wanted: &dyn Fn(Option<&[u32]>) -> bool,
-    ) -> Result<Option<Step>, Diagnostic> {
+    /// A step from a state (by level) under a place's obligation: the first that is wanted, asked with the state after it (by level) and what the
+    /// obligation becomes.
+    fn step_of(&mut self, place: usize, from: &[u32], wanted: &mut Wanted) -> Result<Option<Step>, Diagnostic> {
         let q = self.places[place].obligation;
-        let (from, to) = (self.search.to_slots(from), to.map(|to| self.search.to_slots(to)));
+        let from = self.search.to_slots(from);
         let mut all = Vec::new();
         let groups = self.search.model.groups();
         for member in self.search.relations.iter().flat_map(|r| &r.members) {
             all.extend(member.steps_from(&groups[member.group], &mut self.search.teacher, &from)?);
         }
         for (label, state) in all {
-            if to.as_ref().is_some_and(|to| *to != state) {
-                continue;
-            }
             let class = self.observer.class(label)?;
-            if wanted(self.observer.step(q, class)?.as_deref()) {
+            let answer = self.observer.step(q, class)?;
+            let to = self.search.to_levels(&state);
+            if wanted(self, &to, answer.as_deref())? {
                 return Ok(Some((label, state)));
             }
         }

@@ -126,6 +126,8 @@ struct ByClass {
 pub(super) struct Watch<'a, 'm> {
     pub search: Search<'m>,
     pub observer: &'a mut dyn Observer,
+    /// The states of the model.
+    pub all: Ldd,
     classes: Vec<LabelId>,
     class_of: AHashMap<LabelId, usize>,
     steps: Vec<ByClass>,
@@ -156,7 +158,7 @@ pub fn watch(
             return Err(error);
         }
         search.pinned.push(states);
-        let mut watch = Watch::new(search, observer)?;
+        let mut watch = Watch::new(search, observer, states)?;
         let decided = watch.run(start)?;
         let pairs = (0..watch.places.len()).map(|i| watch.search.manager.count(watch.states(i))).sum();
         let obligations = watch.places.len();
@@ -188,11 +190,12 @@ pub(super) enum Decision {
 }
 
 impl<'a, 'm> Watch<'a, 'm> {
-    /// Sorts the steps of the relations, which must be whole, by class.
-    fn new(search: Search<'m>, observer: &'a mut dyn Observer) -> Result<Self, Diagnostic> {
+    /// Sorts the steps of the relations, which must be whole, by class; `all` are the states of the model, which must be kept.
+    fn new(search: Search<'m>, observer: &'a mut dyn Observer, all: Ldd) -> Result<Self, Diagnostic> {
         let mut watch = Self {
             search,
             observer,
+            all,
             classes: Vec::new(),
             class_of: AHashMap::new(),
             steps: Vec::new(),

@@ -5,7 +5,8 @@ use super::*;
 use crate::base::ids::LabelId;
 use crate::base::{Budget, Diagnostic, Limits, Stop};
 use crate::model::{Group, Model, Slot, SlotInfo, Steps, Worker};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::rc::Rc;
 
 /// Splitmix64 of a list of numbers.
 fn scramble(numbers: impl IntoIterator<Item = u64>) -> u64 {
@@ -55,29 +56,15 @@ impl Random {
 
     /// States, transitions, deadlocks and layers, by enumeration; and for each label below 4 the length of the shortest path to it.
     pub fn naive(&self) -> (usize, usize, usize, usize, Vec<Option<usize>>) {
-        let mut worker = self.worker();
         let mut seen = HashSet::from([self.initial()]);
         let mut queue = VecDeque::from([(self.initial(), 0)]);
         let (mut transitions, mut deadlocks, mut depth) = (0, 0, 0);
         let mut first = vec![None; 4];
         while let Some((state, layer)) = queue.pop_front() {
             depth = layer;
-            let mut all = HashSet::new();
-            for (i, g) in self.groups.iter().enumerate() {
-                if g.requires.iter().any(|&(s, v)| state[s as usize] != v) {
-                    continue;
-                }
-                let reads: Vec<u32> = g.reads.iter().map(|&s| state[s as usize]).collect();
-                let mut steps = Steps::default();
-                worker.steps(i, &reads, &mut steps).unwrap();
-                for (j, &label) in steps.labels.iter().enumerate() {
-                    first[label.index()].get_or_insert(layer + 1);
-                    let mut next = state.clone();
-                    for (&s, &v) in g.writes.iter().zip(&steps.values[j * g.writes.len()..]) {
-                        next[s as usize] = v;
-                    }
-                    all.insert((label, next));
-                }
+            let all = self.steps_from(&state);
+            for (label, _) in &all {
+                first[label.index()].get_or_insert(layer + 1);
             }
             transitions += all.len();
             deadlocks += usize::from(all.is_empty());
@@ -88,6 +75,28 @@ impl Random {
             }
         }
         (seen.len(), transitions, deadlocks, depth, first)
+    }
+
+    /// All steps from a state.
+    fn steps_from(&self, state: &[u32]) -> BTreeSet<(LabelId, Vec<u32>)> {
+        let mut worker = self.worker();
+        let mut all = BTreeSet::new();
+        for (i, g) in self.groups.iter().enumerate() {
+            if g.requires.iter().any(|&(s, v)| state[s as usize] != v) {
+                continue;
+            }
+            let reads: Vec<u32> = g.reads.iter().map(|&s| state[s as usize]).collect();
+            let mut steps = Steps::default();
+            worker.steps(i, &reads, &mut steps).unwrap();
+            for (j, &label) in steps.labels.iter().enumerate() {
+                let mut next = state.to_vec();
+                for (&s, &v) in g.writes.iter().zip(&steps.values[j * g.writes.len()..]) {
+                    next[s as usize] = v;
+                }
+                all.insert((label, next));
+            }
+        }
+        all
     }
 }
 
@@ -189,24 +198,10 @@ fn an_order_must_be_a_permutation() {
 
 /// Follows a trace by the model's own steps.
 fn replay(model: &Random, trace: &Trace) {
-    let mut worker = model.worker();
     let mut state = model.initial();
     assert_eq!(trace.initial, state);
     for (label, next) in &trace.steps {
-        let fits = model.groups().iter().enumerate().any(|(i, g)| {
-            let reads: Vec<u32> = g.reads.iter().map(|&s| state[s as usize]).collect();
-            let mut steps = Steps::default();
-            worker.steps(i, &reads, &mut steps).unwrap();
-            g.requires.iter().all(|&(s, v)| state[s as usize] == v)
-                && steps.labels.iter().enumerate().any(|(j, l)| {
-                    let mut to = state.clone();
-                    for (&s, v) in g.writes.iter().zip(&steps.values[j * g.writes.len()..]) {
-                        to[s as usize] = *v;
-                    }
-                    l == label && to == *next
-                })
-        });
-        assert!(fits, "no step {label:?} from {state:?} to {next:?}");
+        assert!(model.steps_from(&state).contains(&(*label, next.clone())), "no step {label:?} from {state:?} to {next:?}");
         state.clone_from(next);
     }
 }
@@ -245,6 +240,82 @@ fn goals_are_found_by_shortest_paths() {
         }
     }
     assert!(found > 50);
+}
+
+/// Watches for labels one after the other; after the last there is a test, or the last decides.
+struct After {
+    labels: &'static [u32],
+    stuck: bool,
+}
+
+impl Observer for After {
+    fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic> {
+        Ok(label)
+    }
+    fn step(&mut self, q: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic> {
+        let fits = self.labels.get(q as usize) == Some(&label.0);
+        Ok(match fits {
+            false => Some(Rc::from([q])),
+            true if q as usize + 1 == self.labels.len() && !self.stuck => None,
+            true => Some(Rc::from([q, q + 1])),
+        })
+    }
+    fn test(&mut self, q: u32, labels: &[LabelId]) -> Result<Option<Test>, Diagnostic> {
+        Ok((self.stuck && q as usize == self.labels.len()).then(|| Test::Leaves(labels.to_vec())))
+    }
+    fn hostile(&mut self, _: u32) -> bool {
+        false
+    }
+}
+
+#[test]
+fn runs_that_decide_are_shortest() {
+    let (mut found, mut absent, mut lengths) = (0, 0, 0);
+    for seed in 0..300 {
+        let model = Random::new(seed);
+        for (labels, stuck) in [(&[2][..], false), (&[0, 1, 2][..], false), (&[3, 2][..], false), (&[0, 1][..], true), (&[3][..], true)] {
+            // By enumeration of pairs.
+            let mut seen = HashSet::from([(model.initial(), 0)]);
+            let mut queue = VecDeque::from([(model.initial(), 0, 0)]);
+            let mut shortest = None;
+            while let (Some((state, q, length)), None) = (queue.pop_front(), shortest) {
+                let steps = model.steps_from(&state);
+                if q == labels.len() {
+                    shortest = Some(length).filter(|_| steps.is_empty());
+                    continue;
+                }
+                for (label, next) in steps {
+                    let fits = labels[q] == label.0;
+                    if fits && q + 1 == labels.len() && !stuck {
+                        shortest.get_or_insert(length + 1);
+                    }
+                    for to in [Some(q), fits.then_some(q + 1)].into_iter().flatten() {
+                        if seen.insert((next.clone(), to)) {
+                            queue.push_back((next.clone(), to, length + 1));
+                        }
+                    }
+                }
+            }
+            let options = Options { order: Order::Static, threads: 1 + seed as usize % 2, settings: tiny(), ..Options::default() };
+            let watched = watch(&model, &mut After { labels, stuck }, &[0], &options, &Budget::default()).unwrap();
+            assert_eq!(watched.decided, shortest.is_some(), "seed {seed} {labels:?} {stuck}");
+            let Some(length) = shortest else {
+                absent += 1;
+                continue;
+            };
+            let run = watched.run.expect("no limit");
+            assert_eq!(run.trace.steps.len(), length, "seed {seed} {labels:?} {stuck}");
+            replay(&model, &run.trace);
+            assert_eq!(run.end, if stuck { End::Test(labels.len() as u32) } else { End::Label });
+            if stuck {
+                let (_, last) = &run.trace.steps[length - 1];
+                assert!(model.steps_from(last).is_empty());
+            }
+            found += 1;
+            lengths += length;
+        }
+    }
+    assert!(found > 100 && absent > 100 && lengths > 3 * found, "{found} found, {absent} absent, {lengths} steps");
 }
 
 #[test]
