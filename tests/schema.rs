@@ -26,6 +26,8 @@ const LITMUS: &str = "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV 
 const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("explore", "explore @chain.mcrl2", 0, None),
     ("explore", "explore @chain.mcrl2 --engine symbolic", 0, None),
+    ("explore", "explore @chain.mcrl2 --engine symbolic --strategy breadth-first", 0, None),
+    ("explore", "explore @chain.mcrl2 --engine auto --strategy chaining", 0, None),
     ("explore", "explore @chain.mcrl2 --engine auto --reduce branching", 0, None),
     ("explore", "explore @large.mcrl2 --max-states 100", 3, None),
     ("explore", "explore @large.mcrl2 --timeout 0s", 3, None),

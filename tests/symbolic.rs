@@ -46,6 +46,29 @@ fn counts_are_those_of_the_explicit_engine() {
     }
 }
 
+#[test]
+fn strategies_count_alike() {
+    let all = explore(&defines(&[("max_operation_id", 0)]), "symbolic");
+    let folder = tempfile::tempdir().unwrap();
+    let chain = folder.path().join("chain.mcrl2");
+    std::fs::write(&chain, "act a, b; proc P(n: Nat) = (n < 30) -> a . P(n + 1) + (n > 5) -> b . P(2); init P(0);").unwrap();
+    for (strategy, key) in [("saturation", ""), ("breadth-first", "levels"), ("chaining", "rounds")] {
+        let options = [defines(&[("max_operation_id", 0)]), vec!["--strategy".into(), strategy.into()]].concat();
+        let outcome = explore(&options, "symbolic");
+        for key in ["states", "transitions", "deadlocks"] {
+            assert_eq!(outcome[key], all[key], "{key} by {strategy}");
+        }
+        let outcome = mu_check(&["explore", chain.to_str().unwrap(), "--engine", "symbolic", "--strategy", strategy]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        assert_eq!(outcome.json["levels"].as_u64(), Some(30).filter(|_| key == "levels"), "{}", outcome.json);
+        assert_eq!(outcome.json["rounds"].is_u64(), key == "rounds", "{}", outcome.json);
+        assert_eq!(outcome.json["states"], 31);
+    }
+    let outcome = mu_check(&["explore", chain.to_str().unwrap(), "--strategy", "chaining"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("`--strategy` is for `--engine symbolic`"), "{}", outcome.stderr);
+}
+
 /// From three operations a core on, the sizes lie on a polynomial of degree four; the explicit engine gave 36,823,056 for five.
 #[test]
 fn sizes_grow_as_a_polynomial() {

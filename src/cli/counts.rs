@@ -22,6 +22,8 @@ pub(super) struct Report {
     pub stop: Stop,
     /// Diagram nodes of the states, and most at one time.
     pub nodes: Option<(usize, usize)>,
+    /// What a search in layers counts, and how many there were after the first.
+    pub layers: Option<(&'static str, usize)>,
     /// Name of the equivalence, states, transitions.
     pub reduced: Option<(&'static str, usize, usize)>,
 }
@@ -36,6 +38,7 @@ impl Report {
             deadlocks: Some(deadlocks.into()),
             stop,
             nodes: None,
+            layers: None,
             reduced: None,
         }
     }
@@ -62,6 +65,9 @@ impl Report {
                     object["nodes"] = nodes.into();
                     object["peak_nodes"] = peak.into();
                 }
+                if let Some((name, count)) = self.layers {
+                    object[name] = count.into();
+                }
                 if let Some((name, states, transitions)) = self.reduced {
                     object["reduced"] = json!({ "equivalence": name, "states": states, "transitions": transitions });
                 }
@@ -80,6 +86,9 @@ impl Report {
                 }
                 if let Some((nodes, peak)) = self.nodes {
                     text += &format!("nodes        {nodes} (at most {peak})\n");
+                }
+                if let Some((name, count)) = self.layers {
+                    text += &format!("{name:<13}{count}\n");
                 }
                 if let Some(reason) = self.reason {
                     text += &format!("engine       {}: {reason}\n", self.engine);

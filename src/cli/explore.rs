@@ -45,6 +45,9 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     }
     let start = Instant::now();
     let result = match args.engine {
+        Engine::Explicit if args.strategy.is_some() => {
+            Err(Diagnostic::new(Stage::Usage, "`--strategy` is for `--engine symbolic` and `auto`"))
+        }
         Engine::Explicit => explicit(session, args, None),
         Engine::Symbolic => super::symbolic::explore(session, args),
         Engine::Auto => super::symbolic::explore_by_either(session, args),

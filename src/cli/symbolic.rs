@@ -2,7 +2,7 @@
 //!
 //! `auto` searches one state at a time while the states are few, then as sets of states; if these outgrow the memory, one at a time again.
 
-use super::args::{CheckArgs, ExploreArgs};
+use super::args::{CheckArgs, ExploreArgs, SetStrategy};
 use super::counts::Report;
 use super::explore::{counted, explicit};
 use super::files::Form;
@@ -14,7 +14,7 @@ use crate::model::Model;
 use crate::pbes::symbolic::check_symbolically;
 use crate::pbes::{Answer, Verdict};
 use crate::process::linear::ActionLabels;
-use crate::symbolic::{Options, Outcome, reach};
+use crate::symbolic::{Options, Outcome, Strategy, reach};
 use std::time::Instant;
 
 /// States that `auto` searches one by one.
@@ -39,8 +39,19 @@ fn say(session: &Session, model: &dyn Model, outcome: &Outcome) {
     ));
 }
 
-fn report(session: &Session, model: &dyn Model, outcome: Outcome) -> Report {
+/// Options of the one search of `explore`.
+fn with_strategy(session: &Session, args: &ExploreArgs) -> Options {
+    let strategy = match args.strategy {
+        Some(SetStrategy::BreadthFirst) => Strategy::BreadthFirst,
+        Some(SetStrategy::Chaining) => Strategy::Chaining,
+        Some(SetStrategy::Saturation) | None => Strategy::Saturation,
+    };
+    Options { strategy, ..options(session, 1) }
+}
+
+fn report(session: &Session, args: &ExploreArgs, model: &dyn Model, outcome: Outcome) -> Report {
     say(session, model, &outcome);
+    let layers = if args.strategy == Some(SetStrategy::Chaining) { "rounds" } else { "levels" };
     Report {
         engine: "symbolic",
         reason: None,
@@ -49,6 +60,7 @@ fn report(session: &Session, model: &dyn Model, outcome: Outcome) -> Report {
         deadlocks: outcome.deadlocks,
         stop: outcome.stop,
         nodes: Some((outcome.nodes, outcome.peak_nodes)),
+        layers: outcome.levels.map(|count| (layers, count)),
         reduced: None,
     }
 }
@@ -60,8 +72,8 @@ pub(super) fn explore(session: &mut Session, args: &ExploreArgs) -> Result<u8, D
         return Err(refuse(what));
     }
     let model = session.model(&args.model, "none")?;
-    let outcome = reach(&model, &options(session, 1), &session.budget)?;
-    report(session, &model, outcome).print(session, start)
+    let outcome = reach(&model, &with_strategy(session, args), &session.budget)?;
+    report(session, args, &model, outcome).print(session, start)
 }
 
 /// What is asked for that the symbolic engine does not do.
@@ -104,10 +116,10 @@ pub(super) fn explore_by_either(session: &mut Session, args: &ExploreArgs) -> Re
     let limits = *session.budget.limits();
     // What is left to the explicit engine should the diagrams outgrow their half.
     let half = Limits { max_memory: limits.max_memory.map(|m| m / 2), ..limits };
-    let outcome = reach(&model, &options(session, 1), &session.budget.with_limits(half))?;
+    let outcome = reach(&model, &with_strategy(session, args), &session.budget.with_limits(half))?;
     if outcome.stop != Stop::Memory {
         let reason = Some(format!("more than {} states", grouped(FEW)));
-        return Report { reason, ..report(session, &model, outcome) }.print(session, start);
+        return Report { reason, ..report(session, args, &model, outcome) }.print(session, start);
     }
     let reason = Some("the diagrams outgrew half of the memory".to_string());
     Report { reason, ..counted(session, args, &model, &session.budget)? }.print(session, start)

@@ -173,6 +173,17 @@ pub enum Engine {
     Auto,
 }
 
+/// Strategies of the symbolic engine.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetStrategy {
+    /// Parts of states from the last on, each closed before it is put under another.
+    Saturation,
+    /// All steps from the states found last; says how many levels there are.
+    BreadthFirst,
+    /// One kind of step after the other, each from all that the former ones found; says how many rounds there are.
+    Chaining,
+}
+
 /// `linearise`
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -227,6 +238,9 @@ pub struct ExploreArgs {
     /// How to search.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
     pub engine: Engine,
+    /// How the symbolic engine searches [default: saturation].
+    #[arg(long, value_name = "STRATEGY", value_enum)]
+    pub strategy: Option<SetStrategy>,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
