@@ -2,6 +2,7 @@
 
 pub mod equations;
 pub mod file_labels;
+mod inward;
 pub mod naive;
 pub mod normal;
 mod scope;

@@ -5,6 +5,7 @@
 //! * Regular formulas (Mateescu & Sighireanu, "Efficient on-the-fly model-checking for regular alternation-free mu-calculus", 2003):
 //!   `[R.S]f = [R][S]f`, `[R+S]f = [R]f && [S]f`, `[R*]f = nu X. (f && [R]X)`, `[R+]f = [R][R*]f`, and dually for `<R>f`. Data variables
 //!   in scope need not be passed to the new variable as parameters: a formula state is a node with the values of its live variables.
+//! * Quantifiers move inwards, see `inward.rs`.
 //! * *Live* variables of a node: the data variables that the rest of the formula can still test; a least fixed point over the graph.
 //! * Ranks: the rank of a fixed-point variable is even for `nu`, odd for `mu`, and at least that of each variable in its scope with which
 //!   it lies on a cycle of dependence inside that scope. So a cycle of the product satisfies its formula iff the *highest* rank on it is
@@ -13,6 +14,7 @@
 //! Cost: linear in the formula for the graph (operands of `+` and `*` are shared, never copied); quadratic in the number of nested fixed
 //! points for ranks. Invariant: children of a node have smaller ids, except through calls of fixed-point variables.
 
+use super::inward::{Scope, Uses};
 use super::scope::narrow;
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use crate::base::ids::{FixId, VarId};
@@ -150,6 +152,7 @@ pub fn normalise(formula: &TypedFormula, signature: &mut Signature) -> Result<No
             .collect(),
         polarity: vec![None; formula.fix_names.len()],
         scope: Vec::new(),
+        uses: Uses::new(),
     };
     let root = n.state(&formula.formula, true)?;
     let mut normal = Normal { nodes: n.nodes, spans: n.spans, live: Vec::new(), fixes: n.fixes, root };
@@ -159,28 +162,29 @@ pub fn normalise(formula: &TypedFormula, signature: &mut Signature) -> Result<No
     Ok(normal)
 }
 
-struct Normaliser<'a> {
-    signature: &'a mut Signature,
-    nodes: Vec<Node>,
+pub(super) struct Normaliser<'a> {
+    pub(super) signature: &'a mut Signature,
+    pub(super) nodes: Vec<Node>,
     spans: Vec<Span>,
     fixes: Vec<Fix>,
     /// Polarity at the binder, while in its scope.
     polarity: Vec<Option<bool>>,
     scope: Vec<FixId>,
+    pub(super) uses: Uses,
 }
 
 impl Normaliser<'_> {
-    fn add(&mut self, node: Node, span: Span) -> NodeId {
+    pub(super) fn add(&mut self, node: Node, span: Span) -> NodeId {
         self.nodes.push(node);
         self.spans.push(span);
         NodeId(self.nodes.len() as u32 - 1)
     }
 
-    fn constant(&mut self, value: bool, span: Span) -> NodeId {
+    pub(super) fn constant(&mut self, value: bool, span: Span) -> NodeId {
         self.add(Node::Const(value), span)
     }
 
-    fn as_const(&self, node: NodeId) -> Option<bool> {
+    pub(super) fn as_const(&self, node: NodeId) -> Option<bool> {
         match self.nodes[node.index()] {
             Node::Const(b) => Some(b),
             _ => None,
@@ -188,7 +192,7 @@ impl Normaliser<'_> {
     }
 
     /// Conjunction or disjunction, flattened and simplified.
-    fn junction(&mut self, all: bool, operands: Vec<NodeId>, span: Span) -> NodeId {
+    pub(super) fn junction(&mut self, all: bool, operands: Vec<NodeId>, span: Span) -> NodeId {
         let mut flat: Vec<NodeId> = Vec::new();
         for operand in operands {
             match &self.nodes[operand.index()] {
@@ -209,7 +213,7 @@ impl Normaliser<'_> {
     }
 
     /// Collects the operands of a chain of one connective without recursing along the chain's left spine.
-    fn chain<'f>(f: &'f State, positive: bool, all: bool, out: &mut Vec<(&'f State, bool)>) {
+    pub(super) fn chain<'f>(f: &'f State, positive: bool, all: bool, out: &mut Vec<(&'f State, bool)>) {
         let mut stack = vec![(f, positive)];
         while let Some((f, positive)) = stack.pop() {
             match &f.kind {
@@ -222,7 +226,7 @@ impl Normaliser<'_> {
         }
     }
 
-    fn state(&mut self, f: &State, positive: bool) -> Result<NodeId, Diagnostic> {
+    pub(super) fn state(&mut self, f: &State, positive: bool) -> Result<NodeId, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || self.state_inner(f, positive))
     }
 
@@ -257,24 +261,7 @@ impl Normaliser<'_> {
             }
             StateKind::Forall(vars, body) | StateKind::Exists(vars, body) => {
                 let all = matches!(f.kind, StateKind::Forall(..)) == positive;
-                let inner = self.state(body, positive)?;
-                if self.as_const(inner).is_some() {
-                    return Ok(inner);
-                }
-                // `forall x. forall y. f` is one quantifier.
-                let mut vars = vars.clone();
-                let inner = match &self.nodes[inner.index()] {
-                    Node::Forall(more, body) if all => {
-                        vars.extend(more);
-                        *body
-                    }
-                    Node::Exists(more, body) if !all => {
-                        vars.extend(more);
-                        *body
-                    }
-                    _ => inner,
-                };
-                self.add(if all { Node::Forall(vars, inner) } else { Node::Exists(vars, inner) }, span)
+                self.quantified(Scope::new(all, vars, span), body, positive)?
             }
             StateKind::Must(r, body) | StateKind::May(r, body) => {
                 let all = matches!(f.kind, StateKind::Must(..)) == positive;
@@ -318,7 +305,7 @@ impl Normaliser<'_> {
     }
 
     /// `[R]f` (`all`) or `<R>f`.
-    fn modality(&mut self, r: &Regular, all: bool, inner: NodeId, span: Span) -> NodeId {
+    pub(super) fn modality(&mut self, r: &Regular, all: bool, inner: NodeId, span: Span) -> NodeId {
         stacker::maybe_grow(128 << 10, 4 << 20, || match r {
             Regular::Action(a) => {
                 // `[a]true` and `<a>false` hold their value whatever the action.
@@ -615,11 +602,53 @@ mod tests {
         assert!(n.live(n.root).is_empty());
     }
 
+    /// Fixed-point variables with the number of their live variables; what quantifiers stand before.
+    fn shape(text: &str) -> (Vec<usize>, Vec<String>) {
+        let n = normal(text).unwrap();
+        let fixes = n.fixes.iter().map(|f| n.live(f.head).len()).collect();
+        let mut quantifiers = Vec::new();
+        for node in &n.nodes {
+            if let Node::Forall(vars, body) | Node::Exists(vars, body) = node {
+                let kind = format!("{:?}", n.node(*body));
+                let kind = kind.split('(').next().unwrap_or_default();
+                quantifiers.push(format!("{} {kind}", vars.len()));
+            }
+        }
+        (fixes, quantifiers)
+    }
+
+    #[test]
+    fn quantifiers_move_inwards() {
+        let same = |text: &str, fixes: &[usize], quantifiers: &[&str]| {
+            assert_eq!(shape(text), (fixes.to_vec(), quantifiers.iter().map(ToString::to_string).collect()), "{text}");
+        };
+        same("exists n: Nat. <true*.c(n)>true", &[0], &["1 May"]);
+        same("forall n: Nat. [true*.c(n)]<a>true", &[0], &["1 Must"]);
+        same("!exists n: Nat. <true*.c(n)>true", &[0], &["1 Must"]);
+        // Of the other kind: it stays, and the fixed point is one for each value.
+        same("exists n: Nat. [true*.c(n)]false", &[1], &["1 Call"]);
+        same("forall n: Nat. nu X. ([c(n)]false && [true]X)", &[1], &["1 Call"]);
+        // Tests go along; where they hold variables together, these stay together unless labels give them.
+        same("forall n: Nat. val(n < 3) => [true*.c(n)]<a>true", &[0], &["1 Any"]);
+        same("forall n, m: Nat. val(n < m) => [true*.c(n).b*.c(m)]<a>true", &[1, 0], &["1 Any", "1 Must"]);
+        same("forall n, m: Nat. val(n < m && m < 9) => [true*.(!c(n))*.c(m)]<a>true", &[2, 0], &["2 Any"]);
+        // What does not use the variables stays outside, and tests alone are data.
+        same("exists n: Nat. val(n > 1) && <true>true", &[], &[]);
+        same("forall n: Nat. [c(n)]<a>true && [b]<a>true", &[], &["1 Must"]);
+        same("exists n: Nat. <c(n)>true && (<a>true || val(n > 2)) && <b>true", &[], &["1 All"]);
+        same("exists n, m: Nat. <c(n)>true && <c(m)>true && [b]false", &[], &["1 May", "1 May"]);
+        same("exists n: Nat. exists m: Nat. <a><c(n + m)>true", &[], &["2 May"]);
+    }
+
     #[test]
     fn deep_formulas_do_not_overflow() {
-        for text in
-            [format!("{}true", "[a]".repeat(10_000)), format!("{}true", "!".repeat(9_999)), format!("true{}", " && <a>true".repeat(20_000))]
-        {
+        for text in [
+            format!("{}true", "[a]".repeat(10_000)),
+            format!("{}true", "!".repeat(9_999)),
+            format!("true{}", " && <a>true".repeat(20_000)),
+            format!("exists n: Nat. {}<c(n)>true{}", "<a>(<b>true && (<a>true || ".repeat(4_000), "))".repeat(4_000)),
+            format!("{}<c(n)>true", "exists n: Nat. forall m: Nat. ".repeat(4_000)),
+        ] {
             assert!(normal(&text).is_ok());
         }
     }

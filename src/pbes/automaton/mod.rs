@@ -339,11 +339,11 @@ impl Automaton {
         Ok(self.label(label, labels)?.class != 0)
     }
 
-    /// Places of modalities that were asked and that no label has fitted: what the formula says beyond them was never put to the test.
-    /// A modality such as `[a]false`, whose purpose is that nothing fits, does not count.
+    /// Places of modalities `[a]f` that were asked and that no label has fitted: what the formula says beyond them was never put to the test.
+    /// One such as `[a]false`, whose purpose is that nothing fits, does not count; nor does `<a>f`, which does not hold for want of a label.
     pub fn never_met(&self) -> Vec<crate::base::Span> {
         let mut modalities: AHashMap<(crate::base::Span, NodeId), bool> = AHashMap::new();
-        for (node, rules) in &self.rules.states {
+        for (node, rules) in self.rules.states.iter().filter(|state| state.1.universal) {
             let Some(compiled) = self.compiled.get(node) else { continue };
             for (rule, run) in rules.rules.iter().zip(compiled) {
                 if let Some(modality) = rule.modality {

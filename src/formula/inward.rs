@@ -1,0 +1,310 @@
+//! Quantifiers of state formulas, moved inwards while they are brought into normal form: each stands before the part that uses its variables.
+//!
+//! `exists` goes into both sides of `||`, past the sides of `&&` that do not use its variables, past `<R>` where `R` does not use them, and
+//! into tests, where it becomes a quantifier of data; dually `forall`. A test that it guards goes with it: `val(c) && <R>f` is
+//! `<R>(val(c) && f)`. So in `forall n: Nat. val(n < 9) => [true*.a(n)]f` values of `n` are asked for only where an action of the model
+//! gives one, and there is one fixed point for `true*`, not one for each `n`. Variables part where labels give them, or where no test that goes
+//! with them holds them together. Miniscoping, as for first-order logic; past modalities and `R*` because quantifiers commute with those of their own kind.
+//!
+//! Cost: linear in the formula, times the variables in scope. Invariant: the formula's value is that of the quantified one; sorts are not empty.
+
+use super::normal::{Node, NodeId, Normaliser, action_free_vars};
+use super::typed::{Action, Regular, State, StateKind};
+use crate::base::ids::VarId;
+use crate::base::{Diagnostic, Span};
+use crate::data::expr::{Binder, Expr, ExprKind};
+use crate::data::sort::basic;
+use ahash::AHashMap;
+use std::rc::Rc;
+
+/// Free data variables of parts of a formula, by their address.
+pub(super) type Uses = AHashMap<*const State, Rc<[VarId]>>;
+
+/// Quantifiers on their way inwards.
+#[derive(Clone)]
+pub(super) struct Scope {
+    /// `forall` or `exists`.
+    all: bool,
+    vars: Vec<VarId>,
+    /// With `exists` a part of it has to be true together with these, with `forall` if none of these is.
+    tests: Vec<Expr>,
+    /// Where they were written.
+    span: Span,
+}
+
+impl Scope {
+    pub(super) fn new(all: bool, vars: &[VarId], span: Span) -> Self {
+        Self { all, vars: vars.to_vec(), tests: Vec::new(), span }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.vars.is_empty() && self.tests.is_empty()
+    }
+
+    /// Just these variables, and the tests on them that have no other variable that stays.
+    fn alone(&mut self, vars: Vec<VarId>) -> Scope {
+        self.vars.retain(|v| !vars.contains(v));
+        let (there, here) = self.tests.drain(..).partition(|test| of_expr(test).iter().any(|v| self.vars.contains(v)));
+        self.tests = there;
+        Scope { vars, tests: here, ..*self }
+    }
+
+    /// The variables that are linked to some of them by tests, and those tests; the others stay.
+    fn part(&mut self, mut linked: Vec<VarId>) -> Scope {
+        let mut tests = Vec::new();
+        loop {
+            let before = tests.len();
+            self.tests.retain(|test| {
+                let vars = of_expr(test);
+                let links = vars.iter().any(|v| linked.contains(v));
+                if links {
+                    linked.extend(vars.into_iter().filter(|v| self.vars.contains(v)));
+                    tests.push(test.clone());
+                }
+                !links
+            });
+            if tests.len() == before {
+                break;
+            }
+        }
+        let (here, there) = self.vars.iter().partition(|v| linked.contains(v));
+        self.vars = there;
+        Scope { vars: here, tests, ..*self }
+    }
+}
+
+fn of_expr(e: &Expr) -> Vec<VarId> {
+    let mut vars = Vec::new();
+    e.free_vars(&mut vars);
+    vars
+}
+
+fn of_regular(r: &Regular) -> Vec<VarId> {
+    let mut vars = Vec::new();
+    let mut open = vec![r];
+    while let Some(r) = open.pop() {
+        match r {
+            Regular::Action(a) => action_free_vars(a, &mut vars),
+            Regular::Seq(a, b) | Regular::Alt(a, b) => open.extend([&**a, &**b]),
+            Regular::Star(a) | Regular::Plus(a) => open.push(a),
+        }
+    }
+    vars
+}
+
+/// Whether the labels that a regular formula fits say what a variable is.
+fn given(r: &Regular, v: VarId) -> bool {
+    fn by(action: &Action, v: VarId) -> bool {
+        match action {
+            Action::Multi(acts) => acts.iter().flat_map(|a| &a.1).any(|e| matches!(e.kind, ExprKind::Var(w) if w == v)),
+            Action::And(a, b) => by(a, v) || by(b, v),
+            Action::Or(a, b) => by(a, v) && by(b, v),
+            Action::Exists(bound, a) => !bound.contains(&v) && by(a, v),
+            _ => false,
+        }
+    }
+    matches!(r, Regular::Action(a) if stacker::maybe_grow(64 << 10, 1 << 20, || by(a, v)))
+}
+
+/// The parts of a sequence, first to last.
+fn elements(r: &Regular) -> Vec<&Regular> {
+    let (mut list, mut open) = (Vec::new(), vec![r]);
+    while let Some(r) = open.pop() {
+        match r {
+            Regular::Seq(a, b) => open.extend([&**b, &**a]),
+            _ => list.push(r),
+        }
+    }
+    list
+}
+
+impl Normaliser<'_> {
+    /// The formula under quantifiers.
+    pub(super) fn quantified(&mut self, mut scope: Scope, f: &State, positive: bool) -> Result<NodeId, Diagnostic> {
+        if scope.is_empty() {
+            return self.state(f, positive);
+        }
+        stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
+            StateKind::Not(g) => self.quantified(scope, g, !positive),
+            StateKind::Forall(vars, body) | StateKind::Exists(vars, body)
+                if matches!(f.kind, StateKind::Forall(..)) == (positive == scope.all) =>
+            {
+                scope.vars.extend(vars);
+                self.quantified(scope, body, positive)
+            }
+            StateKind::And(..) | StateKind::Or(..) | StateKind::Implies(..) => {
+                let all = matches!(f.kind, StateKind::And(..)) == positive;
+                let mut operands = Vec::new();
+                Self::chain(f, positive, all, &mut operands);
+                if all != scope.all {
+                    return self.split(scope, &operands, f.span);
+                }
+                let parts: Result<Vec<_>, _> =
+                    operands.into_iter().map(|(g, positive)| self.quantified(scope.clone(), g, positive)).collect();
+                Ok(self.junction(all, parts?, f.span))
+            }
+            StateKind::Must(r, body) | StateKind::May(r, body) if matches!(f.kind, StateKind::Must(..)) == (positive == scope.all) => {
+                self.past(scope, &elements(r), body, positive, f.span)
+            }
+            _ => self.split(scope, &[(f, positive)], f.span),
+        })
+    }
+
+    /// Operands of the connective that the quantifiers do not distribute over.
+    fn split(&mut self, mut scope: Scope, operands: &[(&State, bool)], span: Span) -> Result<NodeId, Diagnostic> {
+        let mut parts = Vec::new();
+        let mut rest = Vec::new();
+        for &(g, positive) in operands {
+            if let StateKind::Val(e) = &g.kind {
+                scope.tests.push(if positive { e.clone() } else { Expr::negate(self.signature, e.clone()) });
+            } else {
+                rest.push((g, positive, self.uses(g)));
+            }
+        }
+        while let Some((_, _, first)) = rest.first() {
+            // The operands and tests that share variables with the first operand, directly or not.
+            let mut linked: Vec<VarId> = first.iter().copied().filter(|v| scope.vars.contains(v)).collect();
+            let mut here = scope.part(linked.clone());
+            let mut group = vec![rest.remove(0)];
+            loop {
+                linked.extend(&here.vars);
+                let Some(i) = rest.iter().position(|r| r.2.iter().any(|v| linked.contains(v))) else { break };
+                let more: Vec<VarId> = rest[i].2.iter().copied().filter(|v| scope.vars.contains(v)).collect();
+                let more = scope.part(more);
+                here.vars.extend(more.vars);
+                here.tests.extend(more.tests);
+                group.push(rest.remove(i));
+            }
+            parts.push(match group[..] {
+                [(g, positive, _)] if self.may_enter(&here, g, positive) => self.quantified(here, g, positive)?,
+                _ => {
+                    let nodes: Result<Vec<_>, _> = group.iter().map(|(g, positive, _)| self.state(g, *positive)).collect();
+                    self.bound(here, nodes?, span)
+                }
+            });
+        }
+        // Tests alone.
+        while let Some(test) = scope.tests.first() {
+            let vars: Vec<VarId> = of_expr(test).into_iter().filter(|v| scope.vars.contains(v)).collect();
+            let here = if vars.is_empty() { Scope { vars, tests: vec![scope.tests.remove(0)], ..scope } } else { scope.part(vars) };
+            parts.push(self.test(here, span));
+        }
+        Ok(self.junction(!scope.all, parts, span))
+    }
+
+    /// Whether quantifiers go further into a formula.
+    fn may_enter(&self, scope: &Scope, f: &State, positive: bool) -> bool {
+        let own = positive == scope.all;
+        match &f.kind {
+            StateKind::Forall(..) | StateKind::Must(..) => own,
+            StateKind::Exists(..) | StateKind::May(..) => !own,
+            StateKind::And(..) | StateKind::Or(..) | StateKind::Implies(..) | StateKind::Not(_) => true,
+            _ => false,
+        }
+    }
+
+    /// A modality of the quantifiers' kind: they go past what does not use their variables.
+    fn past(&mut self, mut scope: Scope, elements: &[&Regular], body: &State, positive: bool, span: Span) -> Result<NodeId, Diagnostic> {
+        let all = scope.all;
+        let Some((first, rest)) = elements.split_first() else { return self.quantified(scope, body, positive) };
+        let used: Vec<VarId> = of_regular(first).into_iter().filter(|v| scope.vars.contains(v)).collect();
+        let here = if used.is_empty() {
+            Scope { vars: used, tests: Vec::new(), ..scope }
+        } else if used.iter().all(|v| given(first, *v)) {
+            scope.alone(used)
+        } else {
+            scope.part(used)
+        };
+        let inner = stacker::maybe_grow(128 << 10, 4 << 20, || self.past(scope, rest, body, positive, span))?;
+        let node = self.modality(first, all, inner, span);
+        Ok(if here.is_empty() { node } else { self.bound(here, vec![node], span) })
+    }
+
+    /// The quantifiers before their tests and some operands.
+    fn bound(&mut self, scope: Scope, mut operands: Vec<NodeId>, span: Span) -> NodeId {
+        let Scope { all, vars, tests, span: place } = scope;
+        for test in tests {
+            let node = self.value(test, span);
+            operands.push(node);
+        }
+        let inner = self.junction(!all, operands, span);
+        if vars.is_empty() || self.as_const(inner).is_some() {
+            return inner;
+        }
+        // `forall x. forall y. f` is one quantifier.
+        let (vars, inner) = match &self.nodes[inner.index()] {
+            Node::Forall(more, body) if all => ([&vars[..], more].concat(), *body),
+            Node::Exists(more, body) if !all => ([&vars[..], more].concat(), *body),
+            _ => (vars, inner),
+        };
+        self.add(if all { Node::Forall(vars, inner) } else { Node::Exists(vars, inner) }, place)
+    }
+
+    /// Quantifiers before nothing but tests.
+    fn test(&mut self, scope: Scope, span: Span) -> NodeId {
+        let Scope { all, vars, tests, span: place } = scope;
+        if vars.is_empty() {
+            let nodes = tests.into_iter().map(|test| self.value(test, span)).collect();
+            return self.junction(!all, nodes, span);
+        }
+        let mut joined: Option<Expr> = None;
+        for test in tests {
+            let test = if all { Expr::negate(self.signature, test) } else { test };
+            joined = Some(match joined {
+                Some(before) => Expr::and(self.signature, before, test),
+                None => test,
+            });
+        }
+        let Some(joined) = joined else { return self.constant(!all, span) };
+        let body = if all { Expr::negate(self.signature, joined) } else { joined };
+        let binder = if all { Binder::Forall } else { Binder::Exists };
+        self.value(Expr::new(ExprKind::Bind(binder, vars, body), basic::BOOL, place), span)
+    }
+
+    fn value(&mut self, test: Expr, span: Span) -> NodeId {
+        match test.as_bool(self.signature) {
+            Some(b) => self.constant(b, span),
+            None => self.add(Node::Val(test), span),
+        }
+    }
+
+    /// Free data variables.
+    fn uses(&mut self, f: &State) -> Rc<[VarId]> {
+        if let Some(known) = self.uses.get(&std::ptr::from_ref(f)) {
+            return known.clone();
+        }
+        let vars: Rc<[VarId]> = stacker::maybe_grow(64 << 10, 1 << 20, || {
+            let mut vars = Vec::new();
+            let mut add = |more: &[VarId], bound: &[VarId]| {
+                for v in more {
+                    if !bound.contains(v) && !vars.contains(v) {
+                        vars.push(*v);
+                    }
+                }
+            };
+            match &f.kind {
+                StateKind::True | StateKind::False => {}
+                StateKind::Val(e) => add(&of_expr(e), &[]),
+                StateKind::Not(g) => add(&self.uses(g), &[]),
+                StateKind::And(g, h) | StateKind::Or(g, h) | StateKind::Implies(g, h) => {
+                    add(&self.uses(g), &[]);
+                    add(&self.uses(h), &[]);
+                }
+                StateKind::Forall(bound, g) | StateKind::Exists(bound, g) => add(&self.uses(g), bound),
+                StateKind::Must(r, g) | StateKind::May(r, g) => {
+                    add(&of_regular(r), &[]);
+                    add(&self.uses(g), &[]);
+                }
+                StateKind::Fix { params, body, .. } => {
+                    params.iter().for_each(|p| add(&of_expr(&p.1), &[]));
+                    let bound: Vec<VarId> = params.iter().map(|p| p.0).collect();
+                    add(&self.uses(body), &bound);
+                }
+                StateKind::Var(_, args) => args.iter().for_each(|e| add(&of_expr(e), &[])),
+            }
+            vars.into()
+        });
+        self.uses.insert(std::ptr::from_ref(f), vars.clone());
+        vars
+    }
+}
