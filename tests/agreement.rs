@@ -7,7 +7,7 @@
 //!
 //! `cargo test --release --test agreement -- --ignored long --nocapture` runs at length: `AGREEMENT_CASES` formulas, at most
 //! `AGREEMENT_SECONDS`, from `AGREEMENT_SEED` on. A failure is made small and printed with its seed; `AGREEMENT_SEED=n AGREEMENT_CASES=1`
-//! replays it, `AGREEMENT_SHRINK=0` leaves it as large as it is.
+//! replays it, `AGREEMENT_SHRINK=0` leaves it as large as it is, `AGREEMENT_TRACE=1` tells each before it is tried.
 
 #[path = "support/random_text.rs"]
 mod random_text;
@@ -424,6 +424,9 @@ fn case(seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> Result<(), String> 
     for (i, tape) in tapes[1..].iter_mut().enumerate() {
         let kind = if (seed + i as u64) % 4 == 3 { Kind::Weak } else { Kind::Any };
         let text = formula(tape, kind);
+        if traced() {
+            println!("formula {i}: {text}");
+        }
         let seed = seed + i as u64;
         verdicts(seed, &subject, &text, kind, tally).map_err(|e| format!("{e}\nformula {i}: {text}"))?;
     }
@@ -466,6 +469,11 @@ fn fail(seed: u64, tapes: &[Tape], error: &str) -> ! {
     panic!("AGREEMENT_SEED={seed} AGREEMENT_CASES=1 replays this:\n{error}\n{}", &text[text.find("act ").unwrap_or(0)..]);
 }
 
+/// Whether all that is tried is told.
+fn traced() -> bool {
+    std::env::var_os("AGREEMENT_TRACE").is_some()
+}
+
 fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
@@ -482,7 +490,7 @@ fn run(cases: u64, seconds: u64) {
         let mut seed = first.unwrap_or(0);
         loop {
             let mut tapes = tapes(seed);
-            if std::env::var_os("AGREEMENT_TRACE").is_some() {
+            if traced() {
                 println!("seed {seed}\n{}", specification(&mut tapes[0].clone()).0);
             }
             if let Err(error) = guarded(seed, &mut tapes, &mut tally) {

@@ -5,12 +5,14 @@
 //! more of them.
 
 use mu_check::base::random::Random;
-use mu_check::base::{Budget, Diagnostic, SourceMap};
+use mu_check::base::{Budget, Diagnostic, SourceId, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Options, Silent};
+use mu_check::formula::typecheck::check_formula;
 use mu_check::lts::Lts;
 use mu_check::lts::compare::equivalent;
 use mu_check::lts::reduce::Equivalence;
+use mu_check::pbes::{self, Verdict};
 use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
 
@@ -113,4 +115,39 @@ fn priority_of_confluent_steps_keeps_branching_bisimilarity() {
     }
     println!("{applied} of {cases} processes have confluent steps; {kept} of {all} states kept");
     assert!(one.is_some() || (applied > cases / 20 && kept < all), "{applied} processes, {kept} of {all} states");
+}
+
+/// A formula that tells tau from nothing must not be asked of the system without it, be it true or false.
+#[test]
+fn formulas_that_see_silence_are_checked_on_the_whole_system() {
+    let silent = "act a; init tau . a . delta;";
+    let between = "act a, b; init a . tau . b . delta;";
+    let cases = [
+        (silent, "<tau => a>true", false),
+        (silent, "<a>true", false),
+        (silent, "[a]false", true),
+        (silent, "<tau><a>true", true),
+        (silent, "<tau* . a>true", true),
+        (silent, "[tau* . a]false", false),
+        (between, "<a><b>true", false),
+        (between, "<a . tau* . b>true", true),
+        (between, "[a][b]false", true),
+        (between, "<true* . b>true", true),
+        (between, "mu X. (<!b>X || <a><b>true)", false),
+    ];
+    let mut applied = 0;
+    for (model, text, expected) in cases {
+        let spec = typecheck::check_specification(&syntax::parse_specification(SourceId(0), model).unwrap()).unwrap();
+        let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap();
+        let tree = syntax::parse_formula(SourceId(0), text).unwrap();
+        for confluence in [Confluence::None, Confluence::Auto] {
+            let model = Compiled::new(process.clone(), &confluence).unwrap();
+            let formula = check_formula(&tree, &model.process().data, &model.process().actions).unwrap();
+            let options = Options { threads: 1, ..Options::default() }.with_confluence_of(&model);
+            applied += usize::from(options.confluent.contains(&true));
+            let answer = pbes::check(&model, &model, &formula, pbes::Options::new(&options), &Budget::default()).unwrap();
+            assert_eq!(answer.verdict, if expected { Verdict::True } else { Verdict::False }, "{text} on {spec:?}, {confluence:?}");
+        }
+    }
+    assert_eq!(applied, cases.len());
 }

@@ -387,6 +387,11 @@ fn simplifications_by_name() {
         init allow({c, b}, comm({a|b -> c, d|e -> c}, P || Q(true)));";
     assert_eq!(figures(control, &[]), ([1, 3, 0], Some((1, 2))));
     assert_eq!(figures(control, &["control"]), ([1, 2, 0], Some((1, 2))));
+    // A condition that has no value, negated again and again.
+    let stuck = "act x: Bool; m: Nat; map g: Nat -> Bool;
+        proc Y(k: Nat) = m(k) . Z(g(k)); Z(r: Bool) = r -> x(r) . Z(r) <> tau . Z(r => r);
+        init Y(1);";
+    assert_eq!(figures(stuck, &["control"]), ([3, 3, 0], None));
     // A stack without end, of one kind of frames and two places.
     let growing = "act a, b, c; proc Z = a . (b . Z + Z) . Z; init Z;";
     assert_eq!(figures(growing, &[]), ([2, 3, 0], None));

@@ -486,9 +486,8 @@ pub fn search(
     let weak = shape.hostile.is_empty() && shape.kinds.values().all(|k| *k == Kind::Flow);
     if weak && task.explore.confluent.iter().any(|c| *c) {
         let result = search_symmetric(task, automaton, shape, roots)?;
-        let holds = matches!(result, Some((Outcome::Verdict(value), _)) if value == shape.universal);
-        // A path that decides is one of the full system, and so is what a limit left.
-        if !holds || blind(task, automaton)? {
+        // Else a path may decide that is none of the full system, where steps of tau lie between its steps.
+        if !matches!(result, Some((Outcome::Verdict(_), _))) || blind(task, automaton)? {
             return Ok(result);
         }
     }

@@ -22,6 +22,26 @@ pub(in crate::data) fn builtin_of<'v>(p: &Program, v: &'v Value) -> Option<(Buil
     }
 }
 
+/// Most connectives that a negation is moved inside of.
+const MOST_NEGATED: usize = 4096;
+
+/// Whether there are few connectives at the top of an undecided term; shared ones count as often as they are met.
+fn few_connectives(p: &Program, a: &Value) -> bool {
+    let Some((Builtin::And | Builtin::Or, _)) = builtin_of(p, a) else { return true };
+    let mut open = vec![a];
+    let mut met = 0;
+    while let Some(v) = open.pop() {
+        if let Some((Builtin::And | Builtin::Or, parts)) = builtin_of(p, v) {
+            met += 1;
+            if met > MOST_NEGATED {
+                return false;
+            }
+            open.extend(parts);
+        }
+    }
+    true
+}
+
 impl Machine {
     pub(in crate::data) fn and(&mut self, p: &Program, a: Value, b: Value) -> Value {
         match (&a, &b) {
@@ -41,8 +61,12 @@ impl Machine {
         }
     }
 
-    /// Negation; moves inside `&&`, `||` and numeric comparisons.
+    /// Negation; moves inside `&&`, `||` and numeric comparisons, unless these are many: what negations make of shared parts is not shared.
     pub(in crate::data) fn not(&mut self, p: &Program, a: Value) -> Value {
+        if few_connectives(p, &a) { self.not_inside(p, a) } else { Value::app1(p.not, IMPURE, a) }
+    }
+
+    fn not_inside(&mut self, p: &Program, a: Value) -> Value {
         if let Value::Bool(b) = a {
             return Value::Bool(!b);
         }
@@ -54,7 +78,7 @@ impl Machine {
                 (Builtin::And | Builtin::Or, [x, y]) => {
                     let (x, y) = (x.clone(), y.clone());
                     return stacker::maybe_grow(64 << 10, 1 << 20, || {
-                        let (x, y) = (self.not(p, x), self.not(p, y));
+                        let (x, y) = (self.not_inside(p, x), self.not_inside(p, y));
                         if builtin == Builtin::And { self.or(p, x, y) } else { self.and(p, x, y) }
                     });
                 }
