@@ -9,9 +9,11 @@
 mod parts;
 mod symmetry;
 mod tables;
+mod undecided;
 mod worker;
 
 use self::tables::{LabelTable, ValueTable};
+use self::undecided::Conditions;
 use self::worker::LinearWorker;
 use crate::base::ids::{LabelId, OpId, SortId, VarId};
 use crate::base::{Budget, Diagnostic, Span, Stage};
@@ -57,6 +59,8 @@ pub struct Compiled {
     groups: Vec<Group>,
     codes: Vec<GroupCode>,
     initial: Vec<u32>,
+    /// What groups require of each slot that is no control location.
+    conditions: Vec<Conditions>,
     /// Table of each slot.
     table_of: Vec<usize>,
     /// Sort of each slot.
@@ -112,6 +116,7 @@ impl Compiled {
             initial.push(tables[table].intern(&engine.to_expr_at(&value, var.sort)));
             sort_of.push(var.sort);
         }
+        let mut conditions: Vec<Conditions> = slots.iter().map(|_| Conditions::default()).collect();
         let mut groups = Vec::new();
         let mut codes = Vec::new();
         'summands: for (i, summand) in process.summands.iter().enumerate() {
@@ -126,6 +131,9 @@ impl Compiled {
                         let value = engine.from_expr(&k).map_err(|e| e.placed(summand.span()))?;
                         let canonical = engine.to_expr_at(&value, sort_of[slot as usize]);
                         requires.push((slot, tables[table_of[slot as usize]].intern(&canonical)));
+                        if !slots[slot as usize].control {
+                            conditions[slot as usize].add(&conjunct, summand.span());
+                        }
                         fixed.insert(v, k);
                     }
                     _ => rest.push(conjunct),
@@ -190,10 +198,31 @@ impl Compiled {
                 span: summand.span(),
             });
         }
+        for ((param, &id), (conditions, &table)) in process.params.iter().zip(&initial).zip(conditions.iter().zip(&table_of)) {
+            let value = engine.from_normal(&tables[table].get(id))?;
+            if !value.is_data() {
+                conditions.decide(&mut engine, param.var, &value)?;
+            }
+        }
         let (symmetries, constant_maps) = symmetry::candidates(&process, &slots, &sort_of, &groups, &codes);
         let labels = LabelTable::default();
         let budget = budget.clone();
-        Ok(Self { process, program, slots, groups, codes, initial, table_of, sort_of, tables, labels, symmetries, constant_maps, budget })
+        Ok(Self {
+            process,
+            program,
+            slots,
+            groups,
+            codes,
+            conditions,
+            initial,
+            table_of,
+            sort_of,
+            tables,
+            labels,
+            symmetries,
+            constant_maps,
+            budget,
+        })
     }
 
     /// The linear process.

@@ -9,7 +9,7 @@ use crate::base::ids::{ActId, LabelId, VarId};
 use crate::data::engine::{Code, Engine, Problem, Value};
 use crate::model::{Slot, StepPart, Steps, Worker};
 use crate::process::linear::MultiAction;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -53,6 +53,8 @@ pub(super) struct LinearWorker<'m> {
     pub(super) told: AHashMap<usize, Rc<Told>>,
     locals: Vec<Local>,
     labels: AHashMap<Vec<(ActId, Vec<Value>)>, LabelId>,
+    /// Values other than data that leave no condition on their slot open.
+    decided: AHashSet<(Slot, u32)>,
 }
 
 impl<'m> LinearWorker<'m> {
@@ -64,6 +66,7 @@ impl<'m> LinearWorker<'m> {
             told: AHashMap::new(),
             locals: model.tables.iter().map(|_| Local::default()).collect(),
             labels: AHashMap::new(),
+            decided: AHashSet::new(),
         }
     }
 
@@ -149,7 +152,7 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, .. } = self;
+        let Self { model, engine, groups, locals, labels, decided, .. } = self;
         let code = groups[group].as_ref().expect("compiled above");
         let mut full = env.clone();
         engine
@@ -180,7 +183,13 @@ impl Worker for LinearWorker<'_> {
                 out.labels.push(label);
                 for (slot, update) in info.writes.iter().zip(&code.updates) {
                     let value = run(engine, update)?;
-                    out.values.push(id_of(model, locals, engine, *slot, &value));
+                    let id = id_of(model, locals, engine, *slot, &value);
+                    let conditions = &model.conditions[*slot as usize];
+                    if !value.is_data() && !conditions.is_empty() && !decided.contains(&(*slot, id)) {
+                        conditions.decide(engine, model.process.params[*slot as usize].var, &value)?;
+                        decided.insert((*slot, id));
+                    }
+                    out.values.push(id);
                 }
                 Ok(ControlFlow::Continue(()))
             })

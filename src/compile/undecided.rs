@@ -1,0 +1,53 @@
+//! Conditions on single slots whose value no equation tells.
+//!
+//! A conjunct `v == k` or `v` becomes a value that a group requires of a slot, compared by number. That is right where the slot holds data, which
+//! differs from `k` or not. A term that no equation applies to, as `f(1)` if `f` has none, may be `k` or not: then the condition is neither true
+//! nor false, as elsewhere, and not false. So each such value is tried against the slot's conditions when it is first written there.
+//!
+//! Cost: nothing for data; an evaluation for each condition, slot and other value. Invariant: a value that the front end put where a parameter
+//! is not live (`unused_S`) is never asked about, as no group that requires something of the slot can fit then.
+
+use crate::base::ids::VarId;
+use crate::base::{Diagnostic, Span, Stage};
+use crate::data::engine::{Engine, Value};
+use crate::data::expr::{Expr, ExprKind};
+
+/// The conditions on a slot.
+#[derive(Default)]
+pub(super) struct Conditions {
+    list: Vec<(Expr, Span)>,
+}
+
+impl Conditions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Adds a condition that a group at a place requires.
+    pub(super) fn add(&mut self, condition: &Expr, span: Span) {
+        if self.list.iter().all(|(known, _)| known != condition) {
+            self.list.push((condition.clone(), span));
+        }
+    }
+
+    /// An error if a value of the slot's parameter, which is no data, leaves a condition open.
+    pub(super) fn decide(&self, engine: &mut Engine, var: VarId, value: &Value) -> Result<(), Diagnostic> {
+        let term = engine.to_expr(value);
+        if let ExprKind::Op(op) = term.kind
+            && engine.program().signature().op(op).name.starts_with("unused_")
+        {
+            return Ok(());
+        }
+        for (condition, span) in &self.list {
+            let code = engine.code(condition, &[var])?;
+            let answer = engine.eval(&code, std::slice::from_ref(value)).map_err(|e| e.placed(*span))?;
+            if !answer.is_true() && !answer.is_false() {
+                let open = engine.text(&answer, 200);
+                let message = format!("a condition is neither true nor false: {open}");
+                return Err(Diagnostic::at(Stage::Data, *span, message)
+                    .note("no equation says what this is: it lacks a case, or a condition of its equations stays open"));
+            }
+        }
+        Ok(())
+    }
+}
