@@ -11,6 +11,7 @@ use crate::base::ids::VarId;
 use crate::base::{Diagnostic, Span, Stage};
 use crate::data::engine::{Engine, Value};
 use crate::data::expr::{Expr, ExprKind};
+use crate::process::linearise::unused_name;
 
 /// The conditions on a slot.
 #[derive(Default)]
@@ -33,8 +34,10 @@ impl Conditions {
     /// An error if a value of the slot's parameter, which is no data, leaves a condition open.
     pub(super) fn decide(&self, engine: &mut Engine, var: VarId, value: &Value) -> Result<(), Diagnostic> {
         let term = engine.to_expr(value);
+        let signature = engine.program().signature();
         if let ExprKind::Op(op) = term.kind
-            && engine.program().signature().op(op).name.starts_with("unused_")
+            && let Some(rest) = signature.op(op).name.strip_prefix(&unused_name(signature, term.sort))
+            && rest.chars().all(|c| c == '_')
         {
             return Ok(());
         }

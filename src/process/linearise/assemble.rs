@@ -95,6 +95,11 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
     })
 }
 
+/// The name of what a parameter holds while it is not live; with further underscores if the specification has that name itself.
+pub fn unused_name(signature: &Signature, sort: SortId) -> String {
+    format!("unused_{}", signature.sorts.text(sort).replace(|c: char| !c.is_ascii_alphanumeric(), "_"))
+}
+
 /// What a parameter holds while it is not live. For declared sorts and functions a constant without equations, made at first use: it is
 /// no constructor, so it does not single out one of several interchangeable values.
 fn unused_value(signature: &mut Signature, known: &mut AHashMap<SortId, Expr>, sort: SortId) -> Expr {
@@ -104,7 +109,7 @@ fn unused_value(signature: &mut Signature, known: &mut AHashMap<SortId, Expr>, s
     if let Some(e) = known.get(&sort) {
         return e.clone();
     }
-    let mut name = format!("unused_{}", signature.sorts.text(sort).replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
+    let mut name = unused_name(signature, sort);
     while signature.ops().any(|(_, o)| o.name == name) {
         name.push('_');
     }

@@ -28,7 +28,7 @@ use crate::process::spec::{Proc, ProcKind, ProcSpec};
 use ahash::AHashMap;
 use std::rc::Rc;
 
-pub use self::assemble::default_value;
+pub use self::assemble::{default_value, unused_name};
 
 /// What linearisation may do besides.
 #[derive(Clone, Copy, Debug)]
