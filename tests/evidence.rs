@@ -234,6 +234,25 @@ fn what_was_never_tested_is_told() {
     let vacuous = outcome.json["results"][0]["vacuous"].as_array().unwrap();
     assert!(vacuous.len() == 1 && vacuous[0]["line"] == 1, "{}", outcome.json);
     assert!(outcome.stderr.contains("f.mcf:1:") && outcome.stderr.contains("warning"), "{}", outcome.stderr);
+    // What has a witness was tested.
+    let model = write(folder.path(), "short.mcrl2", "act a: Nat; init a(1) . delta;");
+    for text in ["<true* . a(1)>true", "exists n: Nat. <true* . a(n)>true"] {
+        let formula = write(folder.path(), "w.mcf", text);
+        let outcome = mu_check(&["check", &model, &formula]);
+        assert_eq!((outcome.code, outcome.stderr.contains("warning")), (0, false), "{}", outcome.stderr);
+    }
+}
+
+/// An argument without a value is an element of the sort, though not a known one.
+#[test]
+fn labels_without_a_value_have_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = write(folder.path(), "model.mcrl2", "sort D = struct d1 | d2; act a: D; map f: D -> D; init a(f(d2)) . delta;");
+    for (text, code) in [("exists d: D. <a(d)>true", 0), ("forall d: D. [a(d)]false", 1)] {
+        let formula = write(folder.path(), "f.mcf", text);
+        let outcome = mu_check(&["check", &model, &formula]);
+        assert_eq!(outcome.code, code, "{text}: {}", outcome.stderr);
+    }
 }
 
 /// For looking: charts of all faults, in `target/charts`. `cargo test --release --test evidence -- --ignored`
