@@ -199,6 +199,9 @@ impl Compiled {
             });
         }
         for ((param, &id), (conditions, &table)) in process.params.iter().zip(&initial).zip(conditions.iter().zip(&table_of)) {
+            if conditions.is_empty() {
+                continue;
+            }
             let value = engine.from_normal(&tables[table].get(id))?;
             if !value.is_data() {
                 conditions.decide(&mut engine, param.var, &value)?;

@@ -8,10 +8,11 @@
 //! is not live (`unused_S`) is never asked about, as no group that requires something of the slot can fit then.
 
 use crate::base::ids::VarId;
-use crate::base::{Diagnostic, Span, Stage};
+use crate::base::{Diagnostic, Span};
 use crate::data::engine::{Engine, Value};
 use crate::data::expr::{Expr, ExprKind};
 use crate::process::linearise::unused_name;
+use std::ops::ControlFlow;
 
 /// The conditions on a slot.
 #[derive(Default)]
@@ -42,14 +43,10 @@ impl Conditions {
             return Ok(());
         }
         for (condition, span) in &self.list {
-            let code = engine.code(condition, &[var])?;
-            let answer = engine.eval(&code, std::slice::from_ref(value)).map_err(|e| e.placed(*span))?;
-            if !answer.is_true() && !answer.is_false() {
-                let open = engine.text(&answer, 200);
-                let message = format!("a condition is neither true nor false: {open}");
-                return Err(Diagnostic::at(Stage::Data, *span, message)
-                    .note("no equation says what this is: it lacks a case, or a condition of its equations stays open"));
-            }
+            let problem = engine.problem(&[], condition, &[var])?;
+            engine
+                .solve(&problem, std::slice::from_ref(value), &mut |_: &mut Engine, _: &[Value]| Ok(ControlFlow::Continue(())))
+                .map_err(|e| e.placed(*span))?;
         }
         Ok(())
     }

@@ -261,13 +261,6 @@ impl Normaliser<'_> {
         self.value(Expr::new(ExprKind::Bind(binder, vars, body), basic::BOOL, place), span)
     }
 
-    fn value(&mut self, test: Expr, span: Span) -> NodeId {
-        match test.as_bool(self.signature) {
-            Some(b) => self.constant(b, span),
-            None => self.add(Node::Val(test), span),
-        }
-    }
-
     /// Free data variables.
     fn uses(&mut self, f: &State) -> Rc<[VarId]> {
         if let Some(known) = self.uses.get(&std::ptr::from_ref(f)) {

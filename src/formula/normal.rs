@@ -184,6 +184,14 @@ impl Normaliser<'_> {
         self.add(Node::Const(value), span)
     }
 
+    /// A test, or the constant that it is.
+    pub(super) fn value(&mut self, test: Expr, span: Span) -> NodeId {
+        match test.as_bool(self.signature) {
+            Some(b) => self.constant(b, span),
+            None => self.add(Node::Val(test), span),
+        }
+    }
+
     pub(super) fn as_const(&self, node: NodeId) -> Option<bool> {
         match self.nodes[node.index()] {
             Node::Const(b) => Some(b),
@@ -237,10 +245,7 @@ impl Normaliser<'_> {
             StateKind::False => self.constant(!positive, span),
             StateKind::Val(e) => {
                 let e = if positive { e.clone() } else { Expr::negate(self.signature, e.clone()) };
-                match e.as_bool(self.signature) {
-                    Some(b) => self.constant(b, span),
-                    None => self.add(Node::Val(e), span),
-                }
+                self.value(e, span)
             }
             StateKind::Not(_) => {
                 let (mut inner, mut positive) = (f, positive);
