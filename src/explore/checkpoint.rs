@@ -13,7 +13,7 @@ use std::io::{Read, Write};
 use bincode::{Decode, Encode};
 
 use super::store::{Child, Parts, Store};
-use super::table::{Insert, Payload};
+use super::table::{Growth, Insert, Payload};
 use crate::base::{Diagnostic, Stage};
 
 /// First bytes of a checkpoint.
@@ -216,7 +216,7 @@ impl Restored {
                 match store.table.insert_hashed(hash) {
                     Insert::New(place) => break place,
                     Insert::Old(_) => return Err(bad("a state twice")),
-                    Insert::Full => store.table.grow(false),
+                    Insert::Full => store.table.grow(Growth::default()),
                 }
             };
             if let Some(records) = &records {
@@ -228,7 +228,7 @@ impl Restored {
             }
             store.table.add_len(1);
             if store.table.crowded() {
-                store.table.grow(false);
+                store.table.grow(Growth::default());
             }
         }
         let mut lists = [Vec::new(), Vec::new()];

@@ -11,7 +11,7 @@ use super::cache::{Expander, Halt, Successor};
 use super::memo::Memo;
 use super::search::too_many;
 use super::store::Store;
-use super::table::{Insert, Payload};
+use super::table::{Growth, Insert, Payload};
 use crate::base::ids::{LabelId, StateId};
 use crate::base::{Diagnostic, Stage};
 use crate::model::Model;
@@ -116,12 +116,12 @@ impl<'m> Lazy<'m> {
                     self.keys.push(key);
                     self.store.table.add_len(1);
                     if self.store.table.crowded() {
-                        self.store.table.grow(false);
+                        self.store.table.grow(Growth::default());
                         self.grown = true;
                     }
                     return Ok(StateId(number));
                 }
-                Insert::Full => self.store.table.grow(false),
+                Insert::Full => self.store.table.grow(Growth::default()),
             }
         }
     }

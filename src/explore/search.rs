@@ -23,7 +23,7 @@ use super::memo::Memo;
 use super::rows::{Edges, Rows};
 use super::store::Store;
 use super::symmetry::Symmetries;
-use super::table::{Insert, Payload};
+use super::table::{Growth, Insert, Payload};
 use super::{Options, Outcome, Progress, Snapshot};
 use crate::base::ids::LabelId;
 use crate::base::{Budget, Diagnostic, Stage, Stop};
@@ -559,7 +559,7 @@ impl<'a> Shared<'a> {
                 }
             }
             let generous = limit.is_none_or(|m| store.table.bytes() <= m / GENEROUS);
-            store.table.grow(generous);
+            store.table.grow(Growth { generous, helpers: self.options.thread_count().max(1) - 1 });
             let (mut fresh, mut new, mut failed) = (Vec::new(), 0, None);
             unplaced.retain(|&(key, brought)| {
                 let place = match store.table.insert(key) {

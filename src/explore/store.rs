@@ -16,7 +16,7 @@
 use std::collections::HashSet;
 
 use super::intern::{LeafTable, PairTable};
-use super::table::{Insert, Payload, Table, short_bits};
+use super::table::{Growth, Insert, Payload, Table, short_bits};
 use crate::model::Model;
 
 /// Bits of a key.
@@ -553,7 +553,7 @@ impl Store {
                                 self.table.add_len(1);
                                 break;
                             }
-                            Insert::Full => self.table.grow(false),
+                            Insert::Full => self.table.grow(Growth::default()),
                         }
                     },
                     // The sample was too kind: show it this state, and all counts have grown too.
@@ -563,7 +563,7 @@ impl Store {
                     }
                 }
                 if self.table.crowded() {
-                    self.table.grow(false);
+                    self.table.grow(Growth::default());
                 }
             }
             let mut fresh = Vec::with_capacity(held.len());

@@ -7,13 +7,14 @@
 //! with few buckets or very wide keys holds whole keys in 8 bytes.
 //!
 //! The bucket is `hash * buckets / 2^bits`, which is *monotone in the hash*: the table is sorted by hash up to probing. So growth by any
-//! factor is one sequential sweep from the last bucket to the first that needs no second table. The table grows by a quarter in whole
-//! segments: 4.6 to 5.8 bytes a state with short entries, 9.1 to 11.4 with long ones.
+//! factor is one sequential sweep that needs no second table ([`growth`]). The table grows by a quarter in whole segments: 4.6 to 5.8 bytes
+//! a state with short entries, 9.1 to 11.4 with long ones.
 //!
 //! Invariant: in every bucket from a key's home to the bucket where it lies, all entries before it are taken. Growth needs `&mut`,
 //! so it happens while no worker runs; in between, entries go from 0 to their value once and never change.
 
 use crate::base::atomics::{AtomicU32, AtomicU64, Ordering};
+pub(crate) use growth::Growth;
 
 /// Fill at which the table asks to grow, in 1/1024.
 const FILL: u64 = 900;
@@ -72,6 +73,7 @@ impl Geometry {
         ((u128::from(hash << (64 - self.bits)) * u128::from(self.homes)) >> 64) as u64
     }
     /// The least hash of a home.
+    #[inline]
     fn least(&self, home: u64) -> u64 {
         (u128::from(home) << self.bits).div_ceil(u128::from(self.homes)) as u64
     }
@@ -83,7 +85,8 @@ trait Cell: Send + Sync {
     const COUNT: usize;
     fn zero() -> Self;
     fn get(&self) -> u64;
-    fn set(&mut self, value: u64) -> u64;
+    /// Makes it 0, while no other thread is at it, and tells what it was.
+    fn take(&self) -> u64;
     /// From 0 to the value, or what is there instead.
     fn claim(&self, value: u64) -> Result<(), u64>;
     /// What stands for a hash at a distance from its home; `None` if the distance is too long. Never 0.
@@ -96,6 +99,7 @@ trait Cell: Send + Sync {
 
 impl Cell for AtomicU64 {
     const COUNT: usize = 8;
+    #[inline]
     fn zero() -> Self {
         AtomicU64::new(0)
     }
@@ -103,9 +107,10 @@ impl Cell for AtomicU64 {
     fn get(&self) -> u64 {
         self.load(Ordering::Relaxed)
     }
-    fn set(&mut self, value: u64) -> u64 {
+    #[inline]
+    fn take(&self) -> u64 {
         let old = self.get();
-        *self = AtomicU64::new(value);
+        self.store(0, Ordering::Relaxed);
         old
     }
     #[inline]
@@ -117,9 +122,11 @@ impl Cell for AtomicU64 {
     fn encode(_: &Geometry, hash: u64, _: u64) -> Option<u64> {
         Some(hash + 1)
     }
+    #[inline]
     fn distance(_: u64) -> u64 {
         0
     }
+    #[inline]
     fn decode(_: &Geometry, value: u64, _: u64) -> u64 {
         value - 1
     }
@@ -127,6 +134,7 @@ impl Cell for AtomicU64 {
 
 impl Cell for AtomicU32 {
     const COUNT: usize = 16;
+    #[inline]
     fn zero() -> Self {
         AtomicU32::new(0)
     }
@@ -134,9 +142,10 @@ impl Cell for AtomicU32 {
     fn get(&self) -> u64 {
         u64::from(self.load(Ordering::Relaxed))
     }
-    fn set(&mut self, value: u64) -> u64 {
+    #[inline]
+    fn take(&self) -> u64 {
         let old = self.get();
-        *self = AtomicU32::new(value as u32);
+        self.store(0, Ordering::Relaxed);
         old
     }
     #[inline]
@@ -148,9 +157,11 @@ impl Cell for AtomicU32 {
         let rest = hash & ((1 << geometry.rest) - 1);
         (distance < 1 << DISTANCE_BITS).then_some((rest << DISTANCE_BITS | distance) + 1)
     }
+    #[inline]
     fn distance(value: u64) -> u64 {
         (value - 1) & ((1 << DISTANCE_BITS) - 1)
     }
+    #[inline]
     fn decode(geometry: &Geometry, value: u64, least: u64) -> u64 {
         let rest = (value - 1) >> DISTANCE_BITS;
         least + (rest.wrapping_sub(least) & ((1 << geometry.rest) - 1))
@@ -176,7 +187,10 @@ impl<C: Cell> Cells<C> {
         cells
     }
     fn add(&mut self, buckets: usize) {
-        self.segments.push((0..buckets * C::COUNT).map(|_| C::zero()).collect());
+        self.segments.push(Self::segment(buckets));
+    }
+    fn segment(buckets: usize) -> Box<[C]> {
+        (0..buckets * C::COUNT).map(|_| C::zero()).collect()
     }
     fn buckets(&self) -> u64 {
         self.segments.iter().map(|s| (s.len() / C::COUNT) as u64).sum()
@@ -209,21 +223,6 @@ impl<C: Cell> Cells<C> {
                 if there == value {
                     return Insert::Old(at * C::COUNT as u64 + i as u64);
                 }
-            }
-            at += 1;
-        }
-    }
-    /// Adds a hash that is absent, while no other thread is here; `None` if there is no room within reach.
-    fn place(&mut self, geometry: &Geometry, hash: u64) -> Option<u64> {
-        let home = geometry.home(hash);
-        let mut at = home;
-        loop {
-            let value = C::encode(geometry, hash, at - home)?;
-            let from = (at & ((1 << self.bits) - 1)) as usize * C::COUNT;
-            let bucket = self.segments.get_mut((at >> self.bits) as usize)?.get_mut(from..from + C::COUNT)?;
-            if let Some(i) = bucket.iter().position(|cell| cell.get() == 0) {
-                bucket[i].set(value);
-                return Some(at * C::COUNT as u64 + i as u64);
             }
             at += 1;
         }
@@ -278,6 +277,12 @@ macro_rules! either {
     };
 }
 
+mod growth;
+
+/// A word on cache lines of its own: what it lies beside is read all the time, and it is written by all threads.
+#[repr(align(128))]
+struct Alone(AtomicU64);
+
 /// See the module's head.
 pub(crate) struct Table {
     form: Form,
@@ -286,7 +291,7 @@ pub(crate) struct Table {
     payloads: Payloads,
     segment_bits: u32,
     /// Entries taken; workers add to it in batches.
-    len: AtomicU64,
+    len: Alone,
 }
 
 /// A bijection of the words of some width that spreads them.
@@ -330,25 +335,11 @@ struct Chunks<A> {
 
 const CHUNK_BITS: u32 = 16;
 
-impl<A: Default> Chunks<A> {
+impl<A: Default + Send> Chunks<A> {
     fn new(entries: u64) -> Self {
         let mut chunks = Self { segments: Vec::new() };
-        chunks.extend(entries);
+        chunks.extend(entries, 0);
         chunks
-    }
-    /// Up to so many entries. Only the first segment is ever short of its full size.
-    fn extend(&mut self, entries: u64) {
-        let full = 1u64 << CHUNK_BITS;
-        if let [only] = self.segments.as_mut_slice()
-            && (only.len() as u64) < full.min(entries)
-        {
-            let old = std::mem::take(only).into_vec();
-            *only = old.into_iter().chain(std::iter::repeat_with(A::default)).take(full.min(entries) as usize).collect();
-        }
-        while (self.segments.len() as u64) << CHUNK_BITS < entries {
-            let size = if self.segments.is_empty() { entries.min(full) } else { full };
-            self.segments.push((0..size).map(|_| A::default()).collect());
-        }
     }
     #[inline]
     fn at(&self, place: u64) -> &A {
@@ -374,13 +365,7 @@ impl Payloads {
             Payloads::Pair(_) => Payload::Pair,
         }
     }
-    fn extend(&mut self, entries: u64) {
-        match self {
-            Payloads::None => {}
-            Payloads::Number(c) => c.extend(entries),
-            Payloads::Pair(c) => c.extend(entries),
-        }
-    }
+    #[inline]
     fn get(&self, place: u64) -> u64 {
         match self {
             Payloads::None => 0,
@@ -388,6 +373,7 @@ impl Payloads {
             Payloads::Pair(c) => c.at(place).load(Ordering::Relaxed),
         }
     }
+    #[inline]
     fn set(&self, place: u64, value: u64) {
         match self {
             Payloads::None => {}
@@ -440,8 +426,14 @@ impl Table {
             }
             form => form,
         };
-        let mut table =
-            Self { form, geometry, permutation: Permutation::new(bits), payloads: Payloads::None, segment_bits, len: AtomicU64::new(0) };
+        let mut table = Self {
+            form,
+            geometry,
+            permutation: Permutation::new(bits),
+            payloads: Payloads::None,
+            segment_bits,
+            len: Alone(AtomicU64::new(0)),
+        };
         table.payloads = Payloads::new(payload, table.places());
         table
     }
@@ -516,11 +508,11 @@ impl Table {
     }
     /// Keys in the table, as reported by [`Table::add_len`].
     pub fn len(&self) -> u64 {
-        self.len.load(Ordering::Relaxed)
+        self.len.0.load(Ordering::Relaxed)
     }
     /// Workers report their insertions in batches; returns the new length.
     pub fn add_len(&self, new: u64) -> u64 {
-        self.len.fetch_add(new, Ordering::Relaxed) + new
+        self.len.0.fetch_add(new, Ordering::Relaxed) + new
     }
     /// Whether it is time to grow.
     pub fn crowded(&self) -> bool {
@@ -530,22 +522,6 @@ impl Table {
     pub fn bytes(&self) -> u64 {
         either!(&self.form, c => c.buckets() * 64) + self.payloads.bytes()
     }
-    /// Bytes that the next growth adds to the resident ones, about.
-    pub fn growth_bytes(&self) -> u64 {
-        let full = 1u64 << self.segment_bits;
-        let (buckets, segments) = either!(&self.form, c => (c.buckets(), c.segments.len() as u64));
-        let more = if buckets < full { 2 * buckets } else { segments.div_ceil(4) * full };
-        let entries = match &self.form {
-            Form::Long(_) => AtomicU64::COUNT,
-            Form::Short(_) => AtomicU32::COUNT,
-        };
-        let payload = match self.payload_kind() {
-            Payload::None => 0,
-            Payload::Number => 4,
-            Payload::Pair => 8,
-        };
-        more * (64 + entries as u64 * payload)
-    }
     /// All keys with their places.
     pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (long, short) = match &self.form {
@@ -553,98 +529,6 @@ impl Table {
             Form::Short(c) => (None, Some(c.entries(&self.geometry))),
         };
         long.into_iter().flatten().chain(short.into_iter().flatten()).map(|(place, hash)| (place, self.permutation.undo(hash)))
-    }
-
-    /// Makes room. Below one segment by doubling into a new table, beyond it in place by about a quarter, or three quarters where memory
-    /// is no matter: then fewer sweeps are needed, which one thread does while the others wait.
-    pub fn grow(&mut self, generous: bool) {
-        let full = 1u64 << self.segment_bits;
-        // Entries that found no room within reach; hardly ever any.
-        let mut left: Vec<(u64, u64)> = Vec::new();
-        loop {
-            let before = either!(&self.form, c => c.buckets());
-            if before < full {
-                self.double();
-            } else {
-                let old = self.geometry;
-                let quarters = if generous { 3 } else { 1 };
-                either!(&mut self.form, c => (0..(c.segments.len() * quarters).div_ceil(4)).for_each(|_| c.add(full as usize)));
-                self.geometry = Geometry::new(old.bits, either!(&self.form, c => c.homes()));
-                let places = self.places();
-                self.payloads.extend(places);
-                let (geometry, payloads) = (self.geometry, &self.payloads);
-                either!(&mut self.form, c => sweep(c, &old, &geometry, before, payloads, &mut left));
-            }
-            left.retain(|&(hash, payload)| match self.insert_hashed(hash) {
-                Insert::New(place) | Insert::Old(place) => {
-                    self.set_payload(place, payload);
-                    false
-                }
-                Insert::Full => true,
-            });
-            if left.is_empty() {
-                return;
-            }
-        }
-    }
-    fn double(&mut self) {
-        let mut expected = self.len().max(64);
-        loop {
-            // Twice the capacity, not twice the length: a call for room must make some.
-            expected = (expected * 2).max(self.capacity());
-            let wider = Table::with_segments(self.geometry.bits, expected, self.payload_kind(), self.segment_bits);
-            let fits = self.entries().all(|(place, key)| match wider.insert(key) {
-                Insert::New(at) | Insert::Old(at) => {
-                    wider.set_payload(at, self.payload(place));
-                    true
-                }
-                Insert::Full => false,
-            });
-            if fits {
-                wider.add_len(self.len());
-                *self = wider;
-                return;
-            }
-        }
-    }
-}
-
-/// Spreads the entries of the first `before` buckets over all, from the last one down: what lies above the sweep is in the new order.
-/// Entries that find no room go to `left`.
-fn sweep<C: Cell>(cells: &mut Cells<C>, old: &Geometry, new: &Geometry, before: u64, payloads: &Payloads, left: &mut Vec<(u64, u64)>) {
-    // Entries whose new home is below the sweep (only near the beginning), and those of the bucket in hand.
-    let mut waiting: Vec<(u64, u64, u64)> = Vec::new();
-    let mut taken: Vec<(u64, u64)> = Vec::with_capacity(C::COUNT);
-    let mut put = |cells: &mut Cells<C>, hash: u64, payload: u64| match cells.place(new, hash) {
-        Some(place) => payloads.set(place, payload),
-        None => left.push((hash, payload)),
-    };
-    for bucket in (0..before).rev() {
-        taken.clear();
-        let least = old.least(bucket);
-        let at = (bucket & ((1 << cells.bits) - 1)) as usize * C::COUNT;
-        for i in 0..C::COUNT {
-            let value = cells.segments[(bucket >> cells.bits) as usize][at + i].set(0);
-            if value != 0 {
-                let place = bucket * C::COUNT as u64 + i as u64;
-                let payload = payloads.get(place);
-                payloads.set(place, 0);
-                taken.push((Cells::<C>::hash(old, value, bucket, least), payload));
-            }
-        }
-        for &(hash, payload) in &taken {
-            let home = new.home(hash);
-            if home < bucket { waiting.push((home, hash, payload)) } else { put(cells, hash, payload) }
-        }
-        let mut i = 0;
-        while i < waiting.len() {
-            if waiting[i].0 >= bucket {
-                let (_, hash, payload) = waiting.swap_remove(i);
-                put(cells, hash, payload);
-            } else {
-                i += 1;
-            }
-        }
     }
 }
 
@@ -685,6 +569,7 @@ mod tests {
             assert_eq!(table.is_short(), seed >= 4);
             let mut twin: HashMap<u64, u32> = HashMap::new();
             let mut random = Random::new(seed);
+            let growth = |step: u32| Growth { generous: step % 2 == 1, helpers: (seed + u64::from(step)) as usize % 3 };
             for step in 0..if cfg!(miri) { 300 } else { 6_000u32 } {
                 let k = key(&mut random, bits);
                 let place = loop {
@@ -699,12 +584,12 @@ mod tests {
                             assert!(twin.contains_key(&k), "seed {seed} step {step}");
                             break place;
                         }
-                        Insert::Full => table.grow(false),
+                        Insert::Full => table.grow(growth(step)),
                     }
                 };
                 assert_eq!(table.number(place).load(Ordering::Relaxed), twin[&k], "seed {seed} step {step}");
                 if table.crowded() {
-                    table.grow(false);
+                    table.grow(growth(step));
                     for (&k, &n) in &twin {
                         let place = table.find(k).unwrap_or_else(|| panic!("seed {seed} step {step}: {k} lost"));
                         assert_eq!(table.number(place).load(Ordering::Relaxed), n);

@@ -171,7 +171,7 @@ pub enum Check {
 impl Key {
     /// Whether the head of a value is this.
     #[inline]
-    pub(super) fn fits(&self, value: &Value) -> bool {
+    pub(in crate::data) fn fits(&self, value: &Value) -> bool {
         match (self, value) {
             (Key::Op(op, _), Value::Con(c) | Value::Sym(c)) => op == c,
             (Key::Op(op, 1), Value::App1(n)) => n.op == *op,

@@ -52,6 +52,8 @@ pub struct Machine {
     pub(in crate::data) depth: u32,
     pub(in crate::data) suspended: u32,
     pub(in crate::data) unknowns: Vec<Unknown>,
+    /// A call and what it is taken for when an open value is evaluated again.
+    pub(in crate::data) assumed: Option<(Value, Value)>,
     pub(in crate::data) growth_limit: u64,
     /// Elements of sorts, by sort and limit.
     pub(in crate::data) values: AHashMap<(SortId, usize), Option<Rc<[Value]>>>,
@@ -81,6 +83,7 @@ impl Machine {
             depth: 0,
             suspended: 0,
             unknowns: Vec::new(),
+            assumed: None,
             growth_limit: 100_000,
             values: AHashMap::new(),
             recursive: AHashMap::new(),
@@ -402,7 +405,7 @@ impl Machine {
         }
     }
 
-    fn push_fields(&mut self, slot: usize, fields: &[u32]) {
+    pub(in crate::data) fn push_fields(&mut self, slot: usize, fields: &[u32]) {
         if let Value::Cons(cell) = &self.stack[slot] {
             let cell = cell.clone();
             for f in fields {
@@ -659,6 +662,11 @@ impl Machine {
     pub(in crate::data) fn renew(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
         if !v.is_open() {
             return Ok(v.clone());
+        }
+        if let Some((call, value)) = &self.assumed
+            && call == v
+        {
+            return Ok(value.clone());
         }
         stacker::maybe_grow(128 << 10, 4 << 20, || self.renew_open(p, v))
     }

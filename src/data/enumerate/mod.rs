@@ -3,7 +3,7 @@
 //! The condition is evaluated with unknowns in it, which leaves what it still depends on. Then, as long as something is open:
 //! an equation of the form `x == e` among its conjuncts binds `x` (the one-point rule); else the search branches on what has
 //! the fewest options: the elements that a pattern may be in a finite list, set or bag; the integers between the bounds that
-//! comparisons give; the constructors of a sort; the sides of a disjunction. After each step the condition is evaluated again,
+//! comparisons give; the constructors of a sort; the sides of a disjunction; at last the equations of a function ([`cases`]). After each step the condition is evaluated again,
 //! which prunes. Terms of infinite sorts grow constructor by constructor, up to a limit.
 //!
 //! Every solution comes once: branches exclude each other, but for disjunctions, where repeated solutions are dropped.
@@ -11,8 +11,11 @@
 //! 2014). Cost: the number of branches, each linear in the remaining condition.
 
 mod binders;
+mod cases;
 mod eliminate;
 mod finite;
+
+use cases::Split;
 
 use super::builtins::compare::builtin_of;
 use super::builtins::linear::{Linear, least, numeric_sort, occurs};
@@ -60,6 +63,8 @@ pub(in crate::data) struct Search {
     grown: u64,
     /// Terms of infinite sorts that have grown on the way here.
     growing: u32,
+    /// Calls that were split into cases on the way here.
+    splits: Vec<Value>,
     binder: &'static str,
 }
 
@@ -74,6 +79,7 @@ enum Choice {
     /// An element and its candidates.
     Member(Value, SortId, Vec<Value>),
     Either(Value, Value),
+    Cases(Split),
 }
 
 impl Search {
@@ -87,6 +93,7 @@ impl Search {
             seen: None,
             grown: 0,
             growing: 0,
+            splits: Vec::new(),
             binder,
         }
     }
@@ -358,6 +365,11 @@ impl Machine {
                 _ => {}
             }
         }
+        if best.as_ref().is_none_or(|b| b.0 >= GROWING)
+            && let Some(split) = self.split(p, s, open, parts)?
+        {
+            return Ok(Choice::Cases(split));
+        }
         match best {
             Some((_, choice)) => Ok(choice),
             None => Err(self.unbounded(p, s, open, rest)),
@@ -478,6 +490,20 @@ impl Machine {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
+            }
+            Choice::Cases(Split { call, cases }) => {
+                s.splits.push(call.clone());
+                for (given, value) in cases {
+                    let stays = value.is_none();
+                    self.assumed = value.map(|v| (call.clone(), v));
+                    let rest = if stays { Ok(rest.clone()) } else { self.renew(p, rest) };
+                    self.assumed = None;
+                    let condition = self.and(p, given, rest?);
+                    if self.search(p, s, condition, each)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                s.splits.pop();
             }
             Choice::Either(a, b) => {
                 s.seen.get_or_insert_default();

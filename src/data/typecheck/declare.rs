@@ -448,15 +448,25 @@ impl Checker {
         let rhs = self.infer(&mut inference, &equation.rhs)?;
         let mut best: Option<((u32, u32), super::types::Ty)> = None;
         let mut tie = None;
-        for c in &inference.node(lhs).candidates {
-            let Some(step) = self.cost_at(&inference, rhs, c.ty) else { continue };
-            let cost = (c.cost, step);
-            match best {
-                Some((least, _)) if cost > least => {}
-                Some((least, _)) if cost == least => tie = Some(c.ty),
-                _ => {
-                    best = Some((cost, c.ty));
-                    tie = None;
+        let right: Vec<super::types::Ty> = inference.node(rhs).candidates.iter().map(|c| c.ty).collect();
+        for c in inference.node(lhs).candidates.clone() {
+            // The left-hand side has its own sort; where that is open, as in `head([]) = 0`, the right-hand side fills it in.
+            let mut readings = vec![c.ty];
+            if self.types.is_open(c.ty) {
+                for r in &right {
+                    readings.extend(self.types.join(c.ty, *r).filter(|ty| self.types.instance(c.ty, *ty)));
+                }
+            }
+            for ty in readings {
+                let Some(step) = self.cost_at(&inference, rhs, ty) else { continue };
+                let cost = (c.cost, step);
+                match best {
+                    Some((least, _)) if cost > least => {}
+                    Some((least, found)) if cost == least => tie = (found != ty).then_some(ty).or(tie),
+                    _ => {
+                        best = Some((cost, ty));
+                        tie = None;
+                    }
                 }
             }
         }

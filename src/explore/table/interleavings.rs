@@ -91,8 +91,8 @@ impl Cell for Stepped {
             if stale { 0 } else { value }
         })
     }
-    fn set(&mut self, value: u64) -> u64 {
-        std::mem::replace(self.0.get_mut(), value)
+    fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
     }
     fn claim(&self, value: u64) -> Result<(), u64> {
         HERE.with_borrow(|here| {

@@ -1,6 +1,7 @@
 //! Solutions of conditions.
 
 use super::Fixture;
+use crate::base::random::Random;
 
 const DECLARATIONS: &str = "
     sort A = struct a0 | a1; B = struct b0 | b1 | b2;
@@ -84,6 +85,88 @@ fn finite_and_growing_sorts() {
     solve(&["x"], "forall k: Nat. k < 3 => has([0, 1, 2], k) && x == a1", &["a1"]);
     solve(&["x"], "exists u: B. ok(x, u) && u == b1", &["a1"]);
     solve(&["x"], "(lambda y: A. y == a1)(x)", &["a1"]);
+}
+
+const CASES: &str = "
+    sort S = struct empty | full | outside;
+    map at: List(S) # Int -> S; square: List(List(S)) # Int # Int -> S; code: Nat -> Nat; down: Nat -> Nat; gap: Nat -> Nat; same: Nat # Nat -> Bool;
+        chosen: Nat # Bool -> Nat;
+    var l: List(S); ls: List(List(S)); i, j: Int; n, m: Nat; p: Pos; b: Bool;
+    eqn 0 <= i && i < #l -> at(l, i) = l . Int2Nat(i); 0 > i || i >= #l -> at(l, i) = outside;
+        0 <= i && i < #ls && 0 <= j && j < 2 -> square(ls, i, j) = ls . Int2Nat(i) . Int2Nat(j);
+        0 > i || i >= #ls || 0 > j || j >= 2 -> square(ls, i, j) = outside;
+        code(2) = 5; code(7) = 6; code(p) = 0; code(0) = 9;
+        n < 3 -> down(n) = n; n >= 3 -> down(n) = down(Int2Nat(n - 3));
+        n < 3 -> gap(n) = 1; n > 4 -> gap(n) = 2;
+        same(n, n) = true; same(n, m) = false;
+        n < 4 -> chosen(n, b) = n; chosen(n, true) = 8; chosen(n, false) = 9;
+    glob k, k1: Nat; z: Int; q: Bool;";
+
+/// Bounds that the equations of a function give.
+#[test]
+fn cases_of_functions() {
+    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
+        assert_eq!(Fixture::new(CASES).solutions(unknowns, condition), Ok(expected.iter().map(|s| s.to_string()).collect()), "{condition}");
+    };
+    solve(&["k"], "at([empty, full, empty], k) == empty", &["0", "2"]);
+    solve(&["z"], "at([empty, full, empty], z) != outside", &["0", "1", "2"]);
+    solve(&["k", "k1"], "square([[empty, full], [full, empty]], k, k1) == full", &["0 1", "1 0"]);
+    solve(&["k", "k1"], "at([full], k) == full && at([full, empty], k1) == at([empty], k)", &["0 1"]);
+    solve(&["k"], "code(k) > 4", &["0", "2", "7"]);
+    solve(&["k"], "if(at([full, empty], k) == full, k + 4, 0) > 3", &["0"]);
+    solve(&["k", "k1"], "same(k, k1) && k < 2", &["0 0", "1 1"]);
+    solve(&["k", "k1"], "same(k, k1 + 1) && at([full, full], k1) == full", &["1 0", "2 1"]);
+    solve(&["k", "q"], "chosen(k, q) < 8 && chosen(k, q) > 1", &["2 false", "2 true", "3 false", "3 true"]);
+    let refused = |condition: &str| match Fixture::new(CASES).solutions(&["k"], condition) {
+        Ok(found) => panic!("{condition}: {found:?}"),
+        Err(e) => e.message,
+    };
+    // Infinitely many solutions; recursion without end; numbers that no equation covers.
+    assert!(refused("at([full], k) == outside").contains("no bound"));
+    assert!(refused("down(k) == 1").contains("no bound"));
+    assert!(refused("gap(k) == 1").contains("neither true nor false"));
+}
+
+/// What a function's equations bound is what a bound in the condition bounds.
+#[test]
+fn random_cases() {
+    let (mut all, mut telling) = (0, 0);
+    for seed in 0..if cfg!(miri) { 2 } else { 300u64 } {
+        let mut random = Random::new(seed);
+        let mut equations = String::new();
+        // Two functions of two numbers; each says 0 wherever a number is large.
+        for f in ["f", "g"] {
+            for _ in 0..random.below(3) + 1 {
+                let (a, b, c) = (random.below(5), random.below(5), random.below(4));
+                let condition = *random.choose(&["n < A && m < B", "n <= A && m == B", "n + m < A", "n < A && m < n", "n == m && n < A"]);
+                let value = *random.choose(&["C", "n + C", "m", "if(n < B, C, m)"]);
+                let fill = |t: &str| t.replace('A', &a.to_string()).replace('B', &b.to_string()).replace('C', &c.to_string());
+                equations += &format!("{} -> {f}(n, m) = {};\n", fill(condition), fill(value));
+            }
+            equations += &match random.below(3) {
+                0 => format!("{f}(n, m) = 0;\n"),
+                1 => format!("n >= 6 || m >= 6 -> {f}(n, m) = 0; n < 6 && m < 6 -> {f}(n, m) = 1;\n"),
+                _ => format!("n >= 6 -> {f}(n, m) = 0; n < 6 && m > 7 -> {f}(n, m) = 0; n < 6 && m <= 7 -> {f}(n, m) = 2;\n"),
+            };
+        }
+        let condition = *random.choose(&[
+            "f(k, k1) > 0",
+            "f(k, k1) == 2",
+            "f(k, k1) > 1 && g(k1, k) > 0",
+            "f(k, k1) > 0 && g(k, k1) == f(k, k1)",
+            "f(k, k) > 0 && f(k1, k) > 0",
+            "f(k, k1) > 0 && exists j: Nat. g(j, k) == 1",
+            "f(k, k1) * g(k, k1) > 0",
+            "if(f(k, k1) > 0, g(k, k1), 0) > 0",
+        ]);
+        let declarations = format!("map f, g: Nat # Nat -> Nat; var n, m: Nat; eqn {equations} glob k, k1: Nat;");
+        let solutions = |condition: &str| Fixture::new(&declarations).solutions(&["k", "k1"], condition).map_err(|e| e.message);
+        let expected = solutions(&format!("k < 12 && k1 < 12 && {condition}"));
+        assert_eq!(solutions(condition), expected, "seed {seed}\n{equations}{condition}");
+        all += 1;
+        telling += u32::from(expected.is_ok_and(|found| !found.is_empty()));
+    }
+    assert!(telling > all / 3, "{telling} of {all} conditions have solutions");
 }
 
 #[test]

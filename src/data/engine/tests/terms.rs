@@ -356,3 +356,13 @@ fn constructors_over_expressions_that_are_not_normal() {
     assert_eq!(engine.to_expr_at(&first, e.sort), normal);
     assert_eq!(engine.from_normal(&normal).unwrap(), first);
 }
+
+/// The sort of an equation's left-hand side may be known from the right-hand side only.
+#[test]
+fn equations_whose_right_side_tells_the_sort() {
+    table(
+        "sort D = struct d1 | d2; map e: List(Nat); f: List(D);
+         eqn head([]) = 0; e = []; head([]) = d2; f = []; tail([]) = [d1]; rhead([]) = if(true, 3, 2);",
+        &[("head(e)", "0"), ("head(e) + 1", "1"), ("head(f)", "d2"), ("tail(f)", "[d1]"), ("head([5])", "5"), ("rhead([7])", "7")],
+    );
+}

@@ -1,0 +1,231 @@
+//! Room for more keys: the table grows in place, by all threads, while no worker is at it.
+//!
+//! The bucket is monotone in the hash, so a table of `n` buckets becomes one of `r n` by one sweep from its end to its beginning. It goes by
+//! *strips*: of the buckets below `high`, those from about `high / r` on move to `high` and beyond, where everything is in the new order
+//! already. So the threads share a strip without regard for each other: each empties its own buckets and adds what was in them as a worker
+//! would. Strips get shorter by the factor `r`, so there are a few dozen; the last ones, of a bucket each, are nobody's to share.
+//!
+//! In: a table that is crowded. Out: the same entries with their payloads in a larger one. Cost: linear in the entries; beside the new
+//! segments no memory to speak of (below one segment a second table).
+//!
+//! Invariant: before each strip all entries below `high` are where the old geometry has them, all others where the new one has them,
+//! but for those that wait for their home to be swept. An entry that finds no room within reach is left over and inserted last.
+
+use super::{Cell, Cells, Chunks, Form, Geometry, Insert, Payload, Payloads, Table};
+use crate::base::atomics::{AtomicU32, AtomicU64};
+
+/// Buckets of a strip from which on threads share it.
+const SHARED: u64 = if cfg!(test) { 16 } else { 1 << 12 };
+/// Buckets that a strip begins later than need be, for entries that probing pushed on: they are to find their home above the strip.
+const SLACK: u64 = 4;
+/// Distances that short entries tell are below this.
+const REACH: usize = 1 << super::DISTANCE_BITS;
+
+/// How a table is to grow.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Growth {
+    /// By three quarters instead of one, where memory is no matter: then fewer sweeps are needed.
+    pub generous: bool,
+    /// Threads beside the calling one.
+    pub helpers: usize,
+}
+
+/// An entry between two places.
+struct Moved {
+    home: u64,
+    hash: u64,
+    payload: u64,
+}
+
+/// Runs a task with each of the numbers below `helpers + 1` at the same time; the last one runs here.
+fn together<T: Send>(helpers: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let task = &task;
+        let running: Vec<_> = (0..helpers).map(|i| scope.spawn(move || task(i))).collect();
+        let last = task(helpers);
+        let mut all: Vec<T> = running.into_iter().map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect();
+        all.push(last);
+        all
+    })
+}
+
+/// So many new segments. Who zeroes a segment is the first to touch its pages, which costs most of the time.
+fn made<T: Send>(count: usize, helpers: usize, make: impl Fn() -> T + Sync) -> Vec<T> {
+    let helpers = helpers.min(count.saturating_sub(1));
+    let share = |i: usize| count * i / (helpers + 1)..count * (i + 1) / (helpers + 1);
+    together(helpers, |i| share(i).map(|_| make()).collect::<Vec<T>>()).into_iter().flatten().collect()
+}
+
+impl<A: Default + Send> Chunks<A> {
+    /// Up to so many entries. Only the first segment is ever short of its full size.
+    pub(super) fn extend(&mut self, entries: u64, helpers: usize) {
+        let full = 1u64 << super::CHUNK_BITS;
+        if let [only] = self.segments.as_mut_slice()
+            && (only.len() as u64) < full.min(entries)
+        {
+            let old = std::mem::take(only).into_vec();
+            *only = old.into_iter().chain(std::iter::repeat_with(A::default)).take(full.min(entries) as usize).collect();
+        }
+        if self.segments.is_empty() && entries > 0 {
+            self.segments.push((0..entries.min(full)).map(|_| A::default()).collect());
+        }
+        let missing = (entries.div_ceil(full) as usize).saturating_sub(self.segments.len());
+        self.segments.extend(made(missing, helpers, || (0..full).map(|_| A::default()).collect()));
+    }
+}
+
+impl Payloads {
+    pub(super) fn extend(&mut self, entries: u64, helpers: usize) {
+        match self {
+            Payloads::None => {}
+            Payloads::Number(c) => c.extend(entries, helpers),
+            Payloads::Pair(c) => c.extend(entries, helpers),
+        }
+    }
+}
+
+impl Table {
+    /// Segments that are added by one growth.
+    fn more(segments: usize, generous: bool) -> usize {
+        (segments * if generous { 3 } else { 1 }).div_ceil(4)
+    }
+    /// Bytes that the next growth adds to the resident ones, about, if it is not a generous one.
+    pub fn growth_bytes(&self) -> u64 {
+        let full = 1u64 << self.segment_bits;
+        let (buckets, segments) = either!(&self.form, c => (c.buckets(), c.segments.len()));
+        let more = if buckets < full { 2 * buckets } else { Self::more(segments, false) as u64 * full };
+        let entries = match &self.form {
+            Form::Long(_) => AtomicU64::COUNT,
+            Form::Short(_) => AtomicU32::COUNT,
+        };
+        let payload = match self.payload_kind() {
+            Payload::None => 0,
+            Payload::Number => 4,
+            Payload::Pair => 8,
+        };
+        more * (64 + entries as u64 * payload)
+    }
+    /// Makes room. Below one segment by doubling into a new table, beyond it in place.
+    pub fn grow(&mut self, growth: Growth) {
+        // Entries that found no room within reach; hardly ever any.
+        let mut left: Vec<(u64, u64)> = Vec::new();
+        loop {
+            let before = either!(&self.form, c => c.buckets());
+            if before < 1 << self.segment_bits {
+                self.double();
+            } else {
+                let old = self.geometry;
+                either!(&mut self.form, c => c.widen(growth));
+                self.geometry = Geometry::new(old.bits, either!(&self.form, c => c.homes()));
+                let places = self.places();
+                self.payloads.extend(places, growth.helpers);
+                let payloads = &self.payloads;
+                either!(&self.form, c => left.extend(Sweep { cells: c, old, new: self.geometry, payloads }.all(before, growth.helpers)));
+            }
+            left.retain(|&(hash, payload)| match self.insert_hashed(hash) {
+                Insert::New(place) | Insert::Old(place) => {
+                    self.set_payload(place, payload);
+                    false
+                }
+                Insert::Full => true,
+            });
+            if left.is_empty() {
+                return;
+            }
+        }
+    }
+    fn double(&mut self) {
+        let mut expected = self.len().max(64);
+        loop {
+            // Twice the capacity, not twice the length: a call for room must make some.
+            expected = (expected * 2).max(self.capacity());
+            let wider = Table::with_segments(self.geometry.bits, expected, self.payload_kind(), self.segment_bits);
+            let fits = self.entries().all(|(place, key)| match wider.insert(key) {
+                Insert::New(at) | Insert::Old(at) => {
+                    wider.set_payload(at, self.payload(place));
+                    true
+                }
+                Insert::Full => false,
+            });
+            if fits {
+                wider.add_len(self.len());
+                *self = wider;
+                return;
+            }
+        }
+    }
+}
+
+impl<C: Cell> Cells<C> {
+    fn widen(&mut self, growth: Growth) {
+        let buckets = 1 << self.bits;
+        self.segments.extend(made(Table::more(self.segments.len(), growth.generous), growth.helpers, || Self::segment(buckets)));
+    }
+}
+
+/// From the old order to the new one.
+struct Sweep<'a, C> {
+    cells: &'a Cells<C>,
+    old: Geometry,
+    new: Geometry,
+    payloads: &'a Payloads,
+}
+
+impl<C: Cell> Sweep<'_, C> {
+    /// Sweeps the first `before` buckets. Returns hashes that found no room within reach, with their payloads.
+    fn all(&self, before: u64, helpers: usize) -> Vec<(u64, u64)> {
+        let mut left = Vec::new();
+        let mut waiting: Vec<Moved> = Vec::new();
+        let mut high = before;
+        while high > 0 {
+            let fitting = (u128::from(high) * u128::from(self.old.homes)).div_ceil(u128::from(self.new.homes)) as u64 + SLACK;
+            let low = fitting.min(high - 1);
+            let helpers = if high - low < SHARED { 0 } else { helpers };
+            let parts = helpers as u64 + 1;
+            let bound = |i: u64| low + (high - low) * i / parts;
+            for (w, l) in together(helpers, |i| self.part(bound(i as u64), bound(i as u64 + 1), high)) {
+                waiting.extend(w);
+                left.extend(l);
+            }
+            waiting.retain(|moved| {
+                if moved.home >= low {
+                    self.put(moved, &mut left);
+                }
+                moved.home < low
+            });
+            high = low;
+        }
+        left
+    }
+    /// Empties buckets of the strip below `high`. Returns entries whose home is not above the strip, and those that found no room.
+    fn part(&self, from: u64, to: u64, high: u64) -> (Vec<Moved>, Vec<(u64, u64)>) {
+        let (mut waiting, mut left) = (Vec::new(), Vec::new());
+        // Of the last buckets, by their low bits: the least hash of each.
+        let mut least = [0; REACH];
+        for bucket in from.saturating_sub(REACH as u64 - 1)..from {
+            least[bucket as usize % REACH] = self.old.least(bucket);
+        }
+        for bucket in from..to {
+            least[bucket as usize % REACH] = self.old.least(bucket);
+            for (i, cell) in self.cells.bucket(bucket).into_iter().flatten().enumerate() {
+                let value = cell.take();
+                if value != 0 {
+                    let place = bucket * C::COUNT as u64 + i as u64;
+                    let home = bucket - C::distance(value);
+                    let hash = C::decode(&self.old, value, least[home as usize % REACH]);
+                    let moved = Moved { home: self.new.home(hash), hash, payload: self.payloads.get(place) };
+                    self.payloads.set(place, 0);
+                    if moved.home < high { waiting.push(moved) } else { self.put(&moved, &mut left) }
+                }
+            }
+        }
+        (waiting, left)
+    }
+    /// Adds an entry whose home and what follows are in the new order.
+    fn put(&self, moved: &Moved, left: &mut Vec<(u64, u64)>) {
+        match self.cells.insert(&self.new, moved.hash) {
+            Insert::New(place) | Insert::Old(place) => self.payloads.set(place, moved.payload),
+            Insert::Full => left.push((moved.hash, moved.payload)),
+        }
+    }
+}
