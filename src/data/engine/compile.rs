@@ -26,6 +26,8 @@ pub struct OpInfo {
     pub levels: Box<[u32]>,
     /// Its rules for 0, 1, 2… applications.
     pub funcs: Box<[Option<u32>]>,
+    /// Of these rules, which arguments are lazy; see [`Func`].
+    pub lazy: Box<[u64]>,
     /// Sort of the first argument (of the constant, if there is none).
     pub first: SortId,
     /// Sort of the result of the first application.
@@ -224,7 +226,8 @@ impl Program {
                 let (levels, first, range) = op_sorts(&signature, id);
                 let funcs: Box<[Option<u32>]> = (0..levels.len()).map(|l| index.get(&(id, l)).map(|&f| f as u32)).collect();
                 let free = matches!(op.kind, OpKind::Constructor(_)) && funcs.iter().all(Option::is_none);
-                OpInfo { flags: if free { 0 } else { IMPURE }, levels: levels.into(), funcs, first, range }
+                let lazy = funcs.iter().map(|f| f.map_or(0, |f| matching::lazy_arguments(&groups[f as usize].1))).collect();
+                OpInfo { flags: if free { 0 } else { IMPURE }, levels: levels.into(), funcs, lazy, first, range }
             })
             .collect();
         // Equality that the user defines, and constructors that are not free, make terms of the sort incomparable.
@@ -383,6 +386,9 @@ impl<'a> Compiler<'a> {
             match info.funcs[level] {
                 Some(func) if (level == 1 && !lazy) || only_here => {
                     let all: Vec<Expr> = groups.iter().rev().flat_map(|g| g.iter().cloned()).collect();
+                    if info.lazy[level] != 0 {
+                        return self.lazy_call(func, &all, info.lazy[level], scope, height);
+                    }
                     let (nodes, closed) = self.nodes(&all, scope, height, 1)?;
                     return Ok((Node::Call(func, nodes.into()), closed));
                 }
@@ -394,6 +400,25 @@ impl<'a> Compiler<'a> {
         let (nodes, c2) = self.nodes(args, scope, height, 1)?;
         let function = if c2 { function } else { self.share(function, c1) };
         Ok((Node::Apply(Box::new(function), nodes.into()), c1 && c2))
+    }
+
+    /// A call of a function with lazy arguments. Those that are costly are evaluated above the frame of the function.
+    fn lazy_call(&mut self, func: u32, args: &[Expr], lazy: u64, scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
+        let (mut nodes, mut waiting) = (Vec::with_capacity(args.len()), 0);
+        for (i, arg) in args.iter().enumerate() {
+            if i < 64 && lazy >> i & 1 == 1 {
+                let above = self.node(arg, scope, height + args.len() as u32)?;
+                if above.0.is_costly() {
+                    waiting |= 1 << i;
+                    nodes.push(above);
+                    continue;
+                }
+            }
+            nodes.push(self.node(arg, scope, height + i as u32)?);
+        }
+        let closed = nodes.iter().all(|n| n.1);
+        let nodes: Box<[Node]> = nodes.into_iter().map(|(n, c)| if closed { n } else { self.share(n, c) }).collect();
+        Ok((if waiting == 0 { Node::Call(func, nodes) } else { Node::LazyCall(func, nodes, waiting) }, closed))
     }
 
     /// One application of an operation that has no rules.

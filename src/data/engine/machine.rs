@@ -7,6 +7,7 @@
 
 use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
+use super::lazy::Answer;
 use crate::base::Budget;
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
@@ -63,7 +64,7 @@ pub struct Machine {
     pub(in crate::data) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
 }
 
-enum Selected<'a> {
+pub(super) enum Selected<'a> {
     Rule(&'a Leaf),
     None,
     Undecided,
@@ -75,7 +76,7 @@ impl Machine {
             stack: Vec::new(),
             shared: vec![None; program.shared as usize],
             steps: 0,
-            step_limit: 50_000_000,
+            step_limit: 400_000_000,
             pause: 0,
             polls: 0,
             searches: 0,
@@ -137,7 +138,7 @@ impl Machine {
                         Selected::Rule(leaf) => {
                             self.steps += 1;
                             if self.steps > self.pause || self.depth > MAX_DEPTH {
-                                self.pause(p, func, frame, leaf.span)?;
+                                self.pause(p, func, frame, leaf.span, 0)?;
                             }
                             node = &leaf.rhs;
                             base = frame;
@@ -150,6 +151,14 @@ impl Machine {
                         }
                     }
                 }
+                Node::LazyCall(index, args, lazy) => match self.lazy_call(p, *index, (args, *lazy), base, floor)? {
+                    Answer::Value(value) => break value,
+                    Answer::Argument(i) => node = &args[i],
+                    Answer::Rule(leaf) => {
+                        node = &leaf.rhs;
+                        base = floor;
+                    }
+                },
                 Node::If(op, parts) => match self.eval(p, &parts[0], base)? {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => node = &parts[2],
@@ -356,7 +365,7 @@ impl Machine {
         self.if_value(p, op, condition, a, b)
     }
 
-    fn select<'a>(&mut self, p: &Program, mut tree: &'a Tree, base: usize) -> Outcome<Selected<'a>> {
+    pub(super) fn select<'a>(&mut self, p: &Program, mut tree: &'a Tree, base: usize) -> Outcome<Selected<'a>> {
         loop {
             match tree {
                 Tree::Fail => return Ok(Selected::None),
@@ -456,7 +465,7 @@ impl Machine {
     }
 
     /// No equation fits (or, `undecided`, it is not known yet which): what the operation does by itself.
-    fn no_rule(&mut self, p: &Program, func: &Func, args: Vec<Value>, undecided: bool) -> Outcome<Value> {
+    pub(super) fn no_rule(&mut self, p: &Program, func: &Func, args: Vec<Value>, undecided: bool) -> Outcome<Value> {
         if undecided {
             return Ok(Value::app(func.op, IMPURE, args));
         }
@@ -482,7 +491,7 @@ impl Machine {
             Selected::Rule(leaf) => {
                 self.steps += 1;
                 if self.steps > self.pause || self.depth > MAX_DEPTH {
-                    self.pause(p, func, frame, leaf.span)?;
+                    self.pause(p, func, frame, leaf.span, 0)?;
                 }
                 let value = self.eval(p, &leaf.rhs, frame)?;
                 self.stack.truncate(frame);
@@ -768,6 +777,9 @@ impl Machine {
                 }
                 _ => {}
             }
+        }
+        if let Some(value) = self.renew_lazy(p, op, args)? {
+            return Ok(value);
         }
         let args = self.renew_all(p, args)?;
         if p.op(op).flags == 0 {

@@ -204,7 +204,9 @@ fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize,
                 None => return Ok(None),
             }
         };
-        return Ok(Some(Tree::Leaf(Box::new(Leaf { height, span: equation.span, checks: checks.into(), condition, rhs, otherwise }))));
+        let uses = first.bound.iter().filter(|(v, slot)| *slot < 64 && free_in(&equation.rhs, *v)).fold(0, |all, b| all | 1 << b.1);
+        let leaf = Leaf { height, span: equation.span, checks: checks.into(), condition, rhs, uses, otherwise };
+        return Ok(Some(Tree::Leaf(Box::new(leaf))));
     }
     // The slot of the first row that most rows look at.
     let looks = |slot: u32| rows.iter().filter(|r| r.pending.iter().any(|p| p.0 == slot)).count();
@@ -261,6 +263,34 @@ fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize,
     let rest: Vec<Row> = rows.iter().filter(|r| head_at(r).is_none()).cloned().collect();
     let Some(default) = build(compiler, &rest, height, leaves, limit)? else { return Ok(None) };
     Ok(Some(Tree::Switch(Box::new(Switch { slot, height, cases: cases.into(), default }))))
+}
+
+/// Which of the first 64 arguments are lazy: a variable of its own in each equation, in no condition, and not in all right-hand sides.
+pub fn lazy_arguments(equations: &[&Equation]) -> u64 {
+    let mut lazy = u64::MAX;
+    let mut always = u64::MAX;
+    for equation in equations {
+        let Ok((_, _, args)) = left_hand_side(equation) else { return 0 };
+        let (mut here, mut used) = (0, 0);
+        for (i, arg) in args.iter().enumerate().take(64) {
+            if let ExprKind::Var(v) = arg.kind
+                && occurrences(&equation.lhs, v) == 1
+                && !equation.condition.as_ref().is_some_and(|c| free_in(c, v))
+            {
+                here |= 1 << i;
+                used |= u64::from(free_in(&equation.rhs, v)) << i;
+            }
+        }
+        lazy &= here;
+        always &= used;
+    }
+    lazy & !always
+}
+
+fn free_in(e: &Expr, var: VarId) -> bool {
+    let mut free = Vec::new();
+    e.free_vars(&mut free);
+    free.contains(&var)
 }
 
 /// Whether a variable matters: it occurs in the condition or right-hand side, or twice on the left.

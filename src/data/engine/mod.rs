@@ -10,6 +10,7 @@
 pub mod code;
 pub mod compile;
 mod image;
+mod lazy;
 pub mod machine;
 pub mod matching;
 mod pause;

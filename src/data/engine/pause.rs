@@ -8,6 +8,7 @@ use super::compile::Program;
 use super::machine::{MAX_DEPTH, Machine, Outcome};
 use crate::base::Span;
 use crate::base::diagnostic::{Diagnostic, Stage};
+use crate::base::ids::SortId;
 use crate::data::value::{IMPURE, Value};
 
 /// Equations applied between two looks at the limits, a few milliseconds; looks at the memory are rarer.
@@ -34,9 +35,10 @@ impl Machine {
         self.poll()
     }
 
-    /// An equation was applied to the arguments in a frame, and it is time to ask whether this may go on.
+    /// An equation was applied to the arguments in a frame, and it is time to ask whether this may go on. The arguments at some positions
+    /// are not known yet.
     #[inline(never)]
-    pub(super) fn pause(&mut self, p: &Program, func: &Func, frame: usize, equation: Span) -> Outcome<()> {
+    pub(super) fn pause(&mut self, p: &Program, func: &Func, frame: usize, equation: Span, waiting: u64) -> Outcome<()> {
         let name = &p.signature.op(func.op).name;
         let why = if self.steps > self.step_limit {
             format!("more than {} steps", self.step_limit)
@@ -45,7 +47,10 @@ impl Machine {
         } else {
             return self.go_on();
         };
-        let args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
+        let mut args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
+        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| *i < 64 && waiting >> i & 1 == 1) {
+            *arg = self.unknown(SortId::default());
+        }
         let term = if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };
         let mut error = Diagnostic::new(Stage::Data, format!("rewriting does not end: {why}, the last of `{name}`"))
             .note(format!("the term is {}", self.shown(p, &term)))

@@ -90,7 +90,7 @@ fn finite_and_growing_sorts() {
 const CASES: &str = "
     sort S = struct empty | full | outside;
     map at: List(S) # Int -> S; square: List(List(S)) # Int # Int -> S; code: Nat -> Nat; down: Nat -> Nat; gap: Nat -> Nat; same: Nat # Nat -> Bool;
-        chosen: Nat # Bool -> Nat;
+        chosen: Nat # Bool -> Nat; cond: Bool # Nat # Nat -> Nat; fac: Nat -> Nat;
     var l: List(S); ls: List(List(S)); i, j: Int; n, m: Nat; p: Pos; b: Bool;
     eqn 0 <= i && i < #l -> at(l, i) = l . Int2Nat(i); 0 > i || i >= #l -> at(l, i) = outside;
         0 <= i && i < #ls && 0 <= j && j < 2 -> square(ls, i, j) = ls . Int2Nat(i) . Int2Nat(j);
@@ -100,6 +100,7 @@ const CASES: &str = "
         n < 3 -> gap(n) = 1; n > 4 -> gap(n) = 2;
         same(n, n) = true; same(n, m) = false;
         n < 4 -> chosen(n, b) = n; chosen(n, true) = 8; chosen(n, false) = 9;
+        cond(true, n, m) = n; cond(false, n, m) = m; fac(n) = cond(n == 0, 1, n * fac(Int2Nat(n - 1)));
     glob k, k1: Nat; z: Int; q: Bool;";
 
 /// Bounds that the equations of a function give.
@@ -125,6 +126,19 @@ fn cases_of_functions() {
     assert!(refused("at([full], k) == outside").contains("no bound"));
     assert!(refused("down(k) == 1").contains("no bound"));
     assert!(refused("gap(k) == 1").contains("neither true nor false"));
+}
+
+/// Lazy arguments of which an unknown decides whether they are used.
+#[test]
+fn lazy_arguments_over_unknowns() {
+    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
+        assert_eq!(Fixture::new(CASES).solutions(unknowns, condition), Ok(expected.iter().map(|s| s.to_string()).collect()), "{condition}");
+    };
+    solve(&["k"], "k < 5 && cond(k > 2, fac(k), 0) > 6", &["4"]);
+    solve(&["k"], "k < 5 && fac(k) == 6", &["3"]);
+    solve(&["q"], "cond(q, fac(3), fac(2)) == 2", &["false"]);
+    solve(&["q", "k"], "k < 3 && cond(q, k, fac(k)) > 1", &["false 2", "true 2"]);
+    solve(&["k"], "cond(k < 2, fac(k) + 1, 0) > 1", &["0", "1"]);
 }
 
 /// What a function's equations bound is what a bound in the condition bounds.

@@ -366,3 +366,48 @@ fn equations_whose_right_side_tells_the_sort() {
         &[("head(e)", "0"), ("head(e) + 1", "1"), ("head(f)", "d2"), ("tail(f)", "[d1]"), ("head([5])", "5"), ("rhead([7])", "7")],
     );
 }
+
+/// An argument that only some equations use is evaluated where one that does is chosen: without that, these would not end.
+#[test]
+fn lazy_arguments() {
+    table(
+        "sort Answer = struct some(value: Nat) | none;
+         map cond: Bool # Nat # Nat -> Nat; fac, descend, odd: Nat -> Nat; orelse: Answer # Answer -> Answer; find: Nat # (Nat -> Bool) -> Answer;
+             loop: Nat -> Nat; both: Bool # Nat # Nat # Nat -> Nat; guarded: Nat # Nat -> Nat; twice: Nat # Nat -> Nat; chosen: Nat # Nat # Nat -> Nat;
+             curried: Bool -> Nat # Nat -> Nat; field: Answer # Nat # Nat -> Nat; deep: Nat # Nat -> Nat;
+         var b: Bool; n, m, k: Nat; a: Answer; f: Nat -> Bool;
+         eqn cond(true, n, m) = n; cond(false, n, m) = m;
+             fac(n) = cond(n == 0, 1, n * fac(Int2Nat(n - 1)));
+             descend(n) = cond(n == 0, 0, descend(Int2Nat(n - 1)));
+             odd(n) = cond(n < 2, n, odd(Int2Nat(n - 2)));
+             orelse(some(n), a) = some(n); orelse(none, a) = a;
+             find(n, f) = orelse(if(f(n), some(n), none), find(n + 1, f));
+             loop(n) = loop(n + 1);
+             both(true, n, m, k) = n + m; both(false, n, m, k) = m + k;
+             n > 5 -> guarded(n, m) = n; n <= 5 -> guarded(n, m) = m;
+             twice(0, n) = 0; twice(n, m) = m + m;
+             n == 1 -> chosen(n, m, k) = m; n > 1 -> chosen(n, m, k) = k;
+             curried(true)(n, m) = n; curried(false)(n, m) = m;
+             field(some(n), m, k) = n + m; field(none, m, k) = k;
+             deep(0, m) = m; n > 0 -> deep(n, m) = deep(Int2Nat(n - 1), cond(m > 3, m, loop(m)));",
+        &[
+            ("fac(20)", "2432902008176640000"),
+            ("descend(200000)", "0"),
+            ("odd(300001)", "1"),
+            ("find(3, lambda i: Nat. i * i > 50)", "some(8)"),
+            ("orelse(some(1), some(loop(1)))", "some(1)"),
+            ("both(true, 1, fac(3), loop(0))", "7"),
+            ("both(false, loop(0), fac(3), 1 + fac(2))", "9"),
+            ("guarded(6, loop(1))", "6"),
+            ("guarded(5, fac(4))", "24"),
+            ("twice(0, loop(1))", "0"),
+            ("twice(1, fac(3))", "12"),
+            ("chosen(1, fac(3), loop(1))", "6"),
+            ("chosen(2, loop(1), fac(3))", "6"),
+            ("curried(true)(fac(3), loop(1))", "6"),
+            ("field(some(fac(3)), fac(4), loop(1))", "30"),
+            ("field(none, loop(1), fac(4))", "24"),
+            ("deep(3, fac(3))", "6"),
+        ],
+    );
+}

@@ -1,0 +1,135 @@
+//! Calls with lazy arguments: an argument that only some equations use is evaluated when one of these is chosen.
+//!
+//! Which arguments are lazy is decided when the equations are compiled ([`super::code::Func`]); only those in which something is called wait.
+//! An argument that is the whole result takes the place of the call, so that recursion through it needs no stack. Compare van de Pol:
+//! "JITty: a rewriter with strategy annotations" (RTA 2002). Cost: that of a call, and a copy of the matched fields where an argument is used.
+//!
+//! Invariant: an argument that waits is no pattern's and no condition's business, so what stands in its slot meanwhile does not matter.
+
+use super::code::{Leaf, Node};
+use super::compile::Program;
+use super::machine::{MAX_DEPTH, MAX_SUSPENDED, Machine, Outcome, Selected};
+use crate::base::ids::OpId;
+use crate::data::value::Value;
+
+/// What a call with arguments that wait comes to.
+pub(super) enum Answer<'a> {
+    /// No equation fits, or it is not known which.
+    Value(Value),
+    /// The argument at this position, evaluated in the frame of the caller.
+    Argument(usize),
+    /// An equation; its frame has replaced that of the caller.
+    Rule(&'a Leaf),
+}
+
+impl Machine {
+    /// A call from the frame at `base`, which ends above `floor`. The arguments in the set `lazy` wait.
+    #[inline(never)]
+    pub(super) fn lazy_call<'a>(
+        &mut self,
+        p: &'a Program,
+        index: u32,
+        (args, lazy): (&[Node], u64),
+        base: usize,
+        floor: usize,
+    ) -> Outcome<Answer<'a>> {
+        let func = &p.funcs[index as usize];
+        let frame = self.stack.len();
+        for (i, a) in args.iter().enumerate() {
+            let v = if has(lazy, i) { Value::Bool(false) } else { self.eval(p, a, base)? };
+            self.stack.push(v);
+        }
+        let end = frame + args.len();
+        let selected = if self.suspended > MAX_SUSPENDED && self.stack[frame..].iter().any(Value::is_open) {
+            Selected::Undecided
+        } else {
+            self.select(p, &func.tree, frame)?
+        };
+        let Selected::Rule(leaf) = selected else {
+            self.stack.truncate(end);
+            let undecided = matches!(selected, Selected::Undecided);
+            self.suspended(undecided, |m| {
+                (0..args.len()).filter(|i| has(lazy, *i)).try_for_each(|i| m.evaluate_at(p, &args[i], base, frame + i))
+            })?;
+            let args: Vec<Value> = self.stack.drain(frame..).collect();
+            return Ok(Answer::Value(self.no_rule(p, func, args, undecided)?));
+        };
+        self.steps += 1;
+        if self.steps > self.pause || self.depth > MAX_DEPTH {
+            self.pause(p, func, frame, leaf.span, lazy)?;
+        }
+        let wanted = lazy & leaf.uses;
+        if let Node::Local(slot) = leaf.rhs
+            && has(wanted, slot as usize)
+        {
+            self.stack.truncate(end);
+            return Ok(Answer::Argument(slot as usize));
+        }
+        if wanted != 0 {
+            let fields: Vec<Value> = self.stack.drain(end..).collect();
+            (0..args.len()).filter(|i| has(wanted, *i)).try_for_each(|i| self.evaluate_at(p, &args[i], base, frame + i))?;
+            self.stack.extend(fields);
+        }
+        self.stack.drain(floor..frame);
+        Ok(Answer::Rule(leaf))
+    }
+
+    fn evaluate_at(&mut self, p: &Program, arg: &Node, base: usize, slot: usize) -> Outcome<()> {
+        self.stack[slot] = self.eval(p, arg, base)?;
+        Ok(())
+    }
+
+    fn renew_at(&mut self, p: &Program, slot: usize) -> Outcome<()> {
+        let v = self.stack[slot].clone();
+        self.stack[slot] = self.renew(p, &v)?;
+        Ok(())
+    }
+
+    /// As behind an undecided condition, so that recursion over an unknown ends.
+    fn suspended(&mut self, undecided: bool, what: impl FnOnce(&mut Self) -> Outcome<()>) -> Outcome<()> {
+        self.suspended += u32::from(undecided);
+        let result = what(self);
+        self.suspended -= u32::from(undecided);
+        result
+    }
+
+    /// A call evaluated again with what unknowns have become; `None` if the operation has no lazy arguments at this number of them.
+    pub(super) fn renew_lazy(&mut self, p: &Program, op: OpId, args: &[Value]) -> Outcome<Option<Value>> {
+        let info = p.op(op);
+        if info.levels.get(1).is_none_or(|n| *n as usize != args.len()) || info.lazy[1] == 0 {
+            return Ok(None);
+        }
+        let (Some(index), lazy) = (info.funcs[1], info.lazy[1]) else { return Ok(None) };
+        let func = &p.funcs[index as usize];
+        let frame = self.stack.len();
+        for (i, a) in args.iter().enumerate() {
+            let v = if has(lazy, i) { a.clone() } else { self.renew(p, a)? };
+            self.stack.push(v);
+        }
+        let end = frame + args.len();
+        let selected = if self.suspended > MAX_SUSPENDED && self.stack[frame..].iter().any(Value::is_open) {
+            Selected::Undecided
+        } else {
+            self.select(p, &func.tree, frame)?
+        };
+        let Selected::Rule(leaf) = selected else {
+            self.stack.truncate(end);
+            let undecided = matches!(selected, Selected::Undecided);
+            self.suspended(undecided, |m| (0..args.len()).filter(|i| has(lazy, *i)).try_for_each(|i| m.renew_at(p, frame + i)))?;
+            let args: Vec<Value> = self.stack.drain(frame..).collect();
+            return Ok(Some(self.no_rule(p, func, args, undecided)?));
+        };
+        self.steps += 1;
+        if self.steps > self.pause || self.depth > MAX_DEPTH {
+            self.pause(p, func, frame, leaf.span, 0)?;
+        }
+        (0..args.len()).filter(|i| has(lazy & leaf.uses, *i)).try_for_each(|i| self.renew_at(p, frame + i))?;
+        let value = self.eval(p, &leaf.rhs, frame)?;
+        self.stack.truncate(frame);
+        Ok(Some(value))
+    }
+}
+
+fn has(set: u64, i: usize) -> bool {
+    i < 64 && set >> i & 1 == 1
+}
