@@ -40,3 +40,19 @@ fn programs_have_their_results() {
     println!("by the naive rewriter as well: {twice:?}");
     assert!(programs::PROGRAMS.len() >= 12 && twice.len() >= 12);
 }
+
+/// No number of steps is too large for an evaluation that ends; one equation in place of the other without end is told.
+#[test]
+fn long_evaluations_end_and_endless_ones_are_told() {
+    let text = "map tree: Nat -> Nat; grow: Nat -> Nat; var n: Nat; p: Pos;
+        eqn tree(0) = 1; tree(p) = tree(Int2Nat(p - 1)) + tree(Int2Nat(p - 1)); grow(n) = grow(n + 1); init delta;";
+    let mut spec = check_specification(&parse_specification(Default::default(), text).unwrap()).unwrap().data;
+    let mut value = |text: &str| {
+        let expr = check_expression(&parse_data(Default::default(), text).unwrap(), &mut spec, None).unwrap();
+        let mut engine = Engine::new(Program::compile(&spec).unwrap());
+        engine.from_expr(&expr).map(|v| engine.text(&v, 100)).map_err(|e| e.message)
+    };
+    // Twice 2^25 steps.
+    assert_eq!(value("tree(25)"), Ok((1 << 25).to_string()));
+    assert_eq!(value("grow(0)"), Err("rewriting does not end: more than 50000000 steps, the last of `grow`".to_string()));
+}

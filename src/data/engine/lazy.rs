@@ -9,6 +9,7 @@
 use super::code::{Leaf, Node};
 use super::compile::Program;
 use super::machine::{MAX_DEPTH, MAX_SUSPENDED, Machine, Outcome, Selected};
+use super::pause::CallState;
 use crate::base::ids::OpId;
 use crate::data::value::Value;
 
@@ -23,17 +24,18 @@ pub(super) enum Answer<'a> {
 }
 
 impl Machine {
-    /// A call from the frame at `base`, which ends above `floor`. The arguments in the set `lazy` wait.
+    /// A call from the frame at `base`, which ends above `floor`.
     #[inline(never)]
     pub(super) fn lazy_call<'a>(
         &mut self,
         p: &'a Program,
         index: u32,
-        (args, lazy): (&[Node], u64),
+        args: &[Node],
+        state: CallState,
         base: usize,
         floor: usize,
     ) -> Outcome<Answer<'a>> {
-        let func = &p.funcs[index as usize];
+        let (func, lazy) = (&p.funcs[index as usize], state.lazy);
         let frame = self.stack.len();
         for (i, a) in args.iter().enumerate() {
             let v = if has(lazy, i) { Value::Bool(false) } else { self.eval(p, a, base)? };
@@ -56,7 +58,7 @@ impl Machine {
         };
         self.steps += 1;
         if self.steps > self.pause || self.depth > MAX_DEPTH {
-            self.pause(p, func, frame, leaf.span, lazy)?;
+            self.pause(p, func, frame, leaf.span, state)?;
         }
         let wanted = lazy & leaf.uses;
         if let Node::Local(slot) = leaf.rhs
@@ -121,7 +123,7 @@ impl Machine {
         };
         self.steps += 1;
         if self.steps > self.pause || self.depth > MAX_DEPTH {
-            self.pause(p, func, frame, leaf.span, 0)?;
+            self.pause(p, func, frame, leaf.span, CallState::default())?;
         }
         (0..args.len()).filter(|i| has(lazy & leaf.uses, *i)).try_for_each(|i| self.renew_at(p, frame + i))?;
         let value = self.eval(p, &leaf.rhs, frame)?;

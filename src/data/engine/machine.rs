@@ -8,6 +8,7 @@
 use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
 use super::lazy::Answer;
+use super::pause::CallState;
 use crate::base::Budget;
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
@@ -76,7 +77,7 @@ impl Machine {
             stack: Vec::new(),
             shared: vec![None; program.shared as usize],
             steps: 0,
-            step_limit: 400_000_000,
+            step_limit: u64::MAX,
             pause: 0,
             polls: 0,
             searches: 0,
@@ -116,6 +117,8 @@ impl Machine {
 
     fn run<'a>(&mut self, p: &'a Program, mut node: &'a Node, mut base: usize) -> Outcome<Value> {
         let floor = self.stack.len();
+        // Equations applied here, one after the other.
+        let mut turns = 0u64;
         let value = loop {
             match node {
                 Node::Call(index, args) => {
@@ -137,8 +140,9 @@ impl Machine {
                     match selected {
                         Selected::Rule(leaf) => {
                             self.steps += 1;
+                            turns += 1;
                             if self.steps > self.pause || self.depth > MAX_DEPTH {
-                                self.pause(p, func, frame, leaf.span, 0)?;
+                                self.pause(p, func, frame, leaf.span, CallState { turns, lazy: 0 })?;
                             }
                             node = &leaf.rhs;
                             base = frame;
@@ -151,14 +155,17 @@ impl Machine {
                         }
                     }
                 }
-                Node::LazyCall(index, args, lazy) => match self.lazy_call(p, *index, (args, *lazy), base, floor)? {
-                    Answer::Value(value) => break value,
-                    Answer::Argument(i) => node = &args[i],
-                    Answer::Rule(leaf) => {
-                        node = &leaf.rhs;
-                        base = floor;
+                Node::LazyCall(index, args, lazy) => {
+                    turns += 1;
+                    match self.lazy_call(p, *index, args, CallState { turns, lazy: *lazy }, base, floor)? {
+                        Answer::Value(value) => break value,
+                        Answer::Argument(i) => node = &args[i],
+                        Answer::Rule(leaf) => {
+                            node = &leaf.rhs;
+                            base = floor;
+                        }
                     }
-                },
+                }
                 Node::If(op, parts) => match self.eval(p, &parts[0], base)? {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => node = &parts[2],
@@ -491,7 +498,7 @@ impl Machine {
             Selected::Rule(leaf) => {
                 self.steps += 1;
                 if self.steps > self.pause || self.depth > MAX_DEPTH {
-                    self.pause(p, func, frame, leaf.span, 0)?;
+                    self.pause(p, func, frame, leaf.span, CallState::default())?;
                 }
                 let value = self.eval(p, &leaf.rhs, frame)?;
                 self.stack.truncate(frame);

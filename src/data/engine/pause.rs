@@ -11,8 +11,20 @@ use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::SortId;
 use crate::data::value::{IMPURE, Value};
 
+/// Equations applied one after the other, each in place of the one before, that are taken for a recursion without end. All the steps of an
+/// evaluation may be many more: one without end either has such a run or nests ever deeper.
+const MAX_TURNS: u64 = 50_000_000;
 /// Equations applied between two looks at the limits, a few milliseconds; looks at the memory are rarer.
 const PATIENCE: u64 = 1 << 16;
+
+/// Where a call stands.
+#[derive(Clone, Copy, Default)]
+pub(super) struct CallState {
+    /// Equations applied so far, each in place of the one before.
+    pub turns: u64,
+    /// The arguments that wait.
+    pub lazy: u64,
+}
 
 impl Machine {
     /// Looks at the limits of the run; at the memory every sixteenth time.
@@ -35,20 +47,21 @@ impl Machine {
         self.poll()
     }
 
-    /// An equation was applied to the arguments in a frame, and it is time to ask whether this may go on. The arguments at some positions
-    /// are not known yet.
+    /// An equation was applied to the arguments in a frame, and it is time to ask whether this may go on.
     #[inline(never)]
-    pub(super) fn pause(&mut self, p: &Program, func: &Func, frame: usize, equation: Span, waiting: u64) -> Outcome<()> {
+    pub(super) fn pause(&mut self, p: &Program, func: &Func, frame: usize, equation: Span, state: CallState) -> Outcome<()> {
         let name = &p.signature.op(func.op).name;
         let why = if self.steps > self.step_limit {
             format!("more than {} steps", self.step_limit)
+        } else if state.turns > MAX_TURNS {
+            format!("more than {MAX_TURNS} steps")
         } else if self.depth > MAX_DEPTH {
             "calls are nested too deeply".to_string()
         } else {
             return self.go_on();
         };
         let mut args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
-        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| *i < 64 && waiting >> i & 1 == 1) {
+        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| *i < 64 && state.lazy >> i & 1 == 1) {
             *arg = self.unknown(SortId::default());
         }
         let term = if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };
