@@ -1,7 +1,7 @@
-//! The abstract machine: evaluates code on a stack of values, innermost, with lazy connectives.
+//! The abstract machine: evaluates code on a stack of values, innermost, with lazy connectives and lazy arguments ([`super::lazy`]).
 //!
 //! Calls in tail position reuse their frame; all other recursion grows the machine stack by `stacker`, up to a depth limit. An
-//! equation applied is a *step*; steps are limited. Terms with unknowns are evaluated as far as they go: a call whose arguments
+//! equation applied is a *step*; how many may follow each other in one frame is limited. Terms with unknowns are evaluated as far as they go: a call whose arguments
 //! do not yet say which rule applies stays as it is, and so does a call behind an undecided condition from some depth on, so
 //! that recursion over an unknown ends.
 
@@ -14,7 +14,7 @@ use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
 use crate::data::expr::{Binder, Expr};
 use crate::data::signature::{Builtin, OpKind};
-use crate::data::value::{Closure, IMPURE, OPEN, Rich, Value};
+use crate::data::value::{Closure, IMPURE, Rich, Value};
 use ahash::AHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -672,127 +672,6 @@ impl Machine {
             }
         }
         Value::app1(op, IMPURE, a)
-    }
-
-    /// Evaluates an open value again, with what unknowns have become.
-    pub(in crate::data) fn renew(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
-        if !v.is_open() {
-            return Ok(v.clone());
-        }
-        if let Some((call, value)) = &self.assumed
-            && call == v
-        {
-            return Ok(value.clone());
-        }
-        stacker::maybe_grow(128 << 10, 4 << 20, || self.renew_open(p, v))
-    }
-
-    fn renew_all(&mut self, p: &Program, vs: &[Value]) -> Outcome<Vec<Value>> {
-        vs.iter().map(|v| self.renew(p, v)).collect()
-    }
-
-    fn renew_open(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
-        match v {
-            Value::Unknown(u) => match self.unknowns[*u as usize].binding.clone() {
-                Some(b) => self.renew(p, &b),
-                None => Ok(v.clone()),
-            },
-            Value::Cons(_) => {
-                let mut heads = Vec::new();
-                let mut at = v;
-                while let Value::Cons(cell) = at {
-                    if cell.flags & OPEN == 0 {
-                        break;
-                    }
-                    heads.push(self.renew(p, &cell.head)?);
-                    at = &cell.tail;
-                }
-                let mut list = self.renew(p, at)?;
-                while let Some(head) = heads.pop() {
-                    list = Value::cons(head, list);
-                }
-                Ok(list)
-            }
-            Value::Rich(node) => match &node.kind {
-                Rich::Set(sort, elements) => {
-                    let elements = self.renew_all(p, elements)?;
-                    self.set_of(p, *sort, elements)
-                }
-                Rich::Bag(sort, entries) => {
-                    let mut bag = Value::rich(Rich::Bag(*sort, Rc::new([])));
-                    for (e, n) in entries.iter() {
-                        let (e, n) = (self.renew(p, e)?, self.renew(p, n)?);
-                        bag = self.bag_add(p, *sort, e, n, bag)?;
-                    }
-                    Ok(bag)
-                }
-                Rich::Closure(c) => {
-                    let captures = self.renew_all(p, &c.captures)?.into();
-                    self.binder(p, Closure { lambda: c.lambda.clone(), captures })
-                }
-                Rich::Table(sort, base, entries) => {
-                    let mut f = self.renew(p, base)?;
-                    let entries = entries.clone();
-                    for (k, v) in entries.iter() {
-                        let (k, v) = (self.renew(p, k)?, self.renew(p, v)?);
-                        f = self.update_at(p, *sort, f, k, v)?;
-                    }
-                    Ok(f)
-                }
-                Rich::Apply(head, args) => {
-                    let head = self.renew(p, head)?;
-                    let args = self.renew_all(p, args)?;
-                    self.apply_value(p, head, args)
-                }
-                Rich::Integer(_) | Rich::Rational(_) => Ok(v.clone()),
-            },
-            _ => {
-                let (op, args) = v.as_app().unwrap_or((OpId(0), &[]));
-                self.renew_app(p, op, args)
-            }
-        }
-    }
-
-    fn renew_app(&mut self, p: &Program, op: OpId, args: &[Value]) -> Outcome<Value> {
-        if let (OpKind::Builtin(b), [first, rest @ ..]) = (&p.signature.op(op).kind, args) {
-            // The lazy ones: what is decided by the first operand leaves the others alone.
-            match (b, rest) {
-                (Builtin::And | Builtin::Or, [second]) => {
-                    let decides = *b == Builtin::Or;
-                    let a = self.renew(p, first)?;
-                    if let Value::Bool(x) = a {
-                        return if x == decides { Ok(a) } else { self.renew(p, second) };
-                    }
-                    let open = u32::from(a.is_open());
-                    self.suspended += open;
-                    let second = self.renew(p, second);
-                    self.suspended -= open;
-                    let second = second?;
-                    return Ok(if decides { self.or(p, a, second) } else { self.and(p, a, second) });
-                }
-                (Builtin::If, [then, other]) => {
-                    let c = self.renew(p, first)?;
-                    if let Value::Bool(x) = c {
-                        return self.renew(p, if x { then } else { other });
-                    }
-                    let open = u32::from(c.is_open());
-                    self.suspended += open;
-                    let parts = self.renew(p, then).and_then(|a| Ok((a, self.renew(p, other)?)));
-                    self.suspended -= open;
-                    let (a, b) = parts?;
-                    return self.if_value(p, op, c, a, b);
-                }
-                _ => {}
-            }
-        }
-        if let Some(value) = self.renew_lazy(p, op, args)? {
-            return Ok(value);
-        }
-        let args = self.renew_all(p, args)?;
-        if p.op(op).flags == 0 {
-            return Ok(Value::app(op, 0, args));
-        }
-        self.apply_op(p, op, args)
     }
 }
 

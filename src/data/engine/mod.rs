@@ -16,6 +16,7 @@ pub mod matching;
 mod pause;
 mod places;
 pub mod reflect;
+mod renew;
 pub mod text;
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! comes twice by them. Compare narrowing with conditional rules (Hanus, 1994).
 
 use super::{Search, conjuncts};
+use crate::base::Stage;
 use crate::data::builtins::compare::builtin_of;
 use crate::data::builtins::number;
 use crate::data::engine::code::{Check, Key, Leaf, Tree};
@@ -44,7 +45,12 @@ impl Machine {
             if s.splits.contains(&call) {
                 continue;
             }
-            let Some(cases) = self.cases(p, &call)? else { continue };
+            let cases = match self.cases(p, &call) {
+                Err(e) if e.stage == Stage::Limit => return Err(e),
+                // What has no value, or no end, tells no cases; the search goes on as if it were not there.
+                Err(_) | Ok(None) => continue,
+                Ok(Some(cases)) => cases,
+            };
             let mut given = Vec::new();
             if let Some((condition, _)) = cases.first() {
                 conjuncts(p, condition, &mut given);

@@ -14,7 +14,7 @@
 use super::{Cell, Cells, Chunks, Form, Geometry, Insert, Payload, Payloads, Table};
 use crate::base::atomics::{AtomicU32, AtomicU64};
 
-/// Buckets of a strip from which on threads share it.
+/// Least buckets of a strip for each thread that helps.
 const SHARED: u64 = if cfg!(test) { 16 } else { 1 << 12 };
 /// Buckets that a strip begins later than need be, for entries that probing pushed on: they are to find their home above the strip.
 const SLACK: u64 = 4;
@@ -180,7 +180,7 @@ impl<C: Cell> Sweep<'_, C> {
         while high > 0 {
             let fitting = (u128::from(high) * u128::from(self.old.homes)).div_ceil(u128::from(self.new.homes)) as u64 + SLACK;
             let low = fitting.min(high - 1);
-            let helpers = if high - low < SHARED { 0 } else { helpers };
+            let helpers = helpers.min(((high - low) / SHARED) as usize);
             let parts = helpers as u64 + 1;
             let bound = |i: u64| low + (high - low) * i / parts;
             for (w, l) in together(helpers, |i| self.part(bound(i as u64), bound(i as u64 + 1), high)) {

@@ -11,6 +11,7 @@ const DECLARATIONS: &str = "
     map total: T -> Nat; mirror: T -> T; build: Nat -> T; rev: List(Nat) # List(Nat) -> List(Nat); ins: Nat # List(Nat) -> List(Nat);
         sort_: List(Nat) -> List(Nat); next: D -> D; table: D -> Nat; member: Nat # List(Nat) -> Bool; gcd: Nat # Nat -> Nat;
         monus: Nat # Nat -> Nat; eqd: D # D -> Bool; curry: Nat -> Nat -> Nat; filter: (Nat -> Bool) # List(Nat) -> List(Nat);
+        sel: Bool # Nat # Nat -> Nat; first: T # Nat # Nat -> Nat; other: D # Nat # Nat -> Nat;
         class: Nat -> D; range: Nat -> List(Nat); collect: List(Nat) -> FSet(Nat); undefined: D -> Nat; c: List(Nat); lex: List(D) -> Nat;
     var n, m, k: Nat; p: Pos; t, u: T; d, e: D; l, acc: List(Nat); f: Nat -> Bool; ds: List(D);
     eqn total(leaf(n)) = n; total(node(t, d, u)) = total(t) + total(u) + table(d);
@@ -30,6 +31,9 @@ const DECLARATIONS: &str = "
         class(0) = d1; class(1) = d2; n > 1 -> class(n) = class(Int2Nat(n - 2));
         range(0) = []; n > 0 -> range(n) = Int2Nat(n - 1) |> range(Int2Nat(n - 1));
         collect([]) = {}; collect(n |> l) = collect(l) + {n};
+        sel(true, n, m) = n; sel(false, n, m) = m;
+        first(leaf(n), m, k) = n + m; first(node(t, d, u), m, k) = if(d == d1, k, first(u, m * 2, k + table(d)));
+        other(d1, n, m) = m + m; other(d, n, m) = sel(d == d2, n, m);
         c = sort_([5, 3, 9]);
         lex([]) = 0; lex([d]) = 1; lex(d |> d2 |> ds) = 2 + lex(ds); lex(d |> d1 |> ds) = 3; lex(d |> d3 |> ds) = lex(d |> ds);";
 
@@ -123,6 +127,9 @@ impl Generator {
                 "Int2Nat(N - N)",
                 "succ(N)",
                 "lex(E)",
+                "sel(B, N, N)",
+                "first(T, N, N)",
+                "other(D, N, N)",
                 "abs(N - N)",
             ],
             'd' => &["next(D)", "if(B, D, D)", "lab(T)", "fst(P)", "class(N)", "head(E)"],
