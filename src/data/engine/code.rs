@@ -213,3 +213,8 @@ impl Key {
         }
     }
 }
+
+/// Whether a position is in a set of the first 64.
+pub(super) fn has(set: u64, i: usize) -> bool {
+    i < 64 && set >> i & 1 == 1
+}

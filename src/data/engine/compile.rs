@@ -4,7 +4,7 @@
 //! subexpressions are evaluated once and kept. Coercions that widen numbers vanish. Cost: linear in the expressions, but for
 //! the matching trees (see `matching`).
 
-use super::code::{Func, Node};
+use super::code::{Func, Node, has};
 use super::matching;
 use crate::base::Span;
 use crate::base::diagnostic::{Diagnostic, Stage};
@@ -406,7 +406,7 @@ impl<'a> Compiler<'a> {
     fn lazy_call(&mut self, func: u32, args: &[Expr], lazy: u64, scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
         let (mut nodes, mut waiting) = (Vec::with_capacity(args.len()), 0);
         for (i, arg) in args.iter().enumerate() {
-            if i < 64 && lazy >> i & 1 == 1 {
+            if has(lazy, i) {
                 let above = self.node(arg, scope, height + args.len() as u32)?;
                 if above.0.is_costly() {
                     waiting |= 1 << i;

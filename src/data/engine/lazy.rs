@@ -6,9 +6,9 @@
 //!
 //! Invariant: an argument that waits is no pattern's and no condition's business, so what stands in its slot meanwhile does not matter.
 
-use super::code::{Leaf, Node};
+use super::code::{Leaf, Node, has};
 use super::compile::Program;
-use super::machine::{MAX_DEPTH, MAX_SUSPENDED, Machine, Outcome, Selected};
+use super::machine::{MAX_DEPTH, Machine, Outcome, Selected};
 use super::pause::CallState;
 use crate::base::ids::OpId;
 use crate::data::value::Value;
@@ -42,11 +42,7 @@ impl Machine {
             self.stack.push(v);
         }
         let end = frame + args.len();
-        let selected = if self.suspended > MAX_SUSPENDED && self.stack[frame..].iter().any(Value::is_open) {
-            Selected::Undecided
-        } else {
-            self.select(p, &func.tree, frame)?
-        };
+        let selected = self.select_rule(p, func, frame)?;
         let Selected::Rule(leaf) = selected else {
             self.stack.truncate(end);
             let undecided = matches!(selected, Selected::Undecided);
@@ -109,11 +105,7 @@ impl Machine {
             self.stack.push(v);
         }
         let end = frame + args.len();
-        let selected = if self.suspended > MAX_SUSPENDED && self.stack[frame..].iter().any(Value::is_open) {
-            Selected::Undecided
-        } else {
-            self.select(p, &func.tree, frame)?
-        };
+        let selected = self.select_rule(p, func, frame)?;
         let Selected::Rule(leaf) = selected else {
             self.stack.truncate(end);
             let undecided = matches!(selected, Selected::Undecided);
@@ -130,8 +122,4 @@ impl Machine {
         self.stack.truncate(frame);
         Ok(Some(value))
     }
-}
-
-fn has(set: u64, i: usize) -> bool {
-    i < 64 && set >> i & 1 == 1
 }

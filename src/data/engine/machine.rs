@@ -1,9 +1,9 @@
 //! The abstract machine: evaluates code on a stack of values, innermost, with lazy connectives and lazy arguments ([`super::lazy`]).
 //!
 //! Calls in tail position reuse their frame; all other recursion grows the machine stack by `stacker`, up to a depth limit. An
-//! equation applied is a *step*; how many may follow each other in one frame is limited. Terms with unknowns are evaluated as far as they go: a call whose arguments
-//! do not yet say which rule applies stays as it is, and so does a call behind an undecided condition from some depth on, so
-//! that recursion over an unknown ends.
+//! equation applied is a *step*; how many may follow each other in one frame is limited. Terms with unknowns are evaluated as far
+//! as they go: a call whose arguments do not yet say which rule applies stays as it is, and so does a call behind an undecided
+//! condition from some depth on, so that recursion over an unknown ends.
 
 use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
@@ -132,11 +132,7 @@ impl Machine {
                         self.stack.drain(floor..frame);
                         frame = floor;
                     }
-                    let selected = if self.suspended > MAX_SUSPENDED && self.stack[frame..].iter().any(Value::is_open) {
-                        Selected::Undecided
-                    } else {
-                        self.select(p, &func.tree, frame)?
-                    };
+                    let selected = self.select_rule(p, func, frame)?;
                     match selected {
                         Selected::Rule(leaf) => {
                             self.steps += 1;
@@ -372,7 +368,16 @@ impl Machine {
         self.if_value(p, op, condition, a, b)
     }
 
-    pub(super) fn select<'a>(&mut self, p: &Program, mut tree: &'a Tree, base: usize) -> Outcome<Selected<'a>> {
+    /// The equation for the arguments in a frame; none yet for open ones behind too many undecided conditions.
+    #[inline]
+    pub(super) fn select_rule<'a>(&mut self, p: &Program, func: &'a Func, frame: usize) -> Outcome<Selected<'a>> {
+        if self.suspended > MAX_SUSPENDED && self.stack[frame..].iter().any(Value::is_open) {
+            return Ok(Selected::Undecided);
+        }
+        self.select(p, &func.tree, frame)
+    }
+
+    fn select<'a>(&mut self, p: &Program, mut tree: &'a Tree, base: usize) -> Outcome<Selected<'a>> {
         loop {
             match tree {
                 Tree::Fail => return Ok(Selected::None),

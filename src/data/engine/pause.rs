@@ -3,7 +3,7 @@
 //! The machine compares its count of steps with one number; all else happens here, seldom: the limits of the run end the evaluation with an
 //! error of stage `Limit`, the limit of steps ends it with an error that names the function, the term and the equation.
 
-use super::code::Func;
+use super::code::{Func, has};
 use super::compile::Program;
 use super::machine::{MAX_DEPTH, Machine, Outcome};
 use crate::base::Span;
@@ -61,7 +61,7 @@ impl Machine {
             return self.go_on();
         };
         let mut args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
-        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| *i < 64 && state.lazy >> i & 1 == 1) {
+        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| has(state.lazy, *i)) {
             *arg = self.unknown(SortId::default());
         }
         let term = if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };

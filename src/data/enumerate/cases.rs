@@ -9,11 +9,11 @@
 //! evaluation of each condition and right-hand side, and of the whole condition for each case. The cases exclude each other, so no solution
 //! comes twice by them. Compare narrowing with conditional rules (Hanus, 1994).
 
-use super::{Search, conjuncts};
+use super::{Bounds, Search, conjuncts};
 use crate::base::Stage;
 use crate::data::builtins::compare::builtin_of;
 use crate::data::builtins::number;
-use crate::data::engine::code::{Check, Key, Leaf, Tree};
+use crate::data::engine::code::{Check, Key, Leaf, Switch, Tree};
 use crate::data::engine::compile::Program;
 use crate::data::engine::machine::{Machine, Outcome, is_constructed};
 use crate::data::signature::{Builtin, OpKind};
@@ -21,7 +21,7 @@ use crate::data::sort::basic;
 use crate::data::value::Value;
 
 /// Splits on one path of a search.
-const MAX_SPLITS: u32 = 8;
+const MAX_SPLITS: usize = 8;
 /// Calls that are looked at for one split.
 const MAX_CALLS: usize = 32;
 /// Nodes of a condition that are looked at to find them.
@@ -35,11 +35,10 @@ pub(super) struct Split {
 
 impl Machine {
     /// A call in some conjuncts to split; one whose first case bounds an unknown that has no bound yet, if there is one.
-    pub(super) fn split(&mut self, p: &Program, s: &Search, open: &[u32], parts: &[&Value]) -> Outcome<Option<Split>> {
-        if s.splits.len() >= MAX_SPLITS as usize {
+    pub(super) fn split(&mut self, p: &Program, s: &Search, open: &[u32], parts: &[&Value], known: &[Bounds]) -> Outcome<Option<Split>> {
+        if s.splits.len() >= MAX_SPLITS {
             return Ok(None);
         }
-        let known = self.bounds(p, open, parts);
         let mut first = None;
         for call in calls(p, parts) {
             if s.splits.contains(&call) {
@@ -56,7 +55,7 @@ impl Machine {
                 conjuncts(p, condition, &mut given);
             }
             let bounded = self.one_point(p, &given, &|u| open.contains(&u)).is_some()
-                || self.bounds(p, open, &given).iter().zip(&known).any(|(new, old)| new.1.is_some() && old.1.is_none());
+                || self.bounds(p, open, &given).iter().zip(known).any(|(new, old)| new.1.is_some() && old.1.is_none());
             if bounded {
                 return Ok(Some(Split { call, cases }));
             }
@@ -157,7 +156,7 @@ impl Machine {
     fn literal_cases(
         &mut self,
         p: &Program,
-        switch: &crate::data::engine::code::Switch,
+        switch: &Switch,
         value: &Value,
         base: usize,
         given: Value,

@@ -68,6 +68,9 @@ pub(in crate::data) struct Search {
     binder: &'static str,
 }
 
+/// Least and greatest value of an unknown, as far as they are known.
+type Bounds = (Option<i64>, Option<i64>);
+
 enum Choice {
     /// An unknown with its values.
     Interval(u32, i64, i64),
@@ -366,7 +369,7 @@ impl Machine {
             }
         }
         if best.as_ref().is_none_or(|b| b.0 >= GROWING)
-            && let Some(split) = self.split(p, s, open, parts)?
+            && let Some(split) = self.split(p, s, open, parts, &bounds)?
         {
             return Ok(Choice::Cases(split));
         }
@@ -561,9 +564,9 @@ impl Machine {
     }
 
     /// Bounds that the conjuncts give for numeric unknowns, propagated a few times.
-    fn bounds(&self, p: &Program, open: &[u32], parts: &[&Value]) -> Vec<(Option<i64>, Option<i64>)> {
+    fn bounds(&self, p: &Program, open: &[u32], parts: &[&Value]) -> Vec<Bounds> {
         let sort_of = |u: u32| self.unknowns[u as usize].sort;
-        let mut bounds: Vec<(Option<i64>, Option<i64>)> = open.iter().map(|&u| (least(sort_of(u)), None)).collect();
+        let mut bounds: Vec<Bounds> = open.iter().map(|&u| (least(sort_of(u)), None)).collect();
         // Each comparison as a linear form that is at most 0.
         let mut forms: Vec<Linear> = Vec::new();
         for part in parts {
