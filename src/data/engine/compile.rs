@@ -5,6 +5,7 @@
 //! the matching trees (see `matching`).
 
 use super::code::{Func, Node, has};
+use super::inline::{Inline, Inliner};
 use super::matching;
 use crate::base::Span;
 use crate::base::diagnostic::{Diagnostic, Stage};
@@ -28,6 +29,8 @@ pub struct OpInfo {
     pub funcs: Box<[Option<u32>]>,
     /// Of these rules, which arguments are lazy; see [`Func`].
     pub lazy: Box<[u64]>,
+    /// What may stand for a call of it.
+    pub inline: Option<Arc<Inline>>,
     /// Sort of the first argument (of the constant, if there is none).
     pub first: SortId,
     /// Sort of the result of the first application.
@@ -90,14 +93,28 @@ pub struct Sharing {
 /// Where variables are.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    slots: AHashMap<VarId, u32>,
+    slots: AHashMap<VarId, Place>,
     height: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Slot(u32),
+    /// An argument of a call that is written out, and the scope of the call.
+    Argument(Arc<(Expr, Scope)>),
 }
 
 impl Scope {
     /// Variables in slots, and the height of the frame.
     pub fn new(slots: &[(VarId, u32)], height: u32) -> Self {
-        Self { slots: slots.iter().copied().collect(), height }
+        Self { slots: slots.iter().map(|&(v, slot)| (v, Place::Slot(slot))).collect(), height }
+    }
+    /// The argument that a parameter of a function that is written out stands for, with its scope.
+    pub(super) fn argument(&self, v: VarId) -> Option<(&Expr, &Scope)> {
+        match self.slots.get(&v) {
+            Some(Place::Argument(argument)) => Some((&argument.0, &argument.1)),
+            _ => None,
+        }
     }
 }
 
@@ -227,9 +244,12 @@ impl Program {
                 let funcs: Box<[Option<u32>]> = (0..levels.len()).map(|l| index.get(&(id, l)).map(|&f| f as u32)).collect();
                 let free = matches!(op.kind, OpKind::Constructor(_)) && funcs.iter().all(Option::is_none);
                 let lazy = funcs.iter().map(|f| f.map_or(0, |f| matching::lazy_arguments(&groups[f as usize].1))).collect();
-                OpInfo { flags: if free { 0 } else { IMPURE }, levels: levels.into(), funcs, lazy, first, range }
+                OpInfo { flags: if free { 0 } else { IMPURE }, levels: levels.into(), funcs, lazy, inline: None, first, range }
             })
             .collect();
+        let mut inliner = Inliner::new(&signature, &ops, &groups);
+        let inlines: Vec<_> = signature.ops().map(|(id, _)| inliner.inline(id)).collect();
+        ops.iter_mut().zip(inlines).for_each(|(info, inline)| info.inline = inline);
         // Equality that the user defines, and constructors that are not free, make terms of the sort incomparable.
         for (i, info) in sorts.iter_mut().enumerate() {
             info.user_equal = ops[info.equal.index()].funcs.get(1).copied().flatten();
@@ -318,7 +338,8 @@ impl<'a> Compiler<'a> {
     fn node(&mut self, e: &Expr, scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(v) => match scope.slots.get(v) {
-                Some(&slot) => Ok((Node::Local(slot), false)),
+                Some(Place::Slot(slot)) => Ok((Node::Local(*slot), false)),
+                Some(Place::Argument(argument)) => self.node(&argument.0, &argument.1, height),
                 None => {
                     let name =
                         if v.index() < self.signature.var_count() { self.signature.var(*v).name.clone() } else { format!("#{}", v.0) };
@@ -334,7 +355,7 @@ impl<'a> Compiler<'a> {
                 let (nodes, closed) = self.nodes(&rights, scope, height, 1)?;
                 let mut inner = scope.clone();
                 for (i, (v, _)) in defs.iter().enumerate() {
-                    inner.slots.insert(*v, height + i as u32);
+                    inner.slots.insert(*v, Place::Slot(height + i as u32));
                 }
                 let (body, body_closed) = self.node(body, &inner, height + defs.len() as u32)?;
                 let body = self.share(body, body_closed);
@@ -383,6 +404,12 @@ impl<'a> Compiler<'a> {
             // The lazy operations stay lazy: rules for `if` are tried where it is undecided, others only say what is so anyway.
             let lazy = matches!(self.signature.op(op).kind, OpKind::Builtin(Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies));
             let only_here = plain && info.funcs[..level].iter().all(Option::is_none);
+            if let (1, Some(inline)) = (level, &info.inline) {
+                let waiting = inline.waiting(self.ops, args, scope);
+                if waiting != 0 {
+                    return self.written_out(inline, args, waiting, scope, height);
+                }
+            }
             match info.funcs[level] {
                 Some(func) if (level == 1 && !lazy) || only_here => {
                     let all: Vec<Expr> = groups.iter().rev().flat_map(|g| g.iter().cloned()).collect();
@@ -400,6 +427,24 @@ impl<'a> Compiler<'a> {
         let (nodes, c2) = self.nodes(args, scope, height, 1)?;
         let function = if c2 { function } else { self.share(function, c1) };
         Ok((Node::Apply(Box::new(function), nodes.into()), c1 && c2))
+    }
+
+    /// A function in place of its call, where some arguments wait until they are needed; the others are evaluated.
+    fn written_out(&mut self, f: &Inline, args: &[Expr], waiting: u64, scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
+        let mut inner = Scope { slots: AHashMap::new(), height: scope.height };
+        let mut rights: Vec<Expr> = Vec::new();
+        for (i, (v, arg)) in f.params.iter().zip(args).enumerate() {
+            let place = if has(waiting, i) {
+                Place::Argument(Arc::new((arg.clone(), scope.clone())))
+            } else {
+                rights.push(arg.clone());
+                Place::Slot(height + rights.len() as u32 - 1)
+            };
+            inner.slots.insert(*v, place);
+        }
+        let (nodes, _) = self.nodes(&rights, scope, height, 1)?;
+        let (body, _) = self.node(&f.body, &inner, height + rights.len() as u32)?;
+        Ok((Node::Let(nodes.into(), Box::new(body)), false))
     }
 
     /// A call of a function with lazy arguments. Those that are costly are evaluated above the frame of the function.
@@ -477,7 +522,7 @@ impl<'a> Compiler<'a> {
                 e.free_vars(&mut free);
                 let mut inner = Scope { slots: AHashMap::new(), height: (free.len() + vars.len()) as u32 };
                 for (i, v) in vars.iter().chain(&free).enumerate() {
-                    inner.slots.insert(*v, i as u32);
+                    inner.slots.insert(*v, Place::Slot(i as u32));
                 }
                 let code = self.root(body, &inner)?;
                 let sorts = match self.signature.sorts.kind(e.sort) {

@@ -10,6 +10,7 @@
 pub mod code;
 pub mod compile;
 mod image;
+mod inline;
 mod lazy;
 pub mod machine;
 pub mod matching;
@@ -65,9 +66,9 @@ impl Problem {
 /// What receives solutions: breaks to end the search.
 pub type Receiver<'a> = dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic> + 'a;
 
-/// Said of the place where an evaluation started, if the error has another one.
 /// Shared parts of values and expressions that are remembered by what they became.
 const MOST_KEPT: usize = 1 << 18;
+/// Said of the place where an evaluation started, if the error has another one.
 const STARTED: &str = "this was being evaluated";
 
 /// Evaluates; one per thread.

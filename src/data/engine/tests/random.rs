@@ -11,9 +11,9 @@ const DECLARATIONS: &str = "
     map total: T -> Nat; mirror: T -> T; build: Nat -> T; rev: List(Nat) # List(Nat) -> List(Nat); ins: Nat # List(Nat) -> List(Nat);
         sort_: List(Nat) -> List(Nat); next: D -> D; table: D -> Nat; member: Nat # List(Nat) -> Bool; gcd: Nat # Nat -> Nat;
         monus: Nat # Nat -> Nat; eqd: D # D -> Bool; curry: Nat -> Nat -> Nat; filter: (Nat -> Bool) # List(Nat) -> List(Nat);
-        sel: Bool # Nat # Nat -> Nat; first: T # Nat # Nat -> Nat; other: D # Nat # Nat -> Nat;
+        ite, either: Bool # Nat # Nat -> Nat; nested: Bool # Nat # Nat # Nat -> Nat; sel: Bool # Nat # Nat -> Nat; first: T # Nat # Nat -> Nat; other: D # Nat # Nat -> Nat;
         class: Nat -> D; range: Nat -> List(Nat); collect: List(Nat) -> FSet(Nat); undefined: D -> Nat; c: List(Nat); lex: List(D) -> Nat;
-    var n, m, k: Nat; p: Pos; t, u: T; d, e: D; l, acc: List(Nat); f: Nat -> Bool; ds: List(D);
+    var n, m, k: Nat; p: Pos; b: Bool; t, u: T; d, e: D; l, acc: List(Nat); f: Nat -> Bool; ds: List(D);
     eqn total(leaf(n)) = n; total(node(t, d, u)) = total(t) + total(u) + table(d);
         mirror(leaf(n)) = leaf(n); mirror(node(t, d, u)) = node(mirror(u), next(d), mirror(t));
         build(0) = leaf(0); n > 0 -> build(n) = node(build(n div 2), class(n), leaf(n));
@@ -31,6 +31,8 @@ const DECLARATIONS: &str = "
         class(0) = d1; class(1) = d2; n > 1 -> class(n) = class(Int2Nat(n - 2));
         range(0) = []; n > 0 -> range(n) = Int2Nat(n - 1) |> range(Int2Nat(n - 1));
         collect([]) = {}; collect(n |> l) = collect(l) + {n};
+        ite(b, n, m) = if(b, n, m); either(b, m, n) = ite(!b, n, sel(b, m, n));
+        nested(b, n, m, k) = if(b && n > 2, ite(b, m, k), if(n == 0, m + z, k)) whr z = n * 2 end;
         sel(true, n, m) = n; sel(false, n, m) = m;
         first(leaf(n), m, k) = n + m; first(node(t, d, u), m, k) = if(d == d1, k, first(u, m * 2, k + table(d)));
         other(d1, n, m) = m + m; other(d, n, m) = sel(d == d2, n, m);
@@ -128,6 +130,9 @@ impl Generator {
                 "succ(N)",
                 "lex(E)",
                 "sel(B, N, N)",
+                "ite(B, N, N)",
+                "either(B, N, N)",
+                "nested(B, N, N, N)",
                 "first(T, N, N)",
                 "other(D, N, N)",
                 "abs(N - N)",

@@ -90,7 +90,7 @@ fn finite_and_growing_sorts() {
 const CASES: &str = "
     sort S = struct empty | full | outside;
     map at: List(S) # Int -> S; square: List(List(S)) # Int # Int -> S; code: Nat -> Nat; down: Nat -> Nat; gap: Nat -> Nat; same: Nat # Nat -> Bool;
-        chosen: Nat # Bool -> Nat; cond: Bool # Nat # Nat -> Nat; fac: Nat -> Nat;
+        chosen: Nat # Bool -> Nat; cond: Bool # Nat # Nat -> Nat; fac: Nat -> Nat; ite: Bool # Nat # Nat -> Nat; fib: Nat -> Nat;
     var l: List(S); ls: List(List(S)); i, j: Int; n, m: Nat; p: Pos; b: Bool;
     eqn 0 <= i && i < #l -> at(l, i) = l . Int2Nat(i); 0 > i || i >= #l -> at(l, i) = outside;
         0 <= i && i < #ls && 0 <= j && j < 2 -> square(ls, i, j) = ls . Int2Nat(i) . Int2Nat(j);
@@ -101,6 +101,7 @@ const CASES: &str = "
         same(n, n) = true; same(n, m) = false;
         n < 4 -> chosen(n, b) = n; chosen(n, true) = 8; chosen(n, false) = 9;
         cond(true, n, m) = n; cond(false, n, m) = m; fac(n) = cond(n == 0, 1, n * fac(Int2Nat(n - 1)));
+        ite(b, n, m) = if(b, n, m); fib(n) = ite(n < 2, n, fib(Int2Nat(n - 1)) + fib(Int2Nat(n - 2)));
     glob k, k1: Nat; z: Int; q: Bool;";
 
 /// Bounds that the equations of a function give.
@@ -139,6 +140,9 @@ fn lazy_arguments_over_unknowns() {
     solve(&["q"], "cond(q, fac(3), fac(2)) == 2", &["false"]);
     solve(&["q", "k"], "k < 3 && cond(q, k, fac(k)) > 1", &["false 2", "true 2"]);
     solve(&["k"], "cond(k < 2, fac(k) + 1, 0) > 1", &["0", "1"]);
+    solve(&["k"], "k < 9 && fib(k) == 8", &["6"]);
+    solve(&["k"], "ite(k < 3, fib(k + 1), 0) > 1", &["2"]);
+    solve(&["q", "k"], "k < 3 && ite(q, k, fac(k) + 1) > 1", &["false 0", "false 1", "false 2", "true 2"]);
 }
 
 /// What a function's equations bound is what a bound in the condition bounds.

@@ -411,3 +411,57 @@ fn lazy_arguments() {
         ],
     );
 }
+
+/// Laziness goes through functions of one equation, however these are put together.
+#[test]
+fn lazy_arguments_of_one_equation() {
+    table(
+        "map ite, unless: Bool # Nat # Nat -> Nat; loop, fac, first, down: Nat -> Nat; both: Bool # Bool -> Bool; three: Bool # Bool # Nat # Nat -> Nat;
+             ignore: Nat # Nat -> Nat; named: Bool # Nat # Nat -> Nat; closed: Nat # Bool # Nat -> Nat; search: Nat # (Nat -> Bool) -> Nat;
+             even, odd: Nat # Bool -> Bool; swap: Nat # Nat # Bool -> Nat; turn: Nat # Nat # Bool -> Nat; constant: Nat;
+         var b, c: Bool; x, y: Nat; f: Nat -> Bool;
+         eqn ite(b, x, y) = if(b, x, y); unless(b, x, y) = ite(b, y, x);
+             loop(x) = loop(x + 1);
+             fac(x) = unless(x == 0, x * fac(Int2Nat(x - 1)), 1);
+             first(x) = ite(x * x > 50, x, first(x + 1)); down(x) = ite(x == 0, 0, down(Int2Nat(x - 1)));
+             both(b, c) = !(b => !c);
+             three(b, c, x, y) = if(b, x, if(c, y, x + 1));
+             ignore(x, y) = x;
+             named(b, x, y) = if(b, z + x, z + y) whr z = ite(b, 10, 20) end;
+             closed(x, b, y) = ite(exists v: Nat. v < 3 && v == x, if(b, y, 2), x);
+             search(x, f) = ite(f(x), x, search(x + 1, f));
+             even(x, b) = if(x == 0, b, odd(Int2Nat(x - 1), b)); odd(x, b) = if(x == 0, !b, even(Int2Nat(x - 1), b));
+             swap(x, y, b) = if(b, turn(y, x, false), x); turn(y, x, b) = if(b, swap(y, x, b), y);
+             constant = ite(true, fac(4), loop(0));",
+        &[
+            ("fac(20)", "2432902008176640000"),
+            ("first(1)", "8"),
+            ("down(200000)", "0"),
+            ("ite(true, 1, loop(0))", "1"),
+            ("ite(1 < 2, ite(2 < 1, loop(1), fac(3)), loop(0))", "6"),
+            ("unless(false, 7, loop(0))", "7"),
+            ("both(false, loop(0) > 1)", "false"),
+            ("both(true, fac(3) > 1)", "true"),
+            ("three(true, loop(0) > 1, fac(3), loop(1))", "6"),
+            ("three(false, true, loop(0), fac(3))", "6"),
+            ("three(false, false, fac(3), loop(0))", "7"),
+            ("ignore(3, loop(0))", "3"),
+            ("ignore(fac(3), ignore(loop(0), loop(1)))", "6"),
+            ("named(true, fac(3), loop(0))", "16"),
+            ("named(false, loop(0), fac(3))", "26"),
+            ("closed(2, true, fac(3))", "6"),
+            ("closed(5, loop(0) > 1, loop(0))", "5"),
+            ("search(3, lambda i: Nat. i * i > 50)", "8"),
+            ("even(7, fac(3) == 6)", "false"),
+            ("even(8, fac(3) == 6)", "true"),
+            // Arguments under variables that the equations name as well.
+            ("swap(fac(3), loop(0), false)", "6"),
+            ("swap(fac(3), fac(4), true)", "24"),
+            ("turn(fac(3), loop(0), false)", "6"),
+            ("(lambda x: Nat. ite(x > 3, x, loop(x)))(5)", "5"),
+            ("(lambda y: Nat. ite(y > 3, fac(y) + y, loop(y)))(4)", "28"),
+            ("ite(false, loop(0), x + fac(3)) whr x = 5 end", "11"),
+            ("constant", "24"),
+        ],
+    );
+}
