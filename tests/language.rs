@@ -387,11 +387,58 @@ fn simplifications_by_name() {
         init allow({c, b}, comm({a|b -> c, d|e -> c}, P || Q(true)));";
     assert_eq!(figures(control, &[]), ([1, 3, 0], Some((1, 2))));
     assert_eq!(figures(control, &["control"]), ([1, 2, 0], Some((1, 2))));
+    // A board: one or two squares are looked at by each instance of a sum.
+    let board = "sort Piece = struct pin | empty; Board = struct board(Piece, Piece, Piece, Piece);
+        map at: Pos # Board -> Piece; put: Pos # Piece # Board -> Board;
+        var x, y, z, u, p: Piece; n: Pos;
+        eqn at(1, board(x, y, z, u)) = x; at(2, board(x, y, z, u)) = y; at(3, board(x, y, z, u)) = z; at(4, board(x, y, z, u)) = u;
+            put(1, p, board(x, y, z, u)) = board(p, y, z, u); put(2, p, board(x, y, z, u)) = board(x, p, z, u);
+            put(3, p, board(x, y, z, u)) = board(x, y, p, u); put(4, p, board(x, y, z, u)) = board(x, y, z, p);
+        act move: Pos # Pos;
+        proc X(b: Board) = sum n, m: Pos. (n <= 4 && m <= 4 && at(n, b) == pin && at(m, b) == empty)
+            -> move(n, m) . X(put(m, pin, put(n, empty, b)));
+        init X(board(pin, pin, empty, empty));";
+    assert_eq!(figures(board, &[]), ([1, 1, 2], Some((6, 24))));
+    assert_eq!(figures(board, &["unfold"]), ([4, 16, 0], Some((6, 24))));
+    // What all actions tell, or what only a function gives that nobody knows, stays whole.
+    let told =
+        "sort R = struct r(x: Nat, y: Bool); act a: R; proc P(p: R) = (x(p) < 3) -> a(p) . P(r(x(p) + 1, !y(p))); init P(r(0, true));";
+    assert_eq!(figures(told, &["unfold"]), ([1, 1, 0], Some((4, 3))));
+    let unknown =
+        "sort R = struct r(Bool, Bool); map f: Bool # R -> R; var b, c: Bool; eqn f(true, r(b, c)) = r(c, !b); f(false, r(b, c)) = r(b, c);
+        act a: Bool; proc P(d: Bool, p: R) = a(d) . P(!d, f(d, p)) + (p == r(true, true)) -> a(d) . P(d, p); init P(true, r(false, true));";
+    assert_eq!(figures(unknown, &["unfold"]), ([2, 2, 0], Some((8, 10))));
+    // Records in records, choices of records, two parameters that hand over fields to each other.
+    let nested = "sort In = struct inner(lo: Bool, hi: Bool); Out = struct outer(left: In, right: In, number: Nat);
+        act a, b, c: Bool; n: Nat;
+        proc P(p: Out, q: In) = a(lo(left(p))) . P(outer(inner(!lo(left(p)), hi(left(p))), right(p), number(p)), q)
+            + b(hi(q)) . P(outer(left(p), q, number(p)), inner(hi(q), hi(right(p))))
+            + (number(p) < 2) -> n(number(p)) . P(if(number(p) == 1, outer(left(p), right(p), 0), outer(left(p), right(p), 1)), q)
+            + hi(right(p)) -> c(true) . P(p, inner(lo(right(p)), hi(q)));
+        init P(outer(inner(true, false), inner(true, true), 0), inner(false, true));";
+    let plain = figures(nested, &[]);
+    assert_eq!(plain.0, [2, 4, 0]);
+    assert_eq!(figures(nested, &["unfold"]), ([7, 4, 0], plain.1));
+    // Equality that the user defines is asked of whole records.
+    let own = "sort R; cons r: Nat # Nat -> R; map low: R -> Nat; var n, m, k, l: Nat; eqn r(n, m) == r(k, l) = n == k; low(r(n, m)) = m;
+        act a: Nat; proc P(p: R) = (p == r(1, 7)) -> a(low(p)) . P(r(2, 2)); init P(r(1, 5));";
+    assert_eq!(figures(own, &["unfold"]), ([1, 1, 0], Some((2, 1))));
     // A condition that has no value, negated again and again.
     let stuck = "act x: Bool; m: Nat; map g: Nat -> Bool;
         proc Y(k: Nat) = m(k) . Z(g(k)); Z(r: Bool) = r -> x(r) . Z(r) <> tau . Z(r => r);
         init Y(1);";
     assert_eq!(figures(stuck, &["control"]), ([3, 3, 0], None));
+    // What comes after a process that never ends needs no stack, also behind one alternative of several.
+    let never_done = "act a, b, c; proc V = a . V . b; init V;";
+    assert_eq!(figures(never_done, &[]), ([0, 1, 0], Some((1, 1))));
+    let one_ends = "act a, b, c, d; proc W = a . (V + c) . b . delta; V = d . V . b; init W;";
+    assert_eq!(figures(one_ends, &[]), ([1, 5, 0], Some((5, 5))));
+    let by_turns = "act a, b, c, d; proc X = a . Y . c; Y = b . X . d; init X . (Y . c + d);";
+    assert_eq!(figures(by_turns, &[]), ([1, 2, 0], Some((2, 2))));
+    // A name for an instance of a process is no place of its own.
+    let named = "act a: Nat; proc Cell(n: Nat) = (n < 2) -> a(n) . Cell(n + 1); New = Cell(0); Other(n: Nat) = Again(n + 1); Again(n: Nat) = Cell(n);
+        init New || Other(0);";
+    assert_eq!(figures(named, &[]).1, figures(&named.replace("init New || Other(0)", "init Cell(0) || Cell(1)"), &[]).1);
     // A stack without end, of one kind of frames and two places.
     let growing = "act a, b, c; proc Z = a . (b . Z + Z) . Z; init Z;";
     assert_eq!(figures(growing, &[]), ([2, 3, 0], None));

@@ -33,11 +33,12 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
     for name in &args.simplify {
         match name.as_str() {
             "default" => {
-                let on = Options::default();
-                options.constants |= on.constants;
-                options.duplicates |= on.duplicates;
-                options.eliminate |= on.eliminate;
-                options.control |= on.control;
+                let mut defaults = Options::default();
+                for name in Options::SIMPLIFICATIONS {
+                    if let (Some(on), Some(switch)) = (defaults.simplification(name).map(|on| *on), options.simplification(name)) {
+                        *switch |= on;
+                    }
+                }
             }
             "all" => options = options.with_all(true),
             "none" => {}

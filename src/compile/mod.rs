@@ -117,6 +117,7 @@ impl Compiled {
             sort_of.push(var.sort);
         }
         let mut conditions: Vec<Conditions> = slots.iter().map(|_| Conditions::default()).collect();
+        let special = process.data.special_sorts();
         let mut groups = Vec::new();
         let mut codes = Vec::new();
         'summands: for (i, summand) in process.summands.iter().enumerate() {
@@ -125,7 +126,7 @@ impl Compiled {
             let mut rest = Vec::new();
             for conjunct in summand.guard.conjuncts(&process.data.signature) {
                 let conjunct = conjunct.substitute(&fixed);
-                match fixes(&mut process.data.signature, &conjunct) {
+                match fixes(&mut process.data.signature, &special, &conjunct) {
                     Some((v, k)) if slot_of.contains_key(&v) => {
                         let slot = slot_of[&v];
                         let value = engine.from_expr(&k).map_err(|e| e.placed(summand.span()))?;

@@ -375,3 +375,18 @@ pub struct DataSpec {
     /// User equations, in file order.
     pub equations: Vec<Equation>,
 }
+
+impl DataSpec {
+    /// Sorts of whose equality, order or constructors equations say more than that different terms of constructors are different.
+    pub fn special_sorts(&self) -> AHashSet<SortId> {
+        let signature = &self.signature;
+        let heads = self.equations.iter().filter_map(|e| e.lhs.head());
+        heads
+            .filter_map(|op| match signature.op(op).kind {
+                OpKind::Mapping => None,
+                OpKind::Constructor(_) => Some(signature.domain_range(signature.op(op).sort).1),
+                _ => signature.domain_range(signature.op(op).sort).0.first().copied(),
+            })
+            .collect()
+    }
+}

@@ -106,8 +106,11 @@ impl<A: AsMut<[Value]> + AsRef<[Value]>> App<A> {
 /// Terms below this depth may be met as often as there are paths to them: then pairs that were compared are remembered.
 const REMEMBER_FROM: u32 = 8;
 
+/// Pairs of nodes that were compared.
+type Compared = AHashSet<(*const Value, *const Value)>;
+
 /// Whether two terms are equal. What two terms that share their parts have in common is compared once, though not one of their nodes be the same.
-fn same(x: &Value, y: &Value, depth: u32, known: &mut AHashSet<(*const Value, *const Value)>) -> bool {
+fn same(x: &Value, y: &Value, depth: u32, known: &mut Option<Compared>) -> bool {
     let (apart, xs, ys) = match (x, y) {
         (Value::App1(x), Value::App1(y)) => (x.apart(y), &x.args[..], &y.args[..]),
         (Value::App2(x), Value::App2(y)) => (x.apart(y), &x.args[..], &y.args[..]),
@@ -134,7 +137,7 @@ fn same(x: &Value, y: &Value, depth: u32, known: &mut AHashSet<(*const Value, *c
     if apart || xs.len() != ys.len() {
         return false;
     }
-    if depth >= REMEMBER_FROM && !known.insert((xs.as_ptr(), ys.as_ptr())) {
+    if depth >= REMEMBER_FROM && !known.get_or_insert_default().insert((xs.as_ptr(), ys.as_ptr())) {
         // Compared before, or being compared: if they differ, that comparison says so.
         return true;
     }
@@ -514,7 +517,7 @@ impl PartialEq for Value {
             | (Value::App2(_), Value::App2(_))
             | (Value::App3(_), Value::App3(_))
             | (Value::AppN(_), Value::AppN(_))
-            | (Value::Cons(_), Value::Cons(_)) => same(self, other, 0, &mut AHashSet::new()),
+            | (Value::Cons(_), Value::Cons(_)) => same(self, other, 0, &mut None),
             _ => self.cmp(other) == Ordering::Equal,
         }
     }

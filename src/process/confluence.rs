@@ -12,25 +12,32 @@
 //! evaluated, and two guards that fix a *term* (such as `head(l)`) to different values count as undecided.
 //! Cost: summands squared, on bit sets.
 
-use crate::base::ids::VarId;
+use crate::base::ids::{SortId, VarId};
 use crate::data::expr::{Expr, ExprKind};
 use crate::data::signature::{Builtin, OpKind, Signature};
 use crate::process::linear::{LinearProcess, Summand};
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use fixedbitset::FixedBitSet;
 
-/// Whether an expression is built of constructors and numbers only, so that different expressions are different values.
-pub fn is_constructor_term(signature: &Signature, e: &Expr) -> bool {
+/// Whether an expression is built of constructors and numbers only, so that different expressions are different values; not if it has parts
+/// of sorts in `special`, of whose equality equations say more.
+fn is_constructor_term(signature: &Signature, special: &AHashSet<SortId>, e: &Expr) -> bool {
+    if special.contains(&e.sort) {
+        return false;
+    }
     match &e.kind {
         ExprKind::Number(_) => true,
         ExprKind::Op(op) => matches!(signature.op(*op).kind, OpKind::Constructor(_) | OpKind::Builtin(Builtin::True | Builtin::False)),
-        ExprKind::Apply(head, args) => is_constructor_term(signature, head) && args.iter().all(|a| is_constructor_term(signature, a)),
+        ExprKind::Apply(head, args) => {
+            is_constructor_term(signature, special, head) && args.iter().all(|a| is_constructor_term(signature, special, a))
+        }
         _ => false,
     }
 }
 
-/// If a conjunct says `variable == constructor term` (either way round, or a Bool variable by itself), that variable and term.
-pub fn fixes(signature: &mut Signature, conjunct: &Expr) -> Option<(VarId, Expr)> {
+/// If a conjunct says `variable == constructor term` (either way round, or a Bool variable by itself), that variable and term. `special`: see
+/// [`DataSpec::special_sorts`](crate::data::expr::DataSpec::special_sorts).
+pub fn fixes(signature: &mut Signature, special: &AHashSet<SortId>, conjunct: &Expr) -> Option<(VarId, Expr)> {
     if let ExprKind::Var(v) = conjunct.kind {
         return Some((v, Expr::boolean(signature, true)));
     }
@@ -38,7 +45,7 @@ pub fn fixes(signature: &mut Signature, conjunct: &Expr) -> Option<(VarId, Expr)
         (Builtin::Equal, [a, b]) => {
             for (x, k) in [(a, b), (b, a)] {
                 if let ExprKind::Var(v) = x.kind
-                    && is_constructor_term(signature, k)
+                    && is_constructor_term(signature, special, k)
                 {
                     return Some((v, k.clone()));
                 }
@@ -59,7 +66,7 @@ struct Footprint {
     changes: FixedBitSet,
 }
 
-fn footprint(process: &mut LinearProcess, index: &AHashMap<VarId, usize>, summand: usize) -> Footprint {
+fn footprint(process: &mut LinearProcess, special: &AHashSet<SortId>, index: &AHashMap<VarId, usize>, summand: usize) -> Footprint {
     let s: &Summand = &process.summands[summand];
     let mut vars = Vec::new();
     s.guard.free_vars(&mut vars);
@@ -73,7 +80,7 @@ fn footprint(process: &mut LinearProcess, index: &AHashMap<VarId, usize>, summan
     let guard = s.guard.clone();
     let mut fixed = AHashMap::new();
     for c in guard.conjuncts(&process.data.signature) {
-        if let Some((v, k)) = fixes(&mut process.data.signature, &c)
+        if let Some((v, k)) = fixes(&mut process.data.signature, special, &c)
             && index.contains_key(&v)
         {
             fixed.entry(v).or_insert(k);
@@ -84,8 +91,9 @@ fn footprint(process: &mut LinearProcess, index: &AHashMap<VarId, usize>, summan
 
 /// For each summand, whether it is a tau summand that is proven confluent.
 pub fn confluent_summands(process: &mut LinearProcess) -> Vec<bool> {
+    let special = process.data.special_sorts();
     let index: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
-    let footprints: Vec<Footprint> = (0..process.summands.len()).map(|s| footprint(process, &index, s)).collect();
+    let footprints: Vec<Footprint> = (0..process.summands.len()).map(|s| footprint(process, &special, &index, s)).collect();
     (process.summands.iter().enumerate())
         .map(|(i, s)| {
             let f = &footprints[i];

@@ -8,3 +8,4 @@ pub mod print;
 pub mod simplify;
 pub mod spec;
 pub mod typecheck;
+pub mod unfold;

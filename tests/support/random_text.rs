@@ -12,6 +12,7 @@ pub enum Sort {
     Bool,
     Nat,
     Pair,
+    Record,
     List,
     Set,
     Update,
@@ -25,6 +26,7 @@ impl Sort {
             Sort::Bool => "Bool",
             Sort::Nat => "Nat",
             Sort::Pair => "P",
+            Sort::Record => "R",
             Sort::List => "List(Bool)",
             Sort::Set => "FSet(D)",
             Sort::Update => "D -> Bool",
@@ -36,13 +38,22 @@ impl Sort {
 /// `l: List(Bool)`; `p: P`; `v: Nat # D`.
 const HEAD: &str = "sort D = struct d1?is_d1 | d2?is_d2 | d3;
      P = struct pair(fst: Bool, snd: D)?is_pair | none;
+     R = struct rec(one: D, two: Both); Both = struct both(Bool, bit: Bool);
      Small = struct n0 | n1 | n2 | n3;
 map next: D -> D;
+    turn: R -> R;
+    first: Both -> Bool;
+    with: D # R -> R;
     up, down: Nat -> Nat;
     num: Small -> Nat;
     trues: List(Bool) -> Nat;
-var i: Nat; q: List(Bool);
-eqn next(d1) = d2; next(d2) = d3; next(d3) = d1;
+var i: Nat; q: List(Bool); x, y: D; s, t: Bool;
+eqn turn(rec(x, both(s, t))) = rec(next(x), both(!t, s));
+    first(both(s, t)) = s;
+    with(d1, rec(x, both(s, t))) = rec(x, both(!s, t));
+    with(d2, rec(x, both(s, t))) = rec(x, both(s, !t));
+    with(d3, rec(x, both(s, t))) = rec(next(x), both(s, t));
+    next(d1) = d2; next(d2) = d3; next(d3) = d1;
     up(i) = (i + 1) mod 3;
     i == 0 -> down(i) = 2;
     i > 0 -> down(i) = Int2Nat(i - 1);
@@ -84,6 +95,7 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
             Sort::Bool => t.choose(&["true", "false"]).to_string(),
             Sort::Nat => t.choose(&["0", "1", "2"]).to_string(),
             Sort::Pair => t.choose(&["none", "pair(true, d2)", "pair(false, d1)"]).to_string(),
+            Sort::Record => t.choose(&["rec(d2, both(true, false))", "rec(d1, both(false, false))"]).to_string(),
             Sort::List => t.choose(&["[]", "[true]", "[false, true]"]).to_string(),
             Sort::Set => t.choose(&["{}", "{d1}", "{d1, d3}"]).to_string(),
             Sort::Update => t.choose(&["(lambda d0: D. false)", "is_d1", "(lambda d0: D. d0 != d2)"]).to_string(),
@@ -91,7 +103,7 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
     }
     let d = depth - 1;
     match sort {
-        Sort::Enum => match t.below(5) {
+        Sort::Enum => match t.below(6) {
             0 => expression(t, Sort::Enum, vars, 0),
             1 => format!("next({})", expression(t, Sort::Enum, vars, d)),
             2 => {
@@ -102,9 +114,10 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
                 let q = expression(t, Sort::Pair, vars, 0);
                 format!("if(is_pair({q}), snd({q}), {})", expression(t, sort, vars, d))
             }
+            4 => format!("one({})", expression(t, Sort::Record, vars, d)),
             _ => format!("(next(z) whr z = {} end)", expression(t, Sort::Enum, vars, d)),
         },
-        Sort::Bool => match t.below(13) {
+        Sort::Bool => match t.below(14) {
             0 => expression(t, sort, vars, 0),
             1 => format!("!{}", expression(t, sort, vars, d)),
             2 => format!("({} && {})", expression(t, sort, vars, d), expression(t, sort, vars, d)),
@@ -112,7 +125,7 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
             4 => format!("({} => {})", expression(t, sort, vars, d), expression(t, sort, vars, d)),
             5 => format!("is_{}({})", t.choose(&["d1", "d2"]), expression(t, Sort::Enum, vars, d)),
             6 => {
-                let s = *t.choose(&[Sort::Enum, Sort::Nat, Sort::Bool, Sort::Pair, Sort::List, Sort::Set]);
+                let s = *t.choose(&[Sort::Enum, Sort::Nat, Sort::Bool, Sort::Pair, Sort::List, Sort::Set, Sort::Record]);
                 let op = t.choose(&["==", "!="]);
                 let (y, z) = (expression(t, s, vars, d), expression(t, s, vars, 0));
                 // Two literal sets or lists are typed from outside, which an equation does not do.
@@ -141,6 +154,7 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
                 inner.push((format!("y{depth}"), Sort::Enum));
                 format!("({binder} y{depth}: D. {})", expression(t, sort, &inner, d))
             }
+            12 => format!("{}(two({}))", t.choose(&["first", "bit"]), expression(t, Sort::Record, vars, d)),
             _ => match vars.iter().find(|v| v.1 == Sort::List) {
                 Some((list, _)) => format!("(#{list} > 0 && head({list}))"),
                 None => expression(t, sort, vars, d),
@@ -162,6 +176,20 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
         Sort::Pair => match t.below(3) {
             0 => expression(t, sort, vars, 0),
             _ => format!("pair({}, {})", expression(t, Sort::Bool, vars, d), expression(t, Sort::Enum, vars, d)),
+        },
+        Sort::Record => match t.below(5) {
+            0 => expression(t, sort, vars, 0),
+            1 => format!("turn({})", expression(t, sort, vars, d)),
+            2 => {
+                let (c, y, z) = (expression(t, Sort::Bool, vars, d), expression(t, sort, vars, d), expression(t, sort, vars, 0));
+                format!("if({c}, {y}, {z})")
+            }
+            3 => format!("with({}, {})", expression(t, Sort::Enum, vars, d), expression(t, sort, vars, d)),
+            _ => {
+                let (x, y, z) =
+                    (expression(t, Sort::Enum, vars, d), expression(t, Sort::Bool, vars, 0), expression(t, Sort::Bool, vars, 0));
+                format!("rec({x}, both({y}, {z}))")
+            }
         },
         Sort::List => match (vars.iter().find(|v| v.1 == Sort::List), t.below(4)) {
             (Some((q, _)), 1) => format!("if(#{q} < 2, {} |> {q}, {q})", expression(t, Sort::Bool, vars, d)),
@@ -289,7 +317,8 @@ impl Writer<'_> {
 
 /// A specification: the text for the tool, the text for the operational rules.
 pub fn specification(t: &mut Tape) -> (String, String) {
-    const PARAMS: [Sort; 8] = [Sort::Enum, Sort::Nat, Sort::Bool, Sort::Enum, Sort::List, Sort::Pair, Sort::Set, Sort::Update];
+    const PARAMS: [Sort; 10] =
+        [Sort::Enum, Sort::Nat, Sort::Bool, Sort::Record, Sort::Enum, Sort::List, Sort::Pair, Sort::Set, Sort::Update, Sort::Record];
     let equations = 1 + t.below(3);
     let params = (0..equations).map(|_| (0..t.below(3)).map(|_| *t.choose(&PARAMS)).collect()).collect();
     let stack = t.chance(1, 8);

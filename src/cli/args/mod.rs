@@ -193,8 +193,8 @@ pub struct LineariseArgs {
     /// Specification.
     pub model: PathBuf,
     /// Simplifications, by name: `constants` and `duplicates` remove parameters, `eliminate` sum variables that an equation
-    /// determines, `control` summands that are never reached; these are the `default`. `dead` removes parameters on which nothing
-    /// depends, `instantiate` sums over small finite sorts. Also `all`, `none`.
+    /// determines, `control` summands that are never reached, `unfold` replaces parameters that are records by their fields where
+    /// that pays; these are the `default`. `dead` removes parameters on which nothing depends, `instantiate` sums over small finite sorts. Also `all`, `none`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default")]
     pub simplify: Vec<String>,
     /// Common options.

@@ -74,6 +74,14 @@ impl Linear {
         out.terms.retain(|t| t.1 != 0);
         Some(out)
     }
+    /// This with `factor · v` in the place of an atom.
+    pub fn with(&self, p: &Program, atom: usize, v: &Value, factor: i64) -> Option<Linear> {
+        let mut out = self.clone();
+        let (_, k) = out.terms.remove(atom);
+        out.add(p, v, k.checked_mul(factor)?)?;
+        out.terms.retain(|t| t.1 != 0);
+        Some(out)
+    }
     /// `factor · (this without term skip)`.
     pub fn value(&self, p: &Program, skip: usize, factor: i64) -> Option<Value> {
         let mut sum: Option<Value> = None;

@@ -1,5 +1,6 @@
 //! Lists of shared cells: constant-time cons, head and tail; everything else walks the cells in a loop.
 
+use super::compare::builtin_of;
 use super::stuck2;
 use crate::base::ids::OpId;
 use crate::data::engine::compile::Program;
@@ -36,18 +37,37 @@ pub fn rebuild(elements: Vec<Value>, tail: Value) -> Value {
     elements.into_iter().rev().fold(tail, |list, e| Value::cons(e, list))
 }
 
-/// `list <| element`.
-pub fn snoc(list: &Value, element: &Value) -> Option<Value> {
-    let elements = list.list_elements()?;
-    Some(rebuild(elements, Value::cons(element.clone(), end(list)?)))
+/// The elements known in front of a list, and what is behind them.
+fn prefix(list: &Value) -> (Vec<Value>, &Value) {
+    let (mut elements, mut at) = (Vec::new(), list);
+    while let Value::Cons(cell) = at {
+        elements.push(cell.head.clone());
+        at = &cell.tail;
+    }
+    (elements, at)
 }
 
-/// `a ++ b`.
-pub fn concat(a: &Value, b: &Value) -> Option<Value> {
+/// `list <| element`, by the operation of that name where the end of the list is not known.
+pub fn snoc(op: OpId, list: &Value, element: Value) -> Value {
+    let (elements, end) = prefix(list);
+    let last = match end {
+        Value::Nil(_) => Value::cons(element, end.clone()),
+        _ => stuck2(op, end.clone(), element),
+    };
+    rebuild(elements, last)
+}
+
+/// `a ++ b`, by the operation of that name where the end of `a` is not known.
+pub fn concat(op: OpId, a: Value, b: Value) -> Value {
     if matches!(b, Value::Nil(_)) {
-        return Some(a.clone());
+        return a;
     }
-    Some(rebuild(a.list_elements()?, b.clone()))
+    let (elements, end) = prefix(&a);
+    let rest = match end {
+        Value::Nil(_) => b,
+        _ => stuck2(op, end.clone(), b),
+    };
+    rebuild(elements, rest)
 }
 
 /// `list . index`.
@@ -67,6 +87,19 @@ pub fn at(list: &Value, index: &Value) -> Option<Value> {
 impl Machine {
     /// `#` of a list, set or bag.
     pub(in crate::data) fn size(&mut self, p: &Program, op: OpId, a: Value) -> Outcome<Value> {
+        match builtin_of(p, &a) {
+            Some((Builtin::Concat, [x, y])) => {
+                let (x, y) = stacker::maybe_grow(64 << 10, 1 << 20, || {
+                    Ok::<_, Box<_>>((self.size(p, op, x.clone())?, self.size(p, op, y.clone())?))
+                })?;
+                return Ok(super::number::binary(Builtin::Add, &x, &y).unwrap_or_else(|| stuck2(p.add, x, y)));
+            }
+            Some((Builtin::Snoc, [x, _])) => {
+                let x = stacker::maybe_grow(64 << 10, 1 << 20, || self.size(p, op, x.clone()))?;
+                return Ok(stuck2(p.add, x, Value::Int(1)));
+            }
+            _ => {}
+        }
         if let Some(elements) = a.as_set() {
             return Ok(Value::Int(elements.len() as i64));
         }
@@ -90,7 +123,8 @@ impl Machine {
             Value::Nil(_) => Value::Int(n),
             // Some cells in front of an unknown end count at once.
             tail if n > 0 && matches!(p.signature.sorts.kind(p.op(op).first), SortKind::List(_)) => {
-                stuck2(p.add, super::stuck1(op, tail.clone()), Value::Int(n))
+                let tail = self.size(p, op, tail.clone())?;
+                stuck2(p.add, tail, Value::Int(n))
             }
             _ => super::stuck1(op, a),
         })

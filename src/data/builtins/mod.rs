@@ -125,8 +125,8 @@ impl Machine {
                 Ok(number::binary(builtin, &a, &b).unwrap_or_else(|| number::simplify(p, builtin, op, a, b)))
             }
             Cons => Ok(Value::cons(a, b)),
-            Snoc => Ok(list::snoc(&a, &b).unwrap_or_else(|| stuck2(op, a, b))),
-            Concat => Ok(list::concat(&a, &b).unwrap_or_else(|| stuck2(op, a, b))),
+            Snoc => Ok(list::snoc(op, &a, b)),
+            Concat => Ok(list::concat(op, a, b)),
             At => Ok(list::at(&a, &b).unwrap_or_else(|| stuck2(op, a, b))),
             In => self.contains(p, op, &a, &b),
             Count => self.count(p, op, &a, &b),

@@ -195,6 +195,25 @@ impl Engine {
         .map_err(|e| e.within(closed.span, STARTED))
     }
 
+    /// An expression evaluated as far as that goes while these variables have no value; they may occur in what it becomes.
+    pub fn open(&mut self, expr: &Expr, vars: &[VarId]) -> Result<Expr, Diagnostic> {
+        let slots: Vec<(VarId, u32)> = vars.iter().enumerate().map(|(i, v)| (*v, i as u32)).collect();
+        let sorts = vars.iter().map(|v| compile::sort_of_var(&self.program.signature, *v, expr)).collect::<Result<Vec<_>, _>>()?;
+        self.sharing.enabled = false;
+        let node = Compiler::new(&self.program, &mut self.sharing).root(expr, &Scope::new(&slots, vars.len() as u32));
+        self.sharing.enabled = true;
+        let (node, program, first) = (node?, self.program.clone(), self.machine.unknowns.len());
+        let value = self.run(|m| {
+            m.unknowns.extend(vars.iter().zip(sorts).map(|(v, sort)| Unknown { sort, var: Some(*v), binding: None }));
+            let frame = m.stack.len();
+            m.stack.extend((first..m.unknowns.len()).map(|u| Value::Unknown(u as u32)));
+            m.eval(&program, &node, frame)
+        });
+        let open = value.map(|v| self.to_expr_at(&v, expr.sort)).map_err(|e| e.within(expr.span, STARTED));
+        self.machine.unknowns.truncate(first);
+        open
+    }
+
     /// The closed normal form as an expression; equal values give equal expressions. A number outside of any other term gets
     /// the narrowest sort it fits, see [`Engine::to_expr_at`].
     pub fn to_expr(&mut self, value: &Value) -> Expr {

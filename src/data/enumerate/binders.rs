@@ -6,9 +6,11 @@
 use super::Search;
 use crate::base::Stage;
 use crate::base::ids::SortId;
+use crate::data::builtins::compare::builtin_of;
 use crate::data::engine::compile::Program;
 use crate::data::engine::machine::{MAX_SUSPENDED, Machine, Outcome};
 use crate::data::expr::Binder;
+use crate::data::signature::Builtin;
 use crate::data::sort::SortKind;
 use crate::data::value::{Closure, Rich, Value};
 use std::ops::ControlFlow;
@@ -36,6 +38,29 @@ impl Machine {
         self.stack.extend(closure.captures.iter().cloned());
         let body = self.enter(p, &closure.lambda.body, frame);
         (body, wanted)
+    }
+
+    /// What a condition that says that something exists says of it, with unknowns for it, which the caller takes away again.
+    pub(super) fn opened(&mut self, p: &Program, condition: &Value) -> Outcome<Value> {
+        let Some(closure) = existence(p, condition) else { return Ok(condition.clone()) };
+        let (body, _) = self.frame_of_unknowns(p, closure);
+        if closure.lambda.binder == Binder::Forall { Ok(self.not(p, body?)) } else { body }
+    }
+
+    /// What a condition that is [`universal`] says of each element.
+    pub(super) fn for_each_element(&mut self, p: &Program, condition: &Value) -> Outcome<Value> {
+        let Some(closure) = universal(p, condition) else { return Ok(condition.clone()) };
+        let Some(values) = self.values_of(p, closure.lambda.sorts[0], MAX_TRIED)? else { return Ok(condition.clone()) };
+        let mut all = Value::Bool(true);
+        for v in values.iter() {
+            let frame = self.stack.len();
+            self.stack.push(v.clone());
+            self.stack.extend(closure.captures.iter().cloned());
+            let body = self.enter(p, &closure.lambda.body, frame)?;
+            let body = if closure.lambda.binder == Binder::Exists { self.not(p, body) } else { body };
+            all = self.and(p, all, body);
+        }
+        Ok(all)
     }
 
     /// A quantifier in which unknowns of an enclosing search occur: a condition on these, if its own variables can be eliminated.
@@ -219,6 +244,34 @@ impl Machine {
             Ok(_) => Some(Value::Bool(true)),
         })
     }
+}
+
+/// The quantifier in a condition that says that something exists: an `exists`, or a `forall` that does not hold.
+pub(super) fn existence<'v>(p: &Program, condition: &'v Value) -> Option<&'v Closure> {
+    quantifier(p, condition, [Binder::Exists, Binder::Forall])
+}
+
+/// The quantifier over one variable in a condition that says something of all its values: a `forall`, or an `exists` that does not hold.
+pub(super) fn universal<'v>(p: &Program, condition: &'v Value) -> Option<&'v Closure> {
+    let one = quantifier(p, condition, [Binder::Forall, Binder::Exists]).filter(|c| c.lambda.sorts.len() == 1)?;
+    let few = |sort: SortId| match p.signature.sorts.kind(sort) {
+        SortKind::Bool => true,
+        SortKind::Named(n) => {
+            let constructors = &p.signature.sorts.named[*n as usize].constructors;
+            !constructors.is_empty() && constructors.len() <= MAX_TRIED && constructors.iter().all(|c| p.op(*c).levels.len() == 1)
+        }
+        _ => false,
+    };
+    few(one.lambda.sorts[0]).then_some(one)
+}
+
+/// A quantifier by the first binder, or one by the second that does not hold.
+fn quantifier<'v>(p: &Program, condition: &'v Value, [plain, negated]: [Binder; 2]) -> Option<&'v Closure> {
+    let of = |v: &'v Value, binder| v.as_closure().filter(|c| c.lambda.binder == binder);
+    of(condition, plain).or_else(|| match builtin_of(p, condition) {
+        Some((Builtin::Not, [inner])) => of(inner, negated),
+        _ => None,
+    })
 }
 
 /// Those of the unknowns asked for that occur in a condition.

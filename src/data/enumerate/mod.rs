@@ -3,22 +3,24 @@
 //! The condition is evaluated with unknowns in it, which leaves what it still depends on. Then, as long as something is open:
 //! an equation of the form `x == e` among its conjuncts binds `x` (the one-point rule); else the search branches on what has
 //! the fewest options: the elements that a pattern may be in a finite list, set or bag; the integers between the bounds that
-//! comparisons give; the constructors of a sort; the sides of a disjunction; at last the equations of a function ([`cases`]). After each step the condition is evaluated again,
-//! which prunes. Terms of infinite sorts grow constructor by constructor, up to a limit.
+//! comparisons give; the constructors of a sort; the sides of a disjunction; the variables of an `exists` together with the unknowns; at last
+//! the equations of a function ([`cases`]). After each step the condition is evaluated again, which prunes. Terms of infinite sorts grow constructor by constructor, up to a limit.
 //!
-//! Every solution comes once: branches exclude each other, but for disjunctions, where repeated solutions are dropped.
+//! Every solution comes once: branches exclude each other, but for disjunctions and `exists`, where repeated solutions are dropped.
 //! Compare narrowing (Hanus, 1994) and mCRL2's enumerator (Groote, Mousavi: "Modeling and Analysis of Communicating Systems",
 //! 2014). Cost: the number of branches, each linear in the remaining condition.
 
 mod binders;
+mod bounds;
 mod cases;
 mod eliminate;
 mod finite;
 
+use bounds::Bounds;
 use cases::Split;
 
 use super::builtins::compare::builtin_of;
-use super::builtins::linear::{Linear, least, numeric_sort, occurs};
+use super::builtins::linear::{least, numeric_sort, occurs};
 use super::builtins::number;
 use super::engine::compile::Program;
 use super::engine::machine::{Machine, Outcome, Unknown};
@@ -40,6 +42,10 @@ const MAX_GROWING: u32 = 1000;
 /// As how many options a disjunction counts: its sides overlap, so solutions may be found again, and often a few values of an unknown
 /// decide it.
 const EITHER: u64 = 9;
+/// The same for a conjunct that says that something exists: its variables are enumerated with the others, and solutions may be found again.
+const WITNESS: u64 = 1 << 16;
+/// Most of these on one path of a search.
+const MAX_WITNESSES: u32 = 32;
 
 /// Branches between two looks at the limits.
 const PATIENCE: u64 = 1 << 10;
@@ -65,11 +71,12 @@ pub(in crate::data) struct Search {
     growing: u32,
     /// Calls that were split into cases on the way here.
     splits: Vec<Value>,
+    /// The condition before the first disjunction on the way here was taken apart.
+    whole: Option<Value>,
+    /// Conjuncts on the way here that said that something exists.
+    witnesses: u32,
     binder: &'static str,
 }
-
-/// Least and greatest value of an unknown, as far as they are known.
-type Bounds = (Option<i64>, Option<i64>);
 
 enum Choice {
     /// An unknown with its values.
@@ -83,6 +90,10 @@ enum Choice {
     Member(Value, SortId, Vec<Value>),
     Either(Value, Value),
     Cases(Split),
+    /// A conjunct that says that something exists.
+    Witness(Value),
+    /// A conjunct that says something of all elements of a small sort.
+    Everywhere(Value),
 }
 
 impl Search {
@@ -97,6 +108,8 @@ impl Search {
             grown: 0,
             growing: 0,
             splits: Vec::new(),
+            whole: None,
+            witnesses: 0,
             binder,
         }
     }
@@ -210,6 +223,14 @@ impl Machine {
             }
             if open.is_empty() {
                 if !rest.is_true() {
+                    // What has no value may not matter where another side of a disjunction holds.
+                    if let Some(whole) = s.whole.clone() {
+                        let whole = self.renew(p, &whole)?;
+                        if whole.is_true() || whole.is_false() {
+                            rest = whole;
+                            continue;
+                        }
+                    }
                     match &mut s.lenient {
                         Some(stuck) => *stuck = true,
                         None => return Err(self.undecided(p, s, &rest)),
@@ -365,6 +386,10 @@ impl Machine {
                     }
                 }
                 Some((Builtin::Or, [a, b])) => offer(EITHER, Choice::Either(a.clone(), b.clone()), &mut best),
+                _ if s.witnesses < MAX_WITNESSES && binders::existence(p, part).is_some() => {
+                    offer(WITNESS, Choice::Witness((*part).clone()), &mut best);
+                }
+                _ if binders::universal(p, part).is_some() => offer(WITNESS, Choice::Everywhere((*part).clone()), &mut best),
                 _ => {}
             }
         }
@@ -508,10 +533,31 @@ impl Machine {
                 }
                 s.splits.pop();
             }
+            Choice::Everywhere(part) => {
+                let others = self.without(p, rest, &|other| *other == part);
+                let all = self.for_each_element(p, &part)?;
+                let condition = self.and(p, others, all);
+                return self.search(p, s, condition, each);
+            }
+            Choice::Witness(part) => {
+                s.seen.get_or_insert_default();
+                let others = self.without(p, rest, &|other| *other == part);
+                let count = self.unknowns.len();
+                let body = self.opened(p, &part)?;
+                let condition = self.and(p, others, body);
+                s.witnesses += 1;
+                let flow = self.search(p, s, condition, each);
+                s.witnesses -= 1;
+                self.unknowns.truncate(count);
+                return flow;
+            }
             Choice::Either(a, b) => {
                 s.seen.get_or_insert_default();
                 // The disjunction itself becomes true where its chosen side is assumed.
-                let others = self.without(p, rest, &a, &b);
+                let others =
+                    self.without(p, rest, &|part| matches!(builtin_of(p, part), Some((Builtin::Or, [x, y])) if *x == a && *y == b));
+                let first = s.whole.is_none();
+                s.whole.get_or_insert_with(|| rest.clone());
                 for side in [a, b] {
                     let side = self.renew(p, &side)?;
                     let condition = self.and(p, side, others.clone());
@@ -519,17 +565,21 @@ impl Machine {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
+                if first {
+                    s.whole = None;
+                }
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    fn without(&mut self, p: &Program, rest: &Value, a: &Value, b: &Value) -> Value {
+    /// The conjuncts but those.
+    fn without(&mut self, p: &Program, rest: &Value, those: &dyn Fn(&Value) -> bool) -> Value {
         let mut parts = Vec::new();
         conjuncts(p, rest, &mut parts);
         let mut all = Value::Bool(true);
         for part in parts {
-            if !matches!(builtin_of(p, part), Some((Builtin::Or, [x, y])) if x == a && y == b) {
+            if !those(part) {
                 all = self.and(p, all, part.clone());
             }
         }
@@ -561,78 +611,6 @@ impl Machine {
         let answer = finite::infinite(p, sort, &mut path);
         self.recursive.insert(sort, answer);
         answer
-    }
-
-    /// Bounds that the conjuncts give for numeric unknowns, propagated a few times.
-    fn bounds(&self, p: &Program, open: &[u32], parts: &[&Value]) -> Vec<Bounds> {
-        let sort_of = |u: u32| self.unknowns[u as usize].sort;
-        let mut bounds: Vec<Bounds> = open.iter().map(|&u| (least(sort_of(u)), None)).collect();
-        // Each comparison as a linear form that is at most 0.
-        let mut forms: Vec<Linear> = Vec::new();
-        for part in parts {
-            let (a, b, both, strict) = match builtin_of(p, part) {
-                Some((Builtin::LessEqual, [a, b])) => (a, b, false, 0),
-                Some((Builtin::Less, [a, b])) => (a, b, false, 1),
-                Some((Builtin::Equal, [a, b])) => (a, b, true, 0),
-                _ => continue,
-            };
-            let numeric = part.as_app().is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
-            if !numeric {
-                continue;
-            }
-            for (a, b) in [(a, b), (b, a)].into_iter().take(if both { 2 } else { 1 }) {
-                if let Some(mut form) = Linear::difference(p, a, b) {
-                    let integral = form.terms.iter().all(|t| numeric_sort(p, &sort_of, &t.0) != basic::REAL);
-                    if strict == 1 && integral {
-                        form.constant = form.constant.saturating_add(1);
-                    }
-                    forms.push(form);
-                }
-            }
-        }
-        for _ in 0..4 {
-            let mut changed = false;
-            for form in &forms {
-                for (i, (atom, k)) in form.terms.iter().enumerate() {
-                    let Value::Unknown(u) = atom else { continue };
-                    let Some(at) = open.iter().position(|o| o == u) else { continue };
-                    // k·x <= -(constant + least of the other terms)
-                    let mut others = Some(form.constant);
-                    for (j, (other, m)) in form.terms.iter().enumerate() {
-                        if i == j {
-                            continue;
-                        }
-                        let (low, high) = match other {
-                            Value::Unknown(v) => match open.iter().position(|o| o == v) {
-                                Some(at) => bounds[at],
-                                None => (least(sort_of(*v)), None),
-                            },
-                            _ => (least(numeric_sort(p, &sort_of, other)), None),
-                        };
-                        let least = if *m > 0 { low } else { high };
-                        others = others.and_then(|o| o.checked_add(least?.checked_mul(*m)?));
-                    }
-                    let Some(limit) = others.and_then(i64::checked_neg) else { continue };
-                    if *k > 0 {
-                        let most = limit.div_euclid(*k);
-                        if bounds[at].1.is_none_or(|b| most < b) {
-                            bounds[at].1 = Some(most);
-                            changed = true;
-                        }
-                    } else {
-                        let from = -(limit.div_euclid(-*k));
-                        if bounds[at].0.is_none_or(|b| from > b) {
-                            bounds[at].0 = Some(from);
-                            changed = true;
-                        }
-                    }
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        bounds
     }
 
     fn unbounded(&self, p: &Program, s: &Search, open: &[u32], rest: &Value) -> Box<Diagnostic> {

@@ -1,6 +1,7 @@
 //! Linearisation: from a typed process specification to a linear process.
 //!
 //! - `term`: equations become sequential terms;
+//! - `ending`: what comes after a process that never ends goes;
 //! - `sequential`: each parallel component becomes an automaton with data;
 //! - `simplify`: constants, duplicates and, if asked, dead variables go, per location;
 //! - `network`: communication, allow, hide, rename, block are multiplied out, as far as something allowed can come of it;
@@ -10,6 +11,7 @@
 //! no longer occurs in what is left to do is reset to a default value, and nothing else is merged.
 
 mod assemble;
+mod ending;
 mod network;
 mod sequence;
 mod sequential;
@@ -45,19 +47,30 @@ pub struct Options {
     pub dead: bool,
     /// Replace sums over small finite sorts by a summand for each value.
     pub instantiate: bool,
+    /// Replace parameters that are records by their fields where summands depend on few of these then.
+    pub unfold: bool,
     /// Refuse to build more summands than this.
     pub max_summands: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { constants: true, duplicates: true, eliminate: true, control: true, dead: false, instantiate: false, max_summands: 2_000_000 }
+        Self {
+            constants: true,
+            duplicates: true,
+            eliminate: true,
+            control: true,
+            dead: false,
+            instantiate: false,
+            unfold: true,
+            max_summands: 2_000_000,
+        }
     }
 }
 
 impl Options {
     /// Names of the simplifications.
-    pub const SIMPLIFICATIONS: [&str; 6] = ["constants", "duplicates", "eliminate", "control", "dead", "instantiate"];
+    pub const SIMPLIFICATIONS: [&str; 7] = ["constants", "duplicates", "eliminate", "control", "unfold", "dead", "instantiate"];
 
     /// No simplification.
     pub fn plain() -> Self {
@@ -80,6 +93,7 @@ impl Options {
             "control" => &mut self.control,
             "dead" => &mut self.dead,
             "instantiate" => &mut self.instantiate,
+            "unfold" => &mut self.unfold,
             _ => return None,
         })
     }
@@ -100,6 +114,8 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     for (i, def) in spec.procs.iter().enumerate() {
         bodies.push(if parallel[i] || !reachable[i] { None } else { Some(term::convert(&def.body)?) });
     }
+    let ends = ending::ending(&bodies);
+    bodies.iter_mut().flatten().for_each(|body| *body = ending::trim(body, &ends));
     let mut names = Names::new(&spec.actions);
     let mut layout = Layout { spec, parallel: &parallel, names: &mut names, components: Vec::new(), calls: Vec::new(), engine: None };
     let network = layout.network(&spec.init, &Substitution::new())?;
@@ -110,7 +126,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     for component in components {
         automata.push(match component {
             Component::Term(name, _, term) => {
-                let automaton = builder.build(name, term)?;
+                let automaton = builder.build(name, ending::trim(&term, &ends))?;
                 let mut automaton = rename_apart(automaton, builder.signature);
                 if options.constants {
                     simplify::constants(&mut automaton);
@@ -145,6 +161,9 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     let combined = composer.compose(&network)?;
     let mut process = assemble::assemble(spec, data, &automata, combined, options.eliminate)?;
     process.components = titles;
+    if options.unfold {
+        crate::process::unfold::unfold(&mut process)?;
+    }
     if options.instantiate {
         crate::process::simplify::instantiate(&mut process)?;
     }
@@ -263,9 +282,25 @@ impl Layout<'_> {
         Ok((if fits { normal } else { e }, truth))
     }
 
+    /// The term that a process stands for if all it says is another process: such a name is no place of its own.
+    fn resolved(&self, named: Rc<term::Term>) -> Result<Rc<term::Term>, Diagnostic> {
+        let mut term = named.clone();
+        for _ in 0..self.spec.procs.len() {
+            let term::Term::Call(p, args) = &*term else { return Ok(term) };
+            let def = &self.spec.procs[p.index()];
+            if !matches!(def.body.kind, ProcKind::Call(..)) {
+                return Ok(term);
+            }
+            let by: Substitution = def.params.iter().copied().zip(args.iter().cloned()).collect();
+            term = term::convert(&def.body)?.substitute(&by);
+        }
+        // Names for each other: told as recursion, from where it was written.
+        Ok(named)
+    }
+
     fn network(&mut self, proc: &Proc, by: &Substitution) -> Result<Network, Diagnostic> {
         if term::is_sequential(proc, self.parallel) {
-            let term = term::convert(proc)?.substitute(by);
+            let term = self.resolved(term::convert(proc)?.substitute(by))?;
             let (name, args) = match &proc.kind {
                 ProcKind::Call(p, args) => (self.spec.procs[p.index()].name.clone(), args.iter().map(|a| a.substitute(by)).collect()),
                 _ => ("init".to_string(), Vec::new()),

@@ -204,3 +204,88 @@ fn refusals() {
         }
     }
 }
+
+const WITNESSES: &str = "
+    sort D = struct d1 | d2 | d3; Maybe = struct nothing | just(number: Nat)?is_just;
+    map f: D -> Nat; rev: List(D) -> List(D);
+    var d: D; l: List(D);
+    eqn f(d1) = 1; f(d2) = 7; f(d3) = 1; rev([]) = []; rev(d |> l) = rev(l) <| d;
+    glob k, n, m: Nat; z: Int; p: Pos; x, y: D; u: Maybe; l, r: List(Nat); q: List(Bool); b: Bool;";
+
+/// Bounds that stand inside of a quantifier.
+#[test]
+fn bounds_inside_of_quantifiers() {
+    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
+        assert_eq!(
+            Fixture::new(WITNESSES).solutions(unknowns, condition),
+            Ok(expected.iter().map(|s| s.to_string()).collect()),
+            "{condition}"
+        );
+    };
+    solve(&["k"], "exists d: D. k == f(d)", &["1", "7"]);
+    solve(&["k"], "exists i: Nat. i < 5 && k == i * i", &["0", "1", "16", "4", "9"]);
+    solve(&["k"], "exists i: Nat. i < 3 && [4, 9, 4] . i == k", &["4", "9"]);
+    solve(&["k"], "k in {i: Nat | exists d: D. i == f(d) + 1}", &["2", "8"]);
+    solve(&["k"], "exists d: D. k < f(d) && f(d) < 3", &["0"]);
+    solve(&["k"], "k == 5 || exists d: D. k == f(d)", &["1", "5", "7"]);
+    solve(&["k"], "!(forall d: D. k != f(d))", &["1", "7"]);
+    solve(&["k"], "forall d: D. k < f(d) + 1", &["0", "1"]);
+    solve(&["k"], "!(exists d: D. k > f(d))", &["0", "1"]);
+    solve(&["k"], "forall c: Bool. k < if(c, 2, 4)", &["0", "1"]);
+    solve(&["k", "x"], "f(x) == k && exists d: D. d != x && f(d) == k", &["1 d1", "1 d3"]);
+    solve(&["k"], "exists d: D. exists i: Nat. i < f(d) && k == i + 10 && d == d1", &["10"]);
+    solve(&["k"], "(exists d: D. k == f(d)) && (exists i: Nat. i < 9 && k == i + i + 1)", &["1", "7"]);
+    let refused = Fixture::new(WITNESSES).solutions(&["k"], "exists i: Nat. k == i * i").unwrap_err();
+    assert!(refused.message.contains("no bound"), "{refused:?}");
+}
+
+/// A side of a disjunction that has no value does not matter where another one holds.
+#[test]
+fn disjunctions_with_sides_without_value() {
+    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
+        assert_eq!(
+            Fixture::new(WITNESSES).solutions(unknowns, condition),
+            Ok(expected.iter().map(|s| s.to_string()).collect()),
+            "{condition}"
+        );
+    };
+    for condition in
+        ["is_just(u) => number(u) < 2", "!is_just(u) || number(u) < 2", "u == nothing || number(u) < 2", "number(u) < 2 || u == nothing"]
+    {
+        solve(&["u"], condition, &["just(0)", "just(1)", "nothing"]);
+    }
+    solve(&["q"], "#q < 2 && (q == [] || head(q))", &["[]", "[true]"]);
+    solve(&["q"], "q == [] || #q < 2 && head(q)", &["[]", "[true]"]);
+    solve(&["q"], "#q < 2 && (q != [] => head(q))", &["[]", "[true]"]);
+    solve(&["q"], "#q < 3 && (q == [] || tail(q) == [] || head(tail(q)) && !head(q))", &["[]", "[false, true]", "[false]", "[true]"]);
+    let stuck = Fixture::new(WITNESSES).solutions(&["q"], "#q < 2 && (#q == 1 || head(q))").unwrap_err();
+    assert!(stuck.message.contains("neither true nor false"), "{stuck:?}");
+}
+
+/// Bounds by way of conversions, absolute values, greatest and least; lists that end in something unknown.
+#[test]
+fn bounds_of_numbers_and_lists() {
+    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
+        assert_eq!(
+            Fixture::new(WITNESSES).solutions(unknowns, condition),
+            Ok(expected.iter().map(|s| s.to_string()).collect()),
+            "{condition}"
+        );
+    };
+    solve(&["z"], "abs(z) <= 1", &["-1", "0", "1"]);
+    solve(&["z"], "abs(z - 2) < 2", &["1", "2", "3"]);
+    solve(&["z"], "abs(z) == 3", &["-3", "3"]);
+    solve(&["z"], "max(z, -z) < 2", &["-1", "0", "1"]);
+    solve(&["z"], "min(z, 9 - z) > 3", &["4", "5"]);
+    solve(&["z"], "z >= 0 && Int2Nat(z) < 2", &["0", "1"]);
+    solve(&["z"], "z > 0 && Int2Pos(z) < 3", &["1", "2"]);
+    solve(&["k"], "k > 0 && Nat2Pos(k) < 3", &["1", "2"]);
+    solve(&["k", "m"], "max(k, m) < 2", &["0 0", "0 1", "1 0", "1 1"]);
+    solve(&["l", "r"], "[1, 2] == l ++ r", &["[1, 2] []", "[1] [2]", "[] [1, 2]"]);
+    solve(&["l", "k", "r"], "[1, 2] == l ++ [k] ++ r", &["[1] 2 []", "[] 1 [2]"]);
+    solve(&["l", "k"], "[1, 2] == l <| k", &["[1] 2"]);
+    solve(&["l"], "[1, 2] == l ++ [2]", &["[1]"]);
+    solve(&["l"], "[1, 2] == l ++ [3]", &[]);
+    solve(&["q"], "#(q ++ [true]) < 3", &["[]", "[false]", "[true]"]);
+    solve(&["q"], "#(q <| true) < 2", &["[]"]);
+}
