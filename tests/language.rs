@@ -440,8 +440,10 @@ fn simplifications_by_name() {
         init New || Other(0);";
     assert_eq!(figures(named, &[]).1, figures(&named.replace("init New || Other(0)", "init Cell(0) || Cell(1)"), &[]).1);
     // A stack without end, of one kind of frames and two places.
-    let growing = "act a, b, c; proc Z = a . (b . Z + Z) . Z; init Z;";
-    assert_eq!(figures(growing, &[]), ([2, 3, 0], None));
+    let growing = "act a, b, c; proc Z = a . (b . Z + Z) . Z + c; init Z;";
+    assert_eq!(figures(growing, &[]), ([2, 7, 0], None));
+    // The same without an end: none of what comes after is reached.
+    assert_eq!(figures(&growing.replace(" + c", ""), &[]), ([1, 3, 0], Some((2, 3))));
 }
 
 fn with_room(f: impl FnOnce() + Send + 'static) {
