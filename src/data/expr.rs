@@ -109,7 +109,7 @@ impl Expr {
         }
     }
     /// What two expressions that share their parts have in common is compared once: pairs below a depth are remembered.
-    fn same(&self, other: &Self, depth: u32, known: &mut AHashSet<(*const ExprNode, *const ExprNode)>) -> bool {
+    fn same(&self, other: &Self, depth: u32, known: &mut Option<AHashSet<(*const ExprNode, *const ExprNode)>>) -> bool {
         if Arc::ptr_eq(&self.0, &other.0) {
             return true;
         }
@@ -126,13 +126,13 @@ impl Expr {
             return false;
         }
         // Compared before, or being compared: if they differ, that comparison says so.
-        (depth >= 8 && !known.insert((Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))))
+        (depth >= 8 && !known.get_or_insert_default().insert((Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))))
             || stacker::maybe_grow(64 << 10, 1 << 20, || xs.zip(ys).all(|(x, y)| x.same(y, depth + 1, known)))
     }
 }
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
-        self.same(other, 0, &mut AHashSet::new())
+        self.same(other, 0, &mut None)
     }
 }
 impl Eq for Expr {}

@@ -9,6 +9,7 @@ use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
 use super::lazy::Answer;
 use super::pause::CallState;
+use super::reflect::Leaves;
 use crate::base::Budget;
 use crate::base::diagnostic::{Diagnostic, Stage};
 use crate::base::ids::{OpId, SortId, VarId};
@@ -63,6 +64,7 @@ pub struct Machine {
     pub(in crate::data) recursive: AHashMap<SortId, bool>,
     /// Expressions of shared nodes, by where these keep their arguments; the nodes stay as long as they stand here.
     pub(in crate::data) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
+    pub(in crate::data) leaves: RefCell<Leaves>,
 }
 
 pub(super) enum Selected<'a> {
@@ -90,6 +92,7 @@ impl Machine {
             values: AHashMap::new(),
             recursive: AHashMap::new(),
             reflected: RefCell::default(),
+            leaves: RefCell::default(),
         }
     }
 

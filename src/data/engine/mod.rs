@@ -76,6 +76,8 @@ const STARTED: &str = "this was being evaluated";
 pub struct Engine {
     program: Arc<Program>,
     machine: Machine,
+    /// Stands where the machine is missed while it is elsewhere.
+    spare: Option<Box<Machine>>,
     sharing: Sharing,
     /// Values of shared expressions; these stay as long as they stand here.
     built: AHashMap<*const ExprNode, (Expr, Value)>,
@@ -87,7 +89,7 @@ impl Engine {
     pub fn new(program: Arc<Program>) -> Engine {
         let machine = Machine::new(&program);
         let sharing = Sharing { next: program.shared, enabled: true, ..Sharing::default() };
-        Engine { program, machine, sharing, built: AHashMap::new(), total_steps: 0 }
+        Engine { program, machine, spare: None, sharing, built: AHashMap::new(), total_steps: 0 }
     }
 
     /// The same engine under the limits of a run: an evaluation or enumeration that meets one ends with an error of stage `Limit`.
@@ -268,7 +270,8 @@ impl Engine {
             }
             let mut search = Search::new(wanted, false, false, problem.binder);
             // The search runs on the machine, the callback on the whole engine: the machine changes hands.
-            let mut machine = std::mem::replace(&mut self.machine, Machine::new(&program));
+            let spare = self.spare.take().unwrap_or_else(|| Box::new(Machine::new(&program)));
+            let mut machine = std::mem::replace(&mut self.machine, *spare);
             let frame = machine.stack.len();
             let (depth, suspended, steps, pause) = (machine.depth, machine.suspended, machine.steps, machine.pause);
             machine.restart();
@@ -280,7 +283,7 @@ impl Engine {
             });
             machine.stack.truncate(frame);
             (machine.depth, machine.suspended, machine.steps, machine.pause) = (depth, suspended, steps, pause);
-            self.machine = machine;
+            self.spare = Some(Box::new(std::mem::replace(&mut self.machine, machine)));
             flow.map(|_| ()).map_err(|e| *e)
         });
         self.machine.unknowns.truncate(count);

@@ -8,7 +8,18 @@ use crate::base::ids::{OpId, SortId};
 use crate::data::expr::{Expr, ExprKind, Substitution};
 use crate::data::sort::{SortKind, basic};
 use crate::data::value::{Closure, Rich, Value};
+use ahash::AHashMap;
 use num_bigint::BigInt;
+
+/// Largest number that is told by one node wherever it occurs.
+const SMALL: u64 = 1 << 12;
+
+/// Expressions that occur everywhere.
+#[derive(Debug, Default)]
+pub(in crate::data) struct Leaves {
+    operations: AHashMap<OpId, Expr>,
+    numbers: AHashMap<(i64, SortId), Expr>,
+}
 
 impl Machine {
     /// The sort of a value as far as the value itself tells: a number has the narrowest sort it fits.
@@ -77,14 +88,27 @@ impl Machine {
         }
     }
 
+    /// An operation by itself; one node for all its occurrences, since values are full of them.
+    fn operation(&self, p: &Program, op: OpId) -> Expr {
+        self.leaves.borrow_mut().operations.entry(op).or_insert_with(|| Expr::op(&p.signature, op)).clone()
+    }
+
+    /// A number; one node for all occurrences of a small one.
+    fn number(&self, n: i64, sort: SortId) -> Expr {
+        if n.unsigned_abs() > SMALL {
+            return Expr::number(n, sort);
+        }
+        self.leaves.borrow_mut().numbers.entry((n, sort)).or_insert_with(|| Expr::number(n, sort)).clone()
+    }
+
     fn to_expr_deep(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
         let s = &p.signature;
         let node = |kind, sort| Expr::new(kind, sort, Span::default());
-        let constant = |op: Option<OpId>| Expr::op(s, op.unwrap_or(OpId(0)));
+        let constant = |op: Option<OpId>| self.operation(p, op.unwrap_or(OpId(0)));
         match v {
-            Value::Bool(b) => Expr::op(s, if *b { p.truth.0 } else { p.truth.1 }),
-            Value::Int(n) => Expr::number(*n, number_sort(sort)),
-            Value::Con(op) | Value::Sym(op) => Expr::op(s, *op),
+            Value::Bool(b) => self.operation(p, if *b { p.truth.0 } else { p.truth.1 }),
+            Value::Int(n) => self.number(*n, number_sort(sort)),
+            Value::Con(op) | Value::Sym(op) => self.operation(p, *op),
             Value::Unknown(u) => match self.unknowns[*u as usize].var {
                 Some(var) => node(ExprKind::Var(var), self.unknowns[*u as usize].sort),
                 None => constant(None),
@@ -145,7 +169,7 @@ impl Machine {
             },
             _ => {
                 let (op, args) = v.as_app().unwrap_or((OpId(0), &[]));
-                let mut e = Expr::op(s, op);
+                let mut e = self.operation(p, op);
                 let mut left = args;
                 while !left.is_empty() {
                     let (domain, range) = s.domain_range(e.sort);

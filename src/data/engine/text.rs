@@ -10,6 +10,9 @@ use std::fmt::Write;
 /// Longest text in a message.
 const MAX_LENGTH: usize = 400;
 
+/// Longest chain of parts that an unknown is called by.
+const MAX_PATH: usize = 6;
+
 /// What unknowns are called.
 type Naming<'a> = &'a dyn Fn(u32) -> String;
 
@@ -33,6 +36,9 @@ impl Machine {
             Some(v) if v.index() < p.signature.var_count() => p.signature.var(v).name.clone(),
             _ => "an element".to_string(),
         };
+        if path.len() > MAX_PATH {
+            return format!("a part of {name}");
+        }
         path.iter().rev().fold(name, |inner, part| if part.starts_with('.') { inner + part } else { format!("{part}({inner})") })
     }
 

@@ -1,8 +1,9 @@
 //! Bounds of numeric unknowns, from the comparisons among the conjuncts of a condition.
 //!
 //! Each comparison is a linear form that is at most 0; a bound of an unknown follows from the bounds of the others in a form. Forms with
-//! `abs`, `max` and `min` give one for each argument where they imply it. Cost: forms times their length, a few rounds.
+//! `abs`, `max`, `min` and products give one for each argument where they imply it. Cost: forms times their length, a few rounds.
 
+use crate::base::ids::SortId;
 use crate::data::builtins::compare::builtin_of;
 use crate::data::builtins::linear::{Linear, least, numeric_sort};
 use crate::data::engine::compile::Program;
@@ -36,10 +37,21 @@ fn known(p: &Program, atom: &Value, open: &[u32], bounds: &[Bounds]) -> Option<u
 }
 
 /// Forms that follow from one with an atom that is the absolute value, the greatest or the least of something.
-fn loosened(p: &Program, form: &Linear) -> Option<Vec<Linear>> {
+fn loosened(p: &Program, sort_of: &dyn Fn(u32) -> SortId, form: &Linear) -> Option<Vec<Linear>> {
     form.terms.iter().enumerate().find_map(|(i, (atom, k))| match (builtin_of(p, atom)?, *k > 0) {
         ((Builtin::Abs, [x]), true) => Some(vec![form.with(p, i, x, 1)?, form.with(p, i, x, -1)?]),
         ((Builtin::Max, [x, y]), true) | ((Builtin::Min, [x, y]), false) => Some(vec![form.with(p, i, x, 1)?, form.with(p, i, y, 1)?]),
+        // A product is at least each of its factors, if these are positive; a square at least what it is the square of.
+        ((Builtin::Multiply, [x, y]), true) => {
+            let (of_x, of_y) = (numeric_sort(p, sort_of, x), numeric_sort(p, sort_of, y));
+            if (of_x, of_y) == (basic::POS, basic::POS) {
+                Some(vec![form.with(p, i, x, 1)?, form.with(p, i, y, 1)?])
+            } else if x == y && matches!(of_x, basic::POS | basic::NAT | basic::INT) {
+                Some(vec![form.with(p, i, x, 1)?, form.with(p, i, x, -1)?])
+            } else {
+                None
+            }
+        }
         _ => None,
     })
 }
@@ -70,7 +82,7 @@ impl Machine {
                     }
                     forms.push(form);
                     while let Some(form) = forms.pop() {
-                        match loosened(p, &form) {
+                        match loosened(p, &sort_of, &form) {
                             Some(parts) if done.len() + forms.len() < MAX_FORMS => forms.extend(parts),
                             _ => done.push(form),
                         }

@@ -131,7 +131,7 @@ impl Machine {
         }
         self.unknowns[u as usize].binding = Some(value);
         trail.push(u);
-        let renewed = self.renew(p, condition)?;
+        let renewed = self.renew_condition(p, condition)?;
         let fits = self.renew(p, &fits)?;
         Ok(self.and(p, fits, renewed))
     }

@@ -125,6 +125,21 @@ fn conjuncts<'v>(p: &Program, v: &'v Value, out: &mut Vec<&'v Value>) {
     }
 }
 
+/// If a comparison says that something unknown occurs in a bag: its sort, itself, and the elements of the bag.
+fn counted(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, Value, Vec<Value>)> {
+    let (builtin, _) = builtin_of(p, part)?;
+    let sides = if builtin == Builtin::Equal { vec![(a, b), (b, a)] } else { vec![(a, b)] };
+    sides.into_iter().find_map(|(low, count)| {
+        let &Value::Int(low) = low else { return None };
+        let (op, _) = count.as_app()?;
+        let Some((Builtin::Count, [element, bag])) = builtin_of(p, count) else { return None };
+        let Some(Rich::Bag(_, entries)) = bag.as_rich() else { return None };
+        let occurs = low > 0 || builtin == Builtin::Less && low == 0;
+        (occurs && element.is_open() && !bag.is_open())
+            .then(|| (p.op(op).first, element.clone(), entries.iter().map(|e| e.0.clone()).collect()))
+    })
+}
+
 impl Machine {
     /// A new unknown.
     pub(in crate::data) fn unknown(&mut self, sort: SortId) -> Value {
@@ -385,6 +400,11 @@ impl Machine {
                         offer(candidates.len() as u64, Choice::Member(element.clone(), sort, candidates), &mut best);
                     }
                 }
+                Some((Builtin::Less | Builtin::LessEqual | Builtin::Equal, [a, b])) => {
+                    if let Some((sort, element, candidates)) = counted(p, part, a, b) {
+                        offer(candidates.len() as u64, Choice::Member(element, sort, candidates), &mut best);
+                    }
+                }
                 Some((Builtin::Or, [a, b])) => offer(EITHER, Choice::Either(a.clone(), b.clone()), &mut best),
                 _ if s.witnesses < MAX_WITNESSES && binders::existence(p, part).is_some() => {
                     offer(WITNESS, Choice::Witness((*part).clone()), &mut best);
@@ -524,7 +544,7 @@ impl Machine {
                 for (given, value) in cases {
                     let stays = value.is_none();
                     self.assumed = value.map(|v| (call.clone(), v));
-                    let rest = if stays { Ok(rest.clone()) } else { self.renew(p, rest) };
+                    let rest = if stays { Ok(rest.clone()) } else { self.renew_condition(p, rest) };
                     self.assumed = None;
                     let condition = self.and(p, given, rest?);
                     if self.search(p, s, condition, each)?.is_break() {
@@ -586,9 +606,24 @@ impl Machine {
         all
     }
 
+    /// A condition with what unknowns have become: each conjunct is evaluated as if it stood alone, however many before it stay open.
+    pub(super) fn renew_condition(&mut self, p: &Program, condition: &Value) -> Outcome<Value> {
+        let mut parts = Vec::new();
+        conjuncts(p, condition, &mut parts);
+        let mut all = Value::Bool(true);
+        for part in parts {
+            let part = self.renew(p, part)?;
+            if part.is_false() {
+                return Ok(part);
+            }
+            all = self.and(p, all, part);
+        }
+        Ok(all)
+    }
+
     fn bind(&mut self, p: &Program, s: &mut Search, u: u32, v: Value, rest: &Value, each: &mut Each) -> Outcome<ControlFlow<()>> {
         self.unknowns[u as usize].binding = Some(v);
-        let result = self.renew(p, rest).and_then(|rest| self.search(p, s, rest, each));
+        let result = self.renew_condition(p, rest).and_then(|rest| self.search(p, s, rest, each));
         self.unknowns[u as usize].binding = None;
         result
     }

@@ -280,6 +280,11 @@ fn bounds_of_numbers_and_lists() {
     solve(&["z"], "z >= 0 && Int2Nat(z) < 2", &["0", "1"]);
     solve(&["z"], "z > 0 && Int2Pos(z) < 3", &["1", "2"]);
     solve(&["k"], "k > 0 && Nat2Pos(k) < 3", &["1", "2"]);
+    solve(&["p"], "p * p <= 4", &["1", "2"]);
+    solve(&["k"], "k * k <= 5", &["0", "1", "2"]);
+    solve(&["z"], "z * z < 5", &["-1", "-2", "0", "1", "2"]);
+    solve(&["k"], "count(k, {4: 1, 7: 2}) > 0", &["4", "7"]);
+    solve(&["k"], "count(k, {4: 1, 7: 2}) == 2", &["7"]);
     solve(&["k", "m"], "max(k, m) < 2", &["0 0", "0 1", "1 0", "1 1"]);
     solve(&["l", "r"], "[1, 2] == l ++ r", &["[1, 2] []", "[1] [2]", "[] [1, 2]"]);
     solve(&["l", "k", "r"], "[1, 2] == l ++ [k] ++ r", &["[1] 2 []", "[] 1 [2]"]);
@@ -288,4 +293,20 @@ fn bounds_of_numbers_and_lists() {
     solve(&["l"], "[1, 2] == l ++ [3]", &[]);
     solve(&["q"], "#(q ++ [true]) < 3", &["[]", "[false]", "[true]"]);
     solve(&["q"], "#(q <| true) < 2", &["[]"]);
+}
+
+/// Conditions behind many that stay open are looked at all the same: the lists that do not ascend are given up.
+#[test]
+fn conjuncts_behind_many_open_ones() {
+    let text = "sort S = struct s1 | s2 | s3;
+        map asc: List(S) -> Bool; f, g, h, last_of: List(S) -> Bool;
+        var x, y: S; l: List(S);
+        eqn asc([]) = true; asc([x]) = true; asc(x |> y |> l) = x < y && asc(y |> l);
+            rhead(l) == s1 -> f(l) = true; rhead(l) != s1 -> f(l) = g(l);
+            rhead(l) == s2 -> g(l) = true; rhead(l) != s2 -> g(l) = h(l);
+            rhead(l) == s3 -> h(l) = true; rhead(l) != s3 -> h(l) = false;
+        glob l: List(S);";
+    let found = Fixture::new(text).solutions(&["l"], "asc(l) && l != [] && f(l)");
+    let all = ["[s1, s2, s3]", "[s1, s2]", "[s1, s3]", "[s1]", "[s2, s3]", "[s2]", "[s3]"];
+    assert_eq!(found, Ok(all.iter().map(|s| s.to_string()).collect()));
 }
