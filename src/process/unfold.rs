@@ -8,7 +8,7 @@
 //!
 //! A parameter stays as it is if an update of it is no record of expressions, or if its summands would go on to read more than half of its
 //! fields on average: its value is one number in a state then, which is shorter. Cost: an evaluation for each expression of each
-//! instance; at most [`MAX_INSTANCES`] of these, [`MAX_FIELDS`] fields of a parameter, and a round for each parameter that stays.
+//! instance, of which there are limits, and a few rounds: one more after parameters were found that are to stay.
 
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
@@ -29,7 +29,8 @@ const MAX_INSTANCES: usize = 4096;
 /// Equations that an evaluation may apply, and values that an enumeration may try.
 const MAX_STEPS: u64 = 10_000;
 const MAX_TRIED: u64 = 2_000;
-/// Equations that all evaluations together may apply.
+/// Evaluations, and equations that they may apply together.
+const MAX_EVALUATIONS: u64 = 200_000;
 const MAX_WORK: u64 = 4_000_000;
 
 /// A parameter as a tree of fields.
@@ -94,6 +95,7 @@ struct Instance {
 struct Unfolding<'a> {
     process: &'a mut LinearProcess,
     engine: Engine,
+    evaluations: u64,
     special: AHashSet<SortId>,
     /// By parameter.
     candidates: AHashMap<usize, Candidate>,
@@ -151,7 +153,7 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
     let mut engine = Engine::new(program);
     engine.set_step_limit(MAX_STEPS);
     engine.set_growth_limit(MAX_TRIED);
-    let mut unfolding = Unfolding { process, engine, special, candidates };
+    let mut unfolding = Unfolding { process, engine, evaluations: 0, special, candidates };
     while !unfolding.candidates.is_empty() {
         if let Some((inits, summands)) = unfolding.attempt() {
             unfolding.replace(&inits, summands);
@@ -162,7 +164,7 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
 }
 
 impl Unfolding<'_> {
-    /// Everything with the candidates unfolded; none if some were struck off instead.
+    /// Everything with the candidates unfolded; none if some were struck off instead (all of them, where that takes too long).
     fn attempt(&mut self) -> Option<(Substitution, Vec<Instance>)> {
         let before = self.candidates.len();
         let mut inits = Substitution::new();
@@ -189,9 +191,7 @@ impl Unfolding<'_> {
                 continue;
             }
             match self.rewrite(&summand, &by) {
-                Ok(instances)
-                    if out.len() + instances.len() <= MAX_INSTANCES + self.process.summands.len() && self.engine.steps() <= MAX_WORK =>
-                {
+                Ok(instances) if self.within_limits(out.len() + instances.len()) => {
                     for p in touched {
                         let here = reads.entry(p).or_default();
                         here.summands += 1;
@@ -203,14 +203,16 @@ impl Unfolding<'_> {
                     self.candidates.clear();
                     return None;
                 }
-                Err(param) => {
-                    self.candidates.remove(&param);
-                    return None;
-                }
+                // The others are looked at all the same, so that there are few rounds.
+                Err(param) => drop(self.candidates.remove(&param)),
             }
         }
         self.candidates.retain(|p, _| reads.get(p).is_some_and(|r| r.share <= 0.5 * r.summands as f64));
         (self.candidates.len() == before).then_some((inits, out))
+    }
+
+    fn within_limits(&self, summands: usize) -> bool {
+        summands <= MAX_INSTANCES + self.process.summands.len() && self.evaluations <= MAX_EVALUATIONS && self.engine.steps() <= MAX_WORK
     }
 
     fn touched(&self, s: &Summand) -> Vec<usize> {
@@ -227,6 +229,7 @@ impl Unfolding<'_> {
 
     /// An expression evaluated as far as its variables allow, if that ends soon.
     fn open(&mut self, e: &Expr) -> Option<Expr> {
+        self.evaluations += 1;
         let mut vars = Vec::new();
         e.free_vars(&mut vars);
         self.engine.open(e, &vars).ok()
