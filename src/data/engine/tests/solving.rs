@@ -280,6 +280,9 @@ fn bounds_of_numbers_and_lists() {
     solve(&["z"], "z >= 0 && Int2Nat(z) < 2", &["0", "1"]);
     solve(&["z"], "z > 0 && Int2Pos(z) < 3", &["1", "2"]);
     solve(&["k"], "k > 0 && Nat2Pos(k) < 3", &["1", "2"]);
+    // What the conversion is of a number that is outside of the sort bounds nothing.
+    let refused = Fixture::new(WITNESSES).solutions(&["z"], "z >= -1 && Int2Nat(z) < 2").unwrap_err();
+    assert!(refused.message.contains("no bound"), "{refused:?}");
     solve(&["p"], "p * p <= 4", &["1", "2"]);
     solve(&["k"], "k * k <= 5", &["0", "1", "2"]);
     solve(&["z"], "z * z < 5", &["-1", "-2", "0", "1", "2"]);

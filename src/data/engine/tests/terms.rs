@@ -418,7 +418,7 @@ fn lazy_arguments_of_one_equation() {
     table(
         "map ite, unless: Bool # Nat # Nat -> Nat; loop, fac, first, down: Nat -> Nat; both: Bool # Bool -> Bool; three: Bool # Bool # Nat # Nat -> Nat;
              ignore: Nat # Nat -> Nat; named: Bool # Nat # Nat -> Nat; closed: Nat # Bool # Nat -> Nat; search: Nat # (Nat -> Bool) -> Nat;
-             even, odd: Nat # Bool -> Bool; swap: Nat # Nat # Bool -> Nat; turn: Nat # Nat # Bool -> Nat; constant: Nat;
+             within: Nat # Bool -> Nat; even, odd: Nat # Bool -> Bool; swap: Nat # Nat # Bool -> Nat; turn: Nat # Nat # Bool -> Nat; constant: Nat;
          var b, c: Bool; x, y: Nat; f: Nat -> Bool;
          eqn ite(b, x, y) = if(b, x, y); unless(b, x, y) = ite(b, y, x);
              loop(x) = loop(x + 1);
@@ -430,6 +430,7 @@ fn lazy_arguments_of_one_equation() {
              named(b, x, y) = if(b, z + x, z + y) whr z = ite(b, 10, 20) end;
              closed(x, b, y) = ite(exists v: Nat. v < 3 && v == x, if(b, y, 2), x);
              search(x, f) = ite(f(x), x, search(x + 1, f));
+             within(x, b) = if(b, if(exists v: Nat. v < 3 && v == x, 1, 2), 0);
              even(x, b) = if(x == 0, b, odd(Int2Nat(x - 1), b)); odd(x, b) = if(x == 0, !b, even(Int2Nat(x - 1), b));
              swap(x, y, b) = if(b, turn(y, x, false), x); turn(y, x, b) = if(b, swap(y, x, b), y);
              constant = ite(true, fac(4), loop(0));",
@@ -452,6 +453,10 @@ fn lazy_arguments_of_one_equation() {
             ("closed(2, true, fac(3))", "6"),
             ("closed(5, loop(0) > 1, loop(0))", "5"),
             ("search(3, lambda i: Nat. i * i > 50)", "8"),
+            // Under a binder: evaluated before.
+            ("within(fac(2), true)", "1"),
+            ("within(fac(4), true)", "2"),
+            ("within(fac(4), false)", "0"),
             ("even(7, fac(3) == 6)", "false"),
             ("even(8, fac(3) == 6)", "true"),
             // Arguments under variables that the equations name as well.
