@@ -76,12 +76,12 @@ fn exploration(c: &mut Criterion) {
 }
 
 fn rewriting(c: &mut Criterion) {
-    let text = "map upto: Nat # Nat -> List(Nat); sum: List(Nat) -> Nat; var n, m: Nat; l: List(Nat);
-        eqn n > m -> upto(n, m) = []; n <= m -> upto(n, m) = n |> upto(n + 1, m); sum([]) = 0; sum(n |> l) = n + sum(l);
+    let text = "map upto: Nat # Nat -> List(Nat); total: List(Nat) -> Nat; var n, m: Nat; l: List(Nat);
+        eqn n > m -> upto(n, m) = []; n <= m -> upto(n, m) = n |> upto(n + 1, m); total([]) = 0; total(n |> l) = n + total(l);
         init delta;";
     let tree = syntax::parse_specification(SourceId(0), text).expect("it parses");
     let mut data = typecheck::check_specification(&tree).expect("it type checks").data;
-    let term = syntax::parse_data(SourceId(0), "sum(upto(0, 10000))").expect("it parses");
+    let term = syntax::parse_data(SourceId(0), "total(upto(0, 10000))").expect("it parses");
     let term = data::typecheck::check_expression(&term, &mut data, None).expect("it type checks");
     let mut engine = Engine::new(Program::compile(&data).expect("it compiles"));
     let mut group = c.benchmark_group("rewriting");
