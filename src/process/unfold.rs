@@ -49,10 +49,12 @@ impl Shape {
 
     /// What each field of a record becomes; none if the expression is no record of expressions.
     fn split(&self, signature: &mut Signature, e: &Expr, out: &mut Vec<(VarId, Expr)>) -> Option<()> {
-        let Shape::Record(op, fields) = self else {
-            let Shape::Field(v) = self else { return None };
-            out.push((*v, e.clone()));
-            return Some(());
+        let (op, fields) = match self {
+            Shape::Record(op, fields) => (op, fields),
+            Shape::Field(v) => {
+                out.push((*v, e.clone()));
+                return Some(());
+            }
         };
         let ExprKind::Apply(head, args) = &e.kind else { return None };
         if matches!(head.kind, ExprKind::Op(o) if o == *op) && args.len() == fields.len() {
@@ -74,7 +76,6 @@ impl Shape {
 
 /// A parameter that may be unfolded.
 struct Candidate {
-    param: usize,
     shape: Shape,
     fields: Vec<VarId>,
 }
@@ -139,7 +140,7 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
         if let Some(shape) = shape(signature, &special, &var.name, var.sort, &mut fields)
             && fields.len() > 1
         {
-            candidates.insert(param, Candidate { param, shape, fields });
+            candidates.insert(param, Candidate { shape, fields });
         }
     }
     if candidates.is_empty() {
@@ -179,7 +180,7 @@ impl Unfolding<'_> {
             }
         }
         let signature = &self.process.data.signature;
-        let by: Substitution = self.candidates.values().map(|c| (self.process.params[c.param].var, c.shape.term(signature))).collect();
+        let by: Substitution = self.candidates.iter().map(|(p, c)| (self.process.params[*p].var, c.shape.term(signature))).collect();
         let mut reads: AHashMap<usize, Reads> = AHashMap::new();
         let mut out = Vec::new();
         for i in 0..self.process.summands.len() {

@@ -17,19 +17,11 @@ pub fn part(builtin: Builtin, list: &Value) -> Option<Value> {
         Builtin::Tail => Some(cell.tail.clone()),
         Builtin::RHead => list.list_elements()?.pop(),
         _ => {
-            let mut elements = list.list_elements()?;
+            let (mut elements, end) = prefix(list);
             elements.pop();
-            Some(rebuild(elements, end(list)?))
+            matches!(end, Value::Nil(_)).then(|| rebuild(elements, end.clone()))
         }
     }
-}
-
-fn end(list: &Value) -> Option<Value> {
-    let mut at = list;
-    while let Value::Cons(cell) = at {
-        at = &cell.tail;
-    }
-    matches!(at, Value::Nil(_)).then(|| at.clone())
 }
 
 /// The elements in front of a list.

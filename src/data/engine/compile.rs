@@ -109,6 +109,10 @@ impl Scope {
     pub fn new(slots: &[(VarId, u32)], height: u32) -> Self {
         Self { slots: slots.iter().map(|&(v, slot)| (v, Place::Slot(slot))).collect(), height }
     }
+    /// Variables in slots in their order, which are the frame.
+    pub fn of(vars: &[VarId]) -> Self {
+        Self { slots: vars.iter().enumerate().map(|(i, v)| (*v, Place::Slot(i as u32))).collect(), height: vars.len() as u32 }
+    }
     /// The argument that a parameter of a function that is written out stands for, with its scope.
     pub(super) fn argument(&self, v: VarId) -> Option<(&Expr, &Scope)> {
         match self.slots.get(&v) {

@@ -106,9 +106,7 @@ impl Engine {
 
     /// Compiles an expression whose free variables are among `env`; the position in `env` is the slot.
     pub fn code(&mut self, expr: &Expr, env: &[VarId]) -> Result<Code, Diagnostic> {
-        let slots: Vec<(VarId, u32)> = env.iter().enumerate().map(|(i, v)| (*v, i as u32)).collect();
-        let scope = Scope::new(&slots, env.len() as u32);
-        let node = Compiler::new(&self.program, &mut self.sharing).root(expr, &scope)?;
+        let node = Compiler::new(&self.program, &mut self.sharing).root(expr, &Scope::of(env))?;
         Ok(Code(Rc::new((node, env.len(), expr.span))))
     }
 
@@ -183,12 +181,16 @@ impl Engine {
         Ok(value)
     }
 
-    fn evaluated(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
-        // Nothing is kept: the expression is evaluated once.
+    /// Code of an expression that is evaluated once, so that nothing of it is kept.
+    fn code_for_once(&mut self, expr: &Expr, scope: &Scope) -> Result<code::Node, Diagnostic> {
         self.sharing.enabled = false;
-        let node = Compiler::new(&self.program, &mut self.sharing).root(closed, &Scope::default());
+        let node = Compiler::new(&self.program, &mut self.sharing).root(expr, scope);
         self.sharing.enabled = true;
-        let node = node?;
+        node
+    }
+
+    fn evaluated(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
+        let node = self.code_for_once(closed, &Scope::default())?;
         let program = self.program.clone();
         self.run(|m| {
             let frame = m.stack.len();
@@ -199,12 +201,9 @@ impl Engine {
 
     /// An expression evaluated as far as that goes while these variables have no value; they may occur in what it becomes.
     pub fn open(&mut self, expr: &Expr, vars: &[VarId]) -> Result<Expr, Diagnostic> {
-        let slots: Vec<(VarId, u32)> = vars.iter().enumerate().map(|(i, v)| (*v, i as u32)).collect();
         let sorts = vars.iter().map(|v| compile::sort_of_var(&self.program.signature, *v, expr)).collect::<Result<Vec<_>, _>>()?;
-        self.sharing.enabled = false;
-        let node = Compiler::new(&self.program, &mut self.sharing).root(expr, &Scope::new(&slots, vars.len() as u32));
-        self.sharing.enabled = true;
-        let (node, program, first) = (node?, self.program.clone(), self.machine.unknowns.len());
+        let node = self.code_for_once(expr, &Scope::of(vars))?;
+        let (program, first) = (self.program.clone(), self.machine.unknowns.len());
         let value = self.run(|m| {
             m.unknowns.extend(vars.iter().zip(sorts).map(|(v, sort)| Unknown { sort, var: Some(*v), binding: None }));
             let frame = m.stack.len();

@@ -87,6 +87,14 @@ fn finite_and_growing_sorts() {
     solve(&["x"], "(lambda y: A. y == a1)(x)", &["a1"]);
 }
 
+/// Checks the solutions of a condition over the declarations of a text.
+fn solver(text: &str) -> impl Fn(&[&str], &str, &[&str]) {
+    move |unknowns, condition, expected| {
+        let expected = expected.iter().map(|s| s.to_string()).collect();
+        assert_eq!(Fixture::new(text).solutions(unknowns, condition), Ok(expected), "{condition}");
+    }
+}
+
 const CASES: &str = "
     sort S = struct empty | full | outside;
     map at: List(S) # Int -> S; square: List(List(S)) # Int # Int -> S; code: Nat -> Nat; down: Nat -> Nat; gap: Nat -> Nat; same: Nat # Nat -> Bool;
@@ -107,9 +115,7 @@ const CASES: &str = "
 /// Bounds that the equations of a function give.
 #[test]
 fn cases_of_functions() {
-    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
-        assert_eq!(Fixture::new(CASES).solutions(unknowns, condition), Ok(expected.iter().map(|s| s.to_string()).collect()), "{condition}");
-    };
+    let solve = solver(CASES);
     solve(&["k"], "at([empty, full, empty], k) == empty", &["0", "2"]);
     solve(&["z"], "at([empty, full, empty], z) != outside", &["0", "1", "2"]);
     solve(&["k", "k1"], "square([[empty, full], [full, empty]], k, k1) == full", &["0 1", "1 0"]);
@@ -132,9 +138,7 @@ fn cases_of_functions() {
 /// Lazy arguments of which an unknown decides whether they are used.
 #[test]
 fn lazy_arguments_over_unknowns() {
-    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
-        assert_eq!(Fixture::new(CASES).solutions(unknowns, condition), Ok(expected.iter().map(|s| s.to_string()).collect()), "{condition}");
-    };
+    let solve = solver(CASES);
     solve(&["k"], "k < 5 && cond(k > 2, fac(k), 0) > 6", &["4"]);
     solve(&["k"], "k < 5 && fac(k) == 6", &["3"]);
     solve(&["q"], "cond(q, fac(3), fac(2)) == 2", &["false"]);
@@ -215,13 +219,7 @@ const WITNESSES: &str = "
 /// Bounds that stand inside of a quantifier.
 #[test]
 fn bounds_inside_of_quantifiers() {
-    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
-        assert_eq!(
-            Fixture::new(WITNESSES).solutions(unknowns, condition),
-            Ok(expected.iter().map(|s| s.to_string()).collect()),
-            "{condition}"
-        );
-    };
+    let solve = solver(WITNESSES);
     solve(&["k"], "exists d: D. k == f(d)", &["1", "7"]);
     solve(&["k"], "exists i: Nat. i < 5 && k == i * i", &["0", "1", "16", "4", "9"]);
     solve(&["k"], "exists i: Nat. i < 3 && [4, 9, 4] . i == k", &["4", "9"]);
@@ -242,13 +240,7 @@ fn bounds_inside_of_quantifiers() {
 /// A side of a disjunction that has no value does not matter where another one holds.
 #[test]
 fn disjunctions_with_sides_without_value() {
-    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
-        assert_eq!(
-            Fixture::new(WITNESSES).solutions(unknowns, condition),
-            Ok(expected.iter().map(|s| s.to_string()).collect()),
-            "{condition}"
-        );
-    };
+    let solve = solver(WITNESSES);
     for condition in
         ["is_just(u) => number(u) < 2", "!is_just(u) || number(u) < 2", "u == nothing || number(u) < 2", "number(u) < 2 || u == nothing"]
     {
@@ -265,13 +257,7 @@ fn disjunctions_with_sides_without_value() {
 /// Bounds by way of conversions, absolute values, greatest and least; lists that end in something unknown.
 #[test]
 fn bounds_of_numbers_and_lists() {
-    let solve = |unknowns: &[&str], condition: &str, expected: &[&str]| {
-        assert_eq!(
-            Fixture::new(WITNESSES).solutions(unknowns, condition),
-            Ok(expected.iter().map(|s| s.to_string()).collect()),
-            "{condition}"
-        );
-    };
+    let solve = solver(WITNESSES);
     solve(&["z"], "abs(z) <= 1", &["-1", "0", "1"]);
     solve(&["z"], "abs(z - 2) < 2", &["1", "2", "3"]);
     solve(&["z"], "abs(z) == 3", &["-3", "3"]);
@@ -302,7 +288,7 @@ fn bounds_of_numbers_and_lists() {
 #[test]
 fn conjuncts_behind_many_open_ones() {
     let text = "sort S = struct s1 | s2 | s3;
-        map asc: List(S) -> Bool; f, g, h, last_of: List(S) -> Bool;
+        map asc: List(S) -> Bool; f, g, h: List(S) -> Bool;
         var x, y: S; l: List(S);
         eqn asc([]) = true; asc([x]) = true; asc(x |> y |> l) = x < y && asc(y |> l);
             rhead(l) == s1 -> f(l) = true; rhead(l) != s1 -> f(l) = g(l);
