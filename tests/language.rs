@@ -237,10 +237,13 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                 wrong.push("not strongly bisimilar to what the operational rules give".into());
             }
         }
-        // Each simplification by itself, none, all.
+        // Each simplification by itself, none, all; with all components folded.
         let names = linearise::Options::SIMPLIFICATIONS;
-        for name in names.into_iter().chain(["none", "all"]) {
+        for name in names.into_iter().chain(["none", "all", "folded"]) {
             let mut options = linearise::Options::plain().with_all(name == "all");
+            if name == "folded" {
+                options = linearise::Options { fold_above: 0, fold_gain: 0, ..Default::default() };
+            }
             if let Some(switch) = options.simplification(name) {
                 *switch = true;
             }

@@ -185,7 +185,10 @@ fn compare_all() {
             Err(d) => fail("rules", &d),
         };
         let all = linearise::Options::default().with_all(true);
-        for (simplify, options) in [("default", linearise::Options::default()), ("none", linearise::Options::plain()), ("all", all)] {
+        let folded = linearise::Options { fold_above: 0, fold_gain: 0, ..Default::default() };
+        for (simplify, options) in
+            [("default", linearise::Options::default()), ("none", linearise::Options::plain()), ("all", all), ("folded", folded)]
+        {
             let got = by_lineariser(&spec, &options).unwrap_or_else(|d| fail("lineariser", &d));
             assert!(
                 equivalent(&expected, &got, Equivalence::Strong, 1),

@@ -100,23 +100,46 @@ pub fn unused_name(signature: &Signature, sort: SortId) -> String {
     format!("unused_{}", signature.sorts.text(sort).replace(|c: char| !c.is_ascii_alphanumeric(), "_"))
 }
 
-/// What a parameter holds while it is not live. For declared sorts and functions a constant without equations, made at first use: it is
+/// What parameters hold while they are not live. For declared sorts and functions a constant without equations, made at first use: it is
 /// no constructor, so it does not single out one of several interchangeable values.
-fn unused_value(signature: &mut Signature, known: &mut AHashMap<SortId, Expr>, sort: SortId) -> Expr {
-    if !matches!(signature.sorts.kind(sort), SortKind::Named(_) | SortKind::Function(..)) {
-        return default_value(signature, sort);
+#[derive(Clone, Default)]
+pub(super) struct Unused(AHashMap<SortId, Expr>);
+
+impl Unused {
+    pub(super) fn value(&mut self, signature: &mut Signature, sort: SortId) -> Expr {
+        if !matches!(signature.sorts.kind(sort), SortKind::Named(_) | SortKind::Function(..)) {
+            return default_value(signature, sort);
+        }
+        if let Some(e) = self.0.get(&sort) {
+            return e.clone();
+        }
+        let mut name = unused_name(signature, sort);
+        while signature.ops().any(|(_, o)| o.name == name) {
+            name.push('_');
+        }
+        let op = signature.add_op(Op { name, sort, kind: OpKind::Mapping });
+        let e = Expr::op(signature, op);
+        self.0.insert(sort, e.clone());
+        e
     }
-    if let Some(e) = known.get(&sort) {
-        return e.clone();
+}
+
+/// The variables of a component, those that share a parameter together: of one sort and never live at one location.
+pub(super) fn shared_places(automaton: &Automaton, signature: &Signature) -> Vec<Vec<VarId>> {
+    let mut places: Vec<Vec<VarId>> = Vec::new();
+    for v in automaton.locations.iter().flat_map(|l| &l.vars) {
+        if places.iter().any(|shared| shared.contains(v)) {
+            continue;
+        }
+        let together = |w: &VarId| automaton.locations.iter().any(|l| l.vars.contains(v) && l.vars.contains(w));
+        let sort = signature.var(*v).sort;
+        let fits = |shared: &&mut Vec<VarId>| signature.var(shared[0]).sort == sort && !shared.iter().any(together);
+        match places.iter_mut().find(fits) {
+            Some(shared) => shared.push(*v),
+            None => places.push(vec![*v]),
+        }
     }
-    let mut name = unused_name(signature, sort);
-    while signature.ops().any(|(_, o)| o.name == name) {
-        name.push('_');
-    }
-    let op = signature.add_op(Op { name, sort, kind: OpKind::Mapping });
-    let e = Expr::op(signature, op);
-    known.insert(sort, e.clone());
-    e
+    places
 }
 
 /// How a component's locations and variables lie in the parameters.
@@ -132,6 +155,7 @@ pub(super) fn assemble(
     mut data: DataSpec,
     automata: &[Automaton],
     combined: Vec<Combined>,
+    mut unused: Unused,
     eliminate: bool,
 ) -> Result<LinearProcess, Diagnostic> {
     let mut params: Vec<Param> = Vec::new();
@@ -140,7 +164,6 @@ pub(super) fn assemble(
     let mut terminate_from: Option<usize> = None;
     let terminates = !automata.is_empty() && automata.iter().all(|a| a.locations.iter().any(|l| l.terminated));
     let mut dead_location = Vec::new();
-    let mut unused: AHashMap<SortId, Expr> = AHashMap::new();
     for (c, automaton) in automata.iter().enumerate() {
         let component = c as u32;
         let mut locations = automaton.locations.len();
@@ -160,34 +183,13 @@ pub(super) fn assemble(
             params.len() - 1
         });
         let mut of_var: AHashMap<VarId, usize> = AHashMap::new();
-        let mut own: Vec<(usize, SortId, Vec<VarId>)> = Vec::new();
-        let mut order: Vec<VarId> = Vec::new();
-        for location in &automaton.locations {
-            for v in &location.vars {
-                if !order.contains(v) {
-                    order.push(*v);
-                }
-            }
-        }
-        for v in order {
-            let sort = data.signature.var(v).sort;
-            let together = |w: &VarId| automaton.locations.iter().any(|l| l.vars.contains(&v) && l.vars.contains(w));
-            let place = own.iter_mut().find(|(_, s, vars)| *s == sort && !vars.iter().any(together));
-            let index = match place {
-                Some((index, _, vars)) => {
-                    vars.push(v);
-                    *index
-                }
-                None => {
-                    let init = unused_value(&mut data.signature, &mut unused, sort);
-                    let var = data.signature.copy_var(v);
-                    params.push(Param { var, role: ParamRole::Data(component), init: init.clone() });
-                    defaults.push(init);
-                    own.push((params.len() - 1, sort, vec![v]));
-                    params.len() - 1
-                }
-            };
-            of_var.insert(v, index);
+        for shared in shared_places(automaton, &data.signature) {
+            let sort = data.signature.var(shared[0]).sort;
+            let init = unused.value(&mut data.signature, sort);
+            let var = data.signature.copy_var(shared[0]);
+            of_var.extend(shared.into_iter().map(|v| (v, params.len())));
+            params.push(Param { var, role: ParamRole::Data(component), init: init.clone() });
+            defaults.push(init);
         }
         for (v, value) in &automaton.initial_values {
             params[of_var[v]].init = value.clone();

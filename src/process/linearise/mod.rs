@@ -4,6 +4,7 @@
 //! - `ending`: what comes after a process that never ends goes;
 //! - `sequential`: each parallel component becomes an automaton with data;
 //! - `simplify`: constants, duplicates and, if asked, dead variables go, per location;
+//! - `fold`: where composition would multiply too many edges, locations become data;
 //! - `network`: communication, allow, hide, rename, block are multiplied out, as far as something allowed can come of it;
 //! - `assemble`: locations and variables become parameters.
 //!
@@ -12,22 +13,25 @@
 
 mod assemble;
 mod ending;
+mod fold;
 mod network;
 mod sequence;
 mod sequential;
 mod simplify;
 mod term;
 
-use self::network::{Composer, Name, Names, Network};
+use self::assemble::Unused;
+use self::fold::Fold;
+use self::network::{Combined, Composer, Name, Names, Network};
 use self::sequential::{Automaton, Builder};
-use crate::base::ids::{ProcId, VarId};
+use crate::base::ids::{OpId, ProcId, VarId};
 use crate::base::{Diagnostic, Stage};
 use crate::data::engine::{Engine, Program};
-use crate::data::expr::{Expr, Substitution};
+use crate::data::expr::{DataSpec, Expr, Substitution};
 use crate::data::signature::Signature;
 use crate::process::linear::LinearProcess;
 use crate::process::spec::{Proc, ProcKind, ProcSpec};
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use std::rc::Rc;
 
 pub use self::assemble::{default_value, unused_name};
@@ -49,6 +53,10 @@ pub struct Options {
     pub instantiate: bool,
     /// Replace parameters that are records by their fields where summands depend on few of these then.
     pub unfold: bool,
+    /// Where composition gives more summands than this, make locations of components data.
+    pub fold_above: usize,
+    /// As far as summands become fewer by this factor: those of folded components are slower to evaluate.
+    pub fold_gain: usize,
     /// Refuse to build more summands than this.
     pub max_summands: usize,
 }
@@ -63,6 +71,8 @@ impl Default for Options {
             dead: false,
             instantiate: false,
             unfold: true,
+            fold_above: 5_000,
+            fold_gain: 8,
             max_summands: 2_000_000,
         }
     }
@@ -150,16 +160,9 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         let mut evaluator = simplify::Evaluator::new(&data);
         automata.iter_mut().for_each(|a| evaluator.automaton(a));
     }
-    let mut composer = Composer {
-        automata: &automata,
-        names: &names,
-        signature: &mut data.signature,
-        actions: &spec.actions,
-        rewritten: data.equations.iter().filter_map(|e| e.lhs.head()).collect(),
-        limit: options.max_summands,
-    };
-    let combined = composer.compose(&network)?;
-    let mut process = assemble::assemble(spec, data, &automata, combined, options.eliminate)?;
+    let mut unused = Unused::default();
+    let (automata, combined) = composed(spec, &mut data, automata, &network, &names, options, &mut unused)?;
+    let mut process = assemble::assemble(spec, data, &automata, combined, unused, options.eliminate)?;
     process.components = titles;
     if options.unfold {
         crate::process::unfold::unfold(&mut process)?;
@@ -174,6 +177,50 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         crate::process::simplify::dead(&mut process);
     }
     Ok(process)
+}
+
+/// Components as they are composed, and the summands of the whole. Where composition meets its limit, components are folded one after
+/// another, those first that become smallest by it, and left as they were if that gains little.
+fn composed(
+    spec: &ProcSpec,
+    data: &mut DataSpec,
+    automata: Vec<Automaton>,
+    network: &Network,
+    names: &Names,
+    options: &Options,
+    unused: &mut Unused,
+) -> Result<(Vec<Automaton>, Vec<Combined>), Diagnostic> {
+    let rewritten: AHashSet<OpId> = data.equations.iter().filter_map(|e| e.lhs.head()).collect();
+    // The summands and how many there were at a time, or the refusal if those were too many.
+    let compose = |automata: &[Automaton], data: &mut DataSpec, limit: usize| {
+        let signature = &mut data.signature;
+        let mut composer = Composer { automata, names, signature, actions: &spec.actions, rewritten: &rewritten, limit, most: 0 };
+        match composer.compose(network) {
+            Err(refused) if composer.most > limit => Ok(Err(refused)),
+            other => other.map(|combined| Ok((combined, composer.most))),
+        }
+    };
+    let few = options.fold_above.min(options.max_summands);
+    if let Ok((combined, _)) = compose(&automata, data, few)? {
+        return Ok((automata, combined));
+    }
+    let (plain_data, plain_unused) = (data.clone(), unused.clone());
+    let mut folded = automata.clone();
+    let (combined, most) = loop {
+        let gains: Vec<usize> = folded.iter().map(|a| Fold::new(a, &mut data.signature, unused).gain()).collect();
+        let best = (0..gains.len()).filter(|&i| gains[i] > 100).max_by_key(|&i| (gains[i], std::cmp::Reverse(i)));
+        let Some(best) = best else { break compose(&folded, data, options.max_summands)?? };
+        folded[best] = Fold::new(&folded[best], &mut data.signature, unused).build(data, unused);
+        if let Ok(composition) = compose(&folded, data, few)? {
+            break composition;
+        }
+    };
+    let (folded_data, folded_unused) = (std::mem::replace(data, plain_data), std::mem::replace(unused, plain_unused));
+    if let Ok((plain, _)) = compose(&automata, data, options.max_summands.min(most.saturating_mul(options.fold_gain)))? {
+        return Ok((automata, plain));
+    }
+    (*data, *unused) = (folded_data, folded_unused);
+    Ok((folded, combined))
 }
 
 /// Names of the components for people: those of their processes, with the arguments that tell instances of one process apart.

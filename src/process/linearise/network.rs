@@ -48,6 +48,9 @@ impl Names {
     fn of(&self, action: ActId) -> Name {
         self.of_action[action.index()]
     }
+    fn text(&self, name: Name) -> &str {
+        self.ids.iter().find(|(_, n)| **n == name).map_or("?", |(s, _)| s.as_str())
+    }
 }
 
 /// A multiset of names, sorted.
@@ -157,9 +160,11 @@ pub(super) struct Composer<'a> {
     pub signature: &'a mut Signature,
     pub actions: &'a [ActionDecl],
     /// Operations with equations: of all, constructors among them, different terms may be equal.
-    pub rewritten: AHashSet<OpId>,
+    pub rewritten: &'a AHashSet<OpId>,
     /// More combined summands than this: refused.
     pub limit: usize,
+    /// How many there were at a time.
+    pub most: usize,
 }
 
 impl Composer<'_> {
@@ -304,10 +309,9 @@ impl Composer<'_> {
                 let mut out = Vec::new();
                 for c in self.visit(inner, &below, part)? {
                     self.communicate(&c, rules, allowed, &fits, &mut out)?;
+                    self.most = self.most.max(out.len());
                     if out.len() > self.limit {
-                        let message = format!("communication gives more than {} summands", self.limit);
-                        return Err(Diagnostic::new(Stage::Process, message)
-                            .note("put an `allow` around the composition, so that only the multi-actions that are meant are built"));
+                        return Err(self.too_many("communication", out.iter().map(|c| self.bag(&c.acts)), allowed));
                     }
                 }
                 Ok(out)
@@ -317,7 +321,7 @@ impl Composer<'_> {
 
     /// All ways in which some of the children do one of their steps each, as far as something allowed can come of it.
     fn combine(
-        &self,
+        &mut self,
         mut all: Vec<Vec<(Bag, Combined)>>,
         allowed: &Allowed,
         fits: &dyn Fn(&Bag) -> bool,
@@ -352,11 +356,10 @@ impl Composer<'_> {
                                 continue;
                             }
                             joined_all.push(((i, k, j), joined.clone(), merge(combination, step)));
+                            self.most = self.most.max(combinations.len() + joined_all.len());
                             if combinations.len() + joined_all.len() > self.limit {
-                                let message = format!("parallel composition gives more than {} summands", self.limit);
-                                return Err(Diagnostic::new(Stage::Process, message).note(
-                                    "put an `allow` around the composition, so that only the multi-actions that are meant are built",
-                                ));
+                                let bags = combinations.iter().map(|c| c.0.clone()).chain(joined_all.iter().map(|j| j.1.clone()));
+                                return Err(self.too_many("parallel composition", bags, allowed));
                             }
                         }
                     }
@@ -375,6 +378,20 @@ impl Composer<'_> {
         Ok(combinations.into_iter().filter(|(bag, _)| fits(bag)).map(|(_, c)| c).collect())
     }
 
+    /// The refusal of a composition that grows without end, with the actions that most of its summands do.
+    fn too_many(&self, what: &str, bags: impl Iterator<Item = Bag>, allowed: &Allowed) -> Diagnostic {
+        let mut count: AHashMap<Bag, usize> = AHashMap::new();
+        bags.for_each(|bag| *count.entry(bag).or_default() += 1);
+        let most = count.into_iter().max_by(|a, b| (a.1, &b.0).cmp(&(b.1, &a.0))).map_or_else(Vec::new, |(bag, _)| bag);
+        let names: Vec<&str> = most.iter().map(|n| self.names.text(*n)).collect();
+        let message = format!("{what} gives more than {} summands", self.limit);
+        let advice = match allowed.exact {
+            None => "put an `allow` around the composition, so that only the multi-actions that are meant are built",
+            Some(_) => "the components take part in it from too many places each: fewer sequences of actions in them may help",
+        };
+        Diagnostic::new(Stage::Process, message).note(format!("most of them do `{}`", names.join("|"))).note(advice)
+    }
+
     /// Whether actions never have the same arguments.
     fn args_differ<'c>(&self, mut acts: impl Iterator<Item = &'c Act>) -> bool {
         let Some(first) = acts.next() else { return false };
@@ -385,7 +402,7 @@ impl Composer<'_> {
     fn overload(&self, name: Name, like: ActId) -> Result<ActId, Diagnostic> {
         let decl = &self.actions[like.index()];
         self.names.overloads.get(&(name, decl.sorts.clone())).copied().ok_or_else(|| {
-            let to = self.names.ids.iter().find(|(_, n)| **n == name).map_or("?", |(s, _)| s.as_str());
+            let to = self.names.text(name);
             let sorts: Vec<String> = decl.sorts.iter().map(|s| self.signature.sorts.text(*s)).collect();
             Diagnostic::new(
                 Stage::Process,
