@@ -5,7 +5,7 @@ use super::checkpoint::{Folder, Kept, Shelf};
 use super::files::{Form, expect_writable, no_form_of_evidence, read_lts, write, write_lts, write_text};
 use super::game::solver;
 use super::output;
-use super::pipeline::Session;
+use super::pipeline::{Session, file_error};
 use super::print;
 use super::progress::Bar;
 use crate::base::{Budget, Diagnostic, Span, Stage, Stop};
@@ -25,8 +25,9 @@ use crate::process::linear::ActionLabels;
 use crate::process::spec::ActionDecl;
 use crate::report::branches::branches;
 use crate::report::chart::chart;
-use crate::report::story::{Story, story};
+use crate::report::story::{MOST_IN_ANSWER, MOST_IN_TEXT, Story, story};
 use serde_json::{Value, json};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -259,7 +260,15 @@ fn tell(
         eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.text);
     }
     let story = match &answer.evidence {
-        Some(evidence) if answer.telling || args.evidence.is_some() => Some(story(evidence, subject.model, args.full_states)?),
+        Some(evidence) if answer.telling || args.evidence.is_some() => {
+            let picture = args.evidence.as_deref().map(Picture::of).transpose()?;
+            let most = match session.common.format {
+                _ if matches!(picture, Some(Picture::Json | Picture::Chart)) => usize::MAX,
+                Format::Json => MOST_IN_ANSWER,
+                Format::Text => MOST_IN_TEXT,
+            };
+            Some(story(evidence, subject.model, args.full_states, most)?)
+        }
         _ => None,
     };
     match (&answer.evidence, &story) {
@@ -365,7 +374,8 @@ fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuo
         "states": answer.states,
         "engine": if answer.route == Route::Symbolic { "symbolic" } else { "explicit" },
         "seconds": seconds,
-        "evidence": story.map(Story::steps_json).unwrap_or_default(),
+        "evidence": story.map(|s| s.steps_json(MOST_IN_ANSWER)).unwrap_or_default(),
+        "evidence_left_out": story.map_or(0, |s| s.left_out(MOST_IN_ANSWER)),
         "back_to": story.and_then(|s| s.back_to),
         "vacuous": vacuous.iter().map(|v| json!({ "line": v.line, "column": v.column, "text": v.text })).collect::<Vec<_>>(),
     })
@@ -404,10 +414,12 @@ fn write_evidence(
     };
     match Picture::of(&path)? {
         Picture::Json => {
-            let mut object = story.json();
-            object["formula"] = json!(formula.display().to_string());
-            object["model"] = json!(args.model.display().to_string());
-            write_text(&path, &format!("{object:#}\n"))?;
+            let names = [("formula", formula), ("model", &args.model)];
+            let names = names.map(|(key, path)| (key.to_string(), json!(path.display().to_string())));
+            write(&path, |file| {
+                let written = story.write_json(names.into_iter().collect(), BufWriter::new(file));
+                written.map_err(|e| file_error("cannot write", &path, &e))
+            })?;
         }
         Picture::Lts => write_lts(&evidence.lts(subject.model).0, &path)?,
         Picture::Chart => {

@@ -1,8 +1,10 @@
 //! Successors on demand, one state at a time: for on-the-fly solvers.
 //!
 //! In: a model. Out: numbered states, their steps and vectors. One thread; the same store and caches as the parallel search. States get
-//! numbers in the order in which they are first met, the initial one 0. Cost: 20 to 24 bytes a state beside the caches.
+//! numbers in the order in which they are first met, the initial one 0. Steps are kept once they were asked for, since solvers ask again for
+//! each obligation at a state. Cost: 20 to 24 bytes a state beside the caches, and 8 for each step that is kept.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,12 +18,44 @@ use crate::base::ids::{LabelId, StateId};
 use crate::base::{Diagnostic, Stage};
 use crate::model::Model;
 
+/// Steps of states that were asked for before.
+#[derive(Default)]
+struct Kept {
+    /// For each state: where its steps begin and how many they are, in the low `LENGTH` bits; none if they are not kept.
+    rows: Vec<Option<NonZeroU64>>,
+    steps: Vec<(LabelId, StateId)>,
+    /// Most steps that are kept.
+    most: usize,
+}
+
+/// Bits for the number of a state's steps.
+const LENGTH: u32 = 24;
+
+impl Kept {
+    fn row(&self, state: StateId) -> Option<&[(LabelId, StateId)]> {
+        let row = self.rows.get(state.index()).copied().flatten()?.get() - 1;
+        let start = (row >> LENGTH) as usize;
+        Some(&self.steps[start..start + (row & ((1 << LENGTH) - 1)) as usize])
+    }
+    fn keep(&mut self, state: StateId, steps: &[(LabelId, StateId)]) {
+        if steps.len() >= 1 << LENGTH || self.steps.len() + steps.len() > self.most {
+            return;
+        }
+        if self.rows.len() <= state.index() {
+            self.rows.resize(state.index() + 1, None);
+        }
+        self.rows[state.index()] = NonZeroU64::new(((self.steps.len() as u64) << LENGTH | steps.len() as u64) + 1);
+        self.steps.extend_from_slice(steps);
+    }
+}
+
 /// See the module's head.
 pub struct Lazy<'m> {
     store: Store,
     expander: Expander<'m>,
     keys: Vec<u64>,
     found: Vec<Successor>,
+    kept: Kept,
     /// The table grew since the last expansion.
     grown: bool,
 }
@@ -35,6 +69,7 @@ impl<'m> Lazy<'m> {
             expander: Expander::new(model, memo, options),
             keys: Vec::new(),
             found: Vec::new(),
+            kept: Kept { most: (options.cache_bytes / 2) as usize, ..Kept::default() },
             grown: false,
         };
         let vector = model.initial();
@@ -59,6 +94,11 @@ impl<'m> Lazy<'m> {
     }
     /// Steps of a state that was met, each label and target once; `out` is emptied first.
     pub fn successors(&mut self, state: StateId, out: &mut Vec<(LabelId, StateId)>) -> Result<(), Diagnostic> {
+        if let Some(steps) = self.kept.row(state) {
+            out.clear();
+            out.extend_from_slice(steps);
+            return Ok(());
+        }
         if self.grown {
             self.grown = false;
             let split = self.store.unfit_leaf();
@@ -83,11 +123,12 @@ impl<'m> Lazy<'m> {
                 Err(Halt::Overflow) => return Err(too_many()),
             }
         }
+        self.kept.keep(state, out);
         Ok(())
     }
     /// Bytes of the states (caches not counted).
     pub fn bytes(&self) -> u64 {
-        self.store.bytes() + self.keys.capacity() as u64 * 8
+        self.store.bytes() + (self.keys.capacity() + self.kept.rows.capacity() + self.kept.steps.capacity()) as u64 * 8
     }
 
     fn retry(&mut self, mut action: impl FnMut(&mut Self) -> Result<(), Halt>) -> Result<(), Diagnostic> {

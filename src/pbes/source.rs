@@ -1,7 +1,7 @@
 //! Transitions on demand for the engines of this module, and afterwards the groups and the confluent steps behind each transition.
 //!
 //! Input: any model. Output: numbered states with their transitions, see [`crate::explore::Lazy`]; 0 is the initial state.
-//! Cost of an [`Explainer`]: some group evaluations a state, for evidence only.
+//! Cost of an [`Explainer`]: one group evaluation a transition where labels tell the group, for evidence only.
 
 use crate::base::ids::{LabelId, StateId};
 use crate::base::{Diagnostic, Stage};
@@ -44,33 +44,31 @@ impl<'m> Source<'m> {
     }
     /// What finds the model's steps behind transitions.
     pub fn explainer(&self) -> Explainer<'_, 'm> {
-        Explainer { source: self, worker: self.model.worker(), from: None, steps: Vec::new() }
+        let (groups, worker) = (self.model.groups().len(), self.model.worker());
+        Explainer { source: self, worker, from: None, asked: vec![false; groups], steps: Vec::new(), usual: AHashMap::new() }
     }
-    fn each(
+    /// The steps of one group at a vector.
+    fn steps(
         &self,
         worker: &mut dyn Worker,
         vector: &[u32],
-        only: Option<&[bool]>,
+        group: u32,
         each: &mut dyn FnMut(u32, LabelId, Vec<u32>),
     ) -> Result<(), Diagnostic> {
+        let info = &self.model.groups()[group as usize];
+        if info.requires.iter().any(|(slot, value)| vector[*slot as usize] != *value) {
+            return Ok(());
+        }
+        let reads: Vec<u32> = info.reads.iter().map(|s| vector[*s as usize]).collect();
         let mut steps = Steps::default();
-        for (g, group) in self.model.groups().iter().enumerate() {
-            if only.is_some_and(|o| !o.get(g).copied().unwrap_or(false))
-                || group.requires.iter().any(|(slot, value)| vector[*slot as usize] != *value)
-            {
-                continue;
+        worker.steps(group as usize, &reads, &mut steps)?;
+        let n = info.writes.len();
+        for (i, label) in steps.labels.iter().enumerate() {
+            let mut target = vector.to_vec();
+            for (slot, value) in info.writes.iter().zip(&steps.values[i * n..(i + 1) * n]) {
+                target[*slot as usize] = *value;
             }
-            let reads: Vec<u32> = group.reads.iter().map(|s| vector[*s as usize]).collect();
-            steps.clear();
-            worker.steps(g, &reads, &mut steps)?;
-            let n = group.writes.len();
-            for (i, label) in steps.labels.iter().enumerate() {
-                let mut target = vector.to_vec();
-                for (slot, value) in group.writes.iter().zip(&steps.values[i * n..(i + 1) * n]) {
-                    target[*slot as usize] = *value;
-                }
-                each(g as u32, *label, target);
-            }
+            each(group, *label, target);
         }
         Ok(())
     }
@@ -84,7 +82,9 @@ impl<'m> Source<'m> {
         let mut queue = VecDeque::from([from]);
         while let Some(v) = queue.pop_front() {
             let mut next = Vec::new();
-            self.each(worker, &v, Some(&self.confluent), &mut |g, l, t| next.push((g, l, t)))?;
+            for group in (0..self.confluent.len()).filter(|g| self.confluent[*g]) {
+                self.steps(worker, &v, group as u32, &mut |g, l, t| next.push((g, l, t)))?;
+            }
             for (g, l, t) in next {
                 if parent.contains_key(&t) || parent.len() > MOST_CONFLUENT {
                     continue;
@@ -111,9 +111,12 @@ impl<'m> Source<'m> {
 pub struct Explainer<'s, 'm> {
     source: &'s Source<'m>,
     worker: Box<dyn Worker + 'm>,
-    /// The state asked for last, and the steps that leave it.
-    from: Option<StateId>,
+    /// The state asked for last, the groups that were asked there, and the steps that they make.
+    from: Option<(StateId, Vec<u32>)>,
+    asked: Vec<bool>,
     steps: Vec<Taken>,
+    /// The groups that made steps of a label before: almost always they do again.
+    usual: AHashMap<LabelId, Vec<u32>>,
 }
 
 impl Explainer<'_, '_> {
@@ -126,25 +129,37 @@ impl Explainer<'_, '_> {
     /// The model's steps behind a transition: one of this label, then confluent ones.
     pub fn step(&mut self, from: StateId, label: LabelId, to: StateId) -> Result<Vec<Taken>, Diagnostic> {
         let source = self.source;
-        if self.from != Some(from) {
-            self.from = None;
+        if self.from.as_ref().is_none_or(|f| f.0 != from) {
+            self.from = Some((from, source.vector(from)));
+            self.asked.fill(false);
             self.steps.clear();
-            let steps = &mut self.steps;
-            source.each(self.worker.as_mut(), &source.vector(from), None, &mut |group, label, state| {
-                steps.push(Taken { group, label, state });
-            })?;
-            self.from = Some(from);
         }
         let end = source.vector(to);
-        let candidates = || self.steps.iter().filter(|s| s.label == label);
-        if let Some(step) = candidates().find(|s| s.state == end) {
-            return Ok(vec![step.clone()]);
+        let usual = self.usual.get(&label).cloned().unwrap_or_default();
+        for group in usual.into_iter().chain(0..self.asked.len() as u32) {
+            self.ask(group)?;
+            if let Some(step) = self.steps.iter().find(|s| s.label == label && s.state == end) {
+                let step = step.clone();
+                let usual = self.usual.entry(label).or_default();
+                usual.retain(|g| *g != step.group);
+                usual.insert(0, step.group);
+                return Ok(vec![step]);
+            }
         }
-        for step in candidates() {
+        for step in self.steps.iter().filter(|s| s.label == label) {
             if let Some(rest) = source.confluent_path(self.worker.as_mut(), step.state.clone(), &end)? {
                 return Ok(std::iter::once(step.clone()).chain(rest).collect());
             }
         }
         Err(Diagnostic::new(Stage::Internal, "a transition of the evidence is not one of the model"))
+    }
+    /// The steps of a group at the state, unless it was asked there.
+    fn ask(&mut self, group: u32) -> Result<(), Diagnostic> {
+        let Some((_, vector)) = &self.from else { return Ok(()) };
+        if std::mem::replace(&mut self.asked[group as usize], true) {
+            return Ok(());
+        }
+        let steps = &mut self.steps;
+        self.source.steps(self.worker.as_mut(), vector, group, &mut |group, label, state| steps.push(Taken { group, label, state }))
     }
 }

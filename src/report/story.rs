@@ -5,10 +5,14 @@
 use crate::base::Diagnostic;
 use crate::evidence::{Evidence, Taken};
 use crate::model::{Model, StepPart, Worker};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
+use std::io::Write;
 
 /// Most steps of evidence that branches which are shown as text.
-const MOST_BRANCHING: usize = 60;
+pub const MOST_IN_TEXT: usize = 60;
+/// Most steps of evidence that branches which stand in an answer for machines.
+pub const MOST_IN_ANSWER: usize = 10_000;
 
 /// A step that the model takes.
 #[derive(Clone, Debug)]
@@ -53,6 +57,8 @@ pub struct Story {
     pub initial: Vec<String>,
     /// Steps in the order of the path, or of their sources if the evidence branches.
     pub steps: Vec<StoryStep>,
+    /// How many steps of the evidence follow that are not told.
+    pub untold: usize,
     /// Whether the steps are one path.
     pub linear: bool,
     /// If the path ends in a loop: the number of steps before the state that it comes back to.
@@ -95,9 +101,10 @@ fn told_by(worker: &mut dyn Worker, model: &dyn Model, before: &[u32], taken: &T
     })
 }
 
-/// Tells evidence; `full`: with all values after each step.
-pub fn story(evidence: &Evidence, model: &dyn Model, full: bool) -> Result<Story, Diagnostic> {
+/// Tells evidence; `full`: with all values after each step; at most so many steps if it branches.
+pub fn story(evidence: &Evidence, model: &dyn Model, full: bool, most: usize) -> Result<Story, Diagnostic> {
     let linear = evidence.linear();
+    let told = if linear.is_some() { evidence.steps.len() } else { evidence.steps.len().min(most) };
     let mut steps = Vec::new();
     let mut worker = model.worker();
     let mut tell = |from: u32, to: u32, before: &mut Vec<u32>, taken: &Taken, at_once: bool| -> Result<(), Diagnostic> {
@@ -113,7 +120,7 @@ pub fn story(evidence: &Evidence, model: &dyn Model, full: bool) -> Result<Story
     }
     // Steps of the model before each step of the evidence on the path.
     let mut starts = Vec::new();
-    let order: Vec<usize> = linear.as_ref().map_or_else(|| (0..evidence.steps.len()).collect(), |l| l.steps.clone());
+    let order: Vec<usize> = linear.as_ref().map_or_else(|| (0..told).collect(), |l| l.steps.clone());
     let mut count = evidence.before.len();
     for i in order {
         let step = &evidence.steps[i];
@@ -131,6 +138,7 @@ pub fn story(evidence: &Evidence, model: &dyn Model, full: bool) -> Result<Story
         parameters: parameters(model),
         initial: values(model, &model.initial()),
         steps,
+        untold: evidence.steps.len() - told,
         linear: linear.is_some(),
         back_to,
     })
@@ -177,28 +185,62 @@ impl StoryStep {
     }
 }
 
+/// The steps of a story, made into objects one by one.
+struct Steps<'a>(&'a Story);
+
+impl Serialize for Steps<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.steps.iter().map(|s| s.json(self.0)))
+    }
+}
+
 impl Story {
-    /// The steps as a list of objects.
-    pub fn steps_json(&self) -> Vec<Value> {
-        self.steps.iter().map(|s| s.json(self)).collect()
+    /// The steps as a list of objects, at most so many if the evidence branches.
+    pub fn steps_json(&self, most: usize) -> Vec<Value> {
+        let most = if self.linear { usize::MAX } else { most };
+        self.steps.iter().take(most).map(|s| s.json(self)).collect()
+    }
+    /// How many steps of evidence there are besides.
+    pub fn left_out(&self, most: usize) -> usize {
+        self.untold + if self.linear { 0 } else { self.steps.len().saturating_sub(most) }
     }
     /// All of it as an object.
     pub fn json(&self) -> Value {
+        let mut object = self.head_json();
+        object.insert("steps".into(), self.steps_json(usize::MAX).into());
+        Value::Object(object)
+    }
+    /// Writes that object, with others' keys, one step at a time.
+    pub fn write_json(&self, others: Map<String, Value>, out: impl Write) -> std::io::Result<()> {
+        let mut object = self.head_json();
+        object.extend(others);
+        object.insert("steps".into(), Value::Null);
+        let mut serializer = serde_json::Serializer::pretty(out);
+        let mut map = serializer.serialize_map(Some(object.len()))?;
+        for (key, value) in &object {
+            if key == "steps" { map.serialize_entry(key, &Steps(self))? } else { map.serialize_entry(key, value)? }
+        }
+        map.end()?;
+        let mut out = serializer.into_inner();
+        out.write_all(b"\n").and_then(|()| out.flush())
+    }
+    /// What is not in the steps.
+    fn head_json(&self) -> Map<String, Value> {
         let parameters: Vec<Value> = (self.parameters.iter().zip(&self.initial))
             .map(|(p, v)| {
                 let component = self.components.get(p.component as usize).cloned().unwrap_or_default();
                 json!({ "name": p.name, "component": component, "initial": v })
             })
             .collect();
-        json!({
+        let object = json!({
             "verdict": self.verdict.to_string(),
             "kind": if self.verdict { "witness" } else { "counterexample" },
             "linear": self.linear,
             "back_to": self.back_to,
             "components": self.components,
             "parameters": parameters,
-            "steps": self.steps_json(),
-        })
+        });
+        object.as_object().cloned().unwrap_or_default()
     }
     /// Lines for people: each step with the parameters that it changed (all of them if the steps have their states), a line a component.
     /// `control`: with control locations as well.
@@ -210,7 +252,7 @@ impl Story {
             _ => "a part of the transition system",
         };
         let mut text = format!("  {what}, {shape}:\n");
-        let most = if self.linear { self.steps.len() } else { MOST_BRANCHING };
+        let most = if self.linear { self.steps.len() } else { MOST_IN_TEXT };
         for (n, s) in self.steps.iter().enumerate().take(most) {
             let place = if self.linear { format!("{:4}", n + 1) } else { format!("{:4} -> {}", s.from, s.to) };
             text += &format!("  {place}  {}\n", s.title());
@@ -222,8 +264,9 @@ impl Story {
             };
             text += &self.values_text(&shown);
         }
-        if self.steps.len() > most {
-            text += &format!("        and {} more steps, which `--evidence FILE` writes (.aut, .dot, .json)\n", self.steps.len() - most);
+        let more = self.left_out(MOST_IN_TEXT);
+        if more > 0 {
+            text += &format!("        and {more} more steps, which `--evidence FILE` writes (.aut, .dot, .json)\n");
         }
         if let Some(back) = self.back_to {
             text += &format!("        and again from after step {back}\n");

@@ -43,7 +43,7 @@ pub fn story(walk: &Walk) -> Result<Story, Diagnostic> {
         steps.push(step);
     }
     let (parameters, initial) = (parameters(model), values(model, walk.state_after(0)));
-    Ok(Story { verdict: false, components: model.components(), parameters, initial, steps, linear: true, back_to: None })
+    Ok(Story { verdict: false, components: model.components(), parameters, initial, steps, untold: 0, linear: true, back_to: None })
 }
 
 /// The steps that lie behind a walk, as an object.

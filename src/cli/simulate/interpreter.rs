@@ -326,6 +326,7 @@ impl<'m> Interpreter<'m> {
             parameters,
             initial: Vec::new(),
             steps: Vec::new(),
+            untold: 0,
             linear: true,
             back_to: None,
         })
