@@ -26,7 +26,7 @@ pub fn check(specification: &str, formula: &str) -> Result<(Verdict, String), Di
     let formula = check_formula(&tree, &model.process().data, &model.process().actions)?;
     let options = explore::Options::default();
     let answer = pbes::check(&model, &model, &formula, pbes::Options::new(&options), &Budget::default())?;
-    let evidence = answer.evidence.map(|e| story(&e, &model, false)).transpose()?;
+    let evidence = answer.evidence.map(|e| story(&e, &model, false, usize::MAX)).transpose()?;
     Ok((answer.verdict, evidence.map_or_else(String::new, |story| story.text(true))))
 }
 

@@ -11,7 +11,8 @@ use crate::data::expr::{Expr, ExprKind};
 use crate::data::signature::OpKind;
 use crate::formula::naive;
 use crate::formula::typed::TypedFormula;
-use crate::model::{Model, Steps, Worker};
+use crate::model::Model;
+use crate::model::evaluated::{Evaluated, after};
 use crate::process::linear::{ActionLabels, MultiAction};
 
 /// What a check found.
@@ -61,8 +62,8 @@ pub fn check(evidence: &Evidence, model: &dyn Model, labels: &dyn ActionLabels, 
 /// Checks that the evidence starts at the model's initial state and that its steps are steps of the model.
 pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> {
     let Some(first) = evidence.states.first() else { return Err(failed("it has no states".into())) };
-    let mut worker = model.worker();
-    if follow(model, worker.as_mut(), model.initial(), &evidence.before)? != *first {
+    let mut evaluated = Evaluated::new(model);
+    if follow(model, &mut evaluated, model.initial(), &evidence.before)? != *first {
         return Err(failed("it does not start at the initial state".into()));
     }
     for (i, step) in evidence.steps.iter().enumerate() {
@@ -70,7 +71,7 @@ pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> 
         let (Some(from), Some(to)) = (from, to) else {
             return Err(failed(format!("step {i} speaks of a state that there is not")));
         };
-        if step.taken.first().is_none_or(|t| t.label != step.label) || follow(model, worker.as_mut(), from.clone(), &step.taken)? != *to {
+        if step.taken.first().is_none_or(|t| t.label != step.label) || follow(model, &mut evaluated, from.clone(), &step.taken)? != *to {
             return Err(failed(format!("step {i} ({}) does not lead where it should", model.label_text(step.label))));
         }
     }
@@ -78,23 +79,14 @@ pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> 
 }
 
 /// Takes the steps one by one; each must be a step of its group.
-fn follow(model: &dyn Model, worker: &mut dyn Worker, mut at: Vec<u32>, path: &[Taken]) -> Result<Vec<u32>, Diagnostic> {
-    let mut steps = Steps::default();
+fn follow(model: &dyn Model, evaluated: &mut Evaluated, mut at: Vec<u32>, path: &[Taken]) -> Result<Vec<u32>, Diagnostic> {
     for taken in path {
-        let group = model.groups().get(taken.group as usize).ok_or_else(|| failed(format!("there is no group {}", taken.group)))?;
-        steps.clear();
-        if group.requires.iter().all(|(slot, value)| at[*slot as usize] == *value) {
-            let reads: Vec<u32> = group.reads.iter().map(|s| at[*s as usize]).collect();
-            worker.steps(taken.group as usize, &reads, &mut steps)?;
+        if taken.group as usize >= model.groups().len() {
+            return Err(failed(format!("there is no group {}", taken.group)));
         }
-        let n = group.writes.len();
-        let real = steps.labels.iter().enumerate().any(|(j, label)| {
-            let mut target = at.clone();
-            for (slot, value) in group.writes.iter().zip(&steps.values[j * n..(j + 1) * n]) {
-                target[*slot as usize] = *value;
-            }
-            *label == taken.label && target == taken.state
-        });
+        let steps = evaluated.steps(taken.group, &at)?;
+        let fits = |i: usize| steps.labels[i] == taken.label && after(model, taken.group, &at, steps, i) == taken.state;
+        let real = (0..steps.labels.len()).any(fits);
         if !real {
             return Err(failed(format!("a step {} is not one of the model", model.label_text(taken.label))));
         }

@@ -271,6 +271,26 @@ fn on_demand_goes_through_the_same_changes_of_layout() {
 }
 
 #[test]
+fn steps_on_demand_are_the_same_when_asked_again_kept_or_not() {
+    for (n, &shape) in SHAPES.iter().enumerate() {
+        let model = random(7, shape);
+        // All are kept; some; none.
+        for bytes in [256 << 20, 100, 0] {
+            let mut lazy = Lazy::new(&model, &Options { cache_bytes: bytes, ..options(1, true) }).unwrap();
+            let (mut rows, mut steps) = (Vec::new(), Vec::new());
+            while rows.len() < lazy.state_count() {
+                lazy.successors(StateId::new(rows.len()), &mut steps).unwrap();
+                rows.push(steps.clone());
+            }
+            for (s, row) in rows.iter().enumerate().rev() {
+                lazy.successors(StateId::new(s), &mut steps).unwrap();
+                assert_eq!(*row, steps, "shape {n} bytes {bytes} state {s}");
+            }
+        }
+    }
+}
+
+#[test]
 fn confluent_cycles_have_one_representative() {
     // A component that turns by confluent steps, beside one that counts.
     let mut model = toy::HandModel::new();

@@ -7,6 +7,7 @@
 //! Source of the idea: the PINS interface of LTSmin (Blom, van de Pol, Weber, CAV 2010), with guards on single slots made
 //! explicit so that a disabled group costs a comparison.
 
+pub mod evaluated;
 pub mod from_lts;
 pub mod toy;
 

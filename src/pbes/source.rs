@@ -7,7 +7,8 @@ use crate::base::ids::{LabelId, StateId};
 use crate::base::{Diagnostic, Stage};
 use crate::evidence::Taken;
 use crate::explore::{self, Lazy};
-use crate::model::{Model, Steps, Worker};
+use crate::model::Model;
+use crate::model::evaluated::{Evaluated, after};
 use ahash::AHashMap;
 use std::collections::VecDeque;
 
@@ -44,35 +45,10 @@ impl<'m> Source<'m> {
     }
     /// What finds the model's steps behind transitions.
     pub fn explainer(&self) -> Explainer<'_, 'm> {
-        let (groups, worker) = (self.model.groups().len(), self.model.worker());
-        Explainer { source: self, worker, from: None, asked: vec![false; groups], steps: Vec::new(), usual: AHashMap::new() }
+        let (evaluated, asked) = (Evaluated::new(self.model), vec![false; self.model.groups().len()]);
+        Explainer { source: self, evaluated, from: None, asked, steps: Vec::new(), usual: AHashMap::new() }
     }
-    /// The steps of one group at a vector.
-    fn steps(
-        &self,
-        worker: &mut dyn Worker,
-        vector: &[u32],
-        group: u32,
-        each: &mut dyn FnMut(u32, LabelId, Vec<u32>),
-    ) -> Result<(), Diagnostic> {
-        let info = &self.model.groups()[group as usize];
-        if info.requires.iter().any(|(slot, value)| vector[*slot as usize] != *value) {
-            return Ok(());
-        }
-        let reads: Vec<u32> = info.reads.iter().map(|s| vector[*s as usize]).collect();
-        let mut steps = Steps::default();
-        worker.steps(group as usize, &reads, &mut steps)?;
-        let n = info.writes.len();
-        for (i, label) in steps.labels.iter().enumerate() {
-            let mut target = vector.to_vec();
-            for (slot, value) in info.writes.iter().zip(&steps.values[i * n..(i + 1) * n]) {
-                target[*slot as usize] = *value;
-            }
-            each(group, *label, target);
-        }
-        Ok(())
-    }
-    fn confluent_path(&self, worker: &mut dyn Worker, from: Vec<u32>, to: &[u32]) -> Result<Option<Vec<Taken>>, Diagnostic> {
+    fn confluent_path(&self, evaluated: &mut Evaluated, from: Vec<u32>, to: &[u32]) -> Result<Option<Vec<Taken>>, Diagnostic> {
         if from == to {
             return Ok(Some(Vec::new()));
         }
@@ -82,8 +58,9 @@ impl<'m> Source<'m> {
         let mut queue = VecDeque::from([from]);
         while let Some(v) = queue.pop_front() {
             let mut next = Vec::new();
-            for group in (0..self.confluent.len()).filter(|g| self.confluent[*g]) {
-                self.steps(worker, &v, group as u32, &mut |g, l, t| next.push((g, l, t)))?;
+            for group in (0..self.confluent.len()).filter(|g| self.confluent[*g]).map(|g| g as u32) {
+                let steps = evaluated.steps(group, &v)?;
+                next.extend((0..steps.labels.len()).map(|i| (group, steps.labels[i], after(self.model, group, &v, steps, i))));
             }
             for (g, l, t) in next {
                 if parent.contains_key(&t) || parent.len() > MOST_CONFLUENT {
@@ -110,7 +87,7 @@ impl<'m> Source<'m> {
 /// Finds the model's steps behind transitions; best asked for all of one state in a row.
 pub struct Explainer<'s, 'm> {
     source: &'s Source<'m>,
-    worker: Box<dyn Worker + 'm>,
+    evaluated: Evaluated<'m>,
     /// The state asked for last, the groups that were asked there, and the steps that they make.
     from: Option<(StateId, Vec<u32>)>,
     asked: Vec<bool>,
@@ -123,7 +100,7 @@ impl Explainer<'_, '_> {
     /// The confluent steps from the model's initial vector to the initial state.
     pub fn initial(&mut self) -> Result<Vec<Taken>, Diagnostic> {
         let source = self.source;
-        let found = source.confluent_path(self.worker.as_mut(), source.model.initial(), &source.vector(source.initial()))?;
+        let found = source.confluent_path(&mut self.evaluated, source.model.initial(), &source.vector(source.initial()))?;
         found.ok_or_else(|| Diagnostic::new(Stage::Internal, "no confluent steps lead to the initial state"))
     }
     /// The model's steps behind a transition: one of this label, then confluent ones.
@@ -147,7 +124,7 @@ impl Explainer<'_, '_> {
             }
         }
         for step in self.steps.iter().filter(|s| s.label == label) {
-            if let Some(rest) = source.confluent_path(self.worker.as_mut(), step.state.clone(), &end)? {
+            if let Some(rest) = source.confluent_path(&mut self.evaluated, step.state.clone(), &end)? {
                 return Ok(std::iter::once(step.clone()).chain(rest).collect());
             }
         }
@@ -159,7 +136,9 @@ impl Explainer<'_, '_> {
         if std::mem::replace(&mut self.asked[group as usize], true) {
             return Ok(());
         }
-        let steps = &mut self.steps;
-        self.source.steps(self.worker.as_mut(), vector, group, &mut |group, label, state| steps.push(Taken { group, label, state }))
+        let (model, steps) = (self.source.model, self.evaluated.steps(group, vector)?);
+        let taken = |i: usize| Taken { group, label: steps.labels[i], state: after(model, group, vector, steps, i) };
+        self.steps.extend((0..steps.labels.len()).map(taken));
+        Ok(())
     }
 }

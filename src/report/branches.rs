@@ -144,6 +144,18 @@ mod tests {
     }
 
     #[test]
+    fn answers_say_how_many_steps_they_leave_out() {
+        let mut story = story(&[(0, "a", 1), (1, "b", 2), (1, "c", 3), (2, "d", 3)]);
+        assert_eq!((story.steps_json(3).len(), story.left_out(3), story.left_out(4)), (3, 1, 0));
+        story.untold = 7;
+        assert_eq!((story.steps_json(3).len(), story.left_out(3)), (3, 8));
+        assert!(story.text(false).contains("and 7 more steps"));
+        let mut written = Vec::new();
+        story.write_json(Default::default(), &mut written).unwrap();
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&written).unwrap(), story.json());
+    }
+
+    #[test]
     fn each_step_has_a_row_and_each_state_one_of_its_own() {
         let story = story(&[(0, "a", 1), (1, "b<", 2), (1, "c", 3), (2, "d", 3), (3, "e", 0), (3, "f", 3), (3, "g", 4)]);
         let rows = rows(&story);
