@@ -236,3 +236,29 @@ fn the_processor_has_eight_symmetries() {
         assert_eq!(figures(&with), figures(&without));
     }
 }
+
+#[test]
+fn components_stay_interchangeable_when_they_are_folded() {
+    let steps: String = (0..11).map(|i| format!("P{i} = tick . P{} + go . P{i} + work . P{};\n", i + 1, i * 7 % 12)).collect();
+    let text = format!(
+        "act tick, Tick, go, work;\nproc\n{steps}P11 = tick . P0;\n\
+         init allow({{Tick, go, work}}, comm({{tick|tick|tick|tick -> Tick}}, P0 || P0 || P0 || P0));"
+    );
+    let spec = syntax::parse_specification(SourceId(0), &text).and_then(|s| typecheck::check_specification(&s)).unwrap();
+    let mut found = Vec::new();
+    for fold_above in [usize::MAX, 5_000] {
+        let options = linearise::Options { fold_above, ..Default::default() };
+        let process = linearise::linearise(&spec, &options).unwrap();
+        let summands = process.summands.len();
+        let model = Compiled::new(process, &Confluence::None).unwrap();
+        for symmetry in [true, false] {
+            let options = explore::Options { threads: 1, symmetry, ..Default::default() };
+            let outcome = explore::explore(&model, &options, &Budget::default(), &Silent).unwrap();
+            found.push((symmetry, outcome.symmetries, outcome.states, outcome.transitions, outcome.stored));
+        }
+        assert_eq!(summands < 1_000, fold_above == 5_000, "{summands} summands");
+    }
+    assert_eq!(found[0].1, 24);
+    assert_eq!(found[..2], found[2..]);
+    assert_eq!((found[0].2, found[0].3), (found[1].2, found[1].3));
+}

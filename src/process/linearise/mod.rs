@@ -21,7 +21,7 @@ mod simplify;
 mod term;
 
 use self::assemble::Unused;
-use self::fold::Fold;
+use self::fold::{Fold, Known};
 use self::network::{Combined, Composer, Name, Names, Network};
 use self::sequential::{Automaton, Builder};
 use crate::base::ids::{OpId, ProcId, VarId};
@@ -179,8 +179,8 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     Ok(process)
 }
 
-/// Components as they are composed, and the summands of the whole. Where composition meets its limit, components are folded one after
-/// another, those first that become smallest by it, and left as they were if that gains little.
+/// Components as they are composed, and the summands of the whole. Where composition meets its limit, components are folded, those first
+/// that become smallest by it, and left as they were if that gains little.
 fn composed(
     spec: &ProcSpec,
     data: &mut DataSpec,
@@ -205,12 +205,15 @@ fn composed(
         return Ok((automata, combined));
     }
     let (plain_data, plain_unused) = (data.clone(), unused.clone());
-    let mut folded = automata.clone();
+    let mut gains: Vec<usize> = automata.iter().map(|a| Fold::new(a, &mut data.signature, unused).gain()).collect();
+    let (mut folded, mut known) = (automata.clone(), Known::default());
     let (combined, most) = loop {
-        let gains: Vec<usize> = folded.iter().map(|a| Fold::new(a, &mut data.signature, unused).gain()).collect();
-        let best = (0..gains.len()).filter(|&i| gains[i] > 100).max_by_key(|&i| (gains[i], std::cmp::Reverse(i)));
-        let Some(best) = best else { break compose(&folded, data, options.max_summands)?? };
-        folded[best] = Fold::new(&folded[best], &mut data.signature, unused).build(data, unused);
+        let Some(best) = gains.iter().copied().filter(|g| *g > 100).max() else { break compose(&folded, data, options.max_summands)?? };
+        // Equal components together.
+        for (automaton, gain) in folded.iter_mut().zip(&mut gains).filter(|(_, gain)| **gain == best) {
+            *automaton = Fold::new(automaton, &mut data.signature, unused).build(data, unused, &mut known);
+            *gain = 0;
+        }
         if let Ok(composition) = compose(&folded, data, few)? {
             break composition;
         }
