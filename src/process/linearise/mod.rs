@@ -206,6 +206,10 @@ fn composed(
     }
     let (plain_data, plain_unused) = (data.clone(), unused.clone());
     let mut gains: Vec<usize> = automata.iter().map(|a| Fold::new(a, &mut data.signature, unused).gain()).collect();
+    if gains.iter().all(|g| *g <= 100) {
+        let (combined, _) = compose(&automata, data, options.max_summands)??;
+        return Ok((automata, combined));
+    }
     let (mut folded, mut known) = (automata.clone(), Known::default());
     let (combined, most) = loop {
         let Some(best) = gains.iter().copied().filter(|g| *g > 100).max() else { break compose(&folded, data, options.max_summands)?? };
