@@ -14,7 +14,7 @@
 use super::assemble::{Unused, shared_places};
 use super::sequential::{Automaton, Edge, Location};
 use crate::base::Place;
-use crate::base::ids::{ActId, OpId, SortId, VarId};
+use crate::base::ids::{ActId, SortId, VarId};
 use crate::data::expr::{DataSpec, Equation, Expr, Substitution};
 use crate::data::signature::{Builtin, Op, OpKind, Signature};
 use crate::data::sort::{SortKind, basic};
@@ -131,7 +131,7 @@ impl<'a> Fold<'a> {
     }
 
     /// The folded component: location 0 for all that go on, and those of successful termination.
-    pub(super) fn build(self, data: &mut DataSpec, unused: &mut Unused, known: &mut Known) -> Automaton {
+    pub(super) fn build(self, data: &mut DataSpec, unused: &mut Unused) -> Automaton {
         let at = data.signature.fresh_var("s", basic::POS);
         let mut locations = vec![Location { vars: [at].into_iter().chain(self.vars.iter().copied()).collect(), terminated: false }];
         let mut ends = AHashMap::new();
@@ -140,7 +140,7 @@ impl<'a> Fold<'a> {
             locations.push(location.clone());
         }
         let (name, last) = (&self.automaton.name, self.automaton.locations.len());
-        let mut functions = Functions { data, known, at, number: None, name, last };
+        let mut functions = Functions { data, at, number: None, name, last };
         let mut edges = Vec::new();
         for (kind, rows) in &self.kinds {
             edges.push(edge(kind, rows, &self.vars, &ends, &mut functions));
@@ -201,18 +201,9 @@ fn edge(kind: &Kind, rows: &[Row], vars: &[VarId], ends: &AHashMap<usize, usize>
 /// An expression for the edge of a number at a location.
 type Case = (usize, usize, Expr);
 
-/// Functions that were made for other components: equal components stay equal, so that their symmetry is seen.
-#[derive(Default)]
-pub(super) struct Known {
-    /// The parameters of all functions, by position and sort.
-    params: AHashMap<(usize, SortId), VarId>,
-    by_body: AHashMap<Expr, OpId>,
-}
-
 /// Makes functions of the location and of the number of the edge there.
 struct Functions<'a> {
     data: &'a mut DataSpec,
-    known: &'a mut Known,
     /// The parameter for the location.
     at: VarId,
     /// The sum variable for the number, if there are several.
@@ -249,15 +240,9 @@ impl Functions<'_> {
         let signature = &mut self.data.signature;
         let args: Vec<Expr> = params.iter().map(|v| Expr::var(signature, *v)).collect();
         let domain: Vec<SortId> = args.iter().map(|e| e.sort).collect();
-        let own = |(i, sort): (usize, &SortId)| {
-            *self.known.params.entry((i, *sort)).or_insert_with(|| signature.fresh_var(format!("x{i}"), *sort))
-        };
-        let own: Vec<VarId> = domain.iter().enumerate().map(own).collect();
+        let own: Vec<VarId> = params.iter().map(|v| signature.copy_var(*v)).collect();
         let by: Substitution = params.iter().zip(&own).map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
         let body = body.substitute(&by);
-        if let Some(op) = self.known.by_body.get(&body) {
-            return Expr::apply(signature, *op, args);
-        }
         let full = signature.sorts.intern(SortKind::Function(domain.into(), body.sort));
         let base = self.name.replace(|c: char| !c.is_ascii_alphanumeric(), "_").to_lowercase();
         let mut name = format!("{base}_{what}{}", signature.op_count());
@@ -266,8 +251,7 @@ impl Functions<'_> {
         }
         let op = signature.add_op(Op { name, sort: full, kind: OpKind::Mapping });
         let lhs = Expr::apply(signature, op, own.iter().map(|v| Expr::var(signature, *v)).collect());
-        self.data.equations.push(Equation { vars: own, condition: None, lhs, rhs: body.clone(), span: Default::default() });
-        self.known.by_body.insert(body, op);
+        self.data.equations.push(Equation { vars: own, condition: None, lhs, rhs: body, span: Default::default() });
         Expr::apply(&self.data.signature, op, args)
     }
 

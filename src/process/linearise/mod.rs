@@ -21,7 +21,7 @@ mod simplify;
 mod term;
 
 use self::assemble::Unused;
-use self::fold::{Fold, Known};
+use self::fold::Fold;
 use self::network::{Combined, Composer, Name, Names, Network};
 use self::sequential::{Automaton, Builder};
 use crate::base::ids::{OpId, ProcId, VarId};
@@ -210,12 +210,12 @@ fn composed(
         let (combined, _) = compose(&automata, data, options.max_summands)??;
         return Ok((automata, combined));
     }
-    let (mut folded, mut known) = (automata.clone(), Known::default());
+    let mut folded = automata.clone();
     let (combined, most) = loop {
         let Some(best) = gains.iter().copied().filter(|g| *g > 100).max() else { break compose(&folded, data, options.max_summands)?? };
-        // Equal components together.
+        // Equal components together, so that they stay interchangeable.
         for (automaton, gain) in folded.iter_mut().zip(&mut gains).filter(|(_, gain)| **gain == best) {
-            *automaton = Fold::new(automaton, &mut data.signature, unused).build(data, unused, &mut known);
+            *automaton = Fold::new(automaton, &mut data.signature, unused).build(data, unused);
             *gain = 0;
         }
         if let Ok(composition) = compose(&folded, data, few)? {
