@@ -161,7 +161,7 @@ fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result<Opt
     let spec = parse_specification(&texts.0).map_err(said("the text for the tool"))?;
     let linear = |constants, duplicates| {
         // One of four with its components folded.
-        let (fold_above, fold_gain) = if seed.is_multiple_of(4) { (0, 0) } else { (5_000, 8) };
+        let (fold_above, fold_gain) = if seed.is_multiple_of(4) { (0, 0) } else { (5_000, 50) };
         let options = linearise::Options { constants, duplicates, fold_above, fold_gain, ..Default::default() };
         linearise::linearise(&spec, &options).map_err(said("lineariser"))
     };

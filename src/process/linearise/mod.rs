@@ -55,7 +55,7 @@ pub struct Options {
     pub unfold: bool,
     /// Where composition gives more summands than this, make locations of components data.
     pub fold_above: usize,
-    /// As far as summands become fewer by this factor: those of folded components are slower to evaluate.
+    /// As far as summands become fewer by this factor: those of folded components have to be tried in every state.
     pub fold_gain: usize,
     /// Refuse to build more summands than this.
     pub max_summands: usize,
@@ -72,7 +72,7 @@ impl Default for Options {
             instantiate: false,
             unfold: true,
             fold_above: 5_000,
-            fold_gain: 8,
+            fold_gain: 50,
             max_summands: 2_000_000,
         }
     }
@@ -223,7 +223,8 @@ fn composed(
         }
     };
     let (folded_data, folded_unused) = (std::mem::replace(data, plain_data), std::mem::replace(unused, plain_unused));
-    if let Ok((plain, _)) = compose(&automata, data, options.max_summands.min(most.saturating_mul(options.fold_gain)))? {
+    let worth = most.min(few).saturating_mul(options.fold_gain);
+    if let Ok((plain, _)) = compose(&automata, data, options.max_summands.min(worth))? {
         return Ok((automata, plain));
     }
     (*data, *unused) = (folded_data, folded_unused);
