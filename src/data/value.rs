@@ -300,6 +300,7 @@ impl Value {
             Value::App2(n) => (Rc::strong_count(n), n.args.as_ptr()),
             Value::App3(n) => (Rc::strong_count(n), n.args.as_ptr()),
             Value::AppN(n) => (Rc::strong_count(n), n.args.as_ptr()),
+            Value::Cons(n) => (Rc::strong_count(n), &raw const n.head),
             _ => return None,
         };
         (holders > 1).then_some(args)

@@ -147,38 +147,49 @@ impl Engine {
     /// What constructors build is built at once, each shared part once, also where several expressions share it; everything else is evaluated.
     fn built(&mut self, closed: &Expr, normal: bool) -> Result<Value, Diagnostic> {
         let ExprKind::Apply(head, args) = &closed.kind else { return self.evaluated(closed) };
+        let shared = Arc::strong_count(&closed.0) > 1;
+        if let Some((_, value)) = self.built.get(&Arc::as_ptr(&closed.0)).filter(|_| shared) {
+            return Ok(value.clone());
+        }
         let program = self.program.clone();
-        let mut part = |e: &Expr| stacker::maybe_grow(128 << 10, 4 << 20, || self.built(e, normal));
         let (mut heads, mut tail) = (Vec::new(), closed);
         while let Some((Builtin::Cons, [head, rest])) = tail.as_builtin(&program.signature) {
-            heads.push(part(head)?);
+            if !heads.is_empty() && self.built.contains_key(&Arc::as_ptr(&tail.0)) {
+                break;
+            }
+            heads.push(stacker::maybe_grow(128 << 10, 4 << 20, || self.built(head, normal))?);
             tail = rest;
         }
         if !heads.is_empty() {
-            let tail = part(tail)?;
-            return Ok(heads.into_iter().rev().fold(tail, |list, head| Value::cons(head, list)));
+            let tail = stacker::maybe_grow(128 << 10, 4 << 20, || self.built(tail, normal))?;
+            let value = heads.into_iter().rev().fold(tail, |list, head| Value::cons(head, list));
+            if shared {
+                self.keep_built(closed, &value, normal);
+            }
+            return Ok(value);
         }
         let op = match head.kind {
             ExprKind::Op(op) if self.program.builds(op, args.len()) => op,
             _ => return self.evaluated(closed),
         };
-        let shared = Arc::strong_count(&closed.0) > 1;
-        if let Some((_, value)) = self.built.get(&Arc::as_ptr(&closed.0)).filter(|_| shared) {
-            return Ok(value.clone());
-        }
         let args: Result<Vec<Value>, Diagnostic> =
             args.iter().map(|a| stacker::maybe_grow(128 << 10, 4 << 20, || self.built(a, normal))).collect();
         let value = Value::app(op, 0, args?);
         if shared {
-            if normal {
-                self.machine.reflects(&value, closed);
-            }
-            if self.built.len() > MOST_KEPT {
-                self.built.clear();
-            }
-            self.built.insert(Arc::as_ptr(&closed.0), (closed.clone(), value.clone()));
+            self.keep_built(closed, &value, normal);
         }
         Ok(value)
+    }
+
+    /// Notes the value of an expression that others hold too.
+    fn keep_built(&mut self, closed: &Expr, value: &Value, normal: bool) {
+        if normal {
+            self.machine.reflects(value, closed);
+        }
+        if self.built.len() > MOST_KEPT {
+            self.built.clear();
+        }
+        self.built.insert(Arc::as_ptr(&closed.0), (closed.clone(), value.clone()));
     }
 
     /// Code of an expression that is evaluated once, so that nothing of it is kept.

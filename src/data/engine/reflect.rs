@@ -101,6 +101,38 @@ impl Machine {
         self.leaves.borrow_mut().numbers.entry((n, sort)).or_insert_with(|| Expr::number(n, sort)).clone()
     }
 
+    /// The expression of a list of a sort; a rest that others hold too is told once.
+    fn list_to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
+        let element = match p.signature.sorts.kind(sort) {
+            SortKind::List(e) => *e,
+            _ => sort,
+        };
+        let (mut heads, mut at) = (Vec::new(), v);
+        let mut rest = None;
+        while let Value::Cons(cell) = at {
+            if !heads.is_empty()
+                && let Some(node) = at.shared().filter(|_| !at.is_open())
+            {
+                let known = self.reflected.borrow().get(&node).map(|(_, known)| known.clone());
+                rest = Some(known.unwrap_or_else(|| {
+                    let e = stacker::maybe_grow(128 << 10, 4 << 20, || self.list_to_expr(p, at, sort));
+                    self.reflects(at, &e);
+                    e
+                }));
+                break;
+            }
+            heads.push(&cell.head);
+            at = &cell.tail;
+        }
+        let mut list = rest.unwrap_or_else(|| self.to_expr(p, at, sort));
+        let insert = self.operation(p, p.sort(sort).insert.unwrap_or(OpId(0)));
+        for head in heads.into_iter().rev() {
+            let head = self.to_expr(p, head, element);
+            list = Expr::new(ExprKind::Apply(insert.clone(), vec![head, list]), sort, Span::default());
+        }
+        list
+    }
+
     fn to_expr_deep(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
         let s = &p.signature;
         let node = |kind, sort| Expr::new(kind, sort, Span::default());
@@ -114,26 +146,7 @@ impl Machine {
                 None => constant(None),
             },
             Value::Nil(own) => constant(p.sort(*own).empty),
-            Value::Cons(_) => {
-                let sort = self.sort_of(p, v);
-                let element = match s.sorts.kind(sort) {
-                    SortKind::List(e) => *e,
-                    _ => sort,
-                };
-                let mut heads = Vec::new();
-                let mut at = v;
-                while let Value::Cons(cell) = at {
-                    heads.push(&cell.head);
-                    at = &cell.tail;
-                }
-                let mut list = self.to_expr(p, at, sort);
-                let head_op = constant(p.sort(sort).insert);
-                for head in heads.into_iter().rev() {
-                    let head = self.to_expr(p, head, element);
-                    list = node(ExprKind::Apply(head_op.clone(), vec![head, list]), sort);
-                }
-                list
-            }
+            Value::Cons(_) => self.list_to_expr(p, v, self.sort_of(p, v)),
             Value::Rich(n) => match &n.kind {
                 Rich::Integer(n) => Expr::number(n.clone(), number_sort(sort)),
                 Rich::Rational(r) => {
