@@ -3,9 +3,12 @@
 //! `cargo bench --bench exploration -- N [none|full] [THREADS...]` prints a line for each number of threads: counts, seconds, states a
 //! second, bytes of the store and peak resident bytes a state.
 
+#[path = "../tests/support/models.rs"]
+mod models;
+
+use models::arcx;
 use mu_check::base::{Budget, limits};
 use mu_check::explore::{Options, Silent, explore};
-use mu_check::model::toy::arcx;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();

@@ -5,7 +5,7 @@
 use mu_check::base::ids::{LabelId, StateId};
 use mu_check::base::{Budget, Diagnostic};
 use mu_check::explore::{Options, Visited, Visitor, visit};
-use mu_check::model::toy;
+use mu_check::model::hand::HandModel;
 use std::ops::ControlFlow;
 
 /// States and steps seen, and the vectors in which all counters are equal.
@@ -33,7 +33,16 @@ impl Visitor for Census {
 /// Visits three counters that go from 0 to 4, each on its own.
 pub fn census() -> Result<(Census, Visited), Diagnostic> {
     let mut census = Census::default();
-    let end = visit(&toy::counters(3, 4), &Options::default(), &Budget::default(), &mut census)?;
+    let mut model = HandModel::new();
+    for i in 0..3 {
+        let counter = model.slot(format!("counter{i}"), i, false, 0);
+        model.group(format!("up{i}"), &[], &[counter], &[counter], move |read, emit| {
+            if read[0] < 4 {
+                emit.step(format!("up({i})"), &[read[0] + 1]);
+            }
+        });
+    }
+    let end = visit(&model, &Options::default(), &Budget::default(), &mut census)?;
     Ok((census, end))
 }
 

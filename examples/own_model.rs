@@ -1,12 +1,16 @@
 //! A model of one's own, without any specification language: slots, transition groups, closures. Here a lock that two threads take by
-//! setting a flag each and looking at the other's, with and without waiting; explored, then checked against a formula.
+//! setting a flag each and looking at the other's, with and without waiting. Formulas are checked on the fly: nothing is explored first.
 //!
 //! `cargo run --example own_model`
 
+use mu_check::base::ids::{ActId, LabelId};
 use mu_check::base::{Budget, Diagnostic, SourceMap};
-use mu_check::explore::{Options, Silent, explore_lts};
-use mu_check::formula::{file_labels::FileLabels, typecheck::check_formula};
-use mu_check::model::{from_lts::LtsModel, toy::HandModel};
+use mu_check::data::expr::{DataSpec, Expr};
+use mu_check::data::sort::basic;
+use mu_check::explore::Options;
+use mu_check::formula::typecheck::check_formula;
+use mu_check::labels::{ActionDecl, ActionLabels, MultiAction};
+use mu_check::model::{Model, hand::HandModel};
 use mu_check::{pbes, syntax};
 use std::sync::Arc;
 
@@ -28,15 +32,32 @@ pub fn lock(careful: bool) -> HandModel {
     model
 }
 
-/// States of the lock, and whether a formula holds.
+/// The actions of the lock; each has the number of a thread.
+const ACTIONS: [&str; 3] = ["set", "enter", "leave"];
+
+/// The labels of the lock with typed arguments, which formulas match.
+struct LockLabels<'m>(&'m HandModel);
+
+impl ActionLabels for LockLabels<'_> {
+    fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
+        let text = self.0.label_text(label);
+        let act = text.strip_suffix(')').and_then(|t| t.split_once('('));
+        let typed = |(name, thread): (&str, &str)| {
+            let action = ACTIONS.iter().position(|a| *a == name)?;
+            Some((ActId::new(action), vec![Expr::number(thread.parse::<u32>().ok()?, basic::NAT)]))
+        };
+        Arc::new(act.and_then(typed).into_iter().collect())
+    }
+}
+
+/// Whether a formula holds, and how many states of the lock were met to find that out.
 pub fn check(careful: bool, formula: &str) -> Result<(u64, pbes::Verdict), Diagnostic> {
-    let (options, budget) = (Options::default(), Budget::default());
-    let (outcome, lts) = explore_lts(&lock(careful), &options, &budget, &Silent)?;
-    let labels = FileLabels::new(&lts.table)?;
+    let actions = ACTIONS.map(|name| ActionDecl { name: name.into(), sorts: vec![basic::NAT] });
     let tree = syntax::parse_formula(SourceMap::new().add("formula", formula), formula)?;
-    let formula = check_formula(&tree, labels.data(), labels.actions())?;
-    let answer = pbes::check(&LtsModel::new(Arc::new(lts)), &labels, &formula, pbes::Options::new(&options), &budget)?;
-    Ok((outcome.states, answer.verdict))
+    let formula = check_formula(&tree, &DataSpec::default(), &actions)?;
+    let (model, options) = (lock(careful), Options::default());
+    let answer = pbes::check(&model, &LockLabels(&model), &formula, pbes::Options::new(&options), &Budget::default())?;
+    Ok((answer.states, answer.verdict))
 }
 
 #[allow(dead_code)] // the test has a `main` of its own

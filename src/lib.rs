@@ -1,23 +1,77 @@
-//! `mu-check`: explicit-state model checking of mCRL2 specifications against first-order modal mu-calculus formulas.
+//! `mu-check`: model checking of mCRL2 specifications against first-order modal mu-calculus formulas, explicit and symbolic.
 //!
-//! Data flows one way, from text to verdict; each module imports only modules listed above it here (see ARCHITECTURE.md).
+//! Data flows one way, from text to verdict. Each layer is a package of its own in `src/`, and depends only on layers above it here
+//! (see ARCHITECTURE.md).
 #![warn(missing_docs)]
 
-pub mod base;
-pub mod syntax;
-pub mod data;
-pub mod process;
-pub mod lts;
-pub mod model;
-pub mod program;
-pub mod compile;
-pub mod explore;
-pub mod safety;
-pub mod symbolic;
-pub mod formula;
-pub mod game;
-pub mod solve;
-pub mod evidence;
-pub mod pbes;
-pub mod report;
-pub mod cli;
+/// Ids, places, diagnostics, limits.
+pub use mu_base as base;
+
+/// Grammars, parsers, syntax trees, the parameter layer.
+pub use mu_syntax as syntax;
+
+/// Sorts, values, rewriting, enumeration.
+pub use mu_data as data;
+
+/// Labels as typed multi-actions.
+pub use mu_labels as labels;
+
+/// Processes, linearisation, static analyses.
+pub use mu_process as process;
+
+/// Transition systems: files, reductions, comparison.
+pub use mu_lts as lts;
+
+/// The waist between front ends and engines.
+pub use mu_model as model;
+
+/// Litmus tests and x86 programs.
+pub use mu_program as program;
+
+/// Memory models as axioms: the `cat` language, serial views.
+pub use mu_axioms as axioms;
+
+/// Litmus tests as candidate executions.
+pub use mu_litmus as litmus;
+
+/// Systems of any number of processes.
+pub use mu_cubicle as cubicle;
+
+/// Linear processes as models.
+pub use mu_compile as compile;
+
+/// The explicit engine.
+pub use mu_explore as explore;
+
+/// Programs under weak memory: safety, robustness, fences.
+pub use mu_safety as safety;
+
+/// Safety for every number of processes.
+pub use mu_prove as prove;
+
+/// The symbolic engine.
+pub use mu_symbolic as symbolic;
+
+/// Formulas of the modal mu-calculus.
+pub use mu_formula as formula;
+
+/// Parity games and boolean equation systems.
+pub use mu_game as game;
+
+/// Solvers of games.
+pub use mu_solve as solve;
+
+/// Counterexamples, witnesses and their check.
+pub use mu_evidence as evidence;
+
+/// Formulas on models: the way to a verdict.
+pub use mu_pbes as pbes;
+
+/// Parameters without a value.
+pub use mu_regions as regions;
+
+/// Results as text, JSON, tables and pictures.
+pub use mu_report as report;
+
+/// The command line.
+pub use mu_cli as cli;

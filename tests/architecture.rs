@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md and CONTRIBUTING.md promise and a program can check: layering, openings of files, their length, commands.
+//! What ARCHITECTURE.md and CONTRIBUTING.md promise and a program can check: layers and rooms, heads and lengths of files, commands.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,9 @@ fn rust_files() -> Vec<PathBuf> {
     ["src", "tests", "benches", "examples"].iter().flat_map(|f| files(f, "rs")).collect()
 }
 
-/// The modules of the library, in the order of their declaration.
+/// The layers, in the order in which the library names them.
 fn modules() -> Vec<String> {
-    read("src/lib.rs").lines().filter_map(|l| Some(l.strip_prefix("pub mod ")?.strip_suffix(';')?.to_string())).collect()
+    read("src/lib.rs").lines().filter_map(|l| Some(l.strip_prefix("pub use mu_")?.split_once(" as ")?.0.to_string())).collect()
 }
 
 /// The code of a file without comments and without what follows the first `#[cfg(test)] mod`.
@@ -53,35 +53,12 @@ fn code(text: &str) -> String {
     out
 }
 
-/// Names that follow `crate::` in a code, those in `crate::{a::…, b}` included.
+/// The layers that a code names.
 fn imports(code: &str) -> Vec<String> {
-    let word = |s: &str| s.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let mut found = Vec::new();
-    for (at, token) in code.match_indices("crate::") {
-        let rest = &code[at + token.len()..];
-        let Some(group) = rest.strip_prefix('{') else {
-            found.push(word(rest));
-            continue;
-        };
-        let mut depth = 0usize;
-        let mut item = 0;
-        for (i, c) in group.char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' if depth == 0 => {
-                    found.push(word(group[item..i].trim_start()));
-                    break;
-                }
-                '}' => depth -= 1,
-                ',' if depth == 0 => {
-                    found.push(word(group[item..i].trim_start()));
-                    item = i + 1;
-                }
-                _ => {}
-            }
-        }
-    }
-    found.retain(|f| !f.is_empty());
+    let names = code.match_indices("mu_").filter(|(at, _)| !code[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+    let mut found: Vec<String> =
+        names.map(|(at, _)| code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()).collect();
+    found.dedup();
     found
 }
 
@@ -108,8 +85,161 @@ fn modules_import_only_modules_above_them() {
 
 #[test]
 fn imports_are_found() {
-    let text = "use crate::base::{Span, Stage};\nuse crate::{data::{A, B}, lts, process::spec};\n// crate::no\nlet x = crate::model::new();\n#[cfg(test)]\nmod tests {\n use crate::cli;\n}\n";
-    assert_eq!(imports(&code(text)), ["base", "data", "lts", "process", "model"]);
+    let text = "use mu_base::{Span, Stage};\n// mu_no\nlet x = mu_model::new(emu_lation);\n#[cfg(test)]\nmod tests {\n use mu_cli;\n}\n";
+    assert_eq!(imports(&code(text)), ["base", "model"]);
+}
+
+/// A layer's manifest names layers above it only, and each folder with a manifest is a layer.
+#[test]
+fn manifests_follow_the_order_of_the_layers() {
+    let modules = modules();
+    for manifest in files("src", "toml") {
+        let layer = manifest.parent().unwrap().file_name().unwrap().to_string_lossy().to_string();
+        let rank = modules.iter().position(|m| *m == layer).unwrap_or_else(|| panic!("{layer} is not in src/lib.rs"));
+        let text = read(&manifest);
+        let normal = text.split("\n[dev-dependencies]").next().unwrap();
+        for line in normal.lines().filter_map(|l| l.strip_prefix("mu-check-")) {
+            let other = line.split(['.', ' ']).next().unwrap();
+            let place = modules.iter().position(|m| m == other);
+            assert!(place.is_some_and(|p| p < rank), "`{layer}` depends on `{other}`, which does not stand above it in src/lib.rs");
+        }
+    }
+}
+
+/// The layers that a layer's manifest names, tests aside.
+fn dependencies(layer: &str) -> Vec<String> {
+    let text = read(format!("src/{layer}/Cargo.toml"));
+    let normal = text.split("\n[dev-dependencies]").next().unwrap();
+    normal.lines().filter_map(|l| Some(l.strip_prefix("mu-check-")?.split(['.', ' ']).next()?.to_string())).collect()
+}
+
+/// The names between backquotes.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(String::from).collect()
+}
+
+/// The rows of the table of ARCHITECTURE.md with this heading, cells trimmed.
+fn table(heading: &str) -> Vec<Vec<String>> {
+    let text = read("ARCHITECTURE.md");
+    let rows: Vec<&str> = text.lines().skip_while(|l| *l != heading).skip(2).take_while(|l| l.starts_with('|')).collect();
+    assert!(!rows.is_empty(), "no table `{heading}`");
+    rows.iter().map(|r| r.trim_matches('|').split('|').map(|c| c.trim().to_string()).collect()).collect()
+}
+
+/// What the last column of the code map names is out of reach, directly and through other layers. Words for several layers count too.
+#[test]
+fn layers_do_not_reach_what_they_must_never_know() {
+    let modules = modules();
+    let words: [(&str, &[&str]); 5] = [
+        ("all of the rest", &["syntax", "data", "process", "lts", "model", "program", "explore", "formula"]),
+        ("what a name means", &["data", "process", "formula"]),
+        ("formulas", &["formula", "pbes"]),
+        ("engines", &["explore", "symbolic", "safety", "prove", "pbes"]),
+        ("how states are searched", &["explore", "symbolic"]),
+    ];
+    let mut checked = 0;
+    for row in table("| module | what it holds | what it must never know |") {
+        let [layer, _, never] = &row[..] else { panic!("{row:?}") };
+        let layer = quoted(layer).remove(0);
+        let mut never_known = quoted(never);
+        never_known.extend(words.iter().filter(|w| never.contains(w.0)).flat_map(|w| w.1.iter().map(ToString::to_string)));
+        let mut reached = dependencies(&layer);
+        let mut next = 0;
+        while next < reached.len() {
+            for further in dependencies(&reached[next]) {
+                if !reached.contains(&further) {
+                    reached.push(further);
+                }
+            }
+            next += 1;
+        }
+        for other in never_known {
+            assert!(modules.contains(&other), "`{layer}`: `{other}` is no layer");
+            assert!(!reached.contains(&other), "`{layer}` reaches `{other}`, which it must never know");
+            checked += 1;
+        }
+    }
+    assert!(checked > 60, "{checked}");
+}
+
+/// Paths of modules that a file names: of other layers `[layer]`, of its own `[layer, module]`. `super` is resolved by where the file is.
+fn named(layer: &str, own: &[String], code: &str) -> Vec<Vec<String>> {
+    let mut found: Vec<Vec<String>> = imports(code).into_iter().map(|l| vec![l]).collect();
+    let word = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    for (at, _) in code.match_indices("crate::") {
+        let first = word(&code[at + 7..]);
+        if !first.is_empty() {
+            found.push(vec![layer.to_string(), first]);
+        }
+    }
+    for (at, _) in code.match_indices("super::").filter(|(at, _)| !code[..*at].ends_with("super::")) {
+        let (mut rest, mut path) = (&code[at..], own.to_vec());
+        // An import that is indented stands in a module within the file.
+        if code[..at].ends_with("    use ") {
+            path.push(String::new());
+        }
+        while let Some(further) = rest.strip_prefix("super::") {
+            path.pop();
+            rest = further;
+        }
+        let items: Vec<String> = match rest.strip_prefix('{') {
+            // The first words of a list of imports.
+            Some(list) => list.split(['}', ';']).next().unwrap().split(',').map(|i| word(i.trim())).collect(),
+            None => vec![word(rest)],
+        };
+        for item in items.into_iter().filter(|i| !i.is_empty()) {
+            found.push([layer.to_string()].into_iter().chain(path.iter().cloned()).chain([item]).collect());
+        }
+    }
+    found
+}
+
+/// The rooms that stand alone name nothing but what ARCHITECTURE.md allows them: layers, or modules of their own layer.
+#[test]
+fn rooms_that_stand_alone_name_nothing_else() {
+    let rows = table("| room | what it may know |");
+    for row in &rows {
+        let room = quoted(&row[0]).remove(0);
+        let allowed: Vec<Vec<String>> =
+            quoted(row.get(1).map_or("", |c| c)).iter().map(|a| a.split("::").map(String::from).collect()).collect();
+        let path: Vec<String> = room.split("::").map(String::from).collect();
+        let layer = &path[0];
+        let mut all = files(&format!("src/{}", path.join("/")), "rs");
+        let alone = PathBuf::from(format!("src/{}.rs", path.join("/")));
+        if Path::new(ROOT).join(&alone).exists() {
+            all.push(alone);
+        }
+        assert!(!all.is_empty(), "there is no module `{room}`");
+        for file in all {
+            let name = file.to_string_lossy().replace('\\', "/");
+            if name.ends_with("tests.rs") || name.contains("/tests/") {
+                continue;
+            }
+            // The file's module, without the layer: `super` leads to what is above it.
+            let inside = name.trim_start_matches(&format!("src/{layer}/")).trim_end_matches(".rs").trim_end_matches("/mod").to_string();
+            let own: Vec<String> = inside.split('/').map(String::from).collect();
+            for used in named(layer, &own, &code(&read(&file))) {
+                // Items of the room, and names that are no module: types of a parent that is itself allowed.
+                let module = |m: &[String]| {
+                    let m = m.join("/");
+                    Path::new(ROOT).join(format!("src/{m}.rs")).exists() || Path::new(ROOT).join(format!("src/{m}")).is_dir()
+                };
+                let inner = used.starts_with(&path);
+                let of_layer = used.len() == 2 && used[0] == *layer && !module(&used);
+                let fits = inner || allowed.iter().any(|a| used.starts_with(a)) || (of_layer && allowed.contains(&vec![layer.clone()]));
+                assert!(fits, "{name}: the room `{room}` names `{}`", used.join("::"));
+            }
+        }
+    }
+    assert!(rows.len() >= 8, "{} rooms", rows.len());
+}
+
+#[test]
+fn paths_of_modules_are_found() {
+    let own = ["ldd".to_string(), "store".to_string()];
+    let text = "use mu_base::ids;\nuse super::{cache::Cache, table};\nuse super::super::crew;\nuse crate::order::Order;\n";
+    let found: Vec<String> = named("symbolic", &own, text).iter().map(|p| p.join("::")).collect();
+    assert_eq!(found, ["base", "symbolic::order", "symbolic::ldd::cache", "symbolic::ldd::table", "symbolic::crew"]);
 }
 
 #[test]
@@ -126,12 +256,20 @@ fn every_dependency_has_its_reason() {
     let reasons = &text[text.find("\n## Dependencies").expect("a section on dependencies")..];
     let manifest = read("Cargo.toml");
     let mut inside = false;
+    let mut seen = 0;
     for line in manifest.lines() {
         if line.starts_with('[') {
-            inside = line == "[dependencies]" || line == "[dev-dependencies]";
-        } else if let Some((name, _)) = line.split_once('=').filter(|_| inside) {
+            inside = line == "[workspace.dependencies]";
+        } else if let Some((name, _)) = line.split_once('=').filter(|(name, _)| inside && !name.starts_with("mu-check")) {
             assert!(reasons.contains(&format!("`{}`", name.trim())), "ARCHITECTURE.md does not say why {} is there", name.trim());
+            seen += 1;
         }
+    }
+    assert!(seen > 10, "{seen} dependencies");
+    for manifest in files("src", "toml") {
+        let text = read(&manifest);
+        let own = text.lines().skip_while(|l| *l != "[dependencies]").find(|l| l.contains(" = \"") || l.contains("version ="));
+        assert!(own.is_none(), "{}: {own:?} is not from the workspace", manifest.display());
     }
 }
 
@@ -147,7 +285,8 @@ fn files_open_with_their_purpose_and_stay_short() {
 
 #[test]
 fn no_unsafe_code() {
-    for file in files("src", "rs") {
+    // Tests hold texts in languages that have the word.
+    for file in files("src", "rs").into_iter().filter(|f| !f.components().any(|c| c.as_os_str() == "tests")) {
         let text = code(&read(&file));
         assert!(
             !text.lines().any(|l| l.trim_start().starts_with("unsafe ") || l.contains("unsafe {")),

@@ -87,7 +87,7 @@ fn functions_are_refused() {
     let kept = folder.path().join("search").display().to_string();
     let refused = mu_check(&strings(&["explore", &model.display().to_string(), "--checkpoint", &kept]));
     assert_eq!(refused.code, 2, "{}", refused.stderr);
-    assert!(refused.stderr.contains("cannot be kept in a file"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot be stored in a file"), "{}", refused.stderr);
 }
 
 /// Verdict and equations of each formula.
@@ -122,7 +122,7 @@ fn interrupted_checks_come_to_the_same_end() {
     let again = mu_check(&again);
     let expected: Vec<_> = [2, 0].iter().map(|i| verdicts(&whole.json)[*i].clone()).collect();
     assert_eq!((again.code, verdicts(&again.json)), (0, expected), "{}", again.stderr);
-    assert_eq!(again.stderr.matches("goes on from").count(), 2, "{}", again.stderr);
+    assert_eq!(again.stderr.matches("resumes from").count(), 2, "{}", again.stderr);
 
     // A folder without any, one of another model, a damaged one.
     let refused = |words: &[&str]| {

@@ -17,7 +17,10 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 23] = [
+    "prove",
+    "verify",
+    "models",
     "check",
     "sweep",
     "explore",
@@ -33,6 +36,8 @@ const COMMANDS: [&str; 18] = [
     "litmus",
     "program",
     "robust",
+    "new",
+    "eval",
     "completions",
     "manual",
     "help",

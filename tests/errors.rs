@@ -145,9 +145,23 @@ fn run(case: &Case) -> (i32, String) {
     arguments.extend(["--format", "json"]);
     let outcome = mu_check(folder.path(), &arguments);
     assert_empty_or_object(&outcome.stdout, &case.title);
+    assert_same_error(&outcome, &case.title);
     match outcome.code {
         Some(code) => (code, outcome.stderr),
         None => (-2, format!("(ended after {PATIENCE:?}) {}", outcome.stderr)),
+    }
+}
+
+/// Where standard output is an error as JSON, it says what standard error says: message, place, exit code.
+fn assert_same_error(outcome: &Outcome, title: &str) {
+    let Ok(value) = serde_json::from_slice::<serde_json::Value>(&outcome.stdout) else { return };
+    let Some(error) = value.get("error") else { return };
+    let message = error["message"].as_str().unwrap_or_else(|| panic!("{title}: {value}"));
+    assert!(!message.is_empty() && outcome.stderr.contains(message), "{title}: {value}\n{}", outcome.stderr);
+    assert_eq!(error["exit_code"].as_i64(), outcome.code.map(i64::from), "{title}");
+    if let Some(place) = error["place"].as_object() {
+        let place = format!("{}:{}:{}: ", place["file"].as_str().unwrap(), place["line"], place["column"]);
+        assert!(outcome.stderr.starts_with(&place), "{title}: {place}\n{}", outcome.stderr);
     }
 }
 
@@ -236,6 +250,14 @@ fn bytes_that_are_no_text() {
          note: the files of specifications and formulas are text in UTF-8"
     );
     assert!(outcome.stdout.is_empty() && outcome.time < PATIENCE);
+    // With JSON a refusal is an object too, whatever the stage.
+    for (arguments, stage) in
+        [(&["explore", "m.mcrl2"][..], "file"), (&["explore", "none.mcrl2"], "file"), (&["explore", "m.mcrl2", "--no"], "usage")]
+    {
+        let outcome = mu_check(folder.path(), &[arguments, &["--format", "json"]].concat());
+        let value: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        assert_eq!((outcome.code, value["error"]["stage"].as_str()), (Some(2), Some(stage)), "{value}");
+    }
 }
 
 /// Runs a case under a limit of one second: exit code, what the object on standard output says, the time.

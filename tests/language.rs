@@ -17,6 +17,8 @@
 //! rewriter, transition systems by the operational rules on process terms and without simplification, verdicts by direct evaluation on
 //! the transition system. `MU_CHECK_CASES=FILE cargo test --test language -- --nocapture` runs another file and prints all that is found.
 
+#[path = "support/naive_rewriter.rs"]
+mod naive_rewriter;
 #[path = "support/rules.rs"]
 mod rules;
 
@@ -25,20 +27,21 @@ use mu_check::base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stop};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::data::engine::{Engine, Program};
 use mu_check::data::expr::DataSpec;
-use mu_check::data::naive::Naive;
 use mu_check::data::print::expression;
 use mu_check::data::typecheck::check_expression;
 use mu_check::explore::{self, Silent};
 use mu_check::formula::naive;
 use mu_check::formula::typecheck::check_formula;
+use mu_check::labels::{ActionLabels, MultiAction};
 use mu_check::lts::Lts;
 use mu_check::lts::compare::equivalent;
 use mu_check::lts::reduce::Equivalence;
 use mu_check::pbes::{Options, Verdict, check};
-use mu_check::process::linear::{ActionLabels, LinearProcess, MultiAction};
+use mu_check::process::linear::LinearProcess;
 use mu_check::process::spec::ProcSpec;
 use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
+use naive_rewriter::Naive;
 use rules::{by_rules, with_sorted_labels};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -242,7 +245,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
         for name in names.into_iter().chain(["none", "all", "folded"]) {
             let mut options = linearise::Options::plain().with_all(name == "all");
             if name == "folded" {
-                options = linearise::Options { fold_above: 0, fold_gain: 0, ..Default::default() };
+                options = linearise::Options::default().with_all_folded();
             }
             if let Some(switch) = options.simplification(name) {
                 *switch = true;

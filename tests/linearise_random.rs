@@ -185,7 +185,7 @@ fn compare_all() {
             Err(d) => fail("rules", &d),
         };
         let all = linearise::Options::default().with_all(true);
-        let folded = linearise::Options { fold_above: 0, fold_gain: 0, ..Default::default() };
+        let folded = linearise::Options::default().with_all_folded();
         for (simplify, options) in
             [("default", linearise::Options::default()), ("none", linearise::Options::plain()), ("all", all), ("folded", folded)]
         {

@@ -25,6 +25,12 @@ const LITMUS: &str = "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV 
 /// standard output.
 const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("explore", "explore @chain.mcrl2", 0, None),
+    ("explore", "explore @chain.mcrl2 --action leave --all 2 --trace-dir @traces", 1, None),
+    ("explore", "explore ^tests/broken/locks.mcrl2 --deadlock", 1, None),
+    ("evidence", "explore ^tests/broken/locks.mcrl2 --deadlock --evidence @why.json", 1, Some("why.json")),
+    ("explore", "explore ^tests/broken/bus.mcrl2", 0, None),
+    ("explore", "explore @chain.mcrl2 --divergence", 0, None),
+    ("check", "check ^tests/broken/bus.mcrl2 @absent.mcf @always.mcf", 1, None),
     ("explore", "explore @chain.mcrl2 --engine symbolic", 0, None),
     ("explore", "explore @chain.mcrl2 --engine symbolic --strategy breadth-first", 0, None),
     ("explore", "explore @chain.mcrl2 --engine auto --strategy chaining", 0, None),
@@ -39,6 +45,7 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("check", "check @chain.mcrl2 @never.mcf --full-states --engine auto", 1, None),
     ("check", "check @chain.mcrl2 @never.mcf @vacuous.mcf --engine symbolic", 1, None),
     ("check", "check @large.mcrl2 @never.mcf --timeout 0s", 3, None),
+    ("check", "check @chain.mcrl2 @never.mcf @bad.mcf -f [true*]<true>true", 2, None),
     ("check", "check @large.mcrl2 @never.mcf @vacuous.mcf --max-states 50", 3, None),
     ("check", "check ^specs/arcx.spec ^formulas/1a.gos.mcf -D memcommands_size=2 -D max_operation_id=1 --confluence auto", 1, None),
     ("timings", "check @chain.mcrl2 @never.mcf --timings @timings.json", 1, Some("timings.json")),
@@ -47,9 +54,12 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("sweep", "sweep ^specs/arcx.spec -D max_operation_id=0 --out @sweep2", 0, Some("sweep2/sweep.json")),
     ("litmus", "litmus @SB.litmus", 0, None),
     ("litmus", "litmus @SB.litmus @bad.litmus --model sc", 2, None),
+    ("litmus", "litmus @SB.litmus --expected @wanted.txt", 1, None),
     ("program", "program ^specs/x86/spinlock.asm", 0, None),
     ("program", "program ^specs/x86/spinlock_unsafe.asm --model tso", 1, None),
     ("program", "program ^specs/x86/spinlock.asm --max-states 5", 3, None),
+    ("models", "models sc tso pc --operations 3 --plain 4", 0, None),
+    ("models", "models sc tso --timeout 0s", 3, None),
     ("robust", "robust ^specs/x86/dekker.asm", 1, None),
     ("robust", "robust ^specs/x86/spinlock.asm --fences", 0, None),
     ("robust", "robust ^specs/x86/dekker.asm --count --preemptions 1", 1, None),
@@ -65,6 +75,19 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("solve", "solve @game.bes --solver zielonka", 0, None),
     ("reduce", "reduce @chain.mcrl2 -e weak-trace", 0, None),
     ("reduce", "reduce @large.mcrl2 --max-states 100", 3, None),
+    ("text", "expand ^specs/arcx.spec -D num_cores=3", 0, None),
+    ("text", "linearise @chain.mcrl2", 0, None),
+    ("text", "pbes @chain.mcrl2 @never.mcf", 0, None),
+    ("eval", "eval 2+3*4", 0, None),
+    ("error", "eval i+1 @large.mcrl2", 2, None),
+    ("new", "new cpu @mine", 0, None),
+    ("parameters", "check ^specs/arcx.spec @never.mcf -D help", 0, None),
+    ("parameters", "explore @chain.mcrl2 -D help", 0, None),
+    ("error", "explore @bad.mcrl2", 2, None),
+    ("error", "explore @missing.mcrl2", 2, None),
+    ("error", "reduce @bad.aut", 2, None),
+    ("error", "explore @chain.mcrl2 --threads none", 2, None),
+    ("error", "explor @chain.mcrl2", 2, None),
     ("simulate", "simulate @chain.mcrl2 --script @script.txt", 0, None),
     ("simulate", "simulate @chain.mcrl2 --trace @saved.json --script @script.txt", 0, None),
 ];
@@ -229,7 +252,12 @@ fn prepare(folder: &Path) {
         ("some.mcf", "<true* . leave(1)>true"),
         ("always.mcf", "[true*]<true>true"),
         ("live.mcf", "mu X. ([!leave(0)]X && <true>true)"),
+        ("absent.mcf", "[true* . request(c0, a0)] false"),
         ("vacuous.mcf", "[true* . tau . tau . tau . tau]false"),
+        ("bad.mcrl2", "act a;\ninit a . b;\n"),
+        ("wanted.txt", "SB Forbidden\nMP Forbidden\n"),
+        ("bad.mcf", "[true*]<fly>true"),
+        ("bad.aut", "des (0, 1, 1)\n(0, \"a\", 7)\n"),
         ("game.pg", "parity 3;\n0 1 0 1,2;\n1 0 1 0;\n2 1 0 2;\n"),
         ("game.bes", "bes nu X = Y && X;\n mu Y = X || Y;\ninit X;\n"),
         ("script.txt", "moves\ntake enter(1)\n1\nstate\nback\ntrace\nrandom 4\nseed 2\nhelp\nquit\n"),
@@ -268,8 +296,10 @@ fn outputs_are_what_their_schemas_say() {
         let mut more = value.clone();
         more["surprise"] = Value::Null;
         assert!(schema.validate(&more).is_err(), "{name} takes a key that it does not know");
-        let required =
-            ["states", "results", "steps", "rows", "tests", "verdict", "result", "winner", "vertices", "commands", "stages", "stop"];
+        let required = [
+            "states", "results", "steps", "rows", "tests", "verdict", "result", "winner", "vertices", "commands", "stages", "error",
+            "declared", "value", "folder", "stop", "model",
+        ];
         let Some(key) = required.iter().find(|k| value.get(**k).is_some()) else { panic!("{line}: {value}") };
         let mut less = value.clone();
         less.as_object_mut().unwrap().remove(*key);

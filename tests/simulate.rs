@@ -157,7 +157,7 @@ fn loops_and_branches() {
     std::fs::write(f.join("always.mcf"), "mu X. ([!leave(0)]X && <true>true)").unwrap();
     assert_eq!(run(f, "check chain.mcrl2 always.mcf --evidence why.json", "").code, 1);
     let outcome = run(f, "simulate chain.mcrl2 --trace why.json --script -", "");
-    assert!(outcome.code == 0 && outcome.out.contains("ends in a loop: and again from after step"), "{}", outcome.out);
+    assert!(outcome.code == 0 && outcome.out.contains("ends in a loop back to after step"), "{}", outcome.out);
     std::fs::write(f.join("why.json"), "{\"linear\": false, \"steps\": []}").unwrap();
     let outcome = run(f, "simulate chain.mcrl2 --trace why.json --script -", "");
     assert!(outcome.code == 2 && outcome.err.starts_with("why.json:1:1: error: this evidence branches"), "{}", outcome.err);
@@ -170,17 +170,17 @@ fn what_cannot_be_done_is_refused_with_its_place() {
     std::fs::write(f.join("broken.json"), "{\n  \"steps\": [,]\n}\n").unwrap();
     std::fs::write(f.join("other.json"), "{\"steps\": [{\"action\": \"enter(7)\"}]}\n").unwrap();
     for (commands, place, why) in [
-        ("1\n  jump\n", "<standard input>:2:3: error:", "`jump` is no command"),
+        ("1\n  jump\n", "<standard input>:2:3: error:", "`jump` is not a command"),
         ("9\n", "<standard input>:1:1: error:", "there is no step 9"),
         ("0\n", "<standard input>:1:1: error:", "there is no step 0"),
-        ("moves\ntake enter\n", "<standard input>:2:1: error:", "could be 2 steps"),
+        ("moves\ntake enter\n", "<standard input>:2:1: error:", "matches 2 steps"),
         ("take leave\n", "<standard input>:1:1: error:", "its steps: 1 enter(0), 2 enter(1)"),
         ("goto 3\n", "<standard input>:1:1: error:", "the path has 0 steps"),
         ("back x\n", "<standard input>:1:1: error:", "not a number of steps"),
         ("state xyz\n", "<standard input>:1:1: error:", "no parameter or component has `xyz`"),
         ("save t.pdf\n", "<standard input>:1:1: error:", "`t.pdf`"),
-        ("load broken.json\n", "broken.json:2:13: error:", "this is no JSON"),
-        ("load other.json\n", "<standard input>:1:1: error:", "`enter(7)`, is no step of the model"),
+        ("load broken.json\n", "broken.json:2:13: error:", "this is not JSON"),
+        ("load other.json\n", "<standard input>:1:1: error:", "`enter(7)`, is not a step of the model"),
         ("load missing.json\n", "<standard input>:1:1: error:", "cannot read `missing.json`"),
     ] {
         let outcome = script(f, commands);
@@ -189,7 +189,9 @@ fn what_cannot_be_done_is_refused_with_its_place() {
     }
     std::fs::write(f.join("s.txt"), "# go\nrandom\nfly\n").unwrap();
     let outcome = run(f, "simulate chain.mcrl2 --script s.txt --format json", "");
-    assert!(outcome.code == 2 && outcome.out.is_empty() && outcome.err.starts_with("s.txt:3:1: error: `fly`"), "{}", outcome.err);
+    assert!(outcome.code == 2 && outcome.err.starts_with("s.txt:3:1: error: `fly`"), "{}", outcome.err);
+    let error: Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!(error["error"]["place"]["line"], 3, "{error}");
     // Neither a terminal nor a script; a trace that is not there.
     assert_eq!(run(f, "simulate chain.mcrl2", "").code, 2);
     assert_eq!(run(f, "simulate chain.mcrl2 --trace missing.json --script -", "").code, 2);

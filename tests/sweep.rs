@@ -141,9 +141,17 @@ fn changed_inputs_are_run_again() {
     let (_, wider, _) = f.sweep("-D n=1..=4");
     assert_eq!(wider.len(), 8);
     assert!(first.iter().all(|row| wider.contains(row)));
-    // Fewer values lose nothing.
+    // Fewer values: the tables have those only, and nothing is lost.
     let (_, narrow, _) = f.sweep("-D n=2,3");
-    assert_eq!(narrow, wider);
+    let asked: Vec<Value> = wider.iter().filter(|r| ["2", "3"].contains(&r["parameters"]["n"].as_str().unwrap())).cloned().collect();
+    assert_eq!(narrow, asked);
+    let kept = serde_json::from_str::<Value>(&f.read("sweep.json")).unwrap()["kept"].as_array().unwrap().clone();
+    assert_eq!(kept.len(), 4);
+    assert!(kept.iter().all(|r| wider.contains(r) && !narrow.contains(r)));
+    assert!(f.read("sweep.md").contains("| explore | 3 |") && !f.read("sweep.md").contains("| explore | 4 |"));
+    assert_eq!(f.read("sweep.csv").lines().count(), 5);
+    // And more again: nothing is run twice.
+    assert_eq!(f.sweep("-D n=1..=4").1, wider);
     // Another formula under the same name: its rows are new, those of the exploration stay, and the old ones are kept beside.
     std::fs::write(&f.formula, "[true* . leave(4)]false").unwrap();
     let (_, changed, stderr) = f.sweep("-D n=1..=4");
@@ -175,9 +183,105 @@ fn a_limit_ends_the_series_and_not_the_sweep() {
     assert_eq!(f.sweep(options).1, rows, "the same limits: nothing to do");
     // Wider limits: only what they stopped is run again.
     let (_, wider, _) = f.sweep("-D n=1..=5 -D k=1,3 --max-states 150");
-    let complete = rows.iter().filter(|r| r["stop"] == "complete");
-    assert!(complete.clone().count() > 12 && complete.clone().all(|r| wider.contains(r)));
+    let within =
+        |r: &&Value| r["stop"] == "complete" && r["parameters"]["n"].as_str().is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n <= 5));
+    let complete = rows.iter().filter(within);
+    assert!(complete.clone().count() > 6 && complete.clone().all(|r| wider.contains(r)));
     assert!(wider.iter().any(|r| r["states"] == 121 && r["stop"] == "complete"));
+}
+
+/// Quick for n = 0, without end for others.
+const ENDLESS: &str = "$param n: Nat = 1;
+act tick, leave: Nat;
+proc P(i: Nat) = (i < 2 + ${n} * 1000000000) -> tick(i) . P(i + 1);
+init P(0);
+";
+
+/// A time limit is one for each row: each gets its time, each is in the table, and the sweep goes on.
+#[test]
+fn a_time_limit_is_for_each_row() {
+    let f = Folder::new();
+    std::fs::write(&f.model, ENDLESS).unwrap();
+    let start = Instant::now();
+    let (code, rows, stderr) = f.sweep("-D n=0..=2 --timeout 1s");
+    let seconds = start.elapsed().as_secs_f64();
+    let told: Vec<String> = rows.iter().map(|r| format!("{} {} {} {}", r["job"], r["parameters"]["n"], r["stop"], r["verdict"])).collect();
+    let wanted = [
+        r#""explore" "0" "complete" null"#,
+        r#""explore" "1" "timeout" null"#,
+        r#""few" "0" "complete" "true""#,
+        r#""few" "1" "timeout" "unknown""#,
+    ];
+    assert_eq!((code, told), (3, wanted.map(String::from).to_vec()), "{stderr}");
+    assert!((2.0..12.0).contains(&seconds), "{seconds} s for two rows of a second each");
+}
+
+/// Processes whose parent is `parent`, from the system's table; nothing where there is none.
+fn children(parent: u32) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let ids = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    let of_parent = |id: &u32| {
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
+        // After the name in brackets: state, parent.
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)) == Some(&parent.to_string())
+    };
+    ids.filter(of_parent).collect()
+}
+
+/// However the sweep ends, no row goes on working without it.
+#[test]
+fn no_row_outlives_the_sweep() {
+    if !Path::new("/proc/self/stat").exists() {
+        return;
+    }
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let f = Folder::new();
+        std::fs::write(&f.model, ENDLESS).unwrap();
+        let mut sweep = f.start("-D n=1,2");
+        let begun = Instant::now();
+        let rows = loop {
+            let rows = children(sweep.id());
+            if !rows.is_empty() {
+                break rows;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "no row was started");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        // The row is at work, not on its way there.
+        std::thread::sleep(Duration::from_millis(300));
+        Command::new("kill").args([signal, &sweep.id().to_string()]).status().unwrap();
+        let ended = Instant::now();
+        let code = sweep.wait().unwrap().code();
+        assert_eq!(code, if signal == "-KILL" { None } else { Some(3) }, "{signal}");
+        let alive = |id: &u32| std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|s| !s.contains(") Z "));
+        while rows.iter().any(alive) {
+            assert!(ended.elapsed() < Duration::from_secs(8), "{signal}: a row still runs");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A file of evidence for each row that has any, and a report for continuous integration.
+#[test]
+fn evidence_and_report_of_rows() {
+    let f = Folder::new();
+    let (why, report) = (f.dir.path().join("why"), f.dir.path().join("report.xml"));
+    let options = format!("-D n=2..=4 --no-explore --evidence {} --evidence-form json --junit {}", why.display(), report.display());
+    let (code, rows, _) = f.sweep(&options);
+    let name = |n: u32| why.join(format!("few,n={n}.json"));
+    let evidence: Vec<Option<String>> = rows.iter().map(|r| r["evidence"].as_str().map(String::from)).collect();
+    let wanted = [None, Some(name(3).display().to_string()), Some(name(4).display().to_string())];
+    assert_eq!((code, evidence), (1, wanted.to_vec()));
+    let steps: Value = serde_json::from_str(&std::fs::read_to_string(name(3)).unwrap()).unwrap();
+    // Three values go in before there are three places taken; then `leave(3)`.
+    assert_eq!(steps["steps"].as_array().unwrap().len(), 4, "{steps}");
+    let report = std::fs::read_to_string(report).unwrap();
+    assert!(report.contains("tests=\"3\" failures=\"2\" errors=\"0\""), "{report}");
+    assert!(report.contains("<testcase classname=\"few\" name=\"n=2\" time="), "{report}");
+    // Evidence that is gone is made again.
+    std::fs::remove_file(name(3)).unwrap();
+    let (_, again, _) = f.sweep(&options);
+    assert!(name(3).exists() && again[0] == rows[0] && again[2] == rows[2]);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn auto_chooses_and_says_why() {
     reduced.extend(["--reduce".into(), "branching".into()]);
     let reduced = explore(&reduced, "auto");
     assert_eq!(reduced["reduced"]["states"], 767);
-    assert_eq!(reduced["reason"], "writing or reducing a transition system asks for it");
+    assert_eq!(reduced["reason"], "required by writing or reducing a transition system");
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn the_processor_has_eight_symmetries() {
     for arguments in [explore, check] {
         let with = run(&arguments);
         let without = run(&[arguments, vec!["--without".into(), "symmetry".into()]].concat());
-        assert!(with.stderr.contains("one state stands for up to 8"), "{}", with.stderr);
+        assert!(with.stderr.contains("one state represents up to 8"), "{}", with.stderr);
         assert!(without.stderr.contains("done without"), "{}", without.stderr);
         let figures = |o: &support::Outcome| -> Vec<serde_json::Value> {
             let results = o.json["results"].as_array().cloned().unwrap_or_else(|| vec![o.json.clone()]);

@@ -70,7 +70,7 @@ fn every_command_does_what_is_written() {
                 let mut last = 0;
                 let mut rest = &block[..];
                 while let [command, more @ ..] = rest {
-                    let shown = command.strip_prefix("$ ").unwrap_or_else(|| panic!("`{command}` is no command"));
+                    let shown = command.strip_prefix("$ ").unwrap_or_else(|| panic!("`{command}` is not a command"));
                     let end = more.iter().position(|l| l.starts_with("$ ")).unwrap_or(more.len());
                     let (expected, after) = more.split_at(end);
                     let (output, code) = run(folder.path(), shown, last);

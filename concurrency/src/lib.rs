@@ -17,16 +17,14 @@
 // What only the tool uses.
 #![allow(dead_code, unused_imports)]
 
-#[path = "../../src/base"]
-mod base {
-    pub mod atomics;
-    pub mod random;
-}
-#[path = "../../src/explore"]
-mod explore {
-    pub(crate) mod table;
-}
-#[path = "../../src/symbolic"]
-mod symbolic {
-    pub(crate) mod ldd;
-}
+// The tables name their layer below as they do in the tool.
+extern crate self as mu_base;
+
+#[path = "../../src/base/atomics.rs"]
+pub mod atomics;
+#[path = "../../src/base/random.rs"]
+pub mod random;
+#[path = "../../src/explore/table.rs"]
+pub(crate) mod table;
+#[path = "../../src/symbolic/ldd/mod.rs"]
+pub(crate) mod ldd;

@@ -30,6 +30,24 @@ pub enum Stage {
     Internal,
 }
 
+impl Stage {
+    /// Stable word for JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Stage::Usage => "usage",
+            Stage::File => "file",
+            Stage::Syntax => "syntax",
+            Stage::Type => "type",
+            Stage::Unsupported => "unsupported",
+            Stage::Process => "process",
+            Stage::Formula => "formula",
+            Stage::Data => "data",
+            Stage::Limit => "limit",
+            Stage::Internal => "internal",
+        }
+    }
+}
+
 /// A place in a file that is read line by line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -70,6 +88,11 @@ impl Diagnostic {
     /// An error that has no place in a text.
     pub fn new(stage: Stage, message: impl Into<String>) -> Self {
         Self { stage, message: message.into(), span: None, line: None, notes: Vec::new(), related: Vec::new(), stop: None }
+    }
+    /// A broken invariant of our own code, with the place in the source that noticed it. Exit code 4.
+    #[track_caller]
+    pub fn internal(message: impl std::fmt::Display) -> Self {
+        Self::new(Stage::Internal, format!("{message} (noticed at {})", std::panic::Location::caller()))
     }
     /// An error in a line of a file.
     pub fn in_line(stage: Stage, number: u64, column: usize, text: impl Into<String>, message: impl Into<String>) -> Self {

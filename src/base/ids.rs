@@ -38,6 +38,37 @@ ids! {
     VertexId,
 }
 
+/// A number that may be missing, in 4 bytes: kept one higher, so that zero says that there is none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Maybe(u32);
+
+impl Maybe {
+    /// No number.
+    pub const NONE: Maybe = Maybe(0);
+    /// A number below 2^32 - 1. Panics if it is higher.
+    #[inline]
+    pub fn some(n: u32) -> Self {
+        Maybe(n.checked_add(1).expect("a number below 2^32 - 1"))
+    }
+    /// The number, if there is one.
+    #[inline]
+    pub fn get(self) -> Option<u32> {
+        self.0.checked_sub(1)
+    }
+    /// Whether there is one.
+    #[inline]
+    pub fn is_some(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl From<Option<u32>> for Maybe {
+    #[inline]
+    fn from(n: Option<u32>) -> Self {
+        n.map_or(Maybe::NONE, Maybe::some)
+    }
+}
+
 impl LabelId {
     /// The label of the empty multi-action.
     pub const TAU: LabelId = LabelId(0);

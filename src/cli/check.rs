@@ -1,75 +1,110 @@
 //! `check`: formulas on a model, with verdicts, figures and evidence.
+//!
+//! All formulas are read before any is checked. One that is refused among several does not stop the others: its verdict is *unknown*, its reason
+//! `error`, and the exit code 2.
 
-use super::args::{CheckArgs, Engine, Format, Reduction};
+use super::args::{CheckArgs, Cli, Command, Engine, Format, Reduction};
 use super::checkpoint::{Folder, Kept, Shelf};
-use super::files::{Form, expect_writable, no_form_of_evidence, read_lts, write, write_lts, write_text};
+use super::files::{Form, expect_writable, no_form_of_evidence, write, write_lts, write_text};
 use super::game::solver;
+use super::load::Loaded;
+use super::notes::{self, Seen};
 use super::output;
 use super::pipeline::{Session, file_error};
 use super::print;
 use super::progress::Bar;
-use crate::base::{Budget, Diagnostic, Span, Stage, Stop};
-use crate::compile::Compiled;
-use crate::data::expr::DataSpec;
-use crate::evidence::Evidence;
-use crate::evidence::checker::{self, Checked};
-use crate::formula::file_labels::FileLabels;
-use crate::formula::typecheck::check_formula;
-use crate::formula::typed::TypedFormula;
-use crate::game::pg;
-use crate::lts::reduce::Equivalence;
-use crate::model::Model;
-use crate::model::from_lts::LtsModel;
-use crate::pbes::{Answer, Options, Reduced, Route, Verdict, check};
-use crate::process::linear::ActionLabels;
-use crate::process::spec::ActionDecl;
-use crate::report::branches::branches;
-use crate::report::chart::chart;
-use crate::report::story::{MOST_IN_ANSWER, MOST_IN_TEXT, Story, story};
+use super::properties::{self, Text};
+use clap::Parser;
+use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
+use mu_evidence::Evidence;
+use mu_evidence::checker::{self, Checked};
+use mu_formula::typed::TypedFormula;
+use mu_game::pg;
+use mu_lts::reduce::Equivalence;
+use mu_pbes::{Answer, Options, Reduced, Route, Verdict, check};
+use mu_report::branches::branches;
+use mu_report::caption::first_comment;
+use mu_report::chart::chart;
+use mu_report::junit::{Case, Outcome};
+use mu_report::story::{MOST_IN_ANSWER, MOST_IN_TEXT, Story, ending, story};
 use serde_json::{Value, json};
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
-/// A model with what formulas need of it.
-struct Subject<'a> {
-    model: &'a dyn Model,
-    labels: &'a dyn ActionLabels,
-    data: &'a DataSpec,
-    actions: &'a [ActionDecl],
-    /// The model, if it is that of a specification.
-    compiled: Option<&'a Compiled>,
-}
-
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
-    output::expect(args.formulas.iter().map(|f| f.display().to_string()));
+    if args.formulas.is_empty() && args.formula.is_empty() {
+        return overview(session, args);
+    }
+    let texts = properties::gather(session, &args.formulas, &args.formula)?;
+    output::expect(texts.iter().map(|t| t.name.display().to_string()));
     if let Some(path) = &args.timings {
         expect_writable(path)?;
         output::time_stages(path);
     }
-    if Form::of(&args.model).is_lts() {
-        session.expect_no_parameters(&args.model)?;
-        let lts = Arc::new(read_lts(&args.model)?);
-        let labels = FileLabels::new(&lts.table)?;
-        let model = LtsModel::new(lts);
-        let subject = Subject { model: &model, labels: &labels, data: labels.data(), actions: labels.actions(), compiled: None };
-        all(session, args, &subject)
-    } else {
-        let model = match session.model(&args.model, &args.confluence) {
-            Ok(model) => model,
-            Err(Diagnostic { stop: Some(stop), .. }) => return none_checked(session, args, &stop),
-            Err(error) => return Err(error),
-        };
-        let process = model.process();
-        let subject = Subject { model: &model, labels: &model, data: &process.data, actions: &process.actions, compiled: Some(&model) };
-        all(session, args, &subject)
+    let any = super::unbounded::parameters(session);
+    if !any.is_empty() {
+        return super::unbounded::run(session, args, &texts, &any);
+    }
+    match session.load(&args.model, &args.confluence) {
+        Ok(subject) => all(session, args, &subject, &texts),
+        Err(Diagnostic { stop: Some(stop), .. }) => none_checked(session, args, &texts, &stop),
+        Err(error) => Err(error),
     }
 }
 
-fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8, Diagnostic> {
+/// A model without a formula is explored and reported on.
+fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+    if args.evidence.is_some() || args.game.is_some() || args.keeping.is_wanted() {
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            "a formula is missing: `--evidence`, `--game`, `--checkpoint` and `--resume` are for formulas here",
+        )
+        .note("`explore` has `--evidence`, `--checkpoint` and `--resume` for a model alone"));
+    }
+    let defaults = Cli::try_parse_from(["mu-check", "explore", "model"]).map_err(|e| Diagnostic::new(Stage::Internal, e.to_string()))?;
+    let Command::Explore(mut explore) = defaults.command else {
+        return Err(Diagnostic::new(Stage::Internal, "`explore` is another command"));
+    };
+    explore.model.clone_from(&args.model);
+    explore.confluence.clone_from(&args.confluence);
+    explore.without.clone_from(&args.without);
+    explore.timings.clone_from(&args.timings);
+    explore.common.clone_from(&args.common);
+    explore.reading.clone_from(&args.reading);
+    (explore.engine, explore.overview) = (args.engine, true);
+    super::explore::run(session, &explore)
+}
+
+/// The formulas that could be read, and the refusals of the others. Error: the refusal of the only one.
+fn read<'t>(session: &Session, subject: &Loaded, texts: &'t [Text]) -> Result<(Vec<(&'t Text, TypedFormula)>, Vec<&'t Text>), Diagnostic> {
+    let (mut formulas, mut refused) = (Vec::new(), Vec::new());
+    for text in texts {
+        match properties::read(text, &subject.data, &subject.actions) {
+            Ok(formula) => formulas.push((text, formula)),
+            Err(diagnostic) if texts.len() == 1 => return Err(diagnostic),
+            Err(diagnostic) => {
+                eprint!("{}", diagnostic.render(&session.sources));
+                let unknown = stopped(Stop::Interrupted, Engine::Explicit);
+                let mut object = as_json(&text.name, &unknown, None, &[], 0.0);
+                object["reason"] = "error".into();
+                object["error"] = output::error_as_json(&diagnostic, &session.sources);
+                let line = format!("{}: unknown (error)\n", text.name.display());
+                match session.common.format {
+                    Format::Json => output::verdict_of(&text.name, Some(object), None, false)?,
+                    Format::Text => output::verdict_of(&text.name, None, Some(line), false)?,
+                }
+                refused.push(text);
+            }
+        }
+    }
+    Ok((formulas, refused))
+}
+
+fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]) -> Result<u8, Diagnostic> {
     if let Some(path) = &args.evidence {
         Picture::of(path)?;
         expect_writable(path)?;
@@ -78,21 +113,16 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         expect_writable(path)?;
     }
     output::stage("reading the formulas");
-    // Every formula is read before any is checked: a slip in the last one should not cost the work on the first.
-    let mut formulas = Vec::new();
-    for path in &args.formulas {
-        let (source, text) = session.read_source(path)?;
-        let tree = crate::syntax::parse_formula(source, &text)?;
-        formulas.push((path, text, check_formula(&tree, subject.data, subject.actions)?));
-    }
+    // Every formula is read before any is checked: a slip in the last one is told of before the work on the first.
+    let (formulas, refused) = read(session, subject, texts)?;
     let kept = kept(session, args, subject)?;
-    let options = session.explore_options(subject.model, &args.confluence, &args.without);
+    let options = session.explore_options(&*subject.model, &args.confluence, &args.without);
     if let Some(path) = &args.game {
-        let [(_, _, formula)] = &formulas[..] else {
-            return Err(Diagnostic::new(Stage::Usage, "`--game` takes one formula: a game is that of one"));
+        let [(_, formula)] = &formulas[..] else {
+            return Err(Diagnostic::new(Stage::Usage, "`--game` takes a single formula"));
         };
         output::stage_of("writing the game", path);
-        match crate::pbes::game::game(subject.model, subject.labels, formula, &options, &session.budget)? {
+        match mu_pbes::game::game(&*subject.model, &*subject.labels, formula, &options, &session.budget)? {
             Ok(game) => {
                 write(path, |file| pg::write(&game, file))?;
                 session.say(format!("wrote {}: {} vertices, {} moves", path.display(), game.vertex_count(), game.edge_count()));
@@ -101,16 +131,16 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
         }
     }
     let solver = solver(args.solver.as_ref());
-    let one = |(path, text, formula): &(&PathBuf, String, TypedFormula), alone: bool| {
+    let one = |(text, formula): &(&Text, TypedFormula), alone: bool| {
         let start = Instant::now();
         let bar = Bar::new(alone && !session.common.no_progress && !session.common.quiet);
-        let shelf = kept.as_ref().map(|(folder, kept)| Shelf::new(folder, path, text, kept.as_ref()));
-        let shelf = shelf.as_ref().map(|s| s as &dyn crate::pbes::Shelf);
+        let shelf = kept.as_ref().map(|(folder, kept)| Shelf::new(folder, &text.name, &text.text, kept.as_ref()));
+        let shelf = shelf.as_ref().map(|s| s as &dyn mu_pbes::Shelf);
         let plain = Options::new(&options);
         let quotient_at = plain.quotient_at.filter(|_| !args.without.contains(&Reduction::Quotient));
         let chosen = Options { solver: Some(solver), progress: &bar, shelf, quotient_at, witnesses: args.evidence.is_some(), ..plain };
-        let model = (subject.model, subject.labels);
-        let explicit = |budget: &_| check(subject.model, subject.labels, formula, chosen, budget);
+        let model = (&*subject.model, &*subject.labels);
+        let explicit = |budget: &_| check(model.0, model.1, formula, chosen, budget);
         let result = match args.engine {
             Engine::Explicit => explicit(&session.budget).map(|a| (a, None)),
             Engine::Symbolic => super::symbolic::check(session, args, model, formula).map(|a| (a, None)),
@@ -121,33 +151,52 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
             result => result?,
         };
         bar.finish();
-        Ok(Found { answer, why, seconds: start.elapsed().as_secs_f64() })
+        Ok(Found { answer, why, at: None, seconds: start.elapsed().as_secs_f64() })
     };
     // The explicit engine has work for all threads on one formula, the symbolic one on several.
     let workers = if args.engine == Engine::Explicit { 1 } else { session.threads().min(formulas.len()) };
     let (mut violated, mut unknown) = (false, false);
-    let mut tell = |(path, _, formula): &(&PathBuf, String, TypedFormula), found: Found| {
+    let mut cases: Vec<Case> = refused.iter().map(|t| case(args, t, 0.0, Outcome::Error("the formula is refused".into()))).collect();
+    let mut tell = |(text, formula): &(&Text, TypedFormula), found: Found| {
         violated |= found.answer.verdict == Verdict::False;
         unknown |= matches!(found.answer.verdict, Verdict::Unknown(_));
         if kept.is_some() && found.answer.route == Route::Game {
-            eprintln!("{}: it needs a game, of which no checkpoints are kept", path.display());
+            eprintln!("{}: it needs a game, of which no checkpoints are kept", text.name.display());
         }
-        tell(session, args, subject, path, formula, found)
+        let outcome = match &found.answer.verdict {
+            Verdict::True => Outcome::Passed,
+            Verdict::False => Outcome::Failed { message: "the formula does not hold".into(), text: String::new() },
+            Verdict::Unknown(stop) => Outcome::Unknown(stop.word().into()),
+        };
+        cases.push(case(args, text, found.seconds, outcome));
+        tell(session, args, subject, (text, texts.len() > 1), formula, found)
     };
     if workers > 1 {
         output::stage("checking the formulas");
         side_by_side(&session.budget, workers, &formulas, &one, &mut tell)?;
     } else {
         for formula in &formulas {
-            output::stage_of("checking a formula", formula.0);
+            output::stage_of("checking a formula", &formula.0.name);
             tell(formula, one(formula, true)?)?;
         }
     }
+    let warnings = notes::tell_dead(session, &*subject.model)?;
     if session.common.format == Format::Json {
-        let object = json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() });
-        print(&format!("{object}\n"))?;
+        let mut results = output::verdicts();
+        let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
+        results.sort_by_key(|r| names.iter().position(|n| r["formula"] == n.as_str()));
+        let mut object = json!({ "results": results, "peak_memory_bytes": session.peak_memory() });
+        if !warnings.is_empty() {
+            object["warnings"] = warnings.into();
+        }
+        output::object(object)?;
     }
-    Ok(if violated {
+    if let Some(path) = &args.junit {
+        write_text(path, &mu_report::junit::suite(&args.model.display().to_string(), &cases))?;
+    }
+    Ok(if !refused.is_empty() {
+        2
+    } else if violated {
         1
     } else if unknown {
         3
@@ -156,12 +205,19 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Subject) -> Result<u8,
     })
 }
 
+/// A formula as a case of a test suite.
+fn case(args: &CheckArgs, text: &Text, seconds: f64, outcome: Outcome) -> Case {
+    Case { class: args.model.display().to_string(), name: text.name.display().to_string(), seconds, outcome }
+}
+
 /// What became of a formula.
-struct Found {
-    answer: Answer,
+pub(super) struct Found {
+    pub answer: Answer,
     /// Why by this engine, if that was to be found out.
-    why: Option<String>,
-    seconds: f64,
+    pub why: Option<String>,
+    /// Of parameters set to `any`, the least values for which it is false.
+    pub at: Option<String>,
+    pub seconds: f64,
 }
 
 /// Several formulas at a time; they are told of in their order. One that ran out of memory beside others is done again by itself.
@@ -220,15 +276,16 @@ fn side_by_side<F: Sync>(
 }
 
 /// Says what was found of a formula, with its evidence, which is checked before.
-fn tell(
+pub(super) fn tell(
     session: &Session,
     args: &CheckArgs,
-    subject: &Subject,
-    path: &Path,
+    subject: &Loaded,
+    (text, several): (&Text, bool),
     formula: &TypedFormula,
     found: Found,
 ) -> Result<(), Diagnostic> {
-    let Found { answer, why, seconds } = found;
+    let path = text.name.as_path();
+    let Found { answer, why, at, seconds } = found;
     if let Some(why) = &why {
         session.say(format!("engine {why}"));
     }
@@ -249,7 +306,7 @@ fn tell(
     }
     if let Some(evidence) = &answer.evidence {
         output::stage_of("checking the evidence", path);
-        match checker::check(evidence, subject.model, subject.labels, formula)? {
+        match checker::check(evidence, &*subject.model, &*subject.labels, formula)? {
             Checked::Confirmed => session.say("evidence: every step was replayed and the verdict confirmed on it"),
             Checked::StepsOnly => session.say("evidence: every step was replayed; the formula was too large to evaluate on it directly"),
         }
@@ -259,6 +316,11 @@ fn tell(
         let warning = "warning: no transition that was met ever fitted this modality, so nothing was tested here";
         eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.text);
     }
+    let seen = Seen { model: &*subject.model, labels: &*subject.labels, sources: &session.sources };
+    let notes = notes::notes(&seen, formula, &answer)?;
+    for note in notes.iter().filter(|_| !session.common.quiet) {
+        eprintln!("{}", note.text(&session.sources));
+    }
     let story = match &answer.evidence {
         Some(evidence) if answer.telling || args.evidence.is_some() => {
             let picture = args.evidence.as_deref().map(Picture::of).transpose()?;
@@ -267,12 +329,14 @@ fn tell(
                 Format::Json => MOST_IN_ANSWER,
                 Format::Text => MOST_IN_TEXT,
             };
-            Some(story(evidence, subject.model, args.full_states, most)?)
+            let mut story = story(evidence, &*subject.model, args.full_states, most)?;
+            story.ending = ending(evidence, &*subject.model, &[], &session.sources)?;
+            Some(story)
         }
         _ => None,
     };
     match (&answer.evidence, &story) {
-        (Some(evidence), Some(story)) => write_evidence(session, args, subject, path, evidence, story)?,
+        (Some(evidence), Some(story)) => write_evidence(session, args, subject, (text, several), (evidence, story))?,
         _ if args.evidence.is_some() => eprintln!("{}: no evidence: nothing is written", path.display()),
         _ => {}
     }
@@ -282,21 +346,28 @@ fn tell(
             if let Some(why) = why {
                 object["engine_reason"] = why.into();
             }
-            output::verdict(Some(object), None, answer.verdict == Verdict::False)
+            if !notes.is_empty() {
+                object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
+            }
+            if let Some(ending) = story.as_ref().and_then(|s| s.ending.as_ref()) {
+                object["ending"] = ending.json();
+            }
+            if let Some(at) = at {
+                object["for"] = at.into();
+            }
+            output::verdict_of(path, Some(object), None, answer.verdict == Verdict::False)
         }
         Format::Text => {
-            let text = as_text(session, path, &answer, story.as_ref(), seconds);
-            output::verdict(None, Some(text), answer.verdict == Verdict::False)
+            let text = as_text(session, path, &answer, at.as_deref(), story.as_ref(), seconds);
+            output::verdict_of(path, None, Some(text), answer.verdict == Verdict::False)
         }
     }
 }
 
 /// The folder in which searches are kept, and what there is to go on with.
-fn kept<'a>(session: &Session, args: &CheckArgs, subject: &Subject<'a>) -> Result<Option<(Folder<'a>, Option<Kept>)>, Diagnostic> {
+fn kept<'a>(session: &Session, args: &CheckArgs, subject: &'a Loaded) -> Result<Option<(Folder<'a>, Option<Kept>)>, Diagnostic> {
     let Some(path) = args.keeping.folder() else { return Ok(None) };
-    let Some(model) = subject.compiled else {
-        return Err(Diagnostic::new(Stage::Usage, "`--checkpoint` and `--resume` are for formulas on a specification"));
-    };
+    let model = &*subject.model;
     let kept = args.keeping.resume.as_deref().map(|from| Kept::read(model, from)).transpose()?;
     let folder = Folder::new(model, path, args.keeping.checkpoint_every, session.common.verbose > 0)?;
     if args.keeping.resume.as_deref() != Some(path) {
@@ -322,15 +393,15 @@ fn stopped(stop: Stop, engine: Engine) -> Answer {
 }
 
 /// The answers if a limit is met before there is a model.
-fn none_checked(session: &Session, args: &CheckArgs, stop: &Stop) -> Result<u8, Diagnostic> {
+fn none_checked(session: &Session, args: &CheckArgs, texts: &[Text], stop: &Stop) -> Result<u8, Diagnostic> {
     let answer = stopped(stop.clone(), args.engine);
     let seconds = session.budget.elapsed().as_secs_f64();
     match session.common.format {
         Format::Json => {
-            let results: Vec<Value> = args.formulas.iter().map(|path| as_json(path, &answer, None, &[], seconds)).collect();
-            print(&format!("{}\n", json!({ "results": results, "peak_memory_bytes": session.peak_memory() })))?;
+            let results: Vec<Value> = texts.iter().map(|t| as_json(&t.name, &answer, None, &[], seconds)).collect();
+            output::object(json!({ "results": results, "peak_memory_bytes": session.peak_memory() }))?;
         }
-        Format::Text => print(&args.formulas.iter().map(|path| as_text(session, path, &answer, None, seconds)).collect::<String>())?,
+        Format::Text => print(&texts.iter().map(|t| as_text(session, &t.name, &answer, None, None, seconds)).collect::<String>())?,
     }
     Ok(3)
 }
@@ -381,9 +452,12 @@ fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuo
     })
 }
 
-fn as_text(session: &Session, path: &Path, answer: &Answer, story: Option<&Story>, seconds: f64) -> String {
+fn as_text(session: &Session, path: &Path, answer: &Answer, at: Option<&str>, story: Option<&Story>, seconds: f64) -> String {
     let (verdict, reason) = word(&answer.verdict);
     let mut text = format!("{}: {verdict}", path.display());
+    if let Some(at) = at {
+        text += &format!(" for {at}, the least of its values");
+    }
     if reason != "complete" {
         text += &format!(" ({reason})");
     }
@@ -401,17 +475,13 @@ fn as_text(session: &Session, path: &Path, answer: &Answer, story: Option<&Story
 fn write_evidence(
     session: &Session,
     args: &CheckArgs,
-    subject: &Subject,
-    formula: &Path,
-    evidence: &Evidence,
-    story: &Story,
+    subject: &Loaded,
+    (text, several): (&Text, bool),
+    (evidence, story): (&Evidence, &Story),
 ) -> Result<(), Diagnostic> {
     let Some(path) = &args.evidence else { return Ok(()) };
-    let stem = formula.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    let path = match path.extension() {
-        Some(ending) if args.formulas.len() > 1 => path.with_extension(format!("{stem}.{}", ending.to_string_lossy())),
-        _ => path.clone(),
-    };
+    let formula = text.name.as_path();
+    let path = properties::file_for(path, &text.stem, several);
     match Picture::of(&path)? {
         Picture::Json => {
             let names = [("formula", formula), ("model", &args.model)];
@@ -421,13 +491,16 @@ fn write_evidence(
                 written.map_err(|e| file_error("cannot write", &path, &e))
             })?;
         }
-        Picture::Lts => write_lts(&evidence.lts(subject.model).0, &path)?,
+        Picture::Lts => write_lts(&evidence.lts(&*subject.model).0, &path)?,
         Picture::Chart => {
-            let title = format!("{} on {}", file_name(formula), file_name(&args.model));
+            let names = format!("{} on {}", file_name(formula), file_name(&args.model));
+            let comment = first_comment(&text.text);
+            let title = comment.as_ref().unwrap_or(&names);
             let what = if story.verdict { "holds; a witness" } else { "does not hold; a counterexample" };
             let n = story.steps.len();
-            let verdict = format!("{what} of {n} step{}", if n == 1 { "" } else { "s" });
-            let picture = chart(story, &title, &verdict).unwrap_or_else(|| branches(story, &title, &verdict));
+            let of = if comment.is_some() { format!("{names}: ") } else { String::new() };
+            let verdict = format!("{of}{what} of {n} step{}", if n == 1 { "" } else { "s" });
+            let picture = chart(story, title, &verdict).unwrap_or_else(|| branches(story, title, &verdict));
             write_text(&path, &picture)?;
         }
     }
@@ -440,14 +513,14 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Forms of evidence files.
-enum Picture {
+pub(super) enum Picture {
     Json,
     Lts,
     Chart,
 }
 
 impl Picture {
-    fn of(path: &Path) -> Result<Picture, Diagnostic> {
+    pub(super) fn of(path: &Path) -> Result<Picture, Diagnostic> {
         match Form::of(path) {
             form if form.is_lts() || form == Form::Dot => return Ok(Picture::Lts),
             _ => {}

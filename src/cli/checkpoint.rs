@@ -1,17 +1,16 @@
-//! Checkpoints in a folder: written beside, then renamed, so that an interrupted writing leaves the one before whole.
+//! Checkpoints in a folder: each is written to a temporary file and renamed, so that an interrupted write leaves the previous one intact.
 //!
 //! In: the search between two rounds. Out: `DIR/search.checkpoint` for the states of a model, `DIR/FORMULA-SUM-SEARCH.checkpoint` for each
-//! search of a formula. See [`crate::explore::Image`] for the form.
+//! search of a formula. See [`mu_explore::Image`] for the form.
 //!
-//! Invariant: all that one folder has of a model numbers values alike, each file as many of them as there were when it was written. For that,
-//! whoever goes on reads the longest list first, and whoever begins anew removes what was there. So it is with a formula's states.
+//! Invariant: all files of a folder number the values of a model alike, each file those that existed when it was written. So a
+//! resumed run reads the longest list first, and a new run removes old files. The same holds for the states of a formula.
 
 use super::output;
 use super::pipeline::file_error;
-use crate::base::{Diagnostic, Stage};
-use crate::compile::Compiled;
-use crate::explore::{Header, Image, Keeper, Restored};
-use crate::pbes;
+use mu_base::{Diagnostic, Stage};
+use mu_explore::{Header, Image, Keeper, Restored};
+use mu_model::Model;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +25,7 @@ const FORMULA: &str = "; formula: ";
 
 /// A folder of searches of one model.
 pub(super) struct Folder<'m> {
-    model: &'m Compiled,
+    model: &'m dyn Model,
     folder: PathBuf,
     every: Duration,
     last: Mutex<Instant>,
@@ -42,8 +41,8 @@ pub(super) struct File<'f> {
 
 impl<'m> Folder<'m> {
     /// Makes the folder if it is not there; a search that could not be kept later is refused now.
-    pub(super) fn new(model: &'m Compiled, folder: &Path, every: Duration, say: bool) -> Result<Self, Diagnostic> {
-        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+    pub(super) fn new(model: &'m dyn Model, folder: &Path, every: Duration, say: bool) -> Result<Self, Diagnostic> {
+        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
         let probe = folder.join(format!("{NAME}.probe"));
         std::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
         std::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
@@ -53,7 +52,7 @@ impl<'m> Folder<'m> {
     }
     /// Where the search that counts states is kept.
     pub(super) fn counts(&self) -> File<'_> {
-        File { folder: self, name: NAME.into(), fingerprint: self.model.fingerprint() }
+        File { folder: self, name: NAME.into(), fingerprint: fingerprint(self.model) }
     }
     /// Removes what was kept of formulas of this model.
     pub(super) fn clear(&self) -> Result<(), Diagnostic> {
@@ -72,7 +71,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Reads what the searches in a folder number, and gives the model, which was not explored yet, that numbering of values.
-    pub(super) fn read(model: &Compiled, folder: &Path) -> Result<Self, Diagnostic> {
+    pub(super) fn read(model: &dyn Model, folder: &Path) -> Result<Self, Diagnostic> {
         let headers: Vec<Header> = of_formulas(model, folder)?.into_iter().map(|(_, header)| header).collect();
         match headers.iter().max_by_key(|h| h.values.iter().map(Vec::len).sum::<usize>()) {
             Some(longest) => model.import_values(&longest.values)?,
@@ -86,9 +85,9 @@ impl Kept {
 }
 
 /// The files of searches of formulas of a model.
-fn of_formulas(model: &Compiled, folder: &Path) -> Result<Vec<(PathBuf, Header)>, Diagnostic> {
+fn of_formulas(model: &dyn Model, folder: &Path) -> Result<Vec<(PathBuf, Header)>, Diagnostic> {
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
-    let ours = format!("{}{FORMULA}", model.fingerprint());
+    let ours = format!("{}{FORMULA}", fingerprint(model));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
@@ -118,7 +117,7 @@ pub(super) struct Shelf<'f> {
 impl<'f> Shelf<'f> {
     /// Of a formula in a file with this text.
     pub(super) fn new(folder: &'f Folder<'f>, path: &Path, text: &str, kept: Option<&'f Kept>) -> Self {
-        let fingerprint = format!("{}{FORMULA}{text}", folder.model.fingerprint());
+        let fingerprint = format!("{}{FORMULA}{text}", fingerprint(folder.model));
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let own = kept.iter().flat_map(|k| &k.headers).filter(|h| h.fingerprint == fingerprint);
         let names = own.max_by_key(|h| h.names.len()).map(|h| h.names.clone()).unwrap_or_default();
@@ -130,7 +129,7 @@ impl<'f> Shelf<'f> {
     }
 }
 
-impl pbes::Shelf for Shelf<'_> {
+impl mu_pbes::Shelf for Shelf<'_> {
     fn names(&self) -> Vec<Vec<String>> {
         self.names.clone()
     }
@@ -147,7 +146,7 @@ impl pbes::Shelf for Shelf<'_> {
         };
         let restored = restore(self.folder.model, &path, &self.fingerprint, &agrees)?;
         if self.folder.say {
-            eprintln!("goes on from {} states in {}", restored.states(), path.display());
+            eprintln!("resumes from {} states in {}", restored.states(), path.display());
         }
         Ok(Some(restored))
     }
@@ -189,12 +188,12 @@ impl File<'_> {
 const SAME: &str = "give the model, the formulas, the -D values and --confluence that it was made with";
 
 /// Reads the search that counts states in a folder, and gives the model the numbering of values that goes with it.
-pub(super) fn restore_counts(model: &Compiled, folder: &Path) -> Result<Restored, Diagnostic> {
-    restore(model, &folder.join(NAME), &model.fingerprint(), &|_| Ok(()))
+pub(super) fn restore_counts(model: &dyn Model, folder: &Path) -> Result<Restored, Diagnostic> {
+    restore(model, &folder.join(NAME), &fingerprint(model), &|_| Ok(()))
 }
 
 fn restore(
-    model: &Compiled,
+    model: &dyn Model,
     path: &Path,
     fingerprint: &str,
     agrees: &dyn Fn(&Header) -> Result<(), Diagnostic>,
@@ -209,6 +208,11 @@ fn restore(
         model.import_values(&header.values)
     };
     Restored::read(&mut BufReader::with_capacity(1 << 20, file), &mut accept).map_err(|d| of_file(path, d))
+}
+
+/// What begins the fingerprint of every search of a model.
+fn fingerprint(model: &dyn Model) -> String {
+    model.fingerprint().unwrap_or_default()
 }
 
 fn of_file(path: &Path, mut error: Diagnostic) -> Diagnostic {

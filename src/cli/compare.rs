@@ -1,25 +1,25 @@
-//! `compare`: are two systems equivalent, does one refine the other, and if not, what tells them apart.
+//! `compare`: whether two systems are equivalent, or one refines the other; if not, a trace or formula that distinguishes them.
 //!
-//! What tells them apart is confirmed before it is shown, on the systems as given: a trace is followed state by state, a formula is checked
-//! on both by the model checker. A difference that is not confirmed is an internal error.
+//! The difference is confirmed on the systems as given before it is shown: a trace is followed state by state, a formula is checked
+//! on both by the model checker. A difference that cannot be confirmed is an internal error.
 
 use super::args::{CompareArgs, Format};
 use super::files::{transition_system, write_text};
 use super::lts::unknown;
+use super::output;
 use super::pipeline::Session;
 use super::print;
-use crate::base::ids::LabelId;
-use crate::base::{Diagnostic, Stage};
-use crate::explore;
-use crate::formula::file_labels::FileLabels;
-use crate::formula::typecheck::check_formula;
-use crate::lts::compare::disjoint_union;
-use crate::lts::distinguish::{Difference, distinguish};
-use crate::lts::preorder::{Preorder, excess};
-use crate::lts::reduce::Equivalence;
-use crate::lts::{Lts, relabel, trace};
-use crate::model::from_lts::LtsModel;
-use crate::pbes::{Options, Verdict, check};
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage};
+use mu_formula::typecheck::check_formula;
+use mu_labels::inferred::InferredLabels;
+use mu_lts::compare::disjoint_union;
+use mu_lts::distinguish::{Difference, distinguish};
+use mu_lts::preorder::{Preorder, excess};
+use mu_lts::reduce::Equivalence;
+use mu_lts::{Lts, relabel, trace};
+use mu_model::from_lts::LtsModel;
+use mu_pbes::{Options, Verdict, check};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -78,7 +78,7 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
             let object = json!({
                 "equivalence": equivalence,
                 "preorder": preorder,
-                "result": difference.is_none(),
+                "verdict": difference.is_none().to_string(),
                 "difference": difference.as_ref().map(|d| as_json(d, question)),
                 "confirmed": confirmed,
                 "a": of(&args.a, &a),
@@ -87,7 +87,7 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
                 "peak_memory_bytes": session.peak_memory(),
                 "stop": "complete",
             });
-            print(&format!("{object}\n"))?;
+            output::object(object)?;
         }
         Format::Text => print(&as_text(args, question, difference.as_ref(), confirmed))?,
     }
@@ -114,7 +114,7 @@ fn confirm<E>(
     question: Question,
     ask: &dyn Fn(&Lts, &Lts) -> Result<Option<Difference>, E>,
 ) -> Result<bool, Diagnostic> {
-    let wrong = || Err(Diagnostic::new(Stage::Internal, "what should tell the systems apart does not"));
+    let wrong = || Err(Diagnostic::new(Stage::Internal, "the distinguishing formula does not distinguish the systems"));
     match difference {
         Difference::TooLong => Ok(false),
         Difference::Trace { labels, first } => {
@@ -146,10 +146,10 @@ fn confirm<E>(
 
 /// The verdict of a formula on a system, by the model checker.
 fn holds(session: &Session, lts: Lts, formula: &str) -> Result<Verdict, Diagnostic> {
-    let labels = FileLabels::new(&lts.table)?;
-    let tree = crate::syntax::parse_formula(Default::default(), formula)?;
+    let labels = InferredLabels::new(&lts.table.texts)?;
+    let tree = mu_syntax::parse_formula(Default::default(), formula)?;
     let typed = check_formula(&tree, labels.data(), labels.actions())?;
-    let explore = explore::Options { threads: 1, ..Default::default() };
+    let explore = mu_explore::Options { threads: 1, ..Default::default() };
     let options = Options { evidence: false, ..Options::new(&explore) };
     Ok(check(&LtsModel::new(Arc::new(lts)), &labels, &typed, options, &session.budget)?.verdict)
 }
@@ -204,7 +204,7 @@ fn as_text(args: &CompareArgs, question: Question, difference: Option<&Differenc
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lts::aut;
+    use mu_lts::aut;
 
     #[test]
     fn labels_are_numbered_alike_in_both() {

@@ -1,9 +1,11 @@
 //! What an exploration counted, by whatever engine, as text or JSON.
 
 use super::args::Format;
+use super::output;
 use super::pipeline::Session;
 use super::print;
-use crate::base::{Diagnostic, Stop};
+use super::ways::Ends;
+use mu_base::{Diagnostic, Stop};
 use num_bigint::BigUint;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -18,6 +20,10 @@ pub(super) struct Report {
     pub states: BigUint,
     pub transitions: Option<BigUint>,
     pub deadlocks: Option<BigUint>,
+    /// What the deadlocks are, if that was judged.
+    pub ends: Option<Ends>,
+    /// What of the model can never happen.
+    pub warnings: Vec<Value>,
     /// Why it stopped.
     pub stop: Stop,
     /// Diagram nodes of the states, and most at one time.
@@ -36,6 +42,8 @@ impl Report {
             states: states.into(),
             transitions: Some(transitions.into()),
             deadlocks: Some(deadlocks.into()),
+            ends: None,
+            warnings: Vec::new(),
             stop,
             nodes: None,
             layers: None,
@@ -58,6 +66,12 @@ impl Report {
                     "stop": self.stop.word(),
                     "engine": self.engine,
                 });
+                if !self.warnings.is_empty() {
+                    object["warnings"] = self.warnings.into();
+                }
+                if let Some(ends) = &self.ends {
+                    object["ends"] = ends.json();
+                }
                 if let Some(reason) = self.reason {
                     object["reason"] = reason.into();
                 }
@@ -71,7 +85,7 @@ impl Report {
                 if let Some((name, states, transitions)) = self.reduced {
                     object["reduced"] = json!({ "equivalence": name, "states": states, "transitions": transitions });
                 }
-                print(&format!("{object}\n"))?;
+                output::object(object)?;
             }
             Format::Text => {
                 let show = |n: &Option<BigUint>| n.as_ref().map_or_else(|| "unknown".to_string(), BigUint::to_string);
@@ -81,6 +95,7 @@ impl Report {
                     show(&self.transitions),
                     show(&self.deadlocks)
                 );
+                text += &self.ends.map(|e| e.text(self.deadlocks.as_ref().and_then(|d| u64::try_from(d).ok()))).unwrap_or_default();
                 if let Some((name, states, transitions)) = self.reduced {
                     text += &format!("reduced      {states} states, {transitions} transitions modulo {name} bisimulation\n");
                 }

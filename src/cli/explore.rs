@@ -1,16 +1,19 @@
 //! `explore`: the transition system of a model, counted, reduced, written.
 
-use super::args::{Engine, ExploreArgs, Reduce};
+use super::args::{Engine, ExploreArgs, Format, Reduce};
 use super::checkpoint;
 use super::counts::Report;
-use super::files::{Form, expect_lts_name, expect_writable, read_lts, write_lts};
+use super::files::{expect_lts_name, expect_writable, write_lts};
+use super::notes;
 use super::output;
 use super::pipeline::Session;
+use super::print;
 use super::progress::{Bar, grouped};
-use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::compile::Compiled;
-use crate::explore;
-use crate::lts::reduce::{Equivalence, reduce};
+use super::ways;
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_lts::reduce::{Equivalence, reduce};
+use mu_model::Model;
+use std::sync::Arc;
 use std::time::Instant;
 
 impl Reduce {
@@ -35,14 +38,6 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
         expect_lts_name("--out ", out)?;
         expect_writable(out)?;
     }
-    if Form::of(&args.model).is_lts() {
-        session.expect_no_parameters(&args.model)?;
-        if args.confluence != "none" {
-            let message =
-                format!("`--confluence` is for the hidden steps of a specification; `{}` is a transition system", args.model.display());
-            return Err(Diagnostic::new(Stage::Usage, message));
-        }
-    }
     let start = Instant::now();
     let result = match args.engine {
         Engine::Explicit if args.strategy.is_some() => {
@@ -64,35 +59,51 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
 /// One state at a time. `reason`: why this engine, if that was to be found out.
 pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option<String>) -> Result<u8, Diagnostic> {
     let start = Instant::now();
+    if args.seeking.sought().is_some() {
+        let loaded = session.load(&args.model, "none")?;
+        return ways::run(session, args, &*loaded.model, loaded.stored.as_deref());
+    }
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
-    if (keep || Form::of(&args.model).is_lts()) && args.keeping.is_wanted() {
+    let loaded = session.load(&args.model, &args.confluence)?;
+    if (keep || loaded.stored.is_some()) && args.keeping.is_wanted() {
         let message = "`--checkpoint` and `--resume` are for the counts of a specification's states, without `--hide` and `--rename`";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
-    let (mut report, lts) = if Form::of(&args.model).is_lts() {
-        let lts = read_lts(&args.model)?;
+    let mut way = None;
+    let (mut report, lts) = if let Some(lts) = loaded.stored {
+        drop(loaded.model);
+        let lts = Arc::unwrap_or_clone(lts);
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
         (Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete), Some(lts))
     } else {
-        let model = session.model(&args.model, &args.confluence)?;
-        let options = session.explore_options(&model, &args.confluence, &args.without);
+        let model = &*loaded.model;
+        let options = session.explore_options(model, &args.confluence, &args.without);
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+        let mut counter = ways::Counter::new(model, &args.seeking.terminal);
         let (outcome, lts) = if keep {
-            explore::explore_lts(&model, &options, &session.budget, &bar).map(|(o, l)| (o, Some(l)))?
+            mu_explore::explore_lts(model, &options, &session.budget, &bar).map(|(o, l)| (o, Some(l)))?
         } else {
-            let restored = args.keeping.resume.as_deref().map(|folder| checkpoint::restore_counts(&model, folder)).transpose()?;
+            let restored = args.keeping.resume.as_deref().map(|folder| checkpoint::restore_counts(model, folder)).transpose()?;
             if let Some(restored) = &restored {
-                session.say(format!("goes on from {} states", grouped(restored.states())));
+                session.say(format!("resumes from {} states", grouped(restored.states())));
             }
-            let keep = |folder| checkpoint::Folder::new(&model, folder, args.keeping.checkpoint_every, session.common.verbose > 0);
+            let keep = |folder| checkpoint::Folder::new(model, folder, args.keeping.checkpoint_every, session.common.verbose > 0);
             let folder = args.keeping.folder().map(keep).transpose()?;
             let file = folder.as_ref().map(checkpoint::Folder::counts);
-            let keeper = file.as_ref().map(|f| f as &dyn explore::Keeper);
-            explore::explore_kept(&model, &options, &session.budget, &bar, keeper, restored).map(|o| (o, None))?
+            let keeper = file.as_ref().map(|f| f as &dyn mu_explore::Keeper);
+            let whole = restored.is_none();
+            let ends = counter.as_mut().filter(|_| whole).map(|c| |state: &[u32], n| c.count(state, n));
+            let mut ends = ends;
+            let ends = ends.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
+            mu_explore::explore_ends(model, &options, &session.budget, &bar, keeper, restored, ends).map(|o| (o, None))?
         };
         bar.finish();
-        (told(session, args, &outcome), lts)
+        let ends = if keep || args.keeping.resume.is_some() { None } else { counter.map(ways::Counter::ends) };
+        let warnings = notes::tell_dead(session, model)?;
+        let hangs = ends.is_some_and(|e| e.hangs > 0) && args.overview && session.common.format == Format::Text;
+        way = hangs.then(|| ways::shortest_hang(session, args, model)).transpose()?;
+        (Report { ends, warnings, ..told(session, args, &outcome) }, lts)
     };
     report.reason = reason;
     output::know("states", super::counts::number(&report.states));
@@ -119,19 +130,23 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
     } else if keep {
         session.say("incomplete: nothing is reduced or written");
     }
-    report.print(session, start)
+    let code = report.print(session, start)?;
+    match way {
+        Some(text) => print(&text).map(|()| code),
+        None => Ok(code),
+    }
 }
 
 /// Counts the states of a model one by one.
-pub(super) fn counted(session: &Session, args: &ExploreArgs, model: &Compiled, budget: &Budget) -> Result<Report, Diagnostic> {
+pub(super) fn counted(session: &Session, args: &ExploreArgs, model: &dyn Model, budget: &Budget) -> Result<Report, Diagnostic> {
     let options = session.explore_options(model, &args.confluence, &args.without);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let outcome = explore::explore(model, &options, budget, &bar)?;
+    let outcome = mu_explore::explore(model, &options, budget, &bar)?;
     bar.finish();
     Ok(told(session, args, &outcome))
 }
 
-fn told(session: &Session, args: &ExploreArgs, outcome: &explore::Outcome) -> Report {
+fn told(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outcome) -> Report {
     session.say_symmetries(outcome.symmetries, &args.without);
     session.say(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",

@@ -5,16 +5,16 @@
 use super::output;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
-use crate::base::{Diagnostic, Stage, Stop};
-use crate::compile::Compiled;
-use crate::explore;
-use crate::formula::equations;
-use crate::game::{Game, bes, moves, pg};
-use crate::lts::{Lts, aut, binary, dot, mcrl2};
-use crate::process::linearise;
-use crate::process::typecheck::check_specification;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_formula::equations;
+use mu_game::{Game, bes, moves, pg};
+use mu_lts::{Lts, aut, binary, dot, mcrl2};
+use mu_model::Model;
+use mu_process::linearise;
+use mu_process::typecheck::check_specification;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a file name says of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +30,10 @@ pub(super) enum Form {
     Bes,
     /// An equation system with data, as text.
     Pbes,
+    /// An x86 program or a litmus test.
+    Program,
+    /// A system of any number of processes.
+    System,
     /// Nothing known: a specification.
     Other,
 }
@@ -47,6 +51,8 @@ impl Form {
             () if ends(".pg") || ends(".gm") => Form::Pg,
             () if ends(".bes") => Form::Bes,
             () if ends(".pbes") || ends(".pbes.txt") => Form::Pbes,
+            () if ends(".asm") || ends(".litmus") => Form::Program,
+            () if ends(".cub") => Form::System,
             () => Form::Other,
         }
     }
@@ -60,7 +66,7 @@ impl Form {
 
 /// The error for evidence under a name that asks for none of the forms there are.
 pub(super) fn no_form_of_evidence(path: &Path, forms: &str) -> Diagnostic {
-    Diagnostic::new(Stage::Usage, format!("`--evidence {}`: this ending says nothing", path.display()))
+    Diagnostic::new(Stage::Usage, format!("`--evidence {}`: unknown file name extension", path.display()))
         .note(format!("expected a name that ends in {forms}"))
 }
 
@@ -164,25 +170,23 @@ pub(super) fn write_lts(lts: &Lts, path: &Path) -> Result<(), Diagnostic> {
     })
 }
 
-/// A transition system: a file, or a specification explored; or why that ended early.
+/// A transition system: a stored one, or a model explored; or why that ended early.
 pub(super) fn transition_system(session: &mut Session, path: &Path) -> Result<Result<Lts, Stop>, Diagnostic> {
-    match Form::of(path) {
-        form if form.is_lts() => return Ok(Ok(read_lts(path)?)),
-        form if form.is_game() || form == Form::Dot => {
-            return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no transition system", path.display()))
-                .note("expected an .aut, .aut.gz, .blts or .lts file, or a specification"));
+    let loaded = session.load(path, "none")?;
+    match loaded.stored {
+        Some(lts) => {
+            drop(loaded.model);
+            Ok(Ok(Arc::unwrap_or_clone(lts)))
         }
-        _ => {}
+        None => explored(session, path, &*loaded.model),
     }
-    let model = session.model(path, "none")?;
-    explored(session, path, &model)
 }
 
 /// The states and steps of a model; or why the search ended early.
-fn explored(session: &Session, path: &Path, model: &Compiled) -> Result<Result<Lts, Stop>, Diagnostic> {
-    let options = explore::Options { threads: session.threads(), ..Default::default() };
+fn explored(session: &Session, path: &Path, model: &dyn Model) -> Result<Result<Lts, Stop>, Diagnostic> {
+    let options = mu_explore::Options { threads: session.threads(), ..Default::default() };
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let (outcome, lts) = explore::explore_lts(model, &options, &session.budget, &bar)?;
+    let (outcome, lts) = mu_explore::explore_lts(model, &options, &session.budget, &bar)?;
     bar.finish();
     session.say(format!(
         "explored {}: {} states, {} transitions in {:.3} s",

@@ -1,31 +1,26 @@
 //! `pbes`, `solve`: equation systems and games.
 
 use super::args::{Format, PbesArgs, SolveArgs};
-use super::files::{Form, read_game, write};
+use super::files::{read_game, write};
 use super::lts::unknown;
+use super::output;
 use super::pipeline::Session;
 use super::print;
-use crate::base::{Diagnostic, Stage};
-use crate::formula::typecheck::check_formula;
-use crate::game::{Player, pg, verify};
-use crate::process::linearise;
-use crate::solve::{Solver, by_name, default_solver};
+use mu_base::{Diagnostic, Stage};
+use mu_formula::typecheck::check_formula;
+use mu_game::{Player, pg, verify};
+use mu_process::linearise;
+use mu_solve::{Solver, by_name, default_solver};
 use serde_json::json;
 use std::time::Instant;
 
 /// Prints the equation system.
 pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnostic> {
-    if Form::of(&args.model) != Form::Other {
-        return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no specification", args.model.display())).note(
-            "an equation system with data comes from a linear process; `mu-check check --game FILE.pg` writes that of a transition system",
-        ));
-    }
     let (source, text) = session.read_source(&args.formula)?;
     let process = session.linear_process(&args.model, &linearise::Options::default())?;
-    let tree = crate::syntax::parse_formula(source, &text)?;
+    let tree = mu_syntax::parse_formula(source, &text)?;
     let formula = check_formula(&tree, &process.data, &process.actions)?;
-    print(&crate::pbes::print::pbes(&formula, &process)?)?;
-    Ok(0)
+    super::translate::text_result(session, "equations", mu_pbes::print::pbes(&formula, &process)?)
 }
 
 /// The solver of an option.
@@ -77,7 +72,7 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
                 "peak_memory_bytes": session.peak_memory(),
                 "stop": "complete",
             });
-            print(&format!("{object}\n"))?;
+            output::object(object)?;
         }
         Format::Text => {
             let who = if winner == Player::Even { "Even (true)" } else { "Odd (false)" };

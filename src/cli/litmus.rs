@@ -2,17 +2,20 @@
 //!
 //! Tests named one by one are printed as the herd tools print them; of folders each test gets a line, and all a table. Exit code: 2 if a test
 //! cannot be read, else 1 if a condition does not hold, else 3 if a limit left one open, else 0. Of a single test, an execution that decides it
-//! can be drawn.
+//! can be drawn. With `--expected` the answers are compared with wanted ones, and the exit code says whether all are as wanted.
 
 use super::args::{Format, LitmusArgs, MemoryName};
+use super::expected::{self, Expected, Wanted};
 use super::files::{expect_writable, no_form_of_evidence, write_text};
+use super::output;
 use super::pipeline::{Session, file_error, read_source};
 use super::print;
-use crate::base::{Diagnostic, SourceMap, Stage, Stop};
-use crate::program::herd::{self, Report, Verdict};
-use crate::program::litmus;
-use crate::program::memory::{self, MemoryModel};
-use crate::report::execution;
+use mu_base::{Diagnostic, SourceMap, Stage, Stop};
+use mu_program::herd::{self, Report, Verdict};
+use mu_program::litmus;
+use mu_program::memory::{self, MemoryModel};
+use mu_report::execution;
+use mu_report::junit::{Case, Outcome};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -51,14 +54,24 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     super::output::stage("running litmus tests");
     let start = Instant::now();
     let (files, folders) = collect(&args.files, "litmus")?;
-    let memory = args.memory.model.model();
+    let Some(memory) = memory::by_name(&args.model) else { return super::axioms::run(session, args, &files, folders) };
     let picture = args.evidence.as_deref().map(|path| Picture::of(path, &files, folders)).transpose()?;
-    let answers = parallel(session, &files, |path| one(session, path, memory, args.memory.buffer))?;
+    let wanted = args.expected.as_deref().map(expectations).transpose()?;
+    let answers = parallel(session, &files, |path| one(session, path, memory, args.buffer))?;
     let seconds = start.elapsed().as_secs_f64();
     match session.common.format {
-        Format::Json => print(&format!("{}\n", as_json(&files, &answers, memory.name(), seconds)))?,
+        Format::Json => {
+            let mut object = as_json(&files, &answers, memory.name(), seconds);
+            if let Some(wanted) = &wanted {
+                object["expected"] = compared_json(&files, &answers, wanted);
+            }
+            output::object(object)?;
+        }
         Format::Text if folders => print(&as_table(session, &files, &answers, memory.name(), seconds))?,
         Format::Text => print(&as_text(&answers))?,
+    }
+    if let Some(path) = &args.junit {
+        write_text(path, &junit(memory.name(), &files, &answers, wanted.as_ref()))?;
     }
     for (text, _) in answers.iter().filter_map(|a| a.as_ref().err()) {
         eprint!("{text}");
@@ -70,26 +83,112 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
         let names: Vec<&str> = answers.iter().flatten().filter(|r| r.bound_reached).map(|r| r.name.as_str()).take(5).collect();
         eprintln!("warning: a store buffer was full in {}; an outcome that is not listed may need more room (--buffer)", names.join(", "));
     }
-    Ok(exit_code(&answers))
+    let Some(wanted) = wanted else { return Ok(exit_code(&answers)) };
+    let differing = differences(&files, &answers, &wanted);
+    if session.common.format == Format::Text {
+        print(&comparison(&answers, &wanted, &differing))?;
+    }
+    Ok(match answers.iter().any(Result::is_err) {
+        true => 2,
+        false => u8::from(!differing.is_empty()),
+    })
+}
+
+/// The wanted answers of a file.
+fn expectations(path: &Path) -> Result<Expected, Diagnostic> {
+    let text = super::pipeline::read_text(path, &mut SourceMap::new())?;
+    expected::read(&text).map_err(|(line, what)| Diagnostic::new(Stage::File, format!("{}:{line}: {what}", path.display())))
+}
+
+/// The tests whose answers are not as wanted: file, report, what is wanted.
+fn differences<'a>(files: &'a [PathBuf], answers: &'a [Answer], wanted: &Expected) -> Vec<(&'a Path, &'a Report, Wanted)> {
+    let one = |(path, answer): (&'a PathBuf, &'a Answer)| {
+        let report = answer.as_ref().ok()?;
+        let wanted = *wanted.get(&report.name)?;
+        (!wanted.met_by(report)).then_some((path.as_path(), report, wanted))
+    };
+    files.iter().zip(answers).filter_map(one).collect()
+}
+
+/// Tests of which nothing is wanted, and wanted answers of which there is no test.
+fn unmatched<'a>(answers: &'a [Answer], wanted: &'a Expected) -> [Vec<&'a str>; 2] {
+    let names: Vec<&str> = answers.iter().flatten().map(|r| r.name.as_str()).collect();
+    let free = names.iter().copied().filter(|n| !wanted.contains_key(*n)).collect();
+    let missing = wanted.keys().map(String::as_str).filter(|n| !names.contains(n)).collect();
+    [free, missing]
+}
+
+fn comparison(answers: &[Answer], wanted: &Expected, differing: &[(&Path, &Report, Wanted)]) -> String {
+    let [free, missing] = unmatched(answers, wanted);
+    let compared = answers.iter().flatten().count() - free.len();
+    let mut out = format!("\nas wanted    {} of {compared}\n", compared - differing.len());
+    for (path, report, wanted) in differing {
+        let (found, demand) = (report.observation(), report.verdict.word());
+        let _ = writeln!(out, "differs      {}: wanted {}, found {found} ({demand})  ({})", report.name, wanted.word(), path.display());
+    }
+    for (what, names) in [("not compared", free), ("no such test", missing)] {
+        if !names.is_empty() {
+            let more = if names.len() > 5 { ", …" } else { "" };
+            let _ = writeln!(out, "{what:<13}{}: {}{more}", names.len(), names[..names.len().min(5)].join(", "));
+        }
+    }
+    out
+}
+
+fn compared_json(files: &[PathBuf], answers: &[Answer], wanted: &Expected) -> Value {
+    let differing = differences(files, answers, wanted);
+    let [free, missing] = unmatched(answers, wanted);
+    let differs: Vec<Value> = (differing.iter())
+        .map(|(path, report, wanted)| {
+            let found = report.observation();
+            json!({ "file": path.display().to_string(), "name": report.name, "wanted": wanted.word(), "observation": found, "herd": report.verdict.word() })
+        })
+        .collect();
+    let compared = answers.iter().flatten().count() - free.len();
+    json!({ "compared": compared, "as_wanted": compared - differing.len(), "differs": differs, "not_compared": free, "no_such_test": missing })
+}
+
+/// The tests as cases of a suite: a failure is an answer that is not as wanted, or a demand that is not met where nothing is wanted.
+fn junit(model: &str, files: &[PathBuf], answers: &[Answer], wanted: Option<&Expected>) -> String {
+    let case = |(path, answer): (&PathBuf, &Answer)| {
+        let (name, outcome) = match answer {
+            Err((text, _)) => (path.display().to_string(), Outcome::Error(text.lines().next().unwrap_or_default().to_string())),
+            Ok(report) => {
+                let wanted = wanted.and_then(|w| w.get(&report.name)).copied().unwrap_or(Wanted::Demand(true));
+                let outcome = match report.verdict {
+                    Verdict::Unknown => Outcome::Unknown(report.stop.word().to_string()),
+                    _ if wanted.met_by(report) => Outcome::Passed,
+                    _ => Outcome::Failed {
+                        message: format!("wanted {}, found {}", wanted.word(), report.observation()),
+                        text: report.text(),
+                    },
+                };
+                (report.name.clone(), outcome)
+            }
+        };
+        Case { class: format!("litmus.{model}"), name, seconds: 0.0, outcome }
+    };
+    let cases: Vec<Case> = files.iter().zip(answers).map(case).collect();
+    mu_report::junit::suite(&format!("litmus under {model}"), &cases)
 }
 
 /// How an execution is drawn.
 #[derive(Clone, Copy)]
-enum Picture {
+pub(super) enum Picture {
     Svg,
     Dot,
 }
 
 impl Picture {
     /// What the name of a file asks for, if it can be done.
-    fn of(path: &Path, files: &[PathBuf], folders: bool) -> Result<Self, Diagnostic> {
+    pub(super) fn of(path: &Path, files: &[PathBuf], folders: bool) -> Result<Self, Diagnostic> {
         let picture = match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
             Some("svg") => Self::Svg,
             Some("dot") => Self::Dot,
             _ => return Err(no_form_of_evidence(path, ".svg or .dot")),
         };
         if folders || files.len() != 1 {
-            return Err(Diagnostic::new(Stage::Usage, "`--evidence` takes one test: the picture is that of one execution"));
+            return Err(Diagnostic::new(Stage::Usage, "`--evidence` takes a single test"));
         }
         expect_writable(path)?;
         Ok(picture)
@@ -108,7 +207,7 @@ fn draw(
     super::output::stage_of("drawing an execution", path);
     let (source, text) = session.read_source(path)?;
     let test = litmus::parse(source, &text)?;
-    let found = herd::deciding(&test, memory, args.memory.buffer, &session.budget)?;
+    let found = herd::deciding(&test, memory, args.buffer, &session.budget)?;
     let Some((execution, outcome)) = found.execution else {
         let why = if found.stop == Stop::Complete { "no execution decides it" } else { "none was found within the limits" };
         eprintln!("{}: {why}: nothing is written", path.display());
@@ -130,7 +229,7 @@ fn draw(
 fn listed(list: &Path, within: &mut Vec<PathBuf>, files: &mut Vec<PathBuf>) -> Result<(), Diagnostic> {
     let text = std::fs::read_to_string(list).map_err(|e| file_error("cannot read", list, &e))?;
     if within.iter().any(|l| l == list) {
-        return Err(Diagnostic::new(Stage::File, format!("the list `{}` names itself", list.display())));
+        return Err(Diagnostic::new(Stage::File, format!("the list `{}` includes itself", list.display())));
     }
     within.push(list.to_path_buf());
     let folder = list.parent().unwrap_or(Path::new(""));
@@ -259,7 +358,8 @@ fn as_json(files: &[PathBuf], answers: &[Answer], model: &str, seconds: f64) -> 
                     "name": r.name,
                     "kind": r.quantifier.kind(),
                     "condition": format!("{} ({})", r.quantifier.word(), r.condition),
-                    "verdict": r.verdict.word(),
+                    "verdict": output::verdict_word(r.verdict.word()),
+                    "herd": r.verdict.word(),
                     "observation": r.observation(),
                     "positive": r.positive,
                     "negative": r.negative,

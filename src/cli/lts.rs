@@ -1,21 +1,25 @@
 //! `reduce`, `info`, `convert`: one transition system (or game) in, figures or a file out.
 
 use super::args::{ConvertArgs, Format, InfoArgs, ReduceArgs};
-use super::files::{Form, expect_lts_name, read_game, transition_system, write, write_lts};
+use super::files::{Form, expect_lts_name, read_game, transition_system, write, write_lts, write_text};
+use super::output;
 use super::pipeline::Session;
 use super::print;
-use crate::base::{Diagnostic, Stage, Stop};
-use crate::game::{Game, Player, pg};
-use crate::lts::info::info;
-use crate::lts::reduce::reduce as quotient;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_game::{Game, Player, pg};
+use mu_lts::Lts;
+use mu_lts::info::info;
+use mu_lts::reduce::reduce as quotient;
+use mu_report::layers;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Instant;
 
 /// The answer of a command that a limit stopped before it had one.
 pub(super) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {
     match session.common.format {
-        Format::Json => print(&format!("{}\n", json!({ "stop": stop.word(), "peak_memory_bytes": session.peak_memory() })))?,
+        Format::Json => output::object(json!({ "stop": stop.word(), "peak_memory_bytes": session.peak_memory() }))?,
         Format::Text => print(&format!("unknown ({})\n", stop.word()))?,
     }
     Ok(3)
@@ -41,6 +45,7 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         write_lts(&small, out)?;
         session.say(format!("wrote {}", out.display()));
     }
+    drawn(session, args.draw.as_deref(), &args.input, &small)?;
     match session.common.format {
         Format::Json => {
             let object = json!({
@@ -52,7 +57,7 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
                 "peak_memory_bytes": session.peak_memory(),
                 "stop": Stop::Complete.word(),
             });
-            print(&format!("{object}\n"))?;
+            output::object(object)?;
         }
         Format::Text => print(&format!(
             "states       {states}\ntransitions  {transitions}\nreduced      {} states, {} transitions modulo {}\n",
@@ -62,6 +67,19 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         ))?,
     }
     Ok(0)
+}
+
+/// Draws a transition system, if that is asked for.
+fn drawn(session: &Session, out: Option<&Path>, input: &Path, lts: &Lts) -> Result<(), Diagnostic> {
+    let Some(out) = out else { return Ok(()) };
+    let title = input.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let picture = layers::draw(lts, &title).map_err(|states| {
+        Diagnostic::new(Stage::Usage, format!("`--draw {}`: {states} states are too many for a picture", out.display()))
+            .note(format!("expected at most {}; `--hide` and `reduce` make it smaller", layers::MOST_STATES))
+    })?;
+    write_text(out, &picture)?;
+    session.say(format!("wrote {}", out.display()));
+    Ok(())
 }
 
 pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnostic> {
@@ -77,7 +95,10 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
         Ok(lts) => relabel.apply([lts])?,
         Err(stop) => return unknown(session, &stop),
     };
+    drawn(session, args.draw.as_deref(), &args.input, &lts)?;
     let i = info(&lts);
+    // The specification was read for the transition system; its parameters are read once more for their texts.
+    let params = if Form::of(&args.input) == Form::Other { session.expand(&args.input)?.params } else { Vec::new() };
     let actions: serde_json::Map<String, Value> = i.actions.iter().map(|(n, c)| (n.clone(), json!(c))).collect();
     if session.common.format == Format::Json {
         let object = json!({
@@ -92,8 +113,9 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
             "branching": { "least": i.least_degree, "mean": i.mean_degree(), "most": i.most_degree },
             "deterministic": i.deterministic,
             "acyclic": i.acyclic,
+            "declared": super::first::declared(&params),
         });
-        print(&format!("{object}\n"))?;
+        output::object(object)?;
         return Ok(0);
     }
     let yes = |b: bool| if b { "yes" } else { "no" };
@@ -112,6 +134,9 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
     let width = i.actions.iter().map(|(_, c)| c.to_string().len()).max().unwrap_or(0);
     for (name, count) in &i.actions {
         let _ = writeln!(text, "  {count:width$}  {name}");
+    }
+    for (i, p) in params.iter().enumerate() {
+        let _ = writeln!(text, "{:15}{p}", if i == 0 { "parameters" } else { "" });
     }
     print(&text)?;
     Ok(0)
@@ -134,7 +159,7 @@ fn game_figures(game: &Game) -> Value {
 /// A flat object: as it is, or a line a key.
 fn print_figures(session: &Session, figures: &Value) -> Result<u8, Diagnostic> {
     if session.common.format == Format::Json {
-        print(&format!("{figures}\n"))?;
+        output::object(figures.clone())?;
         return Ok(0);
     }
     let mut text = String::new();
@@ -180,7 +205,7 @@ fn converted(session: &Session, args: &ConvertArgs, mut figures: Value) -> Resul
     session.say(format!("wrote {}", args.output.display()));
     if session.common.format == Format::Json {
         figures["output"] = json!(args.output.display().to_string());
-        print(&format!("{figures}\n"))?;
+        output::object(figures.clone())?;
     }
     Ok(0)
 }

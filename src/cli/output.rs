@@ -1,16 +1,15 @@
-//! Standard output, and the watch that answers when a stage does not: a limit or a signal ends the run within two seconds, whatever
-//! is under way.
+//! Standard output, and a watchdog: a limit or a signal ends the run within two seconds, whatever stage is running.
 //!
-//! Searches poll their budget and stop by themselves with what they found. Reading, linearising, reducing and the like do not; if a limit is
-//! passed and nothing has come of it for [`GRACE`], the watch prints what is known so far, verdict *unknown*, removes half-written
-//! files and ends the process with exit code 3 (1 if a formula was already found not to hold). Memory that grows on while a stage does not
-//! look is cut off at 1 % over the limit.
+//! Searches poll their budget and stop by themselves with what they found. Reading, linearising, reducing and the like do not. If a limit is
+//! exceeded and the stage does not end within [`GRACE`], the watchdog prints what is known so far, verdict *unknown*, removes half-written
+//! files and ends the process with exit code 3 (1 if a formula is already known not to hold). A stage that does not poll may exceed the
+//! memory limit by 1 %.
 //!
-//! Invariant: a result is printed once, by whoever holds the lock first. The state here is the process's, as standard output is.
+//! Invariant: a result is printed once, by the first holder of the lock. The state here is global, as standard output is.
 
 use super::args::Format;
-use crate::base::limits::resident_bytes;
-use crate::base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::limits::resident_bytes;
+use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage, Stop};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -33,6 +32,8 @@ struct State {
     /// What is over, with the seconds that it took, for the file of timings.
     stages: Vec<Value>,
     timings: Option<PathBuf>,
+    /// What every JSON object begins with: the model's file and its parameters, if there are any.
+    head: Map<String, Value>,
     /// Results so far, as they would stand in the JSON object.
     known: Map<String, Value>,
     /// Formulas that have a verdict, in JSON, and those that have none yet.
@@ -57,6 +58,7 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         since: Instant::now(),
         stages: Vec::new(),
         timings: None,
+        head: Map::new(),
         known: Map::new(),
         verdicts: Vec::new(),
         waiting: Vec::new(),
@@ -77,6 +79,64 @@ pub(super) fn print(text: &str) -> Result<(), Diagnostic> {
     let mut state = state();
     state.closed = state.waiting.is_empty();
     written(text)
+}
+
+/// Version of the schemas in `docs/schema`: one more whenever a key is renamed, removed or gets another meaning.
+const SCHEMA_VERSION: u32 = 2;
+
+/// Writes the result as one JSON object, which says by which program and of which model it is. Errors as those of [`print`].
+pub(super) fn object(value: Value) -> Result<(), Diagnostic> {
+    let value = state().headed(value);
+    print(&format!("{value}\n"))
+}
+
+/// Says what went wrong as a JSON object, unless there is a result already.
+pub(super) fn error(diagnostic: &Diagnostic, sources: &SourceMap) {
+    let state = state();
+    if state.closed {
+        return;
+    }
+    // Standard output that is gone cannot be told of.
+    let _ = written(&format!("{}\n", state.headed(json!({ "error": error_as_json(diagnostic, sources) }))));
+}
+
+/// A refusal as JSON: stage, message, place, notes.
+pub(super) fn error_as_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Value {
+    let place = |span: Span| {
+        let (line, column) = sources.line_column(span);
+        json!({ "file": sources.get(span.source).name, "line": line, "column": column, "text": sources.text(span) })
+    };
+    let own = diagnostic.span.map(place);
+    let line = diagnostic.line.as_ref().map(|l| json!({ "file": l.file, "line": l.number, "column": l.column, "text": l.text }));
+    let related = diagnostic.related.iter().map(|(span, message)| json!({ "message": message, "place": place(*span) }));
+    json!({
+        "stage": diagnostic.stage.word(),
+        "message": diagnostic.message,
+        "place": own.or(line),
+        "notes": diagnostic.notes,
+        "related": related.collect::<Vec<_>>(),
+        "exit_code": diagnostic.exit_code(),
+    })
+}
+
+/// The model's file.
+pub(super) fn model(file: &Path) {
+    state().head.insert("model".into(), file.display().to_string().into());
+}
+
+/// The model's parameters with their values.
+pub(super) fn parameters(values: impl Iterator<Item = (String, String)>) {
+    let values: Map<String, Value> = values.map(|(name, value)| (name, value.into())).collect();
+    state().head.insert("parameters".into(), values.into());
+}
+
+/// The word for a verdict in JSON, the same for all commands, from the word of the question's own field.
+pub(super) fn verdict_word(of_field: &str) -> &'static str {
+    match of_field {
+        "safe" | "robust" | "Ok" => "true",
+        "unsafe" | "not robust" | "No" => "false",
+        _ => "unknown",
+    }
 }
 
 /// Writes to standard output a part of the result; more follows.
@@ -126,10 +186,21 @@ impl State {
         self.stages.push(over);
         (self.stage, self.about, self.since) = (name, about, now);
     }
+    /// An object with what all begin with.
+    fn headed(&self, mut value: Value) -> Value {
+        if let Some(object) = value.as_object_mut() {
+            let tool = json!({ "name": "mu-check", "version": env!("CARGO_PKG_VERSION") });
+            let own = [("tool".to_string(), tool), ("schema_version".to_string(), SCHEMA_VERSION.into())];
+            for (key, value) in self.head.clone().into_iter().chain(own) {
+                object.entry(key).or_insert(value);
+            }
+        }
+        value
+    }
     /// Ends the last stage.
     fn timings(&mut self, budget: &Budget) -> String {
         self.begin("done", None);
-        let (seconds, memory) = (budget.elapsed().as_secs_f64(), crate::base::limits::peak_resident_bytes());
+        let (seconds, memory) = (budget.elapsed().as_secs_f64(), mu_base::limits::peak_resident_bytes());
         format!("{:#}\n", json!({ "stages": self.stages, "seconds": seconds, "peak_memory_bytes": memory }))
     }
 }
@@ -144,11 +215,12 @@ pub(super) fn expect(formulas: impl Iterator<Item = String>) {
     state().waiting = formulas.collect();
 }
 
-/// The first waiting formula has its verdict: `text` is printed now, or its JSON kept for the end.
-pub(super) fn verdict(object: Option<Value>, text: Option<String>, violated: bool) -> Result<(), Diagnostic> {
+/// A waiting formula has its verdict: `text` is printed now, or its JSON kept for the end.
+pub(super) fn verdict_of(formula: &Path, object: Option<Value>, text: Option<String>, violated: bool) -> Result<(), Diagnostic> {
     let mut state = state();
-    if !state.waiting.is_empty() {
-        state.waiting.remove(0);
+    let name = formula.display().to_string();
+    if let Some(at) = state.waiting.iter().position(|w| *w == name) {
+        state.waiting.remove(at);
     }
     state.closed = state.waiting.is_empty() && text.is_some();
     state.violated |= violated;
@@ -223,7 +295,7 @@ pub(super) fn give_up(budget: &Budget, stop: &Stop) {
         let _ = std::fs::remove_file(part);
     }
     let result = match state.format {
-        Format::Json => written(&format!("{}\n", as_json(&state, budget, stop))),
+        Format::Json => written(&format!("{}\n", state.headed(as_json(&state, budget, stop)))),
         Format::Text => written(&as_text(&state, stop)),
     };
     std::process::exit(match result {
@@ -238,7 +310,7 @@ fn as_json(state: &State, budget: &Budget, stop: &Stop) -> Value {
     object.insert("stop".into(), stop.word().into());
     object.insert("stage".into(), state.stage.into());
     object.insert("seconds".into(), json!(budget.elapsed().as_secs_f64()));
-    object.insert("peak_memory_bytes".into(), json!(crate::base::limits::peak_resident_bytes()));
+    object.insert("peak_memory_bytes".into(), json!(mu_base::limits::peak_resident_bytes()));
     if !state.waiting.is_empty() {
         let unknown =
             |formula: &String| json!({ "formula": formula, "verdict": "unknown", "reason": stop.word(), "evidence": [], "vacuous": [] });

@@ -1,17 +1,16 @@
 //! From files to models: the chain of stages, with what each says of itself under `-v`.
 
-use super::args::{Common, Reduction};
+use super::args::{Common, Reading, Reduction};
 use super::files::Form;
 use super::output;
-use crate::base::limits::{available_memory, peak_resident_bytes};
-use crate::base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Span, Stage, Stop};
-use crate::compile::{Compiled, Confluence};
-use crate::explore;
-use crate::model::Model;
-use crate::process::linear::LinearProcess;
-use crate::process::linearise;
-use crate::process::spec::ProcSpec;
-use crate::syntax::template;
+use mu_base::limits::{available_memory, peak_resident_bytes};
+use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Span, Stage, Stop};
+use mu_compile::{Compiled, Confluence};
+use mu_model::Model;
+use mu_process::linear::LinearProcess;
+use mu_process::linearise;
+use mu_process::spec::ProcSpec;
+use mu_syntax::template;
 use std::path::Path;
 use std::time::Instant;
 
@@ -23,17 +22,32 @@ pub struct Session {
     pub sources: SourceMap,
     /// Limits and the clock.
     pub budget: Budget,
+    /// How files of some front ends are read.
+    pub reading: Reading,
+    /// The systems of any number of processes that were read as models.
+    pub systems: Vec<std::sync::Arc<mu_cubicle::model::SystemModel<'static>>>,
 }
 
 impl Session {
     /// Starts the clock and listens for signals.
-    pub fn new(common: Common) -> Self {
+    pub fn new(common: Common, reading: Reading) -> Self {
         let limits = Limits {
             max_states: common.max_states,
             // Tables grow by leaps: a little is kept back, so that the last one does not go far beyond what was said.
             max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)).map(|m| m - m / 32),
             timeout: common.timeout,
         };
+        let session = Self::with_limits(common, reading, limits);
+        output::watch(&session.budget, session.common.format);
+        session
+    }
+
+    /// A run whose options limit the processes that it starts, and not itself.
+    pub fn of_processes(common: Common, reading: Reading) -> Self {
+        Self::with_limits(common, reading, Limits::default())
+    }
+
+    fn with_limits(common: Common, reading: Reading, limits: Limits) -> Self {
         let budget = Budget::new(limits);
         let flag = budget.interrupt_flag();
         // Failing to listen leaves the system's default, which ends the process: nothing wrong is reported.
@@ -44,8 +58,10 @@ impl Session {
                 std::process::exit(3);
             }
         });
-        output::watch(&budget, common.format);
-        Self { common, sources: SourceMap::new(), budget }
+        if common.end_with_input {
+            end_with_input(&budget);
+        }
+        Self { common, sources: SourceMap::new(), budget, reading, systems: Vec::new() }
     }
 
     /// Threads to use.
@@ -72,13 +88,9 @@ impl Session {
 
     /// A specification file, with its parameters filled in: plain mCRL2 text.
     pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
-        if !matches!(Form::of(path), Form::Other | Form::Pbes) {
-            let what = match Form::of(path) {
-                f if f.is_lts() || f == Form::Dot => "a transition system",
-                _ => "a game",
-            };
-            return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no specification: by its name it is {what}", path.display()))
-                .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec"));
+        let form = Form::of(path);
+        if form.is_lts() || form == Form::Dot || matches!(form, Form::Pg | Form::Bes) {
+            return Err(no_specification(path));
         }
         let text = self.read(path)?;
         let mut defines = Vec::new();
@@ -88,7 +100,9 @@ impl Session {
                 _ => return Err(Diagnostic::new(Stage::Usage, format!("`-D {d}` is not of the form NAME=VALUE"))),
             }
         }
-        template::expand(&path.display().to_string(), &text, &defines, &mut self.sources)
+        let expanded = template::expand(&path.display().to_string(), &text, &defines, &mut self.sources)?;
+        output::parameters(expanded.params.iter().map(|p| (p.name.clone(), p.value.to_string())));
+        Ok(expanded)
     }
 
     /// Refuses `-D` for a model that has no parameters to give.
@@ -100,20 +114,6 @@ impl Session {
             )),
             None => Ok(()),
         }
-    }
-
-    /// A typed specification.
-    pub fn specification(&mut self, path: &Path) -> Result<ProcSpec, Diagnostic> {
-        let start = Instant::now();
-        output::stage("reading the specification");
-        let expanded = self.expand(path)?;
-        for p in &expanded.params {
-            self.say(format!("parameter {} = {}", p.name, p.value));
-        }
-        let tree = crate::syntax::parse_specification(expanded.source, &expanded.text)?;
-        let spec = crate::process::typecheck::check_specification(&tree)?;
-        self.say(format!("parsed and type checked {} in {:.3} s", path.display(), start.elapsed().as_secs_f64()));
-        Ok(spec)
     }
 
     /// A linear process.
@@ -137,12 +137,6 @@ impl Session {
         Ok(process)
     }
 
-    /// A model that engines run.
-    pub fn model(&mut self, path: &Path, confluence: &str) -> Result<Compiled, Diagnostic> {
-        let process = self.linear_process(path, &linearise::Options::default())?;
-        self.compiled(process, confluence)
-    }
-
     /// The model of a linear process.
     pub fn compiled(&self, process: LinearProcess, confluence: &str) -> Result<Compiled, Diagnostic> {
         let start = Instant::now();
@@ -154,21 +148,21 @@ impl Session {
         };
         let model = Compiled::limited(process, &confluence, &self.budget)?;
         output::stage("searching");
-        let groups = crate::model::Model::groups(&model);
+        let groups = mu_model::Model::groups(&model);
         let mut confluent: Vec<&str> = groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
         confluent.sort_unstable();
         confluent.dedup();
         self.say(format!("compiled {} groups in {:.3} s", groups.len(), start.elapsed().as_secs_f64()));
         if !confluent.is_empty() {
-            self.say(format!("confluent steps taken at once: {}", confluent.join(", ")));
+            self.say(format!("confluent steps with priority: {}", confluent.join(", ")));
         }
         Ok(model)
     }
 
     /// How to explore a model. Steps that are prioritised by name only are not known to lead to one state, which symmetries need.
-    pub fn explore_options(&self, model: &dyn Model, confluence: &str, without: &[Reduction]) -> explore::Options {
+    pub fn explore_options(&self, model: &dyn Model, confluence: &str, without: &[Reduction]) -> mu_explore::Options {
         let symmetry = !without.contains(&Reduction::Symmetry) && ["none", "auto"].contains(&confluence);
-        explore::Options { threads: self.threads(), symmetry, ..Default::default() }.with_confluence_of(model)
+        mu_explore::Options { threads: self.threads(), symmetry, ..Default::default() }.with_confluence_of(model)
     }
 
     /// Says which symmetries a search used.
@@ -176,7 +170,7 @@ impl Session {
         match order {
             _ if without.contains(&Reduction::Symmetry) => self.say("symmetries: done without, as asked"),
             0 | 1 => self.say("symmetries: none used"),
-            n => self.say(format!("symmetries: one state stands for up to {n}; verified at every evaluation")),
+            n => self.say(format!("symmetries: one state represents up to {n}; verified at every evaluation")),
         }
     }
 
@@ -186,15 +180,38 @@ impl Session {
     }
 }
 
+/// The error for a file that holds no specification.
+pub(super) fn no_specification(path: &Path) -> Diagnostic {
+    let what = match Form::of(path) {
+        Form::System => "a system of any number of processes",
+        form if form.is_game() => "a game",
+        _ => "a transition system",
+    };
+    Diagnostic::new(Stage::Usage, format!("`{}` is not a specification: its name says that it is {what}", path.display()))
+        .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec")
+}
+
+/// From now on the end of standard input is an interrupt: whoever holds its other end is gone.
+fn end_with_input(budget: &Budget) {
+    let flag = budget.interrupt_flag();
+    let wait = move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+    };
+    // Without this thread the process lives on, as it would without the option.
+    let _ = std::thread::Builder::new().name("input".into()).spawn(wait);
+}
+
 /// Text of a file, as a source of these.
 pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, String), Diagnostic> {
     let text = read_text(path, sources)?;
     Ok((sources.add(path.display().to_string(), text.clone()), text))
 }
 
-/// Reads a text file; what is not UTF-8 is shown in its place.
+/// Reads a text file, without a byte order mark; what is not UTF-8 is shown in its place.
 pub fn read_text(path: &Path, sources: &mut SourceMap) -> Result<String, Diagnostic> {
     let bytes = std::fs::read(path).map_err(|e| file_error("cannot read", path, &e))?;
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
     String::from_utf8(bytes).map_err(|e| {
         let (at, byte) = (e.utf8_error().valid_up_to(), e.as_bytes()[e.utf8_error().valid_up_to()]);
         let text = String::from_utf8_lossy(e.as_bytes()).into_owned();

@@ -2,15 +2,16 @@
 //!
 //! Exit code: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a full buffer).
 
-use super::args::{Format, ProgramArgs};
+use super::args::{Format, MemoryName, ProgramArgs, ProofMemory, ProveArgs, ThreadsOf};
+use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::progress::{Bar, grouped};
-use crate::base::{Diagnostic, Stage, Stop};
-use crate::program::machine::{Event, Machine};
-use crate::program::nasm::{self, X86Program};
-use crate::program::{Program, litmus};
-use crate::safety::reach::{self, Interleaving, Moved, Reached, Safety};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_program::machine::{Event, Machine};
+use mu_program::nasm::{self, X86Program};
+use mu_program::{Program, litmus};
+use mu_safety::reach::{self, Interleaving, Moved, Reached, Safety};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -38,10 +39,14 @@ pub(super) fn read(session: &mut Session, path: &Path, threads: u32) -> Result<X
 
 pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
-    let program = read(session, &args.file, args.threads_of)?;
+    let threads = match args.threads_of {
+        ThreadsOf::Number(n) => n,
+        ThreadsOf::Any => return any_number(session, args),
+    };
+    let program = read(session, &args.file, threads)?;
     if program.unsafe_states.is_empty() {
         let error = Diagnostic::new(Stage::Type, format!("`{}` has no section `unsafe_prop`", args.file.display()));
-        return Err(error.note("it says which states must not be reached"));
+        return Err(error.note("it describes the states that must not be reached"));
     }
     let memory = args.memory.model.model();
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
@@ -50,7 +55,7 @@ pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagn
     let seconds = start.elapsed().as_secs_f64();
     match session.common.format {
         Format::Text => print(&as_text(session, &program, &found, memory.name(), seconds))?,
-        Format::Json => print(&format!("{}\n", as_json(session, &program, &found, memory.name(), seconds)))?,
+        Format::Json => output::object(as_json(session, &program, &found, memory.name(), seconds))?,
     }
     if found.bound_reached && !session.common.quiet {
         let bound = found.machine.bound.unwrap_or(0);
@@ -61,6 +66,32 @@ pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagn
         Safety::Unsafe => 1,
         Safety::Unknown => 3,
     })
+}
+
+/// For every number of threads: the proof of the program as a system.
+fn any_number(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnostic> {
+    let model = match args.memory.model {
+        MemoryName::Tso => ProofMemory::Tso,
+        MemoryName::Sc => ProofMemory::Sc,
+        MemoryName::Pso => {
+            let message = "any number of threads under partial store order: there are proofs for `sc` and `tso`";
+            return Err(Diagnostic::new(Stage::Unsupported, message));
+        }
+    };
+    if args.memory.buffer.is_some() {
+        return Err(Diagnostic::new(Stage::Usage, "`--buffer` is for a number of threads: a proof is of all buffers"));
+    }
+    let args = ProveArgs {
+        file: args.file.clone(),
+        translation: args.translation.clone(),
+        model,
+        certificate: None,
+        smt_lib: None,
+        no_approximations: false,
+        instances: 4,
+        common: args.common.clone(),
+    };
+    super::prove::prove(session, &args)
 }
 
 fn chosen(program: &X86Program, found: &Reached, way: &Interleaving) -> Vec<(String, String)> {
@@ -156,7 +187,8 @@ pub(super) fn steps_json(m: &Machine, steps: &[Moved]) -> Value {
 
 fn as_json(session: &Session, program: &X86Program, found: &Reached, model: &str, seconds: f64) -> Value {
     let mut object = json!({
-        "verdict": found.safety.word(),
+        "verdict": output::verdict_word(found.safety.word()),
+        "property": found.safety.word(),
         "model": model,
         "threads": found.machine.program.threads.len(),
         "states": found.states,

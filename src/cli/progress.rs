@@ -1,8 +1,8 @@
-//! Progress on long work: a line on the terminal with states, rate, frontier and memory; nothing on a pipe.
+//! Progress of long runs: a line on the terminal with states, rate, frontier and memory; nothing on a pipe.
 
-use crate::base::limits::resident_bytes;
-use crate::explore::{Progress, Snapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mu_base::limits::resident_bytes;
+use mu_explore::{Progress, Snapshot};
 use std::io::IsTerminal;
 
 /// A progress line.

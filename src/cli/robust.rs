@@ -3,16 +3,17 @@
 //! Exit code: 0 robust (with `--fences`: made so), 1 not robust, 2 bad input, 3 unknown (a limit).
 
 use super::args::{Format, RobustArgs};
+use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::program::{read_any, steps_json, table};
 use super::progress::grouped;
-use crate::base::{Diagnostic, Stop};
-use crate::program::Program;
-use crate::program::machine::Machine;
-use crate::safety::fences::{self, Fences, Place, Repair};
-use crate::safety::reach::Interleaving;
-use crate::safety::robust::{self, Borderline, Count, Robustness};
+use mu_base::{Diagnostic, Stop};
+use mu_program::Program;
+use mu_program::machine::Machine;
+use mu_safety::fences::{self, Fences, Place, Repair};
+use mu_safety::reach::Interleaving;
+use mu_safety::robust::{self, Borderline, Count, Robustness};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Instant;
@@ -36,7 +37,7 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
     let answer = Answer { found, way, count, fences, seconds: start.elapsed().as_secs_f64() };
     match session.common.format {
         Format::Text => print(&as_text(session, &program, &answer))?,
-        Format::Json => print(&format!("{}\n", as_json(session, &program, &answer)))?,
+        Format::Json => output::object(as_json(session, &program, &answer))?,
     }
     let made = answer.fences.as_ref().map(|f| f.places.is_some());
     Ok(match (made, answer.found.robust()) {
@@ -108,7 +109,8 @@ fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
 fn as_json(session: &Session, program: &Program, answer: &Answer) -> Value {
     let found = &answer.found;
     let mut object = json!({
-        "verdict": word(found.robust()),
+        "verdict": output::verdict_word(word(found.robust())),
+        "property": word(found.robust()),
         "threads": program.threads.len(),
         "states": found.states,
         "stop": found.stop.word(),

@@ -4,9 +4,9 @@ use super::args::{Cli, CompletionsArgs, ManualArgs};
 use super::files::write_text;
 use super::output;
 use super::pipeline::file_error;
-use crate::base::{Diagnostic, Stage};
 use clap::CommandFactory;
 use clap_mangen::Man;
+use mu_base::{Diagnostic, Stage};
 
 pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Diagnostic> {
     let mut text = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn manual(args: &ManualArgs) -> Result<u8, Diagnostic> {
         output::print(&page(cli)?.1)?;
         return Ok(0);
     };
-    std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+    std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
     let commands: Vec<clap::Command> = cli.get_subcommands().cloned().collect();
     for command in commands.into_iter().chain([cli]) {
         let (name, text) = page(command)?;

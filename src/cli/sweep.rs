@@ -1,8 +1,10 @@
 //! `sweep`: a model and formulas over ranges of parameters, a row for each combination and job.
 //!
-//! In: the plan of all rows; the rows that an earlier run left in the folder. Out: `sweep.json`, `sweep.csv`, `sweep.md` and plots, written anew
-//! and whole after each row. A row is run by a process of this same program, so that its peak memory is its own and its end by the system
-//! is not ours. Invariant: a row is in the file when its run is over, and a row in the file whose inputs are the same is not run again.
+//! In: the plan of all rows; the rows that an earlier run left in the folder. Out: `sweep.json`, `sweep.csv`, `sweep.md` and plots, rewritten
+//! completely after each row. Each row runs in a process of its own, so that its peak memory is measured alone and the system can kill
+//! it without ending the sweep. Limits hold for each row, not for this process. An interrupt ends the row's process too, and a row whose
+//! parent dies ends by itself: its standard input is a pipe from here. Invariant: a row is in the file when its run is over, and a row in the file
+//! with the same inputs is not run again.
 
 use super::args::Format;
 use super::args::sweep::{Axis, SweepArgs, axes, combinations};
@@ -10,13 +12,15 @@ use super::files::{Form, write_text};
 use super::pipeline::{Session, file_error, read_text};
 use super::print;
 use super::progress::{Bar, grouped};
-use crate::base::{Diagnostic, SourceMap, Stage};
-use crate::formula::typecheck::check_formula;
-use crate::report::reference::Reference;
-use crate::report::sweep::{COMPLETE, EXPLORE, Row, Sweep, number};
 use clap::ValueEnum;
+use mu_base::{Diagnostic, SourceMap, Stage, Stop};
+use mu_formula::typecheck::check_formula;
+use mu_report::junit::{Case, Outcome};
+use mu_report::reference::Reference;
+use mu_report::sweep::{COMPLETE, EXPLORE, Row, Sweep, number};
 use serde_json::Value;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -37,7 +41,7 @@ type Combination = Vec<(String, String)>;
 
 pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnostic> {
     if Form::of(&args.model) != Form::Other {
-        let message = format!("`{}` is no specification, and parameters are what is swept", args.model.display());
+        let message = format!("`{}` is not a specification: a sweep varies the parameters of one", args.model.display());
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     let axes = axes(&session.common.define)?;
@@ -46,65 +50,53 @@ pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
     let jobs = jobs(session, args)?;
     let reference = reference(args)?;
     validate(session, args, &combinations, &jobs)?;
-    std::fs::create_dir_all(&args.out).map_err(|e| file_error("cannot make the folder", &args.out, &e))?;
+    std::fs::create_dir_all(&args.out).map_err(|e| file_error("cannot create the folder", &args.out, &e))?;
+    if let Some(folder) = &args.evidence {
+        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+    }
+    let runner = Runner { session, args, text, limits: limits(session) };
     let mut sweep = Sweep {
         model: args.model.display().to_string(),
         command: command_line(),
         order: growing(&axes).into_iter().chain(axes.iter().filter(|a| a.values.len() == 1)).map(|a| a.name.clone()).collect(),
         rows: Vec::new(),
+        kept: runner.kept(&jobs)?,
     };
-    let runner = Runner { session, args, text, limits: limits(session) };
-    sweep.rows = runner.kept(&jobs)?;
-    let names: Vec<String> = jobs.iter().map(|j| j.name.clone()).collect();
-    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let mut ended: Vec<(String, Combination)> = Vec::new();
-    let (mut rows, mut worst) = (Vec::new(), 0u8);
-    'all: for combination in &combinations {
-        for job in &jobs {
-            // The series that this row is of: the job with all parameters but the one that grows.
-            let series = (job.name.clone(), combination.iter().filter(|p| Some(&p.0) != sweep.order.first()).cloned().collect());
-            if ended.contains(&series) {
-                continue;
-            }
-            let inputs = runner.inputs(job, combination);
-            let found = sweep.rows.iter().find(|r| r.inputs == inputs && (r.is_complete() || r.limits.as_deref() == Some(&runner.limits)));
-            let row = match found {
-                Some(row) => row.clone(),
-                None if runner.interrupted() => break 'all,
-                None => {
-                    let Some(row) = runner.row(job, combination, &inputs, &bar)? else { break 'all };
-                    sweep.rows.retain(|r| r.inputs != inputs);
-                    sweep.rows.push(row.clone());
-                    sweep.sort(&names);
-                    write_all(args, &sweep, &reference)?;
-                    row
-                }
-            };
-            if !row.is_complete() {
-                ended.push(series);
-            }
-            rows.push(row);
-        }
-    }
-    bar.finish();
-    sweep.sort(&names);
-    write_all(args, &sweep, &reference)?;
-    let interrupted = session.budget.interrupt_flag().load(Ordering::Relaxed);
+    let interrupted = runner.all(&mut sweep, &combinations, &jobs, &reference)?;
     if interrupted {
-        let left = combinations.len() * jobs.len() - rows.len();
-        eprintln!("interrupted: {} rows are in {}, up to {left} to do; the same command goes on", rows.len(), args.out.display());
-        worst = 3;
+        let left = combinations.len() * jobs.len() - sweep.rows.len();
+        eprintln!("interrupted: {} rows are in {}, up to {left} to do; the same command goes on", sweep.rows.len(), args.out.display());
+    }
+    if let Some(path) = &args.junit {
+        write_text(path, &junit(&sweep))?;
     }
     print(&match session.common.format {
         Format::Json => sweep.json(),
         Format::Text => sweep.markdown(&reference),
     })?;
     Ok(match () {
-        () if rows.iter().any(|r| r.verdict.as_deref() == Some("false")) => 1,
-        () if rows.iter().any(|r| r.stop == FAILED) => 2,
-        () if rows.iter().any(|r| !r.is_complete()) => 3,
-        () => worst,
+        () if sweep.rows.iter().any(|r| r.verdict.as_deref() == Some("false")) => 1,
+        () if sweep.rows.iter().any(|r| r.stop == FAILED) => 2,
+        () if interrupted || sweep.rows.iter().any(|r| !r.is_complete()) => 3,
+        () => 0,
     })
+}
+
+/// The rows as cases of a test suite.
+fn junit(sweep: &Sweep) -> String {
+    let case = |row: &Row| {
+        let parameters: Vec<String> = row.parameters.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let result = match row.verdict.as_deref() {
+            Some("false") => {
+                Outcome::Failed { message: "the formula does not hold".into(), text: row.evidence.clone().unwrap_or_default() }
+            }
+            _ if row.stop == FAILED => Outcome::Error("the row could not be run".into()),
+            _ if !row.is_complete() => Outcome::Unknown(row.stop.clone()),
+            _ => Outcome::Passed,
+        };
+        Case { class: row.job.clone(), name: parameters.join(" "), seconds: row.seconds, outcome: result }
+    };
+    mu_report::junit::suite(&sweep.model, &sweep.rows.iter().map(case).collect::<Vec<_>>())
 }
 
 /// The parameters that take several values.
@@ -142,13 +134,16 @@ fn validate(session: &mut Session, args: &SweepArgs, combinations: &[Combination
     let given = session.common.define.clone();
     let verbose = std::mem::take(&mut session.common.verbose);
     for combination in combinations {
+        if session.budget.interrupt_flag().load(Ordering::Relaxed) {
+            return Err(Diagnostic::stopped(Stop::Interrupted));
+        }
         session.common.define = defines(combination);
         // The number of sources is bounded, and an error is of this round.
         session.sources = SourceMap::new();
         let spec = session.specification(&args.model)?;
         for (path, text) in jobs.iter().filter_map(|j| j.formula.as_ref()) {
             let source = session.sources.add(path.clone(), text.clone());
-            check_formula(&crate::syntax::parse_formula(source, text)?, &spec.data, &spec.actions)?;
+            check_formula(&mu_syntax::parse_formula(source, text)?, &spec.data, &spec.actions)?;
         }
     }
     (session.common.define, session.common.verbose) = (given, verbose);
@@ -194,6 +189,50 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    /// Moves what is kept and asked for to the rows, and runs the others. Whether it was interrupted.
+    fn all(&self, sweep: &mut Sweep, combinations: &[Combination], jobs: &[Job], reference: &Reference) -> Result<bool, Diagnostic> {
+        let names: Vec<String> = jobs.iter().map(|j| j.name.clone()).collect();
+        let bar = Bar::new(!self.session.common.no_progress && !self.session.common.quiet);
+        let mut ended: Vec<(&str, Combination)> = Vec::new();
+        let mut interrupted = false;
+        'all: for combination in combinations {
+            for job in jobs {
+                // The series that this row is of: the job with all parameters but the one that grows.
+                let others = combination.iter().filter(|p| Some(&p.0) != sweep.order.first()).cloned().collect();
+                let series = (job.name.as_str(), others);
+                if ended.contains(&series) {
+                    continue;
+                }
+                let inputs = self.inputs(job, combination);
+                let still = |r: &Row| {
+                    let shown = r.evidence.as_ref().is_none_or(|e| Path::new(e).is_file());
+                    r.inputs == inputs && shown && (r.is_complete() || r.limits.as_deref() == Some(&self.limits))
+                };
+                let row = match sweep.kept.iter().position(still) {
+                    Some(at) => sweep.kept.remove(at),
+                    None => match self.row(job, combination, &inputs, &bar)? {
+                        Some(row) if !self.interrupted() || row.is_complete() => row,
+                        _ => {
+                            interrupted = true;
+                            break 'all;
+                        }
+                    },
+                };
+                if !row.is_complete() {
+                    ended.push(series);
+                }
+                sweep.kept.retain(|r| r.inputs != inputs);
+                sweep.rows.push(row);
+                sweep.sort(&names);
+                write_all(self.args, sweep, reference)?;
+            }
+        }
+        bar.finish();
+        sweep.sort(&names);
+        write_all(self.args, sweep, reference)?;
+        Ok(interrupted)
+    }
+
     /// Fingerprint of all that a row's figures depend on, limits aside.
     fn inputs(&self, job: &Job, combination: &Combination) -> String {
         let explore = job.formula.is_none();
@@ -205,8 +244,20 @@ impl Runner<'_> {
             job.formula.as_ref().map_or("", |f| &f.1),
             if explore { &self.args.confluence } else { "" },
             &format!("{:?} {} {sorted:?}", self.args.engine, self.session.threads()),
+            &self.evidence(job, combination).map_or_else(String::new, |e| e.display().to_string()),
         ];
         fingerprint(&pieces)
+    }
+
+    /// The file for the evidence of a row, if that is asked for: it is named by the formula and the parameters.
+    fn evidence(&self, job: &Job, combination: &Combination) -> Option<PathBuf> {
+        let folder = self.args.evidence.as_ref().filter(|_| job.formula.is_some())?;
+        let plain = |c: char| if c.is_alphanumeric() || "-_.=+".contains(c) { c } else { '_' };
+        let mut sorted = combination.clone();
+        sorted.sort();
+        let parts = std::iter::once(job.name.clone()).chain(defines(&sorted));
+        let name: String = parts.collect::<Vec<_>>().join(",").chars().map(|c| if c == ',' { c } else { plain(c) }).collect();
+        Some(folder.join(format!("{name}.{}", self.args.evidence_form.ending())))
     }
 
     /// The rows of an earlier run that still say what a run would say now. If some do not, all of them are kept in a file beside.
@@ -217,8 +268,8 @@ impl Runner<'_> {
         }
         let text = read_text(&path, &mut SourceMap::new())?;
         let damaged = |e: String| {
-            let message = format!("`{}` is not what a sweep wrote: {e}", path.display());
-            Diagnostic::new(Stage::File, message).note("give another folder, or remove the file to begin anew")
+            let message = format!("`{}` was not written by a sweep: {e}", path.display());
+            Diagnostic::new(Stage::File, message).note("choose another folder, or remove the file to start over")
         };
         let old = Sweep::read(&text).map_err(damaged)?;
         let valid = |row: &Row| {
@@ -238,20 +289,20 @@ impl Runner<'_> {
             };
             same && row.stop != FAILED
         };
-        let (kept, dropped): (Vec<Row>, Vec<Row>) = old.rows.into_iter().partition(valid);
+        let (kept, dropped): (Vec<Row>, Vec<Row>) = old.rows.into_iter().chain(old.kept).partition(valid);
         if !dropped.is_empty() {
             let free = (1..).map(|n| self.args.out.join(format!("sweep.before-{n}.json"))).find(|p| !p.exists());
             let free = free.unwrap_or_else(|| self.args.out.join("sweep.before.json"));
             write_text(&free, &text)?;
             eprintln!("{} rows are of other inputs; {} keeps them", dropped.len(), free.display());
         }
-        self.session.say(format!("{} rows are there already", kept.len()));
+        self.session.say(format!("{} rows are done already", kept.len()));
         Ok(kept)
     }
 
     fn command(&self, job: &Job, combination: &Combination) -> Result<Command, Diagnostic> {
         let program = std::env::current_exe()
-            .map_err(|e| Diagnostic::new(Stage::Internal, format!("this program cannot be found to run a row: {e}")))?;
+            .map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot locate this program to run a row: {e}")))?;
         let engine = self.args.engine.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default();
         let common = &self.session.common;
         let mut command = Command::new(program);
@@ -259,7 +310,7 @@ impl Runner<'_> {
             None => command.args([EXPLORE, "--confluence", &self.args.confluence]),
             Some(_) => command.arg("check"),
         };
-        command.args(["--format", "json", "--no-progress", "--engine", &engine]);
+        command.args(["--format", "json", "--no-progress", "--end-with-input", "--engine", &engine]);
         command.args(["--threads", &self.session.threads().to_string()]);
         command.args(defines(combination).iter().flat_map(|d| ["-D", d]));
         if let Some(n) = common.max_states {
@@ -271,6 +322,9 @@ impl Runner<'_> {
         if let Some(t) = common.timeout {
             command.args(["--timeout", &format!("{}s", t.as_secs_f64())]);
         }
+        if let Some(path) = self.evidence(job, combination) {
+            command.arg("--evidence").arg(path);
+        }
         command.arg("--").arg(&self.args.model).args(job.formula.as_ref().map(|f| &f.0));
         Ok(command)
     }
@@ -279,8 +333,12 @@ impl Runner<'_> {
     fn row(&self, job: &Job, combination: &Combination, inputs: &str, bar: &Bar) -> Result<Option<Row>, Diagnostic> {
         let what = format!("{} {}", job.name, defines(combination).join(" "));
         let start = Instant::now();
+        let evidence = self.evidence(job, combination);
+        // What an earlier run left is not this one's.
+        let _ = evidence.as_ref().map(std::fs::remove_file);
         let mut command = self.command(job, combination)?;
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        // The pipe closes when this process ends, however it ends: the row's process ends with it.
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot start a process for a row: {e}")))?;
         let Some((code, stdout, stderr)) = self.attend(child, &what, start, bar)? else { return Ok(None) };
         let seconds = start.elapsed().as_secs_f64();
@@ -320,6 +378,7 @@ impl Runner<'_> {
         row.verdict = answer["verdict"].as_str().map(String::from);
         row.engine = answer["engine"].as_str().map(String::from);
         row.limits = (!row.is_complete()).then(|| self.limits.clone());
+        row.evidence = evidence.filter(|e| e.is_file()).map(|e| e.display().to_string());
         if !self.session.common.quiet {
             let size = row.size().and_then(|n| u64::try_from(n).ok()).map_or_else(String::new, grouped);
             let kind = if row.formula.is_some() { "equations" } else { "states" };
@@ -349,11 +408,16 @@ impl Runner<'_> {
         };
         let out = reader(out.take().map(|p| Box::new(p) as _));
         let err = reader(err.take().map(|p| Box::new(p) as _));
+        let mut input = child.stdin.take();
         let mut since = None;
         let mut pause = Duration::from_millis(1);
         let status = loop {
             if let Some(status) = child.try_wait().map_err(lost)? {
                 break Some(status);
+            }
+            if self.interrupted() {
+                // It ends by itself with what it has, as by an interrupt of its own.
+                input = None;
             }
             if self.interrupted() && since.get_or_insert_with(Instant::now).elapsed() > GRACE {
                 child.kill().and_then(|()| child.wait()).map_err(lost)?;
@@ -363,6 +427,7 @@ impl Runner<'_> {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(50));
         };
+        drop(input);
         let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
         Ok(status.map(|s| (s.to_string(), out, err)))
     }

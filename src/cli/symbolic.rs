@@ -8,21 +8,21 @@ use super::explore::{counted, explicit};
 use super::files::Form;
 use super::pipeline::Session;
 use super::progress::grouped;
-use crate::base::{Budget, Diagnostic, Limits, Stage, Stop};
-use crate::formula::typed::TypedFormula;
-use crate::model::Model;
-use crate::pbes::symbolic::check_symbolically;
-use crate::pbes::{Answer, Verdict};
-use crate::process::linear::ActionLabels;
-use crate::symbolic::{Options, Outcome, Strategy, reach};
+use mu_base::{Budget, Diagnostic, Limits, Stage, Stop};
+use mu_formula::typed::TypedFormula;
+use mu_labels::ActionLabels;
+use mu_model::Model;
+use mu_pbes::symbolic::check_symbolically;
+use mu_pbes::{Answer, Verdict};
+use mu_symbolic::{Options, Outcome, Strategy, reach};
 use std::time::Instant;
 
 /// States that `auto` searches one by one.
 const FEW: u64 = 200_000;
 
 fn refuse(what: &str) -> Diagnostic {
-    Diagnostic::new(Stage::Usage, format!("{what} does not go with `--engine symbolic`"))
-        .note("leave `--engine` out for the explicit engine")
+    Diagnostic::new(Stage::Usage, format!("{what} cannot be combined with `--engine symbolic`"))
+        .note("omit `--engine` to use the explicit engine")
 }
 
 /// Options of one of `searches` searches at a time, which share the threads.
@@ -58,6 +58,8 @@ fn report(session: &Session, args: &ExploreArgs, model: &dyn Model, outcome: Out
         states: outcome.states,
         transitions: outcome.transitions,
         deadlocks: outcome.deadlocks,
+        ends: None,
+        warnings: Vec::new(),
         stop: outcome.stop,
         nodes: Some((outcome.nodes, outcome.peak_nodes)),
         layers: outcome.levels.map(|count| (layers, count)),
@@ -71,9 +73,9 @@ pub(super) fn explore(session: &mut Session, args: &ExploreArgs) -> Result<u8, D
     if let Some(what) = only_explicit(args) {
         return Err(refuse(what));
     }
-    let model = session.model(&args.model, "none")?;
-    let outcome = reach(&model, &with_strategy(session, args), &session.budget)?;
-    report(session, args, &model, outcome).print(session, start)
+    let model = session.load(&args.model, "none")?.model;
+    let outcome = reach(&*model, &with_strategy(session, args), &session.budget)?;
+    report(session, args, &*model, outcome).print(session, start)
 }
 
 /// What is asked for that the symbolic engine does not do.
@@ -104,11 +106,11 @@ fn first_look(session: &Session) -> (Limits, bool) {
 pub(super) fn explore_by_either(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
     if let Some(what) = only_explicit(args) {
-        return explicit(session, args, Some(format!("{what} asks for it")));
+        return explicit(session, args, Some(format!("required by {what}")));
     }
-    let model = session.model(&args.model, "none")?;
+    let model = session.load(&args.model, "none")?.model;
     let (limits, own) = first_look(session);
-    let mut few = counted(session, args, &model, &session.budget.with_limits(limits))?;
+    let mut few = counted(session, args, &*model, &session.budget.with_limits(limits))?;
     if few.stop != Stop::States || own {
         few.reason = Some(format!("not more than {} states", grouped(FEW)));
         return few.print(session, start);
@@ -116,13 +118,13 @@ pub(super) fn explore_by_either(session: &mut Session, args: &ExploreArgs) -> Re
     let limits = *session.budget.limits();
     // What is left to the explicit engine should the diagrams outgrow their half.
     let half = Limits { max_memory: limits.max_memory.map(|m| m / 2), ..limits };
-    let outcome = reach(&model, &with_strategy(session, args), &session.budget.with_limits(half))?;
+    let outcome = reach(&*model, &with_strategy(session, args), &session.budget.with_limits(half))?;
     if outcome.stop != Stop::Memory {
         let reason = Some(format!("more than {} states", grouped(FEW)));
-        return Report { reason, ..report(session, args, &model, outcome) }.print(session, start);
+        return Report { reason, ..report(session, args, &*model, outcome) }.print(session, start);
     }
     let reason = Some("the diagrams outgrew half of the memory".to_string());
-    Report { reason, ..counted(session, args, &model, &session.budget)? }.print(session, start)
+    Report { reason, ..counted(session, args, &*model, &session.budget)? }.print(session, start)
 }
 
 /// A formula of `check --engine auto`.
@@ -134,7 +136,7 @@ pub(super) fn check_by_either(
     run: &dyn Fn(&Budget) -> Result<Answer, Diagnostic>,
 ) -> Result<(Answer, String), Diagnostic> {
     if let Some(what) = asks_for_explicit(args) {
-        return Ok((run(&session.budget)?, format!("explicit: {what} asks for it")));
+        return Ok((run(&session.budget)?, format!("explicit: required by {what}")));
     }
     let (limits, own) = first_look(session);
     let answer = run(&session.budget.with_limits(limits))?;

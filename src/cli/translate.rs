@@ -1,16 +1,24 @@
 //! `expand` and `linearise`: a specification as other mCRL2 text.
 
-use super::args::{ExpandArgs, LineariseArgs};
+use super::args::{ExpandArgs, Format, Language, LineariseArgs};
+use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::program::{is_program, read_any};
-use crate::base::{Diagnostic, Stage};
-use crate::process::linearise::Options;
-use crate::program::expansion::mcrl2;
-use crate::program::machine::Machine;
+use mu_base::{Diagnostic, Stage};
+use mu_process::linearise::Options;
+use mu_program::expansion::mcrl2;
+use mu_program::machine::Machine;
+use serde_json::json;
 
 /// Prints the instance, or the program with its memory, as plain mCRL2, after checking that it is well typed.
 pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Diagnostic> {
+    if args.to == Language::Cubicle {
+        let file = super::systems::translated(session, &args.file, &args.translation)?;
+        mu_cubicle::check(&file)?;
+        print(&file.to_string())?;
+        return Ok(0);
+    }
     let (source, text) = if is_program(&args.file) {
         session.expect_no_parameters(&args.file)?;
         let program = read_any(session, &args.file, args.threads_of)?;
@@ -21,9 +29,17 @@ pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Dia
         let expanded = session.expand(&args.file)?;
         (expanded.source, expanded.text)
     };
-    let tree = crate::syntax::parse_specification(source, &text)?;
-    crate::process::typecheck::check_specification(&tree)?;
-    print(&text)?;
+    let tree = mu_syntax::parse_specification(source, &text)?;
+    mu_process::typecheck::check_specification(&tree)?;
+    text_result(session, "specification", text)
+}
+
+/// Prints a text: as it is, or under a key of a JSON object.
+pub(super) fn text_result(session: &Session, key: &str, text: String) -> Result<u8, Diagnostic> {
+    match session.common.format {
+        Format::Json => output::object(json!({ key: text }))?,
+        Format::Text => print(&text)?,
+    }
     Ok(0)
 }
 
@@ -52,6 +68,5 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
         }
     }
     let process = session.linear_process(&args.model, &options)?;
-    print(&crate::process::print::linear_process(&process))?;
-    Ok(0)
+    text_result(session, "specification", mu_process::print::linear_process(&process))
 }

@@ -1,14 +1,14 @@
-//! What a step was made of: the actions behind it, hidden ones too, with their values and the components that did them.
+//! The parts of a step: the actions behind it, hidden ones included, with their values and the components that did them.
 //!
-//! In: a group, the state before, the label and the state after. Out: [`StepPart`]s. The group is solved again, and of its solutions the
-//! one with that label and state is taken; so this costs an evaluation a step and is for what people look at, not for searching.
+//! In: a group, the state before, the label and the state after. Out: [`StepPart`]s. The group is solved again for the solution with that
+//! label and state, so this costs an evaluation for each step: it is for display, not for searching.
 
 use super::worker::LinearWorker;
-use crate::base::Diagnostic;
-use crate::base::ids::{LabelId, VarId};
-use crate::data::engine::{Code, Engine, Problem, Value};
-use crate::model::{PartOrigin, StepPart};
-use crate::process::linear::Act;
+use mu_base::Diagnostic;
+use mu_base::ids::{LabelId, VarId};
+use mu_data::engine::{Code, Engine, Problem, Value};
+use mu_model::{PartOrigin, StepPart};
+use mu_process::linear::Act;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -40,7 +40,7 @@ impl LinearWorker<'_> {
         let mut args = Vec::new();
         for (env, acts) in [(&env, &code.actions), (&more, &code.hidden)] {
             for act in acts {
-                let compile = |e: &crate::data::expr::Expr| {
+                let compile = |e: &mu_data::expr::Expr| {
                     let mut free = Vec::new();
                     e.free_vars(&mut free);
                     if free.iter().all(|v| env.contains(v)) { self.engine.code(e, env).map(Some) } else { Ok(None) }
@@ -111,12 +111,12 @@ impl LinearWorker<'_> {
             texts.push(match arg {
                 Some(code) => {
                     let value = self.engine.eval(code, env)?;
-                    crate::data::print::expression(model.program.signature(), &self.engine.to_expr_at(&value, *sort))
+                    mu_data::print::expression(model.program.signature(), &self.engine.to_expr_at(&value, *sort))
                 }
                 None => "_".into(),
             });
         }
-        let name = |a: crate::base::ids::ActId| model.process.actions[a.index()].name.clone();
+        let name = |a: mu_base::ids::ActId| model.process.actions[a.index()].name.clone();
         let from = act.from.iter().map(|o| PartOrigin { component: o.component, action: name(o.action), open: o.open }).collect();
         Ok(StepPart { name: decl.name.clone(), args: texts, hidden, from })
     }

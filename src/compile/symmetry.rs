@@ -7,12 +7,12 @@
 //! Cost: linear in the process for each pair of constants; sorts of more than [`MOST`] constants are left alone.
 
 use super::GroupCode;
-use crate::base::ids::{OpId, SortId};
-use crate::data::engine::image_of;
-use crate::data::signature::{OpKind, Signature};
-use crate::data::sort::SortKind;
-use crate::model::{Group, Slot, SlotInfo, Symmetry};
-use crate::process::linear::LinearProcess;
+use mu_base::ids::{OpId, SortId};
+use mu_data::engine::image_of;
+use mu_data::signature::{OpKind, Signature};
+use mu_data::sort::SortKind;
+use mu_model::{Group, Slot, SlotInfo, Symmetry};
+use mu_process::linear::LinearProcess;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most constants of a sort, and most components of one shape, that pairs are made of.

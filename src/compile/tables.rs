@@ -2,10 +2,10 @@
 //!
 //! Writers hold a lock; readers too, but workers keep copies of what they have seen, so a table is asked once a thread and value.
 
-use crate::base::ids::LabelId;
-use crate::data::expr::Expr;
-use crate::process::linear::MultiAction;
 use ahash::AHashMap;
+use mu_base::ids::LabelId;
+use mu_data::expr::Expr;
+use mu_labels::MultiAction;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The values of a sort by number.

@@ -1,17 +1,17 @@
-//! Conditions on single slots whose value no equation tells.
+//! Conditions on single slots whose truth no equation decides.
 //!
 //! A conjunct `v == k` or `v` becomes a value that a group requires of a slot, compared by number. That is right where the slot holds data, which
 //! differs from `k` or not. A term that no equation applies to, as `f(1)` if `f` has none, may be `k` or not: then the condition is neither true
-//! nor false, as elsewhere, and not false. So each such value is tried against the slot's conditions when it is first written there.
+//! nor false. So each such value is evaluated against the slot's conditions when it is first written there.
 //!
-//! Cost: nothing for data; an evaluation for each condition, slot and other value. Invariant: a value that the front end put where a parameter
-//! is not live (`unused_S`) is never asked about, as no group that requires something of the slot can fit then.
+//! Cost: nothing for data; an evaluation for each condition, slot and other value. Invariant: a placeholder of a parameter that
+//! is not live (`unused_S`) is never evaluated, since no group that requires something of the slot is enabled then.
 
-use crate::base::ids::VarId;
-use crate::base::{Diagnostic, Span};
-use crate::data::engine::{Engine, Value};
-use crate::data::expr::{Expr, ExprKind};
-use crate::process::linearise::unused_name;
+use mu_base::ids::VarId;
+use mu_base::{Diagnostic, Span};
+use mu_data::engine::{Engine, Value};
+use mu_data::expr::{Expr, ExprKind};
+use mu_process::linearise::unused_name;
 use std::ops::ControlFlow;
 
 /// The conditions on a slot.

@@ -4,12 +4,12 @@
 
 use super::parts::Told;
 use super::{Compiled, as_var};
-use crate::base::Diagnostic;
-use crate::base::ids::{ActId, LabelId, VarId};
-use crate::data::engine::{Code, Engine, Problem, Value};
-use crate::model::{Slot, StepPart, Steps, Worker};
-use crate::process::linear::MultiAction;
 use ahash::{AHashMap, AHashSet};
+use mu_base::Diagnostic;
+use mu_base::ids::{ActId, LabelId, VarId};
+use mu_data::engine::{Code, Engine, Problem, Value};
+use mu_labels::MultiAction;
+use mu_model::{Slot, StepPart, Steps, Worker};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -229,6 +229,6 @@ fn label_of(model: &Compiled, engine: &mut Engine, multi: &[(ActId, Vec<Value>)]
         })
         .collect();
     let signature = model.program.signature();
-    portable.sort_by_cached_key(|(a, args)| (*a, args.iter().map(|e| crate::data::print::expression(signature, e)).collect::<Vec<_>>()));
+    portable.sort_by_cached_key(|(a, args)| (*a, args.iter().map(|e| mu_data::print::expression(signature, e)).collect::<Vec<_>>()));
     model.labels.intern(portable)
 }

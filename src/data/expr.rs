@@ -6,9 +6,9 @@
 
 use super::signature::{Builtin, OpKind, Signature};
 use super::sort::basic;
-use crate::base::Span;
-use crate::base::ids::{OpId, SortId, VarId};
 use ahash::{AHashMap, AHashSet};
+use mu_base::Span;
+use mu_base::ids::{OpId, SortId, VarId};
 use num_bigint::BigInt;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Drop for ExprNode {
 }
 
 /// Hashes of terms, the same in every thread.
-pub(in crate::data) const DIGESTS: ahash::RandomState = ahash::RandomState::with_seeds(1, 2, 3, 4);
+pub(crate) const DIGESTS: ahash::RandomState = ahash::RandomState::with_seeds(1, 2, 3, 4);
 
 impl Expr {
     /// A hash of the expression, computed once. Values may be far larger as expressions than what holds them: each part is looked at once.

@@ -10,10 +10,10 @@ use super::expr::{Binder, DataSpec, Equation, Expr, ExprKind};
 use super::signature::{Builtin, OpKind, Signature};
 use super::sort::{SortKind, basic};
 use super::typecheck::Checker;
-use crate::base::Span;
-use crate::base::ids::{OpId, SortId, VarId};
-use crate::syntax::ast::{self, BinaryOp, DataKind, Section, UnaryOp};
 use ahash::{AHashMap, AHashSet};
+use mu_base::Span;
+use mu_base::ids::{OpId, SortId, VarId};
+use mu_syntax::ast::{self, BinaryOp, DataKind, Section, UnaryOp};
 use num_bigint::{BigInt, Sign};
 
 /// The text of an expression, without implicit coercions. Variables keep their names as long as those differ.
@@ -22,7 +22,7 @@ pub fn expression(signature: &Signature, expr: &Expr) -> String {
     let mut free = Vec::new();
     expr.free_vars(&mut free);
     free.into_iter().for_each(|v| drop(names.name(signature, v)));
-    crate::syntax::print::data(&Converter { signature, names: &mut names, style: Style::Bare }.data(expr))
+    mu_syntax::print::data(&Converter { signature, names: &mut names, style: Style::Bare }.data(expr))
 }
 
 /// The text of a sort.
@@ -34,12 +34,12 @@ pub fn sort(signature: &Signature, sort: SortId) -> String {
 pub fn data_spec(data: &DataSpec) -> String {
     let mut printer = SpecPrinter::new(data);
     let sections = printer.sections();
-    crate::syntax::print::specification(&ast::Specification { sections })
+    mu_syntax::print::specification(&ast::Specification { sections })
 }
 
 /// Names of variables in a text, different for different variables.
 #[derive(Default, Clone)]
-pub(crate) struct VarNames {
+pub struct VarNames {
     names: AHashMap<VarId, String>,
     used: AHashSet<String>,
 }
@@ -64,7 +64,7 @@ impl VarNames {
 }
 
 /// `base`, or `base_1`, …: the first that is not taken.
-pub(crate) fn unused(base: &str, taken: impl Fn(&str) -> bool) -> String {
+pub fn unused(base: &str, taken: impl Fn(&str) -> bool) -> String {
     if !taken(base) {
         return base.into();
     }
@@ -78,7 +78,7 @@ fn valid(name: &str) -> String {
         out.insert(0, 'x');
     }
     // What the grammar does not take as a name is a word of the language.
-    let is_name = crate::syntax::parse_data(Default::default(), &out)
+    let is_name = mu_syntax::parse_data(Default::default(), &out)
         .is_ok_and(|d| matches!(&d.kind, DataKind::Name(n) if *n == out && n != "true" && n != "false"));
     if is_name { out } else { out + "_" }
 }
@@ -88,7 +88,7 @@ fn node<K>(kind: K) -> ast::Node<K> {
 }
 
 /// Sorts as syntax.
-pub(crate) fn sort_ast(signature: &Signature, sort: SortId) -> ast::Sort {
+pub fn sort_ast(signature: &Signature, sort: SortId) -> ast::Sort {
     let boxed = |s: SortId| Box::new(sort_ast(signature, s));
     node(match signature.sorts.kind(sort) {
         SortKind::Bool => ast::SortKind::Bool,
@@ -387,16 +387,17 @@ enum Retyped {
 }
 
 /// Prints expressions of one specification such that the text gets the same sorts again.
-pub(crate) struct SpecPrinter {
+pub struct SpecPrinter {
     /// The data with valid names only.
-    pub(crate) data: DataSpec,
-    pub(crate) names: VarNames,
+    pub data: DataSpec,
+    /// The names that variables got so far.
+    pub names: VarNames,
     checker: Checker,
 }
 
 impl SpecPrinter {
     /// Makes all names of sorts and operations valid. Variables will not be named as operations.
-    pub(crate) fn new(data: &DataSpec) -> Self {
+    pub fn new(data: &DataSpec) -> Self {
         let mut data = data.clone();
         let signature = &mut data.signature;
         let mut sort_names: AHashSet<String> = AHashSet::new();
@@ -435,13 +436,13 @@ impl SpecPrinter {
     }
 
     /// The declaration of a variable, which gets a name now.
-    pub(crate) fn declare(&mut self, var: VarId) -> ast::VarDecl {
+    pub fn declare(&mut self, var: VarId) -> ast::VarDecl {
         var_decl(&self.data.signature, &mut self.names, var)
     }
 
     /// A syntax tree that type checks, at sort `expected` or alone, to the same expression; where that cannot be had, to one that
     /// differs in coercions only.
-    pub(crate) fn faithful(&mut self, expr: &Expr, expected: Option<SortId>) -> ast::Data {
+    pub fn faithful(&mut self, expr: &Expr, expected: Option<SortId>) -> ast::Data {
         // The parts of a conjunction on their own, so that coercions are written only where they must.
         if let Some((builtin @ (Builtin::And | Builtin::Or), [left, right])) = expr.as_builtin(&self.data.signature) {
             let op = if builtin == Builtin::And { BinaryOp::And } else { BinaryOp::Or };
@@ -492,7 +493,7 @@ impl SpecPrinter {
     }
 
     /// All sections of the data specification.
-    pub(crate) fn sections(&mut self) -> Vec<Section> {
+    pub fn sections(&mut self) -> Vec<Section> {
         let mut sections = Vec::new();
         let signature = &self.data.signature;
         let mut sorts: Vec<(ast::Ident, Option<ast::Sort>)> = Vec::new();
@@ -648,12 +649,11 @@ fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::typecheck::{check_expression, check_expression_with};
-    use crate::process::typecheck::check_specification;
-    use crate::syntax::{parse_data, parse_specification};
+    use crate::typecheck::{check_data_specification, check_expression, check_expression_with};
+    use mu_syntax::{parse_data, parse_specification};
 
     fn data_of(text: &str) -> DataSpec {
-        check_specification(&parse_specification(Default::default(), &format!("{text}\ninit delta;")).unwrap()).unwrap().data
+        check_data_specification(&parse_specification(Default::default(), &format!("{text}\ninit delta;")).unwrap()).unwrap().0
     }
 
     const DECLARATIONS: &str =
@@ -739,7 +739,7 @@ eqn over(n) = n div 2 == 0 whr z = n end;
             let mut printer = SpecPrinter::new(&data);
             printer.declare(p);
             let printed = printer.faithful(&expr, Some(basic::BOOL));
-            assert_eq!(crate::syntax::print::data(&printed), expected);
+            assert_eq!(mu_syntax::print::data(&printed), expected);
         }
         // An empty list among overloads can only be told apart by its sort.
         let element = data.signature.ops().find(|(_, o)| o.name == "d1").unwrap().1.sort;
@@ -748,7 +748,7 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         let empty = Expr::builtin(&mut data.signature, Builtin::EmptyList, vec![], list);
         let call = Expr::apply(&data.signature, l, vec![empty]);
         let mut printer = SpecPrinter::new(&data);
-        let printed = crate::syntax::print::data(&printer.faithful(&call, Some(basic::NAT)));
+        let printed = mu_syntax::print::data(&printer.faithful(&call, Some(basic::NAT)));
         assert_eq!(printed, "l((lambda x: List(D). x)([]))");
         assert!(check_expression(&parse_data(Default::default(), &printed).unwrap(), &mut data, None).is_ok());
     }

@@ -1,9 +1,9 @@
 //! Operations of the data language: user constructors and mappings, projections, recognisers, and the built-in ones at their sorts.
 
 use super::sort::{SortKind, Sorts};
-use crate::base::Span;
-use crate::base::ids::{OpId, SortId, VarId};
 use ahash::AHashMap;
+use mu_base::Span;
+use mu_base::ids::{OpId, SortId, VarId};
 
 /// The built-in operations. Each stands for a family over sorts; an [`Op`] fixes the sorts by its function sort.
 ///
@@ -175,6 +175,13 @@ impl Signature {
     /// All operations.
     pub fn ops(&self) -> impl Iterator<Item = (OpId, &Op)> {
         self.ops.iter().enumerate().map(|(i, o)| (OpId::new(i), o))
+    }
+    /// A name that no operation has: this one, with further underscores if need be.
+    pub fn free_op_name(&self, mut name: String) -> String {
+        while self.ops.iter().any(|o| o.name == name) {
+            name.push('_');
+        }
+        name
     }
     /// A fresh variable.
     pub fn fresh_var(&mut self, name: impl Into<String>, sort: SortId) -> VarId {

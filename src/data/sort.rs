@@ -1,7 +1,7 @@
 //! Sorts, interned: equal sorts have equal ids. Aliases are resolved before they come here.
 
-use crate::base::ids::{OpId, SortId};
 use ahash::AHashMap;
+use mu_base::ids::{OpId, SortId};
 
 /// What a sort is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,13 +1,13 @@
-//! Values as mCRL2 text, and back: for what is kept in files and read by another run.
+//! Values as mCRL2 text, and back: for files that another run reads.
 //!
-//! Text -> value: parsed, type checked at the value's sort, evaluated. Not every value comes back as itself (some functions do not), so whoever
-//! writes compares: [`faithful`]. Cost: one compilation of the data equations for each call of [`read`].
+//! Text -> value: parsed, type checked at the value's sort, evaluated. Some functions do not survive the round trip, so a writer
+//! compares first: [`faithful`]. Cost: one compilation of the data equations for each call of [`read`].
 
 use super::engine::{Engine, Program};
 use super::expr::{DataSpec, Expr};
 use super::print;
-use crate::base::ids::SortId;
-use crate::base::{Diagnostic, SourceId, Stage};
+use mu_base::ids::SortId;
+use mu_base::{Diagnostic, SourceId, Stage};
 
 /// The value of each text, at a sort if it is given, over the operations of the specification.
 pub fn read<'t>(data: &DataSpec, texts: impl Iterator<Item = (&'t str, Option<SortId>)>) -> Result<Vec<Expr>, Diagnostic> {
@@ -15,7 +15,7 @@ pub fn read<'t>(data: &DataSpec, texts: impl Iterator<Item = (&'t str, Option<So
     let mut data = data.clone();
     let mut checked = Vec::new();
     for (text, sort) in texts {
-        let tree = crate::syntax::parse_data(SourceId(0), text)?;
+        let tree = mu_syntax::parse_data(SourceId(0), text)?;
         checked.push((super::typecheck::check_expression(&tree, &mut data, sort)?, sort));
     }
     let mut engine = Engine::new(Program::compile(&data)?);
@@ -34,9 +34,9 @@ pub fn read<'t>(data: &DataSpec, texts: impl Iterator<Item = (&'t str, Option<So
 pub fn faithful(data: &DataSpec, values: &[(&Expr, Option<SortId>)]) -> Result<Vec<String>, Diagnostic> {
     let texts: Vec<String> = values.iter().map(|(value, _)| print::expression(&data.signature, value)).collect();
     let read = read(data, texts.iter().zip(values).map(|(t, v)| (&t[..], v.1)));
-    let read = read.map_err(|_| Diagnostic::new(Stage::Unsupported, "there are values that cannot be kept in a file"))?;
+    let read = read.map_err(|_| Diagnostic::new(Stage::Unsupported, "some values cannot be stored in a file"))?;
     match read.iter().zip(values).position(|(read, (value, _))| read != *value) {
         None => Ok(texts),
-        Some(i) => Err(Diagnostic::new(Stage::Unsupported, format!("the value `{}` cannot be kept in a file", texts[i]))),
+        Some(i) => Err(Diagnostic::new(Stage::Unsupported, format!("the value `{}` cannot be stored in a file", texts[i]))),
     }
 }

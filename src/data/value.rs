@@ -15,8 +15,8 @@
 //! looks at a pair of shared nodes once: both cost no more than the nodes that there are.
 
 use super::expr::{Binder, DIGESTS, Expr};
-use crate::base::ids::{OpId, SortId, VarId};
 use ahash::AHashSet;
+use mu_base::ids::{OpId, SortId, VarId};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{ToPrimitive, Zero};
@@ -64,10 +64,10 @@ pub enum Value {
 
 /// An operation applied to arguments: a constructor term or one that no rule fits.
 pub struct App<A: AsMut<[Value]>> {
-    pub(in crate::data) op: OpId,
+    pub(crate) op: OpId,
     /// [`Flags`] in the low bits; above them a hash of the whole term, 0 as long as nobody asked for it.
     notes: Slot<u32>,
-    pub(in crate::data) args: A,
+    pub(crate) args: A,
 }
 
 /// Bits of [`App::notes`] that are flags.
@@ -146,15 +146,15 @@ fn same(x: &Value, y: &Value, depth: u32, known: &mut Option<Compared>) -> bool 
 
 /// A list cell.
 pub struct Cell {
-    pub(in crate::data) head: Value,
-    pub(in crate::data) tail: Value,
-    pub(in crate::data) flags: Flags,
+    pub(crate) head: Value,
+    pub(crate) tail: Value,
+    pub(crate) flags: Flags,
 }
 
 /// A node of a rarer kind.
 pub struct RichNode {
-    pub(in crate::data) flags: Flags,
-    pub(in crate::data) kind: Rich,
+    pub(crate) flags: Flags,
+    pub(crate) kind: Rich,
 }
 
 /// The rarer kinds.
@@ -177,8 +177,8 @@ pub enum Rich {
 
 /// A lambda abstraction, comprehension or undecided quantifier, with the values of its free variables.
 pub struct Closure {
-    pub(in crate::data) lambda: Arc<Lambda>,
-    pub(in crate::data) captures: Box<[Value]>,
+    pub(crate) lambda: Arc<Lambda>,
+    pub(crate) captures: Box<[Value]>,
 }
 
 /// The code of a binder.
@@ -194,11 +194,11 @@ pub struct Lambda {
     /// Free variables, in the order of the captured values.
     pub free: Vec<VarId>,
     /// The body: its frame is the bound variables, then the captured values.
-    pub(in crate::data) body: super::engine::code::Node,
+    pub(crate) body: super::engine::code::Node,
     /// The expression.
     pub expr: Expr,
     /// A hash of the expression that is the same in every thread.
-    pub(in crate::data) key: u64,
+    pub(crate) key: u64,
 }
 
 impl std::fmt::Debug for Lambda {
@@ -219,7 +219,7 @@ fn union(values: &[Value]) -> Flags {
 
 impl Value {
     /// An operation applied; `extra` is [`IMPURE`] unless the operation is a free constructor.
-    pub(in crate::data) fn app(op: OpId, extra: Flags, args: Vec<Value>) -> Value {
+    pub(crate) fn app(op: OpId, extra: Flags, args: Vec<Value>) -> Value {
         let flags = extra | union(&args);
         match <[Value; 1]>::try_from(args) {
             Ok(args) => Value::App1(Rc::new(App::new(op, flags, args))),
@@ -233,26 +233,26 @@ impl Value {
         }
     }
     #[inline]
-    pub(in crate::data) fn app1(op: OpId, extra: Flags, a: Value) -> Value {
+    pub(crate) fn app1(op: OpId, extra: Flags, a: Value) -> Value {
         let flags = extra | a.flags();
         Value::App1(Rc::new(App::new(op, flags, [a])))
     }
     #[inline]
-    pub(in crate::data) fn app2(op: OpId, extra: Flags, a: Value, b: Value) -> Value {
+    pub(crate) fn app2(op: OpId, extra: Flags, a: Value, b: Value) -> Value {
         let flags = extra | a.flags() | b.flags();
         Value::App2(Rc::new(App::new(op, flags, [a, b])))
     }
     #[inline]
-    pub(in crate::data) fn app3(op: OpId, extra: Flags, a: Value, b: Value, c: Value) -> Value {
+    pub(crate) fn app3(op: OpId, extra: Flags, a: Value, b: Value, c: Value) -> Value {
         let flags = extra | a.flags() | b.flags() | c.flags();
         Value::App3(Rc::new(App::new(op, flags, [a, b, c])))
     }
     #[inline]
-    pub(in crate::data) fn cons(head: Value, tail: Value) -> Value {
+    pub(crate) fn cons(head: Value, tail: Value) -> Value {
         let flags = head.flags() | tail.flags();
         Value::Cons(Rc::new(Cell { head, tail, flags }))
     }
-    pub(in crate::data) fn rich(kind: Rich) -> Value {
+    pub(crate) fn rich(kind: Rich) -> Value {
         let flags = match &kind {
             Rich::Integer(_) | Rich::Rational(_) => 0,
             Rich::Set(_, elements) => union(elements),
@@ -275,7 +275,7 @@ impl Value {
         if r.is_integer() { Value::integer(r.to_integer()) } else { Value::rich(Rich::Rational(r)) }
     }
     #[inline]
-    pub(in crate::data) fn flags(&self) -> Flags {
+    pub(crate) fn flags(&self) -> Flags {
         match self {
             Value::Bool(_) | Value::Int(_) | Value::Con(_) | Value::Nil(_) => 0,
             Value::Sym(_) => IMPURE,
@@ -294,7 +294,7 @@ impl Value {
         self.flags() & OPEN != 0
     }
     /// Where a node that others hold too keeps its arguments.
-    pub(in crate::data) fn shared(&self) -> Option<*const Value> {
+    pub(crate) fn shared(&self) -> Option<*const Value> {
         let (holders, args) = match self {
             Value::App1(n) => (Rc::strong_count(n), n.args.as_ptr()),
             Value::App2(n) => (Rc::strong_count(n), n.args.as_ptr()),
@@ -323,7 +323,11 @@ impl Value {
                     Rich::Table(_, base, entries) => pending.extend(entries.iter().flat_map(|(k, v)| [k, v]).chain([base])),
                     Rich::Apply(head, args) => pending.extend(args.iter().chain([head])),
                 },
-                _ => pending.extend(v.as_app().unwrap_or((OpId(0), &[])).1),
+                Value::Bool(_) | Value::Int(_) | Value::Con(_) | Value::Sym(_) | Value::Nil(_) | Value::Unknown(_) => {}
+                Value::App1(n) => pending.extend(&n.args),
+                Value::App2(n) => pending.extend(&n.args),
+                Value::App3(n) => pending.extend(&n.args),
+                Value::AppN(n) => pending.extend(n.args.iter()),
             }
         }
         true
@@ -345,7 +349,7 @@ impl Value {
     }
     /// The operation and its arguments if it is an applied or constant one.
     #[inline]
-    pub(in crate::data) fn as_app(&self) -> Option<(OpId, &[Value])> {
+    pub(crate) fn as_app(&self) -> Option<(OpId, &[Value])> {
         match self {
             Value::Con(op) | Value::Sym(op) => Some((*op, &[])),
             Value::App1(n) => Some((n.op, &n.args)),
@@ -355,25 +359,29 @@ impl Value {
             _ => None,
         }
     }
-    pub(in crate::data) fn as_rich(&self) -> Option<&Rich> {
+    /// The operation and its arguments of a value that has them; the caller has ruled out all others.
+    pub(crate) fn application(&self) -> (OpId, &[Value]) {
+        self.as_app().expect("the value is an operation, applied or by itself")
+    }
+    pub(crate) fn as_rich(&self) -> Option<&Rich> {
         match self {
             Value::Rich(n) => Some(&n.kind),
             _ => None,
         }
     }
-    pub(in crate::data) fn as_set(&self) -> Option<&Rc<[Value]>> {
+    pub(crate) fn as_set(&self) -> Option<&Rc<[Value]>> {
         match self.as_rich() {
             Some(Rich::Set(_, elements)) => Some(elements),
             _ => None,
         }
     }
-    pub(in crate::data) fn as_bag(&self) -> Option<&Rc<[(Value, Value)]>> {
+    pub(crate) fn as_bag(&self) -> Option<&Rc<[(Value, Value)]>> {
         match self.as_rich() {
             Some(Rich::Bag(_, elements)) => Some(elements),
             _ => None,
         }
     }
-    pub(in crate::data) fn as_closure(&self) -> Option<&Closure> {
+    pub(crate) fn as_closure(&self) -> Option<&Closure> {
         match self.as_rich() {
             Some(Rich::Closure(c)) => Some(c),
             _ => None,
@@ -402,7 +410,7 @@ impl Value {
         }
     }
     /// -1, 0 or 1 for a number.
-    pub(in crate::data) fn sign(&self) -> Option<i32> {
+    pub(crate) fn sign(&self) -> Option<i32> {
         let of = |o: Ordering| o as i32;
         match self {
             Value::Int(n) => Some(of(n.cmp(&0))),
@@ -414,7 +422,7 @@ impl Value {
         }
     }
     /// The elements, if it is a list whose end is known. O(n).
-    pub(in crate::data) fn list_elements(&self) -> Option<Vec<Value>> {
+    pub(crate) fn list_elements(&self) -> Option<Vec<Value>> {
         let mut out = Vec::new();
         let mut at = self;
         loop {
@@ -586,8 +594,8 @@ impl std::fmt::Debug for Value {
                 Rich::Table(_, base, entries) => write!(f, "{base:?}{entries:?}"),
                 Rich::Apply(head, args) => write!(f, "({head:?}){args:?}"),
             },
-            _ => {
-                let (op, args) = self.as_app().unwrap_or((OpId(0), &[]));
+            Value::Con(_) | Value::Sym(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {
+                let (op, args) = self.application();
                 if args.is_empty() { write!(f, "#{}", op.0) } else { write!(f, "#{}{args:?}", op.0) }
             }
         }

@@ -1,19 +1,19 @@
 //! Checks evidence without the solvers: each step is replayed on the model's own groups, and the formula is evaluated directly on the
 //! transition system of the steps.
 //!
-//! Cost: one group evaluation a step; the direct evaluation may be long for formulas with many quantified variables and is given up
-//! after a number of elementary steps. Invariant: nothing of `pbes`, `game`, `solve`, `explore` is used.
+//! Cost: one group evaluation for each step. The direct evaluation may take long for formulas with many quantified variables; it gives up
+//! after a number of elementary steps. Invariant: uses nothing of `pbes`, `game`, `solve`, `explore`.
 
 use super::{Evidence, Renumbered, Taken};
-use crate::base::ids::LabelId;
-use crate::base::{Diagnostic, Stage};
-use crate::data::expr::{Expr, ExprKind};
-use crate::data::signature::OpKind;
-use crate::formula::naive;
-use crate::formula::typed::TypedFormula;
-use crate::model::Model;
-use crate::model::evaluated::{Evaluated, after};
-use crate::process::linear::{ActionLabels, MultiAction};
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage};
+use mu_data::expr::{Expr, ExprKind};
+use mu_data::signature::OpKind;
+use mu_formula::naive;
+use mu_formula::typed::TypedFormula;
+use mu_labels::{ActionLabels, MultiAction};
+use mu_model::Model;
+use mu_model::evaluated::{Evaluated, after};
 
 /// What a check found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +69,7 @@ pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> 
     for (i, step) in evidence.steps.iter().enumerate() {
         let (from, to) = (evidence.states.get(step.from as usize), evidence.states.get(step.to as usize));
         let (Some(from), Some(to)) = (from, to) else {
-            return Err(failed(format!("step {i} speaks of a state that there is not")));
+            return Err(failed(format!("step {i} names a state that does not exist")));
         };
         if step.taken.first().is_none_or(|t| t.label != step.label) || follow(model, &mut evaluated, from.clone(), &step.taken)? != *to {
             return Err(failed(format!("step {i} ({}) does not lead where it should", model.label_text(step.label))));

@@ -1,17 +1,17 @@
 //! Annotations carried along the steps of a model, joined where paths meet: the parallel search with a monotone data-flow analysis on top.
 //!
 //! In: a model and an [`Annotator`], which knows a join semilattice (its elements are numbers, 0 the least) and what an element becomes
-//! along a step of some label. Out: for each reachable state that gets anything, the join over all paths ([`Annotated::each`]); or that
-//! some annotation decided the matter, which ends the search. After Kildall (1973) and Kam, Ullman (1977): functions that distribute over
+//! along a step of some label. Out: the join over all paths for each reachable state that is annotated ([`Annotated::each`]); or that
+//! some annotation decides, which ends the search. After Kildall (1973) and Kam, Ullman (1977): functions that distribute over
 //! the join, so the least fixed point is the join over all paths, in whatever order it is computed.
 //!
-//! Each state keeps two numbers in one word: all that was ever brought to it, and what of that is still to be carried on. A state is
-//! queued when the second leaves 0, so it is expanded again only with what is new, and all that one level brings goes on together. Cost:
-//! 8 bytes a state beside the store; a lookup a step, and one a state.
+//! Each state holds two numbers in one word: everything that reached it (known), and the part of it not yet propagated (pending). A state is
+//! queued when the second becomes nonzero, so it is expanded again only with what is new, and everything from one level propagates together.
+//! Cost: 8 bytes a state beside the store; a lookup for each step and each state.
 //!
-//! With symmetries one state of each orbit stands for all; what is brought to another goes to that one by way of its image.
+//! With symmetries, an annotation of any state of an orbit goes, as its image, to the representative.
 //!
-//! Invariants: what is pending is part of what is known, and what is known only grows. If no annotation is ever brought to a state that
+//! Invariants: pending is part of known, and known only grows. If no annotation ever reaches a state that
 //! has been expanded ([`Annotated::forward`]), then the order of the expansions is a topological order of the annotated steps: they make
 //! no cycle.
 
@@ -25,9 +25,9 @@ use super::store::Store;
 use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
 use super::{Options, Outcome, Progress};
-use crate::base::ids::LabelId;
-use crate::base::{Budget, Diagnostic, Stage};
-use crate::model::Model;
+use mu_base::ids::LabelId;
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_model::Model;
 
 /// What an annotation becomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ pub trait Annotator: Sync {
     fn lane(&self) -> Box<dyn Lane + '_>;
     /// What the elements met so far are, for a checkpoint. Called while no lane computes.
     fn save(&self) -> Result<Saved, Diagnostic> {
-        Err(Diagnostic::new(Stage::Unsupported, "annotations of this kind cannot be kept in a file"))
+        Err(Diagnostic::new(Stage::Unsupported, "annotations of this kind cannot be stored in a file"))
     }
     /// Gives elements the numbers that they had when these [`Saved::records`] were made; their names are known already. Called before all else.
     fn load(&self, _records: &[u64]) -> Result<(), Diagnostic> {

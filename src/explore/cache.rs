@@ -6,15 +6,17 @@
 //! it writes and by the values that it reads elsewhere. A cached step is a number to add to the key.
 //!
 //! Caches are private to a thread: a hit is a hash of one word, a compare and a load, without atomics. A miss asks [`super::memo`], which is
-//! shared. A group that seldom hits is evaluated without a cache from then on. Bytes are bounded: when the limit is reached all tables are
-//! emptied. Everything is void when the store's layout changes (`epoch`).
+//! shared. A group that seldom hits is then evaluated without a cache. Memory is bounded: all tables are emptied when they reach the
+//! limit. A change of the store's layout (`epoch`) invalidates everything.
 //!
 //! With confluent groups each target is replaced by the representative that confluent tau steps lead to: the state that has none, or the
 //! least vector of the terminal strongly connected component (Groote, van de Pol: "State Space Reduction Using Partial tau-Confluence",
 //! 2000; Blom: "Partial tau-confluence for efficient state space generation", 2001). With symmetries each target is then replaced by the
-//! member of its orbit that is kept ([`super::symmetry`]).
+//! representative of its orbit ([`super::symmetry`]).
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Options;
@@ -22,9 +24,10 @@ use super::intern::Rows;
 use super::memo::Memo;
 use super::store::{Overflow, Store};
 use super::symmetry::{Orbits, Symmetries};
-use crate::base::ids::LabelId;
-use crate::base::{Diagnostic, Stage};
-use crate::model::{Model, Steps, Worker};
+use super::words::{WordMap, word};
+use mu_base::ids::{LabelId, Maybe};
+use mu_base::{Diagnostic, Stage};
+use mu_model::{Model, Steps, Worker};
 
 /// A successor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -58,9 +61,10 @@ impl From<Diagnostic> for Halt {
     }
 }
 
-const UNKNOWN: u32 = u32::MAX;
 /// Lookups after which a group's cache is judged.
 const JUDGED: u64 = 1 << 15;
+/// Steps and changes after which the caches are emptied: their places are words of 32 bits.
+const MOST_STEPS: usize = 1 << 31;
 /// Chain of confluent steps after which a cycle is suspected.
 const CHAIN: u32 = 64;
 
@@ -69,68 +73,30 @@ struct Step {
     /// Added to the key, for the leaves that are fields of their own.
     delta: u64,
     label: LabelId,
-    /// Where in `changes` the other leaves' new indices are, or `UNKNOWN`.
-    changes: u32,
+    /// Where in `changes` the other leaves' new indices are, if any changes.
+    changes: Maybe,
 }
 
-/// Steps `start..start + len` of the arena.
+/// What is at the first place of the arena: nothing refers to it.
+const NO_STEP: Step = Step { delta: 0, label: LabelId::TAU, changes: Maybe::NONE };
+
+/// Steps of the arena; an optional one takes 8 bytes as well.
 #[derive(Clone, Copy)]
 struct Entry {
-    start: u32,
+    /// One past the last step; no entry ends at the first place, which holds no step.
+    end: NonZeroU32,
     len: u32,
 }
 
-const ABSENT: Entry = Entry { start: UNKNOWN, len: 0 };
-
-/// Open addressing from one word to an entry.
-#[derive(Default)]
-struct WordMap {
-    slots: Vec<(u64, Entry)>,
-    used: usize,
-    shift: u32,
-}
-
-impl WordMap {
-    #[inline]
-    fn place(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+impl Entry {
+    fn new(start: usize, len: usize) -> Self {
+        let end = u32::try_from(start + len).ok().and_then(NonZeroU32::new);
+        Entry { end: end.expect("the arena begins with a place of its own and is emptied in time"), len: len as u32 }
     }
     #[inline]
-    fn get(&self, key: u64) -> Option<Entry> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        let mut at = self.place(key);
-        loop {
-            let slot = &self.slots[at];
-            if slot.0 == key {
-                return Some(slot.1);
-            }
-            if slot.0 == u64::MAX {
-                return None;
-            }
-            at = (at + 1) & (self.slots.len() - 1);
-        }
-    }
-    /// Adds a key that is absent; not `u64::MAX`.
-    fn insert(&mut self, key: u64, entry: Entry) {
-        if self.used * 2 >= self.slots.len() {
-            let size = (self.slots.len() * 2).max(16);
-            let old = std::mem::replace(&mut self.slots, vec![(u64::MAX, ABSENT); size]);
-            self.shift = 64 - size.trailing_zeros();
-            for (k, e) in old.into_iter().filter(|s| s.0 != u64::MAX) {
-                self.put(k, e);
-            }
-        }
-        self.used += 1;
-        self.put(key, entry);
-    }
-    fn put(&mut self, key: u64, entry: Entry) {
-        let mut at = self.place(key);
-        while self.slots[at].0 != u64::MAX {
-            at = (at + 1) & (self.slots.len() - 1);
-        }
-        self.slots[at] = (key, entry);
+    fn steps(self) -> Range<usize> {
+        let end = self.end.get() as usize;
+        end - self.len as usize..end
     }
 }
 
@@ -138,17 +104,17 @@ impl WordMap {
 struct Part {
     leaf: u32,
     /// If the group only reads the leaf: positions of what it reads, the tuples seen, and by leaf index the tuple's number.
-    reads: Option<(Vec<u32>, Rows, Vec<u32>)>,
+    reads: Option<(Vec<u32>, Rows, Vec<Maybe>)>,
 }
 
 struct GroupCache {
     parts: Vec<Part>,
     /// No or one part: by its value.
-    direct: Vec<Entry>,
+    direct: Vec<Option<Entry>>,
     /// Two parts; the last two of more.
-    map: WordMap,
+    map: WordMap<Entry>,
     /// More parts: folds the first ones to a number.
-    chain: Vec<WordMap>,
+    chain: Vec<WordMap<u32>>,
     lookups: u64,
     misses: u64,
     bypassed: bool,
@@ -222,7 +188,7 @@ impl<'m> Expander<'m> {
             confluent_mask: Vec::new(),
             requirements: Vec::new(),
             groups: Vec::new(),
-            arena: Vec::new(),
+            arena: vec![NO_STEP],
             changes: Vec::new(),
             leaves: Vec::new(),
             patched: Vec::new(),
@@ -257,7 +223,7 @@ impl<'m> Expander<'m> {
         self.confluent_mask = vec![0; self.words];
         self.requirements = vec![Vec::new(); store.leaves.len()];
         self.leaves = vec![0; store.leaves.len()];
-        self.arena.clear();
+        self.arena.truncate(1);
         self.changes.clear();
         self.bytes = 0;
         for (g, group) in groups.iter().enumerate() {
@@ -322,7 +288,7 @@ impl<'m> Expander<'m> {
                 }
             }
         }
-        self.arena = Vec::new();
+        self.arena = vec![NO_STEP];
         self.changes = Vec::new();
         self.bytes = 0;
     }
@@ -465,7 +431,7 @@ impl<'m> Expander<'m> {
                 stack.push(key);
                 frames.push(Frame { key, next: 0, steps: raw.iter().map(|s| s.key).collect() });
             }
-            let Some(frame) = frames.last_mut() else { return Ok(key) };
+            let frame = frames.last_mut().ok_or_else(|| Diagnostic::internal("confluent steps end in no component"))?;
             let at = frame.key;
             if let Some(&target) = frame.steps.get(frame.next) {
                 frame.next += 1;
@@ -480,14 +446,15 @@ impl<'m> Expander<'m> {
             }
             let (n, low) = index[&at];
             if n == low {
-                let from = stack.iter().position(|&k| k == at).unwrap_or(0);
+                let from =
+                    stack.iter().position(|&k| k == at).ok_or_else(|| Diagnostic::internal("the root of a component is not open"))?;
                 if let Some(symmetries) = self.symmetries
                     && from + 1 < stack.len()
                 {
                     // The least vector of the image need not be the image of the least vector.
                     return Err(symmetries.refuse().into());
                 }
-                return Ok(stack[from..].iter().copied().min_by_key(|&k| store.vector(k)).unwrap_or(at));
+                return Ok(stack[from..].iter().copied().min_by_key(|&k| store.vector(k)).expect("a component has a state"));
             }
             frames.pop();
             if let Some(parent) = frames.last()
@@ -533,11 +500,11 @@ impl<'m> Expander<'m> {
                     Some(entry) => entry,
                     None => self.fill(store, g, leaves)?,
                 };
-                for i in entry.start..entry.start + entry.len {
-                    let step = self.arena[i as usize];
+                for i in entry.steps() {
+                    let step = self.arena[i];
                     let mut target = key.wrapping_add(step.delta);
-                    if step.changes != UNKNOWN {
-                        target = self.patch(store, target, leaves, step.changes as usize)?;
+                    if let Some(changes) = step.changes.get() {
+                        target = self.patch(store, target, leaves, changes as usize)?;
                     }
                     out.push(Successor { key: target, label: step.label, group: g as u32 });
                 }
@@ -595,31 +562,30 @@ impl<'m> Expander<'m> {
     }
 
     #[inline]
-    fn part(part: &Part, leaves: &[u32]) -> u32 {
+    fn part(part: &Part, leaves: &[u32]) -> Option<u32> {
         let v = leaves[part.leaf as usize];
         match &part.reads {
-            None => v,
-            Some((_, _, by_index)) => by_index.get(v as usize).copied().unwrap_or(UNKNOWN),
+            None => Some(v),
+            Some((_, _, by_index)) => by_index.get(v as usize)?.get(),
         }
     }
 
     #[inline]
     fn lookup(group: &mut GroupCache, leaves: &[u32]) -> Option<Entry> {
         group.lookups += 1;
-        let found = match group.parts.as_slice() {
+        match group.parts.as_slice() {
             _ if group.bypassed => None,
-            [] => group.direct.first().copied(),
-            [a] => group.direct.get(Self::part(a, leaves) as usize).copied(),
-            [a, b] => group.map.get(u64::from(Self::part(a, leaves)) << 32 | u64::from(Self::part(b, leaves))),
+            [] => group.direct.first().copied().flatten(),
+            [a] => group.direct.get(Self::part(a, leaves)? as usize).copied().flatten(),
+            [a, b] => group.map.get(word(Self::part(a, leaves)?, Self::part(b, leaves)?)),
             [first, middle @ .., last] => {
-                let mut acc = Some(Self::part(first, leaves));
+                let mut acc = Self::part(first, leaves)?;
                 for (part, map) in middle.iter().zip(&group.chain) {
-                    acc = acc.and_then(|a| map.get(u64::from(a) << 32 | u64::from(Self::part(part, leaves)))).map(|e| e.start);
+                    acc = map.get(word(acc, Self::part(part, leaves)?))?;
                 }
-                acc.and_then(|a| group.map.get(u64::from(a) << 32 | u64::from(Self::part(last, leaves))))
+                group.map.get(word(acc, Self::part(last, leaves)?))
             }
-        };
-        found.filter(|e| e.start != UNKNOWN)
+        }
     }
 
     /// Evaluates a group and remembers the answer.
@@ -667,7 +633,7 @@ impl<'m> Expander<'m> {
             self.changes.truncate(first_change);
             return Err(overflow.into());
         }
-        if start >= UNKNOWN as usize / 2 || self.changes.len() >= UNKNOWN as usize / 2 {
+        if start >= MOST_STEPS || self.changes.len() >= MOST_STEPS {
             self.bytes = u64::MAX; // empties the caches at the next miss
         }
         // Without steps for what it reads on one leaf, the group is disabled whatever the other leaves are.
@@ -677,7 +643,7 @@ impl<'m> Expander<'m> {
         {
             self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &= !(1 << (g % 64));
         }
-        let entry = Entry { start: start as u32, len: (self.arena.len() - start) as u32 };
+        let entry = Entry::new(start, self.arena.len() - start);
         if !self.groups[g].bypassed {
             self.remember(store, g, leaves, entry);
             self.bytes = self.bytes.saturating_add(u64::from(entry.len) * 16 + 40);
@@ -712,7 +678,7 @@ impl<'m> Expander<'m> {
                     inner.push((field, *leaf, new));
                 }
             }
-            let changes = if inner.is_empty() { UNKNOWN } else { self.changes.len() as u32 };
+            let changes = if inner.is_empty() { Maybe::NONE } else { Maybe::some(self.changes.len() as u32) };
             if !inner.is_empty() {
                 inner.sort_unstable();
                 self.changes.push(inner.len() as u32);
@@ -732,42 +698,42 @@ impl<'m> Expander<'m> {
                 let v = leaves[part.leaf as usize] as usize;
                 if by_index.len() <= v {
                     self.bytes += (v + 1 - by_index.len()) as u64 * 4;
-                    by_index.resize(v + 1, UNKNOWN);
+                    by_index.resize(v + 1, Maybe::NONE);
                 }
-                if by_index[v] == UNKNOWN {
+                if !by_index[v].is_some() {
                     self.row.clear();
                     store.leaves[part.leaf as usize].table.read(v as u32, &mut self.row);
                     let tuple: Vec<u32> = positions.iter().map(|&p| self.row[p as usize]).collect();
-                    by_index[v] = rows.intern(&tuple);
+                    by_index[v] = Maybe::some(rows.intern(&tuple));
                 }
             }
         }
-        let word = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
+        let number = |part: &Part| Self::part(part, leaves).expect("what the group reads on the leaf has a number by now");
         match group.parts.as_slice() {
-            [] => group.direct = vec![entry],
+            [] => group.direct = vec![Some(entry)],
             [a] => {
-                let at = Self::part(a, leaves) as usize;
+                let at = number(a) as usize;
                 if group.direct.len() <= at {
                     self.bytes += (at + 1 - group.direct.len()) as u64 * 8;
-                    group.direct.resize(at + 1, ABSENT);
+                    group.direct.resize(at + 1, None);
                 }
-                group.direct[at] = entry;
+                group.direct[at] = Some(entry);
             }
             [first, middle @ .., last] => {
-                let mut acc = Self::part(first, leaves);
+                let mut acc = number(first);
                 for (part, map) in middle.iter().zip(&mut group.chain) {
-                    let key = word(acc, Self::part(part, leaves));
+                    let key = word(acc, number(part));
                     acc = match map.get(key) {
-                        Some(e) => e.start,
+                        Some(known) => known,
                         None => {
-                            let number = map.used as u32;
-                            map.insert(key, Entry { start: number, len: 0 });
+                            let new = map.used as u32;
+                            map.insert(key, new);
                             self.bytes += 40;
-                            number
+                            new
                         }
                     };
                 }
-                let key = word(acc, Self::part(last, leaves));
+                let key = word(acc, number(last));
                 // Numbering a read value may have shown that the answer is known under another leaf index.
                 if group.map.get(key).is_none() {
                     group.map.insert(key, entry);

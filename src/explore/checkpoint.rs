@@ -1,12 +1,12 @@
-//! A search on file: written between two rounds, read back to go on from there to the very same end.
+//! Checkpoints: a search written to a stream between two rounds, and read back to be resumed with the same result.
 //!
-//! Out: a version, a header of the caller's (what the search is of), the search, a check sum. The search is the layout of the store
+//! Out: a version, the caller's header (which says what is searched), the search, a checksum. The search is the layout of the store
 //! (tuples of the leaves, pairs of the inner nodes, fields of the root), the states in the order of their hashes (so that the difference
-//! from one to the next is short), each with its annotation if there are any, the states that are queued, and the counts so far. Input and
-//! output are streams; files, and that a checkpoint replaces the one before only when it is whole, are the caller's.
+//! between neighbours is short), each with its annotation if there are any, the queued states, and the counts so far. The caller
+//! handles files, and replaces the previous checkpoint only with a complete one.
 //!
 //! Cost: 2 to 5 bytes a state, as many again for its annotation, one pass over the store; reading it inserts every state again.
-//! Invariant: what is read equals what was written, or is refused: a wrong length, version or check sum never becomes a search.
+//! Invariant: what is read equals what was written, or is refused: a wrong length, version or checksum never becomes a search.
 
 use std::io::{Read, Write};
 
@@ -14,7 +14,7 @@ use bincode::{Decode, Encode};
 
 use super::store::{Child, Parts, Store};
 use super::table::{Growth, Insert, Payload};
-use crate::base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage};
 
 /// First bytes of a checkpoint.
 const MAGIC: [u8; 8] = *b"muckpt\r\n";
@@ -245,7 +245,7 @@ impl Restored {
         let mut written = [0; 4];
         input.inner.read_exact(&mut written)?;
         if u32::from_le_bytes(written) != sum {
-            return Err(bad("its check sum is wrong"));
+            return Err(bad("its checksum is wrong"));
         }
         if input.inner.read(&mut [0])? != 0 {
             return Err(bad("something stands after its end"));

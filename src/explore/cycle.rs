@@ -14,8 +14,8 @@ use super::search::{Done, Goal, run};
 use super::symmetry::Symmetries;
 use super::table::Payload;
 use super::{Options, Outcome, Progress};
-use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::model::Model;
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_model::Model;
 
 /// A way into a cycle, and once around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub fn is_acyclic(
     options: &Options,
     budget: &Budget,
     progress: &dyn Progress,
-    counts: Option<&(dyn Fn(usize, crate::base::ids::LabelId) -> bool + Sync)>,
+    counts: Option<&(dyn Fn(usize, mu_base::ids::LabelId) -> bool + Sync)>,
     symmetries: Option<&Symmetries>,
 ) -> Result<Cyclic, Diagnostic> {
     let done = run(model, options, budget, progress, Goal { payload: Payload::Number, symmetries, ..Goal::default() })?;
@@ -152,7 +152,10 @@ impl Pass<'_, '_> {
             *next += 1;
             match self.number(step.key)?.load(Ordering::Relaxed) {
                 ON_STACK => {
-                    let start = frames.iter().position(|f| f.0 == step.key).unwrap_or(0);
+                    let start = frames
+                        .iter()
+                        .position(|f| f.0 == step.key)
+                        .ok_or_else(|| Diagnostic::internal("a state on the path is not on it"))?;
                     return Ok(Some(frames[start..].iter().map(|(key, steps, next)| (*key, steps[next - 1])).collect()));
                 }
                 0 | FINISHED => {}
@@ -178,7 +181,7 @@ impl Pass<'_, '_> {
         let mut entry = (self.number(initial)?.swap(1, Ordering::Relaxed) == ON_STACK).then_some(initial);
         while entry.is_none() {
             let mut next = Vec::new();
-            for key in levels.last().cloned().unwrap_or_default() {
+            for key in levels[levels.len() - 1].clone() {
                 for step in self.tracer.successors(key)?.to_vec() {
                     match self.number(step.key)?.swap(1, Ordering::Relaxed) {
                         0 => next.push(step.key),
@@ -195,8 +198,8 @@ impl Pass<'_, '_> {
             }
             levels.push(next);
         }
-        let entry = entry.unwrap_or(initial);
-        let start = cycle.iter().position(|t| t.0 == entry).unwrap_or(0);
+        let entry = entry.ok_or_else(|| Diagnostic::internal("no way into the cycle was found"))?;
+        let start = cycle.iter().position(|t| t.0 == entry).ok_or_else(|| Diagnostic::internal("the way leads past the cycle"))?;
         cycle.rotate_left(start);
         let steps = self.tracer.back(&levels, entry)?;
         let whole = self.tracer.concrete(initial, &steps.iter().chain(&cycle).copied().collect::<Vec<_>>())?;

@@ -1,11 +1,11 @@
 //! Search for a step or a deadlock, with a shortest path to it.
 //!
-//! In: a model and a target. Out: whether it is reached, and the steps from the initial state. No parents are stored: the search keeps
-//! the states of each level while they are few (8 bytes a state); if it had to drop them before the target was met, it runs again and
-//! keeps them. The path is then found backwards, level by level, by expanding states of the level before until one steps to the state in
-//! hand. Cost: at most two explorations up to the target's level and one more pass over its states.
+//! In: a model and a target. Out: whether it is reached, and the steps from the initial state. No parents are stored: the search stores
+//! the states of each level while they are few (8 bytes a state); if it had to drop them before it met the target, it runs again and
+//! stores them. The path is then found backwards, level by level: states of the previous level are expanded until one steps to the current
+//! state. Cost: at most two explorations up to the target's level and one more pass over its states.
 //!
-//! With confluent groups the path is one of the full graph: the confluent steps between are put in again.
+//! With confluent groups the path is one of the full graph: the confluent steps in between are reinserted.
 
 use std::collections::HashMap;
 
@@ -15,9 +15,9 @@ use super::search::{Done, Goal, Hit, run};
 use super::store::Store;
 use super::symmetry::Symmetries;
 use super::{Options, Outcome, Progress};
-use crate::base::ids::LabelId;
-use crate::base::{Budget, Diagnostic, Stage};
-use crate::model::Model;
+use mu_base::ids::LabelId;
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_model::Model;
 
 /// States whose levels are kept at first.
 const KEPT: u64 = 8 << 20;
@@ -71,7 +71,7 @@ pub fn find(
     if done.hits.is_empty() {
         return Ok(Found { outcome: done.outcome, reached: false, path: None });
     }
-    let outcome = Outcome { stop: crate::base::Stop::Complete, ..done.outcome.clone() };
+    let outcome = Outcome { stop: mu_base::Stop::Complete, ..done.outcome.clone() };
     let done = if done.levels.is_empty() {
         drop(done);
         goal.levels = u64::MAX;
@@ -158,7 +158,7 @@ impl<'d, 'm> Tracer<'d, 'm> {
                     break;
                 }
             }
-            let Some(target) = taken else { return Err(Diagnostic::new(Stage::Internal, "a step of a path is not a step")) };
+            let Some(target) = taken else { return Err(Diagnostic::new(Stage::Internal, "a step of a path is not a step of the model")) };
             path.push(PathStep { label: step.label, group: step.group as usize, state: self.store.vector(target) });
             self.confluent(target, step.key, &mut path)?;
         }

@@ -130,12 +130,18 @@ const SHARDS: usize = 64;
 const FIRST_CHUNK: u32 = 10;
 
 /// Pairs of indices, numbered; shared.
-pub(crate) struct PairTable {
+pub struct PairTable {
     shards: Vec<Mutex<Vec<u32>>>,
     used: Vec<AtomicU32>,
     /// Chunk `c` holds `2^(FIRST_CHUNK + max(c, 1) - 1)` pairs, so that an index is placed by its highest bit.
     chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
     count: AtomicU32,
+}
+
+impl Default for PairTable {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl PairTable {
@@ -202,6 +208,10 @@ impl PairTable {
         places[at] = index + 1;
         self.used[shard].store(used as u32 + 1, Ordering::Relaxed);
         index
+    }
+    /// Whether it holds no pair.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
     /// Number of pairs.
     pub fn len(&self) -> usize {

@@ -1,8 +1,8 @@
 //! Successors on demand, one state at a time: for on-the-fly solvers.
 //!
 //! In: a model. Out: numbered states, their steps and vectors. One thread; the same store and caches as the parallel search. States get
-//! numbers in the order in which they are first met, the initial one 0. Steps are kept once they were asked for, since solvers ask again for
-//! each obligation at a state. Cost: 20 to 24 bytes a state beside the caches, and 8 for each step that is kept.
+//! numbers in the order in which they are first met, the initial one 0. Steps are stored once computed, since solvers ask again for
+//! each obligation at a state. Cost: 20 to 24 bytes a state beside the caches, and 8 for each stored step.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use super::memo::Memo;
 use super::search::too_many;
 use super::store::Store;
 use super::table::{Growth, Insert, Payload};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Diagnostic, Stage};
-use crate::model::Model;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Diagnostic, Stage};
+use mu_model::Model;
 
 /// Steps of states that were asked for before.
 #[derive(Default)]
@@ -99,6 +99,12 @@ impl<'m> Lazy<'m> {
             out.extend_from_slice(steps);
             return Ok(());
         }
+        self.expand(state, out)?;
+        self.kept.keep(state, out);
+        Ok(())
+    }
+    /// Computes the steps of a state; leaves them in `found` as well.
+    fn expand(&mut self, state: StateId, out: &mut Vec<(LabelId, StateId)>) -> Result<(), Diagnostic> {
         if self.grown {
             self.grown = false;
             let split = self.store.unfit_leaf();
@@ -123,7 +129,14 @@ impl<'m> Lazy<'m> {
                 Err(Halt::Overflow) => return Err(too_many()),
             }
         }
-        self.kept.keep(state, out);
+        Ok(())
+    }
+    /// Steps of a state that was met, with the groups that make them; they are not kept. Each group, label and target once.
+    pub fn steps(&mut self, state: StateId, out: &mut Vec<(u32, LabelId, StateId)>) -> Result<(), Diagnostic> {
+        let mut plain = Vec::new();
+        self.expand(state, &mut plain)?;
+        out.clear();
+        out.extend(plain.iter().zip(&self.found).map(|((label, target), s)| (s.group, *label, *target)));
         Ok(())
     }
     /// Bytes of the states (caches not counted).

@@ -2,16 +2,16 @@
 //!
 //! In: a group and its read vector. Out: the steps, evaluated at most a few times (two threads may miss at once). This is the second
 //! tier: [`super::cache`] asks it when its own tables, which are private to a thread and keyed by leaf indices, miss; so it is behind
-//! plain locks, one a group. It outlives changes of the store's layout. A group whose answers hardly ever recur (a wide read vector)
-//! is no longer remembered once that is measured, and nothing is once the byte limit is reached.
+//! plain locks, one for each group. It outlives changes of the store's layout. A group whose read vectors hardly ever recur (wide ones)
+//! is no longer cached once that is measured, and nothing is cached beyond the byte limit.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::intern::held;
-use crate::base::Diagnostic;
-use crate::model::{Steps, Worker};
+use mu_base::Diagnostic;
+use mu_model::{Steps, Worker};
 
 /// Lookups after which a group is judged.
 const JUDGED: u64 = 1 << 14;

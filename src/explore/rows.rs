@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 
 use super::search::{BATCH, BLOCK};
 use super::store::Store;
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Diagnostic, Stage};
-use crate::lts::{Labels, Lts};
-use crate::model::Model;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Diagnostic, Stage};
+use mu_lts::{Labels, Lts};
+use mu_model::Model;
 
 /// Transitions of consecutive states of a level.
 pub(super) struct Edges {

@@ -1,9 +1,9 @@
 //! Parallel breadth-first search.
 //!
-//! In: a model and a goal. Out: counts, and what the goal asks to keep. A level of states is cut into blocks that the threads claim one by
-//! one; what they find new goes to blocks of the next level. In the hot path threads share only the lock-free table of states. When the
-//! table is crowded or the store's layout must change, the threads finish what they can, all meet, one makes room, and the level goes on
-//! (a *round*). The threads live as long as the search, so that a model's workers and the caches stay warm.
+//! In: a model and a goal. Out: counts, and what the goal asks to store. A level of states is divided into blocks, which the threads claim one by
+//! one; new states go to blocks of the next level. In the hot path threads share only the lock-free table of states. When the
+//! table is crowded or the store's layout must change, the threads finish what they can and meet at a barrier, one makes room, and the level
+//! continues (a *round*). The threads live as long as the search, so that a model's workers and the caches stay warm.
 //!
 //! Invariants: a state is expanded once; a state whose expansion ends early leaves no trace in the counts; the counts do not depend on
 //! which thread did what. A panic in a worker ends the search with an internal error.
@@ -25,10 +25,10 @@ use super::store::Store;
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
 use super::{Options, Outcome, Progress, Snapshot};
-use crate::base::ids::LabelId;
-use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::lts::Lts;
-use crate::model::Model;
+use mu_base::ids::LabelId;
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_lts::Lts;
+use mu_model::Model;
 
 /// States in a block; small under test, so that small models have several.
 pub(super) const BLOCK: usize = if cfg!(test) { 64 } else { 1024 };
@@ -42,6 +42,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// A test on steps: group and label.
 pub(crate) type StepTest<'a> = &'a (dyn Fn(usize, LabelId) -> bool + Sync);
 
+/// Most deadlocks that are kept.
+pub(crate) const MOST_DEAD: usize = 1 << 20;
+
 /// What a search is to do besides counting.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Goal<'a> {
@@ -53,6 +56,8 @@ pub(crate) struct Goal<'a> {
     pub step: Option<StepTest<'a>>,
     /// Stop at the end of the level in which a deadlock is found.
     pub deadlock: bool,
+    /// Keep the deadlocks, up to [`MOST_DEAD`].
+    pub keep_dead: bool,
     /// What the entries of the store have with them (zeros); numbers if the transitions are kept.
     pub payload: Payload,
     /// Carry annotations along the steps: then a state is expanded again when it gets more of them. See [`super::annotate`].
@@ -79,6 +84,8 @@ pub(crate) struct Done {
     pub store: Store,
     /// Goals reached, all in the last level; at most one from each block.
     pub hits: Vec<Hit>,
+    /// Deadlocks, with the sizes of their orbits.
+    pub dead: Vec<(u64, u64)>,
     /// The keys of each level; empty if there are more than asked for.
     pub levels: Vec<Vec<u64>>,
     /// What the workers answered.
@@ -105,6 +112,7 @@ pub(super) struct Round {
     /// Targets that found no room, with what is brought to them.
     pub unplaced: Vec<(u64, u32)>,
     pub hits: Vec<Hit>,
+    pub dead: Vec<(u64, u64)>,
     pub stop: Option<Stop>,
     pub error: Option<Diagnostic>,
     pub deadlocks: u64,
@@ -277,13 +285,36 @@ pub(crate) fn run_from(
     };
     let lts = search.lts.map(|rows| rows.finish(model, outcome.states));
     let backward = shared.backward.into_inner();
-    Ok(Done { outcome, lts, store, hits: search.hits, levels: search.levels, memo: shared.memo, initial: search.initial, backward })
+    Ok(Done {
+        outcome,
+        lts,
+        store,
+        hits: search.hits,
+        dead: search.dead,
+        levels: search.levels,
+        memo: shared.memo,
+        initial: search.initial,
+        backward,
+    })
 }
 
 /// The panic of a worker as an error of ours.
-pub(crate) fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
+pub fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     Diagnostic::new(Stage::Internal, format!("a worker of the exploration panicked: {}", text.unwrap_or("no message")))
+}
+
+/// Blocks of a level with the numbers of their first states, the last one first.
+fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
+    let mut first = 0;
+    let mut blocks: Vec<Block> = Vec::with_capacity(level.len());
+    for keys in level {
+        let len = keys.len() as u64;
+        blocks.push(Block { first, keys });
+        first += len;
+    }
+    blocks.reverse();
+    blocks
 }
 
 /// The coordinator's account.
@@ -296,6 +327,7 @@ struct Account {
     stop: Stop,
     lts: Option<Rows>,
     hits: Vec<Hit>,
+    dead: Vec<(u64, u64)>,
     levels: Vec<Vec<u64>>,
     initial: u64,
 }
@@ -378,6 +410,7 @@ impl<'a> Shared<'a> {
             stop: Stop::Complete,
             lts: self.goal.edges.then(Rows::new),
             hits: Vec::new(),
+            dead: Vec::new(),
             levels: Vec::new(),
             initial,
         };
@@ -405,14 +438,7 @@ impl<'a> Shared<'a> {
             } else {
                 account.levels = Vec::new();
             }
-            let mut first = 0;
-            let mut todo = Vec::with_capacity(frontier.len());
-            for keys in frontier {
-                let len = keys.len() as u64;
-                todo.push(Block { first, keys });
-                first += len;
-            }
-            todo.reverse();
+            let mut todo = numbered(frontier);
             // What a restored search had found of the level after this one.
             let mut next: Vec<Vec<u64>> = std::mem::take(&mut ahead);
             let mut edges: Vec<Edges> = Vec::new();
@@ -426,6 +452,8 @@ impl<'a> Shared<'a> {
                 account.deadlocks += round.deadlocks;
                 account.surplus += round.surplus;
                 account.hits.append(&mut round.hits);
+                round.dead.truncate(MOST_DEAD.saturating_sub(account.dead.len()));
+                account.dead.append(&mut round.dead);
                 next.append(&mut round.next);
                 edges.append(&mut round.edges);
                 add(&mut statistics, round.statistics);
@@ -532,7 +560,7 @@ impl<'a> Shared<'a> {
     ) -> Result<(), Diagnostic> {
         let mut store = held!(self.store.write());
         let limit = self.budget.limits().max_memory;
-        let fits = |more: u64| limit.is_none_or(|m| crate::base::limits::resident_bytes() + more <= m);
+        let fits = |more: u64| limit.is_none_or(|m| mu_base::limits::resident_bytes() + more <= m);
         if overflow && store.at_limit() {
             return Err(too_many());
         }
@@ -546,7 +574,7 @@ impl<'a> Shared<'a> {
             let blocks = todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(next.iter_mut().flatten());
             let targets = edges.iter_mut().flat_map(|e| e.targets.iter_mut()).chain(unplaced.iter_mut().map(|u| &mut u.0));
             let hits = account.hits.iter_mut().flat_map(|h| std::iter::once(&mut h.source).chain(h.step.as_mut().map(|s| &mut s.key)));
-            let levels = account.levels.iter_mut().flatten();
+            let levels = account.levels.iter_mut().flatten().chain(account.dead.iter_mut().map(|d| &mut d.0));
             let held = blocks.chain(targets).chain(hits).chain(levels).chain(std::iter::once(&mut account.initial));
             store.replan(held, split);
         }
@@ -642,6 +670,7 @@ impl<'a> Shared<'a> {
         round.edges.append(&mut mine.edges);
         round.unplaced.append(&mut mine.unplaced);
         round.hits.append(&mut mine.hits);
+        round.dead.append(&mut mine.dead);
         round.deadlocks += mine.deadlocks;
         round.transitions += mine.transitions;
         round.surplus += mine.surplus;
@@ -673,10 +702,15 @@ impl<'a> Shared<'a> {
             };
             mine.surplus += orbit - 1;
             mine.transitions += orbit * local.found.len() as u64;
-            mine.deadlocks += orbit * u64::from(local.found.is_empty());
-            if !hit && (self.goal.deadlock && local.found.is_empty()) {
-                hit = true;
-                mine.hits.push(Hit { source: key, step: None });
+            if local.found.is_empty() {
+                mine.deadlocks += orbit;
+                if self.goal.keep_dead && mine.dead.len() < MOST_DEAD {
+                    mine.dead.push((key, orbit));
+                }
+                if !hit && self.goal.deadlock {
+                    hit = true;
+                    mine.hits.push(Hit { source: key, step: None });
+                }
             }
             if let Some(test) = self.goal.step
                 && !hit

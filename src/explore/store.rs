@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 use super::intern::{LeafTable, PairTable};
 use super::table::{Growth, Insert, Payload, Table, short_bits};
-use crate::model::Model;
+use mu_model::Model;
 
 /// Bits of a key.
 const KEY_BITS: u32 = 63;

@@ -1,21 +1,21 @@
-//! Symmetry reduction: of the states that a group of symmetries takes into each other (an orbit) one is kept, which stands for all.
+//! Symmetry reduction: one representative of each orbit of states under a group of symmetries is stored.
 //!
-//! In: a model with candidates for symmetries ([`crate::model::Symmetry`]). Out: the group that they generate ([`Symmetries::find`]), as far
-//! as it keeps the initial state; for each state the member of its orbit that is kept and the size of its orbit ([`Orbits`]). After Ip, Dill:
+//! In: a model with candidate symmetries ([`mu_model::Symmetry`]). Out: the part of the group they generate that preserves the initial
+//! state ([`Symmetries::find`]); for each state the representative and the size of its orbit ([`Orbits`]). After Ip, Dill:
 //! "Better Verification Through Symmetry" (FMSD 1996), and Clarke, Enders, Filkorn, Jha (FMSD 1996) for the quotient.
 //!
-//! Nothing is taken on trust from the front end. Whenever a group of transitions is evaluated, all images of its question are asked as well,
-//! and the answers must be the images of its answer ([`Symmetries::confirm`]). Thus for each state that was expanded all images have just the
-//! images of its steps, and the images of the states seen, with the steps among them, are the reachable part of the full system. If some
-//! answer differs, the search is void ([`Symmetries::broken`]) and its caller begins again without. Questions are few, since answers are
-//! remembered; so this costs next to nothing.
+//! The front end is not trusted. Whenever a transition group is evaluated on some input, it is also evaluated on all images of that input,
+//! and the results must be the images of the result ([`Symmetries::confirm`]). So every image of an expanded state has exactly the images
+//! of its steps, and the images of the stored states and steps form the reachable part of the full system. If a result differs, the
+//! search is void ([`Symmetries::broken`]) and the caller repeats it without symmetries. Results are cached, so evaluations are few and
+//! verification is nearly free.
 //!
-//! Since the initial state is its own image, the orbits of the states seen are exactly the reachable states: their sizes add up to the
-//! exact number, and so it is with transitions and deadlocks.
+//! The initial state is its own image, so the orbits of the stored states are exactly the reachable states. Their sizes add up to the
+//! exact number of states; transitions and deadlocks are counted the same way.
 //!
-//! The member kept is the one with the lexicographically least numbers of leaves. These numbers depend on the order of discovery, but do
-//! not change within a search: leaves are not split while there are symmetries. Cost: a lookup for each leaf and symmetry at most, mostly one
-//! or two a symmetry.
+//! The representative has the lexicographically least numbers of leaves. These numbers depend on the order of discovery but do
+//! not change within a search: leaves are not split while symmetries are in use. Cost: at most a lookup for each leaf and symmetry, usually one
+//! or two for each symmetry.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -26,16 +26,14 @@ use super::cache::Halt;
 use super::intern::held;
 use super::memo::Memo;
 use super::store::Store;
-use crate::base::Diagnostic;
-use crate::base::ids::LabelId;
-use crate::model::{Model, Slot, Steps, Worker};
+use mu_base::Diagnostic;
+use mu_base::ids::{LabelId, Maybe};
+use mu_model::{Model, Slot, Steps, Worker};
 
 /// Most elements of a group that is used.
 const MOST: usize = 120;
 /// States that candidates are tried on before the search.
 const TRIED: usize = 300;
-
-const UNKNOWN: u32 = u32::MAX;
 
 /// An element of the group, other than the identity.
 #[derive(Clone, Debug)]
@@ -79,7 +77,7 @@ pub struct Symmetries {
 /// Images of values and labels under candidates, remembered; one thread's.
 #[derive(Default)]
 pub(crate) struct Images {
-    values: HashMap<(usize, Slot, u32), u32, ahash::RandomState>,
+    values: HashMap<(usize, Slot, u32), Option<u32>, ahash::RandomState>,
     labels: HashMap<(usize, LabelId), LabelId, ahash::RandomState>,
 }
 
@@ -95,17 +93,16 @@ impl Images {
     ) -> Result<Option<u32>, Diagnostic> {
         let (mut slot, mut value) = (slot, value);
         for &symmetry in word {
-            value = match self.values.get(&(symmetry, slot, value)) {
+            let image = match self.values.get(&(symmetry, slot, value)) {
                 Some(&image) => image,
                 None => {
-                    let image = worker.image(symmetry, slot, value)?.unwrap_or(UNKNOWN);
+                    let image = worker.image(symmetry, slot, value)?;
                     self.values.insert((symmetry, slot, value), image);
                     image
                 }
             };
-            if value == UNKNOWN {
-                return Ok(None);
-            }
+            let Some(image) = image else { return Ok(None) };
+            value = image;
             slot = model.symmetries()[symmetry].slots[slot as usize];
         }
         Ok(Some(value))
@@ -312,7 +309,7 @@ impl Symmetries {
     /// Says that something was found not to be a symmetry; the error to end the search with.
     pub fn refuse(&self) -> Diagnostic {
         self.broken.store(true, Ordering::Relaxed);
-        Diagnostic::new(crate::base::Stage::Internal, "what was taken for a symmetry is none")
+        Diagnostic::new(mu_base::Stage::Internal, "a supposed symmetry is not one")
     }
 
     /// The image of a vector.
@@ -412,7 +409,7 @@ pub(crate) struct Orbits<'s> {
     /// By element and leaf: for each slot of it, the position in the source.
     places: Vec<Vec<u32>>,
     /// By element, leaf, and value of the source: the value there.
-    tables: Vec<Vec<u32>>,
+    tables: Vec<Vec<Maybe>>,
     /// The least image found.
     pub least: Vec<u32>,
 }
@@ -439,9 +436,9 @@ impl<'s> Orbits<'s> {
     fn image(&mut self, store: &Store, ask: Ask, element: usize, leaf: usize, state: &[u32]) -> Result<u32, Halt> {
         let at = element * self.leaves + leaf;
         let value = state[self.sources[at] as usize];
-        match self.tables[at].get(value as usize) {
-            Some(&image) if image != UNKNOWN => Ok(image),
-            _ => self.fill(store, ask, element, leaf, value),
+        match self.tables[at].get(value as usize).and_then(|image| image.get()) {
+            Some(image) => Ok(image),
+            None => self.fill(store, ask, element, leaf, value),
         }
     }
 
@@ -462,9 +459,9 @@ impl<'s> Orbits<'s> {
         let image = store.leaves[leaf].table.intern(&image);
         let table = &mut self.tables[at];
         if table.len() <= value as usize {
-            table.resize(value as usize + 1, UNKNOWN);
+            table.resize(value as usize + 1, Maybe::NONE);
         }
-        table[value as usize] = image;
+        table[value as usize] = Maybe::some(image);
         Ok(image)
     }
 

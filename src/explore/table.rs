@@ -13,8 +13,8 @@
 //! Invariant: in every bucket from a key's home to the bucket where it lies, all entries before it are taken. Growth needs `&mut`,
 //! so it happens while no worker runs; in between, entries go from 0 to their value once and never change.
 
-use crate::base::atomics::{AtomicU32, AtomicU64, Ordering};
 pub(crate) use growth::Growth;
+use mu_base::atomics::{AtomicU32, AtomicU64, Ordering};
 
 /// Fill at which the table asks to grow, in 1/1024.
 const FILL: u64 = 900;
@@ -539,7 +539,7 @@ mod orders;
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
+    use mu_base::random::Random;
     use std::collections::HashMap;
 
     const BITS: [u32; 8] = [63, 40, 33, 32, 30, 29, 25, 12];

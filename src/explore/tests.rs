@@ -3,10 +3,14 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::*;
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Limits, Stage};
-use crate::model::toy::{self, Shape, arcx, counters, random, ring};
-use crate::model::{Steps, Worker};
+use models::{Shape, arcx, counters, random, ring};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Limits, Stage};
+use mu_model::hand::HandModel;
+use mu_model::{Steps, Worker};
+
+#[path = "../../tests/support/models.rs"]
+pub(crate) mod models;
 
 fn options(threads: usize, cache: bool) -> Options {
     Options { threads, cache, expected_states: 0, ..Options::default() }
@@ -103,6 +107,22 @@ fn random_models_equal_their_naive_twins() {
             let tight = Options { cache_bytes: 500, ..options(2, true) };
             assert_eq!(count(&model, &tight), expected, "shape {n} seed {seed} tight caches");
         }
+    }
+}
+
+/// That the models of the tests are what they say.
+#[test]
+fn models_have_published_sizes_and_those_of_formulas() {
+    let sizes = |model: &dyn Model| {
+        let twin = naive(model);
+        (twin.len(), twin.values().map(|s| s.1.len()).sum())
+    };
+    assert_eq!(sizes(&arcx(0)), (6_052, 13_828));
+    assert_eq!(sizes(&counters(3, 4)), (125, 3 * 4 * 25));
+    assert_eq!(sizes(&ring(3, 4)), (64, 3 * 64));
+    let shape = Shape { slots: 5, values: 3, components: 2, groups: 8, labels: 3 };
+    for seed in 0..20 {
+        assert_eq!(sizes(&random(seed, shape)), sizes(&random(seed, shape)), "seed {seed}");
     }
 }
 
@@ -223,8 +243,8 @@ fn cycles_are_found_and_lassos_replay() {
 }
 
 /// `tokens` tokens on a circle of places with room for one each; a place is a component, or all are in one. C(places, tokens) states.
-fn circle(places: u32, tokens: u32, one_component: bool) -> toy::HandModel {
-    let mut m = toy::HandModel::new();
+fn circle(places: u32, tokens: u32, one_component: bool) -> HandModel {
+    let mut m = HandModel::new();
     let slots: Vec<u32> =
         (0..places).map(|p| m.slot(format!("p{p}"), if one_component { 0 } else { p }, true, u32::from(p < tokens))).collect();
     for p in 0..places as usize {
@@ -293,7 +313,7 @@ fn steps_on_demand_are_the_same_when_asked_again_kept_or_not() {
 #[test]
 fn confluent_cycles_have_one_representative() {
     // A component that turns by confluent steps, beside one that counts.
-    let mut model = toy::HandModel::new();
+    let mut model = HandModel::new();
     let a = model.slot("turn", 0, true, 0);
     let b = model.slot("count", 1, false, 0);
     let turn = model.group("turn", &[], &[a], &[a], |r, e| e.step("tau", &[(r[0] + 1) % 5]));
@@ -341,7 +361,7 @@ fn errors_and_panics_of_workers_are_reported() {
 }
 
 struct Failing {
-    inner: toy::HandModel,
+    inner: HandModel,
     panics: bool,
 }
 
@@ -351,10 +371,10 @@ struct FailingWorker<'m> {
 }
 
 impl Model for Failing {
-    fn slots(&self) -> &[crate::model::SlotInfo] {
+    fn slots(&self) -> &[mu_model::SlotInfo] {
         self.inner.slots()
     }
-    fn groups(&self) -> &[crate::model::Group] {
+    fn groups(&self) -> &[mu_model::Group] {
         self.inner.groups()
     }
     fn initial(&self) -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Exploration with a visitor: whoever wants to see each state and each step, in breadth-first order, and perhaps to end there.
+//! Exploration with a visitor, which sees each state and step in breadth-first order and may end the exploration.
 //!
 //! In: a model, a [`Visitor`]. Out: how it ended. One thread, on the store and caches of [`Lazy`]; for counts alone [`super::explore`] is faster.
 //! Invariant: states are numbered from 0 in the order in which they are visited; each step is visited once, after its source and before the
@@ -7,9 +7,9 @@
 use std::ops::ControlFlow;
 
 use super::{Lazy, Options};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Budget, Diagnostic, Stop};
-use crate::model::Model;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_model::Model;
 
 /// Who is shown states and steps. `Break` ends the search.
 pub trait Visitor {
@@ -66,9 +66,9 @@ pub fn visit(model: &dyn Model, options: &Options, budget: &Budget, visitor: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Limits;
-    use crate::explore::{Silent, explore, explore_lts};
-    use crate::model::toy::{Shape, counters, random};
+    use crate::tests::models::{Shape, counters, random};
+    use crate::{Silent, explore, explore_lts};
+    use mu_base::Limits;
 
     #[derive(Default)]
     struct Seen {
@@ -93,6 +93,7 @@ mod tests {
     #[test]
     fn a_visitor_sees_the_transition_system() {
         let shape = Shape { slots: 4, values: 3, components: 2, groups: 6, labels: 3 };
+        let mut steps = 0;
         for seed in 0..30 {
             let model = random(seed, shape);
             let mut seen = Seen::default();
@@ -105,11 +106,13 @@ mod tests {
             texts.sort();
             expected.sort();
             assert_eq!(texts, expected, "seed {seed}");
+            steps += seen.steps.len();
             seen.vectors.sort();
             let count = seen.vectors.len();
             seen.vectors.dedup();
             assert_eq!(seen.vectors.len(), count, "seed {seed}");
         }
+        assert!(steps > 100, "{steps} steps visited");
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! A walk through a model, one step at a time, back and forth: what a simulator does.
 //!
-//! In: a model. Out: the steps of the state where the walk is, and the path that led there; steps gone back can be gone forward again until
-//! another is taken. Random steps come from a seeded generator: one seed, one walk.
+//! In: a model. Out: the steps of the current state, and the path that led there; undone steps can be redone until
+//! another step is taken. Random steps come from a seeded generator: one seed, one walk.
 //! Cost: one evaluation of each enabled group a state; the path keeps its vectors. Invariant: each step of the path is a step of the model
 //! from the state before it; steps of a state are in the order of the groups, each label and target once.
 
-use crate::base::ids::LabelId;
-use crate::base::random::Random;
-use crate::base::{Diagnostic, Stage};
-use crate::model::{Model, Steps, Worker};
+use mu_base::ids::LabelId;
+use mu_base::random::Random;
+use mu_base::{Diagnostic, Stage};
+use mu_model::{Model, Steps, Worker};
 
 /// A step of the model.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -142,9 +142,9 @@ impl<'m> Walk<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Budget;
-    use crate::explore::{Options, Silent, explore_lts};
-    use crate::model::toy::{Shape, counters, random};
+    use crate::tests::models::{Shape, counters, random};
+    use crate::{Options, Silent, explore_lts};
+    use mu_base::Budget;
 
     fn texts(walk: &Walk) -> Vec<String> {
         walk.moves().iter().map(|m| walk.model().label_text(m.label)).collect()
@@ -187,6 +187,7 @@ mod tests {
     #[test]
     fn steps_are_those_of_the_transition_system() {
         let shape = Shape { slots: 4, values: 3, components: 2, groups: 6, labels: 3 };
+        let mut followed = 0;
         for seed in 0..30 {
             let model = random(seed, shape);
             let (_, lts) = explore_lts(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
@@ -206,7 +207,9 @@ mod tests {
                 let next: Vec<_> = lts.successors(at).filter(|(l, _)| lts.table.texts[l.index()] == label).collect();
                 let [(_, target)] = next[..] else { break };
                 at = target;
+                followed += 1;
             }
         }
+        assert!(followed > 50, "{followed} steps followed");
     }
 }

@@ -10,14 +10,14 @@
 //! steps `some_k`, one that is a conjunction or `forall` as steps `all_k`, where `k` counts the changes between least and greatest fixed points up
 //! to the equation. Parts of another connective become states of their own, of the last `k`. Conditions guard steps, quantified variables are
 //! summed; a part that is decided is a step `yes` or `no`; `each` marks states of conjunctions. The states and steps are the game
-//! ([`crate::game::moves`]), so all that reads and explores specifications serves equation systems too.
+//! (`game::moves`), so all that reads and explores specifications serves equation systems too.
 //!
 //! Cost: one pass. Invariant: places of the tree lead into the text as it was written.
 
-use crate::base::{Diagnostic, SourceId, Span, Stage};
-use crate::syntax::ast::{self, BinaryOp, Data, DataKind, Node, Process, ProcessKind, Quantifier, Section};
-use crate::syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
-use crate::syntax::{parse_formula, parse_specification};
+use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_syntax::ast::{self, BinaryOp, Data, DataKind, Node, Process, ProcessKind, Quantifier, Section};
+use mu_syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
+use mu_syntax::{parse_formula, parse_specification};
 
 /// An equation system as a model.
 #[derive(Clone, Debug)]
@@ -244,7 +244,7 @@ fn stacked<T>(work: impl FnOnce() -> T) -> T {
 fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> {
     use StateFormulaKind as F;
     stacked(|| {
-        let refuse = |what: &str| Err(Diagnostic::at(Stage::Syntax, formula.span, format!("{what} is no part of an equation system")));
+        let refuse = |what: &str| Err(Diagnostic::at(Stage::Syntax, formula.span, format!("{what} cannot occur in an equation system")));
         Ok(match &formula.kind {
             F::True => Positive::Const(sign),
             F::False => Positive::Const(!sign),
@@ -254,7 +254,7 @@ fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> 
                 return Err(Diagnostic::at(
                     Stage::Type,
                     name.span,
-                    format!("the variable `{}` stands under an odd number of negations", name.kind),
+                    format!("the variable `{}` occurs under an odd number of negations", name.kind),
                 ));
             }
             F::Not(inner) => positive(inner, !sign)?,

@@ -10,11 +10,11 @@
 
 use super::normal::{Node, NodeId, Normaliser, action_free_vars};
 use super::typed::{Action, Regular, State, StateKind};
-use crate::base::ids::VarId;
-use crate::base::{Diagnostic, Span};
-use crate::data::expr::{Binder, Expr, ExprKind};
-use crate::data::sort::basic;
 use ahash::AHashMap;
+use mu_base::ids::VarId;
+use mu_base::{Diagnostic, Span};
+use mu_data::expr::{Binder, Expr, ExprKind};
+use mu_data::sort::basic;
 use std::rc::Rc;
 
 /// Free data variables of parts of a formula, by their address.

@@ -10,16 +10,16 @@
 //! Cost: exponential in the nesting of fixed points; for small systems only.
 
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
-use crate::base::ids::{FixId, LabelId, SortId, VarId};
-use crate::base::{Diagnostic, Stage};
-use crate::data::engine::{Code, Engine, Program, Value};
-use crate::data::expr::{DataSpec, Expr, ExprKind};
-use crate::data::signature::OpKind;
-use crate::data::sort::{SortKind, basic};
-use crate::lts::Lts;
-use crate::process::linear::{ActionLabels, MultiAction};
 use ahash::{AHashMap, AHashSet};
 use fixedbitset::FixedBitSet;
+use mu_base::ids::{FixId, LabelId, SortId, VarId};
+use mu_base::{Diagnostic, Stage};
+use mu_data::engine::{Code, Engine, Program, Value};
+use mu_data::expr::{DataSpec, Expr, ExprKind};
+use mu_data::signature::OpKind;
+use mu_data::sort::{SortKind, basic};
+use mu_labels::{ActionLabels, MultiAction};
+use mu_lts::Lts;
 use num_bigint::BigInt;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -378,7 +378,7 @@ impl<'a> Naive<'a> {
                 let fits = self.fitting(a, env)?;
                 let mut out = self.full(false);
                 for s in 0..self.lts.state_count() {
-                    let state = crate::base::ids::StateId::new(s);
+                    let state = mu_base::ids::StateId::new(s);
                     if self.lts.successors(state).any(|(l, t)| fits.contains(l.index()) && target.contains(t.index())) {
                         out.insert(s);
                     }

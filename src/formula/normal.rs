@@ -17,10 +17,10 @@
 use super::inward::{Scope, Uses};
 use super::scope::narrow;
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
-use crate::base::ids::{FixId, VarId};
-use crate::base::{Diagnostic, Span, Stage};
-use crate::data::expr::Expr;
-use crate::data::signature::Signature;
+use mu_base::ids::{FixId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::Expr;
+use mu_data::signature::Signature;
 use std::sync::Arc;
 
 /// A node of the graph.
@@ -554,9 +554,9 @@ impl Normal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formula::typecheck::check_formula;
-    use crate::process::typecheck::check_specification;
-    use crate::syntax::{parse_formula, parse_specification};
+    use crate::typecheck::check_formula;
+    use mu_process::typecheck::check_specification;
+    use mu_syntax::{parse_formula, parse_specification};
 
     fn normal(text: &str) -> Result<Normal, Diagnostic> {
         let model = check_specification(&parse_specification(Default::default(), "act a, b; c: Nat; init a;").unwrap()).unwrap();

@@ -7,10 +7,10 @@
 
 use super::normal::action_free_vars;
 use super::typed::Action;
-use crate::base::ids::VarId;
-use crate::data::expr::{Binder, Expr, ExprKind};
-use crate::data::signature::Signature;
-use crate::data::sort::basic;
+use mu_base::ids::VarId;
+use mu_data::expr::{Binder, Expr, ExprKind};
+use mu_data::signature::Signature;
+use mu_data::sort::basic;
 
 /// The action formula with its quantifiers moved inwards. New terms are made in `signature`.
 pub(super) fn narrow(signature: &mut Signature, action: &Action) -> Action {

@@ -5,16 +5,16 @@
 //! name. Cost: linear in the formula, as for data expressions. Invariant: ids of the model's sorts, operations and actions are kept.
 
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
-use crate::base::ids::{ActId, FixId, SortId, VarId};
-use crate::base::{Diagnostic, Span, Stage};
-use crate::data::expr::{Binder, DataSpec, Expr, ExprKind};
-use crate::data::signature::{Builtin, Signature};
-use crate::data::sort::basic;
-use crate::data::typecheck::{Checker, error, expecting};
-use crate::process::spec::ActionDecl;
-use crate::process::typecheck::Actions;
-use crate::syntax::ast::{self, ActionFormulaKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp};
 use ahash::AHashMap;
+use mu_base::ids::{ActId, FixId, SortId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
+use mu_data::signature::{Builtin, Signature};
+use mu_data::sort::basic;
+use mu_data::typecheck::{Checker, error, expecting};
+use mu_labels::ActionDecl;
+use mu_process::typecheck::Actions;
+use mu_syntax::ast::{self, ActionFormulaKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp};
 
 /// Type checks a formula file. `data` and `actions` are the model's; the result extends copies of them.
 pub fn check_formula(file: &ast::FormulaFile, data: &DataSpec, actions: &[ActionDecl]) -> Result<TypedFormula, Diagnostic> {
@@ -312,8 +312,8 @@ fn timed(what: &str, span: Span) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::typecheck::check_specification;
-    use crate::syntax::{parse_formula, parse_specification};
+    use mu_process::typecheck::check_specification;
+    use mu_syntax::{parse_formula, parse_specification};
 
     const MODEL: &str = "sort D = struct d1 | d2(num: Nat)?is_d2; N = Nat; S;
         map f: D -> Nat; ready: Bool;
@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn labels() {
         let mut model = check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
-        let label = crate::syntax::parse_multi_action(Default::default(), "c(d2(3), [0, 1])|a").unwrap();
+        let label = mu_syntax::parse_multi_action(Default::default(), "c(d2(3), [0, 1])|a").unwrap();
         let typed = check_multi_action(&label, &mut model.data, &model.actions).unwrap();
         assert_eq!(typed.iter().map(|a| a.0).collect::<Vec<_>>(), [ActId(0), ActId(3)]);
     }

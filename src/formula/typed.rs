@@ -1,9 +1,9 @@
 //! Typed state, regular and action formulas.
 
-use crate::base::Span;
-use crate::base::ids::{ActId, FixId, VarId};
-use crate::data::expr::{DataSpec, Expr};
-use crate::process::spec::ActionDecl;
+use mu_base::Span;
+use mu_base::ids::{ActId, FixId, VarId};
+use mu_data::expr::{DataSpec, Expr};
+use mu_labels::ActionDecl;
 
 /// A state formula with its place.
 #[derive(Clone, Debug)]

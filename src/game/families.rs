@@ -4,8 +4,8 @@
 //! constructions after the ideas of the papers named at each.
 
 use super::{Game, Player};
-use crate::base::ids::VertexId;
-use crate::base::random::Random;
+use mu_base::ids::VertexId;
+use mu_base::random::Random;
 
 /// A game with priorities below `priorities` and `least..=most` different successors a vertex (0: its owner loses there).
 pub fn random_game(random: &mut Random, vertices: usize, priorities: usize, least: usize, most: usize) -> Game {

@@ -8,9 +8,9 @@
 use std::collections::VecDeque;
 
 use super::{Game, Player};
-use crate::base::ids::{StateId, VertexId};
-use crate::base::{Diagnostic, Stage};
-use crate::lts::Lts;
+use mu_base::ids::{StateId, VertexId};
+use mu_base::{Diagnostic, Stage};
+use mu_lts::Lts;
 
 #[derive(Clone, Copy)]
 enum Move {
@@ -75,7 +75,7 @@ pub fn game(lts: &Lts, prefix: &str, least: &[bool], name: &str) -> Result<Game,
                 Some(Move::No) => (&mut over[1], Task::Over(Player::Even)),
                 None => {
                     let text = &lts.table.texts[label.index()];
-                    return Err(Diagnostic::new(Stage::Internal, format!("a step `{text}` is no move of a game")));
+                    return Err(Diagnostic::new(Stage::Internal, format!("a step `{text}` is not a move of a game")));
                 }
             };
             let vertex = *known.get_or_insert_with(|| {

@@ -17,8 +17,8 @@ use std::io::Write;
 
 use super::text::Scanner;
 use super::{Game, Player, Solution};
-use crate::base::ids::VertexId;
-use crate::base::{Diagnostic, Stage};
+use mu_base::ids::VertexId;
+use mu_base::{Diagnostic, Stage};
 
 /// Reads a game.
 pub fn read(text: &str) -> Result<Game, Diagnostic> {
@@ -71,12 +71,12 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
         return Err(Diagnostic::new(Stage::File, "the game has no vertices"));
     }
     let n = rows.len();
-    let mut row_of = vec![usize::MAX; n];
+    let mut row_of: Vec<Option<usize>> = vec![None; n];
     for (i, row) in rows.iter().enumerate() {
         match row_of.get_mut(row.id as usize) {
             None => return Err(scan.error(row.place, format!("vertex {} is given, but some vertex below it is not", row.id))),
-            Some(r) if *r != usize::MAX => return Err(scan.error(row.place, format!("vertex {} is given twice", row.id))),
-            Some(r) => *r = i,
+            Some(Some(_)) => return Err(scan.error(row.place, format!("vertex {} is given twice", row.id))),
+            Some(r @ None) => *r = Some(i),
         }
     }
     if let Some(&(place, t)) = moves.iter().find(|m| m.1 as usize >= n) {
@@ -90,7 +90,9 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
         game.initial = VertexId(v);
     }
     let named = rows.iter().any(|r| !r.name.is_empty());
-    for &i in &row_of {
+    for i in row_of {
+        // As many rows as vertices, none twice.
+        let i = i.ok_or_else(|| Diagnostic::internal("a vertex without a row"))?;
         let row = &rows[i];
         let to = rows.get(i + 1).map_or(moves.len(), |r| r.from);
         game.push(row.owner, row.priority, moves[row.from..to].iter().map(|m| VertexId(m.1)));
@@ -144,8 +146,8 @@ pub fn write_solution(solution: &Solution, output: impl Write) -> Result<(), Dia
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
-    use crate::game::families::random_game;
+    use crate::families::random_game;
+    use mu_base::random::Random;
 
     #[test]
     fn reads_what_others_write() {

@@ -1,6 +1,6 @@
 //! A scanner for the text formats of games: tokens with places, comments skipped, refusals with their line.
 
-use crate::base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage};
 
 /// A text and a place in it.
 pub struct Scanner<'a> {

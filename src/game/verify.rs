@@ -7,7 +7,7 @@
 //! Cost: O(priorities * moves) at most, usually a few passes. No recursion.
 
 use super::{Game, Player, Solution};
-use crate::base::ids::VertexId;
+use mu_base::ids::VertexId;
 
 /// Why a solution is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,10 +56,19 @@ pub fn verify(game: &Game, solution: &Solution) -> Result<(), Flaw> {
             return Err(Flaw::Leaves(v, t));
         }
     }
-    Cycles { game, solution, part: vec![0; n], number: vec![0; n] }.check()
+    Cycles { game, solution, part: vec![0; n], visit: vec![Visit::New; n] }.check()
 }
 
-const DONE: u32 = u32::MAX;
+/// How far the search for components is with a vertex.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visit {
+    /// Not visited.
+    New,
+    /// On the stack of open vertices; the order of first visits.
+    Open(u32),
+    /// Its component is complete.
+    Done,
+}
 
 /// The search for losing cycles in the game that the strategies leave. No move there leads from one winner's region to the other's.
 struct Cycles<'a> {
@@ -67,8 +76,7 @@ struct Cycles<'a> {
     solution: &'a Solution,
     /// The set of vertices, among those still to be looked at, that a vertex is in; 0: removed.
     part: Vec<u32>,
-    /// Order of first visit from 1; 0: not visited, `DONE`: its component is complete.
-    number: Vec<u32>,
+    visit: Vec<Visit>,
 }
 
 impl Cycles<'_> {
@@ -86,11 +94,13 @@ impl Cycles<'_> {
             names += 1;
             for &v in &set {
                 self.part[v as usize] = names;
-                self.number[v as usize] = 0;
+                self.visit[v as usize] = Visit::New;
             }
             for mut component in self.components(&set, names) {
-                let top = component.iter().map(|&v| self.game.priorities[v as usize]).max().unwrap_or(0);
-                let highest = component.iter().copied().find(|&v| self.game.priorities[v as usize] == top).unwrap_or(0);
+                let priority = |v: &u32| self.game.priorities[*v as usize];
+                // The first one of those with the highest priority.
+                let highest = component.iter().rev().copied().max_by_key(priority).expect("a component has a vertex");
+                let top = priority(&highest);
                 if self.solution.winners[highest as usize] != Player::of_priority(top) {
                     return Err(Flaw::LosingCycle(VertexId(highest)));
                 }
@@ -117,14 +127,14 @@ impl Cycles<'_> {
         let mut open: Vec<u32> = Vec::new();
         let mut calls: Vec<(u32, usize)> = Vec::new();
         for &root in set {
-            if self.number[root as usize] != 0 {
+            if self.visit[root as usize] != Visit::New {
                 continue;
             }
             calls.push((root, 0));
             while let Some((v, i)) = calls.pop() {
                 if i == 0 {
                     clock += 1;
-                    self.number[v as usize] = clock;
+                    self.visit[v as usize] = Visit::Open(clock);
                     path.push(clock);
                     open.push(v);
                 }
@@ -132,23 +142,23 @@ impl Cycles<'_> {
                 if let Some(t) = next {
                     calls.push((v, i + 1));
                     if self.part[t.index()] == part {
-                        match self.number[t.index()] {
-                            0 => calls.push((t.0, 0)),
-                            DONE => {}
-                            number => {
+                        match self.visit[t.index()] {
+                            Visit::New => calls.push((t.0, 0)),
+                            Visit::Done => {}
+                            Visit::Open(number) => {
                                 while path.last().is_some_and(|&p| p > number) {
                                     path.pop();
                                 }
                             }
                         }
                     }
-                } else if path.last() == Some(&self.number[v as usize]) {
+                } else if path.last().is_some_and(|&p| self.visit[v as usize] == Visit::Open(p)) {
                     path.pop();
-                    let from = open.iter().rposition(|&w| w == v).unwrap_or(0);
+                    let from = open.iter().rposition(|&w| w == v).expect("the root of a component is open");
                     let component = open.split_off(from);
                     let cyclic = component.len() > 1 || self.moves(v).contains(&VertexId(v));
                     for &w in &component {
-                        self.number[w as usize] = DONE;
+                        self.visit[w as usize] = Visit::Done;
                     }
                     if cyclic {
                         found.push(component);

@@ -20,7 +20,7 @@ use std::io::{BufRead, Write};
 
 use ahash::AHashMap;
 
-use crate::base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage};
 
 const MAGIC: u64 = 0x8baf;
 /// Versions that are read; the last is written.
@@ -82,13 +82,13 @@ impl<R: BufRead> Reader<R> {
         let symbols = vec![(String::new(), 0)];
         let mut reader = Self { input, bits: 0, held: 0, symbols, terms: Vec::new(), arguments: Vec::new() };
         if reader.take(8)? != 0 || reader.take(16)? != MAGIC {
-            return Err(Diagnostic::new(Stage::File, "this is no binary file of mCRL2: its magic number is missing"));
+            return Err(Diagnostic::new(Stage::File, "this is not a binary file of mCRL2: its magic number is missing"));
         }
         let version = reader.take(16)?;
         if !VERSIONS.contains(&version) {
             let known: Vec<String> = VERSIONS.iter().map(|v| format!("{v:#x}")).collect();
             return Err(Diagnostic::new(Stage::File, format!("the file has version {version:#x} of mCRL2's binary form"))
-                .note(format!("versions that are read: {}", known.join(", "))));
+                .note(format!("supported versions: {}", known.join(", "))));
         }
         Ok(reader)
     }
@@ -313,7 +313,7 @@ impl<W: Write> Writer<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
+    use mu_base::random::Random;
 
     /// The first bytes of a stream, written out by hand from the description above.
     #[test]

@@ -18,8 +18,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use ahash::AHashMap;
 
 use super::{Labels, Lts};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Diagnostic, Stage};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Diagnostic, Stage};
 
 /// How to read a file.
 #[derive(Clone, Debug)]
@@ -336,7 +336,7 @@ fn rows(initial: StateId, states: usize, sources: &[u32], labels: Vec<LabelId>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
+    use mu_base::random::Random;
 
     fn parse(text: &str) -> Result<Lts, Diagnostic> {
         read(text.as_bytes(), &AutOptions::default())

@@ -18,8 +18,8 @@
 use std::io::{BufReader, BufWriter, Read, Write};
 
 use super::{Labels, Lts};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Diagnostic, Stage};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Diagnostic, Stage};
 
 /// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"mu-blts\n";
@@ -30,7 +30,7 @@ fn refuse(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Stage::File, message)
 }
 
-/// Counts bytes into a check sum as they go by.
+/// Counts bytes into a checksum as they go by.
 struct Summed<T> {
     inner: T,
     sum: crc32fast::Hasher,
@@ -148,7 +148,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     let mut input = Summed::new(BufReader::with_capacity(1 << 20, input));
     for expected in MAGIC {
         if input.byte()? != expected {
-            return Err(refuse("this is no binary transition system: its first bytes are others"));
+            return Err(refuse("this is not a binary transition system: its magic number is missing"));
         }
     }
     let mut version = [0; 4];
@@ -157,7 +157,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     }
     match u32::from_le_bytes(version) {
         VERSION => {}
-        other => return Err(refuse(format!("the file has version {other} of the form; this program reads version {VERSION}"))),
+        other => return Err(refuse(format!("the file has version {other} of the format; this program reads version {VERSION}"))),
     }
     let states = input.number_below(u64::from(u32::MAX), "the number of states")?;
     let transitions = input.any_number()?;
@@ -195,7 +195,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     let mut end = Vec::new();
     rest.by_ref().take(5).read_to_end(&mut end).map_err(unread)?;
     if end != sum.to_le_bytes() {
-        return Err(refuse("the file is damaged: its check sum is another"));
+        return Err(refuse("the file is damaged: its checksum does not match"));
     }
     Ok(lts)
 }
@@ -203,7 +203,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
+    use mu_base::random::Random;
 
     fn random(seed: u64) -> Lts {
         let mut random = Random::new(seed);

@@ -4,7 +4,7 @@ use ahash::AHashMap;
 
 use super::reduce::{Equivalence, partition};
 use super::{Lts, trace};
-use crate::base::ids::{LabelId, StateId};
+use mu_base::ids::{LabelId, StateId};
 
 /// Whether the initial states of two systems are equivalent. Labels are the same if their texts are.
 pub fn equivalent(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -> bool {
@@ -34,7 +34,7 @@ pub fn disjoint_union(a: &Lts, b: &Lts) -> (Lts, StateId, StateId) {
             })
         })
         .collect();
-    let shift = u32::try_from(a.state_count()).unwrap_or(u32::MAX);
+    let shift = StateId::new(a.state_count()).0;
     let mut union = Lts {
         initial: a.initial,
         offsets: Vec::with_capacity(a.offsets.len() + b.state_count()),

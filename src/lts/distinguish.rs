@@ -15,7 +15,7 @@ use super::reduce::{Equivalence, reduce};
 use super::refine::Interner;
 use super::tau::components;
 use super::{Lts, trace, weak};
-use crate::base::ids::{LabelId, StateId};
+use mu_base::ids::{LabelId, StateId};
 
 /// What tells two systems apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ fn distinguishing_trace(a: &Lts, b: &Lts) -> Option<Difference> {
     let (union, first, second) = disjoint_union(a, b);
     let mut seen: AHashMap<(StateId, StateId), usize> = AHashMap::new();
     // Each pair with the one before it and the label between.
-    let mut queue = vec![((first, second), usize::MAX, LabelId::TAU)];
+    let mut queue: Vec<((StateId, StateId), Option<(usize, LabelId)>)> = vec![((first, second), None)];
     seen.insert((first, second), 0);
     let mut next = 0;
     while next < queue.len() {
@@ -75,15 +75,15 @@ fn distinguishing_trace(a: &Lts, b: &Lts) -> Option<Difference> {
                 (Some(u), Some(v)) => {
                     let fresh = queue.len();
                     if *seen.entry((u, v)).or_insert(fresh) == fresh {
-                        queue.push(((u, v), next, l));
+                        queue.push(((u, v), Some((next, l))));
                     }
                 }
                 (left, _) => {
                     let mut labels = vec![union.table.texts[l.index()].clone()];
                     let mut at = next;
-                    while queue[at].1 != usize::MAX {
-                        labels.push(union.table.texts[queue[at].2.index()].clone());
-                        at = queue[at].1;
+                    while let Some((before, label)) = queue[at].1 {
+                        labels.push(union.table.texts[label.index()].clone());
+                        at = before;
                     }
                     labels.reverse();
                     return Some(Difference::Trace { labels, first: left.is_some() });
@@ -292,9 +292,9 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
-    use crate::lts::compare::equivalent;
-    use crate::lts::naive::random_lts;
+    use crate::compare::equivalent;
+    use crate::naive::random_lts;
+    use mu_base::random::Random;
 
     /// Evaluates formulas of the written shape on an LTS, by reading their text.
     struct Evaluator<'a> {

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use super::Lts;
-use crate::base::ids::StateId;
-use crate::base::{Diagnostic, Stage};
+use mu_base::ids::StateId;
+use mu_base::{Diagnostic, Stage};
 
 /// Writes a digraph: states are circles with their numbers, the initial state is drawn doubled.
 pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
@@ -34,8 +34,8 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::ids::LabelId;
-    use crate::lts::Labels;
+    use crate::Labels;
+    use mu_base::ids::LabelId;
 
     #[test]
     fn quotes_are_escaped() {

@@ -1,9 +1,9 @@
-//! What can be said of a transition system in figures: [`Lts`] -> [`Info`]. Cost: linear, one pass and the components by tau.
+//! Statistics of a transition system: [`Lts`] -> [`Info`]. Cost: linear, one pass and the components by tau.
 
 use super::tau::{components, in_breadth_first_order};
 use super::{Lts, relabel};
-use crate::base::ids::{LabelId, StateId};
 use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
 
 /// Figures of a transition system; all of the reachable part except where said.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +119,7 @@ fn is_acyclic(lts: &Lts) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lts::aut;
+    use crate::aut;
 
     #[test]
     fn figures() {

@@ -18,8 +18,8 @@ use num_bigint::BigInt;
 
 use super::aterm::{Content, Item, Reader, Term, Writer};
 use super::{Labels, Lts};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Diagnostic, Stage};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Diagnostic, Stage};
 
 /// First bytes of a stream of terms.
 pub const MAGIC: [u8; 3] = [0x00, 0x8b, 0xaf];
@@ -56,14 +56,14 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         let symbol = match stream.item()? {
             Item::End => break,
             Item::Apply(symbol, _) => symbol,
-            Item::Int(n) => return Err(refuse(format!("the file is damaged: the number {n} stands by itself"))),
+            Item::Int(n) => return Err(refuse(format!("the file is damaged: unexpected number {n}"))),
         };
         match stream.name(symbol) {
             "transition" => {
                 let from = state(&mut stream)?;
                 let parts = match stream.item()? {
                     Item::Apply(s, parts) if stream.name(s) == "TimedMultAct" && parts.len() == 2 => (parts[0], parts[1]),
-                    _ => return Err(refuse("the file is damaged: a label is no multi-action")),
+                    _ => return Err(refuse("the file is damaged: a label is not a multi-action")),
                 };
                 let to = state(&mut stream)?;
                 let label = match by_term.get(&parts) {
@@ -94,7 +94,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
             }
             "<list_constructor>" | "<empty_list>" => valued += 1,
             "probabilistic_transition" => return Err(probabilistic()),
-            other => return Err(refuse(format!("the file is damaged: `{other}` is no part of a transition system"))),
+            other => return Err(refuse(format!("the file is damaged: `{other}` cannot occur in a transition system"))),
         }
     }
     let initial = initial.ok_or_else(|| refuse("the file is damaged: it names no initial state"))?;
@@ -144,7 +144,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
                     items.push(head);
                     list = tail;
                 }
-                _ => return Err(refuse("the file is damaged: a list is none")),
+                _ => return Err(refuse("the file is damaged: expected a list")),
             }
         }
     }
@@ -163,7 +163,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
         let actions = self.list(actions)?;
         for (i, &action) in actions.iter().enumerate() {
             let Content::Apply("Action", &[declaration, arguments]) = self.0.content(action) else {
-                return Err(refuse("the file is damaged: an action is none"));
+                return Err(refuse("the file is damaged: expected an action"));
             };
             let Content::Apply("ActId", [name, ..]) = self.0.content(declaration) else {
                 return Err(refuse("the file is damaged: an action has no name"));
@@ -420,7 +420,7 @@ fn stream(lts: &Lts, output: impl Write) -> std::io::Result<()> {
         .map(|(i, t)| if i == 0 { Vec::new() } else { actions_of(t).unwrap_or_else(|| vec![(t.as_str(), Vec::new())]) })
         .collect();
     let mut sorts: AHashMap<(&str, usize), Vec<Sort>> = AHashMap::new();
-    let (mut declared, mut constants) = (Vec::new(), Vec::new());
+    let mut declared = Vec::new();
     for (name, arguments) in labels.iter().flatten() {
         let own: Vec<Sort> = arguments.iter().map(|a| Sort::of(a)).collect();
         let key = (*name, own.len());
@@ -432,14 +432,7 @@ fn stream(lts: &Lts, output: impl Write) -> std::io::Result<()> {
             }
         }
     }
-    let mut known: ahash::AHashSet<&str> = ahash::AHashSet::new();
-    for (name, arguments) in labels.iter().flatten() {
-        for (a, s) in arguments.iter().zip(&sorts[&(*name, arguments.len())]) {
-            if *s == Sort::Value && known.insert(a) {
-                constants.push(*a);
-            }
-        }
-    }
+    let constants = constants(&labels, &sorts);
     let mut out = Writer::new(BufWriter::with_capacity(1 << 20, output))?;
     let mark = out.symbol("labelled_transition_system", 0)?;
     out.hand(mark, &[])?;
@@ -521,6 +514,19 @@ fn stream(lts: &Lts, output: impl Write) -> std::io::Result<()> {
     out.finish()
 }
 
+/// The arguments of the sort `Value`, each once, in the order in which they occur.
+fn constants<'t>(labels: &[Vec<(&'t str, Vec<&'t str>)>], sorts: &AHashMap<(&str, usize), Vec<Sort>>) -> Vec<&'t str> {
+    let (mut known, mut constants) = (ahash::AHashSet::new(), Vec::new());
+    for (name, arguments) in labels.iter().flatten() {
+        for (a, s) in arguments.iter().zip(&sorts[&(*name, arguments.len())]) {
+            if *s == Sort::Value && known.insert(*a) {
+                constants.push(*a);
+            }
+        }
+    }
+    constants
+}
+
 /// Whether the last state is in no transition and not the initial one.
 fn unnamed(lts: &Lts) -> bool {
     let last = StateId::new(lts.state_count() - 1);
@@ -587,7 +593,7 @@ fn positive<W: Write>(out: &mut Writer<W>, digits: &str) -> std::io::Result<Term
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
+    use mu_base::random::Random;
 
     fn round_trip(lts: &Lts) -> Lts {
         let mut bytes = Vec::new();

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::reduce::{Equivalence, reduce};
 use super::{Labels, Lts, aut};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::random::Random;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::random::Random;
 
 /// Runs and prints wall time and processor time (all threads).
 fn timed<T>(what: &str, f: impl FnOnce() -> T) -> T {

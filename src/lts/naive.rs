@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::compare::equivalent;
 use super::reduce::{Equivalence, partition, reduce};
 use super::{Labels, Lts};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::random::Random;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::random::Random;
 
 type Relation = Vec<Vec<bool>>;
 

@@ -1,4 +1,4 @@
-//! Refinement preorders: whether one system can do no more than another, and what it can do more if it can.
+//! Refinement preorders: whether one system can do only what another can, and if not, what more it can do.
 //!
 //! - Trace inclusion, weak or not: search of pairs (state of the first, set of states of the second), subsumed pairs being dropped
 //!   (De Wulf, Doyen, Henzinger, Raskin: "Antichains: a new algorithm for checking universality of finite automata", CAV 2006). Breadth
@@ -17,15 +17,15 @@ use super::Lts;
 use super::compare::disjoint_union;
 use super::distinguish::Difference;
 use super::reduce::{Equivalence, reduce};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Budget, Stop};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Stop};
 
 /// When one system refines another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Preorder {
     /// Each trace of the first is one of the second.
     Trace,
-    /// The same, taus left out.
+    /// Every weak trace of A is a weak trace of B.
     WeakTrace,
     /// The second simulates the first, tau being a label like others.
     Simulation,
@@ -61,7 +61,7 @@ struct Node {
     state: StateId,
     set: Vec<StateId>,
     /// The node before, and the label between (none for a tau that does not count).
-    from: usize,
+    from: Option<usize>,
     label: Option<LabelId>,
 }
 
@@ -83,7 +83,7 @@ fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget: &Budget) 
         set.dedup();
         set
     };
-    let mut nodes = vec![Node { state: a, set: close(vec![b]), from: usize::MAX, label: None }];
+    let mut nodes = vec![Node { state: a, set: close(vec![b]), from: None, label: None }];
     let mut queue = VecDeque::from([0usize]);
     let mut minimal: AHashMap<StateId, Vec<usize>> = AHashMap::new();
     let mut polls = 0u64;
@@ -108,7 +108,7 @@ fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget: &Budget) 
             let label = group[0].0;
             if weak && label == LabelId::TAU {
                 for &(_, t) in group {
-                    nodes.push(Node { state: t, set: nodes[at].set.clone(), from: at, label: None });
+                    nodes.push(Node { state: t, set: nodes[at].set.clone(), from: Some(at), label: None });
                     queue.push_front(nodes.len() - 1);
                 }
                 continue;
@@ -117,16 +117,16 @@ fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget: &Budget) 
             let set = close(targets);
             if set.is_empty() {
                 let mut labels = vec![lts.table.texts[label.index()].clone()];
-                let mut n = at;
-                while n != usize::MAX {
+                let mut place = Some(at);
+                while let Some(n) = place {
                     labels.extend(nodes[n].label.map(|l| lts.table.texts[l.index()].clone()));
-                    n = nodes[n].from;
+                    place = nodes[n].from;
                 }
                 labels.reverse();
                 return Ok(Some(Difference::Trace { labels, first: true }));
             }
             for &(_, t) in group {
-                nodes.push(Node { state: t, set: set.clone(), from: at, label: Some(label) });
+                nodes.push(Node { state: t, set: set.clone(), from: Some(at), label: Some(label) });
                 queue.push_back(nodes.len() - 1);
             }
         }
@@ -276,9 +276,9 @@ impl Simulation<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
-    use crate::lts::naive::random_lts;
-    use crate::lts::{aut, trace};
+    use crate::naive::random_lts;
+    use crate::{aut, trace};
+    use mu_base::random::Random;
 
     fn read(text: &str) -> Lts {
         aut::read(text.as_bytes(), &Default::default()).unwrap()

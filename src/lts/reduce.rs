@@ -12,7 +12,7 @@
 use super::refine::{Graph, refine};
 use super::tau::{Components, Rows, components, edges, in_breadth_first_order, reachable};
 use super::{Lts, trace, weak};
-use crate::base::ids::{LabelId, StateId};
+use mu_base::ids::{LabelId, StateId};
 
 /// When two states count as the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -70,15 +70,13 @@ pub struct Partition {
 impl Partition {
     /// Renumbers arbitrary names below `bound`.
     pub(super) fn normal(mut block_of: Vec<u32>, bound: usize) -> Self {
-        let mut names = vec![u32::MAX; bound];
+        let mut names: Vec<Option<u32>> = vec![None; bound];
         let mut blocks = 0;
         for b in &mut block_of {
-            let name = &mut names[*b as usize];
-            if *name == u32::MAX {
-                *name = blocks;
+            *b = *names[*b as usize].get_or_insert_with(|| {
                 blocks += 1;
-            }
-            *b = *name;
+                blocks - 1
+            });
         }
         Self { blocks: blocks as usize, block_of }
     }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rayon::prelude::*;
 
 use super::tau::Rows;
-use crate::base::ids::{LabelId, StateId};
+use mu_base::ids::{LabelId, StateId};
 
 /// The system to be refined. `tau` and `tau_pred` are empty rows where tau counts as visible.
 pub struct Graph<'a> {

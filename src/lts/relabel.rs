@@ -9,8 +9,8 @@
 use ahash::AHashMap;
 
 use super::{Labels, Lts};
-use crate::base::ids::LabelId;
-use crate::base::{Diagnostic, Stage};
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage};
 
 /// What to rename and to hide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,7 +134,7 @@ fn unknown(name: &str, systems: &[Lts]) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::ids::StateId;
+    use mu_base::ids::StateId;
 
     fn system(labels: &[&str]) -> Lts {
         let mut table = Labels::default();

@@ -3,11 +3,11 @@
 //! All states of a tau component are branching bisimilar (also with explicit divergence, as all of them diverge), so the bisimulations
 //! that abstract from tau run on the contracted system, whose tau steps are acyclic.
 //!
-//! Components: Tarjan, "Depth-first search and linear graph algorithms" (1972), with an explicit stack; O(states + transitions).
-//! Invariant: components are numbered in the order of their completion, so a tau step leads to a smaller number.
+//! Cost: O(states + transitions). Invariant: a tau step leads to the same component or to one of a smaller number.
 
 use super::Lts;
-use crate::base::ids::{LabelId, StateId};
+use mu_base::components::Graph;
+use mu_base::ids::{LabelId, StateId};
 
 /// The part that is reachable from the initial state. `None` if all states are.
 pub fn reachable(lts: &Lts) -> Option<Lts> {
@@ -32,14 +32,16 @@ pub fn in_breadth_first_order(lts: &Lts) -> Lts {
     lts
 }
 
+/// The reachable states in breadth-first order, and the place of each one there (0 for all others).
 fn breadth_first(lts: &Lts) -> (Vec<StateId>, Vec<u32>) {
-    let mut number = vec![u32::MAX; lts.state_count()];
+    let mut number = vec![0; lts.state_count()];
+    let mut seen = vec![false; lts.state_count()];
     let mut order = vec![lts.initial];
-    number[lts.initial.index()] = 0;
+    seen[lts.initial.index()] = true;
     let mut next = 0;
     while next < order.len() {
         for (_, t) in lts.successors(order[next]) {
-            if number[t.index()] == u32::MAX {
+            if !std::mem::replace(&mut seen[t.index()], true) {
                 number[t.index()] = order.len() as u32;
                 order.push(t);
             }
@@ -73,67 +75,31 @@ pub struct Components {
     pub divergent: Vec<bool>,
 }
 
+struct TauSteps<'a>(&'a Lts);
+
+impl Graph for TauSteps<'_> {
+    fn vertices(&self) -> usize {
+        self.0.state_count()
+    }
+    fn edges(&self, state: u32) -> std::ops::Range<u64> {
+        self.0.offsets[state as usize]..self.0.offsets[state as usize + 1]
+    }
+    fn target(&self, edge: u64) -> Option<u32> {
+        (self.0.labels[edge as usize] == LabelId::TAU).then(|| self.0.targets[edge as usize].0)
+    }
+}
+
 /// The strongly connected components of the tau steps.
 pub fn components(lts: &Lts) -> Components {
-    const NEW: u32 = u32::MAX;
-    let n = lts.state_count();
-    let mut of = vec![NEW; n];
-    let mut low = vec![NEW; n]; // depth-first number, then the lowest one reached
-    let mut divergent = Vec::new();
-    let mut open: Vec<u32> = Vec::new();
-    let mut calls: Vec<(u32, u64, u32)> = Vec::new(); // state, next transition, own number
-    let mut clock = 0u32;
-    for root in 0..n {
-        if low[root] != NEW {
-            continue;
-        }
-        calls.push((root as u32, lts.offsets[root], clock));
-        low[root] = clock;
-        clock += 1;
-        open.push(root as u32);
-        while let Some(&mut (s, ref mut next, own)) = calls.last_mut() {
-            let s = s as usize;
-            if *next < lts.offsets[s + 1] {
-                let i = *next as usize;
-                *next += 1;
-                if lts.labels[i] != LabelId::TAU {
-                    continue;
-                }
-                let t = lts.targets[i].index();
-                if low[t] == NEW {
-                    low[t] = clock;
-                    calls.push((t as u32, lts.offsets[t], clock));
-                    clock += 1;
-                    open.push(t as u32);
-                } else if of[t] == NEW {
-                    low[s] = low[s].min(low[t]);
-                }
-            } else {
-                calls.pop();
-                if low[s] == own {
-                    let id = divergent.len() as u32;
-                    let mut size = 0;
-                    loop {
-                        let t = open.pop().expect("a component's root is on the stack") as usize;
-                        of[t] = id;
-                        size += 1;
-                        if t == s {
-                            break;
-                        }
-                    }
-                    let looped = size > 1 || lts.successors(StateId::new(s)).any(|(l, t)| l == LabelId::TAU && t.index() == s);
-                    divergent.push(looped);
-                }
-                if let Some(&(parent, ..)) = calls.last() {
-                    let parent = parent as usize;
-                    if of[s] == NEW {
-                        low[parent] = low[parent].min(low[s]);
-                    }
-                }
-            }
-        }
+    let found = mu_base::components::components(&TauSteps(lts));
+    let mut of = vec![0; lts.state_count()];
+    let mut divergent = Vec::with_capacity(found.count());
+    for (id, part) in (0..).zip(found.iter()) {
+        part.iter().for_each(|&s| of[s as usize] = id);
+        let loops = |s: u32| lts.successors(StateId(s)).any(|(l, t)| l == LabelId::TAU && t.0 == s);
+        divergent.push(part.len() > 1 || loops(part[0]));
     }
-    Components { count: divergent.len(), of, divergent }
+    Components { count: found.count(), of, divergent }
 }
 
 /// Targets (and labels, if any) of edges in rows by source.

@@ -6,7 +6,7 @@
 use super::Lts;
 use super::reduce::{Inert, Partition, branching, classes, strong};
 use super::refine::Interner;
-use crate::base::ids::{LabelId, StateId};
+use mu_base::ids::{LabelId, StateId};
 
 /// Trace equivalence of all states.
 pub fn partition(lts: &Lts, weak: bool, threads: usize) -> Partition {

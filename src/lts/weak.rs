@@ -14,7 +14,7 @@ use super::Lts;
 use super::reduce::{Inert, Partition, branching, classes};
 use super::refine::Interner;
 use super::tau::{components, in_breadth_first_order};
-use crate::base::ids::{LabelId, StateId};
+use mu_base::ids::{LabelId, StateId};
 
 /// Weak bisimilarity of all states.
 pub fn partition(lts: &Lts, threads: usize) -> Partition {

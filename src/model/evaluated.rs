@@ -5,8 +5,8 @@
 //! what checks a search may use it.
 
 use super::{Model, Steps, Worker};
-use crate::base::Diagnostic;
 use ahash::AHashMap;
+use mu_base::Diagnostic;
 
 /// Numbers that are kept, about, before all are forgotten.
 const MOST_NUMBERS: usize = 32 << 20;
@@ -77,9 +77,13 @@ pub fn after(model: &dyn Model, group: u32, vector: &[u32], steps: &Steps, i: us
 }
 
 #[cfg(test)]
+#[path = "../../tests/support/models.rs"]
+mod models;
+
+#[cfg(test)]
 mod tests {
+    use super::models::{Shape, random};
     use super::*;
-    use crate::model::toy::{Shape, random};
 
     #[test]
     fn steps_are_those_of_a_worker_kept_or_not() {

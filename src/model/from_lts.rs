@@ -3,9 +3,9 @@
 //! Cost: none beyond the rows themselves. So a formula is checked on a file by the same engines as on a specification.
 
 use super::{Group, Model, SlotInfo, Steps, Worker};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Diagnostic, Stage};
-use crate::lts::Lts;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Diagnostic, Stage};
+use mu_lts::Lts;
 use std::sync::Arc;
 
 /// The model of a transition system.

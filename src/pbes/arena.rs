@@ -8,13 +8,10 @@
 //! Cost: linear in vertices and edges for spreading; a solver run each time the game has doubled.
 //! Invariant: a decided vertex never changes; an expanded undecided vertex has an undecided edge.
 
-use crate::base::ids::{LabelId, VertexId};
-use crate::base::{Budget, Stop};
-use crate::game::{Game, Player};
-use crate::solve::Solver;
-
-/// No vertex, no edge.
-pub const NONE: u32 = u32::MAX;
+use mu_base::ids::{LabelId, Maybe, VertexId};
+use mu_base::{Budget, Stop};
+use mu_game::{Game, Player};
+use mu_solve::Solver;
 
 /// A vertex's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,14 +37,14 @@ pub struct Arena {
     universal: Vec<bool>,
     rank: Vec<u32>,
     truth: Vec<Truth>,
-    /// First edge and number of edges; `NONE` while not expanded.
-    range: Vec<(u32, u32)>,
+    /// First edge, once expanded, and number of edges.
+    range: Vec<(Maybe, u32)>,
     /// Edges whose target is open.
     open_edges: Vec<u32>,
-    /// Edge by which a decided vertex of the winner is won; `NONE` if by itself.
-    choice: Vec<u32>,
-    first_in: Vec<u32>,
-    next_in: Vec<u32>,
+    /// Edge by which a decided vertex of the winner is won, unless it is by itself.
+    choice: Vec<Maybe>,
+    first_in: Vec<Maybe>,
+    next_in: Vec<Maybe>,
     from: Vec<u32>,
     edges: Vec<Edge>,
     decided: usize,
@@ -59,10 +56,10 @@ impl Arena {
         self.universal.push(universal);
         self.rank.push(rank);
         self.truth.push(Truth::Open);
-        self.range.push((NONE, 0));
+        self.range.push((Maybe::NONE, 0));
         self.open_edges.push(0);
-        self.choice.push(NONE);
-        self.first_in.push(NONE);
+        self.choice.push(Maybe::NONE);
+        self.first_in.push(Maybe::NONE);
         self.universal.len() as u32 - 1
     }
     /// Number of vertices.
@@ -87,81 +84,81 @@ impl Arena {
     }
     /// Whether a vertex has been expanded.
     pub fn is_expanded(&self, v: u32) -> bool {
-        self.range[v as usize].0 != NONE
+        self.range[v as usize].0.is_some()
     }
     /// Edges of an expanded vertex (none for one decided at its expansion).
     pub fn edges(&self, v: u32) -> &[Edge] {
         let (start, count) = self.range[v as usize];
-        if start == NONE { &[] } else { &self.edges[start as usize..(start + count) as usize] }
+        start.get().map_or(&[], |start| &self.edges[start as usize..(start + count) as usize])
     }
     /// The edge by which the winner wins from a vertex that it owns.
     pub fn chosen(&self, v: u32) -> Option<Edge> {
-        self.edges.get(self.choice[v as usize] as usize).copied()
+        self.choice[v as usize].get().map(|e| self.edges[e as usize])
     }
     /// Whether anybody still wants to know a vertex: it has an open predecessor.
     pub fn is_wanted(&self, v: u32) -> bool {
         let mut e = self.first_in[v as usize];
-        while e != NONE {
-            if self.truth[self.from[e as usize] as usize] == Truth::Open {
+        while let Some(edge) = e.get() {
+            if self.truth[self.from[edge as usize] as usize] == Truth::Open {
                 return true;
             }
-            e = self.next_in[e as usize];
+            e = self.next_in[edge as usize];
         }
         false
     }
     /// Decides a vertex by itself (a rule without target).
     pub fn decide(&mut self, v: u32, value: bool) {
-        self.spread(v, value, NONE);
+        self.spread(v, value, None);
     }
     /// Gives a vertex its edges.
     pub fn expand(&mut self, v: u32, edges: &[Edge]) {
         let start = self.edges.len() as u32;
-        self.range[v as usize] = (start, edges.len() as u32);
+        self.range[v as usize] = (Maybe::some(start), edges.len() as u32);
         let all = self.universal[v as usize];
         let mut open = 0;
-        let mut won = NONE;
+        let mut won = None;
         for (i, edge) in edges.iter().enumerate() {
             let e = start + i as u32;
             self.edges.push(*edge);
             self.from.push(v);
             self.next_in.push(self.first_in[edge.to as usize]);
-            self.first_in[edge.to as usize] = e;
+            self.first_in[edge.to as usize] = Maybe::some(e);
             match self.truth[edge.to as usize] {
                 Truth::Open => open += 1,
-                Truth::Known(value) if value != all && won == NONE => won = e,
+                Truth::Known(value) if value != all && won.is_none() => won = Some(e),
                 Truth::Known(_) => {}
             }
         }
         self.open_edges[v as usize] = open;
-        if won != NONE {
+        if won.is_some() {
             self.spread(v, !all, won);
         } else if open == 0 {
-            self.spread(v, all, NONE);
+            self.spread(v, all, None);
         }
     }
-    fn spread(&mut self, v: u32, value: bool, choice: u32) {
+    fn spread(&mut self, v: u32, value: bool, choice: Option<u32>) {
         let mut stack = vec![(v, value, choice)];
         while let Some((v, value, choice)) = stack.pop() {
             if self.truth[v as usize] != Truth::Open {
                 continue;
             }
             self.truth[v as usize] = Truth::Known(value);
-            self.choice[v as usize] = choice;
+            self.choice[v as usize] = choice.into();
             self.decided += 1;
             let mut e = self.first_in[v as usize];
-            while e != NONE {
-                let u = self.from[e as usize] as usize;
+            while let Some(edge) = e.get() {
+                let u = self.from[edge as usize] as usize;
                 if self.truth[u] == Truth::Open {
                     if self.universal[u] != value {
-                        stack.push((u as u32, value, e));
+                        stack.push((u as u32, value, Some(edge)));
                     } else {
                         self.open_edges[u] -= 1;
                         if self.open_edges[u] == 0 {
-                            stack.push((u as u32, value, NONE));
+                            stack.push((u as u32, value, None));
                         }
                     }
                 }
-                e = self.next_in[e as usize];
+                e = self.next_in[edge as usize];
             }
         }
     }
@@ -169,17 +166,17 @@ impl Arena {
     /// certain: the region of the player to whom the frontier is hostile.
     pub fn solve(&mut self, root: u32, frontier: bool, solver: &dyn Solver, budget: &Budget) -> Result<(), Stop> {
         // Number the open part.
-        let mut number = vec![NONE; self.len()];
+        let mut number = vec![Maybe::NONE; self.len()];
         let mut order = vec![root];
-        number[root as usize] = 0;
+        number[root as usize] = Maybe::some(0);
         let mut at = 0;
         while at < order.len() {
             let v = order[at];
             at += 1;
             for i in 0..self.edges(v).len() {
                 let to = self.edges(v)[i].to;
-                if self.truth[to as usize] == Truth::Open && number[to as usize] == NONE {
-                    number[to as usize] = order.len() as u32;
+                if self.truth[to as usize] == Truth::Open && !number[to as usize].is_some() {
+                    number[to as usize] = Maybe::some(order.len() as u32);
                     order.push(to);
                 }
             }
@@ -189,7 +186,11 @@ impl Arena {
             if self.is_expanded(v) {
                 let owner = if self.universal[v as usize] { Player::Odd } else { Player::Even };
                 let open = self.edges(v).iter().filter(|e| self.truth[e.to as usize] == Truth::Open);
-                game.push(owner, self.rank[v as usize], open.map(|e| VertexId(number[e.to as usize])));
+                game.push(
+                    owner,
+                    self.rank[v as usize],
+                    open.map(|e| VertexId(number[e.to as usize].get().expect("an open target has a number"))),
+                );
             } else {
                 // A loop that the frontier's value wins.
                 game.push(Player::Odd, u32::from(!frontier), [VertexId::new(i)]);
@@ -205,14 +206,14 @@ impl Arena {
                 let to = solution.strategy[i].map(|t| order[t.index()]);
                 let own = self.universal[v as usize] != winner;
                 let place = to.filter(|_| own).and_then(|to| self.edges(v).iter().position(|e| e.to == to));
-                let choice = place.map_or(NONE, |p| self.range[v as usize].0 + p as u32);
+                let choice = place.zip(self.range[v as usize].0.get()).map(|(place, first)| first + place as u32);
                 decided.push((v, winner, choice));
             }
         }
         for &(v, value, choice) in &decided {
             // First the choices as the solver made them: spreading must not replace them by shorter but cyclic ones.
             self.truth[v as usize] = Truth::Known(value);
-            self.choice[v as usize] = choice;
+            self.choice[v as usize] = choice.into();
             self.decided += 1;
         }
         for (v, value, _) in decided {
@@ -223,19 +224,19 @@ impl Arena {
     /// Tells the predecessors of a vertex that was decided from outside.
     fn notify(&mut self, v: u32, value: bool) {
         let mut e = self.first_in[v as usize];
-        while e != NONE {
-            let u = self.from[e as usize] as usize;
+        while let Some(edge) = e.get() {
+            let u = self.from[edge as usize] as usize;
             if self.truth[u] == Truth::Open {
                 if self.universal[u] != value {
-                    self.spread(u as u32, value, e);
+                    self.spread(u as u32, value, Some(edge));
                 } else {
                     self.open_edges[u] -= 1;
                     if self.open_edges[u] == 0 {
-                        self.spread(u as u32, value, NONE);
+                        self.spread(u as u32, value, None);
                     }
                 }
             }
-            e = self.next_in[e as usize];
+            e = self.next_in[edge as usize];
         }
     }
 }

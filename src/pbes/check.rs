@@ -4,7 +4,6 @@
 //! that were never put to the test. Routes: the product search for conjunctive and disjunctive formulas ([`super::product`]), else the
 //! parity game ([`super::instantiate`]). A limit gives `Unknown`, never true or false.
 
-use super::arena::NONE;
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::flow::{self, Shelf};
 use super::instantiate::{self, Instance, Instantiation};
@@ -13,16 +12,16 @@ use super::quotient::{self, Reduced, Whole};
 use super::rules::When;
 use super::source::Source;
 use super::trace;
-use crate::base::{Budget, Diagnostic, Span, Stop};
-use crate::evidence::{Builder, Evidence};
-use crate::explore::{self, Progress, Silent};
-use crate::formula::normal::{Node, NodeId};
-use crate::formula::typed::TypedFormula;
-use crate::model::Model;
-use crate::model::from_lts::LtsModel;
-use crate::process::linear::ActionLabels;
-use crate::solve::{Solver, default_solver};
 use ahash::{AHashMap, AHashSet};
+use mu_base::{Budget, Diagnostic, Span, Stop};
+use mu_evidence::{Builder, Evidence};
+use mu_explore::{Progress, Silent};
+use mu_formula::normal::{Node, NodeId};
+use mu_formula::typed::TypedFormula;
+use mu_labels::ActionLabels;
+use mu_model::Model;
+use mu_model::from_lts::LtsModel;
+use mu_solve::{Solver, default_solver};
 use std::time::Instant;
 
 /// A verdict.
@@ -71,7 +70,7 @@ pub struct Options<'a> {
     /// Take the game route whatever the formula's shape.
     pub force_game: bool,
     /// How to explore: caches, confluent groups.
-    pub explore: &'a explore::Options,
+    pub explore: &'a mu_explore::Options,
     /// Solver of games; none: the default one.
     pub solver: Option<&'a dyn Solver>,
     /// Who watches the search.
@@ -80,6 +79,8 @@ pub struct Options<'a> {
     pub shelf: Option<&'a dyn Shelf>,
     /// A game with as many vertices is tried on a quotient of the model (0: always, however large), none: never; see [`super::quotient`].
     pub quotient_at: Option<usize>,
+    /// Whether it is known that each run that the verdict is about ends. The model may stand for such runs and have cycles of its own.
+    pub runs_end: bool,
 }
 
 /// Vertices of a game that is not worth a quotient.
@@ -92,7 +93,7 @@ impl<'a> Options<'a> {
     }
 
     /// Evidence wanted, route by shape, default solver.
-    pub fn new(explore: &'a explore::Options) -> Self {
+    pub fn new(explore: &'a mu_explore::Options) -> Self {
         Self {
             evidence: true,
             witnesses: true,
@@ -102,6 +103,7 @@ impl<'a> Options<'a> {
             progress: &Silent,
             shelf: None,
             quotient_at: Some(SMALL_GAME),
+            runs_end: false,
         }
     }
 }
@@ -250,7 +252,8 @@ fn one(
             answer.route = Route::Product;
         }
         let shelf = options.shelf.map(|s| (s, name));
-        let task = flow::Task { model, labels, explore: options.explore, budget, progress: options.progress, shelf };
+        let task =
+            flow::Task { model, labels, explore: options.explore, budget, progress: options.progress, shelf, runs_end: options.runs_end };
         let outcome = match flow::search(task, automaton, &shape, start.1)? {
             Some((outcome, figures)) if outcome != product::Outcome::Cycle => {
                 answer.equations += figures.configurations;
@@ -374,7 +377,7 @@ fn operands(automaton: &mut Automaton, all: bool, roots: Vec<FormulaState>) -> R
             continue;
         }
         let here = automaton.here(q)?;
-        if here == Demand::DECIDED {
+        if here == Demand::Decided {
             return Ok(None);
         }
         stack.extend(automaton.set(here).iter());
@@ -449,7 +452,7 @@ fn game_evidence(instance: &Instance, value: bool, source: &Source) -> Builder {
             if let Some(label) = edge.label {
                 builder.step((s, 0), label, (instance.configurations[edge.to as usize].0, 0));
             }
-            if edge.to != NONE && seen.insert(edge.to) {
+            if seen.insert(edge.to) {
                 queue.push_back(edge.to);
             }
         }

@@ -1,19 +1,19 @@
 //! The product route in parallel: obligations of a conjunctive (dually disjunctive) formula as annotations of the explorer's search.
 //!
-//! In: model, automaton, what the formula's shape is, the obligations at the start. Out: as [`super::product`], whose sets of obligations
-//! are here hash-consed trees ([`super::obligations`]) that all threads share, carried by [`crate::explore::annotate`]. All instances of
-//! outer quantifiers go in one search: a step costs the nodes in which sets differ, not the number of instances.
+//! In: model, automaton, shape of the formula, initial obligations. Out: as [`super::product`]; here the sets of obligations
+//! are hash-consed trees ([`super::obligations`]) that all threads share, propagated by [`mu_explore::annotate`]. One search handles all
+//! instances of outer quantifiers: a step costs the nodes in which sets differ, not the number of instances.
 //!
-//! The automaton belongs to the calling thread, which answers the searching threads' questions about single formula states; each answer
-//! is asked for once a thread while its cache holds it.
+//! The automaton belongs to the calling thread, which answers the other threads' questions about single formula states; each thread
+//! asks a question once while its cache holds the answer.
 //!
-//! Least fixed points (dually greatest) are refuted by a cycle of obligations. If each annotated step led forward, there is none; if not,
-//! but the model has no cycle at all, there is none either; else the search over stored states decides.
+//! A cycle of obligations refutes a least fixed point (dually a greatest one). There is none if every annotated step led forward, or
+//! if the model is acyclic; otherwise the search over stored states decides.
 //!
-//! Symmetries of the model are used as far as they are symmetries of the formula as well: they take the obligations at the start to
-//! themselves, and what a formula state becomes along a label to what its image becomes along the label's image. The latter is so if the
-//! formula speaks of none of the constants that change places ([`super::mentions`]); else it is verified for each question that is asked,
-//! and a search in which it fails is void and done again without symmetries.
+//! A symmetry of the model is used if it is a symmetry of the formula too: it preserves the initial obligations, and the image of what a
+//! formula state becomes along a label is what its image becomes along the image of the label. The second condition holds if the
+//! formula mentions none of the constants that are permuted ([`super::mentions`]). Otherwise each answer is verified; if one
+//! fails, the search is void and is repeated without symmetries.
 //!
 //! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the number of obligations of a complete search
 //! do not depend on threads.
@@ -21,13 +21,13 @@
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::obligations::{Answer, EMPTY, Images, Operations, Set, Sets, Steps};
 use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_here};
-use crate::base::ids::{LabelId, OpId, StateId};
-use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::data::engine::image_of;
-use crate::explore::{self, Annotator, Cyclic, Flow, Keeper, Kept, Lane, Progress, Restored, Saved, Symmetries};
-use crate::model::{Model, Worker};
-use crate::process::linear::ActionLabels;
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{LabelId, OpId, StateId};
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_data::engine::image_of;
+use mu_explore::{Annotator, Cyclic, Flow, Keeper, Kept, Lane, Progress, Restored, Saved, Symmetries};
+use mu_labels::ActionLabels;
+use mu_model::{Model, Worker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -91,7 +91,7 @@ fn put<T>(questions: &Sender<Question>, make: impl FnOnce(Sender<Result<T, Diagn
 }
 
 fn gone() -> Diagnostic {
-    Diagnostic::new(Stage::Internal, "the formula's automaton is gone")
+    Diagnostic::new(Stage::Internal, "the automaton of the formula is missing")
 }
 
 /// The automaton from a searching thread's view.
@@ -434,7 +434,7 @@ impl Oracle<'_> {
         })
     }
     fn close(&mut self, demand: Demand) -> Result<Option<Set>, Diagnostic> {
-        if demand == Demand::DECIDED {
+        if demand == Demand::Decided {
             return Ok(None);
         }
         let Some((flow, local)) = close(self.automaton, self.shape, &self.automaton.set(demand).clone())? else { return Ok(None) };
@@ -453,13 +453,15 @@ pub struct Task<'a> {
     /// Multi-actions of its labels.
     pub labels: &'a dyn ActionLabels,
     /// How to explore it.
-    pub explore: &'a explore::Options,
+    pub explore: &'a mu_explore::Options,
     /// Limits.
     pub budget: &'a Budget,
     /// Who watches.
     pub progress: &'a dyn Progress,
     /// Where the search is kept, and the search's name there.
     pub shelf: Option<(&'a dyn Shelf, &'a str)>,
+    /// Whether each run is known to end, so that cycles of steps do not matter.
+    pub runs_end: bool,
 }
 
 /// Where the searches of one formula are kept, each by its name. All searches of a run, and of those before it that left something here,
@@ -498,7 +500,7 @@ pub fn search(
 fn blind(task: Task, automaton: &mut Automaton) -> Result<bool, Diagnostic> {
     for q in (0..automaton.state_count() as u32).map(FormulaState) {
         let demand = automaton.step(q, LabelId::TAU, task.labels)?;
-        if demand == Demand::DECIDED || automaton.set(demand)[..] != [q] {
+        if demand == Demand::Decided || automaton.set(demand)[..] != [q] {
             return Ok(false);
         }
     }
@@ -574,7 +576,7 @@ fn search_with(
             let keeper = search_kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
             let restored = search_kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
             let kept = Kept { keeper: keeper.as_deref(), restored };
-            let annotated = explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries, kept)?;
+            let annotated = mu_explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries, kept)?;
             let ask = Ask { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
             *figures = count(&annotated, sets, ask)?;
             Ok(Found {
@@ -586,8 +588,8 @@ fn search_with(
         });
         // A panic must not leave the searching threads waiting: dropping the receiver tells them.
         let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
-        let run = search.join().unwrap_or_else(|panic| Err(explore::panicked(&panic)));
-        served.map_err(|panic| explore::panicked(&panic)).and(run)
+        let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
+        served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
     });
     drop(oracle);
     if sets.is_full() {
@@ -608,9 +610,9 @@ fn search_with(
     if loops_here(automaton, shape, &all)? {
         return Ok(Some((Outcome::Cycle, figures)));
     }
-    let verdict = match found.forward {
+    let verdict = match found.forward || task.runs_end {
         true => Outcome::Verdict(shape.universal),
-        false => match explore::is_acyclic(task.model, task.explore, task.budget, task.progress, None, symmetries)? {
+        false => match mu_explore::is_acyclic(task.model, task.explore, task.budget, task.progress, None, symmetries)? {
             Cyclic::No(_) => Outcome::Verdict(shape.universal),
             Cyclic::Yes(..) => Outcome::Cycle,
             Cyclic::Unknown(outcome) => Outcome::Stopped(outcome.stop),
@@ -627,9 +629,9 @@ struct Found {
     symmetries: usize,
 }
 
-/// States and pairs of state and obligation, of all orbits. What the states of an orbit have in all is, for each of them, as many as the
-/// kept one and the elements that leave that as it is make of its obligations.
-fn count(annotated: &explore::Annotated, sets: &Sets, mut ask: Ask) -> Result<Figures, Diagnostic> {
+/// Numbers of states and of pairs (state, obligation) in the full system. All states of an orbit have equally many obligations: those of
+/// the representative, closed under the elements that fix it. So an orbit of `n` states has `n * |closure|` pairs.
+fn count(annotated: &mu_explore::Annotated, sets: &Sets, mut ask: Ask) -> Result<Figures, Diagnostic> {
     let outcome = annotated.outcome();
     let mut figures = Figures { states: 0, steps: outcome.transitions, ..Figures::default() };
     let mut sizes = Vec::new();

@@ -4,18 +4,17 @@
 //! holds. A vertex is a pair (system state, formula state), named `state,formula state`; universal ones belong to Odd. Vertices 0 and 1 are
 //! `true` and `false`, vertex 2 is the whole formula at the initial state. Every vertex has a move.
 //!
-//! Cost: memory of all reachable pairs and their moves; a model without end has no such game, so set a limit.
+//! Cost: memory of all reachable pairs and their moves; an infinite model needs a limit.
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::source::Source;
-use crate::base::ids::{LabelId, StateId, VertexId};
-use crate::base::{Budget, Diagnostic, Stop};
-use crate::explore;
-use crate::formula::typed::TypedFormula;
-use crate::game::{Game, Player};
-use crate::model::Model;
-use crate::process::linear::ActionLabels;
 use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId, VertexId};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_formula::typed::TypedFormula;
+use mu_game::{Game, Player};
+use mu_labels::ActionLabels;
+use mu_model::Model;
 
 const TRUE: VertexId = VertexId(0);
 const FALSE: VertexId = VertexId(1);
@@ -25,7 +24,7 @@ pub fn game(
     model: &dyn Model,
     labels: &dyn ActionLabels,
     formula: &TypedFormula,
-    options: &explore::Options,
+    options: &mu_explore::Options,
     budget: &Budget,
 ) -> Result<Result<Game, Stop>, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
@@ -66,7 +65,7 @@ pub fn game(
         let all = automaton.universal(q);
         let mut moves = Vec::new();
         let mut demand = |automaton: &Automaton, demand: Demand, at: StateId, moves: &mut Vec<VertexId>| {
-            if demand == Demand::DECIDED {
+            if demand == Demand::Decided {
                 moves.push(if all { FALSE } else { TRUE });
             } else {
                 moves.extend(automaton.set(demand).iter().map(|q| vertex(&mut configurations, at, *q)));

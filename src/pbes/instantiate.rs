@@ -1,27 +1,27 @@
 //! The general route: the parity game of model and formula, instantiated from the initial configuration and solved on the way.
 //!
-//! A vertex is a configuration (system state, formula state). Vertices are expanded breadth-first; one that nobody wants any more is
+//! A vertex is a configuration (system state, formula state). Vertices are expanded breadth-first; one without an open predecessor is
 //! skipped. Infinite models are fine if the undecided part of the game is finite.
 //!
-//! Cost: memory for each vertex and edge. Invariant: vertex 0 is the whole formula at the initial state. A game that gets large may be
-//! put aside and gone on with, see [`super::quotient`].
+//! Cost: memory for each vertex and edge. Invariant: vertex 0 is the whole formula at the initial state. A large game may be
+//! suspended and resumed, see [`super::quotient`].
 
 use super::arena::{Arena, Edge, Truth};
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::source::Source;
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Budget, Diagnostic, Stop};
-use crate::process::linear::ActionLabels;
-use crate::solve::Solver;
 use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_labels::ActionLabels;
+use mu_solve::Solver;
 use std::collections::VecDeque;
 
 /// A game with the configurations of its vertices.
 pub struct Instance {
     /// The game.
     pub arena: Arena,
-    /// Configurations; vertex 0 is the start and has none.
-    pub configurations: Vec<(StateId, FormulaState)>,
+    /// Configurations; vertex 0 is the start and has no formula state.
+    pub configurations: Vec<(StateId, Option<FormulaState>)>,
     /// For a vertex that a transition decided by itself: that transition.
     pub deciding: AHashMap<u32, (LabelId, StateId)>,
 }
@@ -62,7 +62,7 @@ impl Instantiation {
         };
         let initial = source.initial();
         let root = game.g.arena.add(start.0, 0);
-        game.g.configurations.push((initial, FormulaState(u32::MAX)));
+        game.g.configurations.push((initial, None));
         let edges: Vec<Edge> = start.1.iter().map(|q| Edge { to: game.vertex(automaton, initial, *q), label: None }).collect();
         game.g.arena.expand(root, &edges);
         game.enqueue(&edges);
@@ -81,7 +81,7 @@ impl Instantiation {
 
     fn vertex(&mut self, automaton: &Automaton, s: StateId, q: FormulaState) -> u32 {
         *self.vertices.entry((s, q)).or_insert_with(|| {
-            self.g.configurations.push((s, q));
+            self.g.configurations.push((s, Some(q)));
             self.g.arena.add(automaton.universal(q), automaton.rank(q))
         })
     }
@@ -139,7 +139,7 @@ impl Instantiation {
         }
         match self.g.arena.truth(ROOT) {
             Truth::Known(value) => Ok(Some(Outcome::Verdict(value))),
-            Truth::Open => Err(Diagnostic::new(crate::base::Stage::Internal, "the game has no winner at its start")),
+            Truth::Open => Err(Diagnostic::new(mu_base::Stage::Internal, "the game has no winner at its start")),
         }
     }
 
@@ -153,10 +153,12 @@ impl Instantiation {
         transitions: &mut Vec<(LabelId, StateId)>,
         edges: &mut Vec<Edge>,
     ) -> Result<bool, Diagnostic> {
-        let (s, q) = self.g.configurations[v as usize];
+        let (s, Some(q)) = self.g.configurations[v as usize] else {
+            return Err(Diagnostic::internal("the start of the game is expanded twice"));
+        };
         edges.clear();
         let here = automaton.here(q)?;
-        let mut decided = here == Demand::DECIDED;
+        let mut decided = here == Demand::Decided;
         for q in automaton.set(here).iter() {
             edges.push(Edge { to: self.vertex(automaton, s, *q), label: None });
         }
@@ -166,7 +168,7 @@ impl Instantiation {
             for &(label, target) in &*transitions {
                 if asks {
                     let answer = automaton.here_if(q, label, labels)?;
-                    if answer == Demand::DECIDED {
+                    if answer == Demand::Decided {
                         self.g.deciding.insert(v, (label, target));
                         decided = true;
                         break;
@@ -176,7 +178,7 @@ impl Instantiation {
                     }
                 }
                 let answer = automaton.step(q, label, labels)?;
-                if answer == Demand::DECIDED {
+                if answer == Demand::Decided {
                     self.g.deciding.insert(v, (label, target));
                     decided = true;
                     break;

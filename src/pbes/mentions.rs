@@ -1,16 +1,16 @@
-//! Which constants a formula speaks of, itself or by the equations of the operations that it uses.
+//! Which constants a formula mentions, itself or through the equations of the operations that it uses.
 //!
 //! In: a typed formula. Out: the constructors that occur ([`mentions`]); none at all if something tells values apart by their order. A
 //! permutation of other constants takes what a formula state becomes along a label to what its image becomes along the label's image: the
 //! data language has no other way to tell constants of a sort apart (parametricity; cf. Ip, Dill, "Better Verification Through Symmetry",
 //! 1996, for scalar sets). Cost: linear in the formula and the equations that it reaches.
 
-use crate::base::ids::OpId;
-use crate::data::expr::Expr;
-use crate::data::signature::{Builtin, OpKind, Signature};
-use crate::data::sort::SortKind;
-use crate::formula::typed::{Action, Regular, State, StateKind, TypedFormula};
 use ahash::AHashSet;
+use mu_base::ids::OpId;
+use mu_data::expr::Expr;
+use mu_data::signature::{Builtin, OpKind, Signature};
+use mu_data::sort::SortKind;
+use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
 
 /// The constructors that a formula speaks of; none if it uses an order on sorts that have no order of their own.
 pub fn mentions(formula: &TypedFormula) -> Option<AHashSet<OpId>> {

@@ -9,7 +9,8 @@
 //! Cost: 12 to 16 bytes a node; an operation visits the nodes in which its operands differ, each pair once as long as the cache holds it.
 //! Invariant: nodes are never changed or removed; at most 2^28 of them, after which [`Sets::is_full`] says so and results are void.
 
-use crate::explore::PairTable;
+use mu_base::ids::Maybe;
+use mu_explore::PairTable;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An interned set.
@@ -176,35 +177,35 @@ fn each_bit(record: u64, mut each: impl FnMut(u32)) {
 }
 
 /// A cache that forgets: each key has one place. It doubles while it misses a lot.
-struct Forgetful<const N: usize> {
+struct Forgetful<V> {
     keys: Vec<[u64; 2]>,
-    values: Vec<[Set; N]>,
+    values: Vec<V>,
     misses: usize,
 }
 
 /// log2 of the least and greatest number of places of a cache.
 const CACHE_BITS: (u32, u32) = (10, 22);
 
-impl<const N: usize> Forgetful<N> {
+impl<V: Copy + Default> Forgetful<V> {
     fn new() -> Self {
         let n = 1 << CACHE_BITS.0;
-        Self { keys: vec![[u64::MAX; 2]; n], values: vec![[0; N]; n], misses: 0 }
+        Self { keys: vec![[u64::MAX; 2]; n], values: vec![V::default(); n], misses: 0 }
     }
     fn at(&self, key: [u64; 2]) -> usize {
         let h = (key[0] ^ key[1].rotate_left(32).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         ((h ^ (h >> 29)) as usize >> 3) & (self.keys.len() - 1)
     }
     #[inline]
-    fn get(&self, key: [u64; 2]) -> Option<[Set; N]> {
+    fn get(&self, key: [u64; 2]) -> Option<V> {
         let at = self.at(key);
         (self.keys[at] == key).then(|| self.values[at])
     }
-    fn put(&mut self, key: [u64; 2], value: [Set; N]) {
+    fn put(&mut self, key: [u64; 2], value: V) {
         self.misses += 1;
         if self.misses > self.keys.len() * 2 && self.keys.len() < 1 << CACHE_BITS.1 {
             let n = self.keys.len() * 4;
             let keys = std::mem::replace(&mut self.keys, vec![[u64::MAX; 2]; n]);
-            let values = std::mem::replace(&mut self.values, vec![[0; N]; n]);
+            let values = std::mem::replace(&mut self.values, vec![V::default(); n]);
             self.misses = 0;
             for (key, value) in keys.into_iter().zip(values) {
                 if key[0] != u64::MAX {
@@ -250,14 +251,12 @@ pub trait Images {
 /// One thread's operations, with their caches.
 pub struct Operations<'s> {
     sets: &'s Sets,
-    joins: Forgetful<2>,
-    steps: Forgetful<2>,
-    whole: Forgetful<1>,
-    images: Forgetful<1>,
+    joins: Forgetful<(Set, Set)>,
+    /// Nothing where a member is decided.
+    steps: Forgetful<(Maybe, Set)>,
+    whole: Forgetful<Maybe>,
+    images: Forgetful<Set>,
 }
-
-/// In a cache, in place of a set: decided.
-const DECIDED: Set = Set::MAX;
 
 impl<'s> Operations<'s> {
     /// With empty caches.
@@ -277,8 +276,8 @@ impl<'s> Operations<'s> {
             return (new, new);
         }
         let key = [u64::from(old), u64::from(new)];
-        if let Some([both, fresh]) = self.joins.get(key) {
-            return (both, fresh);
+        if let Some(known) = self.joins.get(key) {
+            return known;
         }
         let (a, b) = (self.sets.record(old), self.sets.record(new));
         let h = height(a).max(height(b));
@@ -291,7 +290,7 @@ impl<'s> Operations<'s> {
             let right = self.join(ar, br);
             (self.sets.node(h, left.0, right.0), self.sets.node(h, left.1, right.1))
         };
-        self.joins.put(key, [result.0, result.1]);
+        self.joins.put(key, result);
         result
     }
     /// What a set becomes along a step of a label; none if a member is decided.
@@ -300,11 +299,11 @@ impl<'s> Operations<'s> {
             return Ok(Some(EMPTY));
         }
         let key = [u64::from(set), u64::from(label)];
-        if let Some([result]) = self.whole.get(key) {
-            return Ok((result != DECIDED).then_some(result));
+        if let Some(known) = self.whole.get(key) {
+            return Ok(known.get());
         }
         let result = self.part(set, 0, label, by)?.map(|(kept, moved)| self.join(kept, moved).0);
-        self.whole.put(key, [result.unwrap_or(DECIDED)]);
+        self.whole.put(key, result.into());
         Ok(result)
     }
     /// The images of a set's members.
@@ -316,7 +315,7 @@ impl<'s> Operations<'s> {
             return Ok(EMPTY);
         }
         let key = [u64::from(set) << 32 | u64::from(permutation), u64::from(base)];
-        if let Some([image]) = self.images.get(key) {
+        if let Some(image) = self.images.get(key) {
             return Ok(image);
         }
         let record = self.sets.record(set);
@@ -335,7 +334,7 @@ impl<'s> Operations<'s> {
                 self.join(left, right).0
             }
         };
-        self.images.put(key, [image]);
+        self.images.put(key, image);
         Ok(image)
     }
     /// Of a subtree: the members that stay as they are, relative to its base, and what the others become.
@@ -344,8 +343,8 @@ impl<'s> Operations<'s> {
             return Ok(Some((EMPTY, EMPTY)));
         }
         let key = [u64::from(set) << 32 | u64::from(label), u64::from(base)];
-        if let Some([kept, moved]) = self.steps.get(key) {
-            return Ok((kept != DECIDED).then_some((kept, moved)));
+        if let Some((kept, moved)) = self.steps.get(key) {
+            return Ok(kept.get().map(|kept| (kept, moved)));
         }
         let record = self.sets.record(set);
         let result = match height(record) {
@@ -374,8 +373,7 @@ impl<'s> Operations<'s> {
                 }
             }
         };
-        let (kept, moved) = result.unwrap_or((DECIDED, DECIDED));
-        self.steps.put(key, [kept, moved]);
+        self.steps.put(key, result.map_or((Maybe::NONE, EMPTY), |(kept, moved)| (Maybe::some(kept), moved)));
         Ok(result)
     }
 }
@@ -383,7 +381,7 @@ impl<'s> Operations<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
+    use mu_base::random::Random;
     use std::collections::BTreeSet;
 
     struct Table {

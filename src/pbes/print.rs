@@ -8,14 +8,14 @@
 //! Cost: (modalities) x (summands), nested modalities multiply.
 
 use super::rules::{self, LabelClass};
-use crate::base::Diagnostic;
-use crate::base::ids::{FixId, VarId};
-use crate::data::expr::{DataSpec, Expr, Substitution};
-use crate::data::print::{SpecPrinter, unused};
-use crate::formula::normal::{Node, NodeId, Normal, normalise};
-use crate::formula::typed::{Action, TypedFormula};
-use crate::process::linear::LinearProcess;
-use crate::syntax::{ast, print};
+use mu_base::Diagnostic;
+use mu_base::ids::{FixId, VarId};
+use mu_data::expr::{DataSpec, Expr, Substitution};
+use mu_data::print::{SpecPrinter, unused};
+use mu_formula::normal::{Node, NodeId, Normal, normalise};
+use mu_formula::typed::{Action, TypedFormula};
+use mu_process::linear::LinearProcess;
+use mu_syntax::{ast, print};
 use std::fmt::Write;
 
 /// A predicate formula.
@@ -286,10 +286,10 @@ fn write_predicate(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formula::typecheck::check_formula;
-    use crate::process::linearise::linearise;
-    use crate::process::typecheck::check_specification;
-    use crate::syntax::{parse_formula, parse_specification};
+    use mu_formula::typecheck::check_formula;
+    use mu_process::linearise::linearise;
+    use mu_process::typecheck::check_specification;
+    use mu_syntax::{parse_formula, parse_specification};
 
     fn text(formula: &str) -> String {
         let model = "act enter, leave: Nat; proc P(n: Nat, full: Bool) = sum m: Nat. (m < 3 && !full) -> enter(m) . P(m, true)

@@ -3,9 +3,9 @@
 //!
 //! A formula is conjunctive if each of its automaton states is universal or can be decided at a system state from its labels alone (such
 //! as `<true>true`). Then, if its recursive variables are greatest fixed points, it is false iff an obligation that is false is reachable.
-//! Instead of pairs (system state, formula state) each system state carries the *set* of obligations that were ever brought to it:
-//! one interned number. A state is revisited only with the obligations that are new to it, and a step is a lookup of (set, label). So
-//! the memory is that of the state space plus 8 bytes a state, whatever the number of obligations.
+//! Instead of pairs (system state, formula state), each system state carries the *set* of obligations that ever reached it, as
+//! one interned number. A state is revisited only with new obligations, and a step is a lookup of (set, label). So
+//! memory is that of the state space plus 8 bytes a state, whatever the number of obligations.
 //!
 //! With least fixed points on top, an infinite sequence of obligations is false too: if there is no cycle among the transitions that
 //! carry such obligations, the verdict stands; if there is one, the general route decides.
@@ -15,11 +15,11 @@
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::rules::{Effect, When};
 use super::source::Source;
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Budget, Diagnostic, Stop};
-use crate::formula::normal::{Node, NodeId, Normal};
-use crate::process::linear::ActionLabels;
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_formula::normal::{Node, NodeId, Normal};
+use mu_labels::ActionLabels;
 use std::collections::VecDeque;
 
 /// What a formula state is, in a conjunctive (or disjunctive) formula.
@@ -175,7 +175,7 @@ pub fn local_value(
 ) -> Result<bool, Diagnostic> {
     let all = automaton.universal(q);
     let here = automaton.here(q)?;
-    if here == Demand::DECIDED {
+    if here == Demand::Decided {
         return Ok(!all);
     }
     let before = shown.len();
@@ -183,11 +183,11 @@ pub fn local_value(
     let asks = automaton.asks_labels(q);
     for &(label, target) in transitions {
         let mut answer = automaton.step(q, label, labels)?;
-        if asks && answer != Demand::DECIDED {
+        if asks && answer != Demand::Decided {
             answer = automaton.here_if(q, label, labels)?;
             next.extend(automaton.set(answer).iter());
         }
-        if answer == Demand::DECIDED {
+        if answer == Demand::Decided {
             shown.truncate(before);
             shown.push((label, target));
             return Ok(!all);
@@ -222,7 +222,7 @@ pub fn close(
             continue;
         }
         let here = automaton.here(q)?;
-        if here == Demand::DECIDED {
+        if here == Demand::Decided {
             return Ok(None);
         }
         stack.extend(automaton.set(here).iter());
@@ -319,8 +319,8 @@ impl<'a, 'm> Product<'a, 'm> {
 
     /// Obligations with all that they demand at the same system state: flowing ones, local ones. `DECIDED` if one is decided.
     fn closure(&mut self, set: Demand) -> Result<(Demand, Demand), Diagnostic> {
-        if set == Demand::DECIDED {
-            return Ok((Demand::DECIDED, Demand::NOTHING));
+        if set == Demand::Decided {
+            return Ok((Demand::Decided, Demand::NOTHING));
         }
         if let Some(&c) = self.closures.get(&set) {
             return Ok(c);
@@ -328,7 +328,7 @@ impl<'a, 'm> Product<'a, 'm> {
         let members = self.automaton.set(set);
         let result = match close(self.automaton, self.shape, &members)? {
             Some((flow, local)) => (self.automaton.intern_set(flow), self.automaton.intern_set(local)),
-            None => (Demand::DECIDED, Demand::NOTHING),
+            None => (Demand::Decided, Demand::NOTHING),
         };
         self.closures.insert(set, result);
         Ok(result)
@@ -343,8 +343,8 @@ impl<'a, 'm> Product<'a, 'm> {
         let mut result = None;
         for q in self.automaton.set(set).iter() {
             let answer = self.automaton.step(*q, label, self.labels)?;
-            if answer == Demand::DECIDED {
-                result = Some((Demand::DECIDED, Demand::NOTHING));
+            if answer == Demand::Decided {
+                result = Some((Demand::Decided, Demand::NOTHING));
                 break;
             }
             next.extend(self.automaton.set(answer).iter());
@@ -411,7 +411,7 @@ impl<'a, 'm> Product<'a, 'm> {
         let mut queue = VecDeque::new();
         let set = self.automaton.intern_set(roots.to_vec());
         let start = self.closure(set)?;
-        if start.0 == Demand::DECIDED {
+        if start.0 == Demand::Decided {
             return Ok(Outcome::Verdict(!self.shape.universal));
         }
         let initial = self.source.initial();
@@ -449,7 +449,7 @@ impl<'a, 'm> Product<'a, 'm> {
             self.figures.steps += transitions.len() as u64;
             for &(label, target) in &transitions {
                 let next = self.step(flow, label)?;
-                if next.0 == Demand::DECIDED {
+                if next.0 == Demand::Decided {
                     self.count();
                     return Ok(Outcome::Verdict(!self.shape.universal));
                 }
@@ -493,7 +493,7 @@ impl<'a, 'm> Product<'a, 'm> {
             self.source.successors(StateId(s), &mut transitions)?;
             for &(label, target) in &transitions {
                 let next = self.step(hostile, label)?;
-                if next.0 != Demand::DECIDED && self.hostile(next.0) != Demand::NOTHING {
+                if next.0 != Demand::Decided && self.hostile(next.0) != Demand::NOTHING {
                     out.push(target.0);
                 }
             }

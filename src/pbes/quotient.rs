@@ -1,32 +1,31 @@
-//! A large game on a smaller system: the states are put in classes that the formula cannot tell apart, and the game is that of the classes.
+//! A large game played on a quotient of the system by an equivalence that the formula cannot distinguish.
 //!
-//! Input: a model whose game got large. Output: the quotient, and evidence on it told again of the model's own states. Labels that no action
-//! of the formula has (class 0) are all alike to the formula, and become tau. Then
+//! Input: a model whose game is large. Output: the quotient; evidence on it, translated back to the states of the model. Labels that no action
+//! of the formula matches (class 0) look the same to the formula, and become tau. Then
 //!
-//! - strong bisimilarity always keeps the verdict;
-//! - divergence-preserving branching bisimilarity keeps it if no formula state looks at labels without following them and each one stays
-//!   what it is along tau (`nu X. [tau]X && ..` does, `<true>true` does not): a play that may pass a state by inert steps meets the same
-//!   demands at the end of them, and one that stays in a class for ever does so in all states of the class.
+//! - strong bisimilarity always preserves the verdict;
+//! - divergence-preserving branching bisimilarity preserves it if no formula state tests labels without following them and each one is
+//!   unchanged by tau (`nu X. [tau]X && ..` is, `<true>true` is not): inert steps lead a play to the same demands, and a play that stays
+//!   in a class for ever can do so from all states of the class.
 //!
 //! After Mateescu, Wijs, "Property-Dependent Reductions Adequate with Divergence-Sensitive Branching Bisimilarity" (Science of Computer
 //! Programming 96, 2014), with the condition asked of the formula's automaton instead of its text.
 //!
-//! Cost: the states that are met and their transitions (8 bytes each) are kept once; no more of them than the game has vertices are looked
-//! for, so that a game which is decided early, or whose system has no end, loses a constant factor only.
+//! Cost: the explored states and their transitions (8 bytes each) are stored once. At most as many are explored as the game has vertices,
+//! so a game that is decided early, or whose system is infinite, loses only a constant factor.
 //! Invariant: states of the quotient are class numbers; labels keep their numbers.
 
-use super::arena::NONE;
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::instantiate::Instance;
 use super::source::Source;
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::evidence::Builder;
-use crate::lts::reduce::{Equivalence, Partition, by_classes};
-use crate::lts::tau::Rows;
-use crate::lts::{Labels, Lts};
-use crate::process::linear::ActionLabels;
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_evidence::Builder;
+use mu_labels::ActionLabels;
+use mu_lts::reduce::{Equivalence, Partition, by_classes};
+use mu_lts::tau::Rows;
+use mu_lts::{Labels, Lts};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -67,7 +66,7 @@ pub fn blind(automaton: &mut Automaton, labels: &dyn ActionLabels) -> Result<boo
             return Ok(false);
         }
         let demand = automaton.step(q, LabelId::TAU, labels)?;
-        if demand == Demand::DECIDED || (automaton.set(demand)[..] != [q] && automaton.follows_labels(q)) {
+        if demand == Demand::Decided || (automaton.set(demand)[..] != [q] && automaton.follows_labels(q)) {
             return Ok(false);
         }
     }
@@ -166,7 +165,6 @@ impl Whole {
             if instance.arena.is_universal(v) != value {
                 match instance.arena.chosen(v) {
                     None => {}
-                    Some(edge) if edge.to == NONE => {}
                     Some(edge) => match edge.label {
                         None => next.push((s, edge.to)),
                         Some(label) => next.push((lift.reach(s, label, block(edge.to))?, edge.to)),

@@ -10,15 +10,15 @@
 //!
 //! Cost: (leaves) x (classes of the formula). Invariant: an unknown of a rule occurs in its condition or is live in its target.
 
-use crate::base::ids::{ActId, VarId};
-use crate::base::{Diagnostic, Span, Stage};
-use crate::data::expr::{Binder, DataSpec, Expr, ExprKind};
-use crate::data::signature::Builtin;
-use crate::data::sort::basic;
-use crate::formula::normal::{Node, NodeId, Normal};
-use crate::formula::typed::Action;
-use crate::process::spec::ActionDecl;
 use ahash::AHashMap;
+use mu_base::ids::{ActId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
+use mu_data::signature::Builtin;
+use mu_data::sort::basic;
+use mu_formula::normal::{Node, NodeId, Normal};
+use mu_formula::typed::Action;
+use mu_labels::ActionDecl;
 
 /// Labels with the same action names. Class 0 is every label whose names no multi-action of the formula has.
 #[derive(Clone, Debug, Default)]
@@ -330,7 +330,7 @@ impl Builder<'_> {
                     && matches!(self.normal.node(*n), Node::Must(..)) == all
                 {
                     let mut free = Vec::new();
-                    crate::formula::normal::action_free_vars(action, &mut free);
+                    mu_formula::normal::action_free_vars(action, &mut free);
                     let count = free.iter().filter(|v| wanted.contains(v)).count();
                     if count > best.map_or(0, |b| b.0) {
                         best = Some((count, action));

@@ -1,15 +1,15 @@
 //! Transitions on demand for the engines of this module, and afterwards the groups and the confluent steps behind each transition.
 //!
-//! Input: any model. Output: numbered states with their transitions, see [`crate::explore::Lazy`]; 0 is the initial state.
+//! Input: any model. Output: numbered states with their transitions, see [`mu_explore::Lazy`]; 0 is the initial state.
 //! Cost of an [`Explainer`]: one group evaluation a transition where labels tell the group, for evidence only.
 
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Diagnostic, Stage};
-use crate::evidence::Taken;
-use crate::explore::{self, Lazy};
-use crate::model::Model;
-use crate::model::evaluated::{Evaluated, after};
 use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Diagnostic, Stage};
+use mu_evidence::Taken;
+use mu_explore::Lazy;
+use mu_model::Model;
+use mu_model::evaluated::{Evaluated, after};
 use std::collections::VecDeque;
 
 /// The lazily explored states of a model.
@@ -24,7 +24,7 @@ const MOST_CONFLUENT: usize = 1 << 20;
 
 impl<'m> Source<'m> {
     /// Knows the initial state only.
-    pub fn new(model: &'m dyn Model, options: &explore::Options) -> Result<Self, Diagnostic> {
+    pub fn new(model: &'m dyn Model, options: &mu_explore::Options) -> Result<Self, Diagnostic> {
         Ok(Self { model, lazy: Lazy::new(model, options)?, confluent: options.confluent.clone() })
     }
     /// The initial state.
@@ -59,10 +59,9 @@ impl<'m> Source<'m> {
         while let Some(v) = queue.pop_front() {
             let mut next = Vec::new();
             for group in (0..self.confluent.len()).filter(|g| self.confluent[*g]).map(|g| g as u32) {
-                let steps = evaluated.steps(group, &v)?;
-                next.extend((0..steps.labels.len()).map(|i| (group, steps.labels[i], after(self.model, group, &v, steps, i))));
+                next.extend(steps_of(self.model, evaluated, group, &v)?);
             }
-            for (g, l, t) in next {
+            for Taken { group: g, label: l, state: t } in next {
                 if parent.contains_key(&t) || parent.len() > MOST_CONFLUENT {
                     continue;
                 }
@@ -82,6 +81,13 @@ impl<'m> Source<'m> {
         }
         Ok(None)
     }
+}
+
+/// The steps of a group at a state.
+pub(super) fn steps_of(model: &dyn Model, evaluated: &mut Evaluated, group: u32, from: &[u32]) -> Result<Vec<Taken>, Diagnostic> {
+    let steps = evaluated.steps(group, from)?;
+    let taken = |(i, label): (usize, &LabelId)| Taken { group, label: *label, state: after(model, group, from, steps, i) };
+    Ok(steps.labels.iter().enumerate().map(taken).collect())
 }
 
 /// Finds the model's steps behind transitions; best asked for all of one state in a row.
@@ -136,9 +142,7 @@ impl Explainer<'_, '_> {
         if std::mem::replace(&mut self.asked[group as usize], true) {
             return Ok(());
         }
-        let (model, steps) = (self.source.model, self.evaluated.steps(group, vector)?);
-        let taken = |i: usize| Taken { group, label: steps.labels[i], state: after(model, group, vector, steps, i) };
-        self.steps.extend((0..steps.labels.len()).map(taken));
+        self.steps.extend(steps_of(self.source.model, &mut self.evaluated, group, vector)?);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Conjunctive (dually disjunctive) formulas by symbolic search: which obligations meet which states, over sets of states.
 //!
 //! Input: model, labels, formula. Output: verdict, the numbers of states and of pairs of state and obligation, a run that decides if one does.
-//! The formula's automaton is the [`Observer`] of [`crate::symbolic::watch`]: an obligation is a formula state with its data, so all instances of
+//! The formula's automaton is the [`Observer`] of [`mu_symbolic::watch`]: an obligation is a formula state with its data, so all instances of
 //! outer quantifiers go in one search, and the symbolic engine knows nothing of formulas.
 //!
 //! For formulas that fit the product route (`product.rs`): obligations of the formula's connective, others that the labels leaving a state
@@ -13,15 +13,17 @@
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::check::{Answer, Route, Verdict};
 use super::product::{Kind, Shape, close, local_value, loops_here, shape};
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::evidence::{Evidence, EvidenceStep, Taken};
-use crate::formula::normal::Node;
-use crate::formula::typed::TypedFormula;
-use crate::model::{Model, Steps, Worker};
-use crate::process::linear::ActionLabels;
-use crate::symbolic::{self, End, Observer, Test, Watched, watch};
+use super::source::steps_of;
 use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_evidence::{Evidence, EvidenceStep, Taken};
+use mu_formula::normal::Node;
+use mu_formula::typed::TypedFormula;
+use mu_labels::ActionLabels;
+use mu_model::Model;
+use mu_model::evaluated::Evaluated;
+use mu_symbolic::{End, Observer, Test, Watched, watch};
 use num_bigint::BigUint;
 use std::rc::Rc;
 
@@ -75,7 +77,7 @@ pub fn check_symbolically(
     model: &dyn Model,
     labels: &dyn ActionLabels,
     formula: &TypedFormula,
-    options: &symbolic::Options,
+    options: &mu_symbolic::Options,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
@@ -95,7 +97,7 @@ pub fn check_symbolically(
     let Some((flow, local)) = close(&mut automaton, &shape, &roots)? else { return Ok(SymbolicAnswer::constant(!all)) };
     let start: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
     let mut observer = Obligations { automaton, labels, shape, closed: AHashMap::new(), other: None };
-    let options = symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
+    let options = mu_symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
     let watched = watch(model, &mut observer, &start, &options, budget)?;
     let Obligations { mut automaton, shape, .. } = observer;
     if !watched.decided && watched.outcome.stop == Stop::Complete && !shape.hostile.is_empty() {
@@ -154,7 +156,7 @@ impl Observer for Obligations<'_> {
         }
         let mut closed = None;
         let members = self.automaton.set(demand);
-        if demand != Demand::DECIDED
+        if demand != Demand::Decided
             && let Some((flow, local)) = close(&mut self.automaton, &self.shape, &members)?
         {
             let mut members: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
@@ -185,7 +187,7 @@ impl Obligations<'_> {
     fn value(&mut self, q: FormulaState, labels: &[LabelId]) -> Result<Test, Diagnostic> {
         let all = self.automaton.universal(q);
         let here = self.automaton.here(q)?;
-        if here == Demand::DECIDED {
+        if here == Demand::Decided {
             return Ok(Test::Constant(!all));
         }
         let mut parts = Vec::new();
@@ -197,7 +199,7 @@ impl Obligations<'_> {
         let mut deciding = Vec::new();
         for &label in labels {
             let mut answer = self.automaton.step(q, label, self.labels)?;
-            if asks && answer != Demand::DECIDED {
+            if asks && answer != Demand::Decided {
                 answer = self.automaton.here_if(q, label, self.labels)?;
                 for &next in self.automaton.set(answer).iter() {
                     let value = self.value(next, labels)?;
@@ -205,7 +207,7 @@ impl Obligations<'_> {
                     parts.push(if all { Test::Any(vec![Test::Not(Box::new(leaves)), value]) } else { Test::All(vec![leaves, value]) });
                 }
             }
-            if answer == Demand::DECIDED {
+            if answer == Demand::Decided {
                 deciding.push(label);
             }
         }
@@ -221,17 +223,17 @@ fn evidence(
     model: &dyn Model,
     labels: &dyn ActionLabels,
     automaton: &mut Automaton,
-    run: &symbolic::Run,
+    run: &mu_symbolic::Run,
     verdict: bool,
 ) -> Result<Evidence, Diagnostic> {
-    let mut worker = model.worker();
+    let mut evaluated = Evaluated::new(model);
     let mut states = vec![run.trace.initial.clone()];
     let mut steps = Vec::new();
     let last = run.trace.steps.len();
     for (i, (label, to)) in run.trace.steps.iter().enumerate() {
-        let leaving = steps_from(model, &mut *worker, &states[i])?;
+        let leaving = steps_from(model, &mut evaluated, &states[i])?;
         let Some(taken) = leaving.into_iter().find(|t| t.label == *label && t.state == *to) else {
-            return Err(Diagnostic::new(Stage::Internal, "a step of the symbolic path is no step of the model"));
+            return Err(Diagnostic::new(Stage::Internal, "a step of the symbolic path is not a step of the model"));
         };
         let target = match run.end {
             End::Back(back) if i + 1 == last => back,
@@ -243,7 +245,7 @@ fn evidence(
         }
     }
     if let End::Test(q) = run.end {
-        let leaving = steps_from(model, &mut *worker, &states[last])?;
+        let leaving = steps_from(model, &mut evaluated, &states[last])?;
         let numbered: Vec<(LabelId, StateId)> = leaving.iter().enumerate().map(|(i, t)| (t.label, StateId::new(i))).collect();
         let mut shown = Vec::new();
         local_value(automaton, FormulaState(q), &numbered, labels, &mut shown)?;
@@ -259,23 +261,10 @@ fn evidence(
 }
 
 /// All steps from a state.
-fn steps_from(model: &dyn Model, worker: &mut dyn Worker, from: &[u32]) -> Result<Vec<Taken>, Diagnostic> {
+fn steps_from(model: &dyn Model, evaluated: &mut Evaluated, from: &[u32]) -> Result<Vec<Taken>, Diagnostic> {
     let mut all = Vec::new();
-    let mut steps = Steps::default();
-    for (i, g) in model.groups().iter().enumerate() {
-        if g.requires.iter().any(|&(s, v)| from[s as usize] != v) {
-            continue;
-        }
-        let reads: Vec<u32> = g.reads.iter().map(|&s| from[s as usize]).collect();
-        steps.clear();
-        worker.steps(i, &reads, &mut steps)?;
-        for (j, &label) in steps.labels.iter().enumerate() {
-            let mut state = from.to_vec();
-            for (&slot, &value) in g.writes.iter().zip(&steps.values[j * g.writes.len()..]) {
-                state[slot as usize] = value;
-            }
-            all.push(Taken { group: i as u32, label, state });
-        }
+    for group in 0..model.groups().len() {
+        all.extend(steps_of(model, evaluated, group as u32, from)?);
     }
     Ok(all)
 }

@@ -1,19 +1,19 @@
 //! Random formulas on random small transition systems: every route gives the verdict of the direct evaluator, and evidence holds.
 
 use super::*;
-use crate::base::ids::{ActId, FixId, LabelId, SortId, StateId, VarId};
-use crate::base::random::Random;
-use crate::base::{Budget, Span};
-use crate::data::expr::{DataSpec, Expr};
-use crate::data::signature::{Builtin, Op, OpKind};
-use crate::data::sort::basic;
-use crate::evidence::checker::{self, Checked};
-use crate::formula::naive;
-use crate::formula::typed::{Action, Regular, State, StateKind, TypedFormula};
-use crate::lts::{Labels, Lts};
-use crate::model::from_lts::LtsModel;
-use crate::process::linear::{ActionLabels, MultiAction};
-use crate::process::spec::ActionDecl;
+use mu_base::ids::{ActId, FixId, LabelId, SortId, StateId, VarId};
+use mu_base::random::Random;
+use mu_base::{Budget, Span};
+use mu_data::expr::{DataSpec, Expr};
+use mu_data::signature::{Builtin, Op, OpKind};
+use mu_data::sort::basic;
+use mu_evidence::checker::{self, Checked};
+use mu_formula::naive;
+use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
+use mu_labels::ActionDecl;
+use mu_labels::{ActionLabels, MultiAction};
+use mu_lts::{Labels, Lts};
+use mu_model::from_lts::LtsModel;
 use std::sync::Arc;
 
 struct Table(Vec<Arc<MultiAction>>);
@@ -38,7 +38,7 @@ fn world() -> World {
     let mut constants = Vec::new();
     for i in 0..3 {
         let op = data.signature.add_op(Op { name: format!("d{i}"), sort: d, kind: OpKind::Constructor(i) });
-        if let crate::data::sort::SortKind::Named(n) = *data.signature.sorts.kind(d) {
+        if let mu_data::sort::SortKind::Named(n) = *data.signature.sorts.kind(d) {
             data.signature.sorts.named[n as usize].constructors.push(op);
         }
         constants.push(Expr::op(&data.signature, op));
@@ -270,15 +270,15 @@ fn every_route_agrees_with_direct_evaluation() {
         truths += u64::from(expected);
         let model = LtsModel::new(lts.clone());
         let mut data = formula.data.clone();
-        let normal = crate::formula::normal::normalise(&formula, &mut data.signature).expect("monotonic by construction");
+        let normal = mu_formula::normal::normalise(&formula, &mut data.signature).expect("monotonic by construction");
         alternating += u64::from(normal.max_rank() > 1);
         for (force_game, threads, solver) in [
-            (false, 1, &crate::solve::zielonka::Zielonka as &dyn crate::solve::Solver),
-            (false, 3, &crate::solve::zielonka::Zielonka),
-            (true, 1, &crate::solve::zielonka::Zielonka),
-            (true, 1, &crate::solve::promotion::Promotion),
+            (false, 1, &mu_solve::zielonka::Zielonka as &dyn mu_solve::Solver),
+            (false, 3, &mu_solve::zielonka::Zielonka),
+            (true, 1, &mu_solve::zielonka::Zielonka),
+            (true, 1, &mu_solve::promotion::Promotion),
         ] {
-            let explore = crate::explore::Options { threads, ..Default::default() };
+            let explore = mu_explore::Options { threads, ..Default::default() };
             let options = Options { force_game, solver: Some(solver), ..Options::new(&explore) };
             let answer = check(&model, &table, &formula, options, &Budget::default()).unwrap_or_else(|e| panic!("{}: {e:?}", context()));
             let verdict = if expected { Verdict::True } else { Verdict::False };
@@ -313,7 +313,7 @@ fn every_route_agrees_with_direct_evaluation() {
                     }
                 }
             }
-            Err(e) => assert_eq!(e.stage, crate::base::Stage::Unsupported, "{}", context()),
+            Err(e) => assert_eq!(e.stage, mu_base::Stage::Unsupported, "{}", context()),
         }
     }
     eprintln!("{truths} true of {cases}, {products} by product, {games} by game, {alternating} alternating, {confirmed} confirmed");

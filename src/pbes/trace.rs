@@ -6,17 +6,17 @@
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::product::{Kind, Shape, local_value};
 use super::source::Source;
-use crate::base::ids::{LabelId, StateId};
-use crate::base::{Budget, Diagnostic};
-use crate::evidence::Builder;
-use crate::process::linear::ActionLabels;
 use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic};
+use mu_evidence::Builder;
+use mu_labels::ActionLabels;
 use std::collections::VecDeque;
 
 struct Pair {
     state: StateId,
     q: FormulaState,
-    parent: u32,
+    parent: Option<u32>,
     label: Option<LabelId>,
     distance: u32,
 }
@@ -44,7 +44,7 @@ pub fn shortest(
     let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
     let mut best: Option<Found> = None;
     for q in roots {
-        add(&mut pairs, &mut known, &mut queue, Pair { state: initial, q: *q, parent: u32::MAX, label: None, distance: 0 });
+        add(&mut pairs, &mut known, &mut queue, Pair { state: initial, q: *q, parent: None, label: None, distance: 0 });
     }
     let mut polls = 0u64;
     'search: while let Some(p) = queue.pop_front() {
@@ -70,23 +70,23 @@ pub fn shortest(
             continue;
         }
         let here = automaton.here(q)?;
-        if here == Demand::DECIDED {
+        if here == Demand::Decided {
             best = Some(Found { length: distance, pair: p, last: Vec::new() });
             break 'search;
         }
         for q in automaton.set(here).iter() {
-            add(&mut pairs, &mut known, &mut queue, Pair { state, q: *q, parent: p, label: None, distance });
+            add(&mut pairs, &mut known, &mut queue, Pair { state, q: *q, parent: Some(p), label: None, distance });
         }
         for &(label, target) in &transitions {
             let step = automaton.step(q, label, labels)?;
-            if step == Demand::DECIDED {
+            if step == Demand::Decided {
                 if best.is_none() {
                     best = Some(Found { length: distance + 1, pair: p, last: vec![(label, target)] });
                 }
                 break;
             }
             for q in automaton.set(step).iter() {
-                let pair = Pair { state: target, q: *q, parent: p, label: Some(label), distance: distance + 1 };
+                let pair = Pair { state: target, q: *q, parent: Some(p), label: Some(label), distance: distance + 1 };
                 add(&mut pairs, &mut known, &mut queue, pair);
             }
         }
@@ -95,13 +95,13 @@ pub fn shortest(
     // The path is unrolled: its positions are copies of the states.
     let mut path = Vec::new();
     let end = (pairs[at as usize].state, pairs[at as usize].distance);
-    while pairs[at as usize].parent != u32::MAX {
+    while let Some(before) = pairs[at as usize].parent {
         let pair = &pairs[at as usize];
-        let parent = &pairs[pair.parent as usize];
+        let parent = &pairs[before as usize];
         if let Some(label) = pair.label {
             path.push(((parent.state, parent.distance), label, (pair.state, pair.distance)));
         }
-        at = pair.parent;
+        at = before;
     }
     let mut builder = Builder::new((initial, 0));
     for (from, label, to) in path.into_iter().rev() {
@@ -121,7 +121,7 @@ fn add(pairs: &mut Vec<Pair>, known: &mut AHashMap<(StateId, FormulaState), u32>
     }
     let p = pairs.len() as u32;
     known.insert(key, p);
-    if pair.label.is_none() && pair.parent != u32::MAX {
+    if pair.label.is_none() && pair.parent.is_some() {
         queue.push_front(p)
     } else {
         queue.push_back(p)

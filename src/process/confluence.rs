@@ -12,12 +12,12 @@
 //! evaluated, and two guards that fix a *term* (such as `head(l)`) to different values count as undecided.
 //! Cost: summands squared, on bit sets.
 
-use crate::base::ids::{SortId, VarId};
-use crate::data::expr::{Expr, ExprKind};
-use crate::data::signature::{Builtin, OpKind, Signature};
-use crate::process::linear::{LinearProcess, Summand};
+use crate::linear::{LinearProcess, Summand};
 use ahash::{AHashMap, AHashSet};
 use fixedbitset::FixedBitSet;
+use mu_base::ids::{SortId, VarId};
+use mu_data::expr::{Expr, ExprKind};
+use mu_data::signature::{Builtin, OpKind, Signature};
 
 /// Whether an expression is built of constructors and numbers only, so that different expressions are different values; not if it has parts
 /// of sorts in `special`, of whose equality equations say more.
@@ -36,7 +36,7 @@ fn is_constructor_term(signature: &Signature, special: &AHashSet<SortId>, e: &Ex
 }
 
 /// If a conjunct says `variable == constructor term` (either way round, or a Bool variable by itself), that variable and term. `special`: see
-/// [`DataSpec::special_sorts`](crate::data::expr::DataSpec::special_sorts).
+/// [`DataSpec::special_sorts`](mu_data::expr::DataSpec::special_sorts).
 pub fn fixes(signature: &mut Signature, special: &AHashSet<SortId>, conjunct: &Expr) -> Option<(VarId, Expr)> {
     if let ExprKind::Var(v) = conjunct.kind {
         return Some((v, Expr::boolean(signature, true)));

@@ -1,9 +1,10 @@
 //! Linear processes: `P(d) = sum e. c(d, e) -> a(f(d, e)) . P(g(d, e)) + …`, what the lineariser makes and engines run.
 
-use crate::base::ids::{ActId, VarId};
-use crate::base::{Place, Span};
-use crate::data::expr::{DataSpec, Expr};
-use crate::process::spec::ActionDecl;
+use crate::anatomy::Anatomy;
+use mu_base::ids::{ActId, VarId};
+use mu_base::{Place, Span};
+use mu_data::expr::{DataSpec, Expr};
+use mu_labels::ActionDecl;
 
 /// An action with arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -88,17 +89,6 @@ pub struct LinearProcess {
     pub summands: Vec<Summand>,
     /// Names of the parallel components, for charts and messages.
     pub components: Vec<String>,
-}
-
-/// A multi-action with values: closed normal forms, sorted by action id (then by arguments' text for equal actions). Empty is tau.
-pub type MultiAction = Vec<(ActId, Vec<Expr>)>;
-
-/// Gives the multi-action behind a label of a model or transition system, so that formulas can be matched against it.
-pub trait ActionLabels: Send + Sync {
-    /// The multi-action of a label.
-    fn multi_action(&self, label: crate::base::ids::LabelId) -> std::sync::Arc<MultiAction>;
-    /// What a symmetry of the model (by its number there) makes of constructors: those that it changes.
-    fn constructor_images(&self, _symmetry: usize) -> Option<&[(crate::base::ids::OpId, crate::base::ids::OpId)]> {
-        None
-    }
+    /// What it was made of, for explanations.
+    pub anatomy: Anatomy,
 }

@@ -1,16 +1,16 @@
 //! A linear process as an mCRL2 specification that means the same: data, actions, `proc P(…) = …` with a summand for each summand,
 //! `init P(…)`. What was hidden in a summand stands above it in a comment.
 //!
-//! Names of variables are made unique. Cost: linear, with a type check of each expression (see [`crate::data::print`]).
+//! Names of variables are made unique. Cost: linear, with a type check of each expression (see [`mu_data::print`]).
 
 use super::linear::{Act, LinearProcess, Summand};
-use crate::base::Span;
-use crate::base::ids::SortId;
-use crate::data::expr::Expr;
-use crate::data::print::{SpecPrinter, sort_ast, unused};
-use crate::process::spec::ActionDecl;
-use crate::syntax::ast::{self, ProcessKind, Section};
-use crate::syntax::print;
+use mu_base::Span;
+use mu_base::ids::SortId;
+use mu_data::expr::Expr;
+use mu_data::print::{SpecPrinter, sort_ast, unused};
+use mu_labels::ActionDecl;
+use mu_syntax::ast::{self, ProcessKind, Section};
+use mu_syntax::print;
 
 /// The text of a linear process.
 pub fn linear_process(process: &LinearProcess) -> String {
@@ -97,7 +97,7 @@ impl Printer<'_> {
         };
         let mut body = node(ProcessKind::Seq(Box::new(actions), Box::new(node(next))));
         if summand.guard.as_bool(&self.process.data.signature) != Some(true) {
-            let guard = self.printer.faithful(&summand.guard, Some(crate::data::sort::basic::BOOL));
+            let guard = self.printer.faithful(&summand.guard, Some(mu_data::sort::basic::BOOL));
             body = node(ProcessKind::If(Box::new(guard), Box::new(body), None));
         }
         if !sums.is_empty() {
@@ -132,9 +132,9 @@ impl Printer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::linearise::{Options, linearise};
-    use crate::process::typecheck::check_specification;
-    use crate::syntax::parse_specification;
+    use crate::linearise::{Options, linearise};
+    use crate::typecheck::check_specification;
+    use mu_syntax::parse_specification;
 
     const MODEL: &str = "sort Message = struct m1 | m2(value: Nat)?is_m2;
         act send, receive, deal: Message; out: Nat; out: Pos; tick;

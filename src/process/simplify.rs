@@ -7,13 +7,14 @@
 //! strongly bisimilar one, which may have fewer states.
 //! Cost: rounds over all summands, each linear in their size; evaluation of conditions on one parameter for each of its values.
 
+use super::anatomy::Anatomy;
 use super::linear::{LinearProcess, Summand};
-use crate::base::Diagnostic;
-use crate::base::ids::VarId;
-use crate::data::engine::{Code, Engine, Program};
-use crate::data::expr::{Expr, Substitution};
-use crate::data::value::Value;
 use ahash::AHashMap;
+use mu_base::Diagnostic;
+use mu_base::ids::VarId;
+use mu_data::engine::{Code, Engine, Program};
+use mu_data::expr::{Expr, Substitution};
+use mu_data::value::Value;
 use std::collections::BTreeSet;
 
 /// Values of one parameter that [`control`] follows; a parameter with more may have any.
@@ -273,6 +274,8 @@ pub fn dead(process: &mut LinearProcess) {
     }
     let mut kept = used.iter();
     process.params.retain(|_| *kept.next().expect("one for each parameter"));
+    // The components may speak of what is gone.
+    process.anatomy = Anatomy::default();
 }
 
 /// Every sort has an element, so a sum over a variable that nothing depends on is no sum.

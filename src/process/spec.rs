@@ -1,17 +1,9 @@
-//! Typed process specifications: names resolved, actions told from process instances, arguments coerced.
+//! Typed process specifications: names resolved, actions distinguished from process instances, arguments coerced.
 
-use crate::base::Span;
-use crate::base::ids::{ActId, ProcId, SortId, VarId};
-use crate::data::expr::{DataSpec, Expr};
-
-/// A declared action; overloads of one name are different actions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActionDecl {
-    /// The name.
-    pub name: String,
-    /// Argument sorts.
-    pub sorts: Vec<SortId>,
-}
+use mu_base::Span;
+use mu_base::ids::{ActId, ProcId, VarId};
+use mu_data::expr::{DataSpec, Expr};
+use mu_labels::ActionDecl;
 
 /// A process equation.
 #[derive(Clone, Debug)]

@@ -1,16 +1,17 @@
 //! Type checking of specifications: syntax tree -> [`ProcSpec`]. Names become actions, process instances, variables and operations;
-//! overloads are told apart by the sorts of their arguments; `P(x = e)` gets all its arguments.
+//! overloads are resolved by the sorts of their arguments; `P(x = e)` gets all its arguments.
 //!
 //! Declarations may come in any order. Invariant: in the result every argument has exactly the sort of its parameter.
 
-use super::spec::{ActionDecl, NameSet, Proc, ProcDef, ProcKind, ProcSpec};
-use crate::base::ids::{ActId, ProcId, SortId, VarId};
-use crate::base::{Diagnostic, Span, Stage};
-use crate::data::expr::{DataSpec, Expr, ExprKind};
-use crate::data::sort::basic;
-use crate::data::typecheck::{Checker, error, expecting};
-use crate::syntax::ast::{self, ProcessKind, Section};
+use super::spec::{NameSet, Proc, ProcDef, ProcKind, ProcSpec};
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{ActId, ProcId, SortId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{DataSpec, Expr, ExprKind};
+use mu_data::sort::basic;
+use mu_data::typecheck::{Checker, error, expecting};
+use mu_labels::ActionDecl;
+use mu_syntax::ast::{self, ProcessKind, Section};
 
 /// Type checks a specification.
 pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpec, Diagnostic> {
@@ -19,18 +20,7 @@ pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpe
     data.declare(sections)?;
     let mut actions = Actions::default();
     actions.declare(&mut data, sections)?;
-    let mut globals = Vec::new();
-    for section in sections {
-        if let Section::Globals(decls) = section {
-            for (decl, var) in decls.iter().zip(data.declare_vars(decls)?) {
-                if data.lookup_var(&decl.name.kind).is_some() {
-                    return Err(error(decl.name.span, format!("global variable `{}` is declared twice", decl.name.kind)));
-                }
-                data.bind(&decl.name.kind, var);
-                globals.push(var);
-            }
-        }
-    }
+    let globals = data.declare_globals(sections)?;
     let mut checker = Processes { data, actions, procs: Vec::new(), by_name: AHashMap::new(), own: None };
     let bodies = checker.declare(sections)?;
     let mut init = None;
@@ -73,15 +63,15 @@ pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpe
 
 /// Declared actions by name.
 #[derive(Default)]
-pub(crate) struct Actions {
+pub struct Actions {
     /// The declarations.
-    pub(crate) decls: Vec<ActionDecl>,
+    pub decls: Vec<ActionDecl>,
     by_name: AHashMap<String, Vec<ActId>>,
 }
 
 impl Actions {
     /// The tables of actions that are declared already.
-    pub(crate) fn new(decls: &[ActionDecl]) -> Self {
+    pub fn new(decls: &[ActionDecl]) -> Self {
         let mut actions = Self::default();
         for decl in decls {
             actions.add(decl.clone());
@@ -95,12 +85,12 @@ impl Actions {
     }
 
     /// Reads the `act` sections.
-    pub(crate) fn declare(&mut self, data: &mut Checker, sections: &[Section]) -> Result<(), Diagnostic> {
+    pub fn declare(&mut self, data: &mut Checker, sections: &[Section]) -> Result<(), Diagnostic> {
         self.read(data, sections, false)
     }
 
     /// Reads the `act` sections of a formula file, which may repeat actions that are declared already.
-    pub(crate) fn extend(&mut self, data: &mut Checker, sections: &[Section]) -> Result<(), Diagnostic> {
+    pub fn extend(&mut self, data: &mut Checker, sections: &[Section]) -> Result<(), Diagnostic> {
         self.read(data, sections, true)
     }
 
@@ -123,18 +113,12 @@ impl Actions {
     }
 
     /// The actions of a name.
-    pub(crate) fn overloads(&self, name: &str) -> &[ActId] {
+    pub fn overloads(&self, name: &str) -> &[ActId] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// An action with its arguments; the name must be declared.
-    pub(crate) fn call(
-        &self,
-        data: &mut Checker,
-        name: &ast::Ident,
-        args: &[ast::Data],
-        span: Span,
-    ) -> Result<(ActId, Vec<Expr>), Diagnostic> {
+    pub fn call(&self, data: &mut Checker, name: &ast::Ident, args: &[ast::Data], span: Span) -> Result<(ActId, Vec<Expr>), Diagnostic> {
         let overloads = self.overloads(&name.kind);
         if overloads.is_empty() {
             return Err(self.undeclared(name));
@@ -393,7 +377,7 @@ impl Processes {
                 let sort = signature.sorts.text(wanted.sort);
                 return Err(error(span, format!("parameter `{}` of process `{}` gets no value here", wanted.name, name.kind)).note(
                     format!(
-                        "a parameter that is not assigned keeps the value of the equation's own parameter {}: {sort}, which there is not",
+                        "a parameter that is not assigned keeps the value of the equation's own parameter {}: {sort}, which does not exist",
                         wanted.name
                     ),
                 ));
@@ -498,7 +482,7 @@ impl Processes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::parse_specification;
+    use mu_syntax::parse_specification;
 
     fn check(text: &str) -> Result<ProcSpec, Diagnostic> {
         check_specification(&parse_specification(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}")))

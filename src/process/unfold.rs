@@ -12,12 +12,12 @@
 
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
-use crate::base::Diagnostic;
-use crate::base::ids::{OpId, SortId, VarId};
-use crate::data::engine::{Engine, Program};
-use crate::data::expr::{Expr, ExprKind, Substitution};
-use crate::data::signature::{Builtin, OpKind, Signature};
 use ahash::{AHashMap, AHashSet};
+use mu_base::Diagnostic;
+use mu_base::ids::{OpId, SortId, VarId};
+use mu_data::engine::{Engine, Program};
+use mu_data::expr::{Expr, ExprKind, Substitution};
+use mu_data::signature::{Builtin, OpKind, Signature};
 use std::ops::ControlFlow;
 
 /// Most fields of a parameter, with those of its fields.
@@ -333,6 +333,9 @@ impl Unfolding<'_> {
     fn replace(self, inits: &Substitution, instances: Vec<Instance>) {
         let Unfolding { process, candidates, .. } = self;
         let mut params = Vec::new();
+        for (p, candidate) in &candidates {
+            process.anatomy.defined.insert(process.params[*p].var, candidate.shape.term(&process.data.signature));
+        }
         for (p, param) in std::mem::take(&mut process.params).into_iter().enumerate() {
             match candidates.get(&p) {
                 Some(c) => params.extend(c.fields.iter().map(|v| Param { var: *v, role: param.role.clone(), init: inits[v].clone() })),

@@ -7,7 +7,7 @@
 use super::lexer::{Cursor, Kind};
 use super::outcomes::Observable;
 use super::variables::{Type, Variables};
-use crate::base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage};
 
 /// How deep parentheses and negations may nest.
 pub const DEPTH: u32 = 500;

@@ -1,4 +1,4 @@
-//! A program with its memory as mCRL2 text: the machine told again in the language of the first front end.
+//! A program with its memory as mCRL2 text: the machine in the language of the first front end.
 //!
 //! In: a [`Machine`]. Out: a specification with one process for each thread (its place and its registers) and one for memory with the store
 //! buffers. They meet in reads, writes, updates and fences; stores reach memory by themselves. Actions have the texts that the labels of

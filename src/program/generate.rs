@@ -3,7 +3,7 @@
 //! In: a seed, the most threads and instructions a thread. Out: the text of a test of architecture `X86` whose outcomes tell all registers and
 //! cells. The same seed gives the same text, so a failure replays from the seed.
 
-use crate::base::random::Random;
+use mu_base::random::Random;
 use std::fmt::Write;
 
 const REGISTERS: [&str; 3] = ["EAX", "EBX", "ECX"];

@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::memory::MemoryModel;
 use super::outcomes::{Outcomes, observed_registers, outcomes};
 use super::witness::{Witness, witness};
-use crate::base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop};
 
 /// A verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

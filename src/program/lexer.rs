@@ -2,7 +2,7 @@
 //!
 //! In: a text and an offset. Out: tokens until its end. Comments `(* … *)` nest; where no sign starts a comment, `//` does. Cost: linear. Names are Latin letters, digits, `_`, `.`.
 
-use crate::base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage};
 
 /// A kind of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub(super) struct Token<'a> {
 }
 
 /// Signs, longer ones before their beginnings.
-const SIGNS: [&str; 35] = [
+const SIGNS: [&str; 36] = [
     "/\\", "\\/", "=>", "==", "!=", "<>", "<=", ">=", "&&", "||", ";", ",", "|", "(", ")", "[", "]", "{", "}", ":", "=", "+", "-", "*",
-    "$", "%", "~", "&", "<", ">", "!", "@", "#", "\"", ".",
+    "$", "%", "~", "&", "<", ">", "!", "@", "#", "\"", ".", "?",
 ];
 
 /// Cuts a text into tokens; a `comment` sign starts a comment to the end of the line.
@@ -71,7 +71,7 @@ pub(super) fn tokens<'a>(source: SourceId, text: &'a str, from: usize, comment: 
             }
             b'(' if bytes.get(at + 1) == Some(&b'*') => {
                 at = end_of_comment(bytes, at)
-                    .ok_or_else(|| Diagnostic::at(Stage::Syntax, span(start, start + 2), "this comment has no end"))?;
+                    .ok_or_else(|| Diagnostic::at(Stage::Syntax, span(start, start + 2), "this comment is not closed"))?;
                 continue;
             }
             b'0'..=b'9' => {
@@ -86,7 +86,7 @@ pub(super) fn tokens<'a>(source: SourceId, text: &'a str, from: usize, comment: 
             b'"' => {
                 at = run(at + 1, &|b| b != b'"') + 1;
                 if at > bytes.len() {
-                    return Err(Diagnostic::at(Stage::Syntax, span(start, start + 1), "this text has no end"));
+                    return Err(Diagnostic::at(Stage::Syntax, span(start, start + 1), "this string is not closed"));
                 }
                 Kind::Text
             }

@@ -14,7 +14,7 @@ use super::outcomes::Observable;
 use super::variables::{Type, Use, Variables};
 use super::x86::{Assembler, Order, Refusal};
 use super::{Program, Thread};
-use crate::base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage};
 
 /// The architecture in the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ impl Litmus {
 /// Reads a test.
 pub fn parse(source: SourceId, text: &str) -> Result<Litmus, Diagnostic> {
     let header = header(source, text)?;
+    // What follows `<<` is for other tools: the herd tools read to there.
+    let text = text[header.body..].find("<<").map_or(text, |at| &text[..header.body + at]);
     let list = tokens(source, text, header.body, None)?;
     let usual = if header.arch == Arch::X86 { Order::Intel } else { Order::Att };
     let other = if header.arch == Arch::X86 { Order::Att } else { Order::Intel };
@@ -87,7 +89,7 @@ fn header(source: SourceId, text: &str) -> Result<Header, Diagnostic> {
             break;
         }
         let span = Span { source, start: at as u32, end: at as u32 + 2 };
-        at = end_of_comment(bytes, at).ok_or_else(|| Diagnostic::at(Stage::Syntax, span, "this comment has no end"))?;
+        at = end_of_comment(bytes, at).ok_or_else(|| Diagnostic::at(Stage::Syntax, span, "this comment is not closed"))?;
     }
     let line = text[at..].lines().next().unwrap_or("");
     let mut words = line.split_whitespace();
@@ -124,7 +126,7 @@ fn header(source: SourceId, text: &str) -> Result<Header, Diagnostic> {
             b'{' => break,
             b'(' if bytes.get(at + 1) == Some(&b'*') => {
                 let span = Span { source, start: at as u32, end: at as u32 + 2 };
-                at = end_of_comment(bytes, at).ok_or_else(|| Diagnostic::at(Stage::Syntax, span, "this comment has no end"))?;
+                at = end_of_comment(bytes, at).ok_or_else(|| Diagnostic::at(Stage::Syntax, span, "this comment is not closed"))?;
             }
             b'"' => at = text[at + 1..].find('"').map_or(bytes.len(), |i| at + 1 + i + 1),
             b'\n' | b' ' | b'\t' | b'\r' | b';' => at += 1,

@@ -6,7 +6,7 @@ use super::expr::Width;
 use super::lexer::{Cursor, Kind, Token};
 use super::registers::{self, View};
 use super::variables::{Type, Variables};
-use crate::base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage};
 
 /// A register that the initial state says something of.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(super) fn register<'a>(cursor: &mut Cursor<'a, '_>) -> Result<(u32, View, To
     let view = match registers::parse(name.text) {
         Some(view) => view,
         None if symbolic => View { full: name.text.into(), width: Width::W64, shift: 0 },
-        None => return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is no register", name.text))),
+        None => return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is not a register", name.text))),
     };
     Ok((thread, view, name))
 }
@@ -176,7 +176,7 @@ fn item<'a>(
             addresses.extend(names.into_iter().map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)));
             return end(cursor);
         }
-        return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is there twice", name.text)));
+        return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is declared twice", name.text)));
     }
     let declared = if count.is_some() { Some(declared.unwrap_or(Type::INT)) } else { declared };
     if let Some(ty) = declared {

@@ -15,7 +15,7 @@ use super::expr::{Expr, Width};
 use super::memory::{BARRIER, Entry, MemoryModel};
 use super::variables::mixed;
 use super::{Access, Fence, Next, Program, Register, liveness};
-use crate::base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage};
 
 /// What a move did, values as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

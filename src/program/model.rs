@@ -14,9 +14,9 @@ use super::expr::{Expr, Width};
 use super::liveness::{registers_read, successors};
 use super::machine::{Event, Machine};
 use super::{Access, Fence, Program, Register};
-use crate::base::Diagnostic;
-use crate::base::ids::LabelId;
-use crate::model::{Group, Model, Slot, SlotInfo, Steps, Worker};
+use mu_base::Diagnostic;
+use mu_base::ids::LabelId;
+use mu_model::{Group, Model, Slot, SlotInfo, Steps, Worker};
 
 /// What a group does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -349,7 +349,8 @@ impl Worker for ProgramWorker<'_> {
             Move::Flush { thread, cell } => {
                 let mut ready = Vec::new();
                 machine.ready(thread as usize, &self.state, &mut |at| ready.push(at));
-                let slot = machine.buffer_slot(thread as usize).unwrap_or(0);
+                let slot =
+                    machine.buffer_slot(thread as usize).ok_or_else(|| Diagnostic::internal("a flush under a model without buffers"))?;
                 let before = self.state[slot];
                 for at in ready {
                     if machine.buffer(before)[at].cell == cell {

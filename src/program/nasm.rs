@@ -14,7 +14,7 @@ use super::property::{Property, Scope, conjunction};
 use super::variables::{Type, Variables};
 use super::x86::{Assembler, Order};
 use super::{Access, Program, Step, expr::Expr};
-use crate::base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage};
 use std::collections::HashMap;
 
 /// Most threads of a program.
@@ -34,9 +34,9 @@ pub struct X86Program {
 }
 
 /// A section: where its name stands and its tokens.
-struct Section<'a> {
-    name: Token<'a>,
-    tokens: Vec<Token<'a>>,
+pub(super) struct Section<'a> {
+    pub(super) name: Token<'a>,
+    pub(super) tokens: Vec<Token<'a>>,
 }
 
 /// Reads a program for a number of threads.
@@ -108,7 +108,7 @@ pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program,
 
 const NAMES: [&str; 5] = ["shared_data", "thread_data", "thread_code", "unsafe_prop", "init_code"];
 
-fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
+pub(super) fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
     let mut cursor = Cursor::new(list);
     let mut out = Vec::new();
     loop {
@@ -169,7 +169,7 @@ fn declarations(
             return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` cannot be the name of a variable", name.text)));
         }
         if variables.get(name.text).is_some() {
-            return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is there twice", name.text)));
+            return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is declared twice", name.text)));
         }
         let ty = match cursor.peek().text.to_ascii_lowercase().as_str() {
             "db" => "int8_t",
@@ -205,7 +205,7 @@ fn declarations(
     }
 }
 
-fn init_code(section: &Section<'_>) -> Result<(), Diagnostic> {
+pub(super) fn init_code(section: &Section<'_>) -> Result<(), Diagnostic> {
     let mut cursor = Cursor::new(&section.tokens);
     loop {
         while cursor.eat("\n") {}

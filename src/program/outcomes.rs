@@ -15,7 +15,7 @@ use super::liveness::{self, Cells, Future, cell_bit};
 use super::machine::Machine;
 use super::memory::BARRIER;
 use super::{Access, Register};
-use crate::base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop};
 
 /// Something that an outcome tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

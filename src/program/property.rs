@@ -10,8 +10,8 @@ use super::machine::Machine;
 use super::registers;
 use super::variables::Variables;
 use super::{Program, Register};
-use crate::base::{Diagnostic, Span, Stage};
-use crate::model::Slot;
+use mu_base::{Diagnostic, Span, Stage};
+use mu_model::Slot;
 use std::collections::HashMap;
 
 /// A comparison.
@@ -148,13 +148,15 @@ impl Reader<'_, '_, '_> {
     fn variable(&self, name: Token<'_>) -> Result<(usize, bool), Diagnostic> {
         let Some(v) = self.scope.variables.get(name.text) else {
             let known: Vec<&str> = self.scope.variables.list().iter().map(|v| v.name.as_str()).collect();
-            let mut error = Diagnostic::at(Stage::Type, name.span, format!("`{}` is no variable, label or register", name.text));
+            let mut error = Diagnostic::at(Stage::Type, name.span, format!("`{}` is not a variable, a label or a register", name.text));
             if !known.is_empty() {
                 error = error.note(format!("variables: {}", known.join(", ")));
             }
             return Err(error);
         };
-        Ok((self.scope.program.cell_at(v.address).unwrap_or(0), v.per_thread))
+        let cell = self.scope.program.cell_at(v.address);
+        let cell = cell.ok_or_else(|| Diagnostic::internal(format!("`{}` is at {:#x}, where memory has no cell", name.text, v.address)))?;
+        Ok((cell, v.per_thread))
     }
 
     fn term(&mut self, label: bool) -> Result<Term, Diagnostic> {

@@ -4,7 +4,7 @@ use super::condition::Quantifier;
 use super::herd::{self, Report, Verdict};
 use super::litmus::{self, Litmus};
 use super::memory;
-use crate::base::{Budget, Diagnostic, SourceId};
+use mu_base::{Budget, Diagnostic, SourceId};
 
 fn test(text: &str) -> Litmus {
     litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
@@ -313,7 +313,7 @@ fn wrong_input_is_refused_with_its_place() {
         ("X86 t\n{ float x; }\nP0;".into(), "unknown type `float`"),
         ("X86 t\n{ x=1; x=2; }\nP0;".into(), "twice"),
         ("X86 t\n{ 3:EAX=1; }\nP0;\nNOP;\n".into(), "no thread 3"),
-        ("X86 t\n{ 0:EXX=1; }\nP0;\nNOP;\n".into(), "`EXX` is no register"),
+        ("X86 t\n{ 0:EXX=1; }\nP0;\nNOP;\n".into(), "`EXX` is not a register"),
         (code("FSQRT"), "unknown instruction `FSQRT`"),
         (code("JMP nowhere"), "no label `nowhere`"),
         (code("L: NOP ; L: NOP"), "there twice"),

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use super::Cell;
 use super::expr::Width;
-use crate::base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage};
 
 /// Address of the first variable: no number that a test is likely to use.
 const FIRST: u64 = 0x3f2e_4000;

@@ -1,9 +1,9 @@
-//! One execution of a machine that ends in an outcome that somebody looks for, as a graph of events.
+//! An execution of a machine that ends in a wanted outcome, as a graph of events.
 //!
-//! In: a [`Machine`], what an outcome tells, which outcomes are wanted. Out: an [`Execution`]: events, reads-from and coherence, the same as the
-//! axioms make ([`super::axiomatic`]), but of programs with loops as well. The search goes breadth first, so that loops are not gone through more
-//! often than needed, with the reduction of [`super::outcomes`]; then its moves are replayed, each store with a number of its own, so that
-//! a load tells which store it took. Cost: that of the outcomes, and 16 bytes more a state.
+//! In: a [`Machine`], what an outcome observes, which outcomes are wanted. Out: an [`Execution`]: events, reads-from and coherence, the same as the
+//! axioms build ([`super::axiomatic`]), but for programs with loops too. The search is breadth-first, so that loops are unrolled no
+//! further than necessary, with the reduction of [`super::outcomes`]. Its moves are then replayed with a number for each store, so that
+//! each load identifies its source. Cost: that of the outcomes, and 16 more bytes a state.
 
 use ahash::AHashSet;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use super::axiomatic::{Event, EventKind, Execution};
 use super::liveness::{self, Future};
 use super::machine::{self, Machine};
 use super::outcomes::{Move, Observable, lonely, moves, outcome};
-use crate::base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stop};
 
 /// What a search for an execution found.
 #[derive(Clone, Debug)]
@@ -82,11 +82,13 @@ fn replay(machine: &Machine, way: &[Move]) -> Result<Execution, Diagnostic> {
     let mut waiting: Vec<Vec<(u32, usize)>> = vec![Vec::new(); program.threads.len()];
     for &(thread, flush) in way {
         if let Some(at) = flush {
-            if let machine::Event::Flush { cell, .. } = machine.flush(thread, at, &mut state)
-                && let Some(first) = waiting[thread].iter().position(|w| w.0 == cell)
-            {
-                coherence[cell as usize].push(waiting[thread].remove(first).1);
-            }
+            let event = machine.flush(thread, at, &mut state);
+            let machine::Event::Flush { cell, .. } = event else {
+                return Err(Diagnostic::internal(format!("a flush was answered by {event:?}")));
+            };
+            let first = waiting[thread].iter().position(|w| w.0 == cell);
+            let first = first.ok_or_else(|| Diagnostic::internal("a store reaches memory that was never made"))?;
+            coherence[cell as usize].push(waiting[thread].remove(first).1);
             continue;
         }
         let place = machine.place(thread, &state);
@@ -130,7 +132,7 @@ mod tests {
     use super::super::memory;
     use super::super::outcomes::{observed_registers, outcomes};
     use super::*;
-    use crate::base::SourceId;
+    use mu_base::SourceId;
 
     fn machine(test: &Litmus, model: &str) -> Machine {
         let registers = observed_registers(&test.observables(), test.program.threads.len());

@@ -140,7 +140,17 @@ mod tests {
             at_once: false,
         };
         let steps = steps.iter().map(step).collect();
-        Story { verdict: true, components: vec![], parameters: vec![], initial: vec![], steps, untold: 0, linear: false, back_to: None }
+        Story {
+            verdict: true,
+            components: vec![],
+            parameters: vec![],
+            initial: vec![],
+            steps,
+            untold: 0,
+            linear: false,
+            back_to: None,
+            ending: None,
+        }
     }
 
     #[test]

@@ -3,11 +3,15 @@
 //! After ITU-T Z.120, without its frames: what a component does alone is a dot on its lane, what two do together an arrow between their lanes,
 //! what more do together a line through them. An arrow points to the side that had more arguments open (summed over): the one that
 //! learns something; where none did, it has no head. Hidden actions are grey. The last step, which decides, is marked. Parameters that
-//! a step changed show when the pointer rests on it. Components that take no part in any step have no lane.
+//! a step changed show when the pointer rests on it; lists, sets and bags (buffers, mostly) stand below it. Names are shortened, and a legend says
+//! what is what. Components that take no part in any step have no lane, unless the path ends in a state without
+//! steps: then each has one, and below it stands how the component stands and what it offers.
 
+use super::caption::why;
+use super::shorten::Short;
 use super::story::{Story, StoryStep};
 use super::svg::{Anchor, Svg, width_of, wrap};
-use crate::model::StepPart;
+use mu_model::StepPart;
 use std::fmt::Write;
 
 const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 11px; fill: #1a1a1a }
@@ -18,8 +22,10 @@ const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Aria
 .arrow, .head-arrow { stroke: #1b4f8a; stroke-width: 1.6; fill: none } .head-arrow { fill: #1b4f8a; stroke-width: 1 }
 .arrow-hidden, .head-arrow-hidden { stroke: #8a8a8a; stroke-width: 1.2; fill: none } .head-arrow-hidden { fill: #8a8a8a; stroke-width: 1 }
 .dot { fill: #1b4f8a } .dot-hidden { fill: #8a8a8a }
-.halo { fill: #fff; fill-opacity: 0.8 } .label { font-weight: bold; fill: #123a66 } .label-hidden { fill: #6a6a6a }
+.halo { fill: #fff; fill-opacity: 0.8 } .halo-last { fill: #fdecea; fill-opacity: 0.9 } .halo-last-true { fill: #e9f6ec; fill-opacity: 0.9 }
+.value { font-size: 10px; fill: #57606a; font-style: italic } .key { font-size: 10px; fill: #57606a } .label { font-weight: bold; fill: #123a66 } .label-hidden { fill: #6a6a6a }
 .last { fill: #fdecea; stroke: none } .last-true { fill: #e9f6ec; stroke: none }
+.posture { fill: #8a1c1c; font-weight: bold } .offer { font-size: 10px; fill: #6a3a3a }
 .loop { stroke: #a15c12; stroke-width: 1.5; fill: none } .loop-text { fill: #a15c12; font-style: italic }";
 
 const SIZE: f64 = 11.0;
@@ -28,6 +34,8 @@ const LEFT: f64 = 56.0;
 const TOP: f64 = 64.0;
 const NARROWEST: f64 = 130.0;
 const WIDEST: f64 = 280.0;
+/// Most characters of a value that stands in the picture.
+const MOST_OF_VALUE: usize = 44;
 /// Room between a dot and its text.
 const GAP: f64 = 8.0;
 
@@ -44,6 +52,8 @@ struct Event<'a> {
     number: usize,
     /// Whether it is the first event of its step.
     first: bool,
+    /// New values of lists and the like, with their lanes; of the last event of a step.
+    values: Vec<(usize, String)>,
 }
 
 /// Draws the chart of a path. `title` names what was checked; `verdict` says how it ended. Nothing if the story branches.
@@ -52,15 +62,23 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
         return None;
     }
     let mut used = vec![false; story.components.len().max(1)];
-    let all: Vec<Event> = story.steps.iter().enumerate().flat_map(|(i, s)| events(story, s, i + 1)).collect();
+    let short =
+        Short::of(story.steps.iter().flat_map(|s| s.parts.iter().map(StepPart::text)).collect::<Vec<_>>().iter().map(String::as_str));
+    let all: Vec<Event> = story.steps.iter().enumerate().flat_map(|(i, s)| events(story, s, i + 1, &short)).collect();
+    let sentence = why(story, &|text| short.text(text));
     all.iter().flat_map(|e| &e.lanes).for_each(|&l| used[l] = true);
     if !used.contains(&true) {
         used[0] = true;
     }
+    if story.ending.is_some() {
+        used.fill(true);
+    }
     let lanes: Vec<usize> = (0..used.len()).filter(|&l| used[l]).collect();
     let place = |lane: usize| lanes.iter().position(|l| *l == lane).unwrap_or(0);
-    let heads: Vec<(String, String)> = lanes.iter().map(|&l| split_name(story.components.get(l).map_or("model", |n| n))).collect();
-    let gaps = gaps(&all, &heads, &place);
+    let heads: Vec<(String, String)> =
+        lanes.iter().map(|&l| split_name(&short.text(story.components.get(l).map_or("model", |n| n)))).collect();
+    let tails: Vec<Vec<String>> = lanes.iter().map(|&l| tail(story, l, &short)).collect();
+    let gaps = gaps(&all, &heads, &tails, &place);
     let mut x = vec![LEFT + gaps[0] / 2.0];
     for i in 1..lanes.len() {
         x.push(x[i - 1] + gaps[i]);
@@ -68,11 +86,17 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     // Texts of dots stand to the right of their lane.
     let beyond = all.iter().filter(|e| e.lanes.len() == 1 && place(e.lanes[0]) + 1 == lanes.len());
     let beyond = beyond.map(|e| widest(&wrap(&e.text, SIZE, WIDEST - 2.0 * GAP)) * 1.08 + GAP + 14.0).fold(NARROWEST / 2.0, f64::max);
-    let width = (x[lanes.len() - 1] + beyond).max(LEFT + width_of(title, 15.0) + 40.0).max(LEFT + width_of(verdict, 12.0) + 30.0);
+    let width =
+        (x[lanes.len() - 1] + beyond).max(LEFT + width_of(title, 15.0) + 40.0).max(LEFT + width_of(verdict, 12.0) + 30.0).max(400.0);
     let mut svg = Svg::default();
     svg.text("title", (16.0, 24.0), Anchor::Start, title);
     svg.text("sub", (16.0, 42.0), Anchor::Start, verdict);
-    let body = TOP + 44.0;
+    let said = wrap(&sentence, 12.0, width - 40.0);
+    for (i, line) in said.iter().enumerate() {
+        svg.text("sub", (16.0, 59.0 + i as f64 * 15.0), Anchor::Start, line);
+    }
+    let top = TOP + 4.0 + said.len() as f64 * 15.0;
+    let body = top + 44.0;
     // Rows first give their heights.
     let mut y = body + 14.0;
     let mut rows: Vec<f64> = Vec::new();
@@ -87,9 +111,12 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
         y += above + 8.0;
         rows.push(y);
         y += if event.lanes.len() == 1 { above } else { 4.0 } + 4.0;
+        let below = event.lanes.iter().chain(event.values.iter().map(|v| &v.0)).map(|l| event.values.iter().filter(|v| v.0 == *l).count());
+        y += below.max().unwrap_or(0) as f64 * LINE;
         texts.push(lines);
     }
     let bottom = y + 22.0;
+    let below = tails.iter().map(Vec::len).max().unwrap_or(0) as f64 * LINE;
     if let Some(at) = all.iter().position(|e| e.number == story.steps.len())
         && story.back_to.is_none()
     {
@@ -98,16 +125,29 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     for (i, (name, of)) in heads.iter().enumerate() {
         svg.line("lane", (x[i], body - 4.0), (x[i], bottom));
         let w = width_of(name, 12.0).max(width_of(of, 10.0)) + 18.0;
-        svg.rect("head", (x[i] - w / 2.0, TOP), (w, 36.0));
-        svg.text("name", (x[i], TOP + if of.is_empty() { 22.0 } else { 15.0 }), Anchor::Middle, name);
-        svg.text("of", (x[i], TOP + 29.0), Anchor::Middle, of);
+        svg.rect("head", (x[i] - w / 2.0, top), (w, 36.0));
+        svg.text("name", (x[i], top + if of.is_empty() { 22.0 } else { 15.0 }), Anchor::Middle, name);
+        svg.text("of", (x[i], top + 29.0), Anchor::Middle, of);
+        for (n, line) in tails[i].iter().enumerate() {
+            svg.text(if n == 0 { "posture" } else { "offer" }, (x[i], bottom + 12.0 + n as f64 * LINE), Anchor::Middle, line);
+        }
     }
     for ((event, &y), lines) in all.iter().zip(&rows).zip(&texts) {
         svg.group(&tooltip(story, event));
         if event.first {
             svg.text("number", (LEFT - 26.0, y + 4.0), Anchor::End, &event.number.to_string());
         }
-        draw(&mut svg, event, y, lines, &x, &place);
+        let halo = match story.verdict {
+            _ if story.back_to.is_some() || event.number < story.steps.len() => "halo",
+            false => "halo-last",
+            true => "halo-last-true",
+        };
+        draw(&mut svg, event, (y, halo), lines, &x, &place);
+        let below = y + if event.lanes.len() == 1 { (lines.len() as f64 + 1.0) * LINE / 2.0 } else { LINE };
+        for (i, (lane, text)) in event.values.iter().enumerate().filter(|(_, v)| lanes.contains(&v.0)) {
+            let above = event.values[..i].iter().filter(|v| v.0 == *lane).count();
+            write(&mut svg, ("value", halo), (x[place(*lane)] + GAP, below + 4.0 + above as f64 * LINE), Anchor::Start, text);
+        }
         svg.end();
     }
     if let Some(back) = story.back_to {
@@ -116,12 +156,61 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
         svg.path("loop", &format!("M {} {low} H {} V {top} H {}", LEFT - 14.0, LEFT - 22.0, LEFT - 14.0));
         svg.text("loop-text", (LEFT - 8.0, low + 4.0), Anchor::Start, &format!("and again from step {}", back + 1));
     }
-    Some(svg.finish(width, bottom + 14.0, STYLE))
+    let low = legend(&mut svg, story, &all, &short, (bottom + 14.0 + below, width));
+    Some(svg.finish(width, low, STYLE))
+}
+
+/// Where a component stands if the path ends in a state without steps, in lines.
+fn tail(story: &Story, lane: usize, short: &Short) -> Vec<String> {
+    let lines = story.ending.as_ref().map(|e| e.lane(lane)).unwrap_or_default();
+    lines.iter().flat_map(|l| wrap(&short.text(l), SIZE, WIDEST - 2.0 * GAP)).collect()
+}
+
+/// Says below the chart what its marks and its short names mean; only of those that there are. Gives where it ends.
+fn legend(svg: &mut Svg, story: &Story, all: &[Event], short: &Short, (top, width): (f64, f64)) -> f64 {
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    let mut add = |there: bool, mark: &'static str, text: &str| {
+        if there {
+            lines.push((mark, text.to_string()));
+        }
+    };
+    add(all.iter().any(|e| e.lanes.len() == 1), "dot", "a component alone");
+    add(all.iter().any(|e| e.directed), "arrow", "two together; the arrow points to the one that learns something");
+    add(all.iter().any(|e| e.lanes.len() > 1 && !e.directed), "line", "several together");
+    add(all.iter().any(|e| e.hidden), "hidden", "grey: hidden from the formula");
+    add(all.iter().any(|e| !e.values.is_empty()), "value", "a list, set or bag after the step");
+    add(story.back_to.is_none() && !all.is_empty(), "last", "the step that decides");
+    let key = short.key().map(|k| wrap(&k, 10.0, width - 60.0)).unwrap_or_default();
+    let mut y = top + 8.0;
+    svg.line("lane", (16.0, top), (width - 16.0, top));
+    for (mark, text) in &lines {
+        y += 14.0;
+        match *mark {
+            "dot" => svg.circle("dot", (28.0, y - 3.5), 4.0),
+            "arrow" => {
+                svg.line("arrow", (16.0, y - 3.5), (38.0, y - 3.5));
+                svg.path("head-arrow", &format!("M 40 {:.1} l -9 -4 v 8 z", y - 3.5));
+            }
+            "line" => {
+                svg.line("arrow", (18.0, y - 3.5), (38.0, y - 3.5));
+                [18.0, 38.0].iter().for_each(|x| svg.circle("dot", (*x, y - 3.5), 3.5));
+            }
+            "hidden" => svg.circle("dot-hidden", (28.0, y - 3.5), 4.0),
+            "last" => svg.rect(if story.verdict { "last-true" } else { "last" }, (16.0, y - 9.0), (24.0, 11.0)),
+            _ => svg.text("value", (16.0, y), Anchor::Start, "[ ]"),
+        }
+        svg.text("key", (48.0, y), Anchor::Start, text);
+    }
+    for line in &key {
+        y += 14.0;
+        svg.text("key", (48.0, y), Anchor::Start, line);
+    }
+    y + 12.0
 }
 
 /// What a step looks like: a row for each of its actions; a tau of which nothing is known is a dot where something changed.
-fn events<'a>(story: &Story, step: &'a StoryStep, number: usize) -> Vec<Event<'a>> {
-    let mut out: Vec<Event> = step.parts.iter().map(|part| event(step, part, number)).collect();
+fn events<'a>(story: &Story, step: &'a StoryStep, number: usize, short: &Short) -> Vec<Event<'a>> {
+    let mut out: Vec<Event> = step.parts.iter().map(|part| event(step, part, number, short)).collect();
     out.sort_by_key(|e| e.hidden);
     if out.is_empty() {
         let mut lanes: Vec<usize> = step.changed.iter().map(|(slot, _)| story.parameters[*slot as usize].component as usize).collect();
@@ -130,13 +219,29 @@ fn events<'a>(story: &Story, step: &'a StoryStep, number: usize) -> Vec<Event<'a
         if lanes.is_empty() {
             lanes.push(0);
         }
-        out.push(Event { lanes, directed: false, text: step.action.clone(), hidden: true, step, number, first: true });
+        let text = short.text(&step.action);
+        out.push(Event { lanes, directed: false, text, hidden: true, step, number, first: true, values: Vec::new() });
+    }
+    if let Some(last) = out.last_mut() {
+        last.values = values(story, step, short);
     }
     out.iter_mut().enumerate().for_each(|(i, e)| e.first = i == 0);
     out
 }
 
-fn event<'a>(step: &'a StoryStep, part: &StepPart, number: usize) -> Event<'a> {
+/// What lists, sets and bags hold after a step that changed them, with the lanes of their components.
+fn values(story: &Story, step: &StoryStep, short: &Short) -> Vec<(usize, String)> {
+    let told = |(slot, value): &(u32, String)| {
+        let parameter = &story.parameters[*slot as usize];
+        let text = format!("{} = {}", parameter.name, short.text(value));
+        let cut: String = text.chars().take(MOST_OF_VALUE).collect();
+        let more = if cut.len() < text.len() { "…" } else { "" };
+        value.starts_with(['[', '{']).then(|| (parameter.component as usize, format!("{cut}{more}")))
+    };
+    step.changed.iter().filter_map(told).collect()
+}
+
+fn event<'a>(step: &'a StoryStep, part: &StepPart, number: usize, short: &Short) -> Event<'a> {
     let mut from: Vec<_> = part.from.iter().collect();
     from.sort_by_key(|f| f.open);
     let mut lanes: Vec<usize> = from.iter().map(|f| f.component as usize).collect();
@@ -145,7 +250,7 @@ fn event<'a>(step: &'a StoryStep, part: &StepPart, number: usize) -> Event<'a> {
         lanes.push(0);
     }
     let directed = from.len() == 2 && from[0].open < from[1].open;
-    Event { lanes, directed, text: part.text(), hidden: part.hidden, step, number, first: false }
+    Event { lanes, directed, text: short.text(&part.text()), hidden: part.hidden, step, number, first: false, values: Vec::new() }
 }
 
 /// A component's name and, below it, what its arguments are.
@@ -176,8 +281,8 @@ fn room(event: &Event, x: &[f64], place: &impl Fn(usize) -> usize) -> f64 {
 }
 
 /// Distances between lanes: as wide as heads and texts of neighbours want, within bounds. The first is the width of the first head.
-fn gaps(all: &[Event], heads: &[(String, String)], place: &impl Fn(usize) -> usize) -> Vec<f64> {
-    let head = |i: usize| width_of(&heads[i].0, 12.0).max(width_of(&heads[i].1, 10.0)) + 24.0;
+fn gaps(all: &[Event], heads: &[(String, String)], tails: &[Vec<String>], place: &impl Fn(usize) -> usize) -> Vec<f64> {
+    let head = |i: usize| width_of(&heads[i].0, 12.0).max(width_of(&heads[i].1, 10.0)).max(widest(&tails[i])) + 24.0;
     let mut gaps: Vec<f64> = (0..heads.len()).map(|i| if i == 0 { head(0) } else { (head(i - 1) + head(i)) / 2.0 + 6.0 }).collect();
     for event in all {
         let (low, high) = span(event, place);
@@ -191,14 +296,14 @@ fn gaps(all: &[Event], heads: &[(String, String)], place: &impl Fn(usize) -> usi
     gaps
 }
 
-fn draw(svg: &mut Svg, event: &Event, y: f64, lines: &[String], x: &[f64], place: &impl Fn(usize) -> usize) {
+fn draw(svg: &mut Svg, event: &Event, (y, halo): (f64, &str), lines: &[String], x: &[f64], place: &impl Fn(usize) -> usize) {
     let class = |name: &str| if event.hidden { format!("{name}-hidden") } else { name.to_string() };
     let at: Vec<f64> = event.lanes.iter().map(|l| x[place(*l)]).collect();
     if let [x] = at[..] {
         svg.circle(&class("dot"), (x, y), 4.0);
         let top = y + 4.0 - (lines.len() as f64 - 1.0) * LINE / 2.0;
         for (i, line) in lines.iter().enumerate() {
-            write(svg, &class("label"), (x + GAP, top + i as f64 * LINE), Anchor::Start, line);
+            write(svg, (&class("label"), halo), (x + GAP, top + i as f64 * LINE), Anchor::Start, line);
         }
         return;
     }
@@ -214,15 +319,15 @@ fn draw(svg: &mut Svg, event: &Event, y: f64, lines: &[String], x: &[f64], place
     }
     let top = y - 5.0 - (lines.len() as f64 - 1.0) * LINE;
     for (i, line) in lines.iter().enumerate() {
-        write(svg, &class("label"), ((low + high) / 2.0, top + i as f64 * LINE), Anchor::Middle, line);
+        write(svg, (&class("label"), halo), ((low + high) / 2.0, top + i as f64 * LINE), Anchor::Middle, line);
     }
 }
 
 /// A text over whatever lies behind it.
-fn write(svg: &mut Svg, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+fn write(svg: &mut Svg, (class, halo): (&str, &str), (x, y): (f64, f64), anchor: Anchor, text: &str) {
     let width = width_of(text, SIZE);
     let left = if anchor == Anchor::Middle { x - width / 2.0 } else { x };
-    svg.rect("halo", (left - 1.0, y - 10.0), (width + 2.0, LINE));
+    svg.rect(halo, (left - 1.0, y - 10.0), (width + 2.0, LINE));
     svg.text(class, (x, y), anchor, text);
 }
 

@@ -6,9 +6,9 @@
 //! first, and says of each arrow where it runs; it depends on nothing but the execution.
 
 use super::svg::{Anchor, Svg, number, width_of};
-use crate::program::Fence;
-use crate::program::axiomatic::{Edge, Event, EventKind, Execution};
-use crate::program::litmus::Litmus;
+use mu_program::Fence;
+use mu_program::axiomatic::{Edge, Event, EventKind, Execution};
+use mu_program::litmus::Litmus;
 use std::fmt::Write;
 
 const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 12px; fill: #1a1a1a }
@@ -384,11 +384,11 @@ pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::{Budget, SourceId};
-    use crate::program::generate::{self, Shape};
-    use crate::program::machine::Machine;
-    use crate::program::outcomes::observed_registers;
-    use crate::program::{litmus, memory, witness};
+    use mu_base::{Budget, SourceId};
+    use mu_program::generate::{self, Shape};
+    use mu_program::machine::Machine;
+    use mu_program::outcomes::observed_registers;
+    use mu_program::{litmus, memory, witness};
 
     const SB: &str = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
     const MP: &str = "X86 MP\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV EAX,[y] ;\nMOV [y],$1 | MOV EBX,[x] ;\nexists (1:EAX=1 /\\ 1:EBX=0)\n";

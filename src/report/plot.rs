@@ -1,7 +1,8 @@
 //! Curves over a parameter with a logarithmic ordinate: values -> SVG.
 //!
 //! What was measured is a full line with full dots; what is quoted for comparison is dashed and hollow, in the colour of what it belongs to; a
-//! cross is a value at which a limit stopped the run. The names stand to the right of the curves' ends where there is room, in their
+//! cross is a value at which a limit stopped the run, so that the answer is unknown; a diamond is the cost of the verdict *false*. A curve that
+//! ends before the others ends there: no line leads from it to its name, which says how far it goes. The names stand to the right of the curves' ends where there is room, in their
 //! order from top to bottom, so that no legend has to be matched by colour alone.
 
 use super::svg::{Anchor, Svg, width_of};
@@ -14,7 +15,9 @@ pub enum Mark {
     Full,
     /// A quoted value.
     Hollow,
-    /// The value at which a limit ended the run.
+    /// A measured value of a run whose formula does not hold.
+    False,
+    /// The value at which a limit ended the run: the answer is unknown.
     Stopped,
 }
 
@@ -86,6 +89,9 @@ const HEIGHT: f64 = 340.0;
 const TO_NAMES: f64 = 34.0;
 /// Distance of names.
 const LINE: f64 = 15.0;
+/// Marks that need a word, with it.
+const MEANINGS: &[(Mark, &str)] =
+    &[(Mark::False, "the formula does not hold here"), (Mark::Stopped, "a limit stopped the run here: unknown")];
 
 impl Plot {
     /// Draws it. Nothing if no value can be shown, or if there is only one place on the abscissa.
@@ -101,7 +107,9 @@ impl Plot {
         let (low, high) = around(low, high);
         let x = |v: f64| LEFT + 14.0 + (v - x_low) / (x_high - x_low) * (WIDTH - 28.0);
         let y = |v: f64| TOP + HEIGHT - (v.log10() - low) / (high - low) * HEIGHT;
-        let names = widest(&curves) + 30.0;
+        let last = points().map(|p| p.x).fold(f64::MIN, f64::max);
+        let texts = curves.iter().filter_map(|(s, p)| p.last().map(|p| self.name(s, *p, last)));
+        let names = texts.map(|t| width_of(&t, 11.0)).fold(0.0, f64::max) + 46.0;
         let width = (LEFT + WIDTH + TO_NAMES + names).max(LEFT + width_of(&self.title, 15.0));
         let mut svg = Svg::default();
         svg.text("title", (16.0, 24.0), Anchor::Start, &self.title);
@@ -113,13 +121,16 @@ impl Plot {
             curve(&mut svg, self.unit, series, points, self, &x, &y);
         }
         let bottom = self.names(&mut svg, &curves, &x, &y);
-        let stopped = points().any(|p| p.mark == Mark::Stopped);
-        let foot = TOP + HEIGHT + 42.0;
+        let mut foot = TOP + HEIGHT + 42.0;
         svg.text("axis-label", (LEFT + WIDTH / 2.0, foot), Anchor::Middle, &self.x_label);
-        if stopped {
-            svg.text("sub", (LEFT, foot + 20.0), Anchor::Start, "×  a limit stopped the run here");
+        for (mark, meaning) in MEANINGS {
+            if points().any(|p| p.mark == *mark) {
+                foot += 20.0;
+                symbol(&mut svg, *mark, (LEFT + 5.0, foot - 4.0), "#666");
+                svg.text("sub", (LEFT + 18.0, foot), Anchor::Start, meaning);
+            }
         }
-        Some(svg.finish(width, (foot + if stopped { 32.0 } else { 14.0 }).max(bottom + 14.0), STYLE))
+        Some(svg.finish(width, (foot + 14.0).max(bottom + 14.0), STYLE))
     }
 
     fn grid(&self, svg: &mut Svg, (low, high): (f64, f64), x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) {
@@ -163,18 +174,32 @@ impl Plot {
         svg.line("axis", (left, TOP), (left, TOP + HEIGHT));
     }
 
+    /// The text of a value of the parameter.
+    fn tick(&self, x: f64) -> String {
+        self.ticks.iter().find(|t| t.0 == x).map_or_else(|| x.to_string(), |t| t.1.clone())
+    }
+
+    /// What a curve is called, with its end if others go on.
+    fn name(&self, series: &Series, end: Point, last: f64) -> String {
+        if end.x == last { series.name.clone() } else { format!("{} (to {} = {})", series.name, self.x_label, self.tick(end.x)) }
+    }
+
     /// The names of the curves at the right, each as near to its curve's end as the others allow. Gives the lowest ordinate used.
     fn names(&self, svg: &mut Svg, curves: &[(&Series, Vec<Point>)], x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) -> f64 {
-        let mut ends: Vec<(f64, f64, &Series)> = curves.iter().filter_map(|(s, p)| p.last().map(|p| (y(p.y), x(p.x), *s))).collect();
+        let mut ends: Vec<(f64, Point, &Series)> = curves.iter().filter_map(|(s, p)| p.last().map(|p| (y(p.y), *p, *s))).collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         let places = spread(&ends.iter().map(|e| e.0).collect::<Vec<_>>(), LINE, TOP - 6.0);
         let at = LEFT + WIDTH + TO_NAMES;
-        for ((end, from, series), place) in ends.iter().zip(&places) {
+        let last = ends.iter().map(|e| e.1.x).fold(f64::MIN, f64::max);
+        for ((end, point, series), place) in ends.iter().zip(&places) {
             let color = color(series.color);
             svg.group("");
-            let leader = format!("M {from:.1} {end:.1} L {:.1} {end:.1} L {:.1} {place:.1}", (from + 8.0).max(LEFT + WIDTH), at - 4.0);
-            let path = [("class", "leader".to_string()), ("stroke", color.into()), ("d", leader)];
-            svg.element("path", &path, None);
+            if point.x == last {
+                let (from, bend) = (x(point.x), (x(point.x) + 8.0).max(LEFT + WIDTH));
+                let leader = format!("M {from:.1} {end:.1} L {bend:.1} {end:.1} L {:.1} {place:.1}", at - 4.0);
+                let path = [("class", "leader".to_string()), ("stroke", color.into()), ("d", leader)];
+                svg.element("path", &path, None);
+            }
             let dash = if series.dashed { "4 3" } else { "none" };
             let key = [
                 ("x1", format!("{at:.1}")),
@@ -186,7 +211,7 @@ impl Plot {
                 ("stroke-dasharray", dash.to_string()),
             ];
             svg.element("line", &key, None);
-            svg.text("name", (at + 28.0, place + 4.0), Anchor::Start, &series.name);
+            svg.text("name", (at + 28.0, place + 4.0), Anchor::Start, &self.name(series, *point, last));
             svg.end();
         }
         places.last().copied().unwrap_or(0.0)
@@ -211,34 +236,36 @@ fn curve(svg: &mut Svg, unit: Unit, series: &Series, points: &[Point], plot: &Pl
     ];
     svg.element("path", &line, None);
     for p in points {
-        let text = plot.ticks.iter().find(|t| t.0 == p.x).map_or_else(|| p.x.to_string(), |t| t.1.clone());
-        let stopped = if p.mark == Mark::Stopped { ", stopped by a limit" } else { "" };
-        svg.group(&format!("{}, {} = {text}: {}{stopped}", series.name, plot.x_label, exactly(unit, p.y)));
-        let (cx, cy) = (x(p.x), y(p.y));
-        if p.mark == Mark::Stopped {
-            let cross = format!("M {:.1} {:.1} l 9 9 m 0 -9 l -9 9", cx - 4.5, cy - 4.5);
-            let at = [("d", cross), ("fill", "none".to_string()), ("stroke", color.clone()), ("stroke-width", "2.2".into())];
-            svg.element("path", &at, None);
-        } else {
-            let fill = if p.mark == Mark::Hollow { "#ffffff".to_string() } else { color.clone() };
-            let at = [
-                ("cx", format!("{cx:.1}")),
-                ("cy", format!("{cy:.1}")),
-                ("r", if p.mark == Mark::Hollow { "5" } else { "3.2" }.to_string()),
-            ];
-            let look = [("fill", fill), ("stroke", color.clone()), ("stroke-width", "1.5".to_string())];
+        let what = match p.mark {
+            Mark::Stopped => ", stopped by a limit",
+            Mark::False => ", the formula does not hold",
+            Mark::Full | Mark::Hollow => "",
+        };
+        svg.group(&format!("{}, {} = {}: {}{what}", series.name, plot.x_label, plot.tick(p.x), exactly(unit, p.y)));
+        symbol(svg, p.mark, (x(p.x), y(p.y)), &color);
+        svg.end();
+    }
+}
+
+/// Draws the mark of a point.
+fn symbol(svg: &mut Svg, mark: Mark, (x, y): (f64, f64), color: &str) {
+    let path = |d: String, fill: &str, width: &str| {
+        [("d", d), ("fill", fill.to_string()), ("stroke", color.to_string()), ("stroke-width", width.to_string())]
+    };
+    match mark {
+        Mark::Stopped => svg.element("path", &path(format!("M {:.1} {:.1} l 9 9 m 0 -9 l -9 9", x - 4.5, y - 4.5), "none", "2.2"), None),
+        Mark::False => svg.element("path", &path(format!("M {x:.1} {:.1} l 6 6 l -6 6 l -6 -6 z", y - 6.0), "#ffffff", "2"), None),
+        Mark::Full | Mark::Hollow => {
+            let (fill, r) = if mark == Mark::Hollow { ("#ffffff", "5") } else { (color, "3.2") };
+            let at = [("cx", format!("{x:.1}")), ("cy", format!("{y:.1}")), ("r", r.to_string())];
+            let look = [("fill", fill.to_string()), ("stroke", color.to_string()), ("stroke-width", "1.5".to_string())];
             svg.element("circle", &at.into_iter().chain(look).collect::<Vec<_>>(), None);
         }
-        svg.end();
     }
 }
 
 fn color(number: usize) -> &'static str {
     COLORS[number % COLORS.len()]
-}
-
-fn widest(curves: &[(&Series, Vec<Point>)]) -> f64 {
-    curves.iter().map(|(s, _)| width_of(&s.name, 11.0)).fold(0.0, f64::max) + 16.0
 }
 
 fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
@@ -335,6 +362,13 @@ mod tests {
             "{svg}"
         );
         assert_eq!((svg.matches("<circle").count(), svg.matches("a limit stopped the run here").count()), (4, 1), "{svg}");
+        // Both go to the end: two leaders. One that ends before has none, and says where it ends.
+        assert_eq!(svg.matches("class=\"leader\"").count(), 2, "{svg}");
+        plot.series[0].points.truncate(2);
+        plot.series[0].points[1].mark = Mark::False;
+        let svg = plot.draw().unwrap();
+        assert_eq!((svg.matches("class=\"leader\"").count(), svg.matches("ours (to n = 1)").count()), (1, 1), "{svg}");
+        assert!(svg.contains("the formula does not hold here") && !svg.contains("a limit stopped"), "{svg}");
         plot.series.iter_mut().for_each(|s| s.points.iter_mut().for_each(|p| p.y = 0.0));
         assert!(plot.draw().is_none());
     }

@@ -1,10 +1,12 @@
 //! Evidence as a story: [`Evidence`] + [`Model`] -> steps with what each was made of and what it changed, for people and machines.
 //!
-//! Output as JSON keeps its keys: scripts rely on them. Cost: one evaluation of a group a step.
+//! The keys of the JSON output are stable: scripts rely on them. Cost: one group evaluation for each step.
 
-use crate::base::Diagnostic;
-use crate::evidence::{Evidence, Taken};
-use crate::model::{Model, StepPart, Worker};
+use super::standing::{self, Ending};
+use mu_base::{Diagnostic, SourceMap};
+use mu_evidence::{Evidence, Linear, Taken};
+use mu_model::evaluated::Evaluated;
+use mu_model::{Model, StepPart, Worker};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -27,8 +29,8 @@ pub struct StoryStep {
     pub parts: Vec<StepPart>,
     /// Slots that changed, with the new values.
     pub changed: Vec<(u32, String)>,
-    /// All slots' values after it, if asked for.
-    pub state: Option<Vec<String>>,
+    /// All slots' values after it, if asked for; none for parameters that mean nothing then.
+    pub state: Option<Vec<Option<String>>>,
     /// Whether it is taken at once with the step before, being confluent.
     pub at_once: bool,
 }
@@ -53,8 +55,8 @@ pub struct Story {
     pub components: Vec<String>,
     /// The model's slots.
     pub parameters: Vec<Parameter>,
-    /// Their first values.
-    pub initial: Vec<String>,
+    /// Their first values; none for those that mean nothing at the start.
+    pub initial: Vec<Option<String>>,
     /// Steps in the order of the path, or of their sources if the evidence branches.
     pub steps: Vec<StoryStep>,
     /// How many steps of the evidence follow that are not told.
@@ -63,6 +65,8 @@ pub struct Story {
     pub linear: bool,
     /// If the path ends in a loop: the number of steps before the state that it comes back to.
     pub back_to: Option<usize>,
+    /// If the path ends in a state without steps: why.
+    pub ending: Option<Ending>,
 }
 
 /// A model's parameters.
@@ -70,9 +74,9 @@ pub fn parameters(model: &dyn Model) -> Vec<Parameter> {
     model.slots().iter().map(|s| Parameter { name: s.name.clone(), component: s.component, control: s.control }).collect()
 }
 
-/// The texts of a state's values.
-pub fn values(model: &dyn Model, state: &[u32]) -> Vec<String> {
-    state.iter().enumerate().map(|(i, v)| model.value_text(i as u32, *v)).collect()
+/// The texts of a state's values; none for parameters that mean nothing there.
+pub fn values(model: &dyn Model, state: &[u32]) -> Vec<Option<String>> {
+    state.iter().enumerate().map(|(i, v)| model.is_live(i as u32, state).then(|| model.value_text(i as u32, *v))).collect()
 }
 
 /// Tells one step from a state, as one from 0 to 1; `full`: with all values after it.
@@ -87,7 +91,7 @@ fn told_by(worker: &mut dyn Worker, model: &dyn Model, before: &[u32], taken: &T
         None => model.parts(group, before, taken.label, &taken.state)?,
     };
     let changed = (before.iter().zip(&taken.state).enumerate())
-        .filter(|(_, (a, b))| a != b)
+        .filter(|(i, (a, b))| a != b && model.is_live(*i as u32, &taken.state))
         .map(|(i, (_, b))| (i as u32, model.value_text(i as u32, *b)))
         .collect();
     Ok(StoryStep {
@@ -141,7 +145,23 @@ pub fn story(evidence: &Evidence, model: &dyn Model, full: bool, most: usize) ->
         untold: evidence.steps.len() - told,
         linear: linear.is_some(),
         back_to,
+        ending: None,
     })
+}
+
+/// Where the components stand at the end of a path, if that has no steps and the model knows. `terminal`: see [`Model::standings`].
+pub fn ending(evidence: &Evidence, model: &dyn Model, terminal: &[String], sources: &SourceMap) -> Result<Option<Ending>, Diagnostic> {
+    let Some(Linear { steps, back_to: None }) = evidence.linear() else { return Ok(None) };
+    let last = steps.last().map_or(0, |i| evidence.steps[*i].to as usize);
+    let Some(state) = evidence.states.get(last) else { return Ok(None) };
+    let mut evaluated = Evaluated::new(model);
+    for group in 0..model.groups().len() {
+        if !evaluated.steps(group as u32, state)?.labels.is_empty() {
+            return Ok(None);
+        }
+    }
+    let Some(mut standings) = model.standings(terminal) else { return Ok(None) };
+    Ok(Some(standing::tell(&standings.standing(state)?, sources)))
 }
 
 impl StoryStep {
@@ -178,7 +198,8 @@ impl StoryStep {
             object["at_once"] = json!(true);
         }
         if let Some(state) = &self.state {
-            let state: Map<String, Value> = state.iter().enumerate().map(|(i, v)| (name(i as u32), json!(v))).collect();
+            let state: Map<String, Value> =
+                state.iter().enumerate().filter(|(_, v)| v.is_some()).map(|(i, v)| (name(i as u32), json!(v))).collect();
             object["state"] = Value::Object(state);
         }
         object
@@ -195,14 +216,17 @@ impl Serialize for Steps<'_> {
 }
 
 impl Story {
+    /// The steps that are shown: at most so many if the evidence branches.
+    fn shown(&self, most: usize) -> &[StoryStep] {
+        if self.linear { &self.steps } else { &self.steps[..self.steps.len().min(most)] }
+    }
     /// The steps as a list of objects, at most so many if the evidence branches.
     pub fn steps_json(&self, most: usize) -> Vec<Value> {
-        let most = if self.linear { usize::MAX } else { most };
-        self.steps.iter().take(most).map(|s| s.json(self)).collect()
+        self.shown(most).iter().map(|s| s.json(self)).collect()
     }
     /// How many steps of evidence there are besides.
     pub fn left_out(&self, most: usize) -> usize {
-        self.untold + if self.linear { 0 } else { self.steps.len().saturating_sub(most) }
+        self.untold + self.steps.len() - self.shown(most).len()
     }
     /// All of it as an object.
     pub fn json(&self) -> Value {
@@ -240,7 +264,11 @@ impl Story {
             "components": self.components,
             "parameters": parameters,
         });
-        object.as_object().cloned().unwrap_or_default()
+        let mut object = object.as_object().cloned().unwrap_or_default();
+        if let Some(ending) = &self.ending {
+            object.insert("ending".into(), ending.json());
+        }
+        object
     }
     /// Lines for people: each step with the parameters that it changed (all of them if the steps have their states), a line a component.
     /// `control`: with control locations as well.
@@ -251,13 +279,16 @@ impl Story {
             (true, None) => "a path",
             _ => "a part of the transition system",
         };
-        let mut text = format!("  {what}, {shape}:\n");
-        let most = if self.linear { self.steps.len() } else { MOST_IN_TEXT };
-        for (n, s) in self.steps.iter().enumerate().take(most) {
+        self.text_of(&format!("{what}, {shape}"), control)
+    }
+    /// The same below another heading.
+    pub fn text_of(&self, heading: &str, control: bool) -> String {
+        let mut text = format!("  {heading}{}\n", if self.steps.is_empty() { "" } else { ":" });
+        for (n, s) in self.shown(MOST_IN_TEXT).iter().enumerate() {
             let place = if self.linear { format!("{:4}", n + 1) } else { format!("{:4} -> {}", s.from, s.to) };
             text += &format!("  {place}  {}\n", s.title());
             let shown: Vec<(usize, &String)> = match &s.state {
-                Some(state) => state.iter().enumerate().collect(),
+                Some(state) => state.iter().enumerate().filter_map(|(i, v)| Some((i, v.as_ref()?))).collect(),
                 None => {
                     s.changed.iter().map(|(slot, v)| (*slot as usize, v)).filter(|c| control || !self.parameters[c.0].control).collect()
                 }
@@ -271,13 +302,18 @@ impl Story {
         if let Some(back) = self.back_to {
             text += &format!("        and again from after step {back}\n");
         }
+        text += &self.ending.as_ref().map(Ending::text).unwrap_or_default();
         text
     }
     /// Values by slot, a line a component, with its name if there are several.
     fn values_text(&self, shown: &[(usize, &String)]) -> String {
         let mut text = String::new();
         for group in shown.chunk_by(|a, b| self.parameters[a.0].component == self.parameters[b.0].component) {
-            let values: Vec<String> = group.iter().map(|(slot, v)| format!("{} = {v}", self.parameters[*slot].name)).collect();
+            let told = |(slot, v): &(usize, &String)| match &self.parameters[*slot] {
+                p if p.control => (*v).clone(),
+                p => format!("{} = {v}", p.name),
+            };
+            let values: Vec<String> = group.iter().map(told).collect();
             let component = self.components.get(self.parameters[group[0].0].component as usize).filter(|_| self.components.len() > 1);
             let component = component.map(|c| format!("{c}: ")).unwrap_or_default();
             text += &format!("          {component}{}\n", values.join(", "));

@@ -43,6 +43,8 @@ pub struct Row {
     pub engine: Option<String>,
     /// The limits, if one of them ended it.
     pub limits: Option<String>,
+    /// The file with the evidence of a formula, if it was asked for and there is any.
+    pub evidence: Option<String>,
     /// Version of the program.
     pub version: String,
     /// Fingerprint of all that went in, limits aside.
@@ -53,6 +55,13 @@ impl Row {
     /// Whether it has its answer.
     pub fn is_complete(&self) -> bool {
         self.stop == COMPLETE
+    }
+    fn mark(&self) -> Mark {
+        match self.verdict.as_deref() {
+            _ if !self.is_complete() => Mark::Stopped,
+            Some("false") => Mark::False,
+            _ => Mark::Full,
+        }
     }
     /// A parameter's value.
     pub fn parameter(&self, name: &str) -> Option<&str> {
@@ -79,6 +88,7 @@ impl Row {
             "stop": self.stop,
             "engine": self.engine,
             "limits": self.limits,
+            "evidence": self.evidence,
             "version": self.version,
             "inputs": self.inputs,
         })
@@ -100,6 +110,7 @@ impl Row {
             stop: text("stop")?,
             engine: text("engine"),
             limits: text("limits"),
+            evidence: text("evidence"),
             version: text("version")?,
             inputs: text("inputs")?,
         })
@@ -123,29 +134,36 @@ pub struct Sweep {
     pub command: String,
     /// Names of the parameters in the order in which they vary; the first is that of the plots.
     pub order: Vec<String>,
-    /// The rows so far.
+    /// The rows of this command so far.
     pub rows: Vec<Row>,
+    /// Rows of earlier commands that still hold and that this one does not ask for: in no table and no plot.
+    pub kept: Vec<Row>,
 }
 
 impl Sweep {
     /// As one object, a row a line.
     pub fn json(&self) -> String {
-        let rows: Vec<String> = self.rows.iter().map(|r| format!("    {}", r.json())).collect();
+        let lines = |rows: &[Row]| rows.iter().map(|r| format!("\n    {}", r.json())).collect::<Vec<_>>().join(",");
         let (model, command, order) = (json!(self.model), json!(self.command), json!(self.order));
         format!(
-            "{{\n  \"model\": {model},\n  \"command\": {command},\n  \"order\": {order},\n  \"rows\": [\n{}\n  ]\n}}\n",
-            rows.join(",\n")
+            "{{\n  \"model\": {model},\n  \"command\": {command},\n  \"order\": {order},\n  \"rows\": [{}\n  ],\n  \"kept\": [{}\n  ]\n}}\n",
+            lines(&self.rows),
+            lines(&self.kept)
         )
     }
     /// Reads what [`Sweep::json`] wrote. Error: what is wrong.
     pub fn read(text: &str) -> Result<Sweep, String> {
         let value: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
-        let rows = value.get("rows").and_then(Value::as_array).ok_or("no list of rows")?;
-        let rows = rows.iter().enumerate().map(|(i, r)| Row::read(r).ok_or_else(|| format!("row {} lacks a key", i + 1)));
+        let read = |rows: &[Value]| {
+            let row = |(i, r)| Row::read(r).ok_or_else(|| format!("row {} lacks a key", i + 1));
+            rows.iter().enumerate().map(row).collect::<Result<Vec<_>, String>>()
+        };
+        let rows = read(value.get("rows").and_then(Value::as_array).ok_or("no list of rows")?)?;
+        let kept = read(value.get("kept").and_then(Value::as_array).map_or(&[], Vec::as_slice))?;
         let order = value.get("order").and_then(Value::as_array).into_iter().flatten();
         let order = order.filter_map(|n| n.as_str().map(String::from)).collect();
-        Ok(Sweep { model: text("model"), command: text("command"), order, rows: rows.collect::<Result<_, _>>()? })
+        Ok(Sweep { model: text("model"), command: text("command"), order, rows, kept })
     }
 
     /// Orders rows by job in the order given, then by the parameters' values.
@@ -156,7 +174,9 @@ impl Sweep {
             let each = names.iter().rev().map(|n| compare(a.parameter(n).unwrap_or(""), b.parameter(n).unwrap_or("")));
             each.fold(Ordering::Equal, |so_far, o| so_far.then(o))
         };
-        self.rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.job.cmp(&b.job)).then_with(|| values(a, b)));
+        let order = |a: &Row, b: &Row| rank(a).cmp(&rank(b)).then_with(|| a.job.cmp(&b.job)).then_with(|| values(a, b));
+        self.rows.sort_by(order);
+        self.kept.sort_by(order);
     }
 
     /// Names of all parameters given in any row, first those that have an order.
@@ -284,7 +304,7 @@ impl Sweep {
             for o in others {
                 let _ = write!(name, ", {o}={}", row.parameter(o).unwrap_or("-"));
             }
-            let point = Point { x, y, mark: if row.is_complete() { Mark::Full } else { Mark::Stopped } };
+            let point = Point { x, y, mark: row.mark() };
             match plot.series.iter_mut().find(|s| s.name == name) {
                 Some(series) => series.points.push(point),
                 None => {
@@ -374,7 +394,8 @@ mod tests {
 
     fn sweep() -> Sweep {
         let rows = vec![row("f|g", 2, 500, "complete"), row(EXPLORE, 10, 1 << 40, "timeout"), row(EXPLORE, 9, 1234, "complete")];
-        let mut sweep = Sweep { model: "m.mcrl2".into(), command: "mu-check sweep \"m\"".into(), order: vec!["n".into()], rows };
+        let mut sweep =
+            Sweep { model: "m.mcrl2".into(), command: "mu-check sweep \"m\"".into(), order: vec!["n".into()], rows, kept: Vec::new() };
         sweep.sort(&[EXPLORE.to_string(), "f|g".to_string()]);
         sweep
     }
@@ -383,6 +404,7 @@ mod tests {
     fn json_is_read_back() {
         let mut sweep = sweep();
         sweep.rows[0].states = Some(BigUint::from(7u32).pow(90));
+        sweep.kept.push(Row { evidence: Some("why.svg".into()), ..row(EXPLORE, 8, 77, "complete") });
         assert_eq!(Sweep::read(&sweep.json()), Ok(sweep));
         assert!(Sweep::read("{\"rows\": [{}]}").is_err() && Sweep::read("[").is_err());
     }

@@ -5,9 +5,9 @@
 //! action alone does not decide. Cost: one state's steps for each step. Invariant: what is read is replayed, so a walk stays one of the model.
 
 use super::story::{Story, parameters, told, values};
-use crate::base::{Diagnostic, SourceId, Span, Stage};
-use crate::evidence::Taken;
-use crate::explore::walk::{Move, Walk};
+use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_evidence::Taken;
+use mu_explore::walk::{Move, Walk};
 use serde_json::{Value, json};
 
 /// A step as it is written down.
@@ -43,7 +43,17 @@ pub fn story(walk: &Walk) -> Result<Story, Diagnostic> {
         steps.push(step);
     }
     let (parameters, initial) = (parameters(model), values(model, walk.state_after(0)));
-    Ok(Story { verdict: false, components: model.components(), parameters, initial, steps, untold: 0, linear: true, back_to: None })
+    Ok(Story {
+        verdict: false,
+        components: model.components(),
+        parameters,
+        initial,
+        steps,
+        untold: 0,
+        linear: true,
+        back_to: None,
+        ending: None,
+    })
 }
 
 /// The steps that lie behind a walk, as an object.
@@ -60,7 +70,7 @@ pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
         let start = (line_start + e.column().saturating_sub(1)).min(text.len().saturating_sub(1)) as u32;
         let message = e.to_string();
         let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
-        Diagnostic::at(Stage::File, Span { source, start, end: start + 1 }, format!("this is no JSON: {what}"))
+        Diagnostic::at(Stage::File, Span { source, start, end: start + 1 }, format!("this is not JSON: {what}"))
             .note("expected a trace: the JSON object that `check --evidence FILE.json` or `simulate` writes")
     })?;
     let place = Span { source, start: 0, end: 1 };
@@ -68,7 +78,7 @@ pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
         Err(Diagnostic::at(Stage::File, place, message).note("expected a trace, as `check --evidence FILE.json` writes it"))
     };
     if object["linear"] == Value::Bool(false) {
-        return Err(Diagnostic::at(Stage::File, place, "this evidence branches, so it is no trace")
+        return Err(Diagnostic::at(Stage::File, place, "this evidence branches, so it is not a trace")
             .note("`check --evidence FILE.dot` draws it; `mu-check simulate FILE.aut` walks through what `--evidence FILE.aut` writes"));
     }
     let Some(list) = object["steps"].as_array() else { return wrong("there is no list `steps` in this object".into()) };
@@ -81,10 +91,10 @@ pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
                 let of = |(name, value): (&String, &Value)| value.as_str().map(|v| (name.clone(), v.to_string()));
                 match map.iter().map(of).collect::<Option<Vec<_>>>() {
                     Some(changed) => Some(changed),
-                    None => return wrong(format!("a value in `changed` of step {} is no text", i + 1)),
+                    None => return wrong(format!("a value in `changed` of step {} is not a string", i + 1)),
                 }
             }
-            _ => return wrong(format!("`changed` of step {} is no object", i + 1)),
+            _ => return wrong(format!("`changed` of step {} is not an object", i + 1)),
         };
         steps.push(TraceStep { action: action.to_string(), changed });
     }
@@ -114,7 +124,7 @@ pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
                 let mut here: Vec<String> = fresh.moves().iter().map(|m| model.label_text(m.label)).collect();
                 here.dedup();
                 let here = if here.is_empty() { "none".to_string() } else { here.join(", ") };
-                let message = format!("step {} of the trace, `{}`{values}, is no step of the model", i + 1, step.action);
+                let message = format!("step {} of the trace, `{}`{values}, is not a step of the model", i + 1, step.action);
                 return Err(Diagnostic::new(Stage::File, message).note(format!("steps after {i}: {here}")));
             }
             [_, _, ..] if step.changed.is_none() => {
@@ -129,9 +139,9 @@ pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
 }
 
 /// Whether just these parameters change, to these values.
-fn changes(model: &dyn crate::model::Model, before: &[u32], after: &[u32], changed: &[(String, String)]) -> bool {
+fn changes(model: &dyn mu_model::Model, before: &[u32], after: &[u32], changed: &[(String, String)]) -> bool {
     let mut count = 0;
-    for (slot, (_, value)) in before.iter().zip(after).enumerate().filter(|(_, (a, b))| a != b) {
+    for (slot, (_, value)) in before.iter().zip(after).enumerate().filter(|(i, (a, b))| a != b && model.is_live(*i as u32, after)) {
         let name = &model.slots()[slot].name;
         if !changed.iter().any(|(n, v)| n == name && *v == model.value_text(slot as u32, *value)) {
             return false;
@@ -148,9 +158,14 @@ pub fn same(a: &str, b: &str) -> bool {
 }
 
 #[cfg(test)]
+#[path = "../../tests/support/models.rs"]
+mod models;
+
+#[cfg(test)]
 mod tests {
+    use super::models::{Shape, random};
     use super::*;
-    use crate::model::toy::{HandModel, Shape, random};
+    use mu_model::hand::HandModel;
 
     fn read(text: &str) -> Result<Trace, String> {
         from_json(SourceId(0), text).map_err(|d| d.message)

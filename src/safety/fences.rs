@@ -8,9 +8,9 @@
 
 use super::monitor::Action;
 use super::robust::{Robustness, Watched, check};
-use crate::base::{Budget, Diagnostic, Span, Stop};
-use crate::program::machine::Event;
-use crate::program::{Access, Fence, Instruction, Next, Program, Step};
+use mu_base::{Budget, Diagnostic, Span, Stop};
+use mu_program::machine::Event;
+use mu_program::{Access, Fence, Instruction, Next, Program, Step};
 
 /// What is put before an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -115,7 +115,7 @@ fn candidates(program: &Program) -> Vec<Place> {
             changed = false;
             for (at, step) in thread.steps.iter().enumerate() {
                 let after = !orders(step) && (waits[at] || matches!(step.access, Access::Write { .. }));
-                for to in crate::program::liveness::successors(step, at, count) {
+                for to in mu_program::liveness::successors(step, at, count) {
                     changed |= after && !waits[to];
                     waits[to] |= after;
                 }
@@ -128,7 +128,7 @@ fn candidates(program: &Program) -> Vec<Place> {
             changed = false;
             for (at, step) in thread.steps.iter().enumerate().rev() {
                 let here = matches!(step.access, Access::Read { .. })
-                    || !orders(step) && crate::program::liveness::successors(step, at, count).any(|to| loads[to]);
+                    || !orders(step) && mu_program::liveness::successors(step, at, count).any(|to| loads[to]);
                 changed |= here && !loads[at];
                 loads[at] |= here;
             }

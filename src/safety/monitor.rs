@@ -1,4 +1,4 @@
-//! The monitor of store-buffer safety: sees a sequentially consistent interleaving event by event and says where it is borderline.
+//! The monitor of store-buffer safety: observes a sequentially consistent interleaving event by event and reports where it is borderline.
 //!
 //! In: events of threads on cells. Out: before a load, whether under total store order it could as well take an older value such that the
 //! execution is not sequentially consistent any more. Burckhardt, Musuvathi, "Effective Program Verification for Relaxed Memory Models"
@@ -166,7 +166,7 @@ impl Monitor {
             known.sort_unstable();
             known.dedup();
             for number in key.iter_mut().skip(cell).step_by(cells) {
-                *number = known.binary_search(number).unwrap_or(0) as u32;
+                *number = known.binary_search(number).expect("each number is known") as u32;
             }
         }
         key

@@ -5,15 +5,15 @@
 //! groups; steps without memory are taken at once where the property cannot tell. An interleaving is replayed by the machine from its initial
 //! state, move by move, apart from the search, before it is given out; steps without memory that its end does not need are left out.
 
-use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::explore::{Found, Options, PathStep, Progress, Target, find};
-use crate::model::{Model, Slot};
-use crate::program::liveness::successors;
-use crate::program::machine::{Event, Machine};
-use crate::program::memory::{BARRIER, MemoryModel};
-use crate::program::model::{Goal, Move, ProgramModel};
-use crate::program::nasm::X86Program;
-use crate::program::property::Property;
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_explore::{Found, Options, PathStep, Progress, Target, find};
+use mu_model::{Model, Slot};
+use mu_program::liveness::successors;
+use mu_program::machine::{Event, Machine};
+use mu_program::memory::{BARRIER, MemoryModel};
+use mu_program::model::{Goal, Move, ProgramModel};
+use mu_program::nasm::X86Program;
+use mu_program::property::Property;
 
 /// A step of an interleaving.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,7 +192,7 @@ fn run(m: &Machine, program: &X86Program, moves: &[Move]) -> Result<Option<Inter
 /// What a thread's buffer holds, oldest first: variables and values.
 pub fn buffered(m: &Machine, thread: usize, state: &[u32]) -> Vec<(String, i64)> {
     let Some(slot) = m.buffer_slot(thread) else { return Vec::new() };
-    let entry = |e: &crate::program::memory::Entry| match m.program.cells.get(e.cell as usize) {
+    let entry = |e: &mu_program::memory::Entry| match m.program.cells.get(e.cell as usize) {
         Some(c) => (c.name.clone(), c.width.signed(m.decode(e.value))),
         None => ("|".into(), 0),
     };

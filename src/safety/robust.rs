@@ -14,11 +14,11 @@
 use ahash::AHashSet;
 
 use super::monitor::{Action, Monitor};
-use crate::base::{Budget, Diagnostic, Stop};
-use crate::program::machine::{Event, Machine};
-use crate::program::memory;
-use crate::program::{Access, Fence, Program};
-use crate::safety::reach::{Interleaving, Moved};
+use crate::reach::{Interleaving, Moved};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_program::machine::{Event, Machine};
+use mu_program::memory;
+use mu_program::{Access, Fence, Program};
 
 /// An interleaving and the load that makes it borderline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,14 +152,14 @@ pub fn check(program: &Program, budget: &Budget) -> Result<Robustness, Diagnosti
     let watched = Watched::new(program.clone());
     let threads = program.threads.len();
     // Of each state: the one before and what went; monitors by number.
-    let mut found: Vec<(u32, Vec<usize>)> = Vec::new();
+    let mut found: Vec<(Option<u32>, Vec<usize>)> = Vec::new();
     let mut seen: AHashSet<(Box<[u32]>, Vec<u32>)> = AHashSet::new();
     let mut level: Vec<(u32, State)> = Vec::new();
     let mut start = watched.initial();
     let mut schedule = Vec::new();
     watched.settle(&mut start, &mut schedule)?;
     seen.insert((start.slots.clone(), start.monitor.key()));
-    found.push((u32::MAX, schedule));
+    found.push((None, schedule));
     level.push((0, start));
     while !level.is_empty() {
         let mut next_level = Vec::new();
@@ -170,9 +170,10 @@ pub fn check(program: &Program, budget: &Budget) -> Result<Robustness, Diagnosti
             for t in 0..threads {
                 let Some(intent) = watched.intent(t, state)? else { continue };
                 if let Some((cell, store)) = watched.borderline(t, intent, state) {
-                    let mut at = *number;
+                    let mut at = Some(*number);
                     let mut parts = Vec::new();
-                    while let Some((before, part)) = found.get(at as usize) {
+                    while let Some(state) = at {
+                        let (before, part) = &found[state as usize];
                         parts.push(part);
                         at = *before;
                     }
@@ -186,7 +187,7 @@ pub fn check(program: &Program, budget: &Budget) -> Result<Robustness, Diagnosti
                 watched.step(t, &mut next)?;
                 watched.settle(&mut next, &mut schedule)?;
                 if seen.insert((next.slots.clone(), next.monitor.key())) {
-                    found.push((*number, schedule));
+                    found.push((Some(*number), schedule));
                     next_level.push((found.len() as u32 - 1, next));
                 }
             }
@@ -207,8 +208,9 @@ fn values(program: &Program, schedule: &[usize], cell: usize, number: u32) -> Re
             _ => {}
         }
     }
-    let newest = history.last().copied().unwrap_or(0);
-    Ok((history.get(number as usize).copied().unwrap_or(newest), newest))
+    let newest = history[history.len() - 1];
+    let stale = history.get(number as usize).copied();
+    Ok((stale.ok_or_else(|| Diagnostic::internal(format!("the schedule has no store {number} to the cell")))?, newest))
 }
 
 /// A place of the search for interleavings.

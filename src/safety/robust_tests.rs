@@ -7,15 +7,15 @@
 use super::fences::{smallest, with_fences};
 use super::reach::{Safety, reach};
 use super::robust::{check, count, replay};
-use crate::base::random::Random;
-use crate::base::{Budget, SourceId, Stop};
-use crate::explore::Silent;
-use crate::program::generate::{self, Shape};
-use crate::program::litmus::{self, Litmus};
-use crate::program::machine::{Event, Machine};
-use crate::program::memory::{self, MemoryModel};
-use crate::program::nasm::{self, X86Program};
-use crate::program::{Program, axiomatic};
+use mu_base::random::Random;
+use mu_base::{Budget, SourceId, Stop};
+use mu_explore::Silent;
+use mu_program::generate::{self, Shape};
+use mu_program::litmus::{self, Litmus};
+use mu_program::machine::{Event, Machine};
+use mu_program::memory::{self, MemoryModel};
+use mu_program::nasm::{self, X86Program};
+use mu_program::{Program, axiomatic};
 use std::collections::{BTreeSet, HashSet};
 
 /// A store: its thread and its number there; none for the initial value.

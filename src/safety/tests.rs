@@ -1,11 +1,11 @@
 //! Published verdicts of x86 programs, what they refuse, replay.
 
 use super::reach::{Reached, Safety, in_memory, reach};
-use crate::base::{Budget, Diagnostic, SourceId};
-use crate::explore::Silent;
-use crate::program::machine::Event;
-use crate::program::memory;
-use crate::program::nasm::{self, X86Program};
+use mu_base::{Budget, Diagnostic, SourceId};
+use mu_explore::Silent;
+use mu_program::machine::Event;
+use mu_program::memory;
+use mu_program::nasm::{self, X86Program};
 
 fn program(text: &str, threads: usize) -> X86Program {
     nasm::parse(SourceId(0), text, threads).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
@@ -129,7 +129,7 @@ fn a_full_buffer_is_no_proof() {
 
 #[test]
 fn limits_are_unknown() {
-    let limits = crate::base::Limits { max_states: Some(10), ..Default::default() };
+    let limits = mu_base::Limits { max_states: Some(10), ..Default::default() };
     let found = reach(&program(spec!("spinlock"), 3), memory::TSO, None, 1, &Budget::new(limits), &Silent).unwrap();
     assert_eq!(found.safety, Safety::Unknown);
 }
@@ -165,7 +165,7 @@ fn wrong_programs_are_refused_with_their_place() {
         (code("add dword [c], 2"), "on the counter `c`"),
         (code("mov dword [x + $next], 2"), "no thread's element"),
         (property("x + 1 = 2"), "expected a comparison"),
-        (property("z = 1"), "`z` is no variable, label or register"),
+        (property("z = 1"), "`z` is not a variable, a label or a register"),
         (property("x[$t] = 1"), "`x` is shared data"),
         (property("eip[$t] = 1"), "compared with a number"),
         (property("eip[$t] < l"), "no order"),

@@ -3,8 +3,8 @@
 //! The families on which one of the two is exponential are seldom bad for the other, so each gets a share of steps that grows by four.
 //! Cost: that of the better one, up to a constant.
 
-use crate::base::limits::{Budget, Stop};
-use crate::game::{Game, Solution};
+use mu_base::limits::{Budget, Stop};
+use mu_game::{Game, Solution};
 
 use super::{Solver, promotion, zielonka};
 

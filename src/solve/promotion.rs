@@ -9,9 +9,9 @@
 //! Cost: a descent is linear in the vertices below the promotion; exponentially many promotions at worst. Memory: about 40 bytes a vertex
 //! and 4 a move beside the game.
 
-use crate::base::ids::VertexId;
-use crate::base::limits::{Budget, Stop};
-use crate::game::{Game, Player, Solution};
+use mu_base::ids::VertexId;
+use mu_base::limits::{Budget, Stop};
+use mu_game::{Game, Player, Solution};
 
 use super::Solver;
 
@@ -47,7 +47,7 @@ pub(super) fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<O
         level = search.visit(level);
         if level as usize == search.regions.len() && search.left > 0 {
             // Nothing is left below: a region was open only to vertices that have been won since. The lowest one is closed now.
-            level = search.regions.iter().rposition(|r| !r.is_empty()).unwrap_or(0) as u32;
+            level = search.regions.iter().rposition(|r| !r.is_empty()).expect("an unsolved vertex is in a region") as u32;
         }
     }
     let Search { winner, strategy, .. } = search;

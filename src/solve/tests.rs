@@ -1,12 +1,12 @@
 //! Solvers against each other, against brute force, and under the verifier.
 
 use super::{Solver, solvers};
-use crate::base::ids::VertexId;
-use crate::base::limits::{Budget, Limits, Stop};
-use crate::base::random::Random;
-use crate::game::families::{deep, jurdzinski, ladder, random_game, recursive_ladder, tower};
-use crate::game::verify::{Flaw, verify};
-use crate::game::{Game, Player, Solution};
+use mu_base::ids::VertexId;
+use mu_base::limits::{Budget, Limits, Stop};
+use mu_base::random::Random;
+use mu_game::families::{deep, jurdzinski, ladder, random_game, recursive_ladder, tower};
+use mu_game::verify::{Flaw, verify};
+use mu_game::{Game, Player, Solution};
 
 /// The winners by trying every positional strategy of Even against every one of Odd.
 fn brute_force(game: &Game) -> Vec<Player> {

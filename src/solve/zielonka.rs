@@ -8,9 +8,10 @@
 //! Cost: O(moves) for games that one pass decides; exponential in the number of changes of parity at worst. Memory: about
 //! 30 bytes a vertex and 4 a move (the reverse moves) beside the game.
 
-use crate::base::ids::VertexId;
-use crate::base::limits::{Budget, Stop};
-use crate::game::{Game, Player, Solution};
+use mu_base::components::{Graph, components};
+use mu_base::ids::{Maybe, VertexId};
+use mu_base::limits::{Budget, Stop};
+use mu_game::{Game, Player, Solution};
 
 use super::Solver;
 
@@ -45,7 +46,8 @@ enum Halt {
     Steps,
 }
 
-const NONE: u32 = u32::MAX;
+/// The place of a vertex that is in no trail yet: behind all others, and so inside of every subgame.
+const ACTIVE: u32 = u32::MAX;
 
 /// A subgame that is being solved: the vertices that were removed since `start`, and the active ones.
 struct Frame {
@@ -70,13 +72,13 @@ struct Run<'a> {
     pred: Vec<u32>,
     /// The winner, once decided (or the winner in the current subgame).
     winner: Vec<Player>,
-    strategy: Vec<u32>,
+    strategy: Vec<Maybe>,
     decided: Vec<bool>,
     /// Moves of an undecided vertex that its owner has not lost by yet.
     open_moves: Vec<u32>,
     /// Newly decided vertices, to be attracted to.
     queue: Vec<u32>,
-    /// Place in the trail; `NONE`: active; meaningful for vertices of the current component only.
+    /// Place in the trail, or [`ACTIVE`]; meaningful for vertices of the current component only.
     place: Vec<u32>,
     trail: Vec<u32>,
     /// The vertices of the set that is being attracted to have `mark[v] == stamp`.
@@ -116,7 +118,7 @@ impl<'a> Run<'a> {
             pred_offsets,
             pred,
             winner: vec![Player::Even; n],
-            strategy: vec![NONE; n],
+            strategy: vec![Maybe::NONE; n],
             decided: vec![false; n],
             open_moves: game.vertices().map(|v| game.successors(v).len() as u32).collect(),
             queue: Vec::new(),
@@ -134,12 +136,10 @@ impl<'a> Run<'a> {
 
     fn whole(&mut self) -> Result<(), Halt> {
         self.simple();
-        let (order, ends) = components(self.game, &self.decided);
-        let mut from = 0;
-        for to in ends {
+        let found = components(&Undecided(self.game, &self.decided));
+        for part in found.iter() {
             self.clock()?;
-            let open: Vec<u32> = order[from..to as usize].iter().copied().filter(|&v| !self.decided[v as usize]).collect();
-            from = to as usize;
+            let open: Vec<u32> = part.iter().copied().filter(|&v| !self.decided[v as usize]).collect();
             if !open.is_empty() {
                 self.region(open)?;
             }
@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn decide(&mut self, v: u32, winner: Player, to: u32) {
+    fn decide(&mut self, v: u32, winner: Player, to: Maybe) {
         self.decided[v as usize] = true;
         self.winner[v as usize] = winner;
         self.strategy[v as usize] = to;
@@ -176,11 +176,11 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 if self.game.owners[u as usize] == winner {
-                    self.decide(u, winner, v);
+                    self.decide(u, winner, Maybe::some(v));
                 } else {
                     self.open_moves[u as usize] -= 1;
                     if self.open_moves[u as usize] == 0 {
-                        self.decide(u, winner, NONE);
+                        self.decide(u, winner, Maybe::NONE);
                     }
                 }
             }
@@ -196,12 +196,12 @@ impl<'a> Run<'a> {
             // Parallel loops count as often as they occur.
             let loops = moves.iter().filter(|&&t| t == v).count() as u32;
             if loops > 0 && Player::of_priority(self.game.priorities[i]) == owner {
-                self.decide(v.0, owner, v.0);
+                self.decide(v.0, owner, Maybe::some(v.0));
                 continue;
             }
             self.open_moves[i] -= loops;
             if self.open_moves[i] == 0 {
-                self.decide(v.0, owner.opponent(), NONE);
+                self.decide(v.0, owner.opponent(), Maybe::NONE);
             }
         }
         self.propagate();
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 if self.game.owners[u as usize] == player {
-                    self.strategy[u as usize] = v;
+                    self.strategy[u as usize] = Maybe::some(v);
                 } else {
                     if self.counted[u as usize] != self.stamp {
                         self.counted[u as usize] = self.stamp;
@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
                     if self.count[u as usize] > 0 {
                         continue;
                     }
-                    self.strategy[u as usize] = NONE;
+                    self.strategy[u as usize] = Maybe::NONE;
                 }
                 self.mark[u as usize] = self.stamp;
                 set.push(u);
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
     }
 
     fn new_stamp(&mut self) {
-        if self.stamp == u32::MAX - 1 {
+        if self.stamp == u32::MAX {
             self.mark.fill(0);
             self.counted.fill(0);
             self.stamp = 0;
@@ -259,16 +259,36 @@ impl<'a> Run<'a> {
         self.stamp += 1;
     }
 
+    /// Puts the active vertices of the highest priorities of one parity, from a place of the order on, into `set`, marked; where the next
+    /// parity starts.
+    fn head(&mut self, order: &[u32], from: usize, player: Player, set: &mut Vec<u32>) -> usize {
+        self.new_stamp();
+        set.clear();
+        let mut i = from;
+        while i < order.len() {
+            let v = order[i];
+            if self.place[v as usize] == ACTIVE {
+                if Player::of_priority(self.game.priorities[v as usize]) != player {
+                    break;
+                }
+                self.mark[v as usize] = self.stamp;
+                set.push(v);
+            }
+            i += 1;
+        }
+        i
+    }
+
     /// Solves the undecided vertices of a component, whose moves lead to each other or to decided vertices won by the opponent.
     fn region(&mut self, mut order: Vec<u32>) -> Result<(), Halt> {
-        // Subgames are told by places in the trail; vertices of other components are outside because they have place 0 or are decided.
+        // Places in the trail tell subgames apart; vertices of other components are outside because they have place 0 or are decided.
         self.trail.clear();
-        self.trail.push(NONE);
+        self.trail.push(ACTIVE);
         for w in &mut self.won {
             w.clear();
         }
         for &v in &order {
-            self.place[v as usize] = NONE;
+            self.place[v as usize] = ACTIVE;
         }
         order.sort_unstable_by_key(|&v| std::cmp::Reverse(self.game.priorities[v as usize]));
         let mut frames = vec![Frame { start: 1, from: 0, attracted: 0, heads: 0, player: Player::Even, won: [0, 0] }];
@@ -277,33 +297,16 @@ impl<'a> Run<'a> {
         let mut down = true;
         while let Some(frame) = frames.last_mut() {
             if down {
-                // The head: active vertices of the highest priorities of one parity.
-                let mut i = frame.from;
-                while i < order.len() && self.place[order[i] as usize] != NONE {
-                    i += 1;
-                }
-                if i == order.len() {
+                let Some(head) = (frame.from..order.len()).find(|&i| self.place[order[i] as usize] == ACTIVE) else {
                     frames.pop();
                     down = false;
                     continue;
-                }
-                frame.from = i;
-                frame.player = Player::of_priority(self.game.priorities[order[i] as usize]);
+                };
+                frame.from = head;
+                frame.player = Player::of_priority(self.game.priorities[order[head] as usize]);
                 frame.won = [self.won[0].len(), self.won[1].len()];
                 let (player, start) = (frame.player, frame.start);
-                self.new_stamp();
-                set.clear();
-                while i < order.len() {
-                    let v = order[i];
-                    if self.place[v as usize] == NONE {
-                        if Player::of_priority(self.game.priorities[v as usize]) != player {
-                            break;
-                        }
-                        self.mark[v as usize] = self.stamp;
-                        set.push(v);
-                    }
-                    i += 1;
-                }
+                let i = self.head(&order, head, player, &mut set);
                 frame.heads = frame.start + set.len();
                 self.attract(&mut set, player, start)?;
                 for &v in &set {
@@ -340,7 +343,7 @@ impl<'a> Run<'a> {
                             .successors(VertexId(v))
                             .iter()
                             .find(|t| !self.decided[t.index()] && self.inside(t.0, start) && self.mark[t.index()] != self.stamp);
-                        self.strategy[v as usize] = to.map_or(NONE, |t| t.0);
+                        self.strategy[v as usize] = to.map(|t| t.0).into();
                     }
                 }
                 frames.pop();
@@ -348,7 +351,7 @@ impl<'a> Run<'a> {
             }
             // The opponent wins what was attracted; the rest is solved again in its place.
             for i in start..self.trail.len() {
-                self.place[self.trail[i] as usize] = NONE;
+                self.place[self.trail[i] as usize] = ACTIVE;
             }
             self.trail.truncate(start);
             for (list, &len) in self.won.iter_mut().zip(&won) {
@@ -364,7 +367,7 @@ impl<'a> Run<'a> {
         }
         for player in [Player::Even, Player::Odd] {
             for v in std::mem::take(&mut self.won[player as usize]) {
-                let to = if self.game.owners[v as usize] == player { self.strategy[v as usize] } else { NONE };
+                let to = if self.game.owners[v as usize] == player { self.strategy[v as usize] } else { Maybe::NONE };
                 self.decide(v, player, to);
             }
         }
@@ -374,62 +377,26 @@ impl<'a> Run<'a> {
 
     fn solution(self) -> Solution {
         let strategy = (self.strategy.iter().enumerate())
-            .map(|(v, &to)| (to != NONE && self.game.owners[v] == self.winner[v]).then_some(VertexId(to)))
+            .map(|(v, to)| to.get().filter(|_| self.game.owners[v] == self.winner[v]).map(VertexId))
             .collect();
         Solution { winners: self.winner, strategy }
     }
 }
 
-/// Strongly connected components of the undecided vertices, those that are led to first: the vertices, and where each component ends
-/// (Tarjan 1972, with an explicit stack).
-fn components(game: &Game, decided: &[bool]) -> (Vec<u32>, Vec<u32>) {
-    let n = game.vertex_count();
-    const DONE: u32 = u32::MAX - 1;
-    let mut low = vec![NONE; n];
-    let mut order = Vec::new();
-    let mut ends = Vec::new();
-    let mut open: Vec<u32> = Vec::new();
-    let mut calls: Vec<(u32, u64, u32)> = Vec::new();
-    let mut clock = 0;
-    for root in 0..n {
-        if low[root] != NONE || decided[root] {
-            continue;
-        }
-        low[root] = clock;
-        calls.push((root as u32, game.offsets[root], clock));
-        open.push(root as u32);
-        clock += 1;
-        while let Some(&mut (v, ref mut next, own)) = calls.last_mut() {
-            let v = v as usize;
-            if *next < game.offsets[v + 1] {
-                let t = game.successors[*next as usize].index();
-                *next += 1;
-                if decided[t] {
-                } else if low[t] == NONE {
-                    low[t] = clock;
-                    calls.push((t as u32, game.offsets[t], clock));
-                    open.push(t as u32);
-                    clock += 1;
-                } else if low[t] != DONE {
-                    low[v] = low[v].min(low[t]);
-                }
-                continue;
-            }
-            calls.pop();
-            if let Some(&(parent, ..)) = calls.last() {
-                low[parent as usize] = low[parent as usize].min(low[v]);
-            }
-            if low[v] == own {
-                while let Some(w) = open.pop() {
-                    low[w as usize] = DONE;
-                    order.push(w);
-                    if w as usize == v {
-                        break;
-                    }
-                }
-                ends.push(order.len() as u32);
-            }
-        }
+/// The undecided vertices of a game.
+struct Undecided<'a>(&'a Game, &'a [bool]);
+
+impl Graph for Undecided<'_> {
+    fn vertices(&self) -> usize {
+        self.0.vertex_count()
     }
-    (order, ends)
+    fn contains(&self, vertex: u32) -> bool {
+        !self.1[vertex as usize]
+    }
+    fn edges(&self, vertex: u32) -> std::ops::Range<u64> {
+        self.0.offsets[vertex as usize]..self.0.offsets[vertex as usize + 1]
+    }
+    fn target(&self, edge: u64) -> Option<u32> {
+        Some(self.0.successors[edge as usize].0)
+    }
 }

@@ -11,7 +11,7 @@
 use super::crew::Task;
 use super::ldd::{Action, Ldd};
 use super::reach::Search;
-use crate::base::Diagnostic;
+use mu_base::Diagnostic;
 use num_bigint::BigUint;
 use num_traits::Zero;
 

@@ -1,4 +1,4 @@
-//! The threads that help a search: what they are given to do, and how they do it.
+//! The threads that help a search: their tasks, and how they carry them out.
 //!
 //! A helper computes what the search is computing, a closure or images, on the same tables and in another order, so that its results are in the
 //! operation cache when the search comes to them (see [`Team`]). Nothing but the cache comes back, so the search's result cannot depend on it.
@@ -11,8 +11,8 @@ use super::ldd::{Ldd, Plan, Team};
 use super::reach::{Options, Search};
 use super::relation::Teacher;
 use super::saturation::Context;
-use crate::base::Budget;
-use crate::model::Model;
+use mu_base::Budget;
+use mu_model::Model;
 use std::sync::Arc;
 
 /// What the search is at. The sets that it names must outlive collections until it is withdrawn.

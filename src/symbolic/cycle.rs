@@ -1,4 +1,4 @@
-//! Whether a run can go on for ever under hostile obligations, and such a run.
+//! Whether an infinite run exists under hostile obligations, and such a run.
 //!
 //! Input -> output: a finished search ([`Watch`]) -> no cycle, or a run into one and around it.
 //!
@@ -14,8 +14,9 @@ use super::Trace;
 use super::ldd::{Action, Ldd};
 use super::path::Target;
 use super::product::{End, Run, Watch};
-use crate::base::Diagnostic;
 use ahash::AHashMap;
+use mu_base::Diagnostic;
+use mu_base::components::{Graph, components};
 use std::collections::BTreeMap;
 
 /// Longest walk backwards.
@@ -69,29 +70,28 @@ impl Watch<'_, '_> {
         while changed {
             changed = false;
             for level in 0..levels {
-                let mut edges: Vec<(u32, u32)> = Vec::new();
+                // `None` stands for all values: a step that writes without reading may come from any of them.
+                let mut edges: Vec<(Option<u32>, Option<u32>)> = Vec::new();
                 let mut anyhow: Vec<u32> = Vec::new();
                 for (rows, columns) in alive.iter().zip(&columns) {
                     let Some(write) = columns[level].1 else { continue };
                     match columns[level].0 {
-                        Some(read) => edges.extend(rows.iter().map(|r| (r[read], r[write]))),
+                        Some(read) => edges.extend(rows.iter().map(|r| (Some(r[read]), Some(r[write])))),
                         None => anyhow.extend(rows.iter().map(|r| r[write])),
                     }
                 }
-                // A step that writes without reading may come from any value: from one that stands for all.
-                const ANY: u32 = u32::MAX;
                 if !anyhow.is_empty() {
-                    let values: Vec<u32> = edges.iter().flat_map(|e| [e.0, e.1]).chain(anyhow.iter().copied()).collect();
-                    edges.extend(values.into_iter().map(|v| (v, ANY)));
-                    edges.extend(anyhow.into_iter().map(|v| (ANY, v)));
+                    let values: Vec<Option<u32>> = edges.iter().flat_map(|e| [e.0, e.1]).chain(anyhow.iter().map(|v| Some(*v))).collect();
+                    edges.extend(values.into_iter().map(|v| (v, None)));
+                    edges.extend(anyhow.into_iter().map(|v| (None, Some(v))));
                 }
                 edges.sort_unstable();
                 edges.dedup();
-                let component = components(&edges);
+                let component = numbered_components(&edges);
                 for (rows, columns) in alive.iter_mut().zip(&columns) {
                     if let (Some(read), Some(write)) = columns[level] {
                         let before = rows.len();
-                        rows.retain(|r| component[&r[read]] == component[&r[write]]);
+                        rows.retain(|r| component[&Some(r[read])] == component[&Some(r[write])]);
                         changed |= rows.len() < before;
                     }
                 }
@@ -163,55 +163,32 @@ impl Watch<'_, '_> {
     }
 }
 
+/// A graph of values: vertices by their places in an ascending list, edges sorted.
+struct Values<'a> {
+    vertices: Vec<Option<u32>>,
+    edges: &'a [(Option<u32>, Option<u32>)],
+}
+
+impl Graph for Values<'_> {
+    fn vertices(&self) -> usize {
+        self.vertices.len()
+    }
+    fn edges(&self, vertex: u32) -> std::ops::Range<u64> {
+        let from = self.vertices[vertex as usize];
+        let start = self.edges.partition_point(|e| e.0 < from);
+        start as u64..(start + self.edges[start..].partition_point(|e| e.0 == from)) as u64
+    }
+    fn target(&self, edge: u64) -> Option<u32> {
+        self.vertices.binary_search(&self.edges[edge as usize].1).ok().map(|v| v as u32)
+    }
+}
+
 /// The strongly connected components of a graph given by its edges, sorted: a number for each vertex.
-fn components(edges: &[(u32, u32)]) -> AHashMap<u32, u32> {
-    let mut vertices: Vec<u32> = edges.iter().flat_map(|e| [e.0, e.1]).collect();
+fn numbered_components(edges: &[(Option<u32>, Option<u32>)]) -> AHashMap<Option<u32>, usize> {
+    let mut vertices: Vec<Option<u32>> = edges.iter().flat_map(|e| [e.0, e.1]).collect();
     vertices.sort_unstable();
     vertices.dedup();
-    let (mut order, mut low, mut component) = (AHashMap::new(), AHashMap::new(), AHashMap::new());
-    let out = |v: u32| {
-        let from = edges.partition_point(|e| e.0 < v);
-        from..from + edges[from..].partition_point(|e| e.0 == v)
-    };
-    let mut stack = Vec::new();
-    for &root in &vertices {
-        if order.contains_key(&root) {
-            continue;
-        }
-        let mut path = vec![(root, out(root))];
-        order.insert(root, order.len());
-        low.insert(root, order[&root]);
-        stack.push(root);
-        while let Some((v, left)) = path.last_mut() {
-            let v = *v;
-            if let Some(edge) = left.next() {
-                let w = edges[edge].1;
-                if !order.contains_key(&w) {
-                    let number = order.len();
-                    order.insert(w, number);
-                    low.insert(w, number);
-                    stack.push(w);
-                    path.push((w, out(w)));
-                } else if !component.contains_key(&w) {
-                    let least = low[&v].min(order[&w]);
-                    low.insert(v, least);
-                }
-                continue;
-            }
-            path.pop();
-            if let Some((parent, _)) = path.last() {
-                let least = low[parent].min(low[&v]);
-                low.insert(*parent, least);
-            }
-            if low[&v] == order[&v] {
-                while let Some(w) = stack.pop() {
-                    component.insert(w, v);
-                    if w == v {
-                        break;
-                    }
-                }
-            }
-        }
-    }
-    component
+    let graph = Values { vertices, edges };
+    let found = components(&graph);
+    found.iter().enumerate().flat_map(|(c, part)| part.iter().map(move |&v| (v, c))).map(|(v, c)| (graph.vertices[v as usize], c)).collect()
 }

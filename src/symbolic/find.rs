@@ -9,9 +9,9 @@
 
 use super::ldd::{Action, Ldd};
 use super::reach::{Options, Outcome, Search, Strategy, with_threads};
-use crate::base::ids::LabelId;
-use crate::base::{Budget, Diagnostic, Stage};
-use crate::model::{Model, Slot};
+use mu_base::ids::LabelId;
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_model::{Model, Slot};
 
 /// What is looked for.
 pub enum Goal<'a> {

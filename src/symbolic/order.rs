@@ -9,7 +9,7 @@
 //!
 //! Cost: rounds of slots² · groups at most, with steps left out beyond a bound.
 
-use crate::model::{Model, Slot};
+use mu_model::{Model, Slot};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The order of the slots in vectors.
@@ -150,7 +150,7 @@ fn move_single(order: &mut Vec<usize>, work: usize, may: impl Fn(usize, usize) -
     for _ in 0..(WORK / round.max(1)).min(20) {
         let before = now;
         for thing in 0..order.len() {
-            let from = order.iter().position(|&s| s == thing).unwrap_or(0);
+            let from = order.iter().position(|&s| s == thing).expect("an order is a permutation");
             let mut best = from;
             order.remove(from);
             for to in (0..=order.len()).filter(|&to| to != from && may(thing, to)) {

@@ -11,8 +11,8 @@
 use super::Trace;
 use super::ldd::Ldd;
 use super::product::{Decision, End, Run, Watch};
-use crate::base::ids::LabelId;
-use crate::base::{Diagnostic, Stage};
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sets of states by place.

@@ -9,16 +9,16 @@
 //! looks at few labels. Steps that change the obligation carry images to other obligations' sets, first met first served.
 //!
 //! Cost: (obligations x classes of labels) questions to the observer; for each obligation at most a search of the model.
-//! Invariants: a set is closed under its context once its obligation has been visited; what is kept alive is in `kept` and `pinned`.
+//! Invariants: a set is closed under its context once its obligation has been visited; live diagrams are in `kept` and `pinned`.
 
 use super::ldd::Ldd;
 use super::reach::{Options, Outcome, Search, with_threads};
 use super::saturation::Context;
 use super::{Strategy, Trace};
-use crate::base::ids::LabelId;
-use crate::base::{Budget, Diagnostic, Stop};
-use crate::model::Model;
 use ahash::AHashMap;
+use mu_base::ids::LabelId;
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_model::Model;
 use num_bigint::BigUint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

@@ -12,9 +12,9 @@ use super::order::Order;
 use super::relation::{Relation, Teacher, relations};
 use super::saturation::Numbers;
 use super::tune::{EFFORT, better_order};
-use crate::base::ids::LabelId;
-use crate::base::{Budget, Diagnostic, Stage, Stop};
-use crate::model::{Model, Slot};
+use mu_base::ids::LabelId;
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_model::{Model, Slot};
 use num_bigint::BigUint;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -202,19 +202,17 @@ impl<'m> Search<'m> {
 
     /// Begins afresh, with another order.
     fn start(&mut self, order: Vec<Slot>) -> Result<(), Diagnostic> {
-        let mut level = vec![usize::MAX; self.model.slots().len()];
+        let mut placed: Vec<Option<usize>> = vec![None; self.model.slots().len()];
         for (i, &slot) in order.iter().enumerate() {
-            match level.get_mut(slot as usize) {
-                Some(place) if *place == usize::MAX => *place = i,
+            match placed.get_mut(slot as usize) {
+                Some(place @ None) => *place = Some(i),
                 _ => return Err(bad_order(self.model)),
             }
         }
-        if order.len() != level.len() {
-            return Err(bad_order(self.model));
-        }
+        let Some(level) = placed.into_iter().collect::<Option<Vec<usize>>>() else { return Err(bad_order(self.model)) };
         let mut settings = self.options.settings.clone();
         if let Some(max) = self.budget.limits().max_memory {
-            let room = max.saturating_sub(crate::base::limits::resident_bytes()).max(1 << 16);
+            let room = max.saturating_sub(mu_base::limits::resident_bytes()).max(1 << 16);
             settings.max_bytes = Some(settings.max_bytes.map_or(room, |m| m.min(room)));
         }
         self.relations.clear();
@@ -290,7 +288,7 @@ impl<'m> Search<'m> {
     }
     /// The level of a slot.
     pub fn level(&self, slot: Slot) -> usize {
-        self.order.iter().position(|&s| s == slot).unwrap_or(0)
+        self.order.iter().position(|&s| s == slot).expect("the order holds each slot of the model once")
     }
 
     /// Whether the search must end now.
@@ -454,7 +452,7 @@ impl<'m> Search<'m> {
         let stop = match self.manager.halted() {
             None => Stop::Complete,
             Some(Halt::Memory | Halt::Effort) => Stop::Memory,
-            Some(Halt::Watch) => self.stop.take().unwrap_or(Stop::Interrupted),
+            Some(Halt::Watch) => self.stop.take().ok_or_else(|| Diagnostic::internal("the search was halted without a reason"))?,
         };
         Ok(Outcome {
             stop,

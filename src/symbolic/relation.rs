@@ -8,10 +8,10 @@
 //! Invariant: `relation` holds the steps of just the short vectors in `seen`.
 
 use super::ldd::{Action, Ldd, Manager, Plan};
-use crate::base::Diagnostic;
-use crate::base::ids::LabelId;
-use crate::model::{Group, Model, Slot, Steps, Worker};
 use ahash::{AHashMap, AHashSet};
+use mu_base::Diagnostic;
+use mu_base::ids::LabelId;
+use mu_model::{Group, Model, Slot, Steps, Worker};
 use std::collections::BTreeMap;
 
 /// Where a value of a relation's vector comes from.

@@ -20,8 +20,8 @@
 use super::crew::Task;
 use super::ldd::{Action, Ldd, Plan, op};
 use super::reach::Search;
-use crate::base::Stop;
 use ahash::AHashMap;
+use mu_base::Stop;
 use std::cmp::Ordering;
 use std::sync::Arc;
 

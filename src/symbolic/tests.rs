@@ -2,20 +2,18 @@
 
 use super::ldd::Settings;
 use super::*;
-use crate::base::ids::LabelId;
-use crate::base::{Budget, Diagnostic, Limits, Stop};
-use crate::model::{Group, Model, Slot, SlotInfo, Steps, Worker};
+use mu_base::ids::LabelId;
+use mu_base::{Budget, Diagnostic, Limits, Stop};
+use mu_model::{Group, Model, Slot, SlotInfo, Steps, Worker};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::rc::Rc;
 
-/// Splitmix64 of a list of numbers.
+#[path = "../../tests/support/models.rs"]
+mod models;
+
+/// A word that depends on all of some numbers.
 fn scramble(numbers: impl IntoIterator<Item = u64>) -> u64 {
-    numbers.into_iter().fold(0x1234_5678, |acc, n| {
-        let mut z = (acc ^ n).wrapping_add(0x9E37_79B9_7F4A_7C15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    })
+    numbers.into_iter().fold(0x1234_5678, |acc, n| mu_base::random::Random::new(acc ^ n).next_u64())
 }
 
 /// A model whose steps are drawn from a seed.
@@ -320,7 +318,7 @@ fn runs_that_decide_are_shortest() {
 
 #[test]
 fn a_tuned_order_is_a_good_permutation() {
-    let model = crate::model::toy::arcx(2);
+    let model = models::arcx(2);
     let budget = Budget::default();
     let order = tune::better_order(&model, &Options::default(), &budget, &Order::Given.of(&model), 300_000).unwrap().unwrap();
     let mut sorted = order.clone();
@@ -333,7 +331,7 @@ fn a_tuned_order_is_a_good_permutation() {
 #[test]
 fn published_sizes_of_a_multiprocessor() {
     for (max, states, transitions) in [(0, 6_052u64, 13_828u64), (1, 275_528, 692_652), (2, 2_771_160, 7_147_580)] {
-        let outcome = reach(&crate::model::toy::arcx(max), &Options::default(), &Budget::default()).unwrap();
+        let outcome = reach(&models::arcx(max), &Options::default(), &Budget::default()).unwrap();
         assert_eq!((outcome.states, outcome.transitions), (states.into(), Some(transitions.into())));
     }
 }

@@ -13,8 +13,8 @@ use super::ldd::Halt;
 use super::order::candidate_orders;
 use super::reach::{Options, Search, Strategy};
 use super::relation::Teacher;
-use crate::base::{Budget, Diagnostic};
-use crate::model::{Model, Slot};
+use mu_base::{Budget, Diagnostic};
+use mu_model::{Model, Slot};
 
 /// Nodes made by all trials together, about.
 pub(super) const EFFORT: u64 = 3_000_000;
@@ -83,7 +83,7 @@ pub(super) fn better_order(
 
 impl Tuner<'_> {
     fn lost(&self) -> Diagnostic {
-        Diagnostic::new(crate::base::Stage::Internal, "the tuner lost its teacher")
+        Diagnostic::new(mu_base::Stage::Internal, "the tuner lost its teacher")
     }
     /// Whether the last trial left steps out.
     fn left_out(&self) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! Equality ignores spans where [`Node`] compares, so that `parse(print(tree)) == tree` can be tested.
 
-use crate::base::Span;
+use mu_base::Span;
 
 /// A tree node with its place. Equality looks at the kind only. Cloning, comparing and dropping stand deep trees.
 #[derive(Debug)]

@@ -13,7 +13,8 @@
 //! (`=> || && == != < <= > >= + - div mod * !`) and precedences. Braces in bodies nest, so sets and allow lists need no care;
 //! comments are text, and nothing in them is a directive. White space at both ends of a body is dropped. Copies of a loop are separated
 //! by the `join` text (by default a space); if the body starts on a line of its own, then also by a line break and indentation.
-//! A `$param` line becomes a comment that names the value.
+//! A `$param` line becomes a comment that names the value. A parameter of sort Pos or Nat may be set to `any`: it has no value then, `${n + 1}` becomes
+//! `(n + 1)`, and the text ends with `map n: Nat;`; nothing in the text may depend on its value.
 //!
 //! Cost: linear in input plus output, both bounded ([`MAX_OUTPUT`], [`MAX_COPIES`]). Invariant: the breakpoints of the result's
 //! [`Source::back`] are strictly ascending, and each stretch of copied text maps to the bytes it was copied from.
@@ -28,8 +29,8 @@ use std::fmt;
 pub use expression::Value;
 use parse::{Body, ForItem, Item, ParamItem};
 
-use crate::base::source::Source;
-use crate::base::{Diagnostic, SourceId, SourceMap, Span, Stage};
+use mu_base::source::Source;
+use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 
 /// Longest text that an expansion may give, in bytes.
 pub const MAX_OUTPUT: usize = 64 << 20;
@@ -75,7 +76,7 @@ impl Sort {
         match (self, value) {
             (Sort::Pos, Value::Int(n)) => n >= 1,
             (Sort::Nat, Value::Int(n)) => n >= 0,
-            (Sort::Int, Value::Int(_)) | (Sort::Bool, Value::Bool(_)) => true,
+            (Sort::Int, Value::Int(_)) | (Sort::Bool, Value::Bool(_)) | (Sort::Pos | Sort::Nat, Value::Any { .. }) => true,
             _ => false,
         }
     }
@@ -98,14 +99,19 @@ pub struct Param {
     pub value: Value,
     /// Its value where none is set (which may depend on other parameters).
     pub default: Value,
+    /// What it must satisfy beyond its sort, as written; empty if nothing.
+    pub constraint: String,
     /// Help text: the comment after its declaration.
     pub doc: String,
 }
 
 impl fmt::Display for Param {
-    /// `name: Sort = default  help text`
+    /// `name: Sort = default where constraint  help text`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} = {}", self.name, self.sort, self.default)?;
+        if !self.constraint.is_empty() {
+            write!(f, " where {}", self.constraint)?;
+        }
         if self.doc.is_empty() { Ok(()) } else { write!(f, "  {}", self.doc) }
     }
 }
@@ -150,6 +156,7 @@ pub fn expand(name: &str, text: &str, defines: &[(String, String)], sources: &mu
             expansion.out = text.to_string();
         } else {
             expansion.items(&items)?;
+            expansion.constants(&items)?;
         }
         Ok(expansion)
     };
@@ -229,8 +236,14 @@ impl Expansion<'_> {
             match item {
                 Item::Text(from, to) => self.copy(*from, *to)?,
                 Item::Value(start, expr) => {
-                    let value = expr.value(&self.scope)?;
-                    self.insert(&value.to_string(), *start)?;
+                    let text = match expr.value(&self.scope)? {
+                        Value::Any { param, plus } => {
+                            let name = &self.params[param as usize].name;
+                            if plus == 0 { name.clone() } else { format!("({name} + {plus})") }
+                        }
+                        value => value.to_string(),
+                    };
+                    self.insert(&text, *start)?;
                 }
                 Item::Param(param) => self.param(param)?,
                 Item::For(item) => self.for_loop(item)?,
@@ -255,6 +268,7 @@ impl Expansion<'_> {
                 )
                 .note(format!("expected {}", p.sort.values())));
             }
+            Some("any") if matches!(p.sort, Sort::Pos | Sort::Nat) => Value::Any { param: self.params.len() as u32, plus: 0 },
             Some(text) => parse_value(text).filter(|v| p.sort.has(*v)).ok_or_else(|| {
                 Fault::at(Stage::Usage, p.start, p.end, format!("`-D {}={text}`: `{text}` is not of sort {}", p.name, p.sort))
                     .note(format!("expected {}", p.sort.values()))
@@ -270,8 +284,22 @@ impl Expansion<'_> {
                 Fault::at(Stage::Usage, constraint.start, constraint.end, message).note(format!("values are {}", values.join(", ")))
             );
         }
-        self.params.push(Param { name: p.name.clone(), sort: p.sort, value, default, doc: p.doc.clone() });
+        let constraint = p.constraint.as_ref().map_or_else(String::new, |c| self.text[c.start..c.end].to_string());
+        self.params.push(Param { name: p.name.clone(), sort: p.sort, value, default, constraint, doc: p.doc.clone() });
         self.insert(&format!("% {}: {} = {value};", p.name, p.sort), p.start)
+    }
+
+    /// Declares the parameters without a value, as constants that no equation defines.
+    fn constants(&mut self, items: &[Item]) -> Result<(), Fault> {
+        for item in items {
+            if let Item::Param(p) = item
+                && let Some(Param { sort, value: Value::Any { .. }, .. }) = self.params.iter().find(|q| q.name == p.name)
+            {
+                let text = format!("\nmap {}: {sort};", p.name);
+                self.insert(&text, p.start)?;
+            }
+        }
+        Ok(())
     }
 
     fn for_loop(&mut self, f: &ForItem) -> Result<(), Fault> {

@@ -5,9 +5,9 @@ use mu_check::base::{Budget, Limits, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Restored, Silent};
 use mu_check::formula::equations as with_data;
-use mu_check::formula::file_labels::FileLabels;
 use mu_check::formula::typecheck::check_formula;
 use mu_check::game::{bes, pg, verify};
+use mu_check::labels::inferred::InferredLabels;
 use mu_check::lts::reduce::{Equivalence, reduce};
 use mu_check::lts::{aut, binary, mcrl2};
 use mu_check::process::{linearise, typecheck};
@@ -55,7 +55,7 @@ pub fn formula(data: &[u8]) {
     let mut sources = SourceMap::new();
     let source = sources.add("fuzz", text.as_str());
     let labels = mu_check::lts::Labels { texts: ["tau", "a", "b(1)", "c(true)|a", "d(x)"].map(String::from).to_vec() };
-    let known = FileLabels::new(&labels).expect("the labels are well formed");
+    let known = InferredLabels::new(&labels.texts).expect("the labels are well formed");
     let typed = syntax::parse_formula(source, &text).and_then(|tree| check_formula(&tree, known.data(), known.actions()));
     if let Err(d) = typed {
         d.render(&sources);
@@ -88,7 +88,7 @@ pub fn lts(data: &[u8]) {
     aut::write(&lts, &mut bytes).expect("what was read can be written");
     let again = aut::read(&bytes[..], &aut::AutOptions::default()).expect("what is written can be read");
     assert_eq!((again.offsets, again.targets), (lts.offsets, lts.targets));
-    FileLabels::new(&lts.table).expect("labels of any form have a meaning");
+    InferredLabels::new(&lts.table.texts).expect("labels of any form have a meaning");
 }
 
 fn solved(game: &mu_check::game::Game) {

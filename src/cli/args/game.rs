@@ -1,6 +1,6 @@
 //! Arguments of the commands over equation systems and games.
 
-use super::Common;
+use super::{Common, Reading};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -13,6 +13,9 @@ pub struct PbesArgs {
     pub model: PathBuf,
     /// Formula file.
     pub formula: PathBuf,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -45,5 +48,5 @@ pub struct SolveArgs {
 
 /// The registered solvers, with what they are.
 pub fn solver_names() -> clap::builder::PossibleValuesParser {
-    crate::solve::solvers().iter().map(|s| clap::builder::PossibleValue::new(s.name()).help(s.about())).collect::<Vec<_>>().into()
+    mu_solve::solvers().iter().map(|s| clap::builder::PossibleValue::new(s.name()).help(s.about())).collect::<Vec<_>>().into()
 }

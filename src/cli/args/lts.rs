@@ -1,13 +1,13 @@
 //! Arguments of the commands over transition systems.
 
-use super::{Common, Reduce};
-use crate::base::{Diagnostic, Stage};
-use crate::lts::preorder::Preorder;
-use crate::lts::relabel::Relabel;
+use super::{Common, Reading, Reduce};
 use clap::{Args, ValueEnum};
+use mu_base::{Diagnostic, Stage};
+use mu_lts::preorder::Preorder;
+use mu_lts::relabel::Relabel;
 use std::path::PathBuf;
 
-/// Names of actions to hide and rename.
+/// Actions to hide and rename.
 #[derive(Args, Debug, Clone, Default)]
 pub struct Relabelling {
     /// Hide actions: names, or whole actions such as `send(1)`, separated by commas.
@@ -19,7 +19,7 @@ pub struct Relabelling {
 }
 
 impl Relabelling {
-    /// What is meant. Errors: a renaming without `=`.
+    /// The actions to hide and rename. Errors: a renaming without `=`.
     pub fn relabel(&self) -> Result<Relabel, Diagnostic> {
         let hide = self.hide.iter().flat_map(|h| between_commas(h)).collect();
         let rename = (self.rename.iter().flat_map(|r| between_commas(r)))
@@ -63,9 +63,15 @@ pub struct ReduceArgs {
     /// Write the quotient here: `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Draw the quotient, layer by layer: `.svg`, up to some hundred states.
+    #[arg(long, value_name = "FILE.svg")]
+    pub draw: Option<PathBuf>,
     /// Hiding and renaming.
     #[command(flatten)]
     pub relabelling: Relabelling,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -74,9 +80,9 @@ pub struct ReduceArgs {
 /// Preorders to compare by.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refines {
-    /// Every trace of A is one of B.
+    /// Every trace of A is a trace of B.
     Trace,
-    /// The same, taus left out.
+    /// Every weak trace of A is a weak trace of B.
     WeakTrace,
     /// B simulates A.
     Simulation,
@@ -101,9 +107,9 @@ Examples:
   mu-check compare implementation.aut specification.aut --preorder weak-trace --hide internal
   mu-check compare a.aut b.aut --out difference.mcf || mu-check check a.aut difference.mcf")]
 pub struct CompareArgs {
-    /// The one: an `.aut`, `.aut.gz`, `.blts` or `.lts` file, or a specification.
+    /// The first system: an `.aut`, `.aut.gz`, `.blts` or `.lts` file, or a specification.
     pub a: PathBuf,
-    /// The other.
+    /// The second system.
     pub b: PathBuf,
     /// Which equivalence.
     #[arg(short, long, value_name = "EQUIVALENCE", value_enum, default_value_t = Reduce::Strong)]
@@ -111,12 +117,15 @@ pub struct CompareArgs {
     /// Ask whether A refines B instead.
     #[arg(short, long, value_name = "PREORDER", value_enum, conflicts_with = "equivalence")]
     pub preorder: Option<Refines>,
-    /// Write the distinguishing formula here (one for a trace as well).
+    /// Write a distinguishing formula here (for a trace, too).
     #[arg(short, long, value_name = "FILE.mcf")]
     pub out: Option<PathBuf>,
     /// Hiding and renaming, in both.
     #[command(flatten)]
     pub relabelling: Relabelling,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -131,9 +140,15 @@ pub struct CompareArgs {
 pub struct InfoArgs {
     /// An `.aut`, `.aut.gz`, `.blts` or `.lts` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
     pub input: PathBuf,
+    /// Draw the transition system, layer by layer: `.svg`, up to some hundred states.
+    #[arg(long, value_name = "FILE.svg")]
+    pub draw: Option<PathBuf>,
     /// Hiding and renaming.
     #[command(flatten)]
     pub relabelling: Relabelling,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -149,11 +164,14 @@ pub struct InfoArgs {
 pub struct ConvertArgs {
     /// An `.aut`, `.aut.gz`, `.blts` or `.lts` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
     pub input: PathBuf,
-    /// The result: `.aut`, `.aut.gz`, `.blts` (compact, with a check sum), `.lts` (binary, of mCRL2), `.dot`; `.pg` for games.
+    /// The result: `.aut`, `.aut.gz`, `.blts` (compact, with a checksum), `.lts` (binary, of mCRL2), `.dot`; `.pg` for games.
     pub output: PathBuf,
     /// Hiding and renaming.
     #[command(flatten)]
     pub relabelling: Relabelling,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

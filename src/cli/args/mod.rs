@@ -1,15 +1,25 @@
 //! The command line: what it accepts, with help and examples. A contract: scripts rely on names, keys and exit codes.
 
+mod first;
 mod game;
 mod lts;
+mod models;
 mod program;
+mod prove;
+mod seek;
 mod shell;
 mod simulate;
 pub mod sweep;
 
+pub use self::first::{EvalArgs, NewArgs, Project};
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
-pub use self::program::{ExpandArgs, LitmusArgs, MemoryName, ProgramArgs, RobustArgs};
+pub use self::models::ModelsArgs;
+pub use self::program::{
+    ExpandArgs, Initial, Language, LitmusArgs, MemoryName, ProgramArgs, Reading, RobustArgs, ThreadsOf, TranslationArgs,
+};
+pub use self::prove::{ProofMemory, ProveArgs, VerifyArgs};
+pub use self::seek::Seeking;
 pub use self::shell::{CompletionsArgs, ManualArgs};
 pub use self::simulate::SimulateArgs;
 
@@ -22,7 +32,7 @@ use std::path::{Path, PathBuf};
     name = "mu-check",
     version,
     about = "Checks mCRL2 specifications against first-order modal mu-calculus formulas",
-    after_help = "`mu-check MODEL FORMULA…` is short for `mu-check check MODEL FORMULA…`.\n\nExamples:\n  mu-check specs/arcx.spec formulas/1a.gos.mcf\n  mu-check explore specs/arcx.spec -D max_operation_id=1 --confluence auto\n  mu-check explore model.mcrl2 --reduce branching --out model.aut\n\nExit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error."
+    after_help = "`mu-check MODEL FORMULA…` is short for `mu-check check MODEL FORMULA…`; without a formula it explores the model and shows a deadlock if there is one.\n\nExamples:\n  mu-check specs/arcx.spec formulas/1a.gos.mcf\n  mu-check explore specs/arcx.spec -D max_operation_id=1 --confluence auto\n  mu-check explore model.mcrl2 --reduce branching --out model.aut\n\nExit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error."
 )]
 pub struct Cli {
     /// What to do.
@@ -45,11 +55,11 @@ pub enum Command {
     Linearise(LineariseArgs),
     /// Reduce a transition system modulo an equivalence.
     Reduce(ReduceArgs),
-    /// Compare two transition systems, and tell them apart.
+    /// Compare two transition systems, and explain a difference.
     Compare(CompareArgs),
-    /// Figures of a transition system or a game.
+    /// Print the size and shape of a transition system or a game.
     Info(InfoArgs),
-    /// Write a transition system or a game in another form.
+    /// Convert a transition system or a game to another format.
     Convert(ConvertArgs),
     /// Print the parameterised boolean equation system of a formula on a specification.
     Pbes(PbesArgs),
@@ -59,10 +69,20 @@ pub enum Command {
     Simulate(SimulateArgs),
     /// Run litmus tests under a memory model.
     Litmus(LitmusArgs),
+    /// Compare memory models: which is weaker than which, with a smallest test for each difference.
+    Models(ModelsArgs),
     /// Check an x86 program for unsafe states under a memory model.
     Program(ProgramArgs),
     /// Check whether store buffers change what a program does, and where fences must stand.
     Robust(RobustArgs),
+    /// Prove a parameterised system safe for every number of processes, or find a run that is not.
+    Prove(ProveArgs),
+    /// Verify the certificate of a proof, by code apart from the prover.
+    Verify(VerifyArgs),
+    /// Write a project to begin with: a specification, formulas, and what to do with them.
+    New(NewArgs),
+    /// Evaluate a data expression.
+    Eval(EvalArgs),
     /// Print a script that completes the command line in a shell.
     Completions(CompletionsArgs),
     /// Print the manual page, or write those of all commands.
@@ -70,6 +90,23 @@ pub enum Command {
 }
 
 impl Command {
+    /// The file that results are of, where that is one.
+    pub fn model(&self) -> Option<&Path> {
+        Some(match self {
+            Command::Check(a) => &a.model,
+            Command::Explore(a) => &a.model,
+            Command::Expand(a) => &a.file,
+            Command::Linearise(a) => &a.model,
+            Command::Reduce(a) => &a.input,
+            Command::Info(a) => &a.input,
+            Command::Convert(a) => &a.input,
+            Command::Pbes(a) => &a.model,
+            Command::Simulate(a) => &a.model,
+            Command::Sweep(a) => &a.model,
+            Command::Eval(a) => return a.model.as_deref(),
+            _ => return None,
+        })
+    }
     /// The options that every command on a model has.
     pub fn common(&self) -> Option<&Common> {
         Some(match self {
@@ -85,10 +122,34 @@ impl Command {
             Command::Solve(a) => &a.common,
             Command::Sweep(a) => &a.common,
             Command::Litmus(a) => &a.common,
+            Command::Models(a) => &a.common,
             Command::Program(a) => &a.common,
             Command::Robust(a) => &a.common,
+            Command::Prove(a) => &a.common,
+            Command::Verify(a) => &a.common,
             Command::Simulate(a) => &a.common,
+            Command::New(a) => &a.common,
+            Command::Eval(a) => &a.common,
             Command::Completions(_) | Command::Manual(_) => return None,
+        })
+    }
+}
+
+impl Command {
+    /// How the commands that take any model read it.
+    pub fn reading(&self) -> Option<&Reading> {
+        Some(match self {
+            Command::Check(a) => &a.reading,
+            Command::Explore(a) => &a.reading,
+            Command::Linearise(a) => &a.reading,
+            Command::Reduce(a) => &a.reading,
+            Command::Compare(a) => &a.reading,
+            Command::Info(a) => &a.reading,
+            Command::Convert(a) => &a.reading,
+            Command::Pbes(a) => &a.reading,
+            Command::Sweep(a) => &a.reading,
+            Command::Simulate(a) => &a.reading,
+            _ => return None,
         })
     }
 }
@@ -96,7 +157,7 @@ impl Command {
 /// Options that every command takes.
 #[derive(Args, Debug, Clone, Default)]
 pub struct Common {
-    /// Give a parameter of the model a value.
+    /// Give a parameter of the model a value; `-D help` lists the parameters.
     #[arg(short = 'D', value_name = "NAME=VALUE", action = clap::ArgAction::Append)]
     pub define: Vec<String>,
     /// Worker threads (default: all cores).
@@ -105,27 +166,30 @@ pub struct Common {
     /// Stop when more than N states are stored.
     #[arg(long, value_name = "N")]
     pub max_states: Option<u64>,
-    /// Stop when the process holds more memory than this: bytes, or with K, M, G (default: 90 % of what the machine gives).
+    /// Stop when the process holds more memory than this: bytes, or with K, M, G (default: 90 % of the machine's memory).
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,
-    /// Stop after this long: seconds, or with s, m, h.
+    /// Stop after this long, counted from the start of the run: seconds, or with s, m, h.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub timeout: Option<std::time::Duration>,
-    /// Form of the results on standard output.
+    /// Format of the results on standard output.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Print results only.
     #[arg(short, long)]
     pub quiet: bool,
-    /// Say what each stage does.
+    /// Report what each stage does.
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// No progress display (there is none on pipes anyway).
+    /// Do not display progress (pipes never show it).
     #[arg(long)]
     pub no_progress: bool,
+    /// Take the end of standard input as an interrupt, so that this process does not outlive the one that started it.
+    #[arg(long, hide = true)]
+    pub end_with_input: bool,
 }
 
-/// Forms of output.
+/// Output formats.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// For people.
@@ -153,12 +217,12 @@ pub enum Reduce {
     WeakTrace,
 }
 
-/// Reductions that are done where they are proven, unless someone asks to do without.
+/// Reductions that apply by default wherever they are proven.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
-    /// One state stands for all that the model's symmetries take it to; counts are those of all.
+    /// Store one representative of each orbit of states under symmetries; counts stay those of all states.
     Symmetry,
-    /// A game that gets large is played on classes of states that the formula cannot tell apart.
+    /// Play a large game on classes of states that the formula cannot distinguish.
     Quotient,
 }
 
@@ -167,20 +231,20 @@ pub enum Reduction {
 pub enum Engine {
     /// One state at a time.
     Explicit,
-    /// Sets of states as decision diagrams: exact counts, formulas of one connective such as safety properties.
+    /// Sets of states as decision diagrams: exact counts; conjunctive and disjunctive formulas such as safety properties.
     Symbolic,
-    /// Explicit while the states are few, then symbolic where that is possible; the reason is said.
+    /// Explicit for few states, symbolic for more where possible; reports the reason.
     Auto,
 }
 
 /// Strategies of the symbolic engine.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetStrategy {
-    /// Parts of states from the last on, each closed before it is put under another.
+    /// Closes the lower levels of the diagram before those above.
     Saturation,
-    /// All steps from the states found last; says how many levels there are.
+    /// Applies all steps to the newest states; reports the number of levels.
     BreadthFirst,
-    /// One kind of step after the other, each from all that the former ones found; says how many rounds there are.
+    /// Applies one kind of step after another, each to all states found so far; reports the number of rounds.
     Chaining,
 }
 
@@ -197,6 +261,9 @@ pub struct LineariseArgs {
     /// that pays; these are the `default`. `dead` removes parameters on which nothing depends, `instantiate` sums over small finite sorts. Also `all`, `none`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default")]
     pub simplify: Vec<String>,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -204,13 +271,17 @@ pub struct LineariseArgs {
 
 /// `explore`
 #[derive(Args, Debug)]
-#[command(after_help = "Exit codes: 0 all states were seen, 2 bad input, 3 a limit or an interrupt came first, 4 internal error.
+#[command(
+    after_help = "Exit codes: 0 all states were seen, 1 what was looked for was found, 2 bad input, 3 a limit or an interrupt came first, 4 internal error.
 
 Examples:
   mu-check explore specs/arcx.spec -D max_operation_id=1 --confluence auto
+  mu-check explore model.mcrl2 --deadlock --evidence why.svg
+  mu-check explore model.mcrl2 --action error --all 3 --trace-dir traces
   mu-check explore model.mcrl2 --hide internal --reduce branching --out model.aut
   mu-check explore specs/arcx.spec -D max_operation_id=9 --engine symbolic --format json
-  mu-check explore specs/arcx.spec -D max_operation_id=3 --checkpoint kept --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=3 --resume kept")]
+  mu-check explore specs/arcx.spec -D max_operation_id=3 --checkpoint kept --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=3 --resume kept"
+)]
 pub struct ExploreArgs {
     /// Specification, or an `.aut` file.
     pub model: PathBuf,
@@ -220,48 +291,57 @@ pub struct ExploreArgs {
     /// Reduce modulo an equivalence.
     #[arg(long, value_name = "EQUIVALENCE", value_enum)]
     pub reduce: Option<Reduce>,
-    /// Write what each stage took to this file, as JSON.
+    /// Write the time of each stage to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,
-    /// Where the search is kept.
+    /// What to look for.
+    #[command(flatten)]
+    pub seeking: Seeking,
+    /// Checkpoints.
     #[command(flatten)]
     pub keeping: Keeping,
-    /// Confluent tau steps to take at once: `none`, `auto`, or names of hidden actions.
+    /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
-    /// Reductions to do without: `symmetry`, `quotient`.
+    /// Reductions to switch off: `symmetry`, `quotient`.
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
-    /// Hiding and renaming of what is written or reduced.
+    /// Hiding and renaming of labels before output or reduction.
     #[command(flatten)]
     pub relabelling: Relabelling,
     /// How to search.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
     pub engine: Engine,
+    /// Show a shortest path to a hang after the counts, if there is one.
+    #[arg(skip)]
+    pub overview: bool,
     /// How the symbolic engine searches [default: saturation].
     #[arg(long, value_name = "STRATEGY", value_enum)]
     pub strategy: Option<SetStrategy>,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// Options of searches that can be kept and gone on with.
+/// Options of searches that can be stored and resumed.
 #[derive(Args, Debug, Clone)]
 pub struct Keeping {
-    /// Keep the search in this folder: from time to time, and when a limit or an interrupt ends it.
+    /// Write checkpoints to this folder: at intervals, and when a limit or an interrupt ends the search.
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
     /// Time between checkpoints: seconds, or with s, m, h.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
     pub checkpoint_every: std::time::Duration,
-    /// Go on with the search kept in this folder.
+    /// Resume the search whose checkpoint is in this folder.
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
 }
 
 impl Keeping {
-    /// Whether anything is to be kept or gone on with.
+    /// Whether a checkpoint is to be written or read.
     pub fn is_wanted(&self) -> bool {
         self.checkpoint.is_some() || self.resume.is_some()
     }
@@ -274,9 +354,13 @@ impl Keeping {
 /// `check`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
+    after_help = "Limits are for the whole run: `--timeout` counts reading the model and all formulas together; formulas that have no verdict then are
+unknown. (In `sweep` each row has the limits for itself.) A formula that is refused does not stop the others; the exit code is then 2.
+
+Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
 
 Examples:
+  mu-check check specs/arcx.spec -f [true*]<true>true
   mu-check check specs/arcx.spec formulas/1a.gos.mcf formulas/1b.gos.mcf
   mu-check check specs/arcx.spec formulas/1a.gos.mcf -D memcommands_size=2 --evidence why.svg
   mu-check check model.mcrl2 formula.mcf --max-memory 4GB --timeout 10m --format json
@@ -286,10 +370,16 @@ Examples:
 pub struct CheckArgs {
     /// Specification, or an `.aut` file.
     pub model: PathBuf,
-    /// Formula files.
-    #[arg(required = true)]
+    /// Formula files; `-` is standard input. A file may hold several properties, each after a line `%% property NAME`. Without any formula the
+    /// model is explored and reported on.
     pub formulas: Vec<PathBuf>,
-    /// Write what each stage took to this file, as JSON.
+    /// A formula, as text; several may be given.
+    #[arg(short = 'f', long, value_name = "FORMULA", action = clap::ArgAction::Append)]
+    pub formula: Vec<String>,
+    /// Write the verdicts as a JUnit report, a test case each.
+    #[arg(long, value_name = "FILE.xml")]
+    pub junit: Option<PathBuf>,
+    /// Write the time of each stage to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,
     /// Write the evidence here: `.svg` (a message sequence chart; a tree of steps if it branches), `.json`, `.aut`, `.dot`.
@@ -304,18 +394,21 @@ pub struct CheckArgs {
     /// The algorithm for parity games.
     #[arg(long, value_name = "NAME", value_parser = solver_names())]
     pub solver: Option<String>,
-    /// Confluent tau steps to take at once, for formulas that cannot tell: `none`, `auto`, or names of hidden actions.
+    /// Confluent tau steps that take priority, for formulas that cannot distinguish: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
-    /// Reductions to do without: `symmetry`, `quotient`.
+    /// Reductions to switch off: `symmetry`, `quotient`.
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// How to search.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
     pub engine: Engine,
-    /// Where searches of the product of model and formula are kept.
+    /// Checkpoints of searches of the product of model and formula.
     #[command(flatten)]
     pub keeping: Keeping,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -349,6 +442,16 @@ fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     };
     let number: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
     std::time::Duration::try_from_secs_f64(number * factor).map_err(|_| format!("`{text}` is not a time"))
+}
+
+/// The names of all commands.
+pub fn command_names() -> Vec<String> {
+    Cli::command().get_subcommands().map(|c| c.get_name().to_string()).collect()
+}
+
+/// Whether arguments, right or wrong, ask for JSON.
+pub fn wants_json(words: &[String]) -> bool {
+    words.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || words.iter().any(|w| w == "--format=json")
 }
 
 /// Puts `check` before the first word that is not an option if that is no command.

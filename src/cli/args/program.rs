@@ -16,14 +16,87 @@ pub enum MemoryName {
 }
 
 /// The memory that programs run on.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 pub struct MemoryArgs {
-    /// Memory model.
-    #[arg(long, value_name = "MODEL", value_enum, default_value_t = MemoryName::Tso)]
+    /// Memory model of programs.
+    #[arg(long = "model", id = "memory_model", value_name = "MODEL", value_enum, default_value_t = MemoryName::Tso)]
     pub model: MemoryName,
     /// Most stores in a buffer (default: no bound for code without loops, else 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub buffer: Option<u32>,
+}
+
+impl Default for MemoryArgs {
+    fn default() -> Self {
+        Self { model: MemoryName::Tso, buffer: None }
+    }
+}
+
+/// How files of some front ends are read.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Models other than specifications")]
+pub struct Reading {
+    /// How many threads run an x86 program (`.asm`).
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads_of: u32,
+    /// The memory of a program or litmus test.
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    /// The specification whose data and actions type the labels of a transition system.
+    #[arg(long, value_name = "MODEL")]
+    pub data: Option<PathBuf>,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { threads_of: 2, memory: MemoryArgs::default(), data: None }
+    }
+}
+
+/// Languages that `expand` writes.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// mCRL2.
+    Mcrl2,
+    /// Systems of any number of processes.
+    Cubicle,
+}
+
+/// What the registers of a program hold at the start.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Initial {
+    /// Zero.
+    Zero,
+    /// Anything.
+    Any,
+}
+
+/// How x86 programs for any number of threads are read.
+#[derive(Args, Debug, Clone)]
+pub struct TranslationArgs {
+    /// What registers and flags hold at the start, for any number of threads.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Initial::Zero)]
+    pub initial: Initial,
+    /// `xchg` with memory is atomic only with the prefix `lock`, for any number of threads.
+    #[arg(long)]
+    pub split_xchg: bool,
+}
+
+/// How many threads run a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadsOf {
+    /// So many.
+    Number(u32),
+    /// Every number is asked.
+    Any,
+}
+
+fn parse_threads(text: &str) -> Result<ThreadsOf, String> {
+    match text.parse::<u32>() {
+        _ if text == "any" => Ok(ThreadsOf::Any),
+        Ok(n @ 1..=64) => Ok(ThreadsOf::Number(n)),
+        _ => Err("expected a number from 1 to 64, or `any`".into()),
+    }
 }
 
 /// `litmus`
@@ -31,17 +104,36 @@ pub struct MemoryArgs {
 #[command(after_help = "Examples:
   mu-check litmus SB.litmus
   mu-check litmus SB.litmus --evidence SB.svg
-  mu-check litmus tests/x86 --model sc --format json")]
+  mu-check litmus tests/x86 --model sc --format json
+  mu-check litmus tests/x86 --expected wanted.txt --junit litmus.xml
+  mu-check litmus tests/riscv --model riscv.cat --include models --expected verdicts.tsv")]
 pub struct LitmusArgs {
-    /// Litmus tests for X86 or X86_64, folders of them, and lists `@NAME` of them.
+    /// Litmus tests, folders of them, and lists `@NAME` of them. Under a model in `cat`: X86, X86_64, RISCV, AArch64, C; else X86, X86_64.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
+    /// Memory model: the machine `sc`, `tso` or `pso`, or a model in the language `cat`: a file, or the name of one in a folder of `--include`.
+    #[arg(long, value_name = "MODEL", default_value = "tso")]
+    pub model: String,
+    /// Most stores in a buffer of a machine (default: no bound for code without loops, else 4).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub buffer: Option<u32>,
+    /// Folders with models and the files that they include.
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+    /// How often a path may jump back, under a model in `cat`.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub unroll: u32,
+    /// Compare with wanted answers. On a machine: a log of the herd tools, or lines of a test's name and one of Allowed, Forbidden, Always, Sometimes,
+    /// Never, Ok, No; the exit code is then 0 if all are as wanted, 1 if some are not. Under a model in `cat`: lines of file, model, and 1 if the
+    /// condition holds, else 0, separated by tabs.
+    #[arg(long, value_name = "FILE")]
+    pub expected: Option<PathBuf>,
+    /// Write the answers of a machine as a JUnit report, a test case each.
+    #[arg(long, value_name = "FILE.xml")]
+    pub junit: Option<PathBuf>,
     /// Draw an execution that decides a single test: `.svg` or `.dot`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
-    /// Memory.
-    #[command(flatten)]
-    pub memory: MemoryArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -51,10 +143,17 @@ pub struct LitmusArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   mu-check expand specs/arcx.spec -D num_cores=3 > arcx3.mcrl2
-  mu-check expand specs/x86/spinlock.asm --threads-of 3 --model tso > spinlock3.mcrl2")]
+  mu-check expand specs/x86/spinlock.asm --threads-of 3 --model tso > spinlock3.mcrl2
+  mu-check expand specs/x86/spinlock.asm --to cubicle > spinlock.cub")]
 pub struct ExpandArgs {
     /// Specification with parameters, an x86 program (`.asm`), or a litmus test (`.litmus`).
     pub file: PathBuf,
+    /// The language to write: `cubicle` is an x86 program as a system of any number of processes.
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = Language::Mcrl2)]
+    pub to: Language,
+    /// How an x86 program is read with `--to cubicle`.
+    #[command(flatten)]
+    pub translation: TranslationArgs,
     /// How many threads run an x86 program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads_of: u32,
@@ -72,13 +171,17 @@ pub struct ExpandArgs {
 
 Examples:
   mu-check program specs/x86/spinlock.asm --threads-of 4
+  mu-check program specs/x86/spinlock.asm --threads-of any
   mu-check program specs/x86/spinlock_unsafe.asm --threads-of 2 --model sc --format json")]
 pub struct ProgramArgs {
     /// An x86 program: shared_data, thread_data, thread_code, unsafe_prop.
     pub file: PathBuf,
-    /// How many threads run it.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub threads_of: u32,
+    /// How many threads run it; `any`: prove it for every number.
+    #[arg(long, value_name = "N|any", default_value = "2", value_parser = parse_threads)]
+    pub threads_of: ThreadsOf,
+    /// How it is read for any number of threads.
+    #[command(flatten)]
+    pub translation: TranslationArgs,
     /// Memory.
     #[command(flatten)]
     pub memory: MemoryArgs,

@@ -1,6 +1,6 @@
 //! Arguments of the simulator.
 
-use super::Common;
+use super::{Common, Reading};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(
     after_help = "In the terminal `?` shows the keys and commands. A script has one command a line: step N, take ACTION, back, forward, goto N, start, end,
-random N, seed N, state TEXT, moves, trace, load FILE, save FILE, help, quit; remarks start with # or %.
+random N, seed N, state TEXT, moves, trace, load FILE, save FILE, help, quit; comments start with # or %.
 
 Exit codes: 0 done, 2 bad input or a command that cannot be done, 3 a limit, 4 internal error.
 
@@ -24,12 +24,15 @@ pub struct SimulateArgs {
     /// Run the commands of this file (`-`: standard input) instead, without a terminal.
     #[arg(long, value_name = "FILE|-")]
     pub script: Option<PathBuf>,
-    /// Start at the end of this trace: evidence of `check --evidence FILE.json`, or what was saved.
+    /// Start at the end of this trace: evidence from `check --evidence FILE.json`, or a saved walk.
     #[arg(long, value_name = "FILE.json")]
     pub trace: Option<PathBuf>,
     /// Seed of the random steps.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

@@ -1,11 +1,11 @@
 //! Arguments of `sweep`, and what `-D` means there: lists and ranges of values.
 
-use super::{Common, Engine};
-use crate::base::{Diagnostic, Stage};
-use clap::Args;
+use super::{Common, Engine, Reading};
+use clap::{Args, ValueEnum};
+use mu_base::{Diagnostic, Stage};
 use std::path::PathBuf;
 
-/// Most combinations of parameters.
+/// Maximum number of combinations of parameters.
 const MOST: usize = 100_000;
 
 /// `sweep`
@@ -14,7 +14,8 @@ const MOST: usize = 100_000;
     after_help = "With `-D NAME=0..=6`, `-D NAME=0..7` or `-D NAME=1,2,4` a parameter takes several values; all combinations are run, those of low
 values first. The first such parameter is the abscissa of the plots. Each row is a process of its own, so that its peak memory is its own;
 `--max-states`, `--max-memory` and `--timeout` hold for each row. A limit ends the series of that job over the first parameter, not the
-sweep. Run again, the command goes on where it was interrupted; a row that is there is run again only if the model, the formula, its
+sweep. Run again, the command goes on where it was interrupted; rows that are there and not asked for now stay in sweep.json as `kept`, in no
+table and no plot; a row that is there is run again only if the model, the formula, its
 parameters, the options or the version of the program changed.
 
 Out: sweep.json, sweep.csv, sweep.md, states.svg, seconds.svg, memory.svg.
@@ -24,6 +25,7 @@ Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 a lim
 Examples:
   mu-check sweep specs/arcx.spec formulas/1a.gos.mcf -D max_operation_id=0..=6 --max-memory 4GB --timeout 1h --out sweep
   mu-check sweep specs/arcx.spec -D max_operation_id=0..=9 -D num_cores=1,2 --engine symbolic --out sizes
+  mu-check sweep specs/arcx.spec formulas/1a.gos.mcf -D memcommands_size=1,2 --out sweep --evidence why --junit sweep.xml
   mu-check sweep specs/arcx.spec -D max_operation_id=0..=3 --confluence auto --reference results/published.tsv --out sweep"
 )]
 pub struct SweepArgs {
@@ -31,24 +33,55 @@ pub struct SweepArgs {
     pub model: PathBuf,
     /// Formula files.
     pub formulas: Vec<PathBuf>,
-    /// Folder for tables and plots; made if it is not there.
+    /// Folder for tables and plots; created if missing.
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Figures to show beside ours: lines of job, value of the first parameter, states or equations, seconds, bytes of memory.
+    /// Reference figures to show beside these: lines of job, value of the first parameter, states or equations, seconds, bytes of memory.
     #[arg(long, value_name = "FILE.csv|FILE.tsv")]
     pub reference: Option<PathBuf>,
+    /// Write the evidence of each formula to this folder, a file for each row; made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    pub evidence: Option<PathBuf>,
+    /// Form of the evidence.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = EvidenceForm::Svg, requires = "evidence")]
+    pub evidence_form: EvidenceForm,
+    /// Write the rows as a JUnit report, a test case each.
+    #[arg(long, value_name = "FILE.xml")]
+    pub junit: Option<PathBuf>,
     /// Check the formulas only.
     #[arg(long, requires = "formulas")]
     pub no_explore: bool,
-    /// Confluent tau steps to take at once in the exploration: `none`, `auto`, or names of hidden actions. Formulas are checked on all steps.
+    /// Confluent tau steps that take priority in the exploration: `none`, `auto`, or names of hidden actions. Formulas are checked on all steps.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
     /// How to search.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
     pub engine: Engine,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Forms of the evidence of a sweep.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvidenceForm {
+    /// A chart.
+    Svg,
+    /// For scripts, and for `simulate --trace`.
+    Json,
+}
+
+impl EvidenceForm {
+    /// The ending of file names.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Json => "json",
+        }
+    }
 }
 
 /// A parameter with the values that it takes, ascending where they are numbers.
@@ -71,13 +104,13 @@ pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
             return Err(usage(format!("`-D {d}` gives no value")));
         }
         if axes.iter().any(|a| a.name == name) {
-            return Err(usage(format!("`-D {d}`: {name} has its values already; one `-D` lists them all")));
+            return Err(usage(format!("`-D {d}`: {name} has values already; list them all in one `-D`")));
         }
         let mut values: Vec<String> = Vec::new();
         for item in super::lts::between_commas(list) {
             let new = match item.split_once("..") {
                 Some((from, to)) => {
-                    range(from, to).ok_or_else(|| usage(format!("`{item}` in `-D {d}` is no range with something in it")))?
+                    range(from, to).ok_or_else(|| usage(format!("`{item}` in `-D {d}` is not a range, or an empty one")))?
                 }
                 None => vec![item],
             };
@@ -89,7 +122,7 @@ pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
         if values.is_empty() {
             return Err(usage(format!("`-D {d}` gives no value")));
         }
-        values.sort_by(|a, b| crate::report::sweep::compare(a, b));
+        values.sort_by(|a, b| mu_report::sweep::compare(a, b));
         values.dedup();
         axes.push(Axis { name: name.to_string(), values });
     }

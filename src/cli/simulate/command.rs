@@ -1,6 +1,6 @@
 //! Commands of the simulator: one line of text -> [`Command`]. The one table of their names also makes the help.
 
-use crate::base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage};
 use std::path::PathBuf;
 
 /// Most steps that one command takes.
@@ -85,11 +85,11 @@ pub fn parse(line: &str) -> Result<Option<Command>, Diagnostic> {
             return Ok(Some(Command::Help));
         }
         let names: Vec<&str> = TABLE.iter().map(|(names, ..)| names[0]).chain(["help"]).collect();
-        return Err(usage(format!("`{word}` is no command")).note(format!("commands: the number of a step, {}", names.join(", "))));
+        return Err(usage(format!("`{word}` is not a command")).note(format!("commands: the number of a step, {}", names.join(", "))));
     };
     let name = names[0];
     match (*arguments, rest.is_empty()) {
-        ("", false) => return Err(usage(format!("`{name}` takes no argument, and here is `{rest}`"))),
+        ("", false) => return Err(usage(format!("`{name}` takes no argument, but is given `{rest}`"))),
         (what, true) if !what.is_empty() && !what.starts_with('[') => {
             return Err(usage(format!("`{name}` needs an argument: {name} {what}")));
         }
@@ -105,7 +105,7 @@ pub fn parse(line: &str) -> Result<Option<Command>, Diagnostic> {
         "start" => Command::Goto(Some(0)),
         "end" => Command::Goto(None),
         "random" => Command::Random(count()?),
-        "seed" => Command::Seed(rest.parse().map_err(|_| usage(format!("`{rest}` is no seed: a number below 2^64")))?),
+        "seed" => Command::Seed(rest.parse().map_err(|_| usage(format!("`{rest}` is not a seed: expected a number below 2^64")))?),
         "state" => Command::State(rest.to_string()),
         "moves" => Command::Moves,
         "trace" => Command::Trace,
@@ -140,14 +140,14 @@ mod tests {
         assert_eq!((ok("start"), ok("p core 1")), (Some(Command::Goto(Some(0))), Some(Command::State("core 1".into()))));
         assert_eq!(ok("save a b.json"), Some(Command::Save("a b.json".into())));
         for (wrong, why) in [
-            ("jump", "no command"),
+            ("jump", "is not a command"),
             ("back x", "not a number of steps"),
             ("back -1", "not a number"),
             ("random 99999999", "not a number"),
             ("18446744073709551616", "not a step"),
             ("moves 1", "no argument"),
             ("load", "needs an argument: load FILE"),
-            ("seed x", "no seed"),
+            ("seed x", "not a seed"),
         ] {
             assert!(parse(wrong).unwrap_err().message.contains(why), "{wrong}: {:?}", parse(wrong));
         }

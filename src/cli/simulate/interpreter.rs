@@ -3,14 +3,14 @@
 //! Invariant: a command that fails leaves the walk where it is. Files are read and written here; nothing is printed.
 
 use super::command::{self, Command};
-use crate::base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop};
-use crate::cli::files::write_text;
-use crate::cli::pipeline::read_text;
-use crate::explore::walk::{Move, Walk};
-use crate::model::Model;
-use crate::report::chart::chart;
-use crate::report::story::{Story, StoryStep, told, values};
-use crate::report::trace;
+use crate::files::write_text;
+use crate::pipeline::read_text;
+use mu_base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop};
+use mu_explore::walk::{Move, Walk};
+use mu_model::Model;
+use mu_report::chart::chart;
+use mu_report::story::{Story, StoryStep, told, values};
+use mu_report::trace;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -86,7 +86,7 @@ impl<'m> Interpreter<'m> {
             Command::Back(n) => {
                 let (n, start) = ((*n).min(position), *n > 0 && position == 0);
                 self.walk.go(position - n)?;
-                self.moved(usize::MAX, start.then(|| "this is the initial state".into()))
+                self.moved(self.walk.position(), start.then(|| "this is the initial state".into()))
             }
             Command::Forward(n) => {
                 let end = *n > 0 && position == self.walk.path().len();
@@ -99,7 +99,7 @@ impl<'m> Interpreter<'m> {
                     return Err(usage(format!("the path has {length} steps")));
                 }
                 self.walk.go(to.unwrap_or(length))?;
-                self.moved(usize::MAX, None)
+                self.moved(self.walk.position(), None)
             }
             Command::Random(n) => {
                 let mut remark = None;
@@ -130,7 +130,7 @@ impl<'m> Interpreter<'m> {
                 let trace = trace::from_json(SourceId::default(), &text)
                     .or_else(|_| trace::from_json(sources.add(path.display().to_string(), text.clone()), &text))?;
                 trace::replay(&trace, &mut self.walk)?;
-                let again = trace.back_to.map_or_else(String::new, |n| format!("; it ends in a loop: and again from after step {n}"));
+                let again = trace.back_to.map_or_else(String::new, |n| format!("; it ends in a loop back to after step {n}"));
                 Ok(Reply::Note(format!("replayed the {} of {}{again}; {}", steps(trace.steps.len()), path.display(), self.place())))
             }
             Command::Save(path) => {
@@ -177,15 +177,16 @@ impl<'m> Interpreter<'m> {
         let state = values(model, self.walk.state());
         let before = self.walk.state_after(at.saturating_sub(1));
         let components = model.components();
-        let row = |(slot, value): (usize, String)| {
+        let row = |(slot, value): (usize, Option<String>)| {
+            let value = value?;
             let info = &model.slots()[slot];
             let component = components.get(info.component as usize).filter(|_| components.len() > 1).cloned();
             let changed = before[slot] != self.walk.state()[slot];
-            let before = changed.then(|| model.value_text(slot as u32, before[slot]));
-            Row { component, name: info.name.clone(), value, before }
+            let before = (changed && model.is_live(slot as u32, before)).then(|| model.value_text(slot as u32, before[slot]));
+            Some(Row { component, name: info.name.clone(), value, before })
         };
         let fits = |r: &Row| r.name.contains(text) || r.component.as_ref().is_some_and(|c| c.contains(text));
-        let rows: Vec<Row> = state.into_iter().enumerate().map(row).filter(fits).collect();
+        let rows: Vec<Row> = state.into_iter().enumerate().filter_map(row).filter(fits).collect();
         if rows.is_empty() && !text.is_empty() {
             let names: Vec<&str> = model.slots().iter().map(|s| s.name.as_str()).collect();
             let error =
@@ -234,12 +235,12 @@ impl<'m> Interpreter<'m> {
                 [one] => return Ok(one),
                 ref several => {
                     let list: Vec<String> = several.iter().map(|i| format!("{}: {}", i + 1, moves[*i].title())).collect();
-                    return Err(usage(format!("`{action}` could be {} steps", list.len()))
-                        .note(format!("take one by its number: {}", list.join(", "))));
+                    return Err(usage(format!("`{action}` matches {} steps", list.len()))
+                        .note(format!("choose one by its number: {}", list.join(", "))));
                 }
             }
         }
-        Err(usage(format!("`{action}` is no step of this state")).note(self.choice()))
+        Err(usage(format!("`{action}` is not a step of this state")).note(self.choice()))
     }
 
     /// The steps of this state, for messages.
@@ -319,7 +320,7 @@ impl<'m> Interpreter<'m> {
 
     fn story(&self) -> Result<Story, Diagnostic> {
         let model = self.walk.model();
-        let parameters = crate::report::story::parameters(model);
+        let parameters = mu_report::story::parameters(model);
         Ok(Story {
             verdict: false,
             components: model.components(),
@@ -329,6 +330,7 @@ impl<'m> Interpreter<'m> {
             untold: 0,
             linear: true,
             back_to: None,
+            ending: None,
         })
     }
 }

@@ -13,18 +13,15 @@ use self::command::Command;
 use self::interpreter::{Interpreter, Reply};
 use self::screen::Screen;
 use super::args::{Format, SimulateArgs};
-use super::files::{Form, read_lts};
 use super::output;
 use super::pipeline::{Session, file_error};
-use crate::base::{Diagnostic, SourceMap, Span, Stage};
-use crate::model::Model;
-use crate::model::from_lts::LtsModel;
+use mu_base::{Diagnostic, SourceMap, Span, Stage};
+use mu_model::Model;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) fn run(session: &mut Session, args: &SimulateArgs) -> Result<u8, Diagnostic> {
@@ -37,14 +34,8 @@ pub(super) fn run(session: &mut Session, args: &SimulateArgs) -> Result<u8, Diag
                 .note("`--script FILE` reads the commands from a file, `--script -` from standard input"));
         }
     }
-    if Form::of(&args.model).is_lts() {
-        session.expect_no_parameters(&args.model)?;
-        let model = LtsModel::new(Arc::new(read_lts(&args.model)?));
-        simulate(session, args, &model)
-    } else {
-        let model = session.model(&args.model, "none")?;
-        simulate(session, args, &model)
-    }
+    let loaded = session.load(&args.model, "none")?;
+    simulate(session, args, &*loaded.model)
 }
 
 fn simulate(session: &mut Session, args: &SimulateArgs, model: &dyn Model) -> Result<u8, Diagnostic> {
@@ -125,7 +116,7 @@ fn script(
         if let Some(stop) = &interpreter.stopped {
             object["stop"] = json!(stop.word());
         }
-        output::print(&format!("{object}\n"))?;
+        output::object(object)?;
     } else {
         output::print(&interpreter.stopped.as_ref().map_or_else(String::new, |stop| format!("stopped      {}\n", stop.word())))?;
     }

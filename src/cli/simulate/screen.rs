@@ -1,11 +1,11 @@
 //! The terminal face of the simulator: keys in, a picture out. Every key that does something to the walk is a command of the interpreter.
 //!
-//! Invariant: what is drawn depends on the interpreter, the selection, the scrolling and the line being typed only; it draws on any backend.
+//! Parameters that the last step changed come first; lines that are too long go on in the next, set in. Invariant: what is drawn depends on the interpreter, the selection, the scrolling and the line being typed only; it draws on any backend.
 
 use super::command::{self, Command};
 use super::interpreter::{Interpreter, Reply, lines};
-use crate::base::{Diagnostic, SourceMap};
-use crate::report::story::StoryStep;
+use mu_base::{Diagnostic, SourceMap};
+use mu_report::story::StoryStep;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -190,19 +190,34 @@ impl<'m> Screen<'m> {
     fn draw_moves(&self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
         let moves = self.interpreter.moves()?;
         let title = if moves.is_empty() { " A deadlock ".into() } else { format!(" Steps ({}) ", moves.len()) };
-        let height = area.height.saturating_sub(2) as usize;
-        let lines = moves.iter().enumerate().map(|(i, m)| {
+        let (width, height) = inside(area);
+        let mut lines: Vec<Line> = Vec::new();
+        let mut wanted = 0..0;
+        for (i, m) in moves.iter().enumerate() {
             let mark = if i == self.chosen { '>' } else { ' ' };
-            self.selectable(format!("{mark}{:3} {}", i + 1, self.short(m)), i == self.chosen)
-        });
-        let lines: Vec<Line> = lines.skip(window(self.chosen, height, moves.len())).take(height).collect();
+            let start = lines.len();
+            let folded = folded(&format!("{mark}{:3} {}", i + 1, self.short(m)), width, 6);
+            lines.extend(folded.into_iter().map(|text| self.selectable(text, i == self.chosen)));
+            if i == self.chosen {
+                wanted = start..lines.len();
+            }
+        }
+        let first = window(wanted, height, lines.len());
+        let lines: Vec<Line> = lines.into_iter().skip(first).take(height).collect();
         frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
         Ok(())
     }
 
     fn draw_state(&mut self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
-        let rows = lines(&self.interpreter.rows(&self.filter)?);
-        let height = area.height.saturating_sub(2) as usize;
+        let (changed, same): (Vec<_>, Vec<_>) = self.interpreter.rows(&self.filter)?.into_iter().partition(|r| r.before.is_some());
+        let mut rows = lines(&changed);
+        if !changed.is_empty() && !same.is_empty() {
+            rows.push(("as before:".into(), None));
+        }
+        rows.extend(lines(&same));
+        let (width, height) = inside(area);
+        let fold = |(text, changed): (String, Option<bool>)| folded(&text, width, 6).into_iter().map(move |line| (line, changed));
+        let rows: Vec<(String, Option<bool>)> = rows.into_iter().flat_map(fold).collect();
         self.scroll = self.scroll.min(rows.len().saturating_sub(height));
         let line = |(text, changed): &(String, Option<bool>)| {
             let style = match changed {
@@ -225,15 +240,23 @@ impl<'m> Screen<'m> {
 
     fn draw_path(&self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
         let (at, length) = (self.interpreter.walk.position(), self.interpreter.walk.path().len());
-        let height = area.height.saturating_sub(2) as usize;
-        let first = window(at.saturating_sub(1), height, length);
-        let mut lines = Vec::new();
-        // Only what shows is told: paths can be long.
+        let (width, height) = inside(area);
+        let here = at.saturating_sub(1);
+        let first = window(here..here + 1, height, length);
+        let (mut lines, mut wanted) = (Vec::new(), 0..0);
+        // Only what may show is told: paths can be long.
         for i in first..length.min(first + height) {
             let mark = if i + 1 == at { '>' } else { ' ' };
             let style = if i + 1 > at { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
-            lines.push(Line::styled(format!("{mark}{:4} {}", i + 1, self.short(&self.interpreter.step(i)?)), style));
+            let start = lines.len();
+            let text = format!("{mark}{:4} {}", i + 1, self.short(&self.interpreter.step(i)?));
+            lines.extend(folded(&text, width, 7).into_iter().map(|text| Line::styled(text, style)));
+            if i == here {
+                wanted = start..lines.len();
+            }
         }
+        let first = window(wanted, height, lines.len());
+        let lines: Vec<Line> = lines.into_iter().skip(first).take(height).collect();
         let title = format!(" Path: {} ", self.interpreter.place());
         frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
         Ok(())
@@ -254,7 +277,48 @@ impl<'m> Screen<'m> {
     }
 }
 
-/// The first of so many lines that show, such that a line is among them.
-fn window(line: usize, height: usize, lines: usize) -> usize {
-    line.saturating_sub(height / 2).min(lines.saturating_sub(height))
+/// Columns and rows inside the border of an area.
+fn inside(area: Rect) -> (usize, usize) {
+    (area.width.saturating_sub(2) as usize, area.height.saturating_sub(2) as usize)
+}
+
+/// The first of so many lines that show, such that the wanted ones are among them, as far as there is room.
+fn window(wanted: std::ops::Range<usize>, height: usize, lines: usize) -> usize {
+    let rest = height.saturating_sub(wanted.len());
+    wanted.start.saturating_sub(rest / 2).min(lines.saturating_sub(height))
+}
+
+/// A text in lines of a width, those after the first set in; cut after a comma or a space where there is one in the last half.
+fn folded(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let indent = indent.min(width / 2);
+    let mut rest: Vec<char> = text.chars().collect();
+    let mut lines = Vec::new();
+    while rest.len() > width && width > 1 {
+        let at = (width / 2..width).rev().find(|i| [',', ' ', '|'].contains(&rest[*i])).map_or(width, |i| i + 1);
+        lines.push(rest[..at].iter().collect::<String>().trim_end().to_string());
+        rest = std::iter::repeat_n(' ', indent).chain(rest[at..].iter().copied().skip_while(|c| *c == ' ')).collect();
+    }
+    lines.push(rest.iter().collect());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_folded() {
+        assert_eq!(folded("short", 10, 2), ["short"]);
+        assert_eq!(folded("  1 put(c_core_0, c_addr_1, [])", 20, 4), ["  1 put(c_core_0,", "    c_addr_1, [])"]);
+        assert_eq!(folded("abcdefghijkl", 5, 2), ["abcde", "  fgh", "  ijk", "  l"]);
+        assert_eq!(folded("äöü äöü äöü", 8, 0), ["äöü äöü", "äöü"]);
+        assert_eq!(folded("abc", 0, 4), ["abc"]);
+    }
+
+    #[test]
+    fn the_window_holds_what_is_wanted() {
+        assert_eq!((window(0..1, 5, 20), window(10..11, 5, 20), window(19..20, 5, 20)), (0, 8, 15));
+        // Four lines of one step in a window of five, and of seven in one of five: its first lines.
+        assert_eq!((window(10..14, 5, 20), window(10..17, 5, 20), window(0..2, 5, 3)), (10, 10, 0));
+    }
 }

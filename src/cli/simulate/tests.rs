@@ -1,11 +1,11 @@
-//! The picture in the terminal, and keys, on a backend that only remembers what was drawn.
+//! The terminal screen and its keys, on a backend that records what is drawn.
 
 use super::interpreter::Interpreter;
 use super::screen::Screen;
-use crate::base::Budget;
-use crate::compile::{Compiled, Confluence};
-use crate::process::linearise::{Options, linearise};
-use crate::process::typecheck::check_specification;
+use mu_base::Budget;
+use mu_compile::{Compiled, Confluence};
+use mu_process::linearise::{Options, linearise};
+use mu_process::typecheck::check_specification;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -18,9 +18,9 @@ init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First(0) ||
 ";
 
 fn model() -> Compiled {
-    let mut sources = crate::base::SourceMap::new();
+    let mut sources = mu_base::SourceMap::new();
     let source = sources.add("m.mcrl2", MODEL);
-    let spec = check_specification(&crate::syntax::parse_specification(source, MODEL).unwrap()).unwrap();
+    let spec = check_specification(&mu_syntax::parse_specification(source, MODEL).unwrap()).unwrap();
     Compiled::new(linearise(&spec, &Options::default()).unwrap(), &Confluence::None).unwrap()
 }
 
@@ -81,9 +81,9 @@ fn keys_are_commands() {
     keys(&mut screen, "ff");
     has(&mut screen, "after step 2:");
     keys(&mut screen, ":take nothing\n");
-    has(&mut screen, "`nothing` is no step of this state");
+    has(&mut screen, "`nothing` is not a step of this state");
     keys(&mut screen, ":jump\n");
-    has(&mut screen, "`jump` is no command");
+    has(&mut screen, "`jump` is not a command");
     keys(&mut screen, ":load /no/such/file.json\n");
     has(&mut screen, "cannot read `/no/such/file.json`");
     keys(&mut screen, "R");

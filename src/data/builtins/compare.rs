@@ -5,16 +5,16 @@
 
 use super::linear::{self, Relation, occurs};
 use super::stuck2;
-use crate::base::ids::{OpId, SortId};
-use crate::data::engine::compile::Program;
-use crate::data::engine::machine::{Machine, Outcome, is_constructed};
-use crate::data::signature::{Builtin, OpKind};
-use crate::data::sort::{SortKind, basic};
-use crate::data::value::{IMPURE, Rich, Value};
+use crate::engine::compile::Program;
+use crate::engine::machine::{Machine, Outcome, is_constructed};
+use crate::signature::{Builtin, OpKind};
+use crate::sort::{SortKind, basic};
+use crate::value::{IMPURE, Rich, Value};
+use mu_base::ids::{OpId, SortId};
 use std::cmp::Ordering;
 
 /// The built-in at the head of an undecided term.
-pub(in crate::data) fn builtin_of<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
+pub(crate) fn builtin_of<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
     let (op, args) = v.as_app()?;
     match p.signature.op(op).kind {
         OpKind::Builtin(b) => Some((b, args)),
@@ -43,7 +43,7 @@ fn few_connectives(p: &Program, a: &Value) -> bool {
 }
 
 impl Machine {
-    pub(in crate::data) fn and(&mut self, p: &Program, a: Value, b: Value) -> Value {
+    pub(crate) fn and(&mut self, p: &Program, a: Value, b: Value) -> Value {
         match (&a, &b) {
             (Value::Bool(true), _) | (_, Value::Bool(false)) => b,
             (_, Value::Bool(true)) | (Value::Bool(false), _) => a,
@@ -52,7 +52,7 @@ impl Machine {
         }
     }
 
-    pub(in crate::data) fn or(&mut self, p: &Program, a: Value, b: Value) -> Value {
+    pub(crate) fn or(&mut self, p: &Program, a: Value, b: Value) -> Value {
         match (&a, &b) {
             (Value::Bool(false), _) | (_, Value::Bool(true)) => b,
             (_, Value::Bool(false)) | (Value::Bool(true), _) => a,
@@ -62,7 +62,7 @@ impl Machine {
     }
 
     /// Negation; moves inside `&&`, `||` and numeric comparisons, unless these are many: what negations make of shared parts is not shared.
-    pub(in crate::data) fn not(&mut self, p: &Program, a: Value) -> Value {
+    pub(crate) fn not(&mut self, p: &Program, a: Value) -> Value {
         if few_connectives(p, &a) { self.not_inside(p, a) } else { Value::app1(p.not, IMPURE, a) }
     }
 
@@ -100,7 +100,7 @@ impl Machine {
     }
 
     /// `if` on values; the user's equations for it are tried if it is undecided.
-    pub(in crate::data) fn if_value(&mut self, p: &Program, op: OpId, c: Value, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn if_value(&mut self, p: &Program, op: OpId, c: Value, a: Value, b: Value) -> Outcome<Value> {
         match c {
             Value::Bool(true) => Ok(a),
             Value::Bool(false) => Ok(b),
@@ -110,7 +110,7 @@ impl Machine {
     }
 
     /// `if` on values by itself.
-    pub(in crate::data) fn if_plain(&mut self, p: &Program, op: OpId, c: Value, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn if_plain(&mut self, p: &Program, op: OpId, c: Value, a: Value, b: Value) -> Outcome<Value> {
         match c {
             Value::Bool(true) => return Ok(a),
             Value::Bool(false) => return Ok(b),
@@ -130,7 +130,7 @@ impl Machine {
 
     /// Equality at a sort, the user's equations for it first.
     #[inline]
-    pub(in crate::data) fn equal(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+    pub(crate) fn equal(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
         if a.is_data() && b.is_data() {
             return Ok(Value::Bool(a == b));
         }
@@ -141,7 +141,7 @@ impl Machine {
     }
 
     /// The built-in equality.
-    pub(in crate::data) fn equal_default(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+    pub(crate) fn equal_default(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
         if a.is_data() && b.is_data() {
             return Ok(Value::Bool(a == b));
         }
@@ -255,12 +255,12 @@ impl Machine {
         }
     }
 
-    pub(in crate::data) fn compare_linear(&self, p: &Program, relation: Relation, sort: SortId, a: &Value, b: &Value) -> Option<Value> {
+    pub(crate) fn compare_linear(&self, p: &Program, relation: Relation, sort: SortId, a: &Value, b: &Value) -> Option<Value> {
         linear::compare(p, &|u| self.unknowns[u as usize].sort, relation, sort, a, b)
     }
 
     /// `a < b`, or `a <= b` if `or_equal`.
-    pub(in crate::data) fn less(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value, or_equal: bool) -> Outcome<Value> {
+    pub(crate) fn less(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value, or_equal: bool) -> Outcome<Value> {
         let verdict = |o: Ordering| Value::Bool(o == Ordering::Less || or_equal && o == Ordering::Equal);
         if let (Value::Int(x), Value::Int(y)) = (a, b) {
             return Ok(verdict(x.cmp(y)));

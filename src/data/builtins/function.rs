@@ -3,11 +3,11 @@
 //! A table is sorted by key, holds no key twice and no entry that its base function gives anyway, so functions that arise from
 //! one base by updates are equal as values exactly if they are equal.
 
-use crate::base::ids::{OpId, SortId};
-use crate::data::engine::compile::Program;
-use crate::data::engine::machine::{Machine, Outcome, Unknown};
-use crate::data::sort::SortKind;
-use crate::data::value::{IMPURE, Rich, Value};
+use crate::engine::compile::Program;
+use crate::engine::machine::{Machine, Outcome, Unknown};
+use crate::sort::SortKind;
+use crate::value::{IMPURE, Rich, Value};
+use mu_base::ids::{OpId, SortId};
 use std::rc::Rc;
 
 /// Largest domain over which functions are compared point by point.
@@ -15,14 +15,14 @@ const MAX_DOMAIN: usize = 4096;
 
 impl Machine {
     /// `f[key -> value]`.
-    pub(in crate::data) fn update(&mut self, p: &Program, op: OpId, f: Value, key: Value, value: Value) -> Outcome<Value> {
+    pub(crate) fn update(&mut self, p: &Program, op: OpId, f: Value, key: Value, value: Value) -> Outcome<Value> {
         self.update_at(p, p.op(op).range, f, key, value)
     }
 
     /// `f[key -> value]` for a function sort.
-    pub(in crate::data) fn update_at(&mut self, p: &Program, sort: SortId, f: Value, key: Value, value: Value) -> Outcome<Value> {
+    pub(crate) fn update_at(&mut self, p: &Program, sort: SortId, f: Value, key: Value, value: Value) -> Outcome<Value> {
         let (domain, range) = p.signature.domain_range(sort);
-        let key_sort = domain.first().copied().unwrap_or(range);
+        let key_sort = domain[0];
         let (base, entries) = match f.as_rich() {
             Some(Rich::Table(_, base, entries)) => (base.clone(), entries.clone()),
             _ => (f.clone(), Rc::new([]) as Rc<[(Value, Value)]>),
@@ -34,10 +34,8 @@ impl Machine {
                 Value::Bool(true) => place = Ok(i),
                 Value::Bool(false) => {}
                 _ => {
-                    return Ok(match p.sort(sort).insert {
-                        Some(op) => Value::app3(op, IMPURE, f, key, value),
-                        None => f,
-                    });
+                    let update = p.sort(sort).insert.expect("a sort of functions of one argument has an update");
+                    return Ok(Value::app3(update, IMPURE, f, key, value));
                 }
             }
         }
@@ -56,14 +54,7 @@ impl Machine {
     }
 
     /// The value of a table at a key.
-    pub(in crate::data) fn lookup(
-        &mut self,
-        p: &Program,
-        table: Value,
-        base: Value,
-        entries: &[(Value, Value)],
-        key: &Value,
-    ) -> Outcome<Value> {
+    pub(crate) fn lookup(&mut self, p: &Program, table: Value, base: Value, entries: &[(Value, Value)], key: &Value) -> Outcome<Value> {
         if key.is_data() && entries.iter().all(|e| e.0.is_data()) {
             return match entries.binary_search_by(|e| e.0.cmp(key)) {
                 Ok(i) => Ok(entries[i].1.clone()),
@@ -74,8 +65,7 @@ impl Machine {
             Some(Rich::Table(sort, ..)) => *sort,
             _ => return self.apply_value(p, base, vec![key.clone()]),
         };
-        let (domain, range) = p.signature.domain_range(sort);
-        let key_sort = domain.first().copied().unwrap_or(range);
+        let key_sort = p.signature.domain_range(sort).0[0];
         for (k, v) in entries {
             match self.equal(p, key_sort, k, key)? {
                 Value::Bool(true) => return Ok(v.clone()),
@@ -88,7 +78,7 @@ impl Machine {
 
     /// Equality of functions that are not the same term: a point where they differ, the same base and entries, a small finite
     /// domain, or bodies that agree for any argument. `None` if none of these decides.
-    pub(in crate::data) fn equal_functions(&mut self, p: &Program, sort: SortId, f: &Value, g: &Value) -> Outcome<Option<Value>> {
+    pub(crate) fn equal_functions(&mut self, p: &Program, sort: SortId, f: &Value, g: &Value) -> Outcome<Option<Value>> {
         if f.is_open() || g.is_open() {
             return Ok(None);
         }

@@ -3,11 +3,11 @@
 //! Works on machine integers; what overflows or is not linear stays as it is, so every rewriting here is an equivalence.
 
 use super::stuck2;
-use crate::base::ids::SortId;
-use crate::data::engine::compile::Program;
-use crate::data::signature::{Builtin, OpKind};
-use crate::data::sort::basic;
-use crate::data::value::Value;
+use crate::engine::compile::Program;
+use crate::signature::{Builtin, OpKind};
+use crate::sort::basic;
+use crate::value::Value;
+use mu_base::ids::SortId;
 
 /// `Σ coefficient · atom + constant`.
 #[derive(Clone, Debug, Default)]
@@ -224,7 +224,7 @@ pub fn occurs(v: &Value, unknown: &Value) -> bool {
         return false;
     }
     stacker::maybe_grow(64 << 10, 1 << 20, || {
-        use crate::data::value::Rich;
+        use crate::value::Rich;
         if v == unknown {
             return true;
         }

@@ -2,12 +2,12 @@
 
 use super::compare::builtin_of;
 use super::stuck2;
-use crate::base::ids::OpId;
-use crate::data::engine::compile::Program;
-use crate::data::engine::machine::{Machine, Outcome};
-use crate::data::signature::Builtin;
-use crate::data::sort::SortKind;
-use crate::data::value::Value;
+use crate::engine::compile::Program;
+use crate::engine::machine::{Machine, Outcome};
+use crate::signature::Builtin;
+use crate::sort::SortKind;
+use crate::value::Value;
+use mu_base::ids::OpId;
 
 /// `head`, `tail`, `rhead`, `rtail` where defined.
 pub fn part(builtin: Builtin, list: &Value) -> Option<Value> {
@@ -78,7 +78,7 @@ pub fn at(list: &Value, index: &Value) -> Option<Value> {
 
 impl Machine {
     /// `#` of a list, set or bag.
-    pub(in crate::data) fn size(&mut self, p: &Program, op: OpId, a: Value) -> Outcome<Value> {
+    pub(crate) fn size(&mut self, p: &Program, op: OpId, a: Value) -> Outcome<Value> {
         match builtin_of(p, &a) {
             Some((Builtin::Concat, [x, y])) => {
                 let (x, y) = stacker::maybe_grow(64 << 10, 1 << 20, || {

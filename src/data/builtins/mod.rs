@@ -15,21 +15,21 @@ use super::engine::machine::{Machine, Outcome};
 use super::signature::Builtin;
 use super::sort::SortKind;
 use super::value::{IMPURE, Value};
-use crate::base::ids::OpId;
+use mu_base::ids::OpId;
 
 /// The term of an operation that stays as it is.
-pub(in crate::data) fn stuck1(op: OpId, a: Value) -> Value {
+pub(crate) fn stuck1(op: OpId, a: Value) -> Value {
     Value::app1(op, IMPURE, a)
 }
 
 /// The term of an operation that stays as it is.
-pub(in crate::data) fn stuck2(op: OpId, a: Value, b: Value) -> Value {
+pub(crate) fn stuck2(op: OpId, a: Value, b: Value) -> Value {
     Value::app2(op, IMPURE, a, b)
 }
 
 impl Machine {
     /// A built-in on one argument.
-    pub(in crate::data) fn prim1(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value) -> Outcome<Value> {
+    pub(crate) fn prim1(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value) -> Outcome<Value> {
         use Builtin::*;
         Ok(match builtin {
             Not => self.not(p, a),
@@ -48,7 +48,7 @@ impl Machine {
 
     /// A built-in on two arguments.
     #[inline]
-    pub(in crate::data) fn prim2(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn prim2(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> Outcome<Value> {
         use Builtin::*;
         if let (Value::Int(x), Value::Int(y)) = (&a, &b) {
             let (x, y) = (*x, *y);

@@ -1,11 +1,11 @@
 //! Numbers: unbounded integers and exact fractions, one representation for all sorts.
 
 use super::stuck2;
-use crate::base::ids::{OpId, SortId};
-use crate::data::engine::compile::Program;
-use crate::data::signature::Builtin;
-use crate::data::sort::basic;
-use crate::data::value::{Rich, Value};
+use crate::engine::compile::Program;
+use crate::signature::Builtin;
+use crate::sort::basic;
+use crate::value::{Rich, Value};
+use mu_base::ids::{OpId, SortId};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;

@@ -5,13 +5,13 @@
 
 use super::number;
 use super::{stuck1, stuck2};
-use crate::base::ids::{OpId, SortId};
-use crate::data::engine::compile::Program;
-use crate::data::engine::machine::{Machine, Outcome};
-use crate::data::expr::Binder;
-use crate::data::signature::Builtin;
-use crate::data::sort::SortKind;
-use crate::data::value::{IMPURE, Rich, Value};
+use crate::engine::compile::Program;
+use crate::engine::machine::{Machine, Outcome};
+use crate::expr::Binder;
+use crate::signature::Builtin;
+use crate::sort::SortKind;
+use crate::value::{IMPURE, Rich, Value};
+use mu_base::ids::{OpId, SortId};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -54,7 +54,7 @@ fn parts<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
 
 impl Machine {
     /// `element in container`.
-    pub(in crate::data) fn contains(&mut self, p: &Program, op: OpId, element: &Value, container: &Value) -> Outcome<Value> {
+    pub(crate) fn contains(&mut self, p: &Program, op: OpId, element: &Value, container: &Value) -> Outcome<Value> {
         let sort = p.op(op).first;
         let mut open: Vec<(usize, Value)> = Vec::new();
         let mut test = |m: &mut Machine, i: usize, e: &Value| -> Outcome<bool> {
@@ -125,7 +125,7 @@ impl Machine {
         if let Some(closure) = container.as_closure() {
             let body = self.apply_comprehension(p, container, element)?;
             return match closure.lambda.binder {
-                Binder::BagComprehension => self.less(p, crate::data::sort::basic::NAT, &Value::Int(0), &body, false),
+                Binder::BagComprehension => self.less(p, crate::sort::basic::NAT, &Value::Int(0), &body, false),
                 _ => Ok(body),
             };
         }
@@ -190,7 +190,7 @@ impl Machine {
     }
 
     /// `count(element, bag)`.
-    pub(in crate::data) fn count(&mut self, p: &Program, op: OpId, element: &Value, bag: &Value) -> Outcome<Value> {
+    pub(crate) fn count(&mut self, p: &Program, op: OpId, element: &Value, bag: &Value) -> Outcome<Value> {
         if let Some(entries) = bag.as_bag() {
             for (e, n) in entries.clone().iter() {
                 match self.equal(p, p.op(op).first, element, e)? {
@@ -225,7 +225,7 @@ impl Machine {
     }
 
     /// Puts an element into a set.
-    pub(in crate::data) fn set_insert(&mut self, p: &Program, op: OpId, element: Value, set: Value) -> Outcome<Value> {
+    pub(crate) fn set_insert(&mut self, p: &Program, op: OpId, element: Value, set: Value) -> Outcome<Value> {
         let Some(Rich::Set(sort, elements)) = set.as_rich() else { return Ok(stuck2(op, element, set)) };
         if element.is_data() && set.is_data() {
             return Ok(match elements.binary_search(&element) {
@@ -252,7 +252,7 @@ impl Machine {
     }
 
     /// The set of some elements.
-    pub(in crate::data) fn set_of(&mut self, p: &Program, sort: SortId, mut elements: Vec<Value>) -> Outcome<Value> {
+    pub(crate) fn set_of(&mut self, p: &Program, sort: SortId, mut elements: Vec<Value>) -> Outcome<Value> {
         if elements.iter().all(Value::is_data) {
             elements.sort_unstable();
             elements.dedup();
@@ -268,12 +268,12 @@ impl Machine {
     }
 
     /// `@bag_insert(element, count, bag)`; element and count are told apart by the operation's sort.
-    pub(in crate::data) fn bag_insert(&mut self, p: &Program, op: OpId, element: Value, count: Value, bag: Value) -> Outcome<Value> {
+    pub(crate) fn bag_insert(&mut self, p: &Program, op: OpId, element: Value, count: Value, bag: Value) -> Outcome<Value> {
         self.bag_add(p, p.op(op).range, element, count, bag)
     }
 
     /// Adds copies of an element to a bag.
-    pub(in crate::data) fn bag_add(&mut self, p: &Program, sort: SortId, element: Value, count: Value, bag: Value) -> Outcome<Value> {
+    pub(crate) fn bag_add(&mut self, p: &Program, sort: SortId, element: Value, count: Value, bag: Value) -> Outcome<Value> {
         let stuck = |element, count, bag: Value| match p.sort(sort).insert {
             Some(op) => Value::app3(op, IMPURE, element, count, bag),
             None => bag,
@@ -318,7 +318,7 @@ impl Machine {
     }
 
     /// `a + b` on sets or bags.
-    pub(in crate::data) fn union(&mut self, p: &Program, op: OpId, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn union(&mut self, p: &Program, op: OpId, a: Value, b: Value) -> Outcome<Value> {
         let sort = p.op(op).range;
         if let (Some(x), Some(y)) = (a.as_set(), b.as_set()) {
             if y.is_empty() {
@@ -351,7 +351,7 @@ impl Machine {
     }
 
     /// `a - b` on sets or bags.
-    pub(in crate::data) fn difference(&mut self, p: &Program, op: OpId, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn difference(&mut self, p: &Program, op: OpId, a: Value, b: Value) -> Outcome<Value> {
         if let (Some(x), Some(_)) = (a.as_bag(), b.as_bag()) {
             return self.zip_bags(p, op, Builtin::Difference, &x.clone(), a.clone(), b);
         }
@@ -373,7 +373,7 @@ impl Machine {
     }
 
     /// `a * b` on sets or bags.
-    pub(in crate::data) fn intersection(&mut self, p: &Program, op: OpId, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn intersection(&mut self, p: &Program, op: OpId, a: Value, b: Value) -> Outcome<Value> {
         if let (Some(x), Some(_)) = (a.as_bag(), b.as_bag()) {
             return self.zip_bags(p, op, Builtin::Intersection, &x.clone(), a.clone(), b);
         }
@@ -419,7 +419,7 @@ impl Machine {
     }
 
     /// `!s`.
-    pub(in crate::data) fn complement(&mut self, p: &Program, op: OpId, a: Value) -> Outcome<Value> {
+    pub(crate) fn complement(&mut self, p: &Program, op: OpId, a: Value) -> Outcome<Value> {
         let sort = p.op(op).range;
         if let Some((Builtin::Complement, [s])) = parts(p, &a) {
             return Ok(s.clone());
@@ -436,7 +436,7 @@ impl Machine {
     }
 
     /// Conversions between sets and bags.
-    pub(in crate::data) fn convert(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value) -> Outcome<Value> {
+    pub(crate) fn convert(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value) -> Outcome<Value> {
         let sort = p.op(op).range;
         Ok(match (builtin, a.as_rich()) {
             (Builtin::SetToBag | Builtin::FSetToFBag, Some(Rich::Set(_, elements))) => {
@@ -450,7 +450,7 @@ impl Machine {
     }
 
     /// `a <= b`, or `a < b` if `proper`, on sets or bags.
-    pub(in crate::data) fn subset(&mut self, p: &Program, op: OpId, a: &Value, b: &Value, proper: bool) -> Outcome<Value> {
+    pub(crate) fn subset(&mut self, p: &Program, op: OpId, a: &Value, b: &Value, proper: bool) -> Outcome<Value> {
         if a == b {
             return Ok(Value::Bool(!proper));
         }
@@ -503,7 +503,7 @@ impl Machine {
     }
 
     /// Equality of sets or bags of which one is no data; `None` if undecided.
-    pub(in crate::data) fn equal_sets(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Option<Value>> {
+    pub(crate) fn equal_sets(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Option<Value>> {
         let finite = |v: &Value| v.as_set().is_some() || v.as_bag().is_some();
         let info = *p.sort(sort);
         if finite(a) && finite(b) {

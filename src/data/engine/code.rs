@@ -4,10 +4,10 @@
 //! top-level expression), above them lie fields that matching took out of constructor terms, variables of `whr`, and arguments
 //! under evaluation; the compiler knows the height at every point, so a variable is one index. Everything here is `Send + Sync`.
 
-use crate::base::Span;
-use crate::base::ids::{OpId, SortId};
-use crate::data::signature::Builtin;
-use crate::data::value::{Flags, Lambda, Rich, Value};
+use crate::signature::Builtin;
+use crate::value::{Flags, Lambda, Rich, Value};
+use mu_base::Span;
+use mu_base::ids::{OpId, SortId};
 use num_bigint::BigInt;
 use std::sync::Arc;
 
@@ -193,7 +193,7 @@ pub enum Check {
 impl Key {
     /// Whether the head of a value is this.
     #[inline]
-    pub(in crate::data) fn fits(&self, value: &Value) -> bool {
+    pub(crate) fn fits(&self, value: &Value) -> bool {
         match (self, value) {
             (Key::Op(op, _), Value::Con(c) | Value::Sym(c)) => op == c,
             (Key::Op(op, 1), Value::App1(n)) => n.op == *op,

@@ -7,14 +7,14 @@
 use super::code::{Func, Node, has};
 use super::inline::{Inline, Inliner};
 use super::matching;
-use crate::base::Span;
-use crate::base::diagnostic::{Diagnostic, Stage};
-use crate::base::ids::{OpId, SortId, VarId};
-use crate::data::expr::{Binder, DIGESTS, DataSpec, Equation, Expr, ExprKind};
-use crate::data::signature::{Builtin, OpKind, Signature};
-use crate::data::sort::{SortKind, basic};
-use crate::data::value::{Flags, IMPURE, Lambda};
+use crate::expr::{Binder, DIGESTS, DataSpec, Equation, Expr, ExprKind};
+use crate::signature::{Builtin, OpKind, Signature};
+use crate::sort::{SortKind, basic};
+use crate::value::{Flags, IMPURE, Lambda};
 use ahash::AHashMap;
+use mu_base::Span;
+use mu_base::diagnostic::{Diagnostic, Stage};
+use mu_base::ids::{OpId, SortId, VarId};
 use num_traits::ToPrimitive;
 use std::sync::Arc;
 
@@ -65,18 +65,18 @@ pub struct SortInfo {
 /// A compiled data specification; shared by all threads.
 #[derive(Debug)]
 pub struct Program {
-    pub(in crate::data) signature: Signature,
-    pub(in crate::data) ops: Vec<OpInfo>,
-    pub(in crate::data) sorts: Vec<SortInfo>,
-    pub(in crate::data) funcs: Vec<Func>,
-    pub(in crate::data) and: OpId,
-    pub(in crate::data) or: OpId,
-    pub(in crate::data) not: OpId,
-    pub(in crate::data) truth: (OpId, OpId),
-    pub(in crate::data) add: OpId,
-    pub(in crate::data) multiply: OpId,
-    pub(in crate::data) divide: OpId,
-    pub(in crate::data) shared: u32,
+    pub(crate) signature: Signature,
+    pub(crate) ops: Vec<OpInfo>,
+    pub(crate) sorts: Vec<SortInfo>,
+    pub(crate) funcs: Vec<Func>,
+    pub(crate) and: OpId,
+    pub(crate) or: OpId,
+    pub(crate) not: OpId,
+    pub(crate) truth: (OpId, OpId),
+    pub(crate) add: OpId,
+    pub(crate) multiply: OpId,
+    pub(crate) divide: OpId,
+    pub(crate) shared: u32,
 }
 
 /// Counters and tables that outlive one compilation.
@@ -287,11 +287,11 @@ impl Program {
         &self.signature
     }
     #[inline]
-    pub(in crate::data) fn op(&self, op: OpId) -> &OpInfo {
+    pub(crate) fn op(&self, op: OpId) -> &OpInfo {
         &self.ops[op.index()]
     }
     #[inline]
-    pub(in crate::data) fn sort(&self, sort: SortId) -> &SortInfo {
+    pub(crate) fn sort(&self, sort: SortId) -> &SortInfo {
         &self.sorts[sort.index()]
     }
 }
@@ -496,7 +496,7 @@ impl<'a> Compiler<'a> {
                 }
                 heads.push(tail.clone());
                 let (mut nodes, closed) = self.nodes(&heads, scope, height, 1)?;
-                let tail = nodes.pop().unwrap_or(Node::Bool(false));
+                let tail = nodes.pop().expect("the tail is the last one");
                 Ok((Node::List(nodes.into(), Box::new(tail)), closed))
             }
             (If, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::If(op, n), c)),

@@ -6,7 +6,7 @@
 
 use super::super::value::{Rich, Value};
 use super::Engine;
-use crate::base::ids::OpId;
+use mu_base::ids::OpId;
 use std::rc::Rc;
 
 impl Engine {

@@ -11,10 +11,10 @@
 use super::code::has;
 use super::compile::{OpInfo, Scope};
 use super::matching::left_hand_side;
-use crate::base::ids::{OpId, VarId};
-use crate::data::expr::{Equation, Expr, ExprKind};
-use crate::data::signature::{Builtin, OpKind, Signature};
+use crate::expr::{Equation, Expr, ExprKind};
+use crate::signature::{Builtin, OpKind, Signature};
 use ahash::AHashMap;
+use mu_base::ids::{OpId, VarId};
 use std::sync::Arc;
 
 /// Largest right-hand side that is written out, with all that is written out in it, in nodes.

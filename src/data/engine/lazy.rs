@@ -4,14 +4,14 @@
 //! An argument that is the whole result takes the place of the call, so that recursion through it needs no stack. Compare van de Pol:
 //! "JITty: a rewriter with strategy annotations" (RTA 2002). Cost: that of a call, and a copy of the matched fields where an argument is used.
 //!
-//! Invariant: an argument that waits is no pattern's and no condition's business, so what stands in its slot meanwhile does not matter.
+//! Invariant: neither a pattern nor a condition looks at an argument that waits, so its slot may hold anything meanwhile.
 
 use super::code::{Leaf, Node, has};
 use super::compile::Program;
 use super::machine::{MAX_DEPTH, Machine, Outcome, Selected};
 use super::pause::CallState;
-use crate::base::ids::OpId;
-use crate::data::value::Value;
+use crate::value::Value;
+use mu_base::ids::OpId;
 
 /// What a call with arguments that wait comes to.
 pub(super) enum Answer<'a> {

@@ -10,13 +10,13 @@ use super::compile::Program;
 use super::lazy::Answer;
 use super::pause::CallState;
 use super::reflect::Leaves;
-use crate::base::Budget;
-use crate::base::diagnostic::{Diagnostic, Stage};
-use crate::base::ids::{OpId, SortId, VarId};
-use crate::data::expr::{Binder, Expr};
-use crate::data::signature::{Builtin, OpKind};
-use crate::data::value::{Closure, IMPURE, Rich, Value};
+use crate::expr::{Binder, Expr};
+use crate::signature::{Builtin, OpKind};
+use crate::value::{Closure, IMPURE, Rich, Value};
 use ahash::AHashMap;
+use mu_base::Budget;
+use mu_base::diagnostic::{Diagnostic, Stage};
+use mu_base::ids::{OpId, SortId, VarId};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ use std::rc::Rc;
 pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 
 /// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
-pub(in crate::data) const MAX_SUSPENDED: u32 = 4;
+pub(crate) const MAX_SUSPENDED: u32 = 4;
 /// Deepest nesting of evaluation.
 pub(super) const MAX_DEPTH: u32 = 2_500_000;
 
@@ -42,29 +42,29 @@ pub struct Unknown {
 /// State of evaluation.
 #[derive(Debug)]
 pub struct Machine {
-    pub(in crate::data) stack: Vec<Value>,
-    pub(in crate::data) shared: Vec<Option<Value>>,
-    pub(in crate::data) steps: u64,
-    pub(in crate::data) step_limit: u64,
+    pub(crate) stack: Vec<Value>,
+    pub(crate) shared: Vec<Option<Value>>,
+    pub(crate) steps: u64,
+    pub(crate) step_limit: u64,
     /// Steps after which the limits are looked at; at most the step limit.
-    pub(in crate::data) pause: u64,
-    pub(in crate::data) polls: u64,
+    pub(crate) pause: u64,
+    pub(crate) polls: u64,
     /// Branches of enumerations so far.
-    pub(in crate::data) searches: u64,
-    pub(in crate::data) budget: Budget,
-    pub(in crate::data) depth: u32,
-    pub(in crate::data) suspended: u32,
-    pub(in crate::data) unknowns: Vec<Unknown>,
+    pub(crate) searches: u64,
+    pub(crate) budget: Budget,
+    pub(crate) depth: u32,
+    pub(crate) suspended: u32,
+    pub(crate) unknowns: Vec<Unknown>,
     /// A call and what it is taken for when an open value is evaluated again.
-    pub(in crate::data) assumed: Option<(Value, Value)>,
-    pub(in crate::data) growth_limit: u64,
+    pub(crate) assumed: Option<(Value, Value)>,
+    pub(crate) growth_limit: u64,
     /// Elements of sorts, by sort and limit.
-    pub(in crate::data) values: AHashMap<(SortId, usize), Option<Rc<[Value]>>>,
+    pub(crate) values: AHashMap<(SortId, usize), Option<Rc<[Value]>>>,
     /// Sorts whose terms may grow.
-    pub(in crate::data) recursive: AHashMap<SortId, bool>,
+    pub(crate) recursive: AHashMap<SortId, bool>,
     /// Expressions of shared nodes, by where these keep their arguments; the nodes stay as long as they stand here.
-    pub(in crate::data) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
-    pub(in crate::data) leaves: RefCell<Leaves>,
+    pub(crate) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
+    pub(crate) leaves: RefCell<Leaves>,
 }
 
 pub(super) enum Selected<'a> {
@@ -74,7 +74,7 @@ pub(super) enum Selected<'a> {
 }
 
 impl Machine {
-    pub(in crate::data) fn new(program: &Program) -> Self {
+    pub(crate) fn new(program: &Program) -> Self {
         Machine {
             stack: Vec::new(),
             shared: vec![None; program.shared as usize],
@@ -98,7 +98,7 @@ impl Machine {
 
     /// Evaluates code whose frame starts at `base`; the height of the frame is the stack's.
     #[inline]
-    pub(in crate::data) fn eval(&mut self, p: &Program, node: &Node, base: usize) -> Outcome<Value> {
+    pub(crate) fn eval(&mut self, p: &Program, node: &Node, base: usize) -> Outcome<Value> {
         match node {
             Node::Local(slot) => Ok(self.stack[base + *slot as usize].clone()),
             Node::Int(n) => Ok(Value::Int(*n)),
@@ -266,7 +266,7 @@ impl Machine {
             let head = self.eval(p, head, base)?;
             self.stack.push(head);
             let tail = self.eval(p, tail, base)?;
-            let head = self.stack.pop().unwrap_or(Value::Bool(false));
+            let head = self.stack.pop().expect("the head was pushed");
             return Ok(Value::cons(head, tail));
         }
         for head in heads {
@@ -275,9 +275,8 @@ impl Machine {
         }
         let mut list = self.eval(p, tail, base)?;
         for _ in heads {
-            if let Some(head) = self.stack.pop() {
-                list = Value::cons(head, list);
-            }
+            let head = self.stack.pop().expect("each head was pushed");
+            list = Value::cons(head, list);
         }
         Ok(list)
     }
@@ -321,13 +320,30 @@ impl Machine {
                 let captures = slots.iter().map(|&s| self.stack[base + s as usize].clone()).collect();
                 self.binder(p, Closure { lambda: lambda.clone(), captures })
             }
-            // All others are handled where this is called.
-            _ => Ok(Value::Bool(false)),
+            Node::Local(_)
+            | Node::Int(_)
+            | Node::Con(_)
+            | Node::Bool(_)
+            | Node::Nil(_)
+            | Node::Sym(_)
+            | Node::Call(..)
+            | Node::LazyCall(..)
+            | Node::If(..)
+            | Node::And(_)
+            | Node::Or(_)
+            | Node::Implies(_)
+            | Node::Let(..)
+            | Node::Shared(..)
+            | Node::Prim1(..)
+            | Node::Prim2(..)
+            | Node::Select(..)
+            | Node::Make(..)
+            | Node::List(..) => Err(Box::new(Diagnostic::internal("code that `run` evaluates itself came to `rare`"))),
         }
     }
 
     /// Evaluates a closure's body in the frame on top of the stack, and drops the frame.
-    pub(in crate::data) fn enter(&mut self, p: &Program, body: &Node, frame: usize) -> Outcome<Value> {
+    pub(crate) fn enter(&mut self, p: &Program, body: &Node, frame: usize) -> Outcome<Value> {
         if self.depth > MAX_DEPTH {
             return Err(Box::new(Diagnostic::new(Stage::Data, "rewriting does not end: function applications are nested too deeply")));
         }
@@ -345,7 +361,7 @@ impl Machine {
     }
 
     /// A binder with the values of its free variables: a function, a set, a bag, or the value of a quantifier.
-    pub(in crate::data) fn binder(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
+    pub(crate) fn binder(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
         match closure.lambda.binder {
             Binder::Lambda => Ok(Value::rich(Rich::Closure(closure))),
             Binder::Forall | Binder::Exists => self.quantify(p, closure),
@@ -429,7 +445,7 @@ impl Machine {
         }
     }
 
-    pub(in crate::data) fn push_fields(&mut self, slot: usize, fields: &[u32]) {
+    pub(crate) fn push_fields(&mut self, slot: usize, fields: &[u32]) {
         if let Value::Cons(cell) = &self.stack[slot] {
             let cell = cell.clone();
             for f in fields {
@@ -462,7 +478,7 @@ impl Machine {
                     if v.is_open() {
                         return Ok(None);
                     }
-                    if !crate::data::builtins::number::in_sort(v, *sort) {
+                    if !crate::builtins::number::in_sort(v, *sort) {
                         return Ok(Some(false));
                     }
                 }
@@ -473,6 +489,7 @@ impl Machine {
             return Ok(match v {
                 Value::Bool(b) => Some(b),
                 v if v.is_open() => None,
+                // A normal form that is no truth value: the condition does not hold.
                 _ => Some(false),
             });
         }
@@ -555,7 +572,7 @@ impl Machine {
     }
 
     /// Applies an operation to all arguments of one or more applications.
-    pub(in crate::data) fn apply_op(&mut self, p: &Program, op: OpId, args: Vec<Value>) -> Outcome<Value> {
+    pub(crate) fn apply_op(&mut self, p: &Program, op: OpId, args: Vec<Value>) -> Outcome<Value> {
         let info = p.op(op);
         let first = info.levels.get(1).map_or(0, |&n| n as usize);
         if args.is_empty() {
@@ -588,7 +605,7 @@ impl Machine {
     }
 
     /// An operation without arguments as a value, its rules left aside.
-    pub(in crate::data) fn constant(&self, p: &Program, op: OpId) -> Value {
+    pub(crate) fn constant(&self, p: &Program, op: OpId) -> Value {
         let info = p.op(op);
         match p.signature.op(op).kind {
             OpKind::Builtin(Builtin::True) => Value::Bool(true),
@@ -602,7 +619,7 @@ impl Machine {
     }
 
     /// Applies a function value once.
-    pub(in crate::data) fn apply_value(&mut self, p: &Program, function: Value, args: Vec<Value>) -> Outcome<Value> {
+    pub(crate) fn apply_value(&mut self, p: &Program, function: Value, args: Vec<Value>) -> Outcome<Value> {
         if let Some(closure) = function.as_closure()
             && closure.lambda.binder == Binder::Lambda
         {
@@ -649,7 +666,7 @@ impl Machine {
             }
             OpKind::Builtin(Builtin::Update) if all.len() == 4 => {
                 let (domain, _) = p.signature.domain_range(p.op(op).range);
-                let key_sort = domain.first().copied().unwrap_or_default();
+                let key_sort = domain[0];
                 Ok(match self.equal(p, key_sort, &all[1], &all[3])? {
                     Value::Bool(true) => Some(all[2].clone()),
                     Value::Bool(false) => Some(self.apply_value(p, all[0].clone(), all[3..].to_vec())?),
@@ -684,7 +701,7 @@ impl Machine {
 }
 
 /// Whether the head of a value is known: a literal, a constructor, a list cell, a set.
-pub(in crate::data) fn is_constructed(p: &Program, v: &Value) -> bool {
+pub(crate) fn is_constructed(p: &Program, v: &Value) -> bool {
     match v {
         Value::Unknown(_) | Value::Sym(_) => false,
         Value::Bool(_) | Value::Int(_) | Value::Con(_) | Value::Nil(_) | Value::Cons(_) => true,

@@ -7,11 +7,11 @@
 
 use super::code::{Case, Check, Key, Leaf, Switch, Tree};
 use super::compile::{Compiler, Scope};
-use crate::base::diagnostic::{Diagnostic, Stage};
-use crate::base::ids::{OpId, SortId, VarId};
-use crate::data::expr::{Equation, Expr, ExprKind};
-use crate::data::signature::{Builtin, Signature};
-use crate::data::sort::basic;
+use crate::expr::{Equation, Expr, ExprKind};
+use crate::signature::{Builtin, Signature};
+use crate::sort::basic;
+use mu_base::diagnostic::{Diagnostic, Stage};
+use mu_base::ids::{OpId, SortId, VarId};
 use num_traits::ToPrimitive;
 
 /// Most leaves of a tree.

@@ -23,18 +23,19 @@ pub mod text;
 #[cfg(test)]
 mod tests;
 
+use super::builtins::list::rebuild;
 use super::enumerate::Search;
 use super::expr::{Expr, ExprKind, ExprNode};
 use super::signature::Builtin;
 pub use super::value::Value;
-use crate::base::diagnostic::Diagnostic;
-use crate::base::ids::{SortId, VarId};
-use crate::base::{Budget, Span};
 use ahash::AHashMap;
 pub use compile::Program;
 use compile::{Compiler, Scope, Sharing};
 pub use image::image_of;
 use machine::{Machine, Unknown};
+use mu_base::diagnostic::Diagnostic;
+use mu_base::ids::{SortId, VarId};
+use mu_base::{Budget, Span};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -157,39 +158,33 @@ impl Engine {
             if !heads.is_empty() && self.built.contains_key(&Arc::as_ptr(&tail.0)) {
                 break;
             }
-            heads.push(stacker::maybe_grow(128 << 10, 4 << 20, || self.built(head, normal))?);
+            heads.push(self.built_part(head, normal)?);
             tail = rest;
         }
-        if !heads.is_empty() {
-            let tail = stacker::maybe_grow(128 << 10, 4 << 20, || self.built(tail, normal))?;
-            let value = heads.into_iter().rev().fold(tail, |list, head| Value::cons(head, list));
-            if shared {
-                self.keep_built(closed, &value, normal);
-            }
-            return Ok(value);
-        }
-        let op = match head.kind {
-            ExprKind::Op(op) if self.program.builds(op, args.len()) => op,
-            _ => return self.evaluated(closed),
+        let value = if heads.is_empty() {
+            let op = match head.kind {
+                ExprKind::Op(op) if self.program.builds(op, args.len()) => op,
+                _ => return self.evaluated(closed),
+            };
+            let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| self.built_part(a, normal)).collect();
+            Value::app(op, 0, args?)
+        } else {
+            rebuild(heads, self.built_part(tail, normal)?)
         };
-        let args: Result<Vec<Value>, Diagnostic> =
-            args.iter().map(|a| stacker::maybe_grow(128 << 10, 4 << 20, || self.built(a, normal))).collect();
-        let value = Value::app(op, 0, args?);
         if shared {
-            self.keep_built(closed, &value, normal);
+            if normal {
+                self.machine.reflects(&value, closed);
+            }
+            if self.built.len() > MOST_KEPT {
+                self.built.clear();
+            }
+            self.built.insert(Arc::as_ptr(&closed.0), (closed.clone(), value.clone()));
         }
         Ok(value)
     }
 
-    /// Notes the value of an expression that others hold too.
-    fn keep_built(&mut self, closed: &Expr, value: &Value, normal: bool) {
-        if normal {
-            self.machine.reflects(value, closed);
-        }
-        if self.built.len() > MOST_KEPT {
-            self.built.clear();
-        }
-        self.built.insert(Arc::as_ptr(&closed.0), (closed.clone(), value.clone()));
+    fn built_part(&mut self, part: &Expr, normal: bool) -> Result<Value, Diagnostic> {
+        stacker::maybe_grow(128 << 10, 4 << 20, || self.built(part, normal))
     }
 
     /// Code of an expression that is evaluated once, so that nothing of it is kept.

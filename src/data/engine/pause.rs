@@ -6,10 +6,10 @@
 use super::code::{Func, has};
 use super::compile::Program;
 use super::machine::{MAX_DEPTH, Machine, Outcome};
-use crate::base::Span;
-use crate::base::diagnostic::{Diagnostic, Stage};
-use crate::base::ids::SortId;
-use crate::data::value::{IMPURE, Value};
+use crate::value::{IMPURE, Value};
+use mu_base::Span;
+use mu_base::diagnostic::{Diagnostic, Stage};
+use mu_base::ids::SortId;
 
 /// Equations applied one after the other, each in place of the one before, that are taken for a recursion without end. All the steps of an
 /// evaluation may be many more: one without end either has such a run or nests ever deeper.
@@ -29,14 +29,14 @@ pub(super) struct CallState {
 impl Machine {
     /// Looks at the limits of the run; at the memory every sixteenth time.
     #[inline(never)]
-    pub(in crate::data) fn poll(&mut self) -> Outcome<()> {
+    pub(crate) fn poll(&mut self) -> Outcome<()> {
         self.polls += 1;
         let memory = if self.polls.is_multiple_of(16) { self.budget.check_memory() } else { Ok(()) };
         self.budget.check(0).and(memory).map_err(|stop| Box::new(Diagnostic::stopped(stop)))
     }
 
     /// Fresh counters for an evaluation.
-    pub(in crate::data) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         (self.steps, self.suspended) = (0, 0);
         self.pause = self.step_limit.min(PATIENCE);
     }

@@ -1,13 +1,13 @@
-//! Errors of evaluations told in the user's terms: which part of a condition it was, which values the variables had.
+//! Errors of evaluations in the user's terms: which part of a condition failed, and the values of its variables.
 //!
 //! In: an error of the machine, the problem and its environment. Out: the same with a place and notes. Runs when an error is built, never
 //! before: code has no places but that of the whole expression, so the parts of a condition are evaluated again, each for a few steps.
 
 use super::{Engine, Problem, STARTED, Value};
-use crate::base::diagnostic::{Diagnostic, Stage};
-use crate::base::ids::VarId;
-use crate::data::expr::Expr;
-use crate::data::print::expression;
+use crate::expr::Expr;
+use crate::print::expression;
+use mu_base::diagnostic::{Diagnostic, Stage};
+use mu_base::ids::VarId;
 
 /// Steps after which a part of a condition counts as the one that does not end.
 const TRIAL: u64 = 200_000;

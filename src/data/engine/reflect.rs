@@ -3,12 +3,12 @@
 use super::MOST_KEPT;
 use super::compile::Program;
 use super::machine::Machine;
-use crate::base::Span;
-use crate::base::ids::{OpId, SortId};
-use crate::data::expr::{Expr, ExprKind, Substitution};
-use crate::data::sort::{SortKind, basic};
-use crate::data::value::{Closure, Rich, Value};
+use crate::expr::{Expr, ExprKind, Substitution};
+use crate::sort::{SortKind, basic};
+use crate::value::{Closure, Rich, Value};
 use ahash::AHashMap;
+use mu_base::Span;
+use mu_base::ids::{OpId, SortId};
 use num_bigint::BigInt;
 
 /// Largest number that is told by one node wherever it occurs.
@@ -16,14 +16,14 @@ const SMALL: u64 = 1 << 12;
 
 /// Expressions that occur everywhere.
 #[derive(Debug, Default)]
-pub(in crate::data) struct Leaves {
+pub(crate) struct Leaves {
     operations: AHashMap<OpId, Expr>,
     numbers: AHashMap<(i64, SortId), Expr>,
 }
 
 impl Machine {
     /// The sort of a value as far as the value itself tells: a number has the narrowest sort it fits.
-    pub(in crate::data) fn sort_of(&self, p: &Program, v: &Value) -> SortId {
+    pub(crate) fn sort_of(&self, p: &Program, v: &Value) -> SortId {
         match v {
             Value::Bool(_) => basic::BOOL,
             Value::Int(n) => match n.signum() {
@@ -54,29 +54,34 @@ impl Machine {
                 Rich::Closure(c) => c.lambda.sort,
                 Rich::Apply(head, _) => p.signature.domain_range(self.sort_of(p, head)).1,
             },
-            _ => {
-                let (op, args) = v.as_app().unwrap_or((OpId(0), &[]));
+            Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {
+                let (op, args) = v.application();
                 result_sort(p, op, args.len())
             }
         }
     }
 
     /// The expression of a value at a sort. Parts that are shared are told once, also where several values share them.
-    pub(in crate::data) fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
+    pub(crate) fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
         // What an unknown stands for changes.
         let Some(node) = v.shared().filter(|_| !v.is_open()) else {
             return stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort));
         };
+        self.told_once(v, node, || self.to_expr_deep(p, v, sort))
+    }
+
+    /// The expression of a node that others hold too, as it was told before or is told now.
+    fn told_once(&self, v: &Value, node: *const Value, tell: impl FnOnce() -> Expr) -> Expr {
         if let Some((_, known)) = self.reflected.borrow().get(&node) {
             return known.clone();
         }
-        let e = stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort));
+        let e = stacker::maybe_grow(128 << 10, 4 << 20, tell);
         self.reflects(v, &e);
         e
     }
 
     /// Notes the normal expression of a value, which stays as long as the note.
-    pub(in crate::data) fn reflects(&self, v: &Value, e: &Expr) {
+    pub(crate) fn reflects(&self, v: &Value, e: &Expr) {
         // The note itself is another holder.
         let kept = v.clone();
         if let Some(node) = v.shared() {
@@ -113,19 +118,14 @@ impl Machine {
             if !heads.is_empty()
                 && let Some(node) = at.shared().filter(|_| !at.is_open())
             {
-                let known = self.reflected.borrow().get(&node).map(|(_, known)| known.clone());
-                rest = Some(known.unwrap_or_else(|| {
-                    let e = stacker::maybe_grow(128 << 10, 4 << 20, || self.list_to_expr(p, at, sort));
-                    self.reflects(at, &e);
-                    e
-                }));
+                rest = Some(self.told_once(at, node, || self.list_to_expr(p, at, sort)));
                 break;
             }
             heads.push(&cell.head);
             at = &cell.tail;
         }
         let mut list = rest.unwrap_or_else(|| self.to_expr(p, at, sort));
-        let insert = self.operation(p, p.sort(sort).insert.unwrap_or(OpId(0)));
+        let insert = self.operation(p, p.sort(sort).insert.expect("a list sort has `|>`"));
         for head in heads.into_iter().rev() {
             let head = self.to_expr(p, head, element);
             list = Expr::new(ExprKind::Apply(insert.clone(), vec![head, list]), sort, Span::default());
@@ -136,16 +136,16 @@ impl Machine {
     fn to_expr_deep(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
         let s = &p.signature;
         let node = |kind, sort| Expr::new(kind, sort, Span::default());
-        let constant = |op: Option<OpId>| self.operation(p, op.unwrap_or(OpId(0)));
         match v {
             Value::Bool(b) => self.operation(p, if *b { p.truth.0 } else { p.truth.1 }),
             Value::Int(n) => self.number(*n, number_sort(sort)),
             Value::Con(op) | Value::Sym(op) => self.operation(p, *op),
-            Value::Unknown(u) => match self.unknowns[*u as usize].var {
-                Some(var) => node(ExprKind::Var(var), self.unknowns[*u as usize].sort),
-                None => constant(None),
-            },
-            Value::Nil(own) => constant(p.sort(*own).empty),
+            Value::Unknown(u) => {
+                let unknown = &self.unknowns[*u as usize];
+                let var = unknown.var.expect("an unknown that a search made stays in the search");
+                node(ExprKind::Var(var), unknown.sort)
+            }
+            Value::Nil(own) => self.operation(p, p.sort(*own).empty.expect("a list sort has `[]`")),
             Value::Cons(_) => self.list_to_expr(p, v, self.sort_of(p, v)),
             Value::Rich(n) => match &n.kind {
                 Rich::Integer(n) => Expr::number(n.clone(), number_sort(sort)),
@@ -164,8 +164,8 @@ impl Machine {
                 Rich::Closure(closure) => self.closure_expr(p, closure),
                 Rich::Table(own, base, entries) => {
                     let (domain, range) = s.domain_range(*own);
-                    let key_sort = domain.first().copied().unwrap_or(range);
-                    let update = constant(p.sort(*own).insert);
+                    let key_sort = domain[0];
+                    let update = self.operation(p, p.sort(*own).insert.expect("a sort of functions of one argument has an update"));
                     let mut f = self.to_expr(p, base, *own);
                     for (k, v) in entries.iter() {
                         let (k, v) = (self.to_expr(p, k, key_sort), self.to_expr(p, v, range));
@@ -180,8 +180,8 @@ impl Machine {
                     node(ExprKind::Apply(self.to_expr(p, head, own), args), range)
                 }
             },
-            _ => {
-                let (op, args) = v.as_app().unwrap_or((OpId(0), &[]));
+            Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {
+                let (op, args) = v.application();
                 let mut e = self.operation(p, op);
                 let mut left = args;
                 while !left.is_empty() {
@@ -207,8 +207,8 @@ impl Machine {
             _ => finite,
         };
         let info_finite = p.sort(finite);
-        let insert = Expr::op(s, info_finite.insert.unwrap_or(OpId(0)));
-        let mut out = Expr::op(s, info_finite.empty.unwrap_or(OpId(0)));
+        let insert = Expr::op(s, info_finite.insert.expect("a finite collection has an insertion"));
+        let mut out = Expr::op(s, info_finite.empty.expect("a finite collection has an empty one"));
         for (e, count) in entries {
             let mut args = vec![self.to_expr(p, e, element)];
             args.extend(count.map(|n| self.to_expr(p, n, basic::NAT)));

@@ -5,14 +5,14 @@
 
 use super::compile::Program;
 use super::machine::{Machine, Outcome};
-use crate::base::ids::OpId;
-use crate::data::signature::{Builtin, OpKind};
-use crate::data::value::{Closure, OPEN, Rich, Value};
+use crate::signature::{Builtin, OpKind};
+use crate::value::{Closure, OPEN, Rich, Value};
+use mu_base::ids::OpId;
 use std::rc::Rc;
 
 impl Machine {
     /// Evaluates an open value again, with what unknowns have become.
-    pub(in crate::data) fn renew(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
+    pub(crate) fn renew(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
         if !v.is_open() {
             return Ok(v.clone());
         }
@@ -83,8 +83,9 @@ impl Machine {
                 }
                 Rich::Integer(_) | Rich::Rational(_) => Ok(v.clone()),
             },
-            _ => {
-                let (op, args) = v.as_app().unwrap_or((OpId(0), &[]));
+            Value::Bool(_) | Value::Int(_) | Value::Nil(_) => Ok(v.clone()),
+            Value::Con(_) | Value::Sym(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {
+                let (op, args) = v.application();
                 self.renew_app(p, op, args)
             }
         }

@@ -2,9 +2,9 @@
 
 use super::compile::Program;
 use super::machine::Machine;
-use crate::data::expr::Binder;
-use crate::data::signature::{Builtin, Op, OpKind};
-use crate::data::value::{Rich, Value};
+use crate::expr::Binder;
+use crate::signature::{Builtin, Op, OpKind};
+use crate::value::{Rich, Value};
 use std::fmt::Write;
 
 /// Longest text in a message.
@@ -18,12 +18,12 @@ type Naming<'a> = &'a dyn Fn(u32) -> String;
 
 impl Machine {
     /// The text of a value, shortened with `…`; unknowns under the names of the variables that they stand for.
-    pub(in crate::data) fn shown(&self, p: &Program, v: &Value) -> String {
+    pub(crate) fn shown(&self, p: &Program, v: &Value) -> String {
         named(p, v, MAX_LENGTH, &|u| self.unknown_name(p, u))
     }
 
     /// The name of an unknown: its variable's; a part of another unknown is called by its projection, as in `head(l)`.
-    pub(in crate::data) fn unknown_name(&self, p: &Program, u: u32) -> String {
+    pub(crate) fn unknown_name(&self, p: &Program, u: u32) -> String {
         let mut u = u;
         let mut path: Vec<String> = Vec::new();
         // A part comes after the whole, so this ends.

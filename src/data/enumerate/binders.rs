@@ -1,18 +1,18 @@
 //! Quantifiers and comprehensions: a closure of such a binder -> its value, by trying the elements of a small sort or by search.
 //!
-//! Of a quantifier in which an unknown of an enclosing search occurs, the variables are eliminated if that goes without search; else it
-//! stays as it is until the unknown is known, as a comprehension does. Cost: that of the search.
+//! If an unknown of an enclosing search occurs in a quantifier, its variables are eliminated where that needs no search; otherwise the
+//! quantifier waits until the unknown has a value, as a comprehension does. Cost: that of the search.
 
 use super::Search;
-use crate::base::Stage;
-use crate::base::ids::SortId;
-use crate::data::builtins::compare::builtin_of;
-use crate::data::engine::compile::Program;
-use crate::data::engine::machine::{MAX_SUSPENDED, Machine, Outcome};
-use crate::data::expr::Binder;
-use crate::data::signature::Builtin;
-use crate::data::sort::SortKind;
-use crate::data::value::{Closure, Rich, Value};
+use crate::builtins::compare::builtin_of;
+use crate::engine::compile::Program;
+use crate::engine::machine::{MAX_SUSPENDED, Machine, Outcome};
+use crate::expr::Binder;
+use crate::signature::Builtin;
+use crate::sort::SortKind;
+use crate::value::{Closure, Rich, Value};
+use mu_base::Stage;
+use mu_base::ids::SortId;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -83,7 +83,7 @@ impl Machine {
     }
 
     /// The value of a quantifier; itself while its condition stays undecided, or while an unknown occurs in it that matters.
-    pub(in crate::data) fn quantify(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
+    pub(crate) fn quantify(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
         if closure.captures.iter().any(Value::is_open) {
             return self.quantify_open(p, closure);
         }
@@ -165,7 +165,7 @@ impl Machine {
     }
 
     /// The value of a set or bag comprehension: a finite set or bag if its elements can be enumerated, else itself.
-    pub(in crate::data) fn comprehend(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
+    pub(crate) fn comprehend(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
         if closure.captures.iter().any(Value::is_open) {
             return Ok(Value::rich(Rich::Closure(closure)));
         }
@@ -208,7 +208,7 @@ impl Machine {
     }
 
     /// Equality of sets that are not both finite: a search for an element that makes the difference.
-    pub(in crate::data) fn equal_comprehensions(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Option<Value>> {
+    pub(crate) fn equal_comprehensions(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Option<Value>> {
         let element = match p.signature.sorts.kind(sort) {
             SortKind::Set(e) => *e,
             _ => return Ok(None),

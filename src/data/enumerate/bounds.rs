@@ -3,14 +3,14 @@
 //! Each comparison is a linear form that is at most 0; a bound of an unknown follows from the bounds of the others in a form. Forms with
 //! `abs`, `max`, `min` and products give one for each argument where they imply it. Cost: forms times their length, a few rounds.
 
-use crate::base::ids::SortId;
-use crate::data::builtins::compare::builtin_of;
-use crate::data::builtins::linear::{Linear, least, numeric_sort};
-use crate::data::engine::compile::Program;
-use crate::data::engine::machine::Machine;
-use crate::data::signature::Builtin;
-use crate::data::sort::basic;
-use crate::data::value::Value;
+use crate::builtins::compare::builtin_of;
+use crate::builtins::linear::{Linear, least, numeric_sort};
+use crate::engine::compile::Program;
+use crate::engine::machine::Machine;
+use crate::signature::Builtin;
+use crate::sort::basic;
+use crate::value::Value;
+use mu_base::ids::SortId;
 
 /// Least and greatest value of an unknown, as far as they are known.
 pub(super) type Bounds = (Option<i64>, Option<i64>);

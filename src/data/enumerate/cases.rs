@@ -1,4 +1,4 @@
-//! Cases of a function whose equations have conditions: bounds that only its equations tell.
+//! Cases of a function whose equations have conditions: bounds that only its equations imply.
 //!
 //! `sum n: Nat. at(b, n) == empty -> …` has a bound where the equations of `at` have: `0 <= n && n < N -> at(b, n) = …` and
 //! `n >= N -> at(b, n) = invalid`. A call that cannot be evaluated, since an unknown decides which equation fits, is replaced by what the
@@ -10,15 +10,15 @@
 //! comes twice by them. Compare narrowing with conditional rules (Hanus, 1994).
 
 use super::{Bounds, Search, conjuncts};
-use crate::base::Stage;
-use crate::data::builtins::compare::builtin_of;
-use crate::data::builtins::number;
-use crate::data::engine::code::{Check, Key, Leaf, Switch, Tree};
-use crate::data::engine::compile::Program;
-use crate::data::engine::machine::{Machine, Outcome, is_constructed};
-use crate::data::signature::{Builtin, OpKind};
-use crate::data::sort::basic;
-use crate::data::value::Value;
+use crate::builtins::compare::builtin_of;
+use crate::builtins::number;
+use crate::engine::code::{Check, Key, Leaf, Switch, Tree};
+use crate::engine::compile::Program;
+use crate::engine::machine::{Machine, Outcome, is_constructed};
+use crate::signature::{Builtin, OpKind};
+use crate::sort::basic;
+use crate::value::Value;
+use mu_base::Stage;
 
 /// Splits on one path of a search.
 const MAX_SPLITS: usize = 8;

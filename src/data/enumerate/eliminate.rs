@@ -8,14 +8,14 @@
 //! `forall x: Nat. 0 <= x + 1`. Cost: linear in the condition for each unknown, times the sides of disjunctions, which are limited.
 
 use super::conjuncts;
-use crate::base::ids::SortId;
-use crate::data::builtins::compare::builtin_of;
-use crate::data::builtins::linear::{Linear, least, numeric_sort, occurs};
-use crate::data::engine::compile::Program;
-use crate::data::engine::machine::{Machine, Outcome};
-use crate::data::signature::Builtin;
-use crate::data::sort::{SortKind, basic};
-use crate::data::value::Value;
+use crate::builtins::compare::builtin_of;
+use crate::builtins::linear::{Linear, least, numeric_sort, occurs};
+use crate::engine::compile::Program;
+use crate::engine::machine::{Machine, Outcome};
+use crate::signature::Builtin;
+use crate::sort::{SortKind, basic};
+use crate::value::Value;
+use mu_base::ids::SortId;
 
 /// Most cases (sides of disjunctions, least values) in one elimination.
 const MAX_CASES: u32 = 32;

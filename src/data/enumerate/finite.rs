@@ -1,14 +1,14 @@
 //! Elements of finite sorts: constructors applied to elements in all ways, sets over a finite sort, functions between finite sorts.
 //! Listed once for each machine.
 
-use crate::base::Span;
-use crate::base::ids::{SortId, VarId};
-use crate::data::engine::compile::{Compiler, Program, Scope, Sharing};
-use crate::data::engine::machine::{Machine, Outcome};
-use crate::data::expr::{Binder, Expr, ExprKind};
-use crate::data::sort::{SortKind, basic};
-use crate::data::value::Value;
+use crate::engine::compile::{Compiler, Program, Scope, Sharing};
+use crate::engine::machine::{Machine, Outcome};
+use crate::expr::{Binder, Expr, ExprKind};
+use crate::sort::{SortKind, basic};
+use crate::value::Value;
 use ahash::AHashSet;
+use mu_base::Span;
+use mu_base::ids::{SortId, VarId};
 use std::rc::Rc;
 
 /// Most functions of one sort that are listed.
@@ -16,7 +16,7 @@ const MAX_FUNCTIONS: usize = 1 << 14;
 
 impl Machine {
     /// All values of a finite sort, in the order of its constructors; `None` if it is infinite, unknown, or larger than `limit`.
-    pub(in crate::data) fn values_of(&mut self, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Rc<[Value]>>> {
+    pub(crate) fn values_of(&mut self, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Rc<[Value]>>> {
         if let Some(known) = self.values.get(&(sort, limit)) {
             return Ok(known.clone());
         }

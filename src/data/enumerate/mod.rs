@@ -27,9 +27,9 @@ use super::engine::machine::{Machine, Outcome, Unknown};
 use super::signature::Builtin;
 use super::sort::{SortKind, basic};
 use super::value::{Rich, Value};
-use crate::base::diagnostic::{Diagnostic, Stage};
-use crate::base::ids::{OpId, SortId};
 use ahash::AHashSet;
+use mu_base::diagnostic::{Diagnostic, Stage};
+use mu_base::ids::{OpId, SortId};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -51,10 +51,10 @@ const MAX_WITNESSES: u32 = 32;
 const PATIENCE: u64 = 1 << 10;
 
 /// What receives solutions.
-pub(in crate::data) type Each<'a> = dyn FnMut(&mut Machine, &[Value]) -> Outcome<ControlFlow<()>> + 'a;
+pub(crate) type Each<'a> = dyn FnMut(&mut Machine, &[Value]) -> Outcome<ControlFlow<()>> + 'a;
 
 /// A search in progress.
-pub(in crate::data) struct Search {
+pub(crate) struct Search {
     /// The unknowns asked for.
     wanted: Vec<u32>,
     /// Whether numbers without an upper bound are tried one by one (for quantifiers: a solution ends the search).
@@ -97,7 +97,7 @@ enum Choice {
 }
 
 impl Search {
-    pub(in crate::data) fn new(wanted: Vec<u32>, unbounded: bool, lenient: bool, binder: &'static str) -> Self {
+    pub fn new(wanted: Vec<u32>, unbounded: bool, lenient: bool, binder: &'static str) -> Self {
         Search {
             wanted,
             unbounded,
@@ -142,7 +142,7 @@ fn counted(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, V
 
 impl Machine {
     /// A new unknown.
-    pub(in crate::data) fn unknown(&mut self, sort: SortId) -> Value {
+    pub(crate) fn unknown(&mut self, sort: SortId) -> Value {
         self.unknowns.push(Unknown { sort, var: None, binding: None });
         Value::Unknown(self.unknowns.len() as u32 - 1)
     }
@@ -197,7 +197,7 @@ impl Machine {
     }
 
     /// Runs a search over a condition; ends early if `each` breaks.
-    pub(in crate::data) fn search(&mut self, p: &Program, s: &mut Search, condition: Value, each: &mut Each) -> Outcome<ControlFlow<()>> {
+    pub(crate) fn search(&mut self, p: &Program, s: &mut Search, condition: Value, each: &mut Each) -> Outcome<ControlFlow<()>> {
         stacker::maybe_grow(256 << 10, 4 << 20, || {
             self.searches += 1;
             if self.searches.is_multiple_of(PATIENCE) {

@@ -3,7 +3,7 @@
 
 use super::super::signature::Builtin;
 use super::types::{Ty, TyKind, Types};
-use crate::syntax::ast::{BinaryOp, UnaryOp};
+use mu_syntax::ast::{BinaryOp, UnaryOp};
 
 /// A sort with variables 0 and 1.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -7,13 +7,13 @@
 use super::builtins::schemes;
 use super::infer::Inference;
 use super::{Checker, error};
-use crate::base::ids::{OpId, SortId, VarId};
-use crate::base::{Diagnostic, Span};
-use crate::data::expr::{Equation, Expr, ExprKind};
-use crate::data::signature::{Op, OpKind};
-use crate::data::sort::{SortKind, basic};
-use crate::syntax::ast::{self, Section};
+use crate::expr::{Equation, Expr, ExprKind};
+use crate::signature::{Op, OpKind};
+use crate::sort::{SortKind, basic};
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::{Diagnostic, Span};
+use mu_syntax::ast::{self, Section};
 
 /// What tells a structured sort from another: for each constructor its name, arguments with projection names, and recogniser.
 pub(super) type StructKey = Vec<(String, Vec<(Option<String>, SortId)>, Option<String>)>;
@@ -31,7 +31,7 @@ struct Pending<'a> {
 impl Checker {
     /// Reads all data declarations of some sections; `headers` of other sections (sorts that occur in them) come through
     /// [`Self::sort`] later.
-    pub(crate) fn declare(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
+    pub fn declare(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
         self.declare_sorts(sections)?;
         for section in sections {
             match section {
@@ -52,8 +52,25 @@ impl Checker {
         self.check_inhabited(sections)
     }
 
+    /// Declares and binds the variables of the `glob` sections. Error: one that is declared twice.
+    pub fn declare_globals(&mut self, sections: &[Section]) -> Result<Vec<VarId>, Diagnostic> {
+        let mut globals = Vec::new();
+        for section in sections {
+            if let Section::Globals(decls) = section {
+                for (decl, var) in decls.iter().zip(self.declare_vars(decls)?) {
+                    if self.lookup_var(&decl.name.kind).is_some() {
+                        return Err(error(decl.name.span, format!("global variable `{}` is declared twice", decl.name.kind)));
+                    }
+                    self.bind(&decl.name.kind, var);
+                    globals.push(var);
+                }
+            }
+        }
+        Ok(globals)
+    }
+
     /// Type checks the equations of some sections (after all that they may speak of is declared).
-    pub(crate) fn check_equations(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
+    pub fn check_equations(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
         for section in sections {
             let Section::Equations(decls, equations) = section else { continue };
             let vars = self.declare_vars(decls)?;
@@ -105,7 +122,7 @@ impl Checker {
     }
 
     /// The id of a sort expression; inline structured sorts are declared when met first.
-    pub(crate) fn sort(&mut self, sort: &ast::Sort) -> Result<SortId, Diagnostic> {
+    pub fn sort(&mut self, sort: &ast::Sort) -> Result<SortId, Diagnostic> {
         let mut pending = Pending::default();
         let id = self.resolve(&mut pending, sort)?;
         self.complete_structs(&mut pending)?;
@@ -116,6 +133,7 @@ impl Checker {
         let mut pending = Pending::default();
         let mut order: Vec<(&ast::Ident, &ast::Sort)> = Vec::new();
         let mut repeated: Vec<(&ast::Ident, &ast::Sort)> = Vec::new();
+        let mut seen: AHashMap<&str, (Span, &Option<ast::Sort>)> = AHashMap::new();
         let before = if self.extending { self.sorts.clone() } else { AHashMap::new() };
         for section in sections {
             let Section::Sorts(decls) = section else { continue };
@@ -128,7 +146,17 @@ impl Checker {
                     }
                     continue;
                 }
-                if self.sorts.contains_key(&name.kind) || pending.aliases.contains_key(name.kind.as_str()) {
+                if let Some((first, before)) = seen.get(name.kind.as_str()) {
+                    // The same declaration once more adds nothing.
+                    if *before == definition {
+                        continue;
+                    }
+                    return Err(
+                        error(name.span, format!("sort `{}` is declared twice, differently", name.kind)).related(*first, "the other one")
+                    );
+                }
+                seen.insert(&name.kind, (name.span, definition));
+                if self.sorts.contains_key(&name.kind) {
                     return Err(error(name.span, format!("sort `{}` is declared twice", name.kind)));
                 }
                 match definition {
@@ -177,8 +205,8 @@ impl Checker {
         };
         if pending.resolving.contains(&name) {
             let cycle = pending.resolving.join(" = ");
-            return Err(error(span, format!("sort `{name}` is defined by itself"))
-                .note(format!("the definitions go round: {cycle} = {name}; recursion must pass through a `struct`")));
+            return Err(error(span, format!("sort `{name}` is defined in terms of itself"))
+                .note(format!("the definitions are cyclic: {cycle} = {name}; recursion must pass through a `struct`")));
         }
         pending.resolving.push(name);
         let id = self.resolve(pending, definition)?;
@@ -387,7 +415,7 @@ impl Checker {
             let name = &sorts.named[i].name;
             match place(name) {
                 Some(span) => error(span, message),
-                None => Diagnostic::new(crate::base::Stage::Type, message),
+                None => Diagnostic::new(mu_base::Stage::Type, message),
             }
         };
         if let Some(i) = inhabited.iter().position(|b| !b) {
@@ -397,7 +425,7 @@ impl Checker {
         for i in 0..sorts.named.len() {
             if self.recursive_through_function(i as u32) {
                 let name = &sorts.named[i].name;
-                return Err(refuse(i, format!("sort `{name}` is defined by itself through a function sort, a Set or a Bag")));
+                return Err(refuse(i, format!("sort `{name}` is defined in terms of itself through a function sort, a Set or a Bag")));
             }
         }
         Ok(())

@@ -4,11 +4,11 @@ use super::builtins::{Pattern, Scheme};
 use super::infer::{Candidate, Choice, Inference, NodeId, NodeKind};
 use super::types::{Ty, TyKind};
 use super::{Checker, error};
-use crate::base::ids::{OpId, SortId};
-use crate::base::{Diagnostic, Span};
-use crate::data::expr::{Binder, Expr, ExprKind};
-use crate::data::signature::Builtin;
-use crate::data::sort::SortKind;
+use crate::expr::{Binder, Expr, ExprKind};
+use crate::signature::Builtin;
+use crate::sort::SortKind;
+use mu_base::ids::{OpId, SortId};
+use mu_base::{Diagnostic, Span};
 
 impl Checker {
     /// The cheapest candidate of a node, for an expected type or for any.
@@ -32,7 +32,11 @@ impl Checker {
         let Some((_, chosen)) = best else {
             let wanted = expected.map_or_else(String::new, |e| self.types.text(sorts, e));
             let found = self.found_text(inference, id);
-            return Err(error(node.span, format!("expression of sort {found}, where {wanted} is expected")));
+            let refused = error(node.span, format!("expression of sort {found}, where {wanted} is expected"));
+            return Err(match expected {
+                Some(expected) => self.with_conversion(refused, inference, id, expected),
+                None => refused,
+            });
         };
         if let Some(other) = tie {
             let (a, b) = (self.types.text(sorts, chosen.ty), self.types.text(sorts, other.ty));
@@ -227,7 +231,7 @@ impl Checker {
         }
         let mut domain = vec![self.sort_of(element)];
         if width == 2 {
-            domain.push(crate::data::sort::basic::NAT);
+            domain.push(crate::sort::basic::NAT);
         }
         domain.push(sort);
         let function = self.data.signature.sorts.intern(SortKind::Function(domain.into(), sort));
@@ -295,5 +299,5 @@ impl Checker {
 }
 
 fn internal(span: Span) -> Diagnostic {
-    Diagnostic::at(crate::base::Stage::Internal, span, "type inference and elaboration disagree")
+    Diagnostic::at(mu_base::Stage::Internal, span, "type inference and elaboration disagree")
 }

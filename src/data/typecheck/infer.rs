@@ -10,11 +10,11 @@
 use super::builtins::{Pattern, Scheme, binary_name, schemes, unary_name};
 use super::types::{Ty, TyKind};
 use super::{Checker, error};
-use crate::base::ids::{OpId, VarId};
-use crate::base::{Diagnostic, Span};
-use crate::data::expr::{Binder, Expr};
-use crate::data::sort::SortKind;
-use crate::syntax::ast::{self, DataKind};
+use crate::expr::{Binder, Expr};
+use crate::sort::SortKind;
+use mu_base::ids::{OpId, VarId};
+use mu_base::{Diagnostic, Span};
+use mu_syntax::ast::{self, DataKind};
 use num_bigint::BigInt;
 
 /// Most candidates that a node keeps; only nested literals of literals come near.
@@ -123,7 +123,7 @@ impl Checker {
         match &data.kind {
             DataKind::Name(name) => self.infer_name(inference, name, span),
             DataKind::Number(digits) => {
-                let value: BigInt = digits.parse().map_err(|_| error(span, format!("`{digits}` is no number")))?;
+                let value: BigInt = digits.parse().map_err(|_| error(span, format!("`{digits}` is not a number")))?;
                 let ty = if value == BigInt::ZERO { Ty::NAT } else { Ty::POS };
                 Ok(inference.add(span, NodeKind::Number(value), Vec::new(), vec![leaf(ty)]))
             }
@@ -327,8 +327,24 @@ impl Checker {
         self.cost_at(inference, node, ty).ok_or_else(|| {
             let sorts = &self.data.signature.sorts;
             let found = self.found_text(inference, node);
-            error(inference.node(node).span, format!("{what} has sort {found}, where {} is expected", self.types.text(sorts, ty)))
+            let message = format!("{what} has sort {found}, where {} is expected", self.types.text(sorts, ty));
+            self.with_conversion(error(inference.node(node).span, message), inference, node, ty)
         })
+    }
+
+    /// Names the function that makes a number of a wider sort one of the sort expected, if that is what is wrong.
+    pub(super) fn with_conversion(&self, diagnostic: Diagnostic, inference: &Inference, node: NodeId, wanted: Ty) -> Diagnostic {
+        let found = inference.node(node).candidates.iter().min_by_key(|c| c.cost).map(|c| c.ty);
+        let Some(found) = found.filter(|f| self.types.distance(wanted, *f).is_some_and(|d| d > 0)) else { return diagnostic };
+        let which = match self.types.kind(wanted) {
+            TyKind::Pos => "one that is above zero",
+            TyKind::Nat => "one that is not below zero",
+            TyKind::Int => "one that is whole",
+            _ => return diagnostic,
+        };
+        let sorts = &self.data.signature.sorts;
+        let (from, to) = (self.types.text(sorts, found), self.types.text(sorts, wanted));
+        diagnostic.note(format!("`{from}2{to}(…)` makes a {to} of {which}"))
     }
 
     fn infer_call(&mut self, inference: &mut Inference, name: &str, children: Vec<NodeId>, span: Span) -> Result<NodeId, Diagnostic> {
@@ -364,7 +380,8 @@ impl Checker {
         }
         let Pattern::Sort(ty) = scheme.result else { return };
         let choice = Choice::Builtin(scheme, [Ty::BOTTOM; 2]);
-        insert(out, Candidate { ty, cost, choice, ambiguous: false }, self.any_open(inference, args));
+        // Overloads that give one sort at one cost agree in their values; the narrower stands first, and the reference takes it.
+        insert(out, Candidate { ty, cost, choice, ambiguous: false }, true);
     }
 
     fn any_open(&self, inference: &Inference, args: &[NodeId]) -> bool {
@@ -638,7 +655,12 @@ impl Checker {
                 if !fits {
                     let found = self.found_text(inference, *child);
                     let message = format!("argument {} of `{name}` has sort {found}, where {} is expected", i + 1, sorts.text(*sort));
-                    return self.with_candidates(error(inference.node(*child).span, message), name);
+                    let refused = error(inference.node(*child).span, message);
+                    let refused = match self.types.known(*sort) {
+                        Some(ty) => self.with_conversion(refused, inference, *child, ty),
+                        None => refused,
+                    };
+                    return self.with_candidates(refused, name);
                 }
             }
         }

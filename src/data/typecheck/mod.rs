@@ -20,11 +20,11 @@ mod types;
 use super::expr::{DataSpec, Expr};
 use super::signature::OpKind;
 use super::sort::basic;
-use crate::base::ids::{OpId, SortId, VarId};
-use crate::base::{Diagnostic, Span, Stage};
-use crate::syntax::ast;
 use ahash::AHashMap;
 pub(crate) use infer::{Inference, NodeId};
+use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_syntax::ast;
 use types::Types;
 
 /// Type checks an expression over a data specification (labels, simulator input): at sort `expected` if given. The specification gets
@@ -45,8 +45,20 @@ pub fn check_expression_with(data: &ast::Data, spec: &mut DataSpec, scope: &[Var
     result
 }
 
+/// Type checks the data of a specification and its global variables; actions, processes and `init` are left alone.
+/// Errors: those of declarations and equations, with their places.
+pub fn check_data_specification(specification: &ast::Specification) -> Result<(DataSpec, Vec<VarId>), Diagnostic> {
+    let mut checker = Checker::new(DataSpec::default());
+    checker.declare(&specification.sections)?;
+    let globals = checker.declare_globals(&specification.sections)?;
+    // Equations do not see global variables.
+    checker.close_scope(0, "glob", Span::default());
+    checker.check_equations(&specification.sections)?;
+    Ok((checker.data, globals))
+}
+
 /// An error of type checking.
-pub(crate) fn error(span: Span, message: impl Into<String>) -> Diagnostic {
+pub fn error(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::at(Stage::Type, span, message)
 }
 
@@ -57,9 +69,9 @@ struct Closed {
 }
 
 /// A data specification under construction with the tables of its names.
-pub(crate) struct Checker {
+pub struct Checker {
     /// The data specification.
-    pub(crate) data: DataSpec,
+    pub data: DataSpec,
     types: Types,
     ops: AHashMap<String, Vec<OpId>>,
     sorts: AHashMap<String, SortId>,
@@ -73,7 +85,7 @@ pub(crate) struct Checker {
 
 impl Checker {
     /// Recovers the tables of names from a data specification.
-    pub(crate) fn new(data: DataSpec) -> Self {
+    pub fn new(data: DataSpec) -> Self {
         let mut ops: AHashMap<String, Vec<OpId>> = AHashMap::new();
         for (id, op) in data.signature.ops() {
             if !matches!(op.kind, OpKind::Builtin(_)) {
@@ -100,7 +112,7 @@ impl Checker {
     }
 
     /// Type checks an expression, at a sort if given, else at its least one.
-    pub(crate) fn check(&mut self, data: &ast::Data, expected: Option<SortId>) -> Result<Expr, Diagnostic> {
+    pub fn check(&mut self, data: &ast::Data, expected: Option<SortId>) -> Result<Expr, Diagnostic> {
         let mut inference = Inference::default();
         let root = self.infer(&mut inference, data)?;
         let ty = match expected {
@@ -120,7 +132,7 @@ impl Checker {
 
     /// Type checks the arguments of one of several overloads (`candidates`: parameter sorts): the index of the one that needs the
     /// fewest coercions, and the arguments at its sorts. `what` names what is called, for messages: `action`, `process`.
-    pub(crate) fn check_call(
+    pub fn check_call(
         &mut self,
         what: &str,
         name: &str,
@@ -184,7 +196,7 @@ impl Checker {
                             let found = self.found_text(&inference, *node);
                             let wanted = self.data.signature.sorts.text(*sort);
                             let message = format!("argument {} of {what} `{name}` has sort {found}, where {wanted} is expected", i + 1);
-                            return Err(notes(self, error(args[i].span, message)));
+                            return Err(notes(self, self.with_conversion(error(args[i].span, message), &inference, *node, ty)));
                         }
                     }
                 }
@@ -195,7 +207,7 @@ impl Checker {
     }
 
     /// `: A # B` or nothing.
-    pub(crate) fn parameters_text(&self, sorts: &[SortId]) -> String {
+    pub fn parameters_text(&self, sorts: &[SortId]) -> String {
         if sorts.is_empty() {
             return " (without parameters)".into();
         }
@@ -214,33 +226,33 @@ impl Checker {
     }
 
     /// From now on declarations may repeat those that are there.
-    pub(crate) fn extend(&mut self) {
+    pub fn extend(&mut self) {
         self.extending = true;
     }
 
     /// Whether a name means a variable or an operation here.
-    pub(crate) fn is_name(&self, name: &str) -> bool {
+    pub fn is_name(&self, name: &str) -> bool {
         self.lookup_var(name).is_some() || self.is_operation(name)
     }
 
     /// The innermost variable of a name.
-    pub(crate) fn lookup_var(&self, name: &str) -> Option<VarId> {
+    pub fn lookup_var(&self, name: &str) -> Option<VarId> {
         self.scope.get(name).and_then(|v| v.last().copied())
     }
 
     /// A mark to give to [`Self::close_scope`].
-    pub(crate) fn open_scope(&self) -> usize {
+    pub fn open_scope(&self) -> usize {
         self.stack.len()
     }
 
     /// Brings a variable into scope.
-    pub(crate) fn bind(&mut self, name: &str, var: VarId) {
+    pub fn bind(&mut self, name: &str, var: VarId) {
         self.scope.entry(name.into()).or_default().push(var);
         self.stack.push(name.into());
     }
 
     /// Takes all variables bound since the mark out of scope again; `word` and `span` say what bound them.
-    pub(crate) fn close_scope(&mut self, mark: usize, word: &'static str, span: Span) {
+    pub fn close_scope(&mut self, mark: usize, word: &'static str, span: Span) {
         for name in self.stack.drain(mark..) {
             if let Some(vars) = self.scope.get_mut(&name) {
                 vars.pop();
@@ -253,7 +265,7 @@ impl Checker {
     }
 
     /// Fresh variables for declarations that bind together; their names must differ. Does not bring them into scope.
-    pub(crate) fn declare_vars(&mut self, decls: &[ast::VarDecl]) -> Result<Vec<VarId>, Diagnostic> {
+    pub fn declare_vars(&mut self, decls: &[ast::VarDecl]) -> Result<Vec<VarId>, Diagnostic> {
         let mut vars = Vec::with_capacity(decls.len());
         let mut seen = ahash::AHashSet::new();
         for decl in decls {
@@ -283,7 +295,7 @@ impl Checker {
 }
 
 /// The error for a name that is none of the `declared` (`what`: in the plural), with those that come near it, or else with those that there are.
-pub(crate) fn expecting<'a>(error: Diagnostic, name: &str, declared: impl Iterator<Item = &'a str>, what: &str) -> Diagnostic {
+pub fn expecting<'a>(error: Diagnostic, name: &str, declared: impl Iterator<Item = &'a str>, what: &str) -> Diagnostic {
     const SHOWN: usize = 12;
     let mut declared: Vec<&str> = declared.collect();
     let similar = similar_names(name, &declared);

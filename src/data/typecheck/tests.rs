@@ -1,15 +1,21 @@
 //! Tables of expressions with the sort or the error text that they must get.
 
 use super::*;
-use crate::data::expr::ExprKind;
-use crate::data::signature::Builtin;
-use crate::process::spec::ProcSpec;
-use crate::process::typecheck::check_specification;
-use crate::syntax::{parse_data, parse_specification};
+use crate::expr::ExprKind;
+use crate::signature::Builtin;
+use mu_syntax::{parse_data, parse_specification};
 
-fn specification(text: &str) -> Result<ProcSpec, Diagnostic> {
+/// Data with global variables.
+struct Specification {
+    data: DataSpec,
+    globals: Vec<VarId>,
+}
+
+fn specification(text: &str) -> Result<Specification, Diagnostic> {
     let text = if text.contains("init") { text.to_owned() } else { format!("{text}\ninit delta;") };
-    check_specification(&parse_specification(Default::default(), &text).unwrap_or_else(|e| panic!("{text}: {e:?}")))
+    let (data, globals) =
+        check_data_specification(&parse_specification(Default::default(), &text).unwrap_or_else(|e| panic!("{text}: {e:?}")))?;
+    Ok(Specification { data, globals })
 }
 
 /// The sort or the message of an expression over some declarations; `x: S` pairs are variables in scope.
@@ -289,9 +295,9 @@ fn declarations() {
         ("sort A = struct open; B = struct open | closed;", "`open` is declared twice"),
         ("map Nat2Pos: Nat -> Pos;", "`Nat2Pos` is built in"),
         ("map head: Nat;", "`head` is built in"),
-        ("sort S = U; U = S;", "defined by itself"),
-        ("sort S = List(S);", "sort `S` is defined by itself"),
-        ("sort G; F = F -> G;", "defined by itself"),
+        ("sort S = U; U = S;", "defined in terms of itself"),
+        ("sort S = List(S);", "sort `S` is defined in terms of itself"),
+        ("sort G; F = F -> G;", "defined in terms of itself"),
         ("sort D = struct f(D);", "sort `D` has no elements"),
         ("sort D; cons f: D -> D;", "sort `D` has no elements"),
         ("sort G = struct f(Nat -> G);", "sort `G`"),
@@ -393,7 +399,7 @@ fn formulas_find_model_names_again() {
     let before = spec.data.signature.sorts.named.len();
     let mut checker = Checker::new(spec.data);
     for (text, expected) in [("A", "A"), ("N", "Nat"), ("L", "List(A)"), ("struct a(p: Nat) | b", "A")] {
-        let sort = checker.sort(&crate::syntax::parse_sort(Default::default(), text).unwrap()).unwrap();
+        let sort = checker.sort(&mu_syntax::parse_sort(Default::default(), text).unwrap()).unwrap();
         assert_eq!(checker.data.signature.sorts.text(sort), expected);
     }
     assert_eq!(checker.data.signature.sorts.named.len(), before);

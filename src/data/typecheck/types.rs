@@ -8,8 +8,8 @@
 //! Types are interned; all operations are linear in the size of a sort and constant for the basic ones.
 
 use super::super::sort::{SortKind, Sorts};
-use crate::base::ids::SortId;
 use ahash::AHashMap;
+use mu_base::ids::SortId;
 
 /// An interned type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,4 +1,4 @@
-//! Room for more keys: the table grows in place, by all threads, while no worker is at it.
+//! Room for more keys: all threads grow the table in place while no worker uses it.
 //!
 //! The bucket is monotone in the hash, so a table of `n` buckets becomes one of `r n` by one sweep from its end to its beginning. It goes by
 //! *strips*: of the buckets below `high`, those from about `high / r` on move to `high` and beyond, where everything is in the new order
@@ -12,7 +12,7 @@
 //! but for those that wait for their home to be swept. An entry that finds no room within reach is left over and inserted last.
 
 use super::{Cell, Cells, Chunks, Form, Geometry, Insert, Payload, Payloads, Table};
-use crate::base::atomics::{AtomicU32, AtomicU64};
+use mu_base::atomics::{AtomicU32, AtomicU64};
 
 /// Least buckets of a strip for each thread that helps.
 const SHARED: u64 = if cfg!(test) { 16 } else { 1 << 12 };

@@ -4,7 +4,7 @@
 //! Cost: some thousand runs a test. Checked after each: one discoverer for each key, one place, nothing lost.
 
 use super::{Cell, Cells, Geometry, Insert};
-use crate::base::atomics::{AtomicU32, AtomicU64};
+use mu_base::atomics::{AtomicU32, AtomicU64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

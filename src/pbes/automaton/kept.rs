@@ -5,11 +5,11 @@
 
 use super::Automaton;
 use super::target::Interner;
-use crate::base::ids::SortId;
-use crate::base::{Diagnostic, Stage};
-use crate::data::expr::{DataSpec, Expr};
-use crate::data::text;
-use crate::formula::normal::NodeId;
+use mu_base::ids::SortId;
+use mu_base::{Diagnostic, Stage};
+use mu_data::expr::{DataSpec, Expr};
+use mu_data::text;
+use mu_formula::normal::NodeId;
 
 impl Automaton {
     /// All states by number: node, values. Error: a value that cannot be kept as text.

@@ -14,14 +14,14 @@ mod patterns;
 mod target;
 
 use super::rules::{self, Effect, Rules, When};
-use crate::base::ids::{LabelId, OpId, VarId};
-use crate::base::{Budget, Diagnostic, Stage};
-use crate::data::engine::{Code, Engine, Problem, Program, Value};
-use crate::data::expr::{DataSpec, Expr};
-use crate::formula::normal::{Node, NodeId, Normal, normalise};
-use crate::formula::typed::TypedFormula;
-use crate::process::linear::ActionLabels;
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{LabelId, OpId, VarId};
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_data::engine::{Code, Engine, Problem, Program, Value};
+use mu_data::expr::{DataSpec, Expr};
+use mu_formula::normal::{Node, NodeId, Normal, normalise};
+use mu_formula::typed::TypedFormula;
+use mu_labels::ActionLabels;
 use patterns::Patterns;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -32,19 +32,28 @@ use target::{Interner, Target, test};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct FormulaState(pub u32);
 
-/// An interned demand: a set of states.
+/// What a state demands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Demand(pub u32);
+pub enum Demand {
+    /// A set of states, interned.
+    Set(u32),
+    /// Decides the owner: false if it is universal, true if existential.
+    Decided,
+}
 
 impl Demand {
     /// Demands nothing: neutral for the owner's connective.
-    pub const NOTHING: Demand = Demand(0);
-    /// Decides the owner: false if it is universal, true if existential.
-    pub const DECIDED: Demand = Demand(u32::MAX);
+    pub const NOTHING: Demand = Demand::Set(0);
 }
 
-/// Stands for all labels that no multi-action of the formula has the names of: they are all alike.
-const OTHER: LabelId = LabelId(u32::MAX);
+/// A label as the formula sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Seen {
+    /// One whose action names a multi-action of the formula has.
+    Label(LabelId),
+    /// Any other: they are all alike.
+    Other,
+}
 
 /// A node with the values of its live variables.
 type Key = (NodeId, Rc<[Value]>);
@@ -128,7 +137,7 @@ pub struct Automaton {
     here: Vec<Option<Demand>>,
     here_if: AHashMap<(FormulaState, LabelId), Demand>,
     /// By label, for states whose steps have no pattern.
-    steps: AHashMap<(FormulaState, LabelId), Demand>,
+    steps: AHashMap<(FormulaState, Seen), Demand>,
     patterns: Patterns,
     mentions: Option<AHashSet<OpId>>,
 }
@@ -204,9 +213,12 @@ impl Automaton {
             _ => 0,
         }
     }
-    /// The states of a demand (none for `DECIDED`).
+    /// The states of a demand (none if it decides).
     pub fn set(&self, demand: Demand) -> Arc<[FormulaState]> {
-        if demand == Demand::DECIDED { Arc::from([]) } else { self.sets[demand.0 as usize].clone() }
+        match demand {
+            Demand::Set(id) => self.sets[id as usize].clone(),
+            Demand::Decided => Arc::from([]),
+        }
     }
     /// Interns a set of states.
     pub fn intern_set(&mut self, mut states: Vec<FormulaState>) -> Demand {
@@ -216,7 +228,7 @@ impl Automaton {
         if let Some(&id) = self.set_ids.get(&states) {
             return id;
         }
-        let id = Demand(self.sets.len() as u32);
+        let id = Demand::Set(self.sets.len() as u32);
         self.sets.push(states.clone());
         self.set_ids.insert(states, id);
         id
@@ -307,7 +319,7 @@ impl Automaton {
     /// What `q` demands at the target of a transition with this label.
     pub fn step(&mut self, q: FormulaState, label: LabelId, labels: &dyn ActionLabels) -> Result<Demand, Diagnostic> {
         let l = self.label(label, labels)?;
-        let name = if l.class == 0 { OTHER } else { label };
+        let name = if l.class == 0 { Seen::Other } else { Seen::Label(label) };
         let Some(pattern) = self.pattern(q, name, &l)? else {
             if let Some(&answer) = self.steps.get(&(q, name)) {
                 return Ok(answer);
@@ -327,7 +339,7 @@ impl Automaton {
     /// The same as [`Automaton::step`], for callers that ask each question once: the answer is not remembered.
     pub fn step_once(&mut self, q: FormulaState, label: LabelId, labels: &dyn ActionLabels) -> Result<Demand, Diagnostic> {
         let l = self.label(label, labels)?;
-        let name = if l.class == 0 { OTHER } else { label };
+        let name = if l.class == 0 { Seen::Other } else { Seen::Label(label) };
         match self.pattern(q, name, &l)? {
             Some(pattern) => self.follow(q, pattern),
             None => self.evaluate(q, Phase::Step, Some(&l)),
@@ -340,9 +352,10 @@ impl Automaton {
     }
 
     /// Places of modalities `[a]f` that were asked and that no label has fitted: what the formula says beyond them was never put to the test.
-    /// One such as `[a]false`, whose purpose is that nothing fits, does not count; nor does `<a>f`, which does not hold for want of a label.
-    pub fn never_met(&self) -> Vec<crate::base::Span> {
-        let mut modalities: AHashMap<(crate::base::Span, NodeId), bool> = AHashMap::new();
+    /// One such as `[a]false`, whose purpose is that nothing fits, does not count; nor does `<a>f`, which does not hold for want of a label; nor
+    /// does one whose `f` was put to the test in another way, as that of the round of a `R*` that is never gone.
+    pub fn never_met(&self) -> Vec<mu_base::Span> {
+        let mut modalities: AHashMap<(mu_base::Span, NodeId), bool> = AHashMap::new();
         for (node, rules) in self.rules.states.iter().filter(|state| state.1.universal) {
             let Some(compiled) = self.compiled.get(node) else { continue };
             for (rule, run) in rules.rules.iter().zip(compiled) {
@@ -351,10 +364,19 @@ impl Automaton {
                 }
             }
         }
-        let mut out: Vec<_> = modalities.into_iter().filter(|s| !s.1).map(|s| s.0.0).collect();
+        let mut out: Vec<_> = modalities.into_iter().filter(|s| !s.1 && !self.was_asked(s.0.1)).map(|s| s.0.0).collect();
         out.sort_unstable();
         out.dedup();
         out
+    }
+
+    /// Whether a node, or all parts of a conjunction, were evaluated at some system state.
+    fn was_asked(&self, node: NodeId) -> bool {
+        match self.normal.node(node) {
+            Node::Call(fix, _) => self.compiled.contains_key(&self.normal.fix(*fix).head),
+            Node::All(parts) => parts.iter().all(|n| self.was_asked(*n)),
+            _ => self.compiled.contains_key(&node),
+        }
     }
 
     fn label(&mut self, label: LabelId, labels: &dyn ActionLabels) -> Result<Rc<Label>, Diagnostic> {
@@ -395,7 +417,7 @@ impl Automaton {
                     target.map_or(Ok(true), |t| interner.run(engine, t, all, env, out))
                 });
                 if sum.add(decided.map_err(|d| automaton.explain(d, rule)))? {
-                    return Ok(Demand::DECIDED);
+                    return Ok(Demand::Decided);
                 }
             }
             automaton.demand(sum)

@@ -8,14 +8,14 @@
 //! Cost: a lookup for (context, label) and one for (state, pattern). Invariant: states of one context have the same patterns; a pattern
 //! has all solutions of its conditions, of which there are at most [`MOST`].
 
-use super::{Automaton, Demand, FormulaState, Key, Label, Sum};
-use crate::base::Diagnostic;
-use crate::base::Stage;
-use crate::base::ids::{LabelId, VarId};
-use crate::data::engine::Value;
-use crate::formula::normal::NodeId;
-use crate::pbes::rules::{Effect, When};
+use super::{Automaton, Demand, FormulaState, Key, Label, Seen, Sum};
+use crate::rules::{Effect, When};
 use ahash::AHashMap;
+use mu_base::Diagnostic;
+use mu_base::Stage;
+use mu_base::ids::VarId;
+use mu_data::engine::Value;
+use mu_formula::normal::NodeId;
 use std::rc::Rc;
 
 /// Most instances of modalities in a pattern; labels with more are evaluated for each state.
@@ -33,7 +33,7 @@ pub(super) struct Patterns {
     /// By formula state, from 1; 0 is unknown.
     context_of: Vec<u32>,
     /// By context and label; none if it has no pattern.
-    found: AHashMap<(u32, LabelId), Option<u32>>,
+    found: AHashMap<(u32, Seen), Option<u32>>,
     numbers: AHashMap<Rc<[Fit]>, u32>,
     patterns: Vec<Rc<[Fit]>>,
     answers: AHashMap<(FormulaState, u32), Demand>,
@@ -50,7 +50,7 @@ impl Patterns {
 
 impl Automaton {
     /// The pattern of a label (under a name that equal labels share) for a state; none if the state is to be asked itself.
-    pub(super) fn pattern(&mut self, q: FormulaState, name: LabelId, label: &Label) -> Result<Option<u32>, Diagnostic> {
+    pub(super) fn pattern(&mut self, q: FormulaState, name: Seen, label: &Label) -> Result<Option<u32>, Diagnostic> {
         let Some(context) = self.context(q) else { return Ok(None) };
         if let Some(&pattern) = self.patterns.found.get(&(context, name)) {
             return Ok(pattern);
@@ -137,12 +137,12 @@ impl Automaton {
             let mut sum = Sum::default();
             for (i, solution) in fits.iter() {
                 let Some(target) = &compiled[*i as usize].target else {
-                    return Err(Diagnostic::new(Stage::Internal, "a modality that fits has no target"));
+                    return Err(Diagnostic::new(Stage::Internal, "a matching modality has no target"));
                 };
                 let env: Vec<Value> = values.iter().chain(solution.iter()).cloned().collect();
                 let decided = automaton.run_target(target, rules.universal, &env, &mut sum.out);
                 if sum.add(decided.map_err(|d| automaton.explain(d, &rules.rules[*i as usize])))? {
-                    return Ok(Demand::DECIDED);
+                    return Ok(Demand::Decided);
                 }
             }
             automaton.demand(sum)

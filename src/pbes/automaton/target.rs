@@ -3,12 +3,12 @@
 //! Cost: one evaluation for each test and each argument of a call. Invariant: equal (node, values) have equal numbers.
 
 use super::{Automaton, FormulaState, Key};
-use crate::base::ids::{FixId, VarId};
-use crate::base::{Diagnostic, Stage};
-use crate::data::engine::{Code, Engine, Value};
-use crate::data::expr::Expr;
-use crate::formula::normal::{Node, NodeId};
 use ahash::AHashMap;
+use mu_base::ids::{FixId, VarId};
+use mu_base::{Diagnostic, Stage};
+use mu_data::engine::{Code, Engine, Value};
+use mu_data::expr::Expr;
+use mu_formula::normal::{Node, NodeId};
 use std::rc::Rc;
 
 /// Where the value of a live variable of a target comes from.

@@ -5,16 +5,19 @@
 //! for none.
 //! Cost: summands times their parts.
 
-use super::network::{Combined, one_point};
+use super::network::{Combined, Part, one_point};
+use super::plan;
 use super::sequential::{Automaton, Location};
-use crate::base::ids::{ActId, SortId, VarId};
-use crate::base::{Diagnostic, Place};
-use crate::data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
-use crate::data::signature::{Builtin, Op, OpKind, Signature};
-use crate::data::sort::{SortKind, basic};
-use crate::process::linear::{Act, LinearProcess, Param, ParamRole, Summand};
-use crate::process::spec::{ActionDecl, ProcSpec};
+use crate::anatomy::Anatomy;
+use crate::linear::{Act, LinearProcess, Param, ParamRole, Summand};
+use crate::spec::ProcSpec;
 use ahash::AHashMap;
+use mu_base::ids::{ActId, SortId, VarId};
+use mu_base::{Diagnostic, Place};
+use mu_data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
+use mu_data::signature::{Builtin, Op, OpKind, Signature};
+use mu_data::sort::{SortKind, basic};
+use mu_labels::ActionDecl;
 
 impl Automaton {
     /// The pseudo-component that remembers whether a first step was done: two locations, no edges of its own.
@@ -22,6 +25,7 @@ impl Automaton {
         let location = Location { vars: Vec::new(), terminated: true };
         Automaton {
             name: "phase".into(),
+            phase: true,
             locations: vec![location.clone(), location],
             edges: Vec::new(),
             initial: 0,
@@ -113,10 +117,7 @@ impl Unused {
         if let Some(e) = self.0.get(&sort) {
             return e.clone();
         }
-        let mut name = unused_name(signature, sort);
-        while signature.ops().any(|(_, o)| o.name == name) {
-            name.push('_');
-        }
+        let name = signature.free_op_name(unused_name(signature, sort));
         let op = signature.add_op(Op { name, sort, kind: OpKind::Mapping });
         let e = Expr::op(signature, op);
         self.0.insert(sort, e.clone());
@@ -143,50 +144,82 @@ pub(super) fn shared_places(automaton: &Automaton, signature: &Signature) -> Vec
 }
 
 /// How a component's locations and variables lie in the parameters.
-struct Placement {
+pub(super) struct Placement {
     /// Parameter of the control location, if there is one.
-    control: Option<usize>,
+    pub control: Option<usize>,
     /// Parameter of each variable.
-    of_var: AHashMap<VarId, usize>,
+    pub of_var: AHashMap<VarId, usize>,
 }
 
-pub(super) fn assemble(
-    spec: &ProcSpec,
-    mut data: DataSpec,
+/// The step `Terminate`, which all components do together from their last locations; component `c` goes on to its location `dead`.
+fn termination(
     automata: &[Automaton],
-    combined: Vec<Combined>,
-    mut unused: Unused,
-    eliminate: bool,
-) -> Result<LinearProcess, Diagnostic> {
+    placements: &[Placement],
+    param_exprs: &[Expr],
+    data: &mut DataSpec,
+    declared: &mut Vec<ActionDecl>,
+    (c, dead): (usize, usize),
+) -> Summand {
+    let at = |signature: &mut Signature, control: usize, location: usize| {
+        let here = Expr::number(location as u32 + 1, basic::POS);
+        Expr::equal(signature, param_exprs[control].clone(), here)
+    };
+    let action = ActId::new(declared.len());
+    declared.push(ActionDecl { name: "Terminate".into(), sorts: vec![] });
+    let mut guard = Expr::boolean(&mut data.signature, true);
+    for (automaton, placement) in automata.iter().zip(placements) {
+        if automaton.phase {
+            continue;
+        }
+        let location = automaton.locations.iter().position(|l| l.terminated).expect("every component terminates");
+        if let Some(control) = placement.control {
+            let at = at(&mut data.signature, control, location);
+            guard = Expr::and(&mut data.signature, guard, at);
+        }
+    }
+    let control = placements[c].control.expect("two locations at least");
+    let updates = vec![(control, Expr::number(dead as u32 + 1, basic::POS))];
+    let actions = vec![Act { action, args: vec![], from: vec![], place: Place::default() }];
+    Summand { sum_vars: vec![], guard, actions, hidden: vec![], updates, had_sum: false }
+}
+
+/// The parameters and what lies in them.
+struct Layout {
+    params: Vec<Param>,
+    /// What each parameter holds while it is not live.
+    defaults: Vec<Expr>,
+    /// By component.
+    placements: Vec<Placement>,
+    /// If all components can terminate: after `Terminate` this component is at this location of its own, from which nothing is possible.
+    ending: Option<(usize, usize)>,
+}
+
+fn laid_out(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) -> Layout {
+    let signature = &mut data.signature;
     let mut params: Vec<Param> = Vec::new();
     let mut defaults: Vec<Expr> = Vec::new();
     let mut placements = Vec::new();
-    let mut terminate_from: Option<usize> = None;
     let terminates = !automata.is_empty() && automata.iter().all(|a| a.locations.iter().any(|l| l.terminated));
-    let mut dead_location = Vec::new();
+    let mut ending = None;
     for (c, automaton) in automata.iter().enumerate() {
         let component = c as u32;
         let mut locations = automaton.locations.len();
-        let is_phase = automaton.name == "phase" && automaton.edges.is_empty();
-        dead_location.push(None);
-        if terminates && terminate_from.is_none() && !is_phase {
-            // After `Terminate` one component is at a location of its own, from which nothing is possible.
-            terminate_from = Some(c);
-            dead_location[c] = Some(locations);
+        if terminates && ending.is_none() && !automaton.phase {
+            ending = Some((c, locations));
             locations += 1;
         }
         let control = (locations > 1).then(|| {
-            let var = data.signature.fresh_var(format!("s{}", c + 1), basic::POS);
+            let var = signature.fresh_var(format!("s{}", c + 1), basic::POS);
             let init = Expr::number(automaton.initial as u32 + 1, basic::POS);
             params.push(Param { var, role: ParamRole::Control(component), init });
             defaults.push(Expr::number(1, basic::POS));
             params.len() - 1
         });
         let mut of_var: AHashMap<VarId, usize> = AHashMap::new();
-        for shared in shared_places(automaton, &data.signature) {
-            let sort = data.signature.var(shared[0]).sort;
-            let init = unused.value(&mut data.signature, sort);
-            let var = data.signature.copy_var(shared[0]);
+        for shared in shared_places(automaton, signature) {
+            let sort = signature.var(shared[0]).sort;
+            let init = unused.value(signature, sort);
+            let var = signature.copy_var(shared[0]);
             of_var.extend(shared.into_iter().map(|v| (v, params.len())));
             params.push(Param { var, role: ParamRole::Data(component), init: init.clone() });
             defaults.push(init);
@@ -196,6 +229,19 @@ pub(super) fn assemble(
         }
         placements.push(Placement { control, of_var });
     }
+    Layout { params, defaults, placements, ending }
+}
+
+/// The linear process of combined summands.
+pub(super) fn assemble(
+    spec: &ProcSpec,
+    mut data: DataSpec,
+    automata: &[Automaton],
+    combined: Vec<Combined>,
+    mut unused: Unused,
+    eliminate: bool,
+) -> Result<LinearProcess, Diagnostic> {
+    let Layout { mut params, defaults, placements, ending } = laid_out(automata, &mut data, &mut unused);
     // Variables of locations, as parameters.
     let param_exprs: Vec<Expr> = params.iter().map(|p| Expr::var(&data.signature, p.var)).collect();
     let mut as_param = Substitution::new();
@@ -224,14 +270,16 @@ pub(super) fn assemble(
         let mut guard = Vec::new();
         let mut updates: Vec<(usize, Expr)> = Vec::new();
         let mut had_sum = false;
-        for &(c, e) in &combination.parts {
+        for &(c, part) in &combination.parts {
             let placement = &placements[c];
-            if e == usize::MAX {
-                let p = placement.control.expect("a phase has two locations");
-                updates.push((p, Expr::number(2, basic::POS)));
-                continue;
-            }
-            let edge = &automata[c].edges[e];
+            let edge = match part {
+                Part::Edge(e) => &automata[c].edges[e],
+                Part::Phase => {
+                    let p = placement.control.expect("a phase has two locations");
+                    updates.push((p, Expr::number(2, basic::POS)));
+                    continue;
+                }
+            };
             had_sum |= edge.had_sum;
             sum_vars.extend(&edge.sum_vars);
             control_guard.extend(at_location(&mut data, placement.control, edge.from));
@@ -287,25 +335,11 @@ pub(super) fn assemble(
         summands.push(Summand { sum_vars, guard: conjunction, actions, hidden, updates, had_sum });
     }
     let mut actions = spec.actions.clone();
-    if let Some(c) = terminate_from {
-        let action = ActId::new(actions.len());
-        actions.push(ActionDecl { name: "Terminate".into(), sorts: vec![] });
-        let mut guard = Expr::boolean(&mut data.signature, true);
-        for (automaton, placement) in automata.iter().zip(&placements) {
-            if automaton.name == "phase" && automaton.edges.is_empty() {
-                continue;
-            }
-            let location = automaton.locations.iter().position(|l| l.terminated).expect("every component terminates");
-            if let Some(at) = at_location(&mut data, placement.control, location) {
-                guard = Expr::and(&mut data.signature, guard, at);
-            }
-        }
-        let dead = dead_location[c].expect("made above");
-        let control = placements[c].control.expect("two locations at least");
-        let updates = vec![(control, Expr::number(dead as u32 + 1, basic::POS))];
-        let actions = vec![Act { action, args: vec![], from: vec![], place: Place::default() }];
-        summands.push(Summand { sum_vars: vec![], guard, actions, hidden: vec![], updates, had_sum: false });
+    if let Some(ending) = ending {
+        summands.push(termination(automata, &placements, &param_exprs, &mut data, &mut actions, ending));
     }
     let components = automata.iter().map(|a| a.name.clone()).collect();
-    Ok(LinearProcess { data, actions, globals: Vec::new(), params, summands, components })
+    let plan = plan::Placed { params: &params, placements: &placements, as_param: &as_param, globals: &globals };
+    let anatomy = Anatomy { components: plan.automata(automata, &mut data.signature), ..Anatomy::default() };
+    Ok(LinearProcess { data, actions, globals: Vec::new(), params, summands, components, anatomy })
 }

@@ -13,13 +13,13 @@
 
 use super::assemble::{Unused, shared_places};
 use super::sequential::{Automaton, Edge, Location};
-use crate::base::Place;
-use crate::base::ids::{ActId, SortId, VarId};
-use crate::data::expr::{DataSpec, Equation, Expr, Substitution};
-use crate::data::signature::{Builtin, Op, OpKind, Signature};
-use crate::data::sort::{SortKind, basic};
-use crate::process::linear::Act;
+use crate::linear::Act;
 use ahash::AHashMap;
+use mu_base::Place;
+use mu_base::ids::{ActId, SortId, VarId};
+use mu_data::expr::{DataSpec, Equation, Expr, Substitution};
+use mu_data::signature::{Builtin, Op, OpKind, Signature};
+use mu_data::sort::{SortKind, basic};
 
 /// What edges that may become one agree in. Sum variables have the names that all folded edges of the component share.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -36,7 +36,6 @@ struct Kind {
 }
 
 /// An edge from a location, without what its kind says.
-#[derive(Clone)]
 struct Row {
     from: usize,
     /// Which one of the edges of its kind at that location, from 1 on.
@@ -86,9 +85,10 @@ impl<'a> Fold<'a> {
         fold
     }
 
-    /// How many of its edges become one hundred.
+    /// How many of its edges become one hundred; 0 if it does not get smaller.
     pub(super) fn gain(&self) -> usize {
-        100 * self.automaton.edges.len() / self.kinds.len().max(1)
+        let gain = 100 * self.automaton.edges.len() / self.kinds.len().max(1);
+        if gain > 100 { gain } else { 0 }
     }
 
     fn row(&self, edge: &Edge, signature: &mut Signature, unused: &mut Unused, sums: &mut AHashMap<(usize, SortId), VarId>) -> (Kind, Row) {
@@ -131,7 +131,7 @@ impl<'a> Fold<'a> {
     }
 
     /// The folded component: location 0 for all that go on, and those of successful termination.
-    pub(super) fn build(self, data: &mut DataSpec, unused: &mut Unused) -> Automaton {
+    pub(super) fn build(&self, data: &mut DataSpec, unused: &mut Unused) -> Automaton {
         let at = data.signature.fresh_var("s", basic::POS);
         let mut locations = vec![Location { vars: [at].into_iter().chain(self.vars.iter().copied()).collect(), terminated: false }];
         let mut ends = AHashMap::new();
@@ -156,7 +156,7 @@ impl<'a> Fold<'a> {
                 initial_values.push((*var, given.unwrap_or_else(|| unused.value(&mut data.signature, sort))));
             }
         }
-        Automaton { name: self.automaton.name.clone(), locations, edges, initial, initial_values }
+        Automaton { name: self.automaton.name.clone(), phase: false, locations, edges, initial, initial_values }
     }
 }
 
@@ -245,10 +245,7 @@ impl Functions<'_> {
         let body = body.substitute(&by);
         let full = signature.sorts.intern(SortKind::Function(domain.into(), body.sort));
         let base = self.name.replace(|c: char| !c.is_ascii_alphanumeric(), "_").to_lowercase();
-        let mut name = format!("{base}_{what}{}", signature.op_count());
-        while signature.ops().any(|(_, o)| o.name == name) {
-            name.push('_');
-        }
+        let name = signature.free_op_name(format!("{base}_{what}{}", signature.op_count()));
         let op = signature.add_op(Op { name, sort: full, kind: OpKind::Mapping });
         let lhs = Expr::apply(signature, op, own.iter().map(|v| Expr::var(signature, *v)).collect());
         self.data.equations.push(Equation { vars: own, condition: None, lhs, rhs: body, span: Default::default() });

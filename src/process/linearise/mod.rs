@@ -15,6 +15,7 @@ mod assemble;
 mod ending;
 mod fold;
 mod network;
+mod plan;
 mod sequence;
 mod sequential;
 mod simplify;
@@ -24,14 +25,14 @@ use self::assemble::Unused;
 use self::fold::Fold;
 use self::network::{Combined, Composer, Name, Names, Network};
 use self::sequential::{Automaton, Builder};
-use crate::base::ids::{OpId, ProcId, VarId};
-use crate::base::{Diagnostic, Stage};
-use crate::data::engine::{Engine, Program};
-use crate::data::expr::{DataSpec, Expr, Substitution};
-use crate::data::signature::Signature;
-use crate::process::linear::LinearProcess;
-use crate::process::spec::{Proc, ProcKind, ProcSpec};
+use crate::linear::LinearProcess;
+use crate::spec::{Proc, ProcKind, ProcSpec};
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{OpId, ProcId, VarId};
+use mu_base::{Diagnostic, Stage};
+use mu_data::engine::{Engine, Program};
+use mu_data::expr::{DataSpec, Expr, Substitution};
+use mu_data::signature::Signature;
 use std::rc::Rc;
 
 pub use self::assemble::{default_value, unused_name};
@@ -92,6 +93,12 @@ impl Options {
     pub fn with_all(mut self, on: bool) -> Self {
         Self::SIMPLIFICATIONS.iter().for_each(|name| *self.simplification(name).expect("its own name") = on);
         self
+    }
+
+    /// With all components folded that take part in compositions and get smaller by it.
+    #[must_use]
+    pub fn with_all_folded(self) -> Self {
+        Self { fold_above: 0, fold_gain: 0, ..self }
     }
 
     /// The switch of a simplification.
@@ -164,17 +171,18 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     let (automata, combined) = composed(spec, &mut data, automata, &network, &names, options, &mut unused)?;
     let mut process = assemble::assemble(spec, data, &automata, combined, unused, options.eliminate)?;
     process.components = titles;
+    plan::operators(&network, &names, &mut process.anatomy);
     if options.unfold {
-        crate::process::unfold::unfold(&mut process)?;
+        crate::unfold::unfold(&mut process)?;
     }
     if options.instantiate {
-        crate::process::simplify::instantiate(&mut process)?;
+        crate::simplify::instantiate(&mut process)?;
     }
     if options.control && process.summands.len() <= MAX_FOLLOWED {
-        crate::process::simplify::control(&mut process);
+        crate::simplify::control(&mut process);
     }
     if options.dead {
-        crate::process::simplify::dead(&mut process);
+        crate::simplify::dead(&mut process);
     }
     Ok(process)
 }
@@ -205,17 +213,21 @@ fn composed(
         return Ok((automata, combined));
     }
     let (plain_data, plain_unused) = (data.clone(), unused.clone());
-    let mut gains: Vec<usize> = automata.iter().map(|a| Fold::new(a, &mut data.signature, unused).gain()).collect();
-    if gains.iter().all(|g| *g <= 100) {
+    let folds: Vec<Fold> = automata.iter().map(|a| Fold::new(a, &mut data.signature, unused)).collect();
+    let mut gains: Vec<usize> = folds.iter().map(Fold::gain).collect();
+    if gains.iter().all(|g| *g == 0) {
         let (combined, _) = compose(&automata, data, options.max_summands)??;
         return Ok((automata, combined));
     }
     let mut folded = automata.clone();
     let (combined, most) = loop {
-        let Some(best) = gains.iter().copied().filter(|g| *g > 100).max() else { break compose(&folded, data, options.max_summands)?? };
+        let best = gains.iter().copied().max().unwrap_or(0);
+        if best == 0 {
+            break compose(&folded, data, options.max_summands)??;
+        }
         // Equal components together, so that they stay interchangeable.
-        for (automaton, gain) in folded.iter_mut().zip(&mut gains).filter(|(_, gain)| **gain == best) {
-            *automaton = Fold::new(automaton, &mut data.signature, unused).build(data, unused);
+        for (i, gain) in gains.iter_mut().enumerate().filter(|(_, gain)| **gain == best) {
+            folded[i] = folds[i].build(data, unused);
             *gain = 0;
         }
         if let Ok(composition) = compose(&folded, data, few)? {
@@ -235,7 +247,7 @@ fn composed(
 fn titles(components: &[Component], signature: &Signature) -> Vec<String> {
     let all: Vec<(&str, Vec<String>)> = (components.iter())
         .map(|c| match c {
-            Component::Term(name, args, _) => (name.as_str(), args.iter().map(|e| crate::data::print::expression(signature, e)).collect()),
+            Component::Term(name, args, _) => (name.as_str(), args.iter().map(|e| mu_data::print::expression(signature, e)).collect()),
             Component::Phase => ("phase", Vec::new()),
         })
         .collect();
@@ -396,9 +408,7 @@ impl Layout<'_> {
                         format!("process `{}` has a parallel operator in its recursion, so it has no finite linear process", def.name);
                     return Err(Diagnostic::at(Stage::Process, proc.span, message)
                         .note("parallel operators may stand outside the recursion only, as in `init P || Q` with sequential P and Q")
-                        .note(
-                            "copies whose number comes to an end: `Copies(n: Nat) = (n > 1) -> (P(n) || Copies(Int2Nat(n - 1))) <> P(1)`",
-                        ));
+                        .note("a bounded number of copies: `Copies(n: Nat) = (n > 1) -> (P(n) || Copies(Int2Nat(n - 1))) <> P(1)`"));
                 }
                 let def = &self.spec.procs[p.index()];
                 let inner: Substitution = def.params.iter().copied().zip(args.iter().cloned()).collect();
@@ -419,19 +429,19 @@ impl Layout<'_> {
                 },
                 None => Err(not_sequential(proc)),
             },
-            ProcKind::Block(names, p) => Ok(Network::Block(set(self, names), Box::new(self.network(p, by)?))),
-            ProcKind::Hide(names, p) => Ok(Network::Hide(set(self, names), Box::new(self.network(p, by)?))),
+            ProcKind::Block(names, p) => Ok(Network::Block(set(self, names), Box::new(self.network(p, by)?), proc.span)),
+            ProcKind::Hide(names, p) => Ok(Network::Hide(set(self, names), Box::new(self.network(p, by)?), proc.span)),
             ProcKind::Allow(bags, p) => {
                 let bags = bags.iter().map(|b| bag(self, b)).collect();
-                Ok(Network::Allow(bags, Box::new(self.network(p, by)?)))
+                Ok(Network::Allow(bags, Box::new(self.network(p, by)?), proc.span))
             }
             ProcKind::Rename(pairs, p) => {
                 let map: AHashMap<Name, Name> = pairs.iter().map(|(a, b)| (self.names.intern(a), self.names.intern(b))).collect();
-                Ok(Network::Rename(map, Box::new(self.network(p, by)?)))
+                Ok(Network::Rename(map, Box::new(self.network(p, by)?), proc.span))
             }
             ProcKind::Comm(rules, p) => {
                 let rules = (rules.iter()).map(|(lhs, to)| (bag(self, lhs), to.as_ref().map(|t| self.names.intern(t)))).collect();
-                Ok(Network::Comm(rules, Box::new(self.network(p, by)?)))
+                Ok(Network::Comm(rules, Box::new(self.network(p, by)?), proc.span))
             }
             _ => Err(not_sequential(proc)),
         })

@@ -10,14 +10,14 @@
 //! Cost: the number of combinations that can still become allowed. Without any `allow` or `block` that is the product, by definition.
 
 use super::sequential::{Automaton, Edge};
-use crate::base::ids::{ActId, OpId};
-use crate::base::{Diagnostic, Stage};
-use crate::data::expr::{Expr, ExprKind, Substitution};
-use crate::data::signature::{OpKind, Signature};
-use crate::data::sort::basic;
-use crate::process::linear::{Act, Origin};
-use crate::process::spec::ActionDecl;
+use crate::linear::{Act, Origin};
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{ActId, OpId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{Expr, ExprKind, Substitution};
+use mu_data::signature::{OpKind, Signature};
+use mu_data::sort::basic;
+use mu_labels::ActionDecl;
 
 /// An action name as a number.
 pub(super) type Name = u32;
@@ -26,9 +26,10 @@ pub(super) type Name = u32;
 #[derive(Default)]
 pub(super) struct Names {
     ids: AHashMap<String, Name>,
+    texts: Vec<String>,
     /// Name of each declared action.
     of_action: Vec<Name>,
-    overloads: AHashMap<(Name, Vec<crate::base::ids::SortId>), ActId>,
+    overloads: AHashMap<(Name, Vec<mu_base::ids::SortId>), ActId>,
 }
 
 impl Names {
@@ -42,14 +43,18 @@ impl Names {
         names
     }
     pub(super) fn intern(&mut self, name: &str) -> Name {
-        let next = self.ids.len() as Name;
-        *self.ids.entry(name.to_string()).or_insert(next)
+        let texts = &mut self.texts;
+        *self.ids.entry(name.to_string()).or_insert_with(|| {
+            texts.push(name.to_string());
+            texts.len() as Name - 1
+        })
     }
     fn of(&self, action: ActId) -> Name {
         self.of_action[action.index()]
     }
-    fn text(&self, name: Name) -> &str {
-        self.ids.iter().find(|(_, n)| **n == name).map_or("?", |(s, _)| s.as_str())
+    /// The text of a name.
+    pub(super) fn text(&self, name: Name) -> &str {
+        self.texts.get(name as usize).map_or("?", String::as_str)
     }
 }
 
@@ -68,19 +73,28 @@ pub(super) enum Network {
         left: Box<Network>,
         right: Box<Network>,
     },
-    Block(AHashSet<Name>, Box<Network>),
-    Allow(Vec<Bag>, Box<Network>),
-    Hide(AHashSet<Name>, Box<Network>),
-    Rename(AHashMap<Name, Name>, Box<Network>),
+    Block(AHashSet<Name>, Box<Network>, Span),
+    Allow(Vec<Bag>, Box<Network>, Span),
+    Hide(AHashSet<Name>, Box<Network>, Span),
+    Rename(AHashMap<Name, Name>, Box<Network>, Span),
     /// Left-hand multisets with their result.
-    Comm(Vec<(Bag, Option<Name>)>, Box<Network>),
+    Comm(Vec<(Bag, Option<Name>)>, Box<Network>, Span),
+}
+
+/// What a component does in a combined summand.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Part {
+    /// An edge of its automaton, by index.
+    Edge(usize),
+    /// A phase component notes that the first step is done.
+    Phase,
 }
 
 /// A combined summand.
 #[derive(Clone, Debug)]
 pub(super) struct Combined {
-    /// (component, edge), ascending; `usize::MAX` as edge of a phase component marks its step.
-    pub parts: Vec<(usize, usize)>,
+    /// Components with what they do, ascending.
+    pub parts: Vec<(usize, Part)>,
     /// Conditions that communication added, and phase requirements (component, value).
     pub guard: Vec<Expr>,
     pub phases: Vec<(usize, u32)>,
@@ -202,7 +216,7 @@ impl Composer<'_> {
                 .filter(|(_, e)| fits(&self.bag(&e.acts)))
                 .map(|(i, e)| {
                     let acts = e.acts.iter().map(|act| Act { from: vec![origin(*c, e, act)], ..act.clone() }).collect();
-                    Combined { parts: vec![(*c, i)], guard: vec![], phases: vec![], acts, hidden: vec![] }
+                    Combined { parts: vec![(*c, Part::Edge(i))], guard: vec![], phases: vec![], acts, hidden: vec![] }
                 })
                 .collect()),
             Network::Parallel(children) => {
@@ -213,52 +227,20 @@ impl Composer<'_> {
                 }
                 self.combine(all, allowed, &fits)
             }
-            Network::First { sync, phase, left, right } => {
-                let lefts = self.visit(left, allowed, true)?;
-                let rights = self.visit(right, allowed, true)?;
-                let mut out = Vec::new();
-                let in_phase = |c: &Combined, before: u32| {
-                    let mut c = c.clone();
-                    c.phases.push((*phase, before));
-                    if before == 0 {
-                        c.parts.push((*phase, usize::MAX));
-                        c.parts.sort_unstable();
-                    }
-                    c
-                };
-                let mut joined = Vec::new();
-                for l in &lefts {
-                    for r in &rights {
-                        let both = merge(l, r);
-                        if fits(&self.bag(&both.acts)) {
-                            joined.push(both);
-                        }
-                    }
-                }
-                out.extend(joined.iter().map(|c| in_phase(c, 1)));
-                for one in lefts.iter().chain(&rights).filter(|c| fits(&self.bag(&c.acts))) {
-                    out.push(in_phase(one, 1));
-                }
-                if *sync {
-                    out.extend(joined.iter().map(|c| in_phase(c, 0)));
-                } else {
-                    out.extend(lefts.iter().filter(|c| fits(&self.bag(&c.acts))).map(|c| in_phase(c, 0)));
-                }
-                Ok(out)
-            }
-            Network::Block(names, inner) => {
+            Network::First { sync, phase, left, right } => self.first(*sync, *phase, (left, right), allowed, &fits),
+            Network::Block(names, inner, _) => {
                 let mut below = allowed.clone();
                 below.blocked.extend(names);
                 let out = self.visit(inner, &below, part)?;
                 Ok(out.into_iter().filter(|c| !self.bag(&c.acts).iter().any(|n| names.contains(n))).collect())
             }
-            Network::Allow(bags, inner) => {
+            Network::Allow(bags, inner, _) => {
                 let mut exact: AHashSet<Bag> = bags.iter().filter(|b| fits(b)).cloned().collect();
                 exact.insert(Vec::new());
                 let below = Allowed::of(exact, AHashSet::new(), AHashSet::new());
                 self.visit(inner, &below, false)
             }
-            Network::Hide(names, inner) => {
+            Network::Hide(names, inner, _) => {
                 let mut below = allowed.clone();
                 below.free.extend(names);
                 below.blocked.retain(|n| !names.contains(n));
@@ -275,7 +257,7 @@ impl Composer<'_> {
                 out.retain(|c| fits(&self.bag(&c.acts)));
                 Ok(out)
             }
-            Network::Rename(map, inner) => {
+            Network::Rename(map, inner, _) => {
                 let below = self.before_rename(allowed, map);
                 let mut out = self.visit(inner, &below, part)?;
                 for c in &mut out {
@@ -288,35 +270,87 @@ impl Composer<'_> {
                 out.retain(|c| fits(&self.bag(&c.acts)));
                 Ok(out)
             }
-            Network::Comm(rules, inner) => {
-                let mut below = self.before_comm(allowed, rules);
-                if matches!(**inner, Network::Parallel(_)) && below.exact.is_none() {
-                    for (lhs, _) in rules {
-                        for (i, n) in lhs.iter().enumerate().filter(|(_, n)| allowed.blocked.contains(n)) {
-                            let partners = lhs.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
-                            below.consumed.entry(*n).or_default().push(partners);
-                        }
-                    }
+            Network::Comm(rules, inner, _) => self.communications(rules, inner, allowed, part, &fits),
+        }
+    }
+
+    /// Left merge, or synchronisation if `sync`: the first step is one of the left side (of both sides), all others interleave.
+    fn first(
+        &mut self,
+        sync: bool,
+        phase: usize,
+        (left, right): (&Network, &Network),
+        allowed: &Allowed,
+        fits: &dyn Fn(&Bag) -> bool,
+    ) -> Result<Vec<Combined>, Diagnostic> {
+        let lefts = self.visit(left, allowed, true)?;
+        let rights = self.visit(right, allowed, true)?;
+        let mut out = Vec::new();
+        let in_phase = |c: &Combined, before: u32| {
+            let mut c = c.clone();
+            c.phases.push((phase, before));
+            if before == 0 {
+                c.parts.push((phase, Part::Phase));
+                c.parts.sort_unstable();
+            }
+            c
+        };
+        let mut joined = Vec::new();
+        for l in &lefts {
+            for r in &rights {
+                let both = merge(l, r);
+                if fits(&self.bag(&both.acts)) {
+                    joined.push(both);
                 }
-                if matches!(**inner, Network::Parallel(_)) && below.exact.is_some() && below.free.is_empty() {
-                    for (lhs, _) in rules.iter().filter(|(lhs, _)| !allowed.partly(lhs)) {
-                        let alone = rules.iter().all(|(other, _)| other == lhs || !is_below(other, lhs));
-                        if alone && !below.below.iter().any(|b| b.len() > lhs.len() && is_below(lhs, b)) {
-                            below.meeting.insert(lhs.clone());
-                        }
-                    }
-                }
-                let mut out = Vec::new();
-                for c in self.visit(inner, &below, part)? {
-                    self.communicate(&c, rules, allowed, &fits, &mut out)?;
-                    self.most = self.most.max(out.len());
-                    if out.len() > self.limit {
-                        return Err(self.too_many("communication", out.iter().map(|c| self.bag(&c.acts)), allowed));
-                    }
-                }
-                Ok(out)
             }
         }
+        out.extend(joined.iter().map(|c| in_phase(c, 1)));
+        for one in lefts.iter().chain(&rights).filter(|c| fits(&self.bag(&c.acts))) {
+            out.push(in_phase(one, 1));
+        }
+        if sync {
+            out.extend(joined.iter().map(|c| in_phase(c, 0)));
+        } else {
+            out.extend(lefts.iter().filter(|c| fits(&self.bag(&c.acts))).map(|c| in_phase(c, 0)));
+        }
+        Ok(out)
+    }
+
+    /// Communication: what is below may do the left-hand sides, which become the right-hand sides.
+    fn communications(
+        &mut self,
+        rules: &[(Bag, Option<Name>)],
+        inner: &Network,
+        allowed: &Allowed,
+        part: bool,
+        fits: &dyn Fn(&Bag) -> bool,
+    ) -> Result<Vec<Combined>, Diagnostic> {
+        let mut below = self.before_comm(allowed, rules);
+        if matches!(inner, Network::Parallel(_)) && below.exact.is_none() {
+            for (lhs, _) in rules {
+                for (i, n) in lhs.iter().enumerate().filter(|(_, n)| allowed.blocked.contains(n)) {
+                    let partners = lhs.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
+                    below.consumed.entry(*n).or_default().push(partners);
+                }
+            }
+        }
+        if matches!(inner, Network::Parallel(_)) && below.exact.is_some() && below.free.is_empty() {
+            for (lhs, _) in rules.iter().filter(|(lhs, _)| !allowed.partly(lhs)) {
+                let alone = rules.iter().all(|(other, _)| other == lhs || !is_below(other, lhs));
+                if alone && !below.below.iter().any(|b| b.len() > lhs.len() && is_below(lhs, b)) {
+                    below.meeting.insert(lhs.clone());
+                }
+            }
+        }
+        let mut out = Vec::new();
+        for c in self.visit(inner, &below, part)? {
+            self.communicate(&c, rules, allowed, fits, &mut out)?;
+            self.most = self.most.max(out.len());
+            if out.len() > self.limit {
+                return Err(self.too_many("communication", out.iter().map(|c| self.bag(&c.acts)), allowed));
+            }
+        }
+        Ok(out)
     }
 
     /// All ways in which some of the children do one of their steps each, as far as something allowed can come of it.
@@ -404,10 +438,7 @@ impl Composer<'_> {
         self.names.overloads.get(&(name, decl.sorts.clone())).copied().ok_or_else(|| {
             let to = self.names.text(name);
             let sorts: Vec<String> = decl.sorts.iter().map(|s| self.signature.sorts.text(*s)).collect();
-            Diagnostic::new(
-                Stage::Process,
-                format!("there is no action `{to}: {}` to take the place of `{}`", sorts.join(" # "), decl.name),
-            )
+            Diagnostic::new(Stage::Process, format!("there is no action `{to}: {}` to replace `{}`", sorts.join(" # "), decl.name))
         })
     }
 
@@ -683,8 +714,8 @@ fn merge(a: &Combined, b: &Combined) -> Combined {
 
 /// Solves conjuncts `x == e` for sum variables `x`: gives the substitution, leaves the other conjuncts. The one-point rule. Where `x` is of a
 /// narrower sort of numbers than `e`, a conjunct says that `e` is in it.
-pub(super) fn one_point(signature: &mut Signature, sum_vars: &mut Vec<crate::base::ids::VarId>, guard: &mut Vec<Expr>) -> Substitution {
-    use crate::data::signature::Builtin;
+pub(super) fn one_point(signature: &mut Signature, sum_vars: &mut Vec<mu_base::ids::VarId>, guard: &mut Vec<Expr>) -> Substitution {
+    use mu_data::signature::Builtin;
     let mut all = Substitution::new();
     // Conjunctions apart.
     let mut todo = std::mem::take(guard);
@@ -744,7 +775,7 @@ pub(super) fn one_point(signature: &mut Signature, sum_vars: &mut Vec<crate::bas
 
 /// A whole number below the conversions that only widen its sort.
 fn unwidened<'e>(signature: &Signature, mut e: &'e Expr) -> &'e Expr {
-    use crate::data::signature::Builtin;
+    use mu_data::signature::Builtin;
     while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) = e.as_builtin(signature) {
         e = inner;
     }
@@ -752,6 +783,6 @@ fn unwidened<'e>(signature: &Signature, mut e: &'e Expr) -> &'e Expr {
 }
 
 fn is_same_equality(signature: &Signature, e: &Expr) -> bool {
-    use crate::data::signature::Builtin;
+    use mu_data::signature::Builtin;
     matches!(e.as_builtin(signature), Some((Builtin::Equal, args)) if args[0] == args[1])
 }

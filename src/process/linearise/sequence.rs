@@ -6,10 +6,10 @@
 //! Invariant: no first term is a sequential composition, and nothing comes after a deadlock.
 
 use super::term::Term;
-use crate::base::ids::VarId;
-use crate::data::expr::{Expr, Substitution};
-use crate::data::signature::Signature;
 use ahash::AHashMap;
+use mu_base::ids::VarId;
+use mu_data::expr::{Expr, Substitution};
+use mu_data::signature::Signature;
 use std::rc::Rc;
 
 /// The number of a sequence.

@@ -15,14 +15,14 @@
 
 use super::sequence::{Sequence, Sequences};
 use super::term::Term;
-use crate::base::ids::{OpId, ProcId, SortId, VarId};
-use crate::base::{Diagnostic, Stage};
-use crate::data::expr::{Expr, ExprKind, Substitution};
-use crate::data::signature::{Op, OpKind, Signature};
-use crate::data::sort::{SortKind, basic};
-use crate::process::linear::Act;
-use crate::process::spec::ProcSpec;
+use crate::linear::Act;
+use crate::spec::ProcSpec;
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{OpId, ProcId, SortId, VarId};
+use mu_base::{Diagnostic, Stage};
+use mu_data::expr::{Expr, ExprKind, Substitution};
+use mu_data::signature::{Op, OpKind, Signature};
+use mu_data::sort::{SortKind, basic};
 use std::rc::Rc;
 
 /// More locations than this in one component: refused, it is almost surely a growing one.
@@ -55,6 +55,8 @@ pub(super) struct Edge {
 #[derive(Clone, Debug)]
 pub(super) struct Automaton {
     pub name: String,
+    /// Whether it is the pseudo-component that remembers whether a first step was done.
+    pub phase: bool,
     pub locations: Vec<Location>,
     pub edges: Vec<Edge>,
     /// Initial location and values of its variables (closed).
@@ -83,8 +85,26 @@ struct Frame {
 /// A place to go to: under a condition, a location with its values (and the new stack).
 struct Target {
     guard: Vec<Expr>,
-    to: usize,
+    /// `None`: where the stack says.
+    to: Option<usize>,
     assigns: Vec<(VarId, Expr)>,
+}
+
+/// An edge without the place that it goes to.
+#[derive(Clone)]
+struct Step {
+    from: usize,
+    sum_vars: Vec<VarId>,
+    guard: Vec<Expr>,
+    acts: Vec<Act>,
+    had_sum: bool,
+}
+
+impl Step {
+    fn to(self, to: usize, assigns: Vec<(VarId, Expr)>) -> Edge {
+        let Step { from, sum_vars, guard, acts, had_sum } = self;
+        Edge { from, sum_vars, guard, acts, to, assigns, had_sum }
+    }
 }
 
 /// Where the unfolding of a location's term is.
@@ -114,6 +134,8 @@ pub(super) struct Builder<'a> {
     at: Vec<Sequence>,
     by_sequence: AHashMap<Sequence, usize>,
     edges: Vec<Edge>,
+    /// Steps that end a process of the stack; their edges are the pops, made when all frames are known.
+    ends: Vec<Step>,
     stack: Option<Stack>,
     renamed: AHashMap<VarId, VarId>,
     /// Stand-ins for the variables of a sequence, by position and sort.
@@ -189,6 +211,7 @@ impl<'a> Builder<'a> {
             at: Vec::new(),
             by_sequence: AHashMap::new(),
             edges: Vec::new(),
+            ends: Vec::new(),
             stack: None,
             renamed: AHashMap::new(),
             canonical: AHashMap::new(),
@@ -202,6 +225,7 @@ impl<'a> Builder<'a> {
         self.at.clear();
         self.by_sequence.clear();
         self.edges.clear();
+        self.ends.clear();
         self.stack = None;
         if self.reaches_stack(&term) {
             self.make_stack();
@@ -224,9 +248,8 @@ impl<'a> Builder<'a> {
                 self.complete_pops();
             }
         }
-        let mut edges = std::mem::take(&mut self.edges);
-        edges.retain(|e| e.to != usize::MAX);
-        Ok(Automaton { name, locations: std::mem::take(&mut self.locations), edges, initial, initial_values })
+        let edges = std::mem::take(&mut self.edges);
+        Ok(Automaton { name, phase: false, locations: std::mem::take(&mut self.locations), edges, initial, initial_values })
     }
 
     fn reaches_stack(&self, term: &Term) -> bool {
@@ -438,12 +461,12 @@ impl<'a> Builder<'a> {
                 }
             }
             None if self.stack.is_some() => {
-                // Pops are completed when all frames are known: remember the place by an impossible target.
-                out.push(Target { guard, to: usize::MAX, assigns: values.iter().map(|(v, e)| (*v, e.clone())).collect() });
+                // Pops are completed when all frames are known.
+                out.push(Target { guard, to: None, assigns: Vec::new() });
             }
             _ => {
                 let (to, assigns) = self.enter(sequence, values);
-                out.push(Target { guard, to, assigns });
+                out.push(Target { guard, to: Some(to), assigns });
             }
         }
     }
@@ -506,99 +529,109 @@ impl<'a> Builder<'a> {
                 at.sum_vars.truncate(n);
                 Ok(())
             }
-            Term::Call(p, args) => {
-                let def = &self.spec.procs[p.index()];
-                if at.calls.contains(p) {
-                    let message = format!("unguarded recursion: process `{}` calls itself without doing an action first", def.name);
-                    let mut path: Vec<&str> =
-                        at.calls.iter().skip_while(|c| *c != p).map(|c| self.spec.procs[c.index()].name.as_str()).collect();
-                    path.push(&def.name);
-                    return Err(Diagnostic::at(Stage::Process, def.span, message)
-                        .note(format!("the calls: {}", path.join(" -> ")))
-                        .note("put an action before the recursive call, as in `P = a . P`"));
-                }
-                let params = def.params.clone();
-                let mut taken = self.in_use(at, rest);
-                taken.extend(values.keys());
-                args.iter().for_each(|a| a.free_vars(&mut taken));
-                let mut inner = values.clone();
-                let mut by = Substitution::new();
-                for (param, arg) in params.into_iter().zip(args) {
-                    let formal = match arg.kind {
-                        ExprKind::Var(v) => v,
-                        _ => {
-                            let formal = self.rename(param, &taken);
-                            taken.push(formal);
-                            inner.insert(formal, arg.substitute(values));
-                            formal
-                        }
-                    };
-                    if formal != param {
-                        by.insert(param, Expr::var(self.signature, formal));
-                    }
-                }
-                let body = self.bodies[p.index()].clone().expect("calls of sequential terms are to sequential processes");
-                // A process that goes on within the scope of its own sum: its variables are in the arguments.
-                let mut free = Vec::new();
-                by.values().for_each(|e| e.free_vars(&mut free));
-                let body = self.apart(&body, &free);
-                at.calls.push(*p);
-                if self.stacky[p.index()] && !rest.is_empty() {
-                    at.after.push(rest);
-                    self.unfold(&body.substitute(&by), Sequence::EMPTY, &inner, at)?;
-                    at.after.pop();
-                } else {
-                    self.unfold(&body.substitute(&by), rest, &inner, at)?;
-                }
-                at.calls.pop();
-                Ok(())
-            }
+            Term::Call(p, args) => self.unfold_call(*p, args, rest, values, at),
             Term::Action(acts) => {
-                let mut targets = Vec::new();
-                match at.after.split_last() {
-                    None => self.targets(rest, Vec::new(), values, &mut targets),
-                    Some((&last, before)) => {
-                        // The action ends the innermost call, or something of it stays to be done before what follows it.
-                        let (next, over) = if rest.is_empty() { (last, before) } else { (rest, &at.after[..]) };
-                        let var = self.stack.as_ref().expect("what follows such a call goes on a stack").var;
-                        let below = Expr::var(self.signature, var);
-                        let stack = over.iter().fold(below, |below, &s| self.pushed(s, below, values));
-                        let mut values = values.clone();
-                        values.insert(var, stack);
-                        self.targets(next, Vec::new(), &values, &mut targets);
-                    }
-                }
-                let acts: Vec<Act> =
-                    acts.iter().map(|a| Act { args: a.args.iter().map(|e| e.substitute(values)).collect(), ..a.clone() }).collect();
-                for target in targets {
-                    let mut guard = at.guard.clone();
-                    guard.extend(target.guard);
-                    self.edges.push(Edge {
-                        from: at.from,
-                        sum_vars: at.sum_vars.clone(),
-                        guard,
-                        acts: acts.clone(),
-                        to: target.to,
-                        assigns: target.assigns,
-                        had_sum: at.had_sum,
-                    });
-                }
+                self.unfold_action(acts, rest, values, at);
                 Ok(())
             }
         })
+    }
+
+    /// Adds the edges of a call, with the body of the process in its place.
+    fn unfold_call(
+        &mut self,
+        p: ProcId,
+        args: &[Expr],
+        rest: Sequence,
+        values: &Substitution,
+        at: &mut Unfolding,
+    ) -> Result<(), Diagnostic> {
+        let def = &self.spec.procs[p.index()];
+        if at.calls.contains(&p) {
+            let message = format!("unguarded recursion: process `{}` calls itself without doing an action first", def.name);
+            let mut path: Vec<&str> = at.calls.iter().skip_while(|c| **c != p).map(|c| self.spec.procs[c.index()].name.as_str()).collect();
+            path.push(&def.name);
+            return Err(Diagnostic::at(Stage::Process, def.span, message)
+                .note(format!("the calls: {}", path.join(" -> ")))
+                .note("put an action before the recursive call, as in `P = a . P`"));
+        }
+        let params = def.params.clone();
+        let mut taken = self.in_use(at, rest);
+        taken.extend(values.keys());
+        args.iter().for_each(|a| a.free_vars(&mut taken));
+        let mut inner = values.clone();
+        let mut by = Substitution::new();
+        for (param, arg) in params.into_iter().zip(args) {
+            let formal = match arg.kind {
+                ExprKind::Var(v) => v,
+                _ => {
+                    let formal = self.rename(param, &taken);
+                    taken.push(formal);
+                    inner.insert(formal, arg.substitute(values));
+                    formal
+                }
+            };
+            if formal != param {
+                by.insert(param, Expr::var(self.signature, formal));
+            }
+        }
+        let body = self.bodies[p.index()].clone().expect("calls of sequential terms are to sequential processes");
+        // A process that goes on within the scope of its own sum: its variables are in the arguments.
+        let mut free = Vec::new();
+        by.values().for_each(|e| e.free_vars(&mut free));
+        let body = self.apart(&body, &free);
+        at.calls.push(p);
+        if self.stacky[p.index()] && !rest.is_empty() {
+            at.after.push(rest);
+            self.unfold(&body.substitute(&by), Sequence::EMPTY, &inner, at)?;
+            at.after.pop();
+        } else {
+            self.unfold(&body.substitute(&by), rest, &inner, at)?;
+        }
+        at.calls.pop();
+        Ok(())
+    }
+
+    /// Adds an edge for each place that an action leads to.
+    fn unfold_action(&mut self, acts: &[Act], rest: Sequence, values: &Substitution, at: &Unfolding) {
+        let mut targets = Vec::new();
+        match at.after.split_last() {
+            None => self.targets(rest, Vec::new(), values, &mut targets),
+            Some((&last, before)) => {
+                // The action ends the innermost call, or something of it stays to be done before what follows it.
+                let (next, over) = if rest.is_empty() { (last, before) } else { (rest, &at.after[..]) };
+                let var = self.stack.as_ref().expect("what follows such a call goes on a stack").var;
+                let below = Expr::var(self.signature, var);
+                let stack = over.iter().fold(below, |below, &s| self.pushed(s, below, values));
+                let mut values = values.clone();
+                values.insert(var, stack);
+                self.targets(next, Vec::new(), &values, &mut targets);
+            }
+        }
+        let acts: Vec<Act> =
+            acts.iter().map(|a| Act { args: a.args.iter().map(|e| e.substitute(values)).collect(), ..a.clone() }).collect();
+        for target in targets {
+            let mut guard = at.guard.clone();
+            guard.extend(target.guard);
+            let step = Step { from: at.from, sum_vars: at.sum_vars.clone(), guard, acts: acts.clone(), had_sum: at.had_sum };
+            match target.to {
+                Some(to) => self.edges.push(step.to(to, target.assigns)),
+                None => self.ends.push(step),
+            }
+        }
     }
 
     /// Gives each edge that ends a process its pops: one for each frame kind that there is by now, and termination.
     fn complete_pops(&mut self) {
         let Some(stack) = &self.stack else { return };
         let (var, empty, count) = (stack.var, stack.empty, stack.frames.len());
-        let ends: Vec<Edge> = self.edges.iter().filter(|e| e.to == usize::MAX).cloned().collect();
+        let ends = std::mem::take(&mut self.ends);
         // Redo all pops from scratch: `expand` is over for all locations known now, so only new frame kinds can add edges.
         let mut done: AHashSet<(usize, Vec<Expr>, Vec<Act>, usize)> = AHashSet::new();
-        for e in self.edges.iter().filter(|e| e.to != usize::MAX) {
+        for e in &self.edges {
             done.insert((e.from, e.guard.clone(), e.acts.clone(), e.to));
         }
-        for end in ends {
+        for end in &ends {
             let stack_now = Expr::var(self.signature, var);
             for f in 0..count {
                 let (rest, vars, recogniser, projections) = {
@@ -616,8 +649,10 @@ impl<'a> Builder<'a> {
                 for target in targets {
                     let mut guard = end.guard.clone();
                     guard.extend(target.guard);
-                    if done.insert((end.from, guard.clone(), end.acts.clone(), target.to)) {
-                        self.edges.push(Edge { guard, to: target.to, assigns: target.assigns, ..end.clone() });
+                    let step = Step { guard, ..end.clone() };
+                    let to = target.to.expect("a frame holds something that is left to do");
+                    if done.insert((step.from, step.guard.clone(), step.acts.clone(), to)) {
+                        self.edges.push(step.to(to, target.assigns));
                     }
                 }
             }
@@ -626,8 +661,9 @@ impl<'a> Builder<'a> {
             guard.push(Expr::equal(self.signature, stack_now, empty));
             let terminated = self.location(Sequence::EMPTY);
             if done.insert((end.from, guard.clone(), end.acts.clone(), terminated)) {
-                self.edges.push(Edge { guard, to: terminated, assigns: Vec::new(), ..end });
+                self.edges.push(Step { guard, ..end.clone() }.to(terminated, Vec::new()));
             }
         }
+        self.ends = ends;
     }
 }

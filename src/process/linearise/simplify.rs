@@ -6,11 +6,11 @@
 //! Cost: (locations + edges) times variables, a few rounds.
 
 use super::sequential::Automaton;
-use crate::base::ids::VarId;
-use crate::data::engine::{Engine, Program};
-use crate::data::expr::{DataSpec, Expr, ExprKind, Substitution};
-use crate::data::signature::{Builtin, OpKind, Signature};
 use ahash::{AHashMap, AHashSet};
+use mu_base::ids::VarId;
+use mu_data::engine::{Engine, Program};
+use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
+use mu_data::signature::{Builtin, OpKind, Signature};
 
 /// Rewrites an edge's expressions by a substitution for the variables of its source.
 fn substitute_edge(edge: &mut super::sequential::Edge, by: &Substitution) {

@@ -4,11 +4,11 @@
 //! conditional with an else-branch. Constructs without an untimed meaning are refused by name, with their place.
 //! Cost: linear in the size of the specification. Invariant: a term has no parallel operator in it.
 
-use crate::base::ids::{ProcId, VarId};
-use crate::base::{Diagnostic, Place, Stage};
-use crate::data::expr::{Expr, Substitution};
-use crate::process::linear::Act;
-use crate::process::spec::{Proc, ProcKind, ProcSpec};
+use crate::linear::Act;
+use crate::spec::{Proc, ProcKind, ProcSpec};
+use mu_base::ids::{ProcId, VarId};
+use mu_base::{Diagnostic, Place, Stage};
+use mu_data::expr::{Expr, Substitution};
 use std::rc::Rc;
 
 /// A sequential process term.
@@ -142,7 +142,7 @@ pub(super) fn parallel_equations(spec: &ProcSpec) -> Vec<bool> {
 pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
     let refuse = |what: &str| {
         Err(Diagnostic::at(Stage::Unsupported, proc.span, format!("{what} is not supported by linearisation"))
-            .note("the construct parses and type checks; running it is not supported yet"))
+            .note("the construct parses and type checks, but cannot be run yet"))
     };
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         Ok(Rc::new(match &proc.kind {

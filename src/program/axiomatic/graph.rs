@@ -6,7 +6,7 @@ use super::super::expr::Expr;
 use super::super::{Access, Fence, Next, Program, Register, Step};
 use super::Axioms;
 use super::relation::{MOST, Relation, bits};
-use crate::base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage};
 
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

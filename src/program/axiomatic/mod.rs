@@ -27,7 +27,7 @@ use graph::Graph;
 use super::liveness::{self, Future, cell_bit};
 use super::outcomes::{Observable, Outcomes};
 use super::{Access, Program};
-use crate::base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop};
 use std::collections::BTreeSet;
 
 /// What a model keeps of program order.

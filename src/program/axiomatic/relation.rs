@@ -59,7 +59,7 @@ pub fn bits(mut set: u64) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
+    use mu_base::random::Random;
 
     /// Against reachability by search.
     #[test]

@@ -6,7 +6,7 @@ use super::super::machine::Machine;
 use super::super::memory;
 use super::super::outcomes::{self as operational, observed_registers};
 use super::{Axioms, execution, outcomes};
-use crate::base::{Budget, SourceId};
+use mu_base::{Budget, SourceId};
 
 fn test(text: &str) -> Litmus {
     litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))

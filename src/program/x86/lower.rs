@@ -7,7 +7,7 @@ use super::super::variables::{Use, Variables};
 use super::super::{Access, CARRIED, FLAGS, Fence, Next, Register};
 use super::operand::Operand;
 use super::{Assembler, Order, Refusal};
-use crate::base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage};
 
 /// What a mnemonic does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +213,7 @@ impl Assembler {
         // `test` writes nothing, so a number may stand on either side.
         let may_be_number = kind == Kind::Compare(BinOp::And) && !source.is_immediate();
         if target.is_immediate() && !may_be_number {
-            let error = Diagnostic::at(Stage::Type, target.span(), format!("a number is no destination of `{}`", word.text));
+            let error = Diagnostic::at(Stage::Type, target.span(), format!("a number cannot be the destination of `{}`", word.text));
             return Err(Refusal { diagnostic: error, order: !source.is_immediate() });
         }
         if target.is_memory() && source.is_memory() {
@@ -394,7 +394,7 @@ impl Assembler {
 
     fn unary(&mut self, i: &Lowered<'_>, op: Unary, target: Operand, variables: &Variables) -> Result<(), Refusal> {
         if target.is_immediate() {
-            return Err(Diagnostic::at(Stage::Type, target.span(), format!("a number is no operand of `{}`", i.word)).into());
+            return Err(Diagnostic::at(Stage::Type, target.span(), format!("a number cannot be an operand of `{}`", i.word)).into());
         }
         let width = self.width(i, &[&target], variables)?;
         let old = Self::value(&target, width);
@@ -583,7 +583,7 @@ impl Assembler {
             }
             Operand::Memory(address, _, _) => self.store(address, Width::W8, value, None),
             Operand::Immediate(_, span) => {
-                return Err(Diagnostic::at(Stage::Type, span, format!("a number is no operand of `{}`", i.word)).into());
+                return Err(Diagnostic::at(Stage::Type, span, format!("a number cannot be an operand of `{}`", i.word)).into());
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use super::expr::Width;
 use super::lexer::{Cursor, Kind};
 use super::variables::{Use, Variables};
 use super::{Access, Instruction, Next, Step, Thread};
-use crate::base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage};
 
 /// The order of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Assembler {
             cursor.take();
             let here = (self.thread.steps.len() as u32, label.span);
             if let Some((_, before)) = self.labels.insert(label.text.into(), here) {
-                let error = Diagnostic::at(Stage::Type, label.span, format!("the label `{}` is there twice", label.text));
+                let error = Diagnostic::at(Stage::Type, label.span, format!("the label `{}` is defined twice", label.text));
                 return Err(error.related(before, "the other one").into());
             }
         }
@@ -110,7 +110,7 @@ impl Assembler {
                 let mut known: Vec<&str> = self.labels.keys().map(String::as_str).collect();
                 known.sort_unstable();
                 let mut error =
-                    Diagnostic::at(Stage::Type, span, format!("a jump to nowhere: `{}` has no label `{label}`", self.thread.name));
+                    Diagnostic::at(Stage::Type, span, format!("jump to an undefined label: `{}` has no label `{label}`", self.thread.name));
                 if !known.is_empty() {
                     error = error.note(format!("its labels: {}", known.join(", ")));
                 }

@@ -9,7 +9,7 @@ use super::super::lexer::{Cursor, Kind};
 use super::super::registers::{self, View};
 use super::super::variables::Variables;
 use super::{Assembler, Order};
-use crate::base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage};
 
 /// An operand.
 #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ impl Assembler {
         // What is no register may be one that is misspelt: a name without brackets must be known.
         let displacement = ["(", "["].contains(&cursor.ahead(1).text) || ["+", "-"].contains(&cursor.ahead(1).text);
         if !displacement && variables.declares_by_use() && variables.get(token.text).is_none() && !self.constants.contains_key(token.text) {
-            let text = format!("`{}` is neither a register nor a variable that is declared", token.text);
+            let text = format!("`{}` is neither a register nor a declared variable", token.text);
             return Err(Diagnostic::at(Stage::Type, token.span, text).note("memory is written `[x]` or `(x)`"));
         }
         let value = self.immediate(cursor, variables)?;
@@ -169,7 +169,7 @@ impl Assembler {
     fn percent(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(Register, View), Diagnostic> {
         cursor.expect("%")?;
         let name = cursor.name("a register")?;
-        self.view(name.text, true).ok_or_else(|| Diagnostic::at(Stage::Type, name.span, format!("`{}` is no register", name.text)))
+        self.view(name.text, true).ok_or_else(|| Diagnostic::at(Stage::Type, name.span, format!("`{}` is not a register", name.text)))
     }
 
     /// What is in brackets or parentheses: a sum, or AT&T's base, index and scale.

@@ -10,7 +10,7 @@
 
 use super::Ldd;
 use super::table::{Marks, mix};
-use crate::base::atomics::{AtomicU64, Ordering};
+use mu_base::atomics::{AtomicU64, Ordering};
 
 /// The two words.
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ mod tests {
     /// Entries that are mixed of two facts answer no question that could be asked: neither of the facts', nor one made of their parts.
     #[test]
     fn halves_of_two_entries_are_not_believed() {
-        let mut random = crate::base::random::Random::new(1);
+        let mut random = mu_base::random::Random::new(1);
         let (rounds, mut mixed) = (if cfg!(miri) { 2_000 } else { 200_000 }, 0);
         for _ in 0..rounds {
             // Small numbers, so that facts have parts in common.

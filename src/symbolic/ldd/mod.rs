@@ -387,12 +387,17 @@ impl Manager {
             self.alone(|tables| tables.cache.grow());
         }
     }
+    /// The pair pushed last; the caller has seen that there is one.
+    #[inline]
+    fn pop(&mut self) -> (u32, Ldd) {
+        self.stack.pop().expect("the scratch stack is higher than its base")
+    }
     /// Builds the list of the pairs above `base` (values ascending) before `tail`.
     #[inline]
     pub(crate) fn build(&mut self, base: usize, tail: Ldd) -> Ldd {
         let mut list = tail;
         while self.stack.len() > base {
-            let (value, down) = self.stack.pop().unwrap_or_default();
+            let (value, down) = self.pop();
             list = self.make(value, down, list);
         }
         list
@@ -416,9 +421,9 @@ impl Manager {
         }
         let mut list = Ldd::EMPTY;
         while self.stack.len() > base {
-            let (value, mut down) = self.stack.pop().unwrap_or_default();
+            let (value, mut down) = self.pop();
             while self.stack.len() > base && self.stack[self.stack.len() - 1].0 == value {
-                let (_, other) = self.stack.pop().unwrap_or_default();
+                let (_, other) = self.pop();
                 down = self.union(down, other);
             }
             list = self.make(value, down, list);

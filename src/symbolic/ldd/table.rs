@@ -12,7 +12,7 @@
 //! entries again as there are places for nodes, so that probing ends.
 
 use super::Ldd;
-use crate::base::atomics::{AtomicU32, AtomicUsize, Ordering};
+use mu_base::atomics::{AtomicU32, AtomicUsize, Ordering};
 
 /// A stored node: the vectors that begin with `value` go on in `down`, those with a higher first value are in `right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

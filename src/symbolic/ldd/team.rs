@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn build(m: &mut Manager, seed: u64, vectors: usize, rank: usize) -> Ldd {
-        let mut random = crate::base::random::Random::new(seed);
+        let mut random = mu_base::random::Random::new(seed);
         let mut rows: Vec<[u32; 5]> = (0..vectors).map(|_| std::array::from_fn(|_| random.below(7) as u32)).collect();
         let shift = rank * rows.len() / 4;
         rows.rotate_left(shift);

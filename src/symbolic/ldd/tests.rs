@@ -1,7 +1,7 @@
 //! Every operation against naive sets of vectors: by exhaustion on small universes, at random on larger ones.
 
 use super::*;
-use crate::base::random::Random;
+use mu_base::random::Random;
 use num_bigint::BigUint;
 use std::collections::BTreeSet;
 

@@ -1,10 +1,10 @@
-//! Sorts, variables and data expressions: from grammar pairs to [`ast`](crate::syntax::ast) trees. Cost: linear in the pairs.
+//! Sorts, variables and data expressions: from grammar pairs to [`ast`](crate::ast) trees. Cost: linear in the pairs.
 
 use super::operators::{Operands, Operator, OperatorStack};
 use super::{Builder, Built, P, Rule};
-use crate::base::{Diagnostic, Span};
-use crate::syntax::ast::*;
-use crate::syntax::precedence::data as level;
+use crate::ast::*;
+use crate::precedence::data as level;
+use mu_base::{Diagnostic, Span};
 
 /// Operators that wait on the stack.
 pub(super) enum DataOp {

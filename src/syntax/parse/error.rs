@@ -12,7 +12,7 @@ use pest::error::{Error, InputLocation};
 use pest::set_error_detail;
 
 use super::{Builder, Grammar, Rule};
-use crate::base::Diagnostic;
+use mu_base::Diagnostic;
 
 /// Reading with account is switched on by a flag of the whole program.
 static ACCOUNT: Mutex<()> = Mutex::new(());

@@ -5,9 +5,9 @@
 
 use super::operators::{Operands, Operator, OperatorStack};
 use super::{Builder, Built, P, Rule};
-use crate::base::{Diagnostic, Span, Stage};
-use crate::syntax::ast::*;
-use crate::syntax::precedence::{Assoc, action, regular, state};
+use crate::ast::*;
+use crate::precedence::{Assoc, action, regular, state};
+use mu_base::{Diagnostic, Span, Stage};
 
 enum StateOperator {
     Fix { least: bool, name: Ident, params: Vec<(VarDecl, Data)>, span: Span },

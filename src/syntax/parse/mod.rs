@@ -15,13 +15,13 @@ use pest::Parser as _;
 use pest::iterators::{Pair, Pairs};
 
 use super::ast;
-use crate::base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage};
 
 /// The generated parser.
 mod grammar {
     #![allow(missing_docs)]
     #[derive(pest_derive::Parser)]
-    #[grammar = "syntax/mcrl2.pest"]
+    #[grammar = "mcrl2.pest"]
     pub(crate) struct Grammar;
 }
 use grammar::{Grammar, Rule};

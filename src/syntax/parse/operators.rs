@@ -3,11 +3,11 @@
 //! Input: operands, prefix, infix and postfix operators in text order with their levels. Output: one tree, built bottom up.
 //! Departs from the textbook (Pratt 1973; Dijkstra's shunting yard) in one point, which the mCRL2 language asks for: a pending
 //! prefix operator inherits the level of the operators around it, so that nothing looser than any pending operator is drawn into
-//! an operand (see [`precedence`](crate::syntax::precedence)). That, and chains of any length without recursion, are why pest's own
+//! an operand (see [`precedence`](crate::precedence)). That, and chains of any length without recursion, are why pest's own
 //! `PrattParser` is not used. Cost: O(1) amortised a symbol, no recursion.
 //! Invariant: `effective` never falls from the bottom of the stack to its top, except across a barrier.
 
-use crate::syntax::precedence::Assoc;
+use crate::precedence::Assoc;
 
 /// How a pending operator consumes operands.
 pub(crate) trait Operator {
@@ -44,7 +44,7 @@ pub(crate) struct OperatorStack<O: Operator> {
 }
 
 impl<O: Operator> OperatorStack<O> {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { operands: Operands(Vec::new()), pending: Vec::new() }
     }
     pub(crate) fn operand(&mut self, operand: O::Tree) {

@@ -5,9 +5,9 @@
 
 use super::operators::{Operands, Operator, OperatorStack};
 use super::{Builder, Built, P, Rule};
-use crate::base::{Diagnostic, Span};
-use crate::syntax::ast::*;
-use crate::syntax::precedence::{Assoc, process as level};
+use crate::ast::*;
+use crate::precedence::{Assoc, process as level};
+use mu_base::{Diagnostic, Span};
 
 /// Makes an infix expression of its two sides.
 type Combine = fn(Box<Process>, Box<Process>) -> ProcessKind;

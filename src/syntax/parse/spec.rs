@@ -1,7 +1,7 @@
 //! Sections of specifications and formula files: from grammar pairs to [`Section`]s. Cost: linear in the pairs.
 
 use super::{Builder, Built, P, Rule};
-use crate::syntax::ast::*;
+use crate::ast::*;
 
 impl Builder {
     /// The sections of a `specification` pair.
@@ -39,7 +39,7 @@ impl Builder {
         match formula {
             Some(formula) => Ok(FormulaFile { sections, formula }),
             None => Err(self
-                .refuse(crate::base::Span { start: end.end, ..end }, "the formula is missing")
+                .refuse(mu_base::Span { start: end.end, ..end }, "the formula is missing")
                 .note("after the declarations of a formula file comes `form F;`")),
         }
     }

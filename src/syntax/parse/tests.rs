@@ -1,7 +1,7 @@
 //! Precedence: each text reads as its fully parenthesised twin.
 
 use super::*;
-use crate::syntax::print;
+use crate::print;
 
 fn source() -> SourceId {
     SourceId(0)
@@ -176,7 +176,7 @@ fn too_deep_is_refused() {
 
 /// Renders what the parser says of a specification.
 fn said(result: Built<()>, text: &str) -> String {
-    let mut sources = crate::base::SourceMap::new();
+    let mut sources = mu_base::SourceMap::new();
     sources.add("t", text);
     let rendered = result.unwrap_err().render(&sources);
     // The excerpt is left out.
@@ -285,7 +285,7 @@ fn errors_in_formulas() {
 /// Whatever is done to a text, it parses or is refused at a place within it.
 #[test]
 fn damaged_texts_are_refused_not_fatal() {
-    use crate::base::random::Random;
+    use mu_base::random::Random;
     let specification = "sort D = struct d1(p: Nat)?is_d1 | d2; E; cons c: D; map f, g: D # List(Nat) -> Set(D); glob dc: D; var x, y: D, n: Nat; \
         eqn n > 0 -> f(x, [n, 1]) = {z: D | z != x} + {y} whr y = g(x, [])(d1(n)) end; f(x, []) = {:}[d2 -> -n div 2]; % comment\n \
         act a, b: D # Nat; c; proc P(d: D) = sum e: D. (e in f(d, [])) -> a(e, 1)|b(d, 2) @ 3 . P(d = e) <> delta + tau << Q(); \

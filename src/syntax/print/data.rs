@@ -1,8 +1,8 @@
 //! Sorts, variable declarations and data expressions. See the module above for the rules.
 
 use super::{Place, Printer, deep};
-use crate::syntax::ast::*;
-use crate::syntax::precedence::data as level;
+use crate::ast::*;
+use crate::precedence::data as level;
 
 impl Printer {
     // ---- sorts

@@ -1,8 +1,8 @@
 //! State, regular and action formulas. See the module above for the rules.
 
 use super::{Place, Printer, deep};
-use crate::syntax::ast::*;
-use crate::syntax::precedence::{Assoc, action, regular, state};
+use crate::ast::*;
+use crate::precedence::{Assoc, action, regular, state};
 
 impl Printer {
     pub(super) fn state(&mut self, f: &StateFormula, place: Place) {

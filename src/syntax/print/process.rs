@@ -2,8 +2,8 @@
 //! between a `->` and its `<>`, which would else be taken for its own.
 
 use super::{Place, Printer, deep};
-use crate::syntax::ast::*;
-use crate::syntax::precedence::{Assoc, process as level};
+use crate::ast::*;
+use crate::precedence::{Assoc, process as level};
 
 impl Printer {
     /// `closed`: a `<>` follows in the same brackets.
@@ -76,13 +76,8 @@ impl Printer {
                 self.process(body, self.inside(opened, place).after_prefix(level::SUM), closed && !opened);
                 self.close(opened);
             }
-            ProcessKind::Block(names, body) => {
-                self.word("block({");
-                self.list(names, ", ", |p, n| p.word(&n.kind));
-                self.operator_body(body);
-            }
-            ProcessKind::Hide(names, body) => {
-                self.word("hide({");
+            ProcessKind::Block(names, body) | ProcessKind::Hide(names, body) => {
+                self.word(if matches!(p.kind, ProcessKind::Block(..)) { "block({" } else { "hide({" });
                 self.list(names, ", ", |p, n| p.word(&n.kind));
                 self.operator_body(body);
             }

@@ -1,7 +1,7 @@
 //! Sections, one declaration a line. See the module above.
 
 use super::{Place, Printer};
-use crate::syntax::ast::*;
+use crate::ast::*;
 
 impl Printer {
     pub(super) fn sections(&mut self, sections: &[Section]) {
@@ -84,15 +84,15 @@ impl Printer {
             summands.push(&**right);
             rest = left;
         }
-        let level = crate::syntax::precedence::process::CHOICE;
+        let level = crate::precedence::process::CHOICE;
         if summands.is_empty() {
             return self.process(rest, Place::TOP, false);
         }
         self.word("  ");
-        self.process(rest, Place::left_of(level, crate::syntax::precedence::Assoc::Left), false);
+        self.process(rest, Place::left_of(level, crate::precedence::Assoc::Left), false);
         for summand in summands.into_iter().rev() {
             self.word("\n    + ");
-            self.process(summand, Place::TOP.right_of(level, crate::syntax::precedence::Assoc::Left), false);
+            self.process(summand, Place::TOP.right_of(level, crate::precedence::Assoc::Left), false);
         }
     }
 }

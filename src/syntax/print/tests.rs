@@ -1,10 +1,10 @@
 //! Parsing what was printed gives the tree back: on random trees, from printed seeds.
 
 use super::*;
-use crate::base::random::Random;
-use crate::base::{SourceId, Span};
-use crate::syntax::ast::*;
-use crate::syntax::{parse_data, parse_formula, parse_process, parse_sort, parse_specification};
+use crate::ast::*;
+use crate::{parse_data, parse_formula, parse_process, parse_sort, parse_specification};
+use mu_base::random::Random;
+use mu_base::{SourceId, Span};
 
 /// A generator of trees that the parser can make.
 struct Trees {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::{Fault, MAX_NESTING};
-use crate::base::Stage;
+use mu_base::Stage;
 
 /// A parameter's value, or what an expression yields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +13,13 @@ pub enum Value {
     Int(i64),
     /// A truth value.
     Bool(bool),
+    /// A number that has no value: that of a parameter set to `any`, plus a number.
+    Any {
+        /// The parameter's position among the parameters.
+        param: u32,
+        /// What is added to it; not negative.
+        plus: i64,
+    },
 }
 
 impl fmt::Display for Value {
@@ -20,6 +27,8 @@ impl fmt::Display for Value {
         match self {
             Value::Int(n) => n.fmt(f),
             Value::Bool(b) => b.fmt(f),
+            Value::Any { plus: 0, .. } => f.write_str("any"),
+            Value::Any { plus, .. } => write!(f, "any + {plus}"),
         }
     }
 }
@@ -278,10 +287,32 @@ impl Expr {
             Op::And => return Ok(Value::Bool(a.boolean(scope, token)? && b.boolean(scope, token)?)),
             Op::Equal | Op::NotEqual => {
                 let (x, y) = (a.value(scope)?, b.value(scope)?);
+                if let Some(order) = self.without_value(x, y)? {
+                    return Ok(Value::Bool(order.is_eq() == (op == Op::Equal)));
+                }
                 if matches!(x, Value::Int(_)) != matches!(y, Value::Int(_)) {
                     return Err(self.mismatch(format!("`{token}` compares a number with a truth value: {x} and {y}")));
                 }
                 return Ok(Value::Bool((x == y) == (op == Op::Equal)));
+            }
+            _ => {}
+        }
+        match (op, a.value(scope)?, b.value(scope)?) {
+            (Op::Add, Value::Any { param, plus }, Value::Int(n)) | (Op::Add, Value::Int(n), Value::Any { param, plus })
+                if plus + n >= 0 =>
+            {
+                return Ok(Value::Any { param, plus: plus.checked_add(n).ok_or_else(|| self.overflow())? });
+            }
+            (Op::Subtract, Value::Any { param, plus }, Value::Int(n)) if plus >= n => return Ok(Value::Any { param, plus: plus - n }),
+            (Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual, x, y) => {
+                if let Some(order) = self.without_value(x, y)? {
+                    return Ok(Value::Bool(match op {
+                        Op::Less => order.is_lt(),
+                        Op::LessEqual => order.is_le(),
+                        Op::Greater => order.is_gt(),
+                        _ => order.is_ge(),
+                    }));
+                }
             }
             _ => {}
         }
@@ -308,7 +339,22 @@ impl Expr {
         match self.value(scope)? {
             Value::Int(n) => Ok(n),
             Value::Bool(b) => Err(self.mismatch(format!("`{user}` needs a number, but this is {b}"))),
+            Value::Any { .. } => Err(self.no_value(user)),
         }
+    }
+
+    /// How two numbers compare if one has no value: by what is added, if both are the same parameter's.
+    fn without_value(&self, x: Value, y: Value) -> Result<Option<std::cmp::Ordering>, Fault> {
+        match (x, y) {
+            (Value::Any { param, plus }, Value::Any { param: other, plus: added }) if param == other => Ok(Some(plus.cmp(&added))),
+            (Value::Any { .. }, _) | (_, Value::Any { .. }) => Err(self.no_value("a comparison")),
+            _ => Ok(None),
+        }
+    }
+
+    fn no_value(&self, user: &str) -> Fault {
+        self.mismatch(format!("`{user}` needs a value, but this is a parameter that is set to `any`"))
+            .note("with `any` a parameter may stand in `${name}`, `${name + 1}` and the like only: the text must not depend on its value")
     }
 
     /// The value as a truth value.
@@ -316,6 +362,7 @@ impl Expr {
         match self.value(scope)? {
             Value::Bool(b) => Ok(b),
             Value::Int(n) => Err(self.mismatch(format!("`{user}` needs a truth value, but this is {n}"))),
+            Value::Any { .. } => Err(self.mismatch(format!("`{user}` needs a truth value, but this is a number"))),
         }
     }
 

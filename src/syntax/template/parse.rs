@@ -2,7 +2,7 @@
 
 use super::expression::{self, Cursor, Expr};
 use super::{Fault, Sort};
-use crate::base::Stage;
+use mu_base::Stage;
 
 /// A stretch of a template.
 #[derive(Debug)]

@@ -5,10 +5,9 @@ mod solving;
 mod terms;
 
 use super::*;
-use crate::data::expr::DataSpec;
-use crate::data::typecheck::check_expression_with;
-use crate::process::typecheck::check_specification;
-use crate::syntax::{parse_data, parse_specification};
+use crate::expr::DataSpec;
+use crate::typecheck::{check_data_specification, check_expression_with};
+use mu_syntax::{parse_data, parse_specification};
 
 /// A data specification; `glob` variables are in scope of the expressions under test.
 pub struct Fixture {
@@ -20,8 +19,8 @@ impl Fixture {
     pub fn new(text: &str) -> Self {
         let text = format!("{text}\ninit delta;");
         let ast = parse_specification(Default::default(), &text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        let spec = check_specification(&ast).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        Self { spec: spec.data, vars: spec.globals }
+        let (spec, vars) = check_data_specification(&ast).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        Self { spec, vars }
     }
     pub fn expr(&mut self, text: &str, sort: Option<SortId>) -> Expr {
         let data = parse_data(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}"));

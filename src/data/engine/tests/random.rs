@@ -1,8 +1,11 @@
 //! Random closed expressions: the engine and the naive rewriter give the same data.
 
 use super::*;
-use crate::base::random::Random;
-use crate::data::naive::Naive;
+use mu_base::random::Random;
+use naive_rewriter::Naive;
+
+#[path = "../../../../tests/support/naive_rewriter.rs"]
+mod naive_rewriter;
 
 const DECLARATIONS: &str = "
     sort D = struct d1 | d2 | d3;
@@ -209,9 +212,9 @@ impl Generator {
 }
 
 /// Whether an expression is built from constructors and literals.
-fn is_data(signature: &crate::data::signature::Signature, e: &Expr) -> bool {
-    use crate::data::expr::ExprKind;
-    use crate::data::signature::{Builtin, OpKind};
+fn is_data(signature: &crate::signature::Signature, e: &Expr) -> bool {
+    use crate::expr::ExprKind;
+    use crate::signature::{Builtin, OpKind};
     match &e.kind {
         ExprKind::Number(_) => true,
         ExprKind::Op(op) => match signature.op(*op).kind {

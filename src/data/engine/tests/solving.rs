@@ -1,7 +1,7 @@
 //! Solutions of conditions.
 
 use super::Fixture;
-use crate::base::random::Random;
+use mu_base::random::Random;
 
 const DECLARATIONS: &str = "
     sort A = struct a0 | a1; B = struct b0 | b1 | b2;

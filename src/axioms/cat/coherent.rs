@@ -1,0 +1,68 @@
+//! What can be said of a model before it sees an execution: whether it keeps coherence, which flags depend on the choice.
+//!
+//! A front end that knows that a model keeps coherence drops choices of `rf` and `co` that are not coherent before the model sees them. The answer is read off the
+//! axioms, so it never says yes of a model that does not; it may say no of one that does.
+
+use super::Model;
+use super::ast::{Role, TestKind};
+use super::program::{Asked, Op, Slot};
+use crate::execution::RelationId;
+
+impl Model {
+    /// Whether every execution that the model allows is sequentially consistent at each location: `po-loc | rf | co | fr` has no cycle (Alglave, Maranget, Tautschnig
+    /// 2014, their first axiom).
+    ///
+    /// Yes if an axiom says just that of this union or more, or if an axiom says that nothing comes before itself by program order and then communication.
+    pub fn is_coherent(&self) -> bool {
+        self.program.checks.iter().any(|c| match c.asked {
+            _ if c.role != Role::Axiom || c.negated => false,
+            Asked::Test(TestKind::Acyclic, slot) => self.has_program_order(slot) && self.has_communication(slot),
+            Asked::Test(TestKind::Irreflexive, slot) => match self.program.nodes[slot.index()].op {
+                // `hb ; eco?` with program order in `hb` and closed communication in `eco`.
+                Op::Compose(a, b) => {
+                    let Op::Optional(b) = self.program.nodes[b.index()].op else { return false };
+                    let closed = |s: Slot| match self.program.nodes[s.index()].op {
+                        Op::Plus(inner) => Some(inner),
+                        _ => None,
+                    };
+                    self.has_program_order(closed(a).unwrap_or(a)) && closed(b).is_some_and(|b| self.has_communication(b))
+                }
+                _ => false,
+            },
+            _ => false,
+        })
+    }
+    /// The names of the flags that depend on `rf` or `co`, so that one execution of a skeleton may have them and another not.
+    pub fn flags_of_choices(&self) -> Vec<&str> {
+        let flags = self.program.checks.iter().filter(|c| c.role != Role::Axiom && c.role != Role::Assert && c.stage > 0);
+        flags.map(|c| c.name.as_str()).collect()
+    }
+    fn parts(&self, slot: Slot) -> Vec<Op> {
+        let mut parts = Vec::new();
+        self.program.parts(slot, &mut parts);
+        parts.into_iter().map(|p| self.program.nodes[p.index()].op).collect()
+    }
+    fn has_program_order(&self, slot: Slot) -> bool {
+        let po = Op::GivenRelation(RelationId::PO);
+        let loc = Op::GivenRelation(RelationId::LOC);
+        let is = |s: Slot, op: Op| self.program.nodes[s.index()].op == op;
+        self.parts(slot).into_iter().any(|op| match op {
+            Op::Intersection(a, b) => is(a, po) && is(b, loc) || is(a, loc) && is(b, po),
+            op => op == po,
+        })
+    }
+    fn has_communication(&self, slot: Slot) -> bool {
+        let parts = self.parts(slot);
+        // `fr` as the front end gives it, or as the inverse of `rf` and then `co`, with or without more.
+        let is = |s: Slot, id: RelationId| self.program.nodes[s.index()].op == Op::GivenRelation(id);
+        let from_reads = |op: Op| match op {
+            Op::Compose(a, b) => {
+                matches!(self.program.nodes[a.index()].op, Op::Inverse(r) if is(r, RelationId::RF)) && is(b, RelationId::CO)
+            }
+            op => op == Op::GivenRelation(RelationId::FR),
+        };
+        parts.contains(&Op::GivenRelation(RelationId::RF))
+            && parts.contains(&Op::GivenRelation(RelationId::CO))
+            && parts.into_iter().any(from_reads)
+    }
+}

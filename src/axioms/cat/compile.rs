@@ -1,0 +1,305 @@
+//! Statements of the `cat` language, compiled to a [`Program`]; files that include files.
+//!
+//! Input: a text and somebody who knows the texts that it includes. Output: a program, or a diagnostic with a place. `stdlib.cat` is included first, if
+//! it is known, as in the herd tools; a file is included once.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
+
+use super::ast::{Exp, Ins, Pattern, Role, Statement, Test, TestKind};
+use super::expression::{Compiled, bind};
+use super::parser::parse;
+use super::program::{Asked, Check, Choice, Op, Program, Slot, Type};
+use super::value::{Env, Primitive, Procedure, Value};
+use crate::execution::{Name, RelationId, Vocabulary};
+
+/// Gives the text of a file that a model includes; none if there is no such file.
+pub type Resolver<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// How deep files include each other and procedures call each other.
+const MOST_NESTED: usize = 200;
+
+/// The state of a compilation.
+pub(super) struct Compiler<'a> {
+    pub(super) program: Program,
+    pub(super) vocabulary: &'a Vocabulary,
+    pub(super) variants: &'a [&'a str],
+    /// Where the nodes are that may fail when they are computed.
+    pub(super) places: HashMap<Slot, Span>,
+    /// How many names were met that are not known: `try` looks at it.
+    pub(super) unknown: usize,
+    /// How deep calls are nested.
+    pub(super) calls: usize,
+    sources: &'a mut SourceMap,
+    resolver: Resolver<'a>,
+    included: BTreeSet<String>,
+    /// The file that is being compiled.
+    file: String,
+    nested: usize,
+    /// What a drawing shows, by name.
+    pub(super) shown: Vec<(String, Slot)>,
+    /// The words before the first statement.
+    pub(super) head: Vec<String>,
+    /// Whether the model says itself which coherence orders there are.
+    pub(super) orders: bool,
+    /// The names at the end.
+    pub(super) last: Env,
+}
+
+impl<'a> Compiler<'a> {
+    /// Compiles a file.
+    pub(super) fn run(
+        sources: &'a mut SourceMap,
+        source: SourceId,
+        resolver: Resolver<'a>,
+        vocabulary: &'a Vocabulary,
+        variants: &'a [&'a str],
+    ) -> Compiled<Self> {
+        let name = sources.get(source).name.clone();
+        let mut c = Compiler {
+            program: Program::default(),
+            vocabulary,
+            variants,
+            places: HashMap::new(),
+            unknown: 0,
+            calls: 0,
+            sources,
+            resolver,
+            included: BTreeSet::new(),
+            file: name.clone(),
+            nested: 0,
+            shown: Vec::new(),
+            head: Vec::new(),
+            orders: false,
+            last: Env::default(),
+        };
+        let mut env = Env::default();
+        if let Some(library) = resolver("stdlib.cat").filter(|_| name != "stdlib.cat") {
+            let library = c.sources.add("stdlib.cat", library);
+            env = c.file(library, env)?;
+            c.head.clear();
+        }
+        c.last = c.file(source, env)?;
+        Ok(c)
+    }
+    fn file(&mut self, id: SourceId, env: Env) -> Compiled<Env> {
+        let source = self.sources.get(id);
+        let name = source.name.clone();
+        let parsed = parse(id, &source.text)?;
+        self.included.insert(name.clone());
+        let outer = std::mem::replace(&mut self.file, name);
+        self.head.extend(parsed.head);
+        let env = self.statements(&parsed.body, env)?;
+        self.file = outer;
+        Ok(env)
+    }
+    fn statements(&mut self, list: &[Ins], mut env: Env) -> Compiled<Env> {
+        for ins in list {
+            env = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.statement(ins, env))?;
+        }
+        Ok(env)
+    }
+    fn statement(&mut self, ins: &Ins, env: Env) -> Compiled<Env> {
+        match &ins.node {
+            Statement::Let(recursive, bindings, when) => {
+                let env = if self.file == "cross.cat" && bindings.iter().any(|b| b.pattern == Pattern::One(Some("generate_orders".into())))
+                {
+                    // The herd tools' library spells this out as a program over sets of sets; it is the same function.
+                    env.with("generate_orders", Value::Primitive(Primitive::GenerateOrders))
+                } else {
+                    self.bindings(*recursive, bindings, &env)?
+                };
+                if let Some(test) = when {
+                    self.test(test, &env)?;
+                }
+                Ok(env)
+            }
+            Statement::Test(test) => {
+                self.test(test, &env)?;
+                Ok(env)
+            }
+            Statement::Show(list) => {
+                self.show(list, &env);
+                Ok(env)
+            }
+            Statement::Include(name) => self.include(name, ins.span, env),
+            Statement::Procedure(name, pattern, body) => {
+                let p = Procedure { pattern: pattern.clone(), body: body.clone(), env: env.clone() };
+                Ok(env.with(name, Value::Procedure(Arc::new(p))))
+            }
+            Statement::Call(name, argument, label) => self.call(ins.span, name, argument, label.as_deref(), env),
+            Statement::Forall(name, set, body) => self.forall(name, set, body, env),
+            Statement::With(name, from) => self.with(ins.span, name, from, env),
+            Statement::Enum(name, tags) => Ok(env.with(name, Value::Tags(Arc::new(tags.iter().cloned().collect())))),
+            Statement::Instructions(arguments) => {
+                for a in arguments {
+                    let value = self.exp(a, &env)?;
+                    if !matches!(value, Value::Tag(_) | Value::Tags(_) | Value::Empty) {
+                        return Err(Diagnostic::at(Stage::Type, a.span, format!("this is {}: expected tags", self.told(&value))));
+                    }
+                }
+                Ok(env)
+            }
+            Statement::If(condition, yes, no) => match self.condition(condition, &env)? {
+                Some(true) => self.statements(yes, env),
+                Some(false) => self.statements(no, env),
+                None => Err(Diagnostic::at(Stage::Unsupported, ins.span, "statements under a condition that depends on the execution")),
+            },
+            Statement::Match(of, clauses, other) => {
+                let value = self.exp(of, &env)?;
+                let Value::Tag(tag) = value else {
+                    return Err(Diagnostic::at(Stage::Type, of.span, format!("this is {}: expected a tag", self.told(&value))));
+                };
+                match clauses.iter().find(|c| c.0 == tag).map(|c| &c.1).or(other.as_ref()) {
+                    Some(body) => self.statements(body, env),
+                    None => Err(Diagnostic::at(Stage::Type, ins.span, format!("no clause for the tag `'{tag}`"))),
+                }
+            }
+        }
+    }
+    fn nest<T>(&mut self, span: Span, what: impl FnOnce(&mut Self) -> Compiled<T>) -> Compiled<T> {
+        if self.nested >= MOST_NESTED {
+            return Err(Diagnostic::at(Stage::Type, span, format!("more than {MOST_NESTED} files or procedures in each other")));
+        }
+        self.nested += 1;
+        let out = what(self);
+        self.nested -= 1;
+        out
+    }
+    fn include(&mut self, name: &str, span: Span, env: Env) -> Compiled<Env> {
+        if self.included.contains(name) {
+            return Ok(env);
+        }
+        let Some(text) = (self.resolver)(name) else {
+            return Err(Diagnostic::at(Stage::File, span, format!("the file `{name}` is not found")));
+        };
+        let heads = self.head.len();
+        let id = self.sources.add(name, text);
+        let env = self.nest(span, |c| c.file(id, env))?;
+        self.head.truncate(heads);
+        Ok(env)
+    }
+    fn call(&mut self, span: Span, name: &str, argument: &Arc<Exp>, label: Option<&str>, env: Env) -> Compiled<Env> {
+        let Some(Value::Procedure(p)) = env.find(name).cloned() else {
+            return Err(Diagnostic::at(Stage::Type, span, format!("`{name}` is no procedure here")));
+        };
+        let value = self.exp(argument, &env)?;
+        // A procedure may call itself.
+        let inner = p.env.with(name, Value::Procedure(p.clone()));
+        let inner = bind(&inner, &p.pattern, value, argument.span)?;
+        let first = self.program.checks.len();
+        self.nest(span, |c| c.statements(&p.body, inner)).map_err(|e| e.within(span, "in this call"))?;
+        if let Some(label) = label {
+            self.program.checks[first..].iter_mut().for_each(|c| c.name = label.to_string());
+        }
+        Ok(env)
+    }
+    fn forall(&mut self, name: &str, set: &Arc<Exp>, body: &[Ins], env: Env) -> Compiled<Env> {
+        let elements = match self.exp(set, &env)? {
+            Value::Empty => Vec::new(),
+            Value::Tags(tags) => tags.iter().cloned().map(Value::Tag).collect(),
+            Value::List(list) => list.to_vec(),
+            Value::Node(from) => return self.forall_later(name, set.span, from, body, env),
+            other => return Err(Diagnostic::at(Stage::Type, set.span, format!("this is {}: expected a set", self.told(&other)))),
+        };
+        for e in elements {
+            self.statements(body, env.with(name, e))?;
+        }
+        Ok(env)
+    }
+    /// `forall` over a set that depends on the execution.
+    fn forall_later(&mut self, name: &str, span: Span, from: Slot, body: &[Ins], env: Env) -> Compiled<Env> {
+        let (element, index) = self.choice(span, from, true)?;
+        let checks = self.program.checks.len();
+        self.statements(body, env.with(name, Value::Node(element)))?;
+        self.program.choices[index].end = self.program.choices.len();
+        if let Some(c) = self.program.checks[checks..].iter().find(|c| c.role != Role::Axiom) {
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                c.span,
+                "a flag or an assertion inside a `forall` over events of the execution",
+            ));
+        }
+        // A check of the body that does not speak of the element is still asked only where there is one.
+        let stage = 3 + index as u8;
+        self.program.checks[checks..].iter_mut().for_each(|c| c.stage = c.stage.max(stage));
+        Ok(env)
+    }
+    fn choice(&mut self, span: Span, from: Slot, all: bool) -> Compiled<(Slot, usize)> {
+        let index = self.program.choices.len();
+        if index >= 200 {
+            return Err(Diagnostic::at(Stage::Unsupported, span, "more than 200 `with` and `forall` in a model"));
+        }
+        let element = self.program.node(Op::Element(index as u32), Type::Value);
+        self.places.insert(element, span);
+        self.program.choices.push(Choice { span, from, element, all, end: usize::MAX });
+        Ok((element, index))
+    }
+    fn with(&mut self, span: Span, name: &str, from: &Arc<Exp>, env: Env) -> Compiled<Env> {
+        let set = match self.exp(from, &env)? {
+            Value::Node(s) if self.program.kind(s) == Type::Value => s,
+            Value::List(list) if list.len() == 1 => return Ok(env.with(name, list[0].clone())),
+            Value::List(_) => match self.interpret(from, &env)? {
+                Value::Node(s) => s,
+                _ => return Err(Diagnostic::at(Stage::Internal, from.span, "a set of sets that is no node")),
+            },
+            other => {
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    from.span,
+                    format!("this is {}: expected a set of relations to choose from", self.told(&other)),
+                ));
+            }
+        };
+        if name == "co" && !self.orders {
+            // The front end chooses: the order given must be one of them.
+            self.orders = true;
+            let co = self.program.given(Name::Relation(RelationId::CO));
+            let stage = self.program.nodes[set.index()].stage.max(2);
+            let name = "a coherence order of the model".to_string();
+            self.program.checks.push(Check { span, role: Role::Axiom, negated: false, asked: Asked::CoherenceIn(set), name, stage });
+            return Ok(env.with("co", Value::Node(co)));
+        }
+        let (element, _) = self.choice(span, set, false)?;
+        Ok(env.with(name, Value::Node(element)))
+    }
+    fn test(&mut self, test: &Test, env: &Env) -> Compiled<()> {
+        let value = self.exp(&test.of, env)?;
+        let mut slot = match (test.kind, &value) {
+            (TestKind::Empty, Value::Node(s)) if self.program.kind(*s) != Type::Relation => self.events_of(&value, test.of.span)?,
+            (TestKind::Empty, Value::Empty) => self.program.node(Op::Nothing, Type::Set),
+            _ => self.pairs_of(&value, test.of.span)?,
+        };
+        if let (TestKind::Acyclic, Op::Plus(of)) = (test.kind, self.program.nodes[slot.index()].op) {
+            slot = of;
+        }
+        let text = self.sources.text(test.of.span).split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = test.name.clone().unwrap_or_else(|| format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word()));
+        let stage = self.program.nodes[slot.index()].stage;
+        self.program.checks.push(Check {
+            span: test.span,
+            role: test.role,
+            negated: test.negated,
+            asked: Asked::Test(test.kind, slot),
+            name,
+            stage,
+        });
+        Ok(())
+    }
+    /// What cannot be shown (functions, names that are not known) is left out of drawings: a model means the same without.
+    fn show(&mut self, list: &[(String, Option<Arc<Exp>>)], env: &Env) {
+        for (name, exp) in list {
+            self.shown.retain(|s| s.0 != *name);
+            let Some(exp) = exp else { continue };
+            let unknown = self.unknown;
+            if let Ok(value @ Value::Node(_)) = self.exp(exp, env)
+                && let Ok(slot) = self.pairs_of(&value, exp.span)
+            {
+                self.shown.push((name.clone(), slot));
+            }
+            self.unknown = unknown;
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Why a pair is in a relation: the path of simpler pairs that it stands for.
+//!
+//! A pair of `a ; b` goes by some event between; a pair of `r+` by a shortest path; a pair of a union is a pair of one of its parts. What cannot be taken apart
+//! is told by the name that the model gave it, or by its text. The path follows what the model computed, so it is true of the execution.
+
+use super::program::{Op, Slot};
+use super::run::Run;
+
+/// The steps from the first event of the first pair to the last event of the last: each event with the name of what leads on from it.
+pub(super) fn path(run: &Run<'_, '_>, slot: Slot, pairs: &[(usize, usize)]) -> Vec<(usize, String)> {
+    let mut out = Vec::new();
+    for &pair in pairs {
+        expand(run, slot, pair, &mut out);
+    }
+    out
+}
+
+fn expand(run: &Run<'_, '_>, slot: Slot, pair: (usize, usize), out: &mut Vec<(usize, String)>) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || expand_node(run, slot, pair, out));
+}
+fn expand_node(run: &Run<'_, '_>, slot: Slot, (a, b): (usize, usize), out: &mut Vec<(usize, String)>) {
+    let program = &run.model().program;
+    let has = |r: Slot, x: usize, y: usize| run.relation_of(r).has(x, y);
+    match program.nodes[slot.index()].op {
+        Op::Union(..) => {
+            let mut parts = Vec::new();
+            program.parts(slot, &mut parts);
+            if let Some(&p) = parts.iter().find(|&&p| has(p, a, b)) {
+                return expand(run, p, (a, b), out);
+            }
+        }
+        Op::Compose(r, s) => {
+            let middle = run.relation_of(r).after(a).find(|&m| has(s, m, b));
+            if let Some(m) = middle {
+                expand(run, r, (a, m), out);
+                return expand(run, s, (m, b), out);
+            }
+        }
+        Op::From(_, r) | Op::To(r, _) => return expand(run, r, (a, b), out),
+        Op::Optional(_) | Op::Star(_) | Op::Identity(_) if a == b => return,
+        Op::Optional(r) => return expand(run, r, (a, b), out),
+        Op::Plus(r) | Op::Star(r) => {
+            if let Some(steps) = run.relation_of(r).path(a, b) {
+                for (i, &from) in steps.iter().enumerate() {
+                    expand(run, r, (from, steps.get(i + 1).copied().unwrap_or(b)), out);
+                }
+                return;
+            }
+        }
+        _ => {}
+    }
+    out.push((a, label(run, slot, 3)));
+}
+
+/// What a node is called.
+fn label(run: &Run<'_, '_>, slot: Slot, depth: usize) -> String {
+    let model = run.model();
+    if let Some(name) = model.program.names.get(&slot) {
+        return name.clone();
+    }
+    let inner = |s: Slot| if depth == 0 { "…".to_string() } else { label(run, s, depth - 1) };
+    match model.program.nodes[slot.index()].op {
+        Op::GivenSet(id) => model.vocabulary.set_name(id).to_string(),
+        Op::GivenRelation(id) => model.vocabulary.relation_name(id).to_string(),
+        Op::Nothing => "0".to_string(),
+        Op::Union(a, b) => format!("{} | {}", inner(a), inner(b)),
+        Op::Intersection(a, b) => format!("{} & {}", inner(a), inner(b)),
+        Op::Difference(a, b) => format!("{} \\ {}", inner(a), inner(b)),
+        Op::Complement(a) => format!("~{}", inner(a)),
+        Op::Compose(a, b) => format!("{};{}", inner(a), inner(b)),
+        Op::Product(a, b) => format!("{} * {}", inner(a), inner(b)),
+        Op::Identity(a) => format!("[{}]", inner(a)),
+        Op::From(s, r) => format!("[{}];{}", inner(s), inner(r)),
+        Op::To(r, s) => format!("{};[{}]", inner(r), inner(s)),
+        Op::Plus(a) => format!("{}+", inner(a)),
+        Op::Star(a) => format!("{}*", inner(a)),
+        Op::Optional(a) => format!("{}?", inner(a)),
+        Op::Inverse(a) => format!("{}^-1", inner(a)),
+        Op::Domain(a) => format!("domain({})", inner(a)),
+        Op::Range(a) => format!("range({})", inner(a)),
+        _ => "…".to_string(),
+    }
+}

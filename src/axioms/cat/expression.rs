@@ -1,0 +1,626 @@
+//! Expressions, compiled: each becomes a node, or a meaning that is known without an execution.
+//!
+//! Functions that are not recursive are inlined. What cannot be said in sets and relations of events (sets of relations, matches on sets,
+//! recursive functions) becomes a node that the interpreter evaluates. Types are checked here; only what comes out of the interpreter is checked when
+//! it is known. Cost: the size of the model after inlining.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use mu_base::{Diagnostic, Span, Stage};
+
+use super::ast::{Binary, Binding, Condition, Exp, Node, Pattern, Unary};
+use super::compile::Compiler;
+use super::program::{Group, Interpreted, Op, Slot, Type};
+use super::value::{Closure, Env, Primitive, Value};
+use crate::execution::SetId;
+
+pub(super) type Compiled<T> = Result<T, Diagnostic>;
+
+/// The functions whose inputs are known: their bodies with their names.
+type Seen = HashSet<(*const Exp, usize)>;
+
+/// How deep functions may call each other while they are inlined.
+const MOST_CALLS: usize = 500;
+
+fn wrong<T>(span: Span, message: impl Into<String>) -> Compiled<T> {
+    Err(Diagnostic::at(Stage::Type, span, message))
+}
+
+/// Names that a pattern binds, with their meanings.
+pub(super) fn bind(env: &Env, pattern: &Pattern, value: Value, span: Span) -> Compiled<Env> {
+    match (pattern, value) {
+        (Pattern::One(None), _) => Ok(env.clone()),
+        (Pattern::One(Some(name)), v) => Ok(env.with(name, v)),
+        (Pattern::Tuple(names), Value::Tuple(parts)) if names.len() == parts.len() => {
+            Ok(names.iter().zip(parts.iter()).fold(env.clone(), |env, (n, v)| match n {
+                Some(n) => env.with(n, v.clone()),
+                None => env,
+            }))
+        }
+        (Pattern::Tuple(names), Value::Tuple(parts)) => {
+            wrong(span, format!("a tuple of {} does not fit {} names", parts.len(), names.len()))
+        }
+        (Pattern::Tuple(names), _) => wrong(span, format!("expected a tuple of {}", names.len())),
+    }
+}
+
+/// The free names of an expression, in `out`.
+fn free(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || free_node(exp, bound, out));
+}
+fn names_of(pattern: &Pattern) -> Vec<String> {
+    match pattern {
+        Pattern::One(n) => n.iter().cloned().collect(),
+        Pattern::Tuple(ns) => ns.iter().flatten().cloned().collect(),
+    }
+}
+fn free_node(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
+    let mut under = |names: Vec<String>, e: &Exp, bound: &mut Vec<String>| {
+        let before = bound.len();
+        bound.extend(names);
+        free(e, bound, out);
+        bound.truncate(before);
+    };
+    match &exp.node {
+        Node::Empty | Node::Universe | Node::Tag(_) => {}
+        Node::Name(n) => {
+            if !bound.contains(n) {
+                out.insert(n.clone());
+            }
+        }
+        Node::Braces(es) | Node::Tuple(es) => es.iter().for_each(|e| free(e, bound, out)),
+        Node::Unary(_, e) => free(e, bound, out),
+        Node::Binary(_, a, b) | Node::Apply(a, b) | Node::Try(a, b) => {
+            free(a, bound, out);
+            free(b, bound, out);
+        }
+        Node::Fun(p, body) => under(names_of(p), body, bound),
+        Node::Let(recursive, bindings, body) => {
+            let names: Vec<String> = bindings.iter().flat_map(|b| names_of(&b.pattern)).collect();
+            for b in bindings {
+                under(if *recursive { names.clone() } else { Vec::new() }, &b.value, bound);
+            }
+            under(names, body, bound);
+        }
+        Node::If(c, a, b) => {
+            free_condition(c, bound, out);
+            free(a, bound, out);
+            free(b, bound, out);
+        }
+        Node::MatchTag(e, clauses, other) => {
+            free(e, bound, out);
+            clauses.iter().map(|c| &c.1).chain(other).for_each(|e| free(e, bound, out));
+        }
+        Node::MatchSet(e, empty, clause) => {
+            let names = [&clause.element, &clause.rest].into_iter().chain(&clause.before).flatten().cloned().collect();
+            under(names, &clause.body, bound);
+            free(e, bound, out);
+            free(empty, bound, out);
+        }
+    }
+}
+fn free_condition(c: &Condition, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
+    match c {
+        Condition::Variant(_) => {}
+        Condition::Not(a) => free_condition(a, bound, out),
+        Condition::And(a, b) | Condition::Or(a, b) => {
+            free_condition(a, bound, out);
+            free_condition(b, bound, out);
+        }
+        Condition::Equal(a, b) | Condition::Subset(a, b) | Condition::In(a, b) => {
+            free(a, bound, out);
+            free(b, bound, out);
+        }
+    }
+}
+
+impl Compiler<'_> {
+    /// What something is, for a message.
+    pub(super) fn told(&self, v: &Value) -> &'static str {
+        match v {
+            Value::Node(s) => match self.program.kind(*s) {
+                Type::Set => "a set of events",
+                Type::Relation => "a relation",
+                Type::Value => "a value that is known only with an execution",
+            },
+            Value::Empty => "the empty set",
+            Value::Tuple(_) => "a tuple",
+            Value::List(_) => "a set of sets",
+            Value::Closure(_) | Value::Primitive(_) => "a function",
+            Value::Procedure(_) => "a procedure",
+            Value::Tag(_) => "a tag",
+            Value::Tags(_) => "a set of tags",
+            Value::Unknown(_) => "a name that is not known",
+        }
+    }
+    /// As a set of events.
+    pub(super) fn events_of(&mut self, v: &Value, span: Span) -> Compiled<Slot> {
+        match v {
+            Value::Node(s) => match self.program.kind(*s) {
+                Type::Set => Ok(*s),
+                Type::Value => Ok(self.placed(Op::AsSet(*s), Type::Set, span)),
+                Type::Relation => wrong(span, "this is a relation: expected a set of events"),
+            },
+            Value::Empty => Ok(self.program.node(Op::Nothing, Type::Set)),
+            _ => wrong(span, format!("this is {}: expected a set of events", self.told(v))),
+        }
+    }
+    /// As a relation.
+    pub(super) fn pairs_of(&mut self, v: &Value, span: Span) -> Compiled<Slot> {
+        match v {
+            Value::Node(s) => match self.program.kind(*s) {
+                Type::Relation => Ok(*s),
+                Type::Value => Ok(self.placed(Op::AsRelation(*s), Type::Relation, span)),
+                Type::Set => wrong(span, "this is a set of events: expected a relation (`[s]` is the identity on a set `s`)"),
+            },
+            Value::Empty => Ok(self.program.node(Op::Nothing, Type::Relation)),
+            _ => wrong(span, format!("this is {}: expected a relation", self.told(v))),
+        }
+    }
+    fn placed(&mut self, op: Op, kind: Type, span: Span) -> Slot {
+        let slot = self.program.node(op, kind);
+        self.places.entry(slot).or_insert(span);
+        slot
+    }
+    fn node_kind(&self, v: &Value) -> Option<Type> {
+        match v {
+            Value::Node(s) => Some(self.program.kind(*s)),
+            _ => None,
+        }
+    }
+
+    /// Compiles an expression.
+    pub(super) fn exp(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.exp_node(exp, env))
+    }
+    fn exp_node(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+        match &exp.node {
+            Node::Empty => Ok(Value::Empty),
+            Node::Universe => Ok(Value::Node(self.program.node(Op::GivenSet(SetId::ALL), Type::Set))),
+            Node::Name(name) => self.name(name, exp.span, env),
+            Node::Tag(tag) => Ok(Value::Tag(tag.clone())),
+            Node::Braces(parts) => self.braces(exp, parts, env),
+            Node::Unary(op, of) => self.unary(exp, *op, of, env),
+            Node::Binary(op, a, b) => self.binary(exp, *op, a, b, env),
+            Node::Tuple(parts) => {
+                let parts: Compiled<Vec<Value>> = parts.iter().map(|p| self.exp(p, env)).collect();
+                Ok(Value::Tuple(Arc::new(parts?)))
+            }
+            Node::Apply(f, argument) => self.apply(exp, f, argument, env),
+            Node::Let(recursive, bindings, body) => {
+                let env = self.bindings(*recursive, bindings, env)?;
+                self.exp(body, &env)
+            }
+            Node::Fun(pattern, body) => {
+                let closure = Closure { pattern: pattern.clone(), body: body.clone(), env: env.clone(), group: None };
+                Ok(Value::Closure(Arc::new(closure)))
+            }
+            Node::Try(first, second) => {
+                let unknown = self.unknown;
+                match self.exp(first, env) {
+                    Err(_) if self.unknown > unknown => {
+                        self.unknown = unknown;
+                        self.exp(second, env)
+                    }
+                    other => other,
+                }
+            }
+            Node::If(condition, yes, no) => match self.condition(condition, env)? {
+                Some(true) => self.exp(yes, env),
+                Some(false) => self.exp(no, env),
+                None => self.interpret(exp, env),
+            },
+            Node::MatchTag(of, clauses, other) => {
+                let tag = self.exp(of, env)?;
+                let Value::Tag(tag) = tag else { return self.interpret(exp, env) };
+                let found = clauses.iter().find(|c| c.0 == tag).map(|c| &c.1).or(other.as_ref());
+                match found {
+                    Some(e) => self.exp(e, env),
+                    None => wrong(exp.span, format!("no clause for the tag `'{tag}`")),
+                }
+            }
+            Node::MatchSet(of, empty, clause) => {
+                let set = self.exp(of, env)?;
+                match set {
+                    Value::Empty => self.exp(empty, env),
+                    Value::Node(_) | Value::List(_) => self.interpret(exp, env),
+                    _ => wrong(
+                        of.span,
+                        format!(
+                            "this is {}: expected a set to match with `{{}}` and `{} ++ …`",
+                            self.told(&set),
+                            clause.element.as_deref().unwrap_or("_")
+                        ),
+                    ),
+                }
+            }
+        }
+    }
+    fn name(&mut self, name: &str, span: Span, env: &Env) -> Compiled<Value> {
+        if let Some(value) = env.find(name) {
+            if let Value::Unknown(error) = value {
+                self.unknown += 1;
+                return Err((**error).clone());
+            }
+            return Ok(value.clone());
+        }
+        if let Some(given) = self.vocabulary.find(name) {
+            return Ok(Value::Node(self.program.given(given)));
+        }
+        if let Some(p) = Primitive::by_name(name) {
+            return Ok(Value::Primitive(p));
+        }
+        self.unknown += 1;
+        let mut e = Diagnostic::at(Stage::Type, span, format!("the name `{name}` is not known here"));
+        let known = env.iter().map(|x| x.0).chain(self.vocabulary.names());
+        if let Some(near) = known.filter(|k| k.eq_ignore_ascii_case(name) || close(k, name)).min() {
+            e = e.note(format!("a name that is known: `{near}`"));
+        }
+        Err(e)
+    }
+    fn braces(&mut self, exp: &Arc<Exp>, parts: &[Arc<Exp>], env: &Env) -> Compiled<Value> {
+        let parts: Compiled<Vec<Value>> = parts.iter().map(|p| self.exp(p, env)).collect();
+        let parts = parts?;
+        if parts.is_empty() {
+            return Ok(Value::Empty);
+        }
+        if parts.iter().all(|p| matches!(p, Value::Tag(_))) {
+            let tags = parts.iter().filter_map(|p| if let Value::Tag(t) = p { Some(t.clone()) } else { None }).collect();
+            return Ok(Value::Tags(Arc::new(tags)));
+        }
+        if parts.iter().any(|p| self.node_kind(p) == Some(Type::Value)) {
+            return self.interpret(exp, env);
+        }
+        Ok(Value::List(Arc::new(parts)))
+    }
+    fn unary(&mut self, exp: &Arc<Exp>, op: Unary, of: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+        let value = self.exp(of, env)?;
+        if op == Unary::Identity {
+            let set = self.events_of(&value, of.span)?;
+            return Ok(Value::Node(self.program.identity(set)));
+        }
+        if op == Unary::Complement {
+            return match (&value, self.node_kind(&value)) {
+                (Value::Empty, _) => {
+                    let nothing = self.program.node(Op::Nothing, Type::Relation);
+                    Ok(Value::Node(self.program.complement(nothing)))
+                }
+                (Value::Node(s), Some(Type::Set | Type::Relation)) => Ok(Value::Node(self.program.complement(*s))),
+                (_, Some(Type::Value)) => self.interpret(exp, env),
+                _ => wrong(of.span, format!("this is {}: `~` takes a set of events or a relation", self.told(&value))),
+            };
+        }
+        let r = self.pairs_of(&value, of.span)?;
+        Ok(Value::Node(match op {
+            Unary::Star => self.program.star(r),
+            Unary::Plus => self.program.plus(r),
+            Unary::Optional => self.program.optional(r),
+            _ => self.program.inverse(r),
+        }))
+    }
+    fn binary(&mut self, exp: &Arc<Exp>, op: Binary, a: &Arc<Exp>, b: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+        let (x, y) = (self.exp(a, env)?, self.exp(b, env)?);
+        match op {
+            Binary::Sequence => {
+                let (r, s) = (self.pairs_of(&x, a.span)?, self.pairs_of(&y, b.span)?);
+                Ok(Value::Node(self.program.compose(r, s)))
+            }
+            Binary::Product => {
+                let (s, t) = (self.events_of(&x, a.span)?, self.events_of(&y, b.span)?);
+                Ok(Value::Node(self.program.product(s, t)))
+            }
+            Binary::Add => self.interpret(exp, env),
+            Binary::Union | Binary::Intersection | Binary::Difference => self.boolean(exp, op, (a, x), (b, y), env),
+        }
+    }
+    fn boolean(&mut self, exp: &Arc<Exp>, op: Binary, a: (&Arc<Exp>, Value), b: (&Arc<Exp>, Value), env: &Env) -> Compiled<Value> {
+        let ((a, x), (b, y)) = (a, b);
+        if let (Value::Tags(s), Value::Tags(t)) = (&x, &y) {
+            let both: BTreeSet<String> = match op {
+                Binary::Union => s.union(t).cloned().collect(),
+                Binary::Intersection => s.intersection(t).cloned().collect(),
+                _ => s.difference(t).cloned().collect(),
+            };
+            return Ok(Value::Tags(Arc::new(both)));
+        }
+        match (&x, &y) {
+            (Value::Empty, Value::Empty) => return Ok(Value::Empty),
+            (Value::Empty, Value::Tags(_) | Value::List(_)) if op == Binary::Union => return Ok(y),
+            (Value::Tags(_) | Value::List(_), Value::Empty) if op != Binary::Intersection => return Ok(x),
+            _ => {}
+        }
+        let kinds = [self.node_kind(&x), self.node_kind(&y)];
+        let lists = [&x, &y].iter().any(|v| matches!(v, Value::List(_)));
+        let (r, s) = if kinds.contains(&Some(Type::Relation)) {
+            (self.pairs_of(&x, a.span)?, self.pairs_of(&y, b.span)?)
+        } else if kinds.contains(&Some(Type::Set)) {
+            (self.events_of(&x, a.span)?, self.events_of(&y, b.span)?)
+        } else if kinds.contains(&Some(Type::Value)) || lists {
+            return self.interpret(exp, env);
+        } else {
+            let (v, at) = if matches!(x, Value::Empty) { (&y, b) } else { (&x, a) };
+            return wrong(at.span, format!("this is {}: expected a set or a relation", self.told(v)));
+        };
+        Ok(Value::Node(match op {
+            Binary::Union => self.program.union(r, s),
+            Binary::Intersection => self.program.intersection(r, s),
+            _ => self.program.difference(r, s),
+        }))
+    }
+
+    // Functions.
+
+    fn apply(&mut self, exp: &Arc<Exp>, f: &Arc<Exp>, argument: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+        let function = self.exp(f, env)?;
+        match function {
+            Value::Closure(c) => {
+                let value = self.exp(argument, env)?;
+                if c.group.is_some() {
+                    return self.interpret(exp, env);
+                }
+                let inner = bind(&c.env, &c.pattern, value, argument.span)?;
+                if self.calls >= MOST_CALLS {
+                    return wrong(exp.span, format!("functions call each other more than {MOST_CALLS} deep here"));
+                }
+                self.calls += 1;
+                let result = self.exp(&c.body, &inner).map_err(|e| e.within(exp.span, "in this call"));
+                self.calls -= 1;
+                result
+            }
+            Value::Primitive(p) => self.primitive(p, exp, argument, env),
+            Value::Node(s) if self.program.kind(s) == Type::Value => self.interpret(exp, env),
+            _ => wrong(f.span, format!("this is {}: expected a function", self.told(&function))),
+        }
+    }
+    fn primitive(&mut self, p: Primitive, exp: &Arc<Exp>, argument: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+        let value = self.exp(argument, env)?;
+        let pair = |value: &Value| match value {
+            Value::Tuple(parts) if parts.len() == 2 => Ok((parts[0].clone(), parts[1].clone())),
+            _ => wrong(argument.span, "expected a pair `(s, r)`"),
+        };
+        match p {
+            Primitive::Domain | Primitive::Range => {
+                let r = self.pairs_of(&value, argument.span)?;
+                Ok(Value::Node(self.program.projection(r, p == Primitive::Range)))
+            }
+            Primitive::Linearisations | Primitive::GenerateOrders => {
+                let (s, r) = pair(&value)?;
+                let (s, r) = (self.events_of(&s, argument.span)?, self.pairs_of(&r, argument.span)?);
+                let op = if p == Primitive::Linearisations { Op::Linearisations(s, r) } else { Op::Orders(s, r) };
+                Ok(Value::Node(self.program.node(op, Type::Value)))
+            }
+            Primitive::ClassesLoc | Primitive::Classes | Primitive::DifferentValues => self.interpret(exp, env),
+            Primitive::TagToEvents => {
+                let Value::Tag(tag) = &value else {
+                    return wrong(argument.span, format!("this is {}: expected a tag", self.told(&value)));
+                };
+                let (upper, mut first) = (tag.to_uppercase(), tag.clone());
+                if let Some(c) = first.get_mut(..1) {
+                    c.make_ascii_uppercase();
+                }
+                let found = [tag, &first, &upper].into_iter().find_map(|n| self.vocabulary.find(n));
+                match found {
+                    Some(name) => Ok(Value::Node(self.program.given(name))),
+                    None => {
+                        self.unknown += 1;
+                        wrong(argument.span, format!("no events can have the tag `'{tag}` here"))
+                    }
+                }
+            }
+            Primitive::PageTables => {
+                let of = if let Value::Tuple(parts) = &value { parts.first().cloned().unwrap_or(Value::Empty) } else { value };
+                match of {
+                    Value::Empty => Ok(Value::Empty),
+                    Value::Node(s) if self.program.kind(s) != Type::Value => {
+                        let kind = self.program.kind(s);
+                        Ok(Value::Node(self.placed(Op::OnlyEmpty(s), kind, exp.span)))
+                    }
+                    _ => wrong(argument.span, format!("this is {}: expected a set or a relation", self.told(&of))),
+                }
+            }
+        }
+    }
+
+    // Conditions.
+
+    /// Whether a condition holds; none if that depends on the execution.
+    pub(super) fn condition(&mut self, c: &Condition, env: &Env) -> Compiled<Option<bool>> {
+        Ok(match c {
+            Condition::Variant(name) => Some(self.variants.contains(&name.as_str())),
+            Condition::Not(a) => self.condition(a, env)?.map(|a| !a),
+            Condition::And(a, b) => match (self.condition(a, env)?, self.condition(b, env)?) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), other) | (other, Some(true)) => other,
+                _ => None,
+            },
+            Condition::Or(a, b) => match (self.condition(a, env)?, self.condition(b, env)?) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), other) | (other, Some(false)) => other,
+                _ => None,
+            },
+            Condition::Equal(a, b) | Condition::Subset(a, b) | Condition::In(a, b) => {
+                let is_in = matches!(c, Condition::In(..));
+                let (x, y) = (self.exp(a, env)?, self.exp(b, env)?);
+                match (&x, &y) {
+                    (Value::Tag(t), Value::Tags(s)) if is_in => Some(s.contains(t)),
+                    (Value::Tag(t), Value::Tag(s)) => Some(t == s),
+                    (Value::Tags(t), Value::Tags(s)) if matches!(c, Condition::Subset(..)) => Some(t.is_subset(s)),
+                    (Value::Tags(t), Value::Tags(s)) => Some(t == s),
+                    (Value::Empty, Value::Empty) => Some(!is_in),
+                    (Value::Node(r), Value::Node(s)) if r == s && !is_in => Some(true),
+                    (Value::Node(_) | Value::List(_), _) | (_, Value::Node(_) | Value::List(_)) => None,
+                    _ => return wrong(a.span.to(b.span), format!("{} cannot be compared with {}", self.told(&x), self.told(&y))),
+                }
+            }
+        })
+    }
+
+    // Bindings.
+
+    /// The names of `let` bindings.
+    pub(super) fn bindings(&mut self, recursive: bool, bindings: &[Binding], env: &Env) -> Compiled<Env> {
+        if recursive {
+            return self.recursive(bindings, env);
+        }
+        let mut value_of = |b: &Binding| {
+            let unknown = self.unknown;
+            match self.exp(&b.value, env) {
+                // The herd tools look at a name where it is used: `let x = y` is fine without a `y` as long as nobody uses `x`.
+                Err(e) if self.unknown > unknown && matches!(b.value.node, Node::Name(_)) => Ok(Value::Unknown(Arc::new(e))),
+                other => other,
+            }
+        };
+        let values: Compiled<Vec<Value>> = bindings.iter().map(&mut value_of).collect();
+        let mut out = env.clone();
+        for (b, value) in bindings.iter().zip(values?) {
+            self.baptise(&b.pattern, &value);
+            out = bind(&out, &b.pattern, value, b.span)?;
+        }
+        Ok(out)
+    }
+    /// Gives a node its name, for explanations.
+    fn baptise(&mut self, pattern: &Pattern, value: &Value) {
+        if let (Pattern::One(Some(name)), Value::Node(slot)) = (pattern, value)
+            && !matches!(self.program.nodes[slot.index()].op, Op::GivenSet(_) | Op::GivenRelation(_) | Op::Nothing)
+        {
+            self.program.names.entry(*slot).or_insert_with(|| name.clone());
+        }
+    }
+    fn recursive(&mut self, bindings: &[Binding], env: &Env) -> Compiled<Env> {
+        let functions: Option<Vec<_>> = (bindings.iter())
+            .map(|b| match (&b.pattern, &b.value.node) {
+                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => Some((name.clone(), pattern.clone(), body.clone())),
+                _ => None,
+            })
+            .collect();
+        if let Some(group) = functions {
+            return Ok(env.with_group(&Arc::new(group)));
+        }
+        let mut names = Vec::new();
+        for b in bindings {
+            match (&b.pattern, &b.value.node) {
+                (_, Node::Fun(..)) => return wrong(b.span, "a `let rec` of functions and sets at once is not supported"),
+                (Pattern::One(Some(name)), _) => names.push(name.as_str()),
+                _ => return wrong(b.span, "a `let rec` binds one name, not a tuple or `_`"),
+            }
+        }
+        // What the variables hold is found by trying: relations first, then what came out.
+        let mut kinds = vec![Type::Relation; names.len()];
+        let (nodes, groups) = (self.program.nodes.len(), self.program.groups.len());
+        let interpreted = self.program.interpreted.len();
+        let mut first_error = None;
+        for turn in 0..=names.len() + 1 {
+            match self.fixpoint(bindings, &names, &kinds, env) {
+                Ok((env, found)) if found == kinds => return Ok(env),
+                Ok((_, found)) => kinds = found,
+                Err(e) if turn == 0 && kinds.iter().all(|k| *k == Type::Relation) => {
+                    first_error = Some(e);
+                    kinds = vec![Type::Set; names.len()];
+                }
+                Err(e) => return Err(first_error.unwrap_or(e)),
+            }
+            self.program.truncate(nodes, groups);
+            self.program.interpreted.truncate(interpreted);
+            self.places.retain(|slot, _| slot.index() < nodes);
+        }
+        wrong(bindings[0].span, "what this `let rec` defines is now a set, now a relation")
+    }
+    /// Compiles a `let rec` whose variables hold given types; the names bound, and the types that came out.
+    fn fixpoint(&mut self, bindings: &[Binding], names: &[&str], kinds: &[Type], env: &Env) -> Compiled<(Env, Vec<Type>)> {
+        let group = self.program.groups.len();
+        let span = bindings[0].span;
+        if group >= 64 {
+            return Err(Diagnostic::at(Stage::Unsupported, span, "a model with more than 64 `let rec`"));
+        }
+        let variables: Vec<Slot> =
+            kinds.iter().enumerate().map(|(i, &kind)| self.program.node(Op::Variable(group as u32, i as u32), kind)).collect();
+        self.program.groups.push(Group { span, variables: variables.clone(), ..Group::default() });
+        let inner = names.iter().zip(&variables).fold(env.clone(), |env, (n, v)| env.with(n, Value::Node(*v)));
+        let (mut results, mut found) = (Vec::new(), Vec::new());
+        for (b, kind) in bindings.iter().zip(kinds) {
+            let value = self.exp(&b.value, &inner)?;
+            let slot = match self.node_kind(&value) {
+                Some(Type::Set) => self.events_of(&value, b.value.span)?,
+                Some(Type::Relation) => self.pairs_of(&value, b.value.span)?,
+                _ if *kind == Type::Set => self.events_of(&value, b.value.span)?,
+                _ => self.pairs_of(&value, b.value.span)?,
+            };
+            results.push(slot);
+            found.push(self.program.kind(slot));
+        }
+        if found != kinds {
+            return Ok((env.clone(), found));
+        }
+        self.program.groups[group].results.clone_from(&results);
+        let closure = if results.len() == 1 { self.program.as_closure(variables[0], results[0]) } else { None };
+        let mut out = env.clone();
+        for (i, name) in names.iter().enumerate() {
+            let slot = closure.unwrap_or_else(|| self.program.node(Op::Fixpoint(group as u32, i as u32), kinds[i]));
+            self.program.names.entry(slot).or_insert_with(|| (*name).to_string());
+            out = out.with(name, Value::Node(slot));
+        }
+        Ok((out, found))
+    }
+
+    // What is left to the interpreter.
+
+    /// A node for an expression that needs the interpreter.
+    pub(super) fn interpret(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+        let mut inputs = BTreeSet::new();
+        self.inputs(exp, env, &mut inputs, &mut HashSet::new())?;
+        let index = self.program.interpreted.len() as u32;
+        self.program.interpreted.push(Interpreted { exp: exp.clone(), env: env.clone(), inputs: inputs.into_iter().collect() });
+        Ok(Value::Node(self.placed(Op::Interpret(index), Type::Value, exp.span)))
+    }
+    /// The nodes that the free names of an expression lead to.
+    fn inputs(&mut self, exp: &Arc<Exp>, env: &Env, out: &mut BTreeSet<Slot>, seen: &mut Seen) -> Compiled<()> {
+        let mut names = BTreeSet::new();
+        free(exp, &mut Vec::new(), &mut names);
+        for n in &names {
+            let value = match env.find(n) {
+                Some(v) => v.clone(),
+                None => match self.vocabulary.find(n) {
+                    Some(given) => Value::Node(self.program.given(given)),
+                    None if Primitive::by_name(n).is_some() => continue,
+                    None => {
+                        self.unknown += 1;
+                        return wrong(exp.span, format!("the name `{n}` is not known here"));
+                    }
+                },
+            };
+            self.inputs_of(&value, out, seen)?;
+        }
+        let all = self.program.node(Op::GivenSet(SetId::ALL), Type::Set);
+        out.insert(all);
+        Ok(())
+    }
+    fn inputs_of(&mut self, value: &Value, out: &mut BTreeSet<Slot>, seen: &mut Seen) -> Compiled<()> {
+        match value {
+            Value::Node(s) => {
+                out.insert(*s);
+            }
+            Value::Tuple(parts) | Value::List(parts) => {
+                for p in parts.iter() {
+                    self.inputs_of(p, out, seen)?;
+                }
+            }
+            Value::Closure(c) => {
+                let env = c.group.as_ref().map_or_else(|| c.env.clone(), |g| c.env.with_group(g));
+                if seen.insert((Arc::as_ptr(&c.body), c.env.key())) {
+                    let env = names_of(&c.pattern).iter().fold(env, |env, n| env.with(n, Value::Empty));
+                    stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.inputs(&c.body, &env, out, seen))?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Whether two names differ in one letter.
+fn close(a: &str, b: &str) -> bool {
+    let common = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    let (ra, rb) = (&a.as_bytes()[common..], &b.as_bytes()[common..]);
+    a.len().min(b.len()) > 2 && (ra.len().max(rb.len()) == 1 || ra.len() == rb.len() && ra.get(1..) == rb.get(1..))
+}

@@ -1,0 +1,629 @@
+//! The interpreter for what is not said in sets and relations of events: sets of relations, matches on sets, recursive functions.
+//!
+//! The herd tools' library uses these to enumerate coherence orders and the like. It is slow beside the compiled part, and counts its steps so that a model
+//! which does not end is told rather than waited for.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mu_base::{Diagnostic, Span, Stage};
+
+use super::ast::{Binary, Binding, Condition, Exp, Node, Pattern, SetClause, Unary};
+use super::program::Slot;
+use super::value::{Env, Primitive, Value};
+use crate::execution::{Name, Skeleton, Vocabulary};
+use crate::relation::{Relation, Set};
+
+/// How many steps a model may take for one expression.
+const MOST_STEPS: u64 = 20_000_000;
+/// How deep functions may call each other.
+const MOST_DEEP: u32 = 20_000;
+/// How many orders of a set may be listed.
+const MOST_ORDERS: usize = 1_000_000;
+
+/// A value of an execution.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// A set of events.
+    Set(Rc<Set>),
+    /// A relation.
+    Relation(Rc<Relation>),
+    /// The empty set of anything.
+    Empty,
+    /// An event.
+    Event(usize),
+    /// A pair of events.
+    Pair(usize, usize),
+    /// A tuple.
+    Tuple(Rc<Vec<Data>>),
+    /// A set of anything else, each once.
+    Many(Rc<Vec<Data>>),
+    /// The total orders on a set, or on its part at each location, that extend a relation.
+    Orders {
+        /// Which events are ordered.
+        set: Rc<Set>,
+        /// What the orders extend.
+        extends: Rc<Relation>,
+        /// Whether each location has an order of its own.
+        by_location: bool,
+    },
+    /// A function made here.
+    Function(Rc<Function>),
+    /// What was known before: functions and tags.
+    Known(Value),
+}
+
+/// A function made by the interpreter.
+#[derive(Debug)]
+pub struct Function {
+    pattern: Pattern,
+    body: Arc<Exp>,
+    names: Names,
+    group: Option<Rc<Vec<(String, Pattern, Arc<Exp>)>>>,
+}
+
+/// Names bound by the interpreter, then those that the compiler bound.
+#[derive(Clone, Debug)]
+pub struct Names {
+    own: Option<Rc<Own>>,
+    base: Env,
+}
+
+#[derive(Debug)]
+struct Own {
+    name: String,
+    value: Data,
+    next: Option<Rc<Own>>,
+}
+
+impl Names {
+    fn with(&self, name: &str, value: Data) -> Names {
+        Names { own: Some(Rc::new(Own { name: name.to_string(), value, next: self.own.clone() })), base: self.base.clone() }
+    }
+    fn find(&self, name: &str) -> Option<&Data> {
+        let mut at = &self.own;
+        while let Some(link) = at {
+            if link.name == name {
+                return Some(&link.value);
+            }
+            at = &link.next;
+        }
+        None
+    }
+}
+
+/// Who has the nodes.
+pub trait Nodes {
+    /// What a node holds.
+    fn slot(&self, slot: Slot) -> Data;
+    /// What a name of the vocabulary stands for.
+    fn given(&self, name: Name) -> Data;
+}
+
+/// The interpreter.
+pub struct Interpreter<'a> {
+    /// The nodes.
+    pub nodes: &'a dyn Nodes,
+    /// The names that the compiler did not bind.
+    pub vocabulary: &'a Vocabulary,
+    /// The variants of the run.
+    pub variants: &'a [String],
+    /// The events.
+    pub skeleton: &'a Skeleton,
+    steps: Cell<u64>,
+    depth: Cell<u32>,
+}
+
+type Answer<T = Data> = Result<T, Diagnostic>;
+
+fn wrong<T>(span: Span, message: impl Into<String>) -> Answer<T> {
+    Err(Diagnostic::at(Stage::Type, span, message))
+}
+
+impl Data {
+    fn told(&self) -> &'static str {
+        match self {
+            Data::Set(_) => "a set of events",
+            Data::Relation(_) => "a relation",
+            Data::Empty => "the empty set",
+            Data::Event(_) => "an event",
+            Data::Pair(..) => "a pair of events",
+            Data::Tuple(_) => "a tuple",
+            Data::Many(_) | Data::Orders { .. } => "a set of sets",
+            Data::Function(_) | Data::Known(Value::Closure(_) | Value::Primitive(_)) => "a function",
+            Data::Known(_) => "a tag",
+        }
+    }
+    /// Whether two values are equal; functions never are.
+    pub fn same(&self, other: &Data) -> bool {
+        match (self, other) {
+            (Data::Set(a), Data::Set(b)) => a == b,
+            (Data::Relation(a), Data::Relation(b)) => a == b,
+            (Data::Empty, Data::Empty) => true,
+            (Data::Empty, b) | (b, Data::Empty) => match b {
+                Data::Set(s) => s.is_empty(),
+                Data::Relation(r) => r.is_empty(),
+                Data::Many(m) => m.is_empty(),
+                _ => false,
+            },
+            (Data::Event(a), Data::Event(b)) => a == b,
+            (Data::Pair(a, b), Data::Pair(c, d)) => (a, b) == (c, d),
+            (Data::Tuple(a), Data::Tuple(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.same(y)),
+            (Data::Many(a), Data::Many(b)) => a.len() == b.len() && a.iter().all(|x| b.iter().any(|y| x.same(y))),
+            (Data::Known(Value::Tag(a)), Data::Known(Value::Tag(b))) => a == b,
+            _ => false,
+        }
+    }
+    /// As a set of events, if it is one.
+    pub fn into_set(self, n: usize, span: Span) -> Answer<Rc<Set>> {
+        match self {
+            Data::Set(s) => Ok(s),
+            Data::Empty => Ok(Rc::new(Set::empty(n))),
+            Data::Event(e) => Ok(Rc::new(Set::of(n, [e]))),
+            other => wrong(span, format!("this is {}: expected a set of events", other.told())),
+        }
+    }
+    /// As a relation, if it is one.
+    pub fn into_relation(self, n: usize, span: Span) -> Answer<Rc<Relation>> {
+        match self {
+            Data::Relation(r) => Ok(r),
+            Data::Empty => Ok(Rc::new(Relation::empty(n))),
+            Data::Pair(a, b) => Ok(Rc::new(Relation::of(n, [(a, b)]))),
+            other => wrong(span, format!("this is {}: expected a relation", other.told())),
+        }
+    }
+}
+
+/// The parts of a set that have one location each.
+pub fn by_location(skeleton: &Skeleton, set: &Set) -> Vec<Set> {
+    let mut by: std::collections::BTreeMap<u32, Set> = std::collections::BTreeMap::new();
+    for e in set.iter() {
+        if let Some(l) = skeleton.events()[e].location {
+            by.entry(l).or_insert_with(|| Set::empty(skeleton.len())).insert(e);
+        }
+    }
+    by.into_values().collect()
+}
+
+/// Calls `visit` with each of the orders that [`Data::Orders`] describes, until it returns true; says whether one did.
+pub fn each_order(parts: &[Set], extends: &Relation, order: &mut Relation, visit: &mut dyn FnMut(&Relation) -> bool) -> bool {
+    let Some((part, rest)) = parts.split_first() else { return visit(order) };
+    let mut closed = extends.clone();
+    closed.restrict_domain(part);
+    closed.restrict_range(part);
+    closed.close();
+    closed.linear_extensions(part, &mut |list| {
+        for (i, &a) in list.iter().enumerate() {
+            list[i + 1..].iter().for_each(|&b| order.insert(a, b));
+        }
+        let found = each_order(rest, extends, order, visit);
+        for (i, &a) in list.iter().enumerate() {
+            list[i + 1..].iter().for_each(|&b| order.remove(a, b));
+        }
+        found
+    })
+}
+
+/// Whether a relation is one of the orders that [`Data::Orders`] describes.
+pub fn is_order(parts: &[Set], extends: &Relation, order: &Relation) -> bool {
+    let n = order.universe();
+    let mut allowed = Relation::empty(n);
+    for part in parts {
+        let list: Vec<usize> = part.iter().collect();
+        for (i, &a) in list.iter().enumerate() {
+            if order.has(a, a) || extends.has(a, a) {
+                return false;
+            }
+            for &b in &list[i + 1..] {
+                if order.has(a, b) == order.has(b, a) || extends.has(a, b) && !order.has(a, b) || extends.has(b, a) && !order.has(b, a) {
+                    return false;
+                }
+            }
+        }
+        let mut square = Relation::empty(n);
+        square.product(part, part);
+        allowed.unite(&square);
+    }
+    order.within(&allowed) && order.is_acyclic()
+}
+
+impl<'a> Interpreter<'a> {
+    /// An interpreter over some nodes.
+    pub fn new(nodes: &'a dyn Nodes, vocabulary: &'a Vocabulary, variants: &'a [String], skeleton: &'a Skeleton) -> Self {
+        Self { nodes, vocabulary, variants, skeleton, steps: Cell::new(0), depth: Cell::new(0) }
+    }
+    /// Evaluates an expression among names that the compiler bound.
+    pub fn run(&self, exp: &Arc<Exp>, base: &Env) -> Answer {
+        self.exp(exp, &Names { own: None, base: base.clone() })
+    }
+    fn n(&self) -> usize {
+        self.skeleton.len()
+    }
+    /// All elements of a set.
+    pub fn elements(&self, data: Data, span: Span) -> Answer<Vec<Data>> {
+        Ok(match data {
+            Data::Empty => Vec::new(),
+            Data::Set(s) => s.iter().map(Data::Event).collect(),
+            Data::Relation(r) => r.pairs().map(|(a, b)| Data::Pair(a, b)).collect(),
+            Data::Many(m) => m.to_vec(),
+            Data::Orders { set, extends, by_location: apart } => {
+                let parts = if apart { by_location(self.skeleton, &set) } else { vec![(*set).clone()] };
+                let mut out = Vec::new();
+                let full = each_order(&parts, &extends, &mut Relation::empty(self.n()), &mut |r| {
+                    out.push(Data::Relation(Rc::new(r.clone())));
+                    out.len() > MOST_ORDERS
+                });
+                if full {
+                    return Err(Diagnostic::at(Stage::Limit, span, format!("more than {MOST_ORDERS} total orders")));
+                }
+                out
+            }
+            other => return wrong(span, format!("this is {}: expected a set", other.told())),
+        })
+    }
+    fn exp(&self, exp: &Arc<Exp>, names: &Names) -> Answer {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > MOST_STEPS {
+            return Err(Diagnostic::at(Stage::Limit, exp.span, format!("this takes more than {MOST_STEPS} steps")));
+        }
+        if self.depth.get() > MOST_DEEP {
+            return Err(Diagnostic::at(Stage::Limit, exp.span, format!("functions call each other more than {MOST_DEEP} deep here")));
+        }
+        self.depth.set(self.depth.get() + 1);
+        let out = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.exp_node(exp, names));
+        self.depth.set(self.depth.get() - 1);
+        out
+    }
+    fn exp_node(&self, exp: &Arc<Exp>, names: &Names) -> Answer {
+        match &exp.node {
+            Node::Empty => Ok(Data::Empty),
+            Node::Universe => Ok(Data::Set(Rc::new(Set::full(self.n())))),
+            Node::Name(name) => self.name(name, exp.span, names),
+            Node::Tag(tag) => Ok(Data::Known(Value::Tag(tag.clone()))),
+            Node::Braces(parts) => {
+                let mut out = Data::Empty;
+                for p in parts {
+                    out = self.add(self.exp(p, names)?, out, p.span)?;
+                }
+                Ok(out)
+            }
+            Node::Unary(op, of) => self.unary(*op, self.exp(of, names)?, of.span),
+            Node::Binary(op, a, b) => self.binary(*op, (self.exp(a, names)?, a.span), (self.exp(b, names)?, b.span)),
+            Node::Tuple(parts) => {
+                let parts: Answer<Vec<Data>> = parts.iter().map(|p| self.exp(p, names)).collect();
+                Ok(Data::Tuple(Rc::new(parts?)))
+            }
+            Node::Apply(f, argument) => self.apply(exp.span, self.exp(f, names)?, self.exp(argument, names)?, f.span, argument.span),
+            Node::Let(recursive, bindings, body) => {
+                let names = self.bindings(*recursive, bindings, names)?;
+                self.exp(body, &names)
+            }
+            Node::Fun(pattern, body) => {
+                let f = Function { pattern: pattern.clone(), body: body.clone(), names: names.clone(), group: None };
+                Ok(Data::Function(Rc::new(f)))
+            }
+            // A name that is not known was found by the compiler.
+            Node::Try(first, second) => {
+                let known = matches!(&first.node, Node::Name(n) if self.name(n, first.span, names).is_err());
+                self.exp(if known { second } else { first }, names)
+            }
+            Node::If(c, yes, no) => self.exp(if self.condition(c, names)? { yes } else { no }, names),
+            Node::MatchTag(of, clauses, other) => {
+                let Data::Known(Value::Tag(tag)) = self.exp(of, names)? else { return wrong(of.span, "expected a tag") };
+                match clauses.iter().find(|c| c.0 == tag).map(|c| &c.1).or(other.as_ref()) {
+                    Some(e) => self.exp(e, names),
+                    None => wrong(exp.span, format!("no clause for the tag `'{tag}`")),
+                }
+            }
+            Node::MatchSet(of, empty, clause) => self.match_set(self.exp(of, names)?, of.span, empty, clause, names),
+        }
+    }
+    fn match_set(&self, set: Data, span: Span, empty: &Arc<Exp>, clause: &SetClause, names: &Names) -> Answer {
+        if clause.before.is_some() {
+            return Err(Diagnostic::at(Stage::Unsupported, span, "a clause `p | x ++ s` is not supported"));
+        }
+        let split = match set {
+            Data::Empty => None,
+            Data::Set(s) => s.first().map(|e| {
+                let mut rest = (*s).clone();
+                rest.remove(e);
+                (Data::Event(e), Data::Set(Rc::new(rest)))
+            }),
+            Data::Relation(r) => {
+                let first = r.pairs().next();
+                first.map(|(a, b)| {
+                    let mut rest = (*r).clone();
+                    rest.remove(a, b);
+                    (Data::Pair(a, b), Data::Relation(Rc::new(rest)))
+                })
+            }
+            Data::Many(m) => m.split_first().map(|(e, rest)| (e.clone(), Data::Many(Rc::new(rest.to_vec())))),
+            orders @ Data::Orders { .. } => {
+                let all = self.elements(orders, span)?;
+                all.split_first().map(|(e, rest)| (e.clone(), Data::Many(Rc::new(rest.to_vec()))))
+            }
+            other => return wrong(span, format!("this is {}: expected a set", other.told())),
+        };
+        let Some((element, rest)) = split else { return self.exp(empty, names) };
+        let mut inner = names.clone();
+        if let Some(n) = &clause.element {
+            inner = inner.with(n, element);
+        }
+        if let Some(n) = &clause.rest {
+            inner = inner.with(n, rest);
+        }
+        self.exp(&clause.body, &inner)
+    }
+    fn known(&self, value: &Value) -> Data {
+        match value {
+            Value::Node(s) => self.nodes.slot(*s),
+            Value::Empty => Data::Empty,
+            Value::Tuple(parts) => Data::Tuple(Rc::new(parts.iter().map(|p| self.known(p)).collect())),
+            Value::List(parts) => Data::Many(Rc::new(parts.iter().map(|p| self.known(p)).collect())),
+            Value::Tags(tags) => Data::Many(Rc::new(tags.iter().map(|t| Data::Known(Value::Tag(t.clone()))).collect())),
+            other => Data::Known(other.clone()),
+        }
+    }
+    fn name(&self, name: &str, span: Span, names: &Names) -> Answer {
+        if let Some(data) = names.find(name) {
+            return Ok(data.clone());
+        }
+        if let Some(value) = names.base.find(name) {
+            return Ok(self.known(value));
+        }
+        if let Some(given) = self.vocabulary.find(name) {
+            return Ok(self.nodes.given(given));
+        }
+        match Primitive::by_name(name) {
+            Some(p) => Ok(Data::Known(Value::Primitive(p))),
+            None => wrong(span, format!("the name `{name}` is not known here")),
+        }
+    }
+    fn unary(&self, op: Unary, of: Data, span: Span) -> Answer {
+        let n = self.n();
+        if op == Unary::Identity {
+            let mut r = Relation::empty(n);
+            r.identity_on(&*of.into_set(n, span)?);
+            return Ok(Data::Relation(Rc::new(r)));
+        }
+        if let (Unary::Complement, Data::Set(s)) = (op, &of) {
+            let mut s = (**s).clone();
+            s.complement();
+            return Ok(Data::Set(Rc::new(s)));
+        }
+        let r = of.into_relation(n, span)?;
+        let mut out = (*r).clone();
+        match op {
+            Unary::Complement => out.complement(),
+            Unary::Plus => out.close(),
+            Unary::Star => {
+                out.close();
+                out.reflect();
+            }
+            Unary::Optional => out.reflect(),
+            _ => out.invert(&r),
+        }
+        Ok(Data::Relation(Rc::new(out)))
+    }
+    fn binary(&self, op: Binary, (a, sa): (Data, Span), (b, sb): (Data, Span)) -> Answer {
+        let n = self.n();
+        match op {
+            Binary::Add => return self.add(a, b, sb),
+            Binary::Sequence => {
+                let mut r = Relation::empty(n);
+                r.compose(&*a.into_relation(n, sa)?, &*b.into_relation(n, sb)?);
+                return Ok(Data::Relation(Rc::new(r)));
+            }
+            Binary::Product => {
+                let mut r = Relation::empty(n);
+                r.product(&*a.into_set(n, sa)?, &*b.into_set(n, sb)?);
+                return Ok(Data::Relation(Rc::new(r)));
+            }
+            _ => {}
+        }
+        match (&a, &b) {
+            (Data::Empty, Data::Empty) => Ok(Data::Empty),
+            (Data::Relation(_) | Data::Pair(..), _) | (_, Data::Relation(_) | Data::Pair(..)) => {
+                let (mut x, y) = ((*a.into_relation(n, sa)?).clone(), b.into_relation(n, sb)?);
+                match op {
+                    Binary::Union => x.unite(&y),
+                    Binary::Intersection => x.intersect(&y),
+                    _ => x.subtract(&y),
+                }
+                Ok(Data::Relation(Rc::new(x)))
+            }
+            (Data::Set(_) | Data::Event(_), _) | (_, Data::Set(_) | Data::Event(_)) => {
+                let (mut x, y) = ((*a.into_set(n, sa)?).clone(), b.into_set(n, sb)?);
+                match op {
+                    Binary::Union => x.unite(&y),
+                    Binary::Intersection => x.intersect(&y),
+                    _ => x.subtract(&y),
+                }
+                Ok(Data::Set(Rc::new(x)))
+            }
+            _ => {
+                let (x, y) = (self.elements(a, sa)?, self.elements(b, sb)?);
+                let in_y = |d: &Data| y.iter().any(|e| e.same(d));
+                let out: Vec<Data> = match op {
+                    Binary::Union => {
+                        let new: Vec<Data> = y.iter().filter(|d| !x.iter().any(|e| e.same(d))).cloned().collect();
+                        x.into_iter().chain(new).collect()
+                    }
+                    Binary::Intersection => x.into_iter().filter(in_y).collect(),
+                    _ => x.into_iter().filter(|d| !in_y(d)).collect(),
+                };
+                Ok(Data::Many(Rc::new(out)))
+            }
+        }
+    }
+    /// `element ++ set`.
+    fn add(&self, element: Data, set: Data, span: Span) -> Answer {
+        let n = self.n();
+        match element {
+            Data::Event(e) => {
+                let mut s = (*set.into_set(n, span)?).clone();
+                s.insert(e);
+                Ok(Data::Set(Rc::new(s)))
+            }
+            Data::Pair(a, b) => {
+                let mut r = (*set.into_relation(n, span)?).clone();
+                r.insert(a, b);
+                Ok(Data::Relation(Rc::new(r)))
+            }
+            _ => {
+                if matches!(set, Data::Set(_) | Data::Relation(_)) {
+                    return wrong(span, format!("{} is no element of {}", element.told(), set.told()));
+                }
+                let mut all = self.elements(set, span)?;
+                if !all.iter().any(|e| e.same(&element)) {
+                    all.push(element);
+                }
+                Ok(Data::Many(Rc::new(all)))
+            }
+        }
+    }
+    fn bind(names: &Names, pattern: &Pattern, value: Data, span: Span) -> Answer<Names> {
+        match (pattern, value) {
+            (Pattern::One(None), _) => Ok(names.clone()),
+            (Pattern::One(Some(name)), v) => Ok(names.with(name, v)),
+            (Pattern::Tuple(ns), Data::Tuple(parts)) if ns.len() == parts.len() => {
+                Ok(ns.iter().zip(parts.iter()).fold(names.clone(), |out, (n, v)| match n {
+                    Some(n) => out.with(n, v.clone()),
+                    None => out,
+                }))
+            }
+            (Pattern::Tuple(ns), other) => wrong(span, format!("this is {}: expected a tuple of {}", other.told(), ns.len())),
+        }
+    }
+    fn apply(&self, call: Span, f: Data, argument: Data, at_f: Span, at_argument: Span) -> Answer {
+        match f {
+            Data::Function(f) => {
+                let mut names = f.names.clone();
+                if let Some(group) = &f.group {
+                    for (name, pattern, body) in group.iter() {
+                        let again =
+                            Function { pattern: pattern.clone(), body: body.clone(), names: f.names.clone(), group: f.group.clone() };
+                        names = names.with(name, Data::Function(Rc::new(again)));
+                    }
+                }
+                let names = Self::bind(&names, &f.pattern, argument, at_argument)?;
+                self.exp(&f.body, &names)
+            }
+            Data::Known(Value::Closure(c)) => {
+                let base = match &c.group {
+                    Some(group) => c.env.with_group(group),
+                    None => c.env.clone(),
+                };
+                let names = Self::bind(&Names { own: None, base }, &c.pattern, argument, at_argument)?;
+                self.exp(&c.body, &names)
+            }
+            Data::Known(Value::Primitive(p)) => self.primitive(p, argument, call),
+            other => wrong(at_f, format!("this is {}: expected a function", other.told())),
+        }
+    }
+    fn primitive(&self, p: Primitive, argument: Data, span: Span) -> Answer {
+        let n = self.n();
+        match p {
+            Primitive::Domain | Primitive::Range => {
+                let r = argument.into_relation(n, span)?;
+                let mut s = Set::empty(n);
+                if p == Primitive::Domain {
+                    s.domain_of(&r)
+                } else {
+                    s.range_of(&r)
+                }
+                Ok(Data::Set(Rc::new(s)))
+            }
+            Primitive::Linearisations | Primitive::GenerateOrders => match argument {
+                Data::Tuple(parts) if parts.len() == 2 => {
+                    let set = parts[0].clone().into_set(n, span)?;
+                    let extends = parts[1].clone().into_relation(n, span)?;
+                    Ok(Data::Orders { set, extends, by_location: p == Primitive::GenerateOrders })
+                }
+                other => wrong(span, format!("this is {}: expected a pair `(s, r)`", other.told())),
+            },
+            Primitive::ClassesLoc => {
+                let set = argument.into_set(n, span)?;
+                Ok(Data::Many(Rc::new(by_location(self.skeleton, &set).into_iter().map(|s| Data::Set(Rc::new(s))).collect())))
+            }
+            Primitive::Classes => {
+                let r = argument.into_relation(n, span)?;
+                let mut out: Vec<Data> = Vec::new();
+                let mut done = Set::empty(n);
+                for a in 0..n {
+                    let class = Set::of(n, r.after(a));
+                    if !class.is_empty() && !done.has(a) {
+                        done.unite(&class);
+                        out.push(Data::Set(Rc::new(class)));
+                    }
+                }
+                Ok(Data::Many(Rc::new(out)))
+            }
+            Primitive::DifferentValues => {
+                let r = argument.into_relation(n, span)?;
+                let value = |e: usize| self.skeleton.events()[e].value;
+                let out = Relation::of(n, r.pairs().filter(|&(a, b)| value(a) != value(b)));
+                Ok(Data::Relation(Rc::new(out)))
+            }
+            Primitive::TagToEvents | Primitive::PageTables => {
+                Err(Diagnostic::at(Stage::Unsupported, span, "this function inside a recursive function is not supported"))
+            }
+        }
+    }
+    fn condition(&self, c: &Condition, names: &Names) -> Answer<bool> {
+        Ok(match c {
+            Condition::Variant(v) => self.variants.contains(v),
+            Condition::Not(a) => !self.condition(a, names)?,
+            Condition::And(a, b) => self.condition(a, names)? && self.condition(b, names)?,
+            Condition::Or(a, b) => self.condition(a, names)? || self.condition(b, names)?,
+            Condition::Equal(a, b) => self.exp(a, names)?.same(&self.exp(b, names)?),
+            Condition::Subset(a, b) => {
+                let (x, y) = (self.elements(self.exp(a, names)?, a.span)?, self.elements(self.exp(b, names)?, b.span)?);
+                x.iter().all(|d| y.iter().any(|e| e.same(d)))
+            }
+            Condition::In(a, b) => {
+                let (x, y) = (self.exp(a, names)?, self.elements(self.exp(b, names)?, b.span)?);
+                y.iter().any(|e| e.same(&x))
+            }
+        })
+    }
+    fn bindings(&self, recursive: bool, bindings: &[Binding], names: &Names) -> Answer<Names> {
+        let mut out = names.clone();
+        if !recursive {
+            for b in bindings {
+                out = Self::bind(&out, &b.pattern, self.exp(&b.value, names)?, b.span)?;
+            }
+            return Ok(out);
+        }
+        let functions: Option<Vec<_>> = (bindings.iter())
+            .map(|b| match (&b.pattern, &b.value.node) {
+                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => Some((name.clone(), pattern.clone(), body.clone())),
+                _ => None,
+            })
+            .collect();
+        if let Some(group) = functions {
+            let group = Rc::new(group);
+            for (name, pattern, body) in group.iter() {
+                let f = Function { pattern: pattern.clone(), body: body.clone(), names: names.clone(), group: Some(group.clone()) };
+                out = out.with(name, Data::Function(Rc::new(f)));
+            }
+            return Ok(out);
+        }
+        // Sets and relations: from nothing until they no longer change.
+        let mut values = vec![Data::Empty; bindings.len()];
+        for _ in 0..self.n() * self.n() * bindings.len() + 2 {
+            let mut inner = names.clone();
+            for (b, v) in bindings.iter().zip(&values) {
+                inner = Self::bind(&inner, &b.pattern, v.clone(), b.span)?;
+            }
+            let next: Answer<Vec<Data>> = bindings.iter().map(|b| self.exp(&b.value, &inner)).collect();
+            let next = next?;
+            if next.iter().zip(&values).all(|(a, b)| a.same(b)) {
+                return Ok(inner);
+            }
+            values = next;
+        }
+        wrong(bindings[0].span, "this `let rec` does not come to rest: what it defines grows and shrinks")
+    }
+}

@@ -1,0 +1,149 @@
+//! Words of the `cat` language, with their places. Comments are `(* … *)`, which nest, and `//` or `#` to the end of the line.
+
+use mu_base::{Diagnostic, SourceId, Span, Stage};
+
+/// A kind of word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Token {
+    /// A name that is no keyword.
+    Name(String),
+    /// A keyword.
+    Keyword(&'static str),
+    /// `'tag`.
+    Tag(String),
+    /// `"text"`.
+    Text(String),
+    /// Punctuation.
+    Mark(&'static str),
+    /// The end of the text.
+    End,
+}
+
+const KEYWORDS: &[&str] = &[
+    "let",
+    "rec",
+    "and",
+    "when",
+    "acyclic",
+    "irreflexive",
+    "show",
+    "unshow",
+    "empty",
+    "subset",
+    "as",
+    "fun",
+    "in",
+    "undefined_unless",
+    "flag",
+    "include",
+    "begin",
+    "end",
+    "procedure",
+    "call",
+    "enum",
+    "debug",
+    "match",
+    "with",
+    "forall",
+    "from",
+    "do",
+    "try",
+    "if",
+    "then",
+    "else",
+    "instructions",
+    "default",
+    "assert",
+    "not",
+];
+/// Longer ones first.
+const MARKS: &[&str] =
+    &["||", "&&", "++", "->", "-1", "(", ")", "{", "}", "[", "]", "_", "0", "|", "&", "*", "~", "+", "^", "\\", "?", "=", ";", ","];
+
+impl Token {
+    /// As a message shows it.
+    pub fn shown(&self) -> String {
+        match self {
+            Token::Name(n) => format!("`{n}`"),
+            Token::Keyword(k) | Token::Mark(k) => format!("`{k}`"),
+            Token::Tag(t) => format!("`'{t}`"),
+            Token::Text(t) => format!("`\"{t}\"`"),
+            Token::End => "the end of the file".to_string(),
+        }
+    }
+}
+
+/// The length of a comment that begins here; none if it does not end.
+fn comment(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut at) = (0, 0);
+    while at + 1 < text.len() {
+        match &text[at..at + 2] {
+            b"(*" => {
+                depth += 1;
+                at += 2;
+            }
+            b"*)" => {
+                depth -= 1;
+                at += 2;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// The length of a name that begins here: `_? letter (letter | digit | _ . -)* '?`.
+fn name(text: &[u8]) -> usize {
+    let start = usize::from(text.first() == Some(&b'_'));
+    if !text.get(start).is_some_and(u8::is_ascii_alphabetic) {
+        return 0;
+    }
+    let inside = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-');
+    let end = start + text[start..].iter().take_while(|c| inside(c)).count();
+    end + usize::from(text.get(end) == Some(&b'\''))
+}
+
+/// All words of a text; the last is [`Token::End`].
+pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
+    let bytes = text.as_bytes();
+    let span = |from: usize, to: usize| Span { source, start: from as u32, end: to as u32 };
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let from = at;
+        if rest[0].is_ascii_whitespace() {
+            at += 1;
+        } else if rest.starts_with(b"(*") {
+            let open = span(at, at + 2);
+            at += comment(rest).ok_or_else(|| Diagnostic::at(Stage::Syntax, open, "this comment does not end: expected `*)`"))?;
+        } else if rest[0] == b'#' || rest.starts_with(b"//") {
+            at += rest.iter().position(|c| *c == b'\n').unwrap_or(rest.len());
+        } else if rest[0] == b'"' {
+            let end = rest[1..].iter().position(|c| *c == b'"');
+            let end = end.ok_or_else(|| Diagnostic::at(Stage::Syntax, span(at, at + 1), "this text does not end: expected `\"`"))?;
+            at += end + 2;
+            out.push((Token::Text(text[from + 1..at - 1].to_string()), span(from, at)));
+        } else if rest[0] == b'\'' && name(&rest[1..]) > 0 {
+            at += 1 + name(&rest[1..]);
+            out.push((Token::Tag(text[from + 1..at].to_string()), span(from, at)));
+        } else if name(rest) > 0 {
+            at += name(rest);
+            let word = &text[from..at];
+            let token = KEYWORDS.iter().find(|k| **k == word).map_or_else(|| Token::Name(word.to_string()), |k| Token::Keyword(k));
+            out.push((token, span(from, at)));
+        } else if let Some(mark) = MARKS.iter().find(|m| rest.starts_with(m.as_bytes())) {
+            at += mark.len();
+            out.push((Token::Mark(mark), span(from, at)));
+        } else {
+            let c = text[at..].chars().next().unwrap_or(' ');
+            let place = span(at, at + c.len_utf8());
+            return Err(Diagnostic::at(Stage::Syntax, place, format!("`{c}` is no part of the cat language")));
+        }
+    }
+    out.push((Token::End, span(bytes.len(), bytes.len())));
+    Ok(out)
+}

@@ -1,0 +1,177 @@
+//! Memory models in the `cat` language (Alglave, Maranget, Tautschnig: "Herding cats", 2014; Alglave, Cousot, Maranget 2016): from a text to a verdict on executions.
+//!
+//! `lexer` → `parser` → `ast` → `compile` (with `expression`) → `program` → `plan` → `run`; `interpret` for what is not said in sets and
+//! relations of events; `explain` for reasons. A model is compiled once for a vocabulary and a set of variants, and runs on any number of executions.
+
+mod ast;
+mod coherent;
+mod compile;
+mod explain;
+mod expression;
+mod interpret;
+mod lexer;
+mod parser;
+mod plan;
+mod program;
+mod run;
+mod value;
+
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+
+use mu_base::{Diagnostic, SourceId, SourceMap, Span};
+
+pub use ast::TestKind;
+pub use compile::Resolver;
+pub use interpret::each_order;
+pub use run::{Failure, Run, Session, Verdict};
+
+use crate::execution::{Name, RelationId, SetId, Vocabulary};
+use plan::Plan;
+use program::{Op, Program, Slot, Type};
+use value::Value;
+
+/// The words before the first statement of a text: what can be known of a model before the names are that it may use.
+pub fn head(text: &str) -> Vec<String> {
+    let words = lexer::lex(SourceId(0), text).unwrap_or_default();
+    let word = |t: lexer::Token| if let lexer::Token::Name(w) | lexer::Token::Text(w) = t { Some(w) } else { None };
+    words.into_iter().map_while(|(t, _)| word(t)).collect()
+}
+
+/// A compiled model.
+#[derive(Debug)]
+pub struct Model {
+    /// The words before the first statement: an architecture, a name, options.
+    head: Vec<String>,
+    program: Program,
+    plan: Plan,
+    /// Where each node is among those of its type.
+    places: Vec<u32>,
+    spans: HashMap<Slot, Span>,
+    given: HashMap<Name, Slot>,
+    defined: BTreeMap<String, Slot>,
+    shown: Vec<(String, Slot)>,
+    vocabulary: Vocabulary,
+    variants: Vec<String>,
+    orders: bool,
+}
+
+impl Model {
+    /// Compiles a model.
+    ///
+    /// `name` and `text` are the model's file, `resolver` gives the files that it includes (and `stdlib.cat`, which is included first if the resolver has it),
+    /// `vocabulary` says which names the architecture gives, `variants` which conditions (`if "mixed"`) hold. Errors have places in `sources`. Cost: linear in
+    /// the model after inlining its functions.
+    pub fn compile(
+        sources: &mut SourceMap,
+        name: &str,
+        text: &str,
+        resolver: Resolver<'_>,
+        vocabulary: &Vocabulary,
+        variants: &[&str],
+    ) -> Result<Model, Diagnostic> {
+        let source = sources.add(name, text);
+        Self::compile_source(sources, source, resolver, vocabulary, variants)
+    }
+    /// The same for a text that `sources` has already.
+    pub fn compile_source(
+        sources: &mut SourceMap,
+        source: SourceId,
+        resolver: Resolver<'_>,
+        vocabulary: &Vocabulary,
+        variants: &[&str],
+    ) -> Result<Model, Diagnostic> {
+        let compiler = compile::Compiler::run(sources, source, resolver, vocabulary, variants)?;
+        let (mut program, spans, head, shown, orders) = (compiler.program, compiler.places, compiler.head, compiler.shown, compiler.orders);
+        let mut defined = BTreeMap::new();
+        for (name, value) in compiler.last.iter() {
+            if let Value::Node(slot) = value {
+                defined.entry(name.to_string()).or_insert(*slot);
+            }
+        }
+        let plan = Plan::of(&mut program);
+        let mut counts = [0u32; 3];
+        let mut places = Vec::with_capacity(program.nodes.len());
+        let mut given = HashMap::new();
+        for (i, node) in program.nodes.iter().enumerate() {
+            let count = &mut counts[match node.kind {
+                Type::Set => 0,
+                Type::Relation => 1,
+                Type::Value => 2,
+            }];
+            places.push(*count);
+            *count += 1;
+            match node.op {
+                Op::GivenSet(id) => {
+                    given.insert(Name::Set(id), Slot(i as u32));
+                }
+                Op::GivenRelation(id) => {
+                    given.insert(Name::Relation(id), Slot(i as u32));
+                }
+                _ => {}
+            }
+        }
+        Ok(Model {
+            head,
+            program,
+            plan,
+            places,
+            spans,
+            given,
+            defined,
+            shown,
+            vocabulary: vocabulary.clone(),
+            variants: variants.iter().map(|v| (*v).to_string()).collect(),
+            orders,
+        })
+    }
+    /// The words before the first statement: an architecture, a name, options such as `catdep`.
+    pub fn head(&self) -> &[String] {
+        &self.head
+    }
+    /// The model's name: the last of the words before the first statement.
+    pub fn name(&self) -> &str {
+        self.head.iter().rev().find(|w| *w != "catdep").map_or("", String::as_str)
+    }
+    /// Whether the model computes dependencies itself, from the events of registers (`iico_data`, `rf-reg`).
+    pub fn computes_dependencies(&self) -> bool {
+        self.head.iter().any(|w| w == "catdep")
+    }
+    /// Whether the model reads a relation of the skeleton or the choice: a front end need not make what it does not read.
+    pub fn reads_relation(&self, id: RelationId) -> bool {
+        self.given.contains_key(&Name::Relation(id)) || id == RelationId::CO && self.reads_relation(RelationId::FR)
+    }
+    /// Whether the model reads a set of the skeleton.
+    pub fn reads_set(&self, id: SetId) -> bool {
+        self.given.contains_key(&Name::Set(id))
+    }
+    /// Whether the model says itself which coherence orders there are (`with co from …`).
+    pub fn chooses_coherence(&self) -> bool {
+        self.orders
+    }
+    /// The names of its axioms, in order.
+    pub fn axioms(&self) -> impl Iterator<Item = &str> {
+        use ast::Role;
+        self.program.checks.iter().filter(|c| c.role == Role::Axiom).map(|c| c.name.as_str())
+    }
+    /// Whether a name that the model defines at its end is a relation (else a set of events); none if it is neither.
+    pub fn is_relation(&self, name: &str) -> Option<bool> {
+        match self.program.kind(*self.defined.get(name)?) {
+            Type::Relation => Some(true),
+            Type::Set => Some(false),
+            Type::Value => None,
+        }
+    }
+    /// The vocabulary that it was compiled for.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+    /// How many nodes and checks it has, for statistics.
+    pub fn size(&self) -> (usize, usize) {
+        (self.program.nodes.len(), self.program.checks.len())
+    }
+}

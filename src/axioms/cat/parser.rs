@@ -1,0 +1,620 @@
+//! The grammar of the `cat` language, by recursive descent with operator precedence.
+//!
+//! Weakest first: `|`, `++`, `;` (all to the right), `\` (to the left), `&`, then `*` `+` `?` and prefix `~`, then `^-1`, then application.
+//! A `*` is a product if an operand follows and a closure else, which is how the herd tools read it. Cost: linear. Depth: `stacker` grows the stack.
+
+use std::sync::Arc;
+
+use mu_base::{Diagnostic, SourceId, Span, Stage};
+
+use super::ast::{Binary, Binding, Condition, Exp, File, Ins, Node, Pattern, Role, SetClause, Statement, Test, TestKind, Unary};
+use super::lexer::{Token, lex};
+
+/// Parses a file.
+pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
+    let mut p = Parser { tokens: lex(source, text)?, at: 0 };
+    let mut head = Vec::new();
+    while let Token::Name(word) | Token::Text(word) = p.token() {
+        head.push(word.clone());
+        p.at += 1;
+    }
+    let mut body = Vec::new();
+    while *p.token() != Token::End {
+        body.push(p.statement()?);
+    }
+    Ok(File { head, body })
+}
+
+struct Parser {
+    tokens: Vec<(Token, Span)>,
+    at: usize,
+}
+
+type Parsed<T> = Result<T, Diagnostic>;
+
+const FOLLOWS: &str =
+    "a statement: `let`, `acyclic`, `irreflexive`, `empty`, `flag`, `include`, `show`, `procedure`, `call`, `forall`, `with`, `if`, …";
+
+impl Parser {
+    fn token(&self) -> &Token {
+        &self.tokens[self.at].0
+    }
+    fn ahead(&self, by: usize) -> &Token {
+        &self.tokens[(self.at + by).min(self.tokens.len() - 1)].0
+    }
+    fn span(&self) -> Span {
+        self.tokens[self.at].1
+    }
+    /// From a place to the last word taken.
+    fn since(&self, from: Span) -> Span {
+        from.to(self.tokens[self.at.saturating_sub(1)].1)
+    }
+    fn refuse<T>(&self, expected: &str) -> Parsed<T> {
+        Err(Diagnostic::at(Stage::Syntax, self.span(), format!("{} does not fit here: expected {expected}", self.token().shown())))
+    }
+    fn is_mark(&self, mark: &str) -> bool {
+        matches!(self.token(), Token::Mark(m) if *m == mark)
+    }
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.token(), Token::Keyword(k) if *k == word)
+    }
+    fn mark(&mut self, mark: &str) -> bool {
+        let found = self.is_mark(mark);
+        self.at += usize::from(found);
+        found
+    }
+    fn word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        self.at += usize::from(found);
+        found
+    }
+    fn need_mark(&mut self, mark: &str) -> Parsed<()> {
+        if self.mark(mark) { Ok(()) } else { self.refuse(&format!("`{mark}`")) }
+    }
+    fn need_word(&mut self, word: &str) -> Parsed<()> {
+        if self.word(word) { Ok(()) } else { self.refuse(&format!("`{word}`")) }
+    }
+    fn name(&mut self) -> Parsed<String> {
+        match self.token().clone() {
+            Token::Name(n) => {
+                self.at += 1;
+                Ok(n)
+            }
+            _ => self.refuse("a name"),
+        }
+    }
+    fn tag(&mut self) -> Parsed<String> {
+        match self.token().clone() {
+            Token::Tag(t) => {
+                self.at += 1;
+                Ok(t)
+            }
+            _ => self.refuse("a tag such as `'acquire`"),
+        }
+    }
+    fn is_name(&self) -> bool {
+        matches!(self.token(), Token::Name(_))
+    }
+
+    // Statements.
+
+    fn statements(&mut self, ends: &[&str]) -> Parsed<Arc<Vec<Ins>>> {
+        let mut out = Vec::new();
+        while !ends.iter().any(|e| self.is_word(e) || self.is_mark(e)) {
+            if *self.token() == Token::End {
+                return self.refuse(&format!("`{}`", ends.join("` or `")));
+            }
+            out.push(self.statement()?);
+        }
+        Ok(Arc::new(out))
+    }
+    fn statement(&mut self) -> Parsed<Ins> {
+        let from = self.span();
+        let node = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.statement_node())?;
+        Ok(Ins { span: self.since(from), node })
+    }
+    fn statement_node(&mut self) -> Parsed<Statement> {
+        let Token::Keyword(word) = *self.token() else {
+            return if self.is_mark("~") { Ok(Statement::Test(self.test(Role::Axiom)?)) } else { self.refuse(FOLLOWS) };
+        };
+        match word {
+            "acyclic" | "irreflexive" | "empty" => return Ok(Statement::Test(self.test(Role::Axiom)?)),
+            _ => self.at += 1,
+        }
+        match word {
+            "let" => self.top_let(),
+            "flag" => Ok(Statement::Test(self.test(Role::Flag)?)),
+            "undefined_unless" => Ok(Statement::Test(self.test(Role::UndefinedUnless)?)),
+            "assert" => Ok(Statement::Test(self.test(Role::Assert)?)),
+            "show" => self.show(),
+            "unshow" => Ok(Statement::Show(self.names()?.into_iter().map(|n| (n, None)).collect())),
+            "include" => match self.token().clone() {
+                Token::Text(file) => {
+                    self.at += 1;
+                    Ok(Statement::Include(file))
+                }
+                _ => self.refuse("the name of a file in quotes"),
+            },
+            "procedure" => {
+                self.word("rec");
+                let name = self.name()?;
+                let pattern = self.parameters()?;
+                self.need_mark("=")?;
+                let body = self.statements(&["end"])?;
+                self.need_word("end")?;
+                Ok(Statement::Procedure(name, pattern, body))
+            }
+            "call" => {
+                let name = self.name()?;
+                let argument = self.argument()?;
+                Ok(Statement::Call(name, argument, self.as_name()?))
+            }
+            "forall" => {
+                let name = self.name()?;
+                self.need_word("in")?;
+                let set = self.exp()?;
+                self.need_word("do")?;
+                let body = self.statements(&["end"])?;
+                self.need_word("end")?;
+                Ok(Statement::Forall(name, set, body))
+            }
+            "with" => {
+                let name = self.name()?;
+                self.need_word("from")?;
+                Ok(Statement::With(name, self.exp()?))
+            }
+            "enum" => {
+                let name = self.name()?;
+                self.need_mark("=")?;
+                self.mark("||");
+                let mut tags = vec![self.tag()?];
+                while self.mark("||") {
+                    tags.push(self.tag()?);
+                }
+                Ok(Statement::Enum(name, tags))
+            }
+            "instructions" | "default" => {
+                self.name()?;
+                self.need_mark("[")?;
+                Ok(Statement::Instructions(self.list("]")?))
+            }
+            "if" => {
+                let condition = self.condition()?;
+                self.word("then");
+                let yes = self.statements(&["else", "end"])?;
+                let no = if self.word("else") { self.statements(&["end"])? } else { Arc::default() };
+                self.need_word("end")?;
+                Ok(Statement::If(condition, yes, no))
+            }
+            "match" => self.match_statement(),
+            "debug" => {
+                self.exp()?;
+                Ok(Statement::Show(Vec::new()))
+            }
+            _ => {
+                self.at -= 1;
+                self.refuse(FOLLOWS)
+            }
+        }
+    }
+    fn top_let(&mut self) -> Parsed<Statement> {
+        let recursive = self.word("rec");
+        let bindings = self.bindings()?;
+        let when = if self.word("when") { Some(self.test(Role::Axiom)?) } else { None };
+        // A `let … in` at the top scopes over what follows, as a `let` does.
+        self.word("in");
+        Ok(Statement::Let(recursive, bindings, when))
+    }
+    fn match_statement(&mut self) -> Parsed<Statement> {
+        let of = self.exp()?;
+        self.need_word("with")?;
+        self.mark("||");
+        let (mut clauses, mut other) = (Vec::new(), None);
+        loop {
+            if self.mark("_") {
+                self.need_mark("->")?;
+                other = Some(self.statements(&["end"])?);
+                break;
+            }
+            let tag = self.tag()?;
+            self.need_mark("->")?;
+            clauses.push((tag, self.statements(&["||", "end"])?));
+            if !self.mark("||") {
+                break;
+            }
+        }
+        self.need_word("end")?;
+        Ok(Statement::Match(of, clauses, other))
+    }
+    fn show(&mut self) -> Parsed<Statement> {
+        if self.is_name() && matches!(self.ahead(1), Token::Mark(",")) {
+            let names = self.names()?;
+            let span = self.span();
+            return Ok(Statement::Show(
+                names.into_iter().map(|n| (n.clone(), Some(Arc::new(Exp { span, node: Node::Name(n) })))).collect(),
+            ));
+        }
+        let what = self.base(0)?;
+        if self.word("as") {
+            return Ok(Statement::Show(vec![(self.name()?, Some(what))]));
+        }
+        match &what.node {
+            Node::Name(n) => Ok(Statement::Show(vec![(n.clone(), Some(what.clone()))])),
+            _ => self.refuse("`as` and a name"),
+        }
+    }
+    fn names(&mut self) -> Parsed<Vec<String>> {
+        let mut out = vec![self.name()?];
+        while self.mark(",") {
+            out.push(self.name()?);
+        }
+        Ok(out)
+    }
+    fn as_name(&mut self) -> Parsed<Option<String>> {
+        if self.word("as") { self.name().map(Some) } else { Ok(None) }
+    }
+    fn test(&mut self, role: Role) -> Parsed<Test> {
+        let from = self.span();
+        let negated = self.mark("~");
+        let kind = match self.token() {
+            Token::Keyword("acyclic") => TestKind::Acyclic,
+            Token::Keyword("irreflexive") => TestKind::Irreflexive,
+            Token::Keyword("empty") => TestKind::Empty,
+            _ => return self.refuse("`acyclic`, `irreflexive` or `empty`"),
+        };
+        self.at += 1;
+        let of = self.exp()?;
+        let name = self.as_name()?;
+        Ok(Test { span: self.since(from), role, negated, kind, of, name })
+    }
+
+    // Bindings.
+
+    /// A name or `_`.
+    fn variable(&mut self) -> Parsed<Option<String>> {
+        if self.mark("_") { Ok(None) } else { self.name().map(Some) }
+    }
+    fn variables(&mut self) -> Parsed<Vec<Option<String>>> {
+        let mut out = vec![self.variable()?];
+        while self.mark(",") {
+            out.push(self.variable()?);
+        }
+        Ok(out)
+    }
+    fn pattern(mut names: Vec<Option<String>>) -> Pattern {
+        if names.len() == 1 { Pattern::One(names.remove(0)) } else { Pattern::Tuple(names) }
+    }
+    /// `x`, `(x, y)` or `()`.
+    fn parameters(&mut self) -> Parsed<Pattern> {
+        if !self.mark("(") {
+            return Ok(Pattern::One(self.variable()?));
+        }
+        if self.mark(")") {
+            return Ok(Pattern::Tuple(Vec::new()));
+        }
+        let names = self.variables()?;
+        self.need_mark(")")?;
+        Ok(Self::pattern(names))
+    }
+    fn bindings(&mut self) -> Parsed<Vec<Binding>> {
+        let mut out = vec![self.binding()?];
+        while self.word("and") {
+            out.push(self.binding()?);
+        }
+        Ok(out)
+    }
+    fn binding(&mut self) -> Parsed<Binding> {
+        let from = self.span();
+        let function = self.is_name() && !matches!(self.ahead(1), Token::Mark("=" | ","));
+        if function {
+            let name = self.name()?;
+            let pattern = self.parameters()?;
+            self.need_mark("=")?;
+            let body = self.exp()?;
+            let span = self.since(from);
+            let value = Arc::new(Exp { span, node: Node::Fun(pattern, body) });
+            return Ok(Binding { span, pattern: Pattern::One(Some(name)), value });
+        }
+        let pattern = if self.is_mark("(") { self.parameters()? } else { Self::pattern(self.variables()?) };
+        self.need_mark("=")?;
+        let value = self.exp()?;
+        Ok(Binding { span: self.since(from), pattern, value })
+    }
+
+    // Expressions.
+
+    fn make(&self, from: Span, node: Node) -> Arc<Exp> {
+        Arc::new(Exp { span: self.since(from), node })
+    }
+    fn exp(&mut self) -> Parsed<Arc<Exp>> {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.exp_node())
+    }
+    fn exp_node(&mut self) -> Parsed<Arc<Exp>> {
+        let from = self.span();
+        let node = match self.token() {
+            Token::Keyword("let") => {
+                self.at += 1;
+                let recursive = self.word("rec");
+                let bindings = self.bindings()?;
+                self.need_word("in")?;
+                Node::Let(recursive, bindings, self.exp()?)
+            }
+            Token::Keyword("fun") => {
+                self.at += 1;
+                let pattern = self.parameters()?;
+                self.need_mark("->")?;
+                Node::Fun(pattern, self.exp()?)
+            }
+            Token::Keyword("try") => {
+                self.at += 1;
+                let first = self.exp()?;
+                self.need_word("with")?;
+                Node::Try(first, self.exp()?)
+            }
+            Token::Keyword("if") => {
+                self.at += 1;
+                let condition = self.condition()?;
+                self.need_word("then")?;
+                let yes = self.exp()?;
+                self.need_word("else")?;
+                Node::If(condition, yes, self.exp()?)
+            }
+            Token::Keyword("match") => {
+                self.at += 1;
+                self.match_expression()?
+            }
+            _ => {
+                let first = self.base(0)?;
+                if !self.is_mark(",") {
+                    return Ok(first);
+                }
+                let mut all = vec![first];
+                while self.mark(",") {
+                    all.push(self.base(0)?);
+                }
+                Node::Tuple(all)
+            }
+        };
+        Ok(self.make(from, node))
+    }
+    fn condition(&mut self) -> Parsed<Condition> {
+        let mut left = self.conjunction()?;
+        while self.mark("||") {
+            left = Condition::Or(Box::new(left), Box::new(self.conjunction()?));
+        }
+        Ok(left)
+    }
+    fn conjunction(&mut self) -> Parsed<Condition> {
+        let mut left = self.simple_condition()?;
+        while self.mark("&&") {
+            left = Condition::And(Box::new(left), Box::new(self.simple_condition()?));
+        }
+        Ok(left)
+    }
+    fn simple_condition(&mut self) -> Parsed<Condition> {
+        if self.word("not") {
+            return Ok(Condition::Not(Box::new(self.simple_condition()?)));
+        }
+        if let Token::Text(variant) = self.token().clone() {
+            self.at += 1;
+            return Ok(Condition::Variant(variant));
+        }
+        if self.is_mark("(") && (matches!(self.ahead(1), Token::Text(_) | Token::Keyword("not"))) {
+            self.at += 1;
+            let inner = self.condition()?;
+            self.need_mark(")")?;
+            return Ok(inner);
+        }
+        let left = self.base(0)?;
+        if self.mark("=") {
+            Ok(Condition::Equal(left, self.base(0)?))
+        } else if self.word("subset") {
+            Ok(Condition::Subset(left, self.base(0)?))
+        } else if self.word("in") {
+            Ok(Condition::In(left, self.base(0)?))
+        } else {
+            self.refuse("`=`, `subset` or `in`")
+        }
+    }
+    fn match_expression(&mut self) -> Parsed<Node> {
+        let of = self.exp()?;
+        self.need_word("with")?;
+        self.mark("||");
+        let tags = matches!(self.token(), Token::Tag(_)) || self.is_mark("_") && matches!(self.ahead(1), Token::Mark("->"));
+        if !tags {
+            return self.match_set(of);
+        }
+        let (mut clauses, mut other) = (Vec::new(), None);
+        loop {
+            if self.mark("_") {
+                self.need_mark("->")?;
+                other = Some(self.exp()?);
+                break;
+            }
+            let tag = self.tag()?;
+            self.need_mark("->")?;
+            clauses.push((tag, self.exp()?));
+            if !self.mark("||") {
+                break;
+            }
+        }
+        self.need_word("end")?;
+        Ok(Node::MatchTag(of, clauses, other))
+    }
+    fn match_set(&mut self, of: Arc<Exp>) -> Parsed<Node> {
+        let (mut empty, mut element) = (None, None);
+        for turn in 0..2 {
+            if turn == 1 {
+                self.need_mark("||")?;
+            }
+            if self.mark("{") {
+                self.need_mark("}")?;
+                self.need_mark("->")?;
+                empty = Some(self.exp()?);
+                continue;
+            }
+            let mut first = self.variable()?;
+            let mut before = None;
+            if self.mark("|") {
+                before = Some(first);
+                first = self.variable()?;
+            }
+            self.need_mark("++")?;
+            let rest = self.variable()?;
+            self.need_mark("->")?;
+            element = Some(SetClause { before, element: first, rest, body: self.exp()? });
+        }
+        match (empty, element) {
+            (Some(empty), Some(element)) => {
+                self.need_word("end")?;
+                Ok(Node::MatchSet(of, empty, element))
+            }
+            (None, _) => self.refuse("a clause `{} -> …` as well"),
+            (_, None) => self.refuse("a clause `x ++ s -> …` as well"),
+        }
+    }
+    /// Whether an operand begins here.
+    fn operand_follows(&self) -> bool {
+        match self.token() {
+            Token::Name(_) | Token::Tag(_) => true,
+            Token::Mark(m) => matches!(*m, "(" | "[" | "{" | "_" | "0" | "~"),
+            Token::Keyword(k) => *k == "begin",
+            _ => false,
+        }
+    }
+    /// Operators that bind at least as strongly as `least`.
+    fn base(&mut self, least: u8) -> Parsed<Arc<Exp>> {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.base_node(least))
+    }
+    fn base_node(&mut self, least: u8) -> Parsed<Arc<Exp>> {
+        let from = self.span();
+        let mut left = if self.mark("~") {
+            let of = self.base(6)?;
+            self.make(from, Node::Unary(Unary::Complement, of))
+        } else {
+            self.operand()?
+        };
+        loop {
+            let Token::Mark(mark) = *self.token() else { return Ok(left) };
+            let postfix = match mark {
+                "+" => Some(Unary::Plus),
+                "?" => Some(Unary::Optional),
+                "^" => Some(Unary::Inverse),
+                _ => None,
+            };
+            if let Some(op) = postfix {
+                if op != Unary::Inverse && least > 5 {
+                    return Ok(left);
+                }
+                self.at += 1;
+                if op == Unary::Inverse {
+                    self.need_mark("-1")?;
+                }
+                left = self.make(from, Node::Unary(op, left));
+                continue;
+            }
+            // Each with its strength and the least strength of what is to its right.
+            let (op, strength, right) = match mark {
+                "|" => (Binary::Union, 0, 0),
+                "++" => (Binary::Add, 1, 1),
+                ";" => (Binary::Sequence, 2, 2),
+                "\\" => (Binary::Difference, 3, 4),
+                "&" => (Binary::Intersection, 4, 4),
+                "*" => (Binary::Product, 5, 6),
+                _ => return Ok(left),
+            };
+            if strength < least {
+                return Ok(left);
+            }
+            self.at += 1;
+            if op == Binary::Product && !self.operand_follows() {
+                left = self.make(from, Node::Unary(Unary::Star, left));
+                continue;
+            }
+            let second = self.base(right)?;
+            left = self.make(from, Node::Binary(op, left, second));
+        }
+    }
+    /// A name applied to arguments, or a simple expression.
+    fn operand(&mut self) -> Parsed<Arc<Exp>> {
+        let from = self.span();
+        if !self.is_name() {
+            return self.argument();
+        }
+        let name = self.name()?;
+        let mut f = self.make(from, Node::Name(name));
+        while self.argument_follows() {
+            let argument = self.argument()?;
+            f = self.make(from, Node::Apply(f, argument));
+        }
+        Ok(f)
+    }
+    fn argument_follows(&self) -> bool {
+        match self.token() {
+            Token::Name(_) | Token::Tag(_) => true,
+            Token::Mark(m) => matches!(*m, "(" | "[" | "{" | "0") || *m == "_" && !matches!(self.ahead(1), Token::Mark("->")),
+            Token::Keyword(k) => *k == "begin",
+            _ => false,
+        }
+    }
+    fn argument(&mut self) -> Parsed<Arc<Exp>> {
+        let from = self.span();
+        let node = match self.token().clone() {
+            Token::Name(n) => {
+                self.at += 1;
+                Node::Name(n)
+            }
+            Token::Tag(t) => {
+                self.at += 1;
+                Node::Tag(t)
+            }
+            Token::Mark("0") => {
+                self.at += 1;
+                Node::Empty
+            }
+            Token::Mark("_") => {
+                self.at += 1;
+                Node::Universe
+            }
+            Token::Mark("{") => {
+                self.at += 1;
+                Node::Braces(self.list("}")?)
+            }
+            Token::Mark("[") => {
+                self.at += 1;
+                let of = self.exp()?;
+                self.need_mark("]")?;
+                Node::Unary(Unary::Identity, of)
+            }
+            Token::Mark("(") => {
+                self.at += 1;
+                if self.mark(")") {
+                    Node::Tuple(Vec::new())
+                } else {
+                    let inner = self.exp()?;
+                    self.need_mark(")")?;
+                    return Ok(inner);
+                }
+            }
+            Token::Keyword("begin") => {
+                self.at += 1;
+                let inner = self.exp()?;
+                self.need_word("end")?;
+                return Ok(inner);
+            }
+            _ => return self.refuse("an expression"),
+        };
+        Ok(self.make(from, node))
+    }
+    /// Expressions with commas up to a mark, which is taken.
+    fn list(&mut self, end: &str) -> Parsed<Vec<Arc<Exp>>> {
+        let mut out = Vec::new();
+        while !self.mark(end) {
+            out.push(self.base(0)?);
+            if !self.is_mark(end) {
+                self.need_mark(",")?;
+            }
+        }
+        Ok(out)
+    }
+}

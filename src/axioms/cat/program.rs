@@ -1,0 +1,420 @@
+//! A compiled model: nodes over bit matrices, each computed from earlier ones, and the checks that look at some of them.
+//!
+//! Nodes are hash-consed, so that equal expressions are computed once. A node has a *stage*: what it depends on at most. Stage 0 is the skeleton, 1
+//! is `rf`, 2 is `co`, 3 is a choice of the model itself (`with x from s`). Stages are run one after the other (`super::run`): when a front
+//! end tries the next coherence order, nothing of stages 0 and 1 is computed again.
+//!
+//! `let rec` makes a *group*: variables that start empty and a body that is repeated until they no longer change. A node that does not depend on a
+//! group's variables is outside its body, even where the text has it inside.
+//!
+//! Peepholes: `[s];r` and `r;[s]` become restrictions, as does `r & (s * t)`; `let rec r = e | r;r` becomes `e+`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mu_base::Span;
+
+use super::ast::{Exp, Role, TestKind};
+use super::value::Env;
+use crate::execution::{Name, RelationId, SetId};
+
+/// A node of a program, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// The number as `usize`, for subscripting.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Type {
+    /// A set of events.
+    Set,
+    /// A relation.
+    Relation,
+    /// Anything that the interpreter knows: sets of relations, for instance.
+    Value,
+}
+
+/// How a node is computed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    /// A set of the skeleton.
+    GivenSet(SetId),
+    /// A relation of the skeleton or of the choice.
+    GivenRelation(RelationId),
+    /// Nothing; a set or relation.
+    Nothing,
+    /// Both of one type.
+    Union(Slot, Slot),
+    /// Both of one type.
+    Intersection(Slot, Slot),
+    /// Both of one type.
+    Difference(Slot, Slot),
+    /// All else.
+    Complement(Slot),
+    /// Of two relations.
+    Compose(Slot, Slot),
+    /// Of two sets.
+    Product(Slot, Slot),
+    /// On a set.
+    Identity(Slot),
+    /// Pairs of a relation (second) that begin in a set (first).
+    From(Slot, Slot),
+    /// Pairs of a relation (first) that end in a set (second).
+    To(Slot, Slot),
+    /// Transitive closure.
+    Plus(Slot),
+    /// Reflexive transitive closure.
+    Star(Slot),
+    /// With the identity.
+    Optional(Slot),
+    /// The other way round.
+    Inverse(Slot),
+    /// Where a relation begins.
+    Domain(Slot),
+    /// Where it ends.
+    Range(Slot),
+    /// The variable of a group.
+    Variable(u32, u32),
+    /// What a variable of a group becomes.
+    Fixpoint(u32, u32),
+    /// What `with x from s` chooses, or `forall x in s` goes through.
+    Element(u32),
+    /// All strict total orders on a set, location by location, that extend a relation: a set of relations.
+    Orders(Slot, Slot),
+    /// All strict total orders on a set that extend a relation: a set of relations.
+    Linearisations(Slot, Slot),
+    /// An expression for the interpreter.
+    Interpret(u32),
+    /// A value that must be a set of events.
+    AsSet(Slot),
+    /// A value that must be a relation.
+    AsRelation(Slot),
+    /// A set or relation that must be empty: what the tests say of page tables and the like, which executions here do not have.
+    OnlyEmpty(Slot),
+}
+
+impl Op {
+    /// The nodes that it reads.
+    pub fn inputs(self) -> impl Iterator<Item = Slot> {
+        use Op::*;
+        let (a, b) = match self {
+            Union(a, b)
+            | Intersection(a, b)
+            | Difference(a, b)
+            | Compose(a, b)
+            | Product(a, b)
+            | From(a, b)
+            | To(a, b)
+            | Orders(a, b)
+            | Linearisations(a, b) => (Some(a), Some(b)),
+            Complement(a) | Identity(a) | Plus(a) | Star(a) | Optional(a) | Inverse(a) | Domain(a) | Range(a) | AsSet(a)
+            | AsRelation(a) | OnlyEmpty(a) => (Some(a), None),
+            _ => (None, None),
+        };
+        a.into_iter().chain(b)
+    }
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// How it is computed.
+    pub op: Op,
+    /// What it holds.
+    pub kind: Type,
+    /// What it depends on at most.
+    pub stage: u8,
+    /// The groups whose variables it depends on, a bit each.
+    pub groups: u64,
+}
+
+/// A `let rec` of sets or relations.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// Where it is.
+    pub span: Span,
+    /// Its variables.
+    pub variables: Vec<Slot>,
+    /// What each becomes in a round.
+    pub results: Vec<Slot>,
+    /// The nodes that a round computes, in order. Filled by `plan`.
+    pub body: Vec<Slot>,
+}
+
+/// An expression that the interpreter evaluates.
+#[derive(Clone, Debug)]
+pub struct Interpreted {
+    /// What.
+    pub exp: Arc<Exp>,
+    /// The names that it sees.
+    pub env: Env,
+    /// The nodes that it may read.
+    pub inputs: Vec<Slot>,
+}
+
+/// `with x from s`, or `forall x in s` over a set that depends on the execution.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Where it is.
+    pub span: Span,
+    /// The set to choose from.
+    pub from: Slot,
+    /// What is chosen.
+    pub element: Slot,
+    /// Whether all elements must do; else some.
+    pub all: bool,
+    /// The choices before this one and from itself up to this number are inside a `forall`.
+    pub end: usize,
+}
+
+/// What a check looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// A test of a set or relation.
+    Test(TestKind, Slot),
+    /// That the given coherence order is one of a set of relations.
+    CoherenceIn(Slot),
+}
+
+/// A check.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Where it is.
+    pub span: Span,
+    /// What follows.
+    pub role: Role,
+    /// Whether it asks for the opposite.
+    pub negated: bool,
+    /// What it looks at.
+    pub asked: Asked,
+    /// Its name, or its text if it has none.
+    pub name: String,
+    /// What it depends on at most.
+    pub stage: u8,
+}
+
+/// Nodes, groups, choices and checks.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// The nodes; each reads earlier ones and, for a fixpoint, its group.
+    pub nodes: Vec<Node>,
+    /// The groups.
+    pub groups: Vec<Group>,
+    /// The expressions for the interpreter.
+    pub interpreted: Vec<Interpreted>,
+    /// The choices, in order.
+    pub choices: Vec<Choice>,
+    /// The checks, in order.
+    pub checks: Vec<Check>,
+    /// The first name that a `let` gave to a node.
+    pub names: HashMap<Slot, String>,
+    known: HashMap<(Op, Type), Slot>,
+}
+
+impl Program {
+    /// The node of an operation, made if it is new.
+    pub fn node(&mut self, op: Op, kind: Type) -> Slot {
+        if let Some(&slot) = self.known.get(&(op, kind)) {
+            return slot;
+        }
+        let (mut stage, mut groups) = op.inputs().fold((0, 0), |(s, g), i| {
+            let n = &self.nodes[i.index()];
+            (s.max(n.stage), g | n.groups)
+        });
+        match op {
+            Op::GivenRelation(RelationId::RF) => stage = 1,
+            Op::GivenRelation(RelationId::CO | RelationId::FR) | Op::GivenSet(SetId::FINAL) => stage = 2,
+            Op::Element(k) => stage = 3 + k as u8,
+            Op::Variable(group, _) => groups |= 1 << group,
+            Op::Fixpoint(group, _) => {
+                for r in &self.groups[group as usize].results {
+                    let n = &self.nodes[r.index()];
+                    stage = stage.max(n.stage);
+                    groups |= n.groups;
+                }
+                groups &= !(1 << group);
+            }
+            Op::Interpret(i) => {
+                for r in &self.interpreted[i as usize].inputs {
+                    let n = &self.nodes[r.index()];
+                    stage = stage.max(n.stage);
+                    groups |= n.groups;
+                }
+            }
+            _ => {}
+        }
+        let slot = Slot(self.nodes.len() as u32);
+        self.nodes.push(Node { op, kind, stage, groups });
+        self.known.insert((op, kind), slot);
+        slot
+    }
+    /// Forgets the nodes and groups from a number on.
+    pub fn truncate(&mut self, nodes: usize, groups: usize) {
+        self.nodes.truncate(nodes);
+        self.groups.truncate(groups);
+        self.known.retain(|_, slot| slot.index() < nodes);
+        self.names.retain(|slot, _| slot.index() < nodes);
+    }
+    /// What a node holds.
+    pub fn kind(&self, slot: Slot) -> Type {
+        self.nodes[slot.index()].kind
+    }
+    fn op(&self, slot: Slot) -> Op {
+        self.nodes[slot.index()].op
+    }
+    /// A name of the vocabulary.
+    pub fn given(&mut self, name: Name) -> Slot {
+        match name {
+            Name::Set(id) => self.node(Op::GivenSet(id), Type::Set),
+            Name::Relation(id) => self.node(Op::GivenRelation(id), Type::Relation),
+        }
+    }
+    fn nothing(&mut self, kind: Type) -> Slot {
+        self.node(Op::Nothing, kind)
+    }
+    fn is_nothing(&self, slot: Slot) -> bool {
+        self.op(slot) == Op::Nothing
+    }
+    /// `a | b`.
+    pub fn union(&mut self, a: Slot, b: Slot) -> Slot {
+        if a == b || self.is_nothing(b) {
+            return a;
+        }
+        if self.is_nothing(a) {
+            return b;
+        }
+        let kind = self.kind(a);
+        self.node(Op::Union(a, b), kind)
+    }
+    /// `a & b`.
+    pub fn intersection(&mut self, a: Slot, b: Slot) -> Slot {
+        if a == b || self.is_nothing(a) {
+            return a;
+        }
+        if self.is_nothing(b) {
+            return b;
+        }
+        for (r, p) in [(a, b), (b, a)] {
+            if let Op::Product(s, t) = self.op(p) {
+                let from = self.node(Op::From(s, r), Type::Relation);
+                return self.node(Op::To(from, t), Type::Relation);
+            }
+        }
+        let kind = self.kind(a);
+        let (a, b) = (a.min(b), a.max(b));
+        self.node(Op::Intersection(a, b), kind)
+    }
+    /// `a \ b`.
+    pub fn difference(&mut self, a: Slot, b: Slot) -> Slot {
+        let kind = self.kind(a);
+        if a == b {
+            return self.nothing(kind);
+        }
+        if self.is_nothing(a) || self.is_nothing(b) {
+            return a;
+        }
+        self.node(Op::Difference(a, b), kind)
+    }
+    /// `~a`.
+    pub fn complement(&mut self, a: Slot) -> Slot {
+        let kind = self.kind(a);
+        self.node(Op::Complement(a), kind)
+    }
+    /// `a ; b` of relations.
+    pub fn compose(&mut self, a: Slot, b: Slot) -> Slot {
+        if self.is_nothing(a) {
+            return a;
+        }
+        if self.is_nothing(b) {
+            return b;
+        }
+        match (self.op(a), self.op(b)) {
+            (Op::Identity(s), Op::Identity(t)) => {
+                let both = self.intersection(s, t);
+                self.identity(both)
+            }
+            (Op::Identity(s), _) => self.node(Op::From(s, b), Type::Relation),
+            (_, Op::Identity(s)) => self.node(Op::To(a, s), Type::Relation),
+            _ => self.node(Op::Compose(a, b), Type::Relation),
+        }
+    }
+    /// `a * b` of sets.
+    pub fn product(&mut self, a: Slot, b: Slot) -> Slot {
+        self.node(Op::Product(a, b), Type::Relation)
+    }
+    /// `[s]`.
+    pub fn identity(&mut self, s: Slot) -> Slot {
+        if self.is_nothing(s) {
+            return self.nothing(Type::Relation);
+        }
+        self.node(Op::Identity(s), Type::Relation)
+    }
+    /// `r+`.
+    pub fn plus(&mut self, r: Slot) -> Slot {
+        if self.is_nothing(r) || matches!(self.op(r), Op::Plus(_)) {
+            return r;
+        }
+        self.node(Op::Plus(r), Type::Relation)
+    }
+    /// `r*`.
+    pub fn star(&mut self, r: Slot) -> Slot {
+        self.node(Op::Star(r), Type::Relation)
+    }
+    /// `r?`.
+    pub fn optional(&mut self, r: Slot) -> Slot {
+        self.node(Op::Optional(r), Type::Relation)
+    }
+    /// `r^-1`.
+    pub fn inverse(&mut self, r: Slot) -> Slot {
+        match self.op(r) {
+            Op::Inverse(of) => of,
+            Op::Nothing | Op::Identity(_) => r,
+            _ => self.node(Op::Inverse(r), Type::Relation),
+        }
+    }
+    /// `domain r` or `range r`.
+    pub fn projection(&mut self, r: Slot, range: bool) -> Slot {
+        if self.is_nothing(r) {
+            return self.nothing(Type::Set);
+        }
+        self.node(if range { Op::Range(r) } else { Op::Domain(r) }, Type::Set)
+    }
+    /// The parts of a union, left to right.
+    pub fn parts(&self, slot: Slot, out: &mut Vec<Slot>) {
+        let mut todo = vec![slot];
+        while let Some(at) = todo.pop() {
+            match self.op(at) {
+                Op::Union(a, b) => todo.extend([b, a]),
+                _ => out.push(at),
+            }
+        }
+    }
+    /// The fixpoint of a group with one variable as a closure, if it is `e | r;r` with an `e` that does not have `r`.
+    pub fn as_closure(&mut self, variable: Slot, result: Slot) -> Option<Slot> {
+        let Op::Variable(group, _) = self.op(variable) else { return None };
+        let (mut parts, mut rest) = (Vec::new(), Vec::new());
+        self.parts(result, &mut parts);
+        let mut squared = false;
+        for p in parts {
+            match self.op(p) {
+                Op::Compose(a, b) if a == variable && b == variable => squared = true,
+                _ if self.nodes[p.index()].groups >> group & 1 == 0 => rest.push(p),
+                _ => return None,
+            }
+        }
+        if !squared || self.kind(variable) != Type::Relation {
+            return None;
+        }
+        let mut union = self.nothing(Type::Relation);
+        for p in rest {
+            union = self.union(union, p);
+        }
+        Some(self.plus(union))
+    }
+}

@@ -1,0 +1,586 @@
+//! Evaluates a compiled model on executions.
+//!
+//! A [`Session`] owns the matrices of all nodes and uses them again from one execution to the next; nothing is allocated for an execution but for what
+//! the interpreter does. [`Session::on`] takes a skeleton and computes stage 0; [`Run::reads`] takes `rf`, [`Run::coherence`] takes `co`. Each says whether the axioms that can be
+//! known by then hold, so that a front end drops a choice as early as it can.
+
+use std::rc::Rc;
+
+use mu_base::{Diagnostic, Span, Stage};
+
+use super::Model;
+use super::ast::{Role, TestKind};
+use super::interpret::{Data, Interpreter, Nodes, by_location, each_order, is_order};
+use super::plan::{Step, needed, steps};
+use super::program::{Asked, Op, Slot, Type};
+use crate::execution::{Execution, Name, RelationId, SetId, Skeleton};
+use crate::relation::{Relation, Set};
+
+/// Why an execution is forbidden.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// The axiom's name, or its text if it has none.
+    pub axiom: String,
+    /// Where it is.
+    pub span: Span,
+    /// What it asks for.
+    pub kind: Option<TestKind>,
+    /// A shortest cycle, each event once, for `acyclic` and `irreflexive`; the two events of a pair that should not be there for `empty` of a relation, or one
+    /// event for `empty` of a set. Empty where an axiom asks for the opposite, or the coherence order is not one of the model's.
+    pub events: Vec<usize>,
+    /// For each event but the last of a pair: the name of what relates it to the next, as the model calls it.
+    pub edges: Vec<String>,
+}
+
+/// What a model says of an execution.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Verdict {
+    /// Whether all axioms hold.
+    pub allowed: bool,
+    /// The first axiom that does not.
+    pub failed: Option<Failure>,
+    /// The flags that the execution has, in the order of the model.
+    pub flags: Vec<String>,
+}
+
+/// The matrices of a model's nodes.
+pub struct Session<'m> {
+    model: &'m Model,
+    n: usize,
+    sets: Vec<Set>,
+    relations: Vec<Relation>,
+    values: Vec<Data>,
+    scratch: Relation,
+}
+
+/// A session with a skeleton.
+pub struct Run<'m, 's> {
+    session: &'s mut Session<'m>,
+    skeleton: &'s Skeleton,
+    holds: bool,
+    /// How many stages of the flags are computed.
+    flagged: usize,
+    /// The check that failed last.
+    failed: Option<u32>,
+}
+
+/// A matrix to stand where one is taken out.
+fn hole() -> Relation {
+    Relation::empty(0)
+}
+
+impl<'m> Session<'m> {
+    /// A session of a model.
+    pub fn new(model: &'m Model) -> Self {
+        let count = |kind| model.program.nodes.iter().filter(|n| n.kind == kind).count();
+        let none = Set::empty(0);
+        Self {
+            model,
+            n: 0,
+            sets: vec![none; count(Type::Set)],
+            relations: vec![hole(); count(Type::Relation)],
+            values: vec![Data::Empty; count(Type::Value)],
+            scratch: hole(),
+        }
+    }
+    /// Takes a skeleton, whose vocabulary must be that of the model, and computes what depends on it alone. Cost: that of the model's operations; nothing
+    /// is allocated if the last skeleton had as many events.
+    pub fn on<'s>(&'s mut self, skeleton: &'s Skeleton) -> Result<Run<'m, 's>, Diagnostic> {
+        let n = skeleton.len();
+        if n != self.n || self.scratch.universe() != n {
+            self.n = n;
+            self.sets.iter_mut().for_each(|s| *s = Set::empty(n));
+            self.relations.iter_mut().for_each(|r| *r = Relation::empty(n));
+            self.scratch = Relation::empty(n);
+        }
+        self.values.iter_mut().for_each(|v| *v = Data::Empty);
+        let mut run = Run { session: self, skeleton, holds: false, flagged: 0, failed: None };
+        run.holds = run.steps(0)?;
+        Ok(run)
+    }
+    fn at(&self, slot: Slot) -> usize {
+        self.model.places[slot.index()] as usize
+    }
+    fn set(&self, slot: Slot) -> &Set {
+        &self.sets[self.at(slot)]
+    }
+    fn relation(&self, slot: Slot) -> &Relation {
+        &self.relations[self.at(slot)]
+    }
+    fn value(&self, slot: Slot) -> &Data {
+        &self.values[self.at(slot)]
+    }
+}
+
+impl Nodes for Session<'_> {
+    fn slot(&self, slot: Slot) -> Data {
+        match self.model.program.kind(slot) {
+            Type::Set => Data::Set(Rc::new(self.set(slot).clone())),
+            Type::Relation => Data::Relation(Rc::new(self.relation(slot).clone())),
+            Type::Value => self.value(slot).clone(),
+        }
+    }
+    fn given(&self, name: Name) -> Data {
+        self.model.given.get(&name).map_or(Data::Empty, |s| self.slot(*s))
+    }
+}
+
+impl Run<'_, '_> {
+    /// Whether the axioms hold that depend on the skeleton alone.
+    pub fn holds(&self) -> bool {
+        self.holds
+    }
+    /// The events.
+    pub fn skeleton(&self) -> &Skeleton {
+        self.skeleton
+    }
+    /// Takes `rf`; whether the axioms hold that do not depend on `co`. Those of the skeleton are not looked at again.
+    pub fn reads(&mut self, rf: &Relation) -> Result<bool, Diagnostic> {
+        self.flagged = self.flagged.min(1);
+        self.give(RelationId::RF, rf);
+        self.steps(1)
+    }
+    /// Takes `co`; whether the axioms hold that depend on it. Those of earlier stages are not looked at again.
+    pub fn coherence(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
+        self.flagged = self.flagged.min(2);
+        self.give(RelationId::CO, co);
+        let model = self.session.model;
+        if let Some(slot) = model.given.get(&Name::Relation(RelationId::FR)) {
+            let at = self.session.at(*slot);
+            Execution::from_reads(self.skeleton, rf, co, &mut self.session.relations[at]);
+        }
+        if let Some(slot) = model.given.get(&Name::Set(SetId::FINAL)) {
+            let at = self.session.at(*slot);
+            let set = &mut self.session.sets[at];
+            set.domain_of(co);
+            set.complement();
+            set.intersect(self.skeleton.set(SetId::WRITES));
+        }
+        Ok(self.steps(2)? && self.choose(0, usize::MAX)?)
+    }
+    /// Whether an execution of the skeleton is allowed: all stages in turn.
+    pub fn allows(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
+        Ok(self.holds && self.reads(rf)? && self.coherence(rf, co)?)
+    }
+    /// What the model says of an execution of the skeleton, with the reason and the flags.
+    pub fn verdict(&mut self, rf: &Relation, co: &Relation) -> Result<Verdict, Diagnostic> {
+        // All stages run to their end, so that a reason can be read off.
+        if self.allows(rf, co)? {
+            return Ok(Verdict { allowed: true, failed: None, flags: self.flags()? });
+        }
+        self.give(RelationId::RF, rf);
+        let all = self.coherence(rf, co)?;
+        let program = &self.session.model.program;
+        for c in program.checks.iter().filter(|c| matches!(c.role, Role::Axiom | Role::Assert)) {
+            let (Asked::Test(_, slot) | Asked::CoherenceIn(slot)) = c.asked;
+            // What a model chooses itself has no single reason.
+            if c.stage > 2 {
+                continue;
+            }
+            self.demand(slot)?;
+            if !self.passes(c.asked, c.negated) {
+                return Ok(Verdict { allowed: false, failed: Some(self.failure(c)?), flags: Vec::new() });
+            }
+        }
+        debug_assert!(!all, "an execution is forbidden without a reason");
+        // What fails inside a `forall` was computed last.
+        if let Some(i) = self.failed.filter(|_| program.choices.iter().all(|c| c.all)) {
+            let failed = Some(self.failure(&program.checks[i as usize])?);
+            return Ok(Verdict { allowed: false, failed, flags: Vec::new() });
+        }
+        let failed = program.choices.first().map(|c| Failure {
+            axiom: "no choice of the model fits".to_string(),
+            span: c.span,
+            kind: None,
+            events: Vec::new(),
+            edges: Vec::new(),
+        });
+        Ok(Verdict { allowed: false, failed, flags: Vec::new() })
+    }
+    /// The flags of an execution that is allowed, after [`Run::coherence`].
+    pub fn flags(&mut self) -> Result<Vec<String>, Diagnostic> {
+        let model = self.session.model;
+        for stage in self.flagged..model.plan.flags.len() {
+            for &step in &model.plan.flags[stage] {
+                if !matches!(step, Step::Check(_)) {
+                    self.step(step)?;
+                }
+            }
+        }
+        self.flagged = 3;
+        let mut out: Vec<String> = Vec::new();
+        for c in &model.program.checks {
+            let raised = match c.role {
+                Role::Flag => self.passes(c.asked, c.negated),
+                Role::UndefinedUnless => !self.passes(c.asked, c.negated),
+                Role::Axiom | Role::Assert => continue,
+            };
+            if raised && !out.contains(&c.name) {
+                out.push(c.name.clone());
+            }
+        }
+        Ok(out)
+    }
+    /// The relations that the model shows, and its named ones that an explanation may use, with the values for the execution last given.
+    pub fn shown(&mut self) -> Result<Vec<(String, Relation)>, Diagnostic> {
+        let model = self.session.model;
+        let mut out = Vec::new();
+        for (name, slot) in &model.shown {
+            self.demand(*slot)?;
+            out.push((name.clone(), self.session.relation(*slot).clone()));
+        }
+        Ok(out)
+    }
+    /// The value, for the execution last given, of a relation that the model defines under a name; none if it defines none. For drawings and tests.
+    pub fn named(&mut self, name: &str) -> Result<Option<Relation>, Diagnostic> {
+        let model = self.session.model;
+        let Some(&slot) = model.defined.get(name) else { return Ok(None) };
+        self.demand(slot)?;
+        Ok(Some(match model.program.kind(slot) {
+            Type::Relation => self.session.relation(slot).clone(),
+            Type::Set => {
+                let mut r = Relation::empty(self.session.n);
+                r.identity_on(self.session.set(slot));
+                r
+            }
+            Type::Value => return Ok(None),
+        }))
+    }
+
+    fn give(&mut self, id: RelationId, r: &Relation) {
+        if let Some(slot) = self.session.model.given.get(&Name::Relation(id)) {
+            let at = self.session.at(*slot);
+            self.session.relations[at].copy(r);
+        }
+    }
+    /// All steps of a stage up to the first axiom that fails.
+    fn steps(&mut self, stage: usize) -> Result<bool, Diagnostic> {
+        let model = self.session.model;
+        for &step in &model.plan.axioms[stage] {
+            if let Step::Check(i) = step {
+                let c = &model.program.checks[i as usize];
+                if !self.passes(c.asked, c.negated) {
+                    if c.role == Role::Assert {
+                        let message = format!("the model does not apply: its assertion `{}` fails", c.name);
+                        return Err(Diagnostic::at(Stage::Unsupported, c.span, message));
+                    }
+                    self.failed = Some(i);
+                    return Ok(false);
+                }
+            } else {
+                self.step(step)?;
+            }
+        }
+        Ok(true)
+    }
+    /// Goes through the choices of the model from `k` up to `end`.
+    fn choose(&mut self, k: usize, end: usize) -> Result<bool, Diagnostic> {
+        let model = self.session.model;
+        let Some(choice) = model.program.choices.get(k).filter(|_| k < end) else { return Ok(true) };
+        let at = self.session.at(choice.element);
+        let inner = if choice.all { choice.end } else { end };
+        let mut error = None;
+        let mut one = |run: &mut Self, element: Data| {
+            run.session.values[at] = element;
+            let holds = match run.steps(3 + k) {
+                Ok(true) => run.choose(k + 1, inner),
+                other => other,
+            };
+            // Stops the search: for a `with` where it holds, for a `forall` where it does not.
+            match holds {
+                Ok(holds) => holds != choice.all,
+                Err(e) => {
+                    error = Some(e);
+                    true
+                }
+            }
+        };
+        let stopped = match self.session.slot(choice.from) {
+            Data::Orders { set, extends, by_location: apart } => {
+                let parts = if apart { by_location(self.skeleton, &set) } else { vec![(*set).clone()] };
+                let mut order = Relation::empty(self.session.n);
+                each_order(&parts, &extends, &mut order, &mut |r| one(self, Data::Relation(Rc::new(r.clone()))))
+            }
+            other => {
+                let interpreter = Interpreter::new(&*self.session, &model.vocabulary, &model.variants, self.skeleton);
+                let elements = interpreter.elements(other, choice.span)?;
+                elements.into_iter().any(|e| one(self, e))
+            }
+        };
+        match (error, choice.all) {
+            (Some(e), _) => Err(e),
+            (None, true) => Ok(!stopped && self.choose(choice.end, end)?),
+            (None, false) => Ok(stopped),
+        }
+    }
+    /// Computes a node and all that it needs, whatever was computed before.
+    fn demand(&mut self, slot: Slot) -> Result<(), Diagnostic> {
+        let program = &self.session.model.program;
+        let mut list = Vec::new();
+        steps(program, &needed(program, [slot]), |_| true, &mut list);
+        list.into_iter().try_for_each(|s| self.step(s))
+    }
+    fn step(&mut self, step: Step) -> Result<(), Diagnostic> {
+        match step {
+            Step::Node(slot) => self.node(slot),
+            Step::Group(g) => self.group(g as usize),
+            Step::Check(_) => Ok(()),
+        }
+    }
+    fn group(&mut self, g: usize) -> Result<(), Diagnostic> {
+        let model = self.session.model;
+        let group = &model.program.groups[g];
+        for &v in &group.variables {
+            let at = self.session.at(v);
+            match model.program.kind(v) {
+                Type::Set => self.session.sets[at].clear(),
+                _ => self.session.relations[at].clear(),
+            }
+        }
+        // A monotone body adds at least one pair a round.
+        let most = self.session.n * self.session.n * group.variables.len() + 2;
+        for _ in 0..most {
+            for i in 0..group.body.len() {
+                let slot = group.body[i];
+                match model.program.nodes[slot.index()].op {
+                    Op::Variable(..) => {}
+                    Op::Fixpoint(inner, 0) => {
+                        self.group(inner as usize)?;
+                        self.node(slot)?;
+                    }
+                    _ => self.node(slot)?,
+                }
+            }
+            let mut changed = false;
+            for (&v, &r) in group.variables.iter().zip(&group.results) {
+                let (v_at, r_at) = (self.session.at(v), self.session.at(r));
+                match model.program.kind(v) {
+                    Type::Set => {
+                        changed |= self.session.sets[v_at] != self.session.sets[r_at];
+                        let r = self.session.sets[r_at].clone();
+                        self.session.sets[v_at].copy(&r);
+                    }
+                    _ => {
+                        changed |= self.session.relations[v_at] != self.session.relations[r_at];
+                        if v_at != r_at {
+                            let mut out = std::mem::replace(&mut self.session.relations[v_at], hole());
+                            out.copy(&self.session.relations[r_at]);
+                            self.session.relations[v_at] = out;
+                        }
+                    }
+                }
+            }
+            if !changed {
+                return Ok(());
+            }
+        }
+        Err(Diagnostic::at(Stage::Data, group.span, "this `let rec` does not come to rest: what it defines grows and shrinks"))
+    }
+    fn node(&mut self, slot: Slot) -> Result<(), Diagnostic> {
+        let model = self.session.model;
+        match model.program.nodes[slot.index()].kind {
+            Type::Set => {
+                let at = self.session.at(slot);
+                let mut out = std::mem::replace(&mut self.session.sets[at], Set::empty(0));
+                let done = self.set_node(slot, &mut out);
+                self.session.sets[at] = out;
+                done
+            }
+            Type::Relation => {
+                let at = self.session.at(slot);
+                let mut out = std::mem::replace(&mut self.session.relations[at], hole());
+                let done = self.relation_node(slot, &mut out);
+                self.session.relations[at] = out;
+                done
+            }
+            Type::Value => {
+                let data = self.value_node(slot)?;
+                let at = self.session.at(slot);
+                self.session.values[at] = data;
+                Ok(())
+            }
+        }
+    }
+    fn place(&self, slot: Slot) -> Span {
+        self.session.model.spans.get(&slot).copied().unwrap_or_default()
+    }
+    fn only_empty(&self, slot: Slot, empty: bool) -> Result<(), Diagnostic> {
+        if empty {
+            return Ok(());
+        }
+        Err(Diagnostic::at(Stage::Unsupported, self.place(slot), "this asks for page tables, which executions here do not have"))
+    }
+    fn set_node(&mut self, slot: Slot, out: &mut Set) -> Result<(), Diagnostic> {
+        let s = &*self.session;
+        match s.model.program.nodes[slot.index()].op {
+            // From `co`: given before the steps of its stage.
+            Op::GivenSet(SetId::FINAL) => {}
+            Op::GivenSet(id) => out.copy(self.skeleton.set(id)),
+            Op::Nothing => out.clear(),
+            Op::Union(a, b) => {
+                out.copy(s.set(a));
+                out.unite(s.set(b));
+            }
+            Op::Intersection(a, b) => {
+                out.copy(s.set(a));
+                out.intersect(s.set(b));
+            }
+            Op::Difference(a, b) => {
+                out.copy(s.set(a));
+                out.subtract(s.set(b));
+            }
+            Op::Complement(a) => {
+                out.copy(s.set(a));
+                out.complement();
+            }
+            Op::Domain(a) => out.domain_of(s.relation(a)),
+            Op::Range(a) => out.range_of(s.relation(a)),
+            Op::Fixpoint(g, i) => out.copy(s.set(s.model.program.groups[g as usize].variables[i as usize])),
+            Op::AsSet(a) => out.copy(&*s.value(a).clone().into_set(s.n, self.place(slot))?),
+            Op::OnlyEmpty(a) => {
+                self.only_empty(slot, s.set(a).is_empty())?;
+                out.clear();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+    fn relation_node(&mut self, slot: Slot, out: &mut Relation) -> Result<(), Diagnostic> {
+        let s = &*self.session;
+        match s.model.program.nodes[slot.index()].op {
+            // The choice: given before the steps of its stage.
+            Op::GivenRelation(RelationId::RF | RelationId::CO | RelationId::FR) => {}
+            Op::GivenRelation(id) => out.copy(self.skeleton.relation(id)),
+            Op::Nothing => out.clear(),
+            Op::Union(a, b) => {
+                out.copy(s.relation(a));
+                out.unite(s.relation(b));
+            }
+            Op::Intersection(a, b) => {
+                out.copy(s.relation(a));
+                out.intersect(s.relation(b));
+            }
+            Op::Difference(a, b) => {
+                out.copy(s.relation(a));
+                out.subtract(s.relation(b));
+            }
+            Op::Complement(a) => {
+                out.copy(s.relation(a));
+                out.complement();
+            }
+            Op::Compose(a, b) => out.compose(s.relation(a), s.relation(b)),
+            Op::Product(a, b) => out.product(s.set(a), s.set(b)),
+            Op::Identity(a) => out.identity_on(s.set(a)),
+            Op::From(a, b) => {
+                out.copy(s.relation(b));
+                out.restrict_domain(s.set(a));
+            }
+            Op::To(a, b) => {
+                out.copy(s.relation(a));
+                out.restrict_range(s.set(b));
+            }
+            Op::Plus(a) => {
+                out.copy(s.relation(a));
+                out.close();
+            }
+            Op::Star(a) => {
+                out.copy(s.relation(a));
+                out.close();
+                out.reflect();
+            }
+            Op::Optional(a) => {
+                out.copy(s.relation(a));
+                out.reflect();
+            }
+            Op::Inverse(a) => out.invert(s.relation(a)),
+            Op::Fixpoint(g, i) => out.copy(s.relation(s.model.program.groups[g as usize].variables[i as usize])),
+            Op::AsRelation(a) => out.copy(&*s.value(a).clone().into_relation(s.n, self.place(slot))?),
+            Op::OnlyEmpty(a) => {
+                self.only_empty(slot, s.relation(a).is_empty())?;
+                out.clear();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+    fn value_node(&self, slot: Slot) -> Result<Data, Diagnostic> {
+        let s = &*self.session;
+        Ok(match s.model.program.nodes[slot.index()].op {
+            Op::Orders(a, b) | Op::Linearisations(a, b) => Data::Orders {
+                set: Rc::new(s.set(a).clone()),
+                extends: Rc::new(s.relation(b).clone()),
+                by_location: matches!(s.model.program.nodes[slot.index()].op, Op::Orders(..)),
+            },
+            Op::Interpret(i) => {
+                let what = &s.model.program.interpreted[i as usize];
+                Interpreter::new(s, &s.model.vocabulary, &s.model.variants, self.skeleton).run(&what.exp, &what.env)?
+            }
+            _ => s.value(slot).clone(),
+        })
+    }
+    fn passes(&self, asked: Asked, negated: bool) -> bool {
+        let s = &*self.session;
+        let holds = match asked {
+            Asked::Test(TestKind::Acyclic, slot) => s.relation(slot).is_acyclic(),
+            Asked::Test(TestKind::Irreflexive, slot) => s.relation(slot).is_irreflexive(),
+            Asked::Test(TestKind::Empty, slot) if s.model.program.kind(slot) == Type::Set => s.set(slot).is_empty(),
+            Asked::Test(TestKind::Empty, slot) => s.relation(slot).is_empty(),
+            Asked::CoherenceIn(slot) => {
+                let Some(co) = s.model.given.get(&Name::Relation(RelationId::CO)) else { return false };
+                let co = s.relation(*co);
+                match s.value(slot) {
+                    Data::Orders { set, extends, by_location: true } => is_order(&by_location(self.skeleton, set), extends, co),
+                    Data::Orders { set, extends, by_location: false } => is_order(&[(**set).clone()], extends, co),
+                    Data::Many(all) => {
+                        all.iter().any(|d| matches!(d, Data::Relation(r) if **r == *co) || matches!(d, Data::Empty) && co.is_empty())
+                    }
+                    _ => false,
+                }
+            }
+        };
+        holds != negated
+    }
+    /// The reason why a check fails, from what was computed last.
+    fn failure(&mut self, c: &super::program::Check) -> Result<Failure, Diagnostic> {
+        let mut out = Failure { axiom: c.name.clone(), span: c.span, kind: None, events: Vec::new(), edges: Vec::new() };
+        let Asked::Test(kind, slot) = c.asked else { return Ok(out) };
+        out.kind = Some(kind);
+        if c.negated {
+            return Ok(out);
+        }
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        if self.session.model.program.kind(slot) == Type::Set {
+            out.events.extend(self.session.set(slot).first());
+        } else {
+            let r = self.session.relation(slot);
+            match kind {
+                TestKind::Acyclic => out.events = r.cycle().unwrap_or_default(),
+                TestKind::Irreflexive => out.events.extend((0..r.universe()).find(|&e| r.has(e, e))),
+                TestKind::Empty => {
+                    if let Some((a, b)) = r.pairs().next() {
+                        out.events = vec![a, b];
+                        pairs.push((a, b));
+                    }
+                }
+            }
+            if kind != TestKind::Empty {
+                pairs = (0..out.events.len()).map(|i| (out.events[i], out.events[(i + 1) % out.events.len()])).collect();
+            }
+        }
+        if !pairs.is_empty() {
+            let path = super::explain::path(self, slot, &pairs);
+            out.events = path.iter().map(|p| p.0).collect();
+            out.edges = path.into_iter().map(|p| p.1).collect();
+            if kind == TestKind::Empty {
+                out.events.push(pairs[0].1);
+            }
+        }
+        Ok(out)
+    }
+    pub(super) fn model(&self) -> &super::Model {
+        self.session.model
+    }
+    pub(super) fn relation_of(&self, slot: Slot) -> &Relation {
+        self.session.relation(slot)
+    }
+}

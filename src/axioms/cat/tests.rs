@@ -1,0 +1,251 @@
+//! Tests of the `cat` language: random models against a naive evaluator, the library functions against their definitions, errors with their places.
+
+use std::collections::BTreeSet;
+
+use mu_base::SourceMap;
+use mu_base::random::Random;
+
+use super::naive::{self, Naive, Pairs};
+use super::{Model, Session};
+use crate::execution::{Event, Kind, SetId, Skeleton, Vocabulary};
+use crate::relation::Relation;
+use crate::sample;
+
+fn none(_: &str) -> Option<String> {
+    None
+}
+fn vocabulary() -> (Vocabulary, Vec<(&'static str, SetId)>) {
+    let mut v = Vocabulary::new();
+    let tags = ["Acq", "Rel"].map(|t| (t, v.set(t))).to_vec();
+    (v, tags)
+}
+fn compile(text: &str) -> Result<Model, String> {
+    let mut sources = SourceMap::new();
+    Model::compile(&mut sources, "test.cat", text, &none, &vocabulary().0, &["mixed"]).map_err(|e| e.render(&sources))
+}
+fn model(text: &str) -> Model {
+    compile(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// Expressions, three functions and `let rec`, on random executions.
+#[test]
+fn random_expressions_mean_what_the_definitions_say() {
+    let (v, tags) = vocabulary();
+    let ids: Vec<SetId> = tags.iter().map(|t| t.1).collect();
+    for seed in 0..1500 {
+        let mut random = Random::new(seed);
+        let exp = naive::relation(&mut random, 4, false);
+        let set = naive::set(&mut random, 3);
+        let text = format!(
+            "let twice(a) = a;a\nlet between(s, a) = a;[s];a\nlet x = {exp} | 0\nlet s = {set}\nacyclic x as ax\n~empty s as es\nirreflexive x as ix\nempty x \\ id as ex\nflag ~empty [s] as some\n"
+        );
+        let model = model(&text);
+        let mut session = Session::new(&model);
+        for _ in 0..3 {
+            let skeleton = sample::skeleton(&mut random, &v, &ids);
+            let mut run = session.on(&skeleton).unwrap();
+            for _ in 0..2 {
+                let (rf, co) = sample::choice(&mut random, &skeleton);
+                let naive = Naive { skeleton: &skeleton, rf: &rf, co: &co, tags: &tags };
+                let pairs = naive.relation(&exp, &Pairs::new());
+                let events = naive.set(&set);
+                let allowed = run.allows(&rf, &co).unwrap();
+                let verdict = run.verdict(&rf, &co).unwrap();
+                let context = || format!("seed {seed}\n{text}\n{skeleton:?}\nrf {rf:?}\nco {co:?}");
+                if let Some(x) = run.named("x").unwrap() {
+                    assert_eq!(x.pairs().collect::<Pairs>(), pairs, "{}", context());
+                }
+                let s = run.named("s").unwrap().expect("a set");
+                assert_eq!(s.pairs().map(|p| p.0).collect::<BTreeSet<_>>(), events, "{}", context());
+                let relation = Relation::of(skeleton.len(), pairs.iter().copied());
+                let acyclic = relation.is_acyclic();
+                let loops = pairs.iter().any(|p| p.0 == p.1);
+                let first = [(acyclic, "ax"), (!events.is_empty(), "es"), (!loops, "ix"), (pairs.iter().all(|p| p.0 == p.1), "ex")];
+                let wanted = first.iter().find(|f| !f.0).map(|f| f.1.to_string());
+                assert_eq!(verdict.failed.as_ref().map(|f| f.axiom.clone()), wanted, "{}", context());
+                assert_eq!(allowed, wanted.is_none(), "{}", context());
+                assert_eq!(verdict.allowed, allowed, "{}", context());
+                if allowed {
+                    assert_eq!(verdict.flags, ["some"], "{}", context());
+                }
+            }
+        }
+    }
+}
+
+fn store_buffering() -> (Skeleton, Relation, Relation) {
+    let (v, _) = vocabulary();
+    let events = vec![
+        Event::initial(0, 0),
+        Event::initial(1, 0),
+        Event::access(0, 0, Kind::Write, 0, 1),
+        Event::access(0, 1, Kind::Read, 1, 0),
+        Event::access(1, 0, Kind::Write, 1, 1),
+        Event::access(1, 1, Kind::Read, 0, 0),
+    ];
+    let s = Skeleton::new(&v, events);
+    (s, Relation::of(6, [(1, 3), (0, 5)]), Relation::of(6, [(0, 2), (1, 4)]))
+}
+
+/// The reason is a cycle through events that the relations lead along.
+#[test]
+fn a_reason_is_a_cycle() {
+    let model = model("let com = rf | co | fr\nlet ghb = po | com\nacyclic ghb as sc");
+    let (s, rf, co) = store_buffering();
+    let mut session = Session::new(&model);
+    let verdict = session.on(&s).unwrap().verdict(&rf, &co).unwrap();
+    let failed = verdict.failed.expect("it is not sequentially consistent");
+    let around: BTreeSet<(usize, String)> = failed.events.iter().copied().zip(failed.edges).collect();
+    let wanted = [(2, "po"), (3, "fr"), (4, "po"), (5, "fr")].map(|(e, l)| (e, l.to_string()));
+    assert_eq!(around, BTreeSet::from(wanted));
+    assert_eq!(failed.axiom, "sc");
+}
+
+/// Coherence orders by the library of the herd tools (spelled out here with the same functions) and by the primitive.
+#[test]
+fn orders_of_a_recursive_function_are_those_of_the_primitive() {
+    let program = "
+        let locs (pco, wss) = let rec go wss = match wss with || {} -> {} || ws ++ wss -> linearisations(ws, pco) ++ go wss end in go wss
+        let cross =
+          let rec all (k, ys, oss) = match oss with
+          || {} -> ys ++ k
+          || os ++ oss ->
+             let rec each (k, os) = match os with
+             || {} -> k
+             || o ++ os -> each (all (k, o | ys, oss), os)
+             end in each (k, os)
+          end in fun oss -> all ({}, 0, oss)
+        let orders(s, pco) = cross (locs (pco, classes-loc s))
+        with co from orders(W, loc & (IW * (W \\ IW)))
+        let fr = (rf^-1; co) \\ id
+        acyclic po | rf | co | fr as sc";
+    let short = "let fr = (rf^-1; co) \\ id\nacyclic po | rf | co | fr as sc";
+    let chosen =
+        "with mine from linearisations(W, co)\nempty co \\ mine\nempty (mine & loc) \\ co\nacyclic po | rf | co | (rf^-1; co) \\ id as sc";
+    let models = [model(program), model(short), model(chosen)];
+    assert!(models[0].chooses_coherence() && !models[1].chooses_coherence());
+    let (v, _) = vocabulary();
+    let mut allowed = 0;
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let s = sample::skeleton(&mut random, &v, &[]);
+        let (rf, co) = sample::choice(&mut random, &s);
+        let answers: Vec<bool> = models.iter().map(|m| Session::new(m).on(&s).unwrap().allows(&rf, &co).unwrap()).collect();
+        assert!(answers.iter().all(|a| *a == answers[1]), "seed {seed}: {answers:?}");
+        allowed += usize::from(answers[1]);
+        // An order that does not begin with the initial write is none of the model's.
+        let back = Relation::of(s.len(), co.pairs().map(|(a, b)| (b, a)));
+        if !co.is_empty() {
+            assert!(!Session::new(&models[0]).on(&s).unwrap().allows(&rf, &back).unwrap(), "seed {seed}");
+        }
+    }
+    assert!(allowed > 20, "{allowed}");
+}
+
+#[test]
+fn procedures_tags_and_variants() {
+    let text = "
+        enum orders = 'acq || 'rel
+        instructions R[{'acq}]
+        let pick t = match t with || 'acq -> Acq || _ -> Rel end
+        procedure disjoint(a, b) = empty a & b end
+        forall t in {'acq, 'rel} do call disjoint([pick t], [F]) as apart end
+        let rec walk(a, b) = match a with || {} -> b || e ++ rest -> walk(rest, e ++ b) end
+        let copy = walk(Acq, {})
+        empty (copy \\ Acq) | (Acq \\ copy) as copied
+        if \"mixed\" && not \"other\" acyclic po as one else irreflexive id as two end
+        empty (if 'acq in orders then 0 else id) as tags
+        empty (if \"other\" || not \"mixed\" then id else 0)
+        let events = tag2events('acq)
+        empty events \\ Acq as same
+        let absent = try Nothing with emptyset
+        empty absent";
+    let text = format!("let emptyset = domain 0\n{text}");
+    let m = model(&text);
+    let names: Vec<&str> = m.axioms().collect();
+    assert_eq!(names[..4], ["apart", "apart", "copied", "one"]);
+    let (v, tags) = vocabulary();
+    for seed in 0..50 {
+        let mut random = Random::new(seed);
+        let s = sample::skeleton(&mut random, &v, &[tags[0].1]);
+        let (rf, co) = sample::choice(&mut random, &s);
+        let mut clash = s.set(tags[0].1).clone();
+        clash.intersect(s.set(SetId::FENCES));
+        let allowed = Session::new(&m).on(&s).unwrap().allows(&rf, &co).unwrap();
+        assert_eq!(allowed, clash.is_empty(), "seed {seed}");
+    }
+}
+
+#[test]
+fn includes_are_resolved_once() {
+    let files = |name: &str| match name {
+        "stdlib.cat" => Some("let po-loc = po & loc".to_string()),
+        "a.cat" => Some("A\ninclude \"b.cat\"\nlet a = b".to_string()),
+        "b.cat" => Some("include \"a.cat\"\nlet b = po-loc".to_string()),
+        _ => None,
+    };
+    let mut sources = SourceMap::new();
+    let text = "Name \"of it\"\ninclude \"a.cat\"\ninclude \"b.cat\"\nacyclic a";
+    let m = Model::compile(&mut sources, "m.cat", text, &files, &vocabulary().0, &[]).unwrap();
+    assert_eq!((m.name(), m.axioms().collect::<Vec<_>>()), ("of it", vec!["acyclic a"]));
+    let e = Model::compile(&mut sources, "m.cat", "include \"c.cat\"", &files, &vocabulary().0, &[]).unwrap_err();
+    assert!(e.render(&sources).contains("m.cat:1:1: error: the file `c.cat` is not found"), "{}", e.render(&sources));
+}
+
+#[test]
+fn errors_have_places() {
+    let cases = [
+        ("acyclic po | R", "test.cat:1:14: error: this is a set of events: expected a relation"),
+        ("let x = po\nacyclic x | pp", "test.cat:2:13: error: the name `pp` is not known here"),
+        ("let x = [po]", "test.cat:1:10: error: this is a relation: expected a set of events"),
+        ("let f(a, b) = a;b\nacyclic f(po)", "test.cat:2:11: error: expected a tuple of 2"),
+        ("acyclic po |", "test.cat:1:13: error: the end of the file does not fit here: expected an expression"),
+        ("let = po", "test.cat:1:5: error: `=` does not fit here: expected a name"),
+        ("(* no end", "test.cat:1:1: error: this comment does not end"),
+        ("acyclic po §", "test.cat:1:12: error: `§` is no part of the cat language"),
+        ("acyclic 'tag", "test.cat:1:9: error: this is a tag: expected a relation"),
+        ("call nothing(po)", "test.cat:1:1: error: `nothing` is no procedure here"),
+        ("let f(x) = f(x)\nacyclic f(po)", "test.cat:1:12: error: the name `f` is not known here"),
+        ("with x from po", "test.cat:1:13: error: this is a relation: expected a set of relations to choose from"),
+        ("let w = match po with || {} -> 0", "test.cat:1:33: error: the end of the file does not fit here: expected `||`"),
+    ];
+    for (text, wanted) in cases {
+        let e = compile(text).err().unwrap_or_else(|| panic!("`{text}` compiles"));
+        assert!(e.starts_with(wanted), "`{text}` gives {e}");
+    }
+}
+
+/// What only an execution shows has a place as well.
+#[test]
+fn late_errors_have_places() {
+    let (s, rf, co) = store_buffering();
+    let run = |text: &str| {
+        let m = model(text);
+        let mut session = Session::new(&m);
+        let mut sources = SourceMap::new();
+        sources.add("test.cat", text);
+        let out = session.on(&s).and_then(|mut r| r.allows(&rf, &co));
+        out.map_err(|e| e.render(&sources))
+    };
+    let e = run("let rec x = po \\ x\nacyclic x").unwrap_err();
+    assert!(e.contains("test.cat:1:9: error: this `let rec` does not come to rest"), "{e}");
+    let e = run("let rec f s = match s with || {} -> M || e ++ r -> f r end\nacyclic f(R)").unwrap_err();
+    assert!(e.contains("test.cat:2:9: error: this is a set of events: expected a relation"), "{e}");
+    let e = run("let rec f s = f s\nacyclic f(R)").unwrap_err();
+    assert!(e.contains("deep here"), "{e}");
+    assert_eq!(run("assert empty 0\nacyclic po"), Ok(true));
+    assert!(run("assert empty po as none").unwrap_err().contains("its assertion `none` fails"));
+}
+
+/// Texts that are deep do not end the program.
+#[test]
+fn deep_texts() {
+    let deep = format!("acyclic {}po{}", "(".repeat(20_000), ")".repeat(20_000));
+    let m = model(&deep);
+    let (s, rf, co) = store_buffering();
+    assert!(Session::new(&m).on(&s).unwrap().allows(&rf, &co).unwrap());
+    let many: String = (0..20_000)
+        .map(|i| format!("let x{} = {} | rf\n", i, if i == 0 { "po".to_string() } else { format!("x{};x{}", i - 1, i - 1) }))
+        .collect();
+    model(&many);
+}

@@ -1,0 +1,260 @@
+//! Small programs with the values that their reads take: what a litmus test asks a memory model about.
+//!
+//! Text: threads between `||`, operations between `;`, as in `W x 1; R y 0 || W y 1; R x 0`. `R.acq`, `W.rel` are acquires and releases, `F` is a full fence. All
+//! locations are 0 at first. `~ x=2` at the end asks besides that `x` is 2 at last. The writes to a location have different values, none of them 0, so that the value of a
+//! read says which write it takes.
+//!
+//! A model allows a history if it allows some coherence order with it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use mu_base::Diagnostic;
+
+use crate::cat::{Model, Session, Verdict};
+use crate::execution::{Event, Kind, SetId, Skeleton};
+use crate::models::{Dialect, Mark};
+use crate::relation::Relation;
+
+/// One operation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Operation {
+    /// A read, a write, or a fence.
+    pub kind: Kind,
+    /// Its location; 0 for a fence.
+    pub location: u32,
+    /// What it reads or writes; 0 for a fence.
+    pub value: u64,
+    /// What it is besides.
+    pub mark: Mark,
+}
+
+/// A program with the values of its reads.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct History {
+    /// The operations of each thread.
+    pub threads: Vec<Vec<Operation>>,
+    /// Locations that have a given value at last.
+    pub last: Vec<(u32, u64)>,
+}
+
+/// The name of a location.
+pub fn location_name(l: u32) -> String {
+    match l {
+        0..3 => ["x", "y", "z"][l as usize].to_string(),
+        _ => format!("a{}", l - 3),
+    }
+}
+
+impl History {
+    /// Reads the text of a history; what is wrong with it otherwise.
+    pub fn parse(text: &str) -> Result<History, String> {
+        let mut names: Vec<String> = Vec::new();
+        let mut number = |name: &str| match names.iter().position(|n| n == name) {
+            Some(i) => i as u32,
+            None => {
+                names.push(name.to_string());
+                names.len() as u32 - 1
+            }
+        };
+        let value = |t: &str| t.parse::<u64>().map_err(|_| format!("`{t}` is no value"));
+        let (program, last) = text.split_once('~').unwrap_or((text, ""));
+        let mut history = History::default();
+        for thread in program.split("||") {
+            let mut list = Vec::new();
+            for op in thread.split(';').map(str::trim).filter(|o| !o.is_empty()) {
+                let words: Vec<&str> = op.split_whitespace().collect();
+                let (kind, mark) = match words[0] {
+                    "R" => (Kind::Read, Mark::Plain),
+                    "R.acq" => (Kind::Read, Mark::Acquire),
+                    "W" => (Kind::Write, Mark::Plain),
+                    "W.rel" => (Kind::Write, Mark::Release),
+                    "F" => (Kind::Fence, Mark::Plain),
+                    other => return Err(format!("`{other}` is no operation: expected `R`, `R.acq`, `W`, `W.rel` or `F`")),
+                };
+                list.push(match (kind, words.as_slice()) {
+                    (Kind::Fence, [_]) => Operation { kind, location: 0, value: 0, mark },
+                    (_, [_, l, v]) if kind != Kind::Fence => Operation { kind, location: number(l), value: value(v)?, mark },
+                    _ => return Err(format!("`{op}` is no operation: expected `R x 0`, `W x 1` or `F`")),
+                });
+            }
+            history.threads.push(list);
+        }
+        for part in last.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let (l, v) = part.split_once('=').ok_or_else(|| format!("`{part}`: expected `x=1`"))?;
+            history.last.push((number(l.trim()), value(v.trim())?));
+        }
+        history.check()?;
+        Ok(history)
+    }
+    fn operations(&self) -> impl Iterator<Item = &Operation> {
+        self.threads.iter().flatten()
+    }
+    fn check(&self) -> Result<(), String> {
+        let mut written: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+        for o in self.operations().filter(|o| o.kind.writes()) {
+            if o.value == 0 || written.insert((o.location, o.value), 1).is_some() {
+                return Err(format!("the writes to `{}` must have different values that are not 0", location_name(o.location)));
+            }
+        }
+        let known = |l: u32, v: u64| v == 0 || written.contains_key(&(l, v));
+        let wrong = self.operations().filter(|o| o.kind.reads()).map(|o| (o.location, o.value)).find(|&(l, v)| !known(l, v));
+        match wrong.or_else(|| self.last.iter().copied().find(|&(l, v)| !known(l, v))) {
+            Some((l, v)) => Err(format!("nobody writes {v} to `{}`", location_name(l))),
+            None => Ok(()),
+        }
+    }
+    /// How many operations it has.
+    pub fn len(&self) -> usize {
+        self.threads.iter().map(Vec::len).sum()
+    }
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// How many locations it speaks of.
+    pub fn locations(&self) -> u32 {
+        let used = self.operations().filter(|o| o.kind != Kind::Fence).map(|o| o.location + 1);
+        used.chain(self.last.iter().map(|l| l.0 + 1)).max().unwrap_or(0)
+    }
+    /// Its events: the initial writes, then the threads one after the other.
+    pub fn events(&self) -> Vec<(Event, Mark)> {
+        let mut out: Vec<(Event, Mark)> = (0..self.locations()).map(|l| (Event::initial(l, 0), Mark::Plain)).collect();
+        for (t, thread) in self.threads.iter().enumerate() {
+            for (i, o) in thread.iter().enumerate() {
+                let event = match o.kind {
+                    Kind::Fence => Event::other(t as u32, i as u32, Kind::Fence),
+                    kind => Event::access(t as u32, i as u32, kind, o.location, o.value),
+                };
+                out.push((event, o.mark));
+            }
+        }
+        out
+    }
+    /// Which write each read takes.
+    pub fn reads_from(&self, s: &Skeleton) -> Relation {
+        let e = s.events();
+        let mut rf = Relation::empty(s.len());
+        for r in s.set(SetId::READS).iter() {
+            if let Some(w) = s.sources(r).find(|&w| e[w].value == e[r].value) {
+                rf.insert(w, r);
+            }
+        }
+        rf
+    }
+    /// Calls `visit` with each coherence order that leaves the wanted values at last, until it returns true or fails; says whether it did return true.
+    pub fn coherence_orders(&self, s: &Skeleton, visit: &mut dyn FnMut(&Relation) -> Result<bool, Diagnostic>) -> Result<bool, Diagnostic> {
+        let parts = s.writes_by_location();
+        let mut first = Relation::empty(s.len());
+        let e = s.events();
+        for part in &parts {
+            for a in part.iter() {
+                let last = |w: usize| self.last.iter().any(|&(l, v)| e[w].location == Some(l) && e[w].value == v);
+                part.iter().filter(|&b| b != a && (e[a].thread.is_none() || last(b))).for_each(|b| first.insert(a, b));
+            }
+        }
+        let mut error = None;
+        let found = crate::cat::each_order(&parts, &first, &mut Relation::empty(s.len()), &mut |co| {
+            visit(co).unwrap_or_else(|e| {
+                error = Some(e);
+                true
+            })
+        });
+        error.map_or(Ok(found), Err)
+    }
+    /// As text.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for (t, thread) in self.threads.iter().enumerate() {
+            out += if t == 0 { "" } else { " || " };
+            for (i, o) in thread.iter().enumerate() {
+                out += if i == 0 { "" } else { "; " };
+                let mark = match o.mark {
+                    Mark::Plain => "",
+                    Mark::Acquire => ".acq",
+                    Mark::Release => ".rel",
+                };
+                let letter = if o.kind.reads() { "R" } else { "W" };
+                let _ = match o.kind {
+                    Kind::Fence => write!(out, "F"),
+                    _ => write!(out, "{letter}{mark} {} {}", location_name(o.location), o.value),
+                };
+            }
+        }
+        for (i, (l, v)) in self.last.iter().enumerate() {
+            let _ = write!(out, "{}{}={v}", if i == 0 { " ~ " } else { ", " }, location_name(*l));
+        }
+        out
+    }
+    /// As a litmus test in C with atomics, which the herd tools read. Plain accesses are relaxed.
+    pub fn litmus(&self, name: &str) -> String {
+        let mut out = format!("C {name}\n\n{{}}\n");
+        let all: Vec<String> = (0..self.locations()).map(|l| format!("atomic_int* {}", location_name(l))).collect();
+        let mut condition = Vec::new();
+        for (t, thread) in self.threads.iter().enumerate() {
+            let _ = write!(out, "\nP{t} ({}) {{\n", all.join(", "));
+            for (i, o) in thread.iter().enumerate() {
+                let l = location_name(o.location);
+                let order = match o.mark {
+                    Mark::Plain => "relaxed",
+                    Mark::Acquire => "acquire",
+                    Mark::Release => "release",
+                };
+                let _ = match o.kind {
+                    Kind::Fence => writeln!(out, "  atomic_thread_fence(memory_order_seq_cst);"),
+                    Kind::Write => writeln!(out, "  atomic_store_explicit({l}, {}, memory_order_{order});", o.value),
+                    _ => {
+                        condition.push(format!("{t}:r{i}={}", o.value));
+                        writeln!(out, "  int r{i} = atomic_load_explicit({l}, memory_order_{order});")
+                    }
+                };
+            }
+            out += "}\n";
+        }
+        condition.extend(self.last.iter().map(|(l, v)| format!("{}={v}", location_name(*l))));
+        let condition = if condition.is_empty() { "true".to_string() } else { condition.join(" /\\ ") };
+        let _ = write!(out, "\nexists ({condition})\n");
+        out
+    }
+}
+
+/// A model that judges histories: with the words of its dialect.
+pub struct Judge<'m> {
+    model: &'m Model,
+    dialect: Dialect,
+    session: Session<'m>,
+}
+
+impl<'m> Judge<'m> {
+    /// For a model of a dialect, which was compiled for the dialect's vocabulary.
+    pub fn new(model: &'m Model, dialect: Dialect) -> Self {
+        Self { model, dialect, session: Session::new(model) }
+    }
+    /// Whether the model allows a history. Cost: a check for each coherence order.
+    pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
+        let skeleton = self.dialect.skeleton(self.model.vocabulary(), &history.events());
+        let rf = history.reads_from(&skeleton);
+        let mut run = self.session.on(&skeleton)?;
+        if !run.holds() || !run.reads(&rf)? {
+            return Ok(false);
+        }
+        history.coherence_orders(&skeleton, &mut |co| run.coherence(&rf, co))
+    }
+    /// What the model says of a history under the first coherence order that it allows, or else under the first that there is.
+    pub fn verdict(&mut self, history: &History) -> Result<(Verdict, Skeleton, Relation, Relation), Diagnostic> {
+        let skeleton = self.dialect.skeleton(self.model.vocabulary(), &history.events());
+        let rf = history.reads_from(&skeleton);
+        let mut chosen: Option<Relation> = None;
+        let mut run = self.session.on(&skeleton)?;
+        history.coherence_orders(&skeleton, &mut |co| {
+            let allowed = run.allows(&rf, co)?;
+            if allowed || chosen.is_none() {
+                chosen = Some(co.clone());
+            }
+            Ok(allowed)
+        })?;
+        let co = chosen.unwrap_or_else(|| Relation::empty(skeleton.len()));
+        let verdict = run.verdict(&rf, &co)?;
+        Ok((verdict, skeleton.clone(), rf, co))
+    }
+}

@@ -1,0 +1,129 @@
+//! All small programs up to isomorphism: renaming of threads and of locations gives nothing new.
+//!
+//! A program is worth asking about if each of its locations is accessed twice and written once, and each fence stands between accesses: what is left out then
+//! differs from a smaller program only in accesses that take no part in any communication. Programs come in a fixed order, small ones first; of each class
+//! the least is met. Cost: all sequences of operations, and the permutations of threads for each.
+
+use crate::execution::Kind;
+use crate::history::{History, Operation};
+use crate::models::Mark;
+
+/// What programs are made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Alphabet {
+    /// Acquires and releases as well.
+    pub marks: bool,
+    /// Fences as well.
+    pub fences: bool,
+    /// At most so many locations.
+    pub locations: u32,
+}
+
+/// Calls `visit` with each program of `n` operations, until it returns false. Reads have the value 0; the writes to each location have 1, 2, ….
+pub fn programs(n: usize, alphabet: Alphabet, visit: &mut dyn FnMut(&History) -> bool) -> bool {
+    let mut shapes = Vec::new();
+    partitions(n, n, &mut Vec::new(), &mut shapes);
+    shapes.iter().all(|shape| {
+        let mut program = History { threads: shape.iter().map(|&k| Vec::with_capacity(k)).collect(), last: Vec::new() };
+        fill(shape, 0, 0, alphabet, &mut program, visit)
+    })
+}
+
+/// The ways to write `n` as a sum, terms descending.
+fn partitions(n: usize, most: usize, so_far: &mut Vec<usize>, out: &mut Vec<Vec<usize>>) {
+    if n == 0 {
+        out.push(so_far.clone());
+    }
+    for k in (1..=most.min(n)).rev() {
+        so_far.push(k);
+        partitions(n - k, k, so_far, out);
+        so_far.pop();
+    }
+}
+
+fn fill(shape: &[usize], t: usize, used: u32, alphabet: Alphabet, program: &mut History, visit: &mut dyn FnMut(&History) -> bool) -> bool {
+    if t == shape.len() {
+        return !(useful(program, used) && is_least(program)) || visit(&numbered(program));
+    }
+    if program.threads[t].len() == shape[t] {
+        // Threads of one length come in order; only up to names, so this is just a first sieve.
+        return fill(shape, t + 1, used, alphabet, program, visit);
+    }
+    let place = program.threads[t].len();
+    for l in 0..(used + 1).min(alphabet.locations) {
+        for (kind, mark) in
+            [(Kind::Write, Mark::Plain), (Kind::Read, Mark::Plain), (Kind::Write, Mark::Release), (Kind::Read, Mark::Acquire)]
+        {
+            if mark != Mark::Plain && !alphabet.marks {
+                continue;
+            }
+            program.threads[t].push(Operation { kind, location: l, value: 0, mark });
+            let go_on = fill(shape, t, used.max(l + 1), alphabet, program, visit);
+            program.threads[t].pop();
+            if !go_on {
+                return false;
+            }
+        }
+    }
+    let between = place > 0 && place + 1 < shape[t] && program.threads[t][place - 1].kind != Kind::Fence;
+    if alphabet.fences && between {
+        program.threads[t].push(Operation { kind: Kind::Fence, location: 0, value: 0, mark: Mark::Plain });
+        let go_on = fill(shape, t, used, alphabet, program, visit);
+        program.threads[t].pop();
+        return go_on;
+    }
+    true
+}
+
+fn useful(program: &History, used: u32) -> bool {
+    (0..used).all(|l| {
+        let here = || program.threads.iter().flatten().filter(|o| o.kind != Kind::Fence && o.location == l);
+        here().count() >= 2 && here().any(|o| o.kind.writes())
+    })
+}
+
+/// With locations renamed in the order in which they are met.
+fn renamed(threads: &[&Vec<Operation>]) -> Vec<Vec<Operation>> {
+    let mut names: Vec<u32> = Vec::new();
+    let mut name = |l: u32| match names.iter().position(|n| *n == l) {
+        Some(i) => i as u32,
+        None => {
+            names.push(l);
+            names.len() as u32 - 1
+        }
+    };
+    let mut rename = |o: &Operation| Operation { location: if o.kind == Kind::Fence { 0 } else { name(o.location) }, ..*o };
+    threads.iter().map(|t| t.iter().map(&mut rename).collect()).collect()
+}
+
+/// Whether no order of the threads gives a lesser program.
+fn is_least(program: &History) -> bool {
+    fn go(program: &History, order: &mut Vec<usize>) -> bool {
+        let k = program.threads.len();
+        if order.len() == k {
+            let threads: Vec<&Vec<Operation>> = order.iter().map(|&i| &program.threads[i]).collect();
+            return renamed(&threads) >= program.threads;
+        }
+        (0..k).all(|i| {
+            if order.contains(&i) || program.threads[i].len() != program.threads[order.len()].len() {
+                return true;
+            }
+            order.push(i);
+            let least = go(program, order);
+            order.pop();
+            least
+        })
+    }
+    go(program, &mut Vec::new())
+}
+
+/// With values for the writes.
+fn numbered(program: &History) -> History {
+    let mut out = program.clone();
+    let mut next = [0u64; 64];
+    for o in out.threads.iter_mut().flatten().filter(|o| o.kind.writes()) {
+        next[o.location as usize] += 1;
+        o.value = next[o.location as usize];
+    }
+    out
+}

@@ -1,0 +1,273 @@
+//! Which memory model is weaker than which, shown up to a bound.
+//!
+//! Every program up to a number of operations ([`enumerate`]) is given with all values that its reads may take, and with every choice of last writes; each model says
+//! which of these *tests* it allows (for some coherence order). A model is stronger than another if every test that it allows is allowed by the
+//! other; a test that says otherwise is kept, the first and so a smallest one. What is shown holds for the programs that were met and no others.
+
+pub mod draw;
+pub mod enumerate;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use mu_base::{Budget, Diagnostic, Stop};
+
+use crate::cat::{Model, Session, each_order};
+use crate::execution::{SetId, Skeleton};
+use crate::history::History;
+use crate::models::Dialect;
+use crate::relation::Relation;
+use enumerate::Alphabet;
+
+/// How far to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bound {
+    /// Operations of a program, fences included, where acquires, releases and fences are met.
+    pub operations: usize,
+    /// Operations of a program of plain reads and writes.
+    pub plain: usize,
+    /// Locations of a program.
+    pub locations: u32,
+    /// Threads to work with.
+    pub threads: usize,
+}
+
+/// A model with its name and its words.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'m> {
+    /// Its name.
+    pub name: &'m str,
+    /// The model.
+    pub model: &'m Model,
+    /// The words that it understands.
+    pub dialect: Dialect,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Lattice {
+    /// The models' names.
+    pub names: Vec<String>,
+    /// `separating[a][b]`: a smallest test that `a` allows and `b` forbids; none if every test that `a` allows is allowed by `b`.
+    pub separating: Vec<Vec<Option<History>>>,
+    /// How many programs were met.
+    pub programs: usize,
+    /// How many tests.
+    pub tests: usize,
+    /// How far it went.
+    pub bound: Bound,
+    /// Whether it went so far.
+    pub stop: Stop,
+}
+
+/// A place in the order of tests: small programs first, and of one size those without last values.
+type Place = [usize; 4];
+
+/// A test with its place.
+type Found = Option<(Place, History)>;
+
+struct Worker<'m> {
+    candidates: &'m [Candidate<'m>],
+    sessions: Vec<Session<'m>>,
+    found: Vec<Found>,
+    tests: usize,
+}
+
+/// Compares models on all programs within a bound.
+pub fn compare(candidates: &[Candidate<'_>], bound: Bound, budget: &Budget) -> Result<Lattice, Diagnostic> {
+    let k = candidates.len();
+    let mut programs = Vec::new();
+    for n in 2..=bound.operations.max(bound.plain) {
+        let mut keep = |p: &History| {
+            programs.push(p.clone());
+            true
+        };
+        if n <= bound.operations {
+            enumerate::programs(n, Alphabet { marks: true, fences: true, locations: bound.locations }, &mut keep);
+        } else {
+            enumerate::programs(n, Alphabet { marks: false, fences: false, locations: bound.locations }, &mut keep);
+        }
+    }
+    let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let results: Mutex<Vec<Result<(Vec<Found>, usize), Diagnostic>>> = Mutex::new(Vec::new());
+    let stopped: Mutex<Option<Stop>> = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..bound.threads.max(1) {
+            scope.spawn(|| {
+                let mut worker = Worker {
+                    candidates,
+                    sessions: candidates.iter().map(|c| Session::new(c.model)).collect(),
+                    found: vec![None; k * k],
+                    tests: 0,
+                };
+                let mut outcome = Ok(());
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(program) = programs.get(i).filter(|_| !halt.load(Ordering::Relaxed)) else { break };
+                    if let Err(stop) = budget.check(i as u64) {
+                        stopped.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(stop);
+                        halt.store(true, Ordering::Relaxed);
+                        break;
+                    }
+                    outcome = worker.program(i, program);
+                    if outcome.is_err() {
+                        halt.store(true, Ordering::Relaxed);
+                        break;
+                    }
+                }
+                let result = outcome.map(|()| (worker.found, worker.tests));
+                results.lock().unwrap_or_else(|e| e.into_inner()).push(result);
+            });
+        }
+    });
+    let mut all: Vec<Found> = vec![None; k * k];
+    let mut tests = 0;
+    for result in results.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        let (found, count) = result?;
+        tests += count;
+        for (have, new) in all.iter_mut().zip(found) {
+            let better = match (&have, &new) {
+                (_, None) => false,
+                (None, Some(_)) => true,
+                (Some(h), Some(n)) => n.0 < h.0,
+            };
+            if better {
+                *have = new;
+            }
+        }
+    }
+    let mut rows = all.into_iter().map(|f| f.map(|x| x.1));
+    Ok(Lattice {
+        names: candidates.iter().map(|c| c.name.to_string()).collect(),
+        separating: (0..k).map(|_| rows.by_ref().take(k).collect()).collect(),
+        programs: programs.len(),
+        tests,
+        bound,
+        stop: stopped.into_inner().unwrap_or_else(|e| e.into_inner()).unwrap_or(Stop::Complete),
+    })
+}
+
+impl Worker<'_> {
+    /// All tests of a program.
+    fn program(&mut self, number: usize, program: &History) -> Result<(), Diagnostic> {
+        let events = program.events();
+        let plain = Skeleton::new(&crate::execution::Vocabulary::new(), events.iter().map(|e| e.0.clone()).collect());
+        let reads: Vec<usize> = plain.set(SetId::READS).iter().collect();
+        let sources: Vec<Vec<usize>> = reads.iter().map(|&r| plain.sources(r).collect()).collect();
+        let mut choices: Vec<Vec<usize>> = vec![Vec::new()];
+        for s in &sources {
+            choices = choices.iter().flat_map(|c| s.iter().map(move |w| [c.as_slice(), &[*w]].concat())).collect();
+        }
+        let rfs: Vec<Relation> = choices.iter().map(|c| Relation::of(plain.len(), c.iter().copied().zip(reads.iter().copied()))).collect();
+        // Coherence orders, each with the last writes of the locations that have several.
+        let contested: Vec<crate::relation::Set> = plain.writes_by_location().into_iter().filter(|p| p.len() > 2).collect();
+        let mut first = Relation::empty(plain.len());
+        first.product(plain.set(SetId::INITIAL), &{
+            let mut others = plain.set(SetId::WRITES).clone();
+            others.subtract(plain.set(SetId::INITIAL));
+            others
+        });
+        first.intersect(plain.relation(crate::execution::RelationId::LOC));
+        let (mut cos, mut lasts): (Vec<(Relation, usize)>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+        each_order(&plain.writes_by_location(), &first, &mut Relation::empty(plain.len()), &mut |co| {
+            let last: Vec<usize> = contested.iter().filter_map(|p| p.iter().find(|&w| co.after(w).next().is_none())).collect();
+            let at = lasts.iter().position(|l| *l == last).unwrap_or_else(|| {
+                lasts.push(last);
+                lasts.len() - 1
+            });
+            cos.push((co.clone(), at));
+            false
+        });
+        let k = self.candidates.len();
+        // Whether a model allows a choice with last writes.
+        let mut allowed = vec![false; k * rfs.len() * lasts.len()];
+        let mut dialects: Vec<(Dialect, Skeleton)> = Vec::new();
+        for (m, c) in self.candidates.iter().enumerate() {
+            let at = dialects.iter().position(|d| d.0 == c.dialect).unwrap_or_else(|| {
+                dialects.push((c.dialect, c.dialect.skeleton(c.model.vocabulary(), &events)));
+                dialects.len() - 1
+            });
+            let mut run = self.sessions[m].on(&dialects[at].1)?;
+            if !run.holds() {
+                continue;
+            }
+            for (r, rf) in rfs.iter().enumerate() {
+                if !run.reads(rf)? {
+                    continue;
+                }
+                for (co, last) in &cos {
+                    let cell = (m * rfs.len() + r) * lasts.len() + last;
+                    if !allowed[cell] && run.coherence(rf, co)? {
+                        allowed[cell] = true;
+                    }
+                }
+            }
+        }
+        for r in 0..rfs.len() {
+            let any: Vec<bool> = (0..k).map(|m| (0..lasts.len()).any(|l| allowed[(m * rfs.len() + r) * lasts.len() + l])).collect();
+            self.keep([2 * program.len(), number, r, 0], &any, || test(program, &plain, &reads, &choices[r], &[]));
+            if contested.is_empty() {
+                continue;
+            }
+            for (l, last) in lasts.iter().enumerate() {
+                let here: Vec<bool> = (0..k).map(|m| allowed[(m * rfs.len() + r) * lasts.len() + l]).collect();
+                self.keep([2 * program.len() + 1, number, r, l], &here, || test(program, &plain, &reads, &choices[r], last));
+            }
+        }
+        Ok(())
+    }
+    /// Keeps a test for all pairs of models that it is the first to separate.
+    fn keep(&mut self, place: Place, allowed: &[bool], test: impl Fn() -> History) {
+        self.tests += 1;
+        let k = allowed.len();
+        for a in (0..k).filter(|&a| allowed[a]) {
+            for b in (0..k).filter(|&b| !allowed[b]) {
+                let found = &mut self.found[a * k + b];
+                if found.as_ref().is_none_or(|f| place < f.0) {
+                    *found = Some((place, test()));
+                }
+            }
+        }
+    }
+}
+
+/// A program with the values that its reads take and the last writes of some locations.
+fn test(program: &History, s: &Skeleton, reads: &[usize], sources: &[usize], last: &[usize]) -> History {
+    let mut out = program.clone();
+    let e = s.events();
+    let mut values = reads.iter().zip(sources).map(|(&r, &w)| (r, e[w].value)).collect::<Vec<_>>();
+    values.sort_unstable();
+    let mut values = values.into_iter();
+    for o in out.threads.iter_mut().flatten().filter(|o| o.kind.reads()) {
+        o.value = values.next().map_or(0, |v| v.1);
+    }
+    out.last = last.iter().filter_map(|&w| e[w].location.map(|l| (l, e[w].value))).collect();
+    out
+}
+
+impl Lattice {
+    /// Whether every test that `a` allows is allowed by `b`: `a` is at least as strong.
+    pub fn is_stronger(&self, a: usize, b: usize) -> bool {
+        self.separating[a][b].is_none()
+    }
+    /// Models that allow the same tests, strong ones first: each class with its models.
+    pub fn classes(&self) -> Vec<Vec<usize>> {
+        let mut out: Vec<Vec<usize>> = Vec::new();
+        for m in 0..self.names.len() {
+            match out.iter_mut().find(|c| self.is_stronger(c[0], m) && self.is_stronger(m, c[0])) {
+                Some(class) => class.push(m),
+                None => out.push(vec![m]),
+            }
+        }
+        // Those with fewer above them first.
+        let above = |c: &Vec<usize>| (0..self.names.len()).filter(|&m| self.is_stronger(m, c[0])).count();
+        out.sort_by_key(above);
+        out
+    }
+    /// The pairs of classes where the first is stronger and nothing is between.
+    pub fn edges(&self, classes: &[Vec<usize>]) -> Vec<(usize, usize)> {
+        let less = |a: usize, b: usize| a != b && self.is_stronger(classes[a][0], classes[b][0]);
+        let n = classes.len();
+        (0..n).flat_map(|a| (0..n).map(move |b| (a, b))).filter(|&(a, b)| less(a, b) && !(0..n).any(|c| less(a, c) && less(c, b))).collect()
+    }
+}

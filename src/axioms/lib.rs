@@ -1,0 +1,22 @@
+//! Memory models as data: executions of events, relations between them, and the languages that say which executions are allowed.
+//!
+//! It knows no syntax of programs: front ends make executions, models judge them.
+
+#![warn(missing_docs)]
+
+pub mod architecture;
+pub mod cat;
+pub mod execution;
+pub mod history;
+pub mod lattice;
+pub mod models;
+pub mod relation;
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
+pub mod views;
+
+pub use architecture::Architecture;
+pub use execution::{Event, Execution, Kind, Name, RelationId, SetId, Skeleton, Vocabulary};
+pub use relation::{Relation, Set};

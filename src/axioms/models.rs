@@ -1,0 +1,155 @@
+//! The project's own memory models: their texts under `specs/memory`, by name, and how plain operations are told to each.
+//!
+//! A model is told plain reads, writes, acquires, releases and full fences in the words of its architecture ([`Dialect`]); so models of different
+//! architectures judge one execution.
+
+use mu_base::{Diagnostic, SourceMap};
+
+use crate::architecture::Architecture;
+use crate::cat::Model;
+use crate::execution::{Event, Kind, SetId, Skeleton, Vocabulary};
+
+/// A model that comes with the project.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+    /// The words that it understands.
+    pub dialect: Dialect,
+}
+
+/// The words of an architecture for what a plain operation can be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// `Acq`, `Rel`, and `F` alone for a full fence.
+    Plain,
+    /// Those of an architecture.
+    Of(Architecture),
+}
+
+macro_rules! known {
+    ($($name:literal $dialect:expr,)+) => {
+        /// All models of the project, strong ones first.
+        pub const KNOWN: &[Known] = &[$(Known {
+            name: $name,
+            text: include_str!(concat!("../../specs/memory/", $name, ".cat")),
+            dialect: $dialect,
+        }),+];
+    };
+}
+known! {
+    "sc" Dialect::Plain,
+    "tso" Dialect::Plain,
+    "pso" Dialect::Plain,
+    "pc" Dialect::Plain,
+    "rvwmo" Dialect::Of(Architecture::RiscV),
+    "armv8" Dialect::Of(Architecture::AArch64),
+    "rc11" Dialect::Of(Architecture::C11),
+    "location-order" Dialect::Plain,
+    "cpp-ra" Dialect::Plain,
+    "rcsc" Dialect::Plain,
+    "rcpc" Dialect::Plain,
+    "causal" Dialect::Plain,
+    "pram" Dialect::Plain,
+    "cache" Dialect::Plain,
+    "slow" Dialect::Plain,
+    "local" Dialect::Plain,
+}
+
+/// Files that models include.
+const LIBRARY: &[(&str, &str)] = &[
+    ("stdlib.cat", include_str!("../../specs/memory/stdlib.cat")),
+    ("views.cat", include_str!("../../specs/memory/views.cat")),
+    ("release.cat", include_str!("../../specs/memory/release.cat")),
+];
+
+/// The text of a file of `specs/memory`.
+pub fn file(name: &str) -> Option<String> {
+    let library = LIBRARY.iter().find(|f| f.0 == name).map(|f| f.1);
+    library.or_else(|| KNOWN.iter().find(|k| name.strip_suffix(".cat") == Some(k.name)).map(|k| k.text)).map(str::to_string)
+}
+
+/// The model of a name.
+pub fn by_name(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|k| k.name == name)
+}
+
+impl Known {
+    /// Compiles the model. Errors are of our own making and have places in `sources`.
+    pub fn compile(&self, sources: &mut SourceMap) -> Result<Model, Diagnostic> {
+        Model::compile(sources, &format!("{}.cat", self.name), self.text, &file, &self.dialect.vocabulary(), &[])
+    }
+}
+
+/// What a plain operation is beside a read or write.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub enum Mark {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// A read that is an acquire.
+    Acquire,
+    /// A write that is a release.
+    Release,
+}
+
+impl Dialect {
+    /// The dialect of a model by the words at its head: an architecture's, or plain.
+    pub fn of_head(head: &[String]) -> Self {
+        match head.first().map(String::as_str) {
+            Some("RISCV") => Dialect::Of(Architecture::RiscV),
+            Some("AArch64" | "ARMv8 AArch64") => Dialect::Of(Architecture::AArch64),
+            Some("X86" | "X86_64" | "X86 TSO") => Dialect::Of(Architecture::X86),
+            Some("C" | "RC11" | "C++11") => Dialect::Of(Architecture::C11),
+            _ => Dialect::Plain,
+        }
+    }
+    /// The names of the dialect.
+    pub fn vocabulary(self) -> Vocabulary {
+        match self {
+            Dialect::Plain => {
+                let mut v = Vocabulary::new();
+                v.set("Acq");
+                v.set("Rel");
+                v
+            }
+            Dialect::Of(a) => a.vocabulary(),
+        }
+    }
+    /// The sets in which an operation is, beside the standard ones.
+    fn tags(self, kind: Kind, mark: Mark) -> &'static [&'static str] {
+        match (self, kind, mark) {
+            (Dialect::Plain, _, Mark::Acquire) => &["Acq"],
+            (Dialect::Plain, _, Mark::Release) => &["Rel"],
+            (Dialect::Plain, ..) => &[],
+            (Dialect::Of(Architecture::X86), Kind::Fence, _) => &["MFENCE", "mfence"],
+            (Dialect::Of(Architecture::X86), ..) => &["Exp"],
+            (Dialect::Of(Architecture::RiscV), Kind::Fence, _) => &["Fence.rw.rw"],
+            (Dialect::Of(Architecture::RiscV), _, Mark::Acquire) => &["Acq", "Exp"],
+            (Dialect::Of(Architecture::RiscV), _, Mark::Release) => &["Rel", "Exp"],
+            (Dialect::Of(Architecture::AArch64), Kind::Fence, _) => &["DMB.SY"],
+            (Dialect::Of(Architecture::AArch64), _, Mark::Acquire) => &["A", "Exp"],
+            (Dialect::Of(Architecture::AArch64), _, Mark::Release) => &["L", "Exp"],
+            (Dialect::Of(Architecture::C11), Kind::Fence, _) => &["SC"],
+            (Dialect::Of(Architecture::C11), _, Mark::Acquire) => &["ACQ", "A", "Exp"],
+            (Dialect::Of(Architecture::C11), _, Mark::Release) => &["REL", "A", "Exp"],
+            (Dialect::Of(Architecture::C11), _, Mark::Plain) => &["RLX", "A", "Exp"],
+            (Dialect::Of(_), ..) => &["Exp"],
+        }
+    }
+    /// A skeleton of plain operations in the words of the dialect; `vocabulary` is the dialect's.
+    pub fn skeleton(self, vocabulary: &Vocabulary, events: &[(Event, Mark)]) -> Skeleton {
+        let mut s = Skeleton::new(vocabulary, events.iter().map(|e| e.0.clone()).collect());
+        for (i, (event, mark)) in events.iter().enumerate() {
+            for tag in self.tags(event.kind, *mark) {
+                if let Some(crate::execution::Name::Set(id)) = vocabulary.find(tag) {
+                    s.tag(id, i);
+                }
+            }
+        }
+        debug_assert!(s.set(SetId::ALL).len() == events.len());
+        s
+    }
+}

@@ -1,0 +1,449 @@
+//! Sets of events and relations between them, as bits.
+//!
+//! A [`Set`] is a row of bits, a [`Relation`] a square matrix of them, row after row in one allocation; a row has as many words as the universe
+//! needs, so that up to 64 events a row is one word. Operations write into a matrix that is already there (`x.unite(&y)`,
+//! `x.compose(&a, &b)`) and allocate nothing; those that return a new one say so by their type.
+//!
+//! Cost, with `n` events and `w = n/64` words a row: union and the like `n·w`; composition `pairs·w`; transitive closure `n²·w` (Warshall);
+//! cycle detection `n²·w` at worst. Invariant: bits at and above `n` are zero in every row.
+
+use std::fmt;
+
+/// Words that hold `n` bits.
+fn words(n: usize) -> usize {
+    n.div_ceil(64).max(1)
+}
+
+/// The positions of the bits of words, ascending.
+fn bits(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    row.iter().enumerate().flat_map(|(i, &word)| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            let at = rest.trailing_zeros() as usize;
+            rest &= rest.wrapping_sub(1);
+            (at < 64).then_some(i * 64 + at)
+        })
+    })
+}
+
+/// A set of events: bit `e` is set if event `e` is in it.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Set {
+    size: u32,
+    bits: Box<[u64]>,
+}
+
+impl fmt::Debug for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl Set {
+    /// No event of a universe of `n`.
+    pub fn empty(n: usize) -> Self {
+        Self { size: n as u32, bits: vec![0; words(n)].into_boxed_slice() }
+    }
+    /// All `n` events.
+    pub fn full(n: usize) -> Self {
+        let mut set = Self::empty(n);
+        set.fill();
+        set
+    }
+    /// The events of a list.
+    pub fn of(n: usize, events: impl IntoIterator<Item = usize>) -> Self {
+        let mut set = Self::empty(n);
+        events.into_iter().for_each(|e| set.insert(e));
+        set
+    }
+    /// How many events the universe has.
+    pub fn universe(&self) -> usize {
+        self.size as usize
+    }
+    /// Makes it the set of all events.
+    pub fn fill(&mut self) {
+        self.bits.fill(u64::MAX);
+        self.trim();
+    }
+    /// Removes all events.
+    pub fn clear(&mut self) {
+        self.bits.fill(0);
+    }
+    fn trim(&mut self) {
+        let over = self.bits.len() * 64 - self.size as usize;
+        if let Some(last) = self.bits.last_mut() {
+            *last = if over == 64 { 0 } else { *last & (u64::MAX >> over) };
+        }
+    }
+    /// Adds an event. Panics if the universe does not have it.
+    pub fn insert(&mut self, e: usize) {
+        assert!(e < self.size as usize, "event {e} of {}", self.size);
+        self.bits[e / 64] |= 1 << (e % 64);
+    }
+    /// Removes an event.
+    pub fn remove(&mut self, e: usize) {
+        self.bits[e / 64] &= !(1 << (e % 64));
+    }
+    /// Whether an event is in it.
+    pub fn has(&self, e: usize) -> bool {
+        self.bits[e / 64] >> (e % 64) & 1 == 1
+    }
+    /// The events, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        bits(&self.bits)
+    }
+    /// Its least event.
+    pub fn first(&self) -> Option<usize> {
+        self.iter().next()
+    }
+    /// How many events it has.
+    pub fn len(&self) -> usize {
+        self.bits.iter().map(|w| w.count_ones() as usize).sum()
+    }
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.bits.iter().all(|w| *w == 0)
+    }
+    /// Whether all its events are in another set.
+    pub fn within(&self, other: &Set) -> bool {
+        self.bits.iter().zip(&other.bits).all(|(a, b)| a & !b == 0)
+    }
+    /// Becomes a copy of another set of the same universe.
+    pub fn copy(&mut self, other: &Set) {
+        self.bits.copy_from_slice(&other.bits);
+    }
+    /// Adds the events of another set.
+    pub fn unite(&mut self, other: &Set) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
+    }
+    /// Keeps the events that another set has too.
+    pub fn intersect(&mut self, other: &Set) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= b);
+    }
+    /// Removes the events of another set.
+    pub fn subtract(&mut self, other: &Set) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= !b);
+    }
+    /// Becomes the set of all other events.
+    pub fn complement(&mut self) {
+        self.bits.iter_mut().for_each(|a| *a = !*a);
+        self.trim();
+    }
+    /// Its words: bit `e % 64` of word `e / 64` is event `e`.
+    pub fn words(&self) -> &[u64] {
+        &self.bits
+    }
+    /// Becomes the events from which a relation leads somewhere.
+    pub fn domain_of(&mut self, r: &Relation) {
+        self.clear();
+        for a in 0..r.universe() {
+            if r.row(a).iter().any(|w| *w != 0) {
+                self.insert(a);
+            }
+        }
+    }
+    /// Becomes the events to which a relation leads.
+    pub fn range_of(&mut self, r: &Relation) {
+        self.clear();
+        for a in 0..r.universe() {
+            self.bits.iter_mut().zip(r.row(a)).for_each(|(x, y)| *x |= y);
+        }
+    }
+}
+
+/// A relation between events: row `a` has the bits of all `b` with (a, b) in it.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Relation {
+    size: u32,
+    width: u32,
+    bits: Box<[u64]>,
+}
+
+impl fmt::Debug for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.pairs()).finish()
+    }
+}
+
+impl Relation {
+    /// No pair of a universe of `n` events.
+    pub fn empty(n: usize) -> Self {
+        let width = words(n);
+        Self { size: n as u32, width: width as u32, bits: vec![0; n * width].into_boxed_slice() }
+    }
+    /// The pairs of a list.
+    pub fn of(n: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let mut r = Self::empty(n);
+        pairs.into_iter().for_each(|(a, b)| r.insert(a, b));
+        r
+    }
+    /// Each event with itself.
+    pub fn identity(n: usize) -> Self {
+        Self::of(n, (0..n).map(|e| (e, e)))
+    }
+    /// All pairs.
+    pub fn full(n: usize) -> Self {
+        let mut r = Self::empty(n);
+        r.complement();
+        r
+    }
+    /// How many events the universe has.
+    pub fn universe(&self) -> usize {
+        self.size as usize
+    }
+    /// The words of a row: the events after `a`.
+    pub fn row(&self, a: usize) -> &[u64] {
+        let w = self.width as usize;
+        &self.bits[a * w..(a + 1) * w]
+    }
+    fn row_mut(&mut self, a: usize) -> &mut [u64] {
+        let w = self.width as usize;
+        &mut self.bits[a * w..(a + 1) * w]
+    }
+    /// The events after `a`, ascending.
+    pub fn after(&self, a: usize) -> impl Iterator<Item = usize> + '_ {
+        bits(self.row(a))
+    }
+    /// The events before `b`, ascending.
+    pub fn before(&self, b: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.universe()).filter(move |&a| self.has(a, b))
+    }
+    /// Adds a pair. Panics if the universe does not have its events.
+    pub fn insert(&mut self, a: usize, b: usize) {
+        assert!(b < self.size as usize, "event {b} of {}", self.size);
+        self.row_mut(a)[b / 64] |= 1 << (b % 64);
+    }
+    /// Removes a pair.
+    pub fn remove(&mut self, a: usize, b: usize) {
+        self.row_mut(a)[b / 64] &= !(1 << (b % 64));
+    }
+    /// Whether a pair is in it.
+    pub fn has(&self, a: usize, b: usize) -> bool {
+        self.row(a)[b / 64] >> (b % 64) & 1 == 1
+    }
+    /// The pairs, in ascending order.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        (0..self.universe()).flat_map(move |a| self.after(a).map(move |b| (a, b)))
+    }
+    /// How many pairs it has.
+    pub fn len(&self) -> usize {
+        self.bits.iter().map(|w| w.count_ones() as usize).sum()
+    }
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.bits.iter().all(|w| *w == 0)
+    }
+    /// Whether all its pairs are in another relation.
+    pub fn within(&self, other: &Relation) -> bool {
+        self.bits.iter().zip(&other.bits).all(|(a, b)| a & !b == 0)
+    }
+    /// Whether no event is related to itself.
+    pub fn is_irreflexive(&self) -> bool {
+        (0..self.universe()).all(|e| !self.has(e, e))
+    }
+    /// Removes all pairs.
+    pub fn clear(&mut self) {
+        self.bits.fill(0);
+    }
+    /// Becomes a copy of another relation of the same universe.
+    pub fn copy(&mut self, other: &Relation) {
+        self.bits.copy_from_slice(&other.bits);
+    }
+    /// Adds the pairs of another relation.
+    pub fn unite(&mut self, other: &Relation) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
+    }
+    /// Keeps the pairs that another relation has too.
+    pub fn intersect(&mut self, other: &Relation) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= b);
+    }
+    /// Removes the pairs of another relation.
+    pub fn subtract(&mut self, other: &Relation) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= !b);
+    }
+    /// Becomes the relation of all other pairs.
+    pub fn complement(&mut self) {
+        let n = self.universe();
+        let over = self.width as usize * 64 - n;
+        let mask = if over >= 64 { 0 } else { u64::MAX >> over };
+        let w = self.width as usize;
+        for row in self.bits.chunks_mut(w) {
+            row.iter_mut().for_each(|x| *x = !*x);
+            row[w - 1] &= mask;
+        }
+    }
+    /// Adds each event with itself.
+    pub fn reflect(&mut self) {
+        (0..self.universe()).for_each(|e| self.insert(e, e));
+    }
+    /// Becomes the product of two sets.
+    pub fn product(&mut self, from: &Set, to: &Set) {
+        self.clear();
+        for a in from.iter() {
+            self.row_mut(a).copy_from_slice(to.words());
+        }
+    }
+    /// Becomes the identity on a set.
+    pub fn identity_on(&mut self, set: &Set) {
+        self.clear();
+        set.iter().for_each(|e| self.insert(e, e));
+    }
+    /// Keeps the pairs that begin in a set.
+    pub fn restrict_domain(&mut self, set: &Set) {
+        for a in 0..self.universe() {
+            if !set.has(a) {
+                self.row_mut(a).fill(0);
+            }
+        }
+    }
+    /// Keeps the pairs that end in a set.
+    pub fn restrict_range(&mut self, set: &Set) {
+        let w = self.width as usize;
+        for row in self.bits.chunks_mut(w) {
+            row.iter_mut().zip(set.words()).for_each(|(a, b)| *a &= b);
+        }
+    }
+    /// Becomes the inverse of another relation.
+    pub fn invert(&mut self, other: &Relation) {
+        self.clear();
+        for a in 0..other.universe() {
+            for b in other.after(a) {
+                self.insert(b, a);
+            }
+        }
+    }
+    /// Becomes the composition of two others: (a, c) if some b has (a, b) in the first and (b, c) in the second.
+    pub fn compose(&mut self, first: &Relation, second: &Relation) {
+        self.clear();
+        if self.width == 1 {
+            for (into, &row) in self.bits.iter_mut().zip(&first.bits) {
+                let mut rest = row;
+                while rest != 0 {
+                    *into |= second.bits[rest.trailing_zeros() as usize];
+                    rest &= rest - 1;
+                }
+            }
+            return;
+        }
+        let w = self.width as usize;
+        for a in 0..first.universe() {
+            for b in first.after(a) {
+                self.bits[a * w..(a + 1) * w].iter_mut().zip(second.row(b)).for_each(|(x, y)| *x |= y);
+            }
+        }
+    }
+    /// Becomes its transitive closure (Warshall 1962, a row at a time).
+    pub fn close(&mut self) {
+        let n = self.universe();
+        if self.width == 1 {
+            for k in 0..n {
+                let row = self.bits[k];
+                self.bits.iter_mut().filter(|x| **x >> k & 1 == 1).for_each(|x| *x |= row);
+            }
+            return;
+        }
+        let w = self.width as usize;
+        let mut via = vec![0; w];
+        for k in 0..n {
+            via.copy_from_slice(self.row(k));
+            for a in 0..n {
+                if self.has(a, k) {
+                    self.bits[a * w..(a + 1) * w].iter_mut().zip(&via).for_each(|(x, y)| *x |= y);
+                }
+            }
+        }
+    }
+    /// Whether it has no cycle. Peels off events without successors; cost at most `n²·w`, mostly far less.
+    pub fn is_acyclic(&self) -> bool {
+        let n = self.universe();
+        if self.width == 1 {
+            let mut alive = if n == 64 { u64::MAX } else { (1 << n) - 1 };
+            loop {
+                let mut rest = alive;
+                let before = alive;
+                while rest != 0 {
+                    let a = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    if self.bits[a] & alive == 0 {
+                        alive &= !(1 << a);
+                    }
+                }
+                if alive == 0 {
+                    return true;
+                }
+                if alive == before {
+                    return false;
+                }
+            }
+        }
+        self.leftover().is_empty()
+    }
+    /// The events that lead into a cycle.
+    fn leftover(&self) -> Set {
+        let mut alive = Set::full(self.universe());
+        loop {
+            let dead: Vec<usize> = alive.iter().filter(|&a| self.row(a).iter().zip(alive.words()).all(|(x, y)| x & y == 0)).collect();
+            if dead.is_empty() {
+                return alive;
+            }
+            dead.into_iter().for_each(|a| alive.remove(a));
+        }
+    }
+    /// A shortest cycle, as the events on it, each once; none if there is none. Cost `n²·w`.
+    pub fn cycle(&self) -> Option<Vec<usize>> {
+        let alive = self.leftover();
+        let mut best: Option<Vec<usize>> = None;
+        for start in alive.iter() {
+            if let Some(path) = self.path(start, start).filter(|p| best.as_ref().is_none_or(|b| p.len() < b.len())) {
+                best = Some(path);
+            }
+        }
+        best
+    }
+    /// The events of a shortest path with at least one step from `a` to `b`, without `b`.
+    pub fn path(&self, a: usize, b: usize) -> Option<Vec<usize>> {
+        let mut from = vec![usize::MAX; self.universe()];
+        let mut queue = std::collections::VecDeque::from([a]);
+        while let Some(at) = queue.pop_front() {
+            for next in self.after(at) {
+                if next == b {
+                    let mut path = vec![at];
+                    let mut back = at;
+                    while back != a {
+                        back = from[back];
+                        path.push(back);
+                    }
+                    path.reverse();
+                    return Some(path);
+                }
+                if from[next] == usize::MAX && next != a {
+                    from[next] = at;
+                    queue.push_back(next);
+                }
+            }
+        }
+        None
+    }
+    /// The strict total orders on a set that extend the restriction of this relation to it, each as a list of events. Calls `visit` for each until it returns
+    /// true; says whether one did. No order is met if the restriction has a cycle.
+    pub fn linear_extensions(&self, set: &Set, visit: &mut dyn FnMut(&[usize]) -> bool) -> bool {
+        fn go(r: &Relation, left: &mut Set, order: &mut Vec<usize>, visit: &mut dyn FnMut(&[usize]) -> bool) -> bool {
+            if left.is_empty() {
+                return visit(order);
+            }
+            let free: Vec<usize> = left.iter().filter(|&b| left.iter().all(|a| !r.has(a, b))).collect();
+            for e in free {
+                left.remove(e);
+                order.push(e);
+                if go(r, left, order, visit) {
+                    return true;
+                }
+                order.pop();
+                left.insert(e);
+            }
+            false
+        }
+        let mut left = set.clone();
+        go(self, &mut left, &mut Vec::new(), visit)
+    }
+}

@@ -1,0 +1,185 @@
+//! The project's models: each compiles, and says of each litmus test what its source says.
+
+use mu_base::SourceMap;
+
+use crate::cat::Model;
+use crate::history::{History, Judge};
+use crate::models::{KNOWN, Known, by_name};
+
+/// All models, compiled.
+fn compiled() -> Vec<(&'static Known, Model)> {
+    let compile = |k: &'static Known| {
+        let mut sources = SourceMap::new();
+        let model = k.compile(&mut sources).unwrap_or_else(|e| panic!("{}: {}", k.name, e.render(&sources)));
+        (k, model)
+    };
+    KNOWN.iter().map(compile).collect()
+}
+
+/// The table of litmus tests: name, history, models that allow it.
+fn table() -> Vec<(String, History, Vec<String>)> {
+    let text = include_str!("../../specs/memory/tests.txt");
+    let lines: Vec<&str> = text.lines().filter(|l| !l.starts_with('#') && !(l.is_empty())).collect();
+    let mut out = Vec::new();
+    for pair in lines.chunks(2) {
+        let (name, history) = pair[0].split_once(' ').unwrap();
+        let history = History::parse(history.trim()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        out.push((name.to_string(), history, pair[1].split_whitespace().filter(|w| *w != "none").map(str::to_string).collect()));
+    }
+    out
+}
+
+#[test]
+fn models_say_of_litmus_tests_what_their_sources_say() {
+    let models = compiled();
+    let mut wrong = Vec::new();
+    for (name, history, allowed) in table() {
+        assert!(allowed.iter().all(|a| by_name(a).is_some()), "{name} names a model that is not known: {allowed:?}");
+        for (known, model) in &models {
+            let mut judge = Judge::new(model, known.dialect);
+            let says = judge.allows(&history).unwrap();
+            if says != allowed.iter().any(|a| a == known.name) {
+                wrong.push(format!("{name}: {} {}", known.name, if says { "allows it" } else { "forbids it" }));
+            }
+            let (verdict, ..) = judge.verdict(&history).unwrap();
+            assert_eq!(verdict.allowed, says, "{name}: {}", known.name);
+            assert!(says || verdict.failed.is_some_and(|f| !f.events.is_empty()), "{name}: {} gives no reason", known.name);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+use crate::lattice::enumerate::{Alphabet, programs};
+use crate::lattice::{Bound, Candidate, compare};
+use mu_base::{Budget, Limits, Stop};
+
+/// Of each class of programs one is met, and none is left out: against all sequences, told apart by all renamings.
+#[test]
+fn programs_are_met_once_each() {
+    use crate::execution::Kind;
+    use std::collections::BTreeSet;
+    let alphabet = Alphabet { marks: false, fences: false, locations: 2 };
+    let mut met = Vec::new();
+    programs(4, alphabet, &mut |p| {
+        met.push(p.threads.iter().map(|t| t.iter().map(|o| (o.kind, o.location)).collect::<Vec<_>>()).collect::<Vec<_>>());
+        true
+    });
+    // The class of a program as the set of all its forms.
+    let least = |threads: &Vec<Vec<(Kind, u32)>>| {
+        let mut forms = BTreeSet::new();
+        for flip in [0, 1] {
+            let mut form: Vec<Vec<(Kind, u32)>> = threads.iter().map(|t| t.iter().map(|o| (o.0, o.1 ^ flip)).collect()).collect();
+            form.sort();
+            forms.insert(form);
+        }
+        forms.into_iter().next().unwrap()
+    };
+    let classes: BTreeSet<_> = met
+        .iter()
+        .map(|m| {
+            let mut locations: Vec<u32> = m.iter().flatten().map(|o| o.1).collect();
+            locations.sort_unstable();
+            locations.dedup();
+            // A single location is the first one; exchanging it with an unused one is no new form.
+            if locations.len() == 1 {
+                vec![m.clone()]
+                    .into_iter()
+                    .map(|mut f| {
+                        f.sort();
+                        f
+                    })
+                    .next()
+                    .unwrap()
+            } else {
+                least(m)
+            }
+        })
+        .collect();
+    assert_eq!(classes.len(), met.len(), "a class is met twice");
+    let mut wanted = BTreeSet::new();
+    for code in 0..4usize.pow(4) {
+        let ops: Vec<(Kind, u32)> = (0..4)
+            .map(|i| code / 4usize.pow(i) % 4)
+            .map(|c| (if c & 1 == 0 { Kind::Read } else { Kind::Write }, (c >> 1) as u32))
+            .collect();
+        let used: BTreeSet<u32> = ops.iter().map(|o| o.1).collect();
+        let fits = used.iter().all(|l| {
+            let here: Vec<Kind> = ops.iter().filter(|o| o.1 == *l).map(|o| o.0).collect();
+            here.len() >= 2 && here.contains(&Kind::Write)
+        });
+        if !fits || used == BTreeSet::from([1]) {
+            continue;
+        }
+        for cuts in 0..8 {
+            let mut threads = vec![vec![ops[0]]];
+            for (i, op) in ops[1..].iter().enumerate() {
+                if cuts >> i & 1 == 1 {
+                    threads.push(Vec::new());
+                }
+                threads.last_mut().unwrap().push(*op);
+            }
+            if used.len() == 1 {
+                threads.sort();
+                wanted.insert(threads);
+            } else {
+                wanted.insert(least(&threads));
+            }
+        }
+    }
+    assert_eq!(classes, wanted);
+}
+
+/// What is known of the models: which is stronger, and a smallest test where one is not. Threads change nothing.
+#[test]
+fn the_lattice_of_models() {
+    let models = compiled();
+    let candidates: Vec<Candidate<'_>> = models.iter().map(|(k, m)| Candidate { name: k.name, model: m, dialect: k.dialect }).collect();
+    let budget = Budget::new(Limits::default());
+    let bound = |threads| Bound { operations: 3, plain: 4, locations: 2, threads };
+    let lattice = compare(&candidates, bound(1), &budget).unwrap();
+    assert_eq!(lattice.stop, Stop::Complete);
+    let at = |name: &str| lattice.names.iter().position(|n| n == name).unwrap();
+    for (strong, weak) in [
+        ("sc", "tso"),
+        ("tso", "pso"),
+        ("sc", "pc"),
+        ("pc", "pram"),
+        ("causal", "pram"),
+        ("pram", "slow"),
+        ("pram", "local"),
+        ("sc", "causal"),
+        ("pc", "cache"),
+        ("cache", "slow"),
+        ("sc", "rc11"),
+        ("sc", "armv8"),
+        ("sc", "rvwmo"),
+        ("rcsc", "rcpc"),
+        ("sc", "rcsc"),
+        ("location-order", "cache"),
+        ("location-order", "cpp-ra"),
+        ("rc11", "cpp-ra"),
+    ] {
+        assert!(
+            lattice.is_stronger(at(strong), at(weak)),
+            "{strong} allows what {weak} forbids: {:?}",
+            lattice.separating[at(strong)][at(weak)].as_ref().map(History::text)
+        );
+    }
+    let separates = |a: &str, b: &str| lattice.separating[at(a)][at(b)].as_ref().map(History::text).unwrap_or_default();
+    assert_eq!(separates("tso", "sc"), "W x 1; R y 0 || W y 1; R x 0");
+    assert_eq!(separates("pso", "tso"), "R x 1; R y 0 || W y 1; W x 1");
+    let again = compare(&candidates, bound(3), &budget).unwrap();
+    assert_eq!(again.separating, lattice.separating);
+    // Each test is what it says, and its text gives it again.
+    for (a, row) in lattice.separating.iter().enumerate() {
+        for (b, test) in row.iter().enumerate() {
+            let Some(test) = test else { continue };
+            assert_eq!(History::parse(&test.text()).as_ref(), Ok(test));
+            let says = |m: usize| Judge::new(&models[m].1, models[m].0.dialect).allows(test).unwrap();
+            assert!(says(a) && !says(b), "{}", test.text());
+        }
+    }
+    let classes = lattice.classes();
+    assert!(classes[0] == [at("sc")], "{classes:?}");
+    assert!(crate::lattice::draw::svg(&lattice).contains("tso allows, sc forbids: W x 1; R y 0 || W y 1; R x 0"));
+}

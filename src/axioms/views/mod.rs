@@ -1,0 +1,285 @@
+//! Serial views as a second form of memory model (R. Steinke, G. Nutt: A unified theory of shared memory consistency, 2004; definitions 14 to 38 of the
+//! study of the ARCx processor's memory model).
+//!
+//! A model is a list of statements, after `let`s in the `cat` language:
+//!
+//! ```text
+//! view [coherent] [for processor p | for pair p q] [location x] of SET respecting ORDER
+//! ```
+//!
+//! For each processor, pair of processors, and location that it names, there must be a *serial view*: a total order on the operations of SET that extends ORDER (restricted to SET), in
+//! which the last write to its location before a read is one that writes to it (`rf`, which may give a read several). SET and ORDER are `cat` expressions in which `p`, `q` and `x`
+//! are the operations of that processor or location; `program-order` is definition 18 (initial writes first, no fences), `initially` relates initial writes to all
+//! else. With `coherent`, all views have the writes to a location in one order.
+//!
+//! Decided exactly, for any number of processors: `search` looks for the order and remembers where it failed.
+
+#[cfg(test)]
+mod observation;
+pub mod search;
+#[cfg(test)]
+mod tests;
+
+use mu_base::source::Source;
+use mu_base::{Diagnostic, SourceMap, Span, Stage};
+
+use crate::cat::{Model, Session, each_order};
+use crate::execution::{RelationId, SetId, Skeleton, Vocabulary};
+use crate::relation::{Relation, Set};
+
+/// Over what a statement goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Over {
+    /// Once.
+    #[default]
+    One,
+    /// Each processor.
+    Processor,
+    /// Each pair of different processors.
+    Pair,
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+struct Statement {
+    span: Span,
+    over: Over,
+    /// Whether it also goes over all locations.
+    location: bool,
+    coherent: bool,
+}
+
+/// A model of serial views.
+#[derive(Debug)]
+pub struct Views {
+    model: Model,
+    statements: Vec<Statement>,
+    parameters: [SetId; 3],
+    initially: RelationId,
+    program_order: RelationId,
+}
+
+/// One serial view of an execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct View {
+    /// Whose view it is: processors, then a location.
+    pub of: String,
+    /// The operations in order.
+    pub order: Vec<usize>,
+}
+
+/// What a model of serial views says of an execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// The views that there are.
+    Views(Vec<View>),
+    /// There is no view for these operations.
+    None {
+        /// Whose view it would be.
+        of: String,
+        /// Its operations.
+        operations: Set,
+        /// The statement.
+        span: Span,
+    },
+}
+
+/// A text cut into `cat` text and `view` statements, which are replaced by definitions of the same length.
+struct Cut {
+    text: String,
+    statements: Vec<Statement>,
+}
+
+fn cut(source: mu_base::SourceId, text: &str) -> Result<Cut, Diagnostic> {
+    let mut out = Cut { text: String::new(), statements: Vec::new() };
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let trimmed = line.trim_start();
+        if !trimmed.starts_with("view ") {
+            out.text.push_str(line);
+            continue;
+        }
+        let from = start + line.len() - trimmed.len();
+        let span = Span { source, start: from as u32, end: (start + line.trim_end().len()) as u32 };
+        let refuse = |message: String| Err(Diagnostic::at(Stage::Syntax, span, message));
+        let Some((head, rest)) = trimmed.split_once(" of ") else { return refuse("expected `of` and a set".into()) };
+        let Some((set, order)) = rest.split_once(" respecting ") else { return refuse("expected `respecting` and an order".into()) };
+        let mut s = Statement { span, over: Over::One, location: false, coherent: false };
+        let mut words = head.split_whitespace().skip(1).peekable();
+        while let Some(word) = words.next() {
+            let mut name = || words.next().map(str::to_string);
+            match word {
+                "coherent" => s.coherent = true,
+                "for" => {}
+                "processor" if s.over == Over::One && name().as_deref() == Some("p") => s.over = Over::Processor,
+                "pair" if s.over == Over::One && name().as_deref() == Some("p") && name().as_deref() == Some("q") => s.over = Over::Pair,
+                "location" if !s.location && name().as_deref() == Some("x") => s.location = true,
+                other => {
+                    return refuse(format!(
+                        "`{other}` does not fit here: expected `coherent`, `for processor p`, `for pair p q`, `location x` or `of`"
+                    ));
+                }
+            }
+        }
+        // The expressions stay where they were, so that errors in them have their places: `let sa'=` is as long as `view of `, and
+        // ` and oa' =  ` as ` respecting `.
+        let Some(letter) = (b'a'..=b'z').nth(out.statements.len()).map(char::from) else { return refuse("more than 26 views".into()) };
+        let blanks = " ".repeat(line.len() - trimmed.len() + head.len() - 4);
+        out.text += &format!("{blanks}let s{letter}'={set} and o{letter}' =  {order}");
+        out.statements.push(s);
+    }
+    Ok(out)
+}
+
+impl Views {
+    /// Compiles a model. Errors have places in `sources`. The vocabulary is [`Views::vocabulary`].
+    pub fn compile(sources: &mut SourceMap, name: &str, text: &str) -> Result<Views, Diagnostic> {
+        let source = sources.add(name, text);
+        let Cut { text: cat, statements } = cut(source, text)?;
+        let (vocabulary, parameters, initially, program_order) = Self::names();
+        let source = sources.add_source(Source { name: name.into(), original: text.into(), text: cat, back: Vec::new() });
+        let model = Model::compile_source(sources, source, &|_| None, &vocabulary, &[])?;
+        if statements.is_empty() {
+            return Err(Diagnostic::at(
+                Stage::Syntax,
+                Span { source, start: 0, end: text.len() as u32 },
+                "a model of serial views has at least one `view`",
+            ));
+        }
+        for (s, letter) in statements.iter().zip('a'..) {
+            let wrong = if model.is_relation(&format!("s{letter}'")) != Some(false) {
+                "what follows `of` is no set of events"
+            } else if model.is_relation(&format!("o{letter}'")) != Some(true) {
+                "what follows `respecting` is no relation"
+            } else {
+                continue;
+            };
+            return Err(Diagnostic::at(Stage::Type, s.span, wrong));
+        }
+        Ok(Views { model, statements, parameters, initially, program_order })
+    }
+    fn names() -> (Vocabulary, [SetId; 3], RelationId, RelationId) {
+        let mut v = Vocabulary::new();
+        v.set("Acq");
+        v.set("Rel");
+        let parameters = ["p", "q", "x"].map(|n| v.set(n));
+        let initially = v.relation("initially");
+        let program_order = v.relation("program-order");
+        (v, parameters, initially, program_order)
+    }
+    /// The vocabulary of skeletons that these models judge: the plain one with more names, so that skeletons are made alike.
+    pub fn vocabulary() -> Vocabulary {
+        Self::names().0
+    }
+    /// Whether all views exist, and which; a view that does not exist otherwise. `rf` may give a read several writes. Cost: exponential at worst in the operations of a view,
+    /// and in the writes to a location where views are to be coherent.
+    pub fn judge(&self, skeleton: &Skeleton, rf: &Relation) -> Result<Seen, Diagnostic> {
+        let n = skeleton.len();
+        if n > 64 {
+            return Err(Diagnostic::new(
+                Stage::Unsupported,
+                format!("serial views of an execution of {n} events: at most 64 are supported"),
+            ));
+        }
+        let mut skeleton = skeleton.clone();
+        let memory = skeleton.set(SetId::MEMORY).clone();
+        for a in memory.iter() {
+            for b in memory.iter() {
+                let (x, y) = (&skeleton.events()[a], &skeleton.events()[b]);
+                let first = x.thread.is_none() && y.thread.is_some();
+                let order = first || skeleton.relation(RelationId::PO).has(a, b);
+                if first {
+                    skeleton.relate(self.initially, a, b);
+                }
+                if order {
+                    skeleton.relate(self.program_order, a, b);
+                }
+            }
+        }
+        if !self.statements.iter().any(|s| s.coherent) {
+            return self.under(&mut skeleton, rf, None);
+        }
+        let parts = skeleton.writes_by_location();
+        let mut first = Relation::empty(n);
+        for (a, b) in skeleton.relation(self.initially).pairs() {
+            first.insert(a, b);
+        }
+        let mut answer = None;
+        each_order(&parts, &first, &mut Relation::empty(n), &mut |co| {
+            let seen = self.under(&mut skeleton, rf, Some(co));
+            let done = !matches!(seen, Ok(Seen::None { .. }));
+            if done || answer.is_none() {
+                answer = Some(seen);
+            }
+            done
+        });
+        answer.unwrap_or_else(|| Ok(Seen::Views(Vec::new())))
+    }
+    /// With a coherence order that coherent views extend.
+    fn under(&self, skeleton: &mut Skeleton, rf: &Relation, co: Option<&Relation>) -> Result<Seen, Diagnostic> {
+        let n = skeleton.len();
+        let memory = skeleton.set(SetId::MEMORY).clone();
+        let events = skeleton.events().to_vec();
+        let threads: std::collections::BTreeSet<u32> = memory.iter().filter_map(|e| events[e].thread).collect();
+        let locations: std::collections::BTreeSet<u32> = memory.iter().filter_map(|e| events[e].location).collect();
+        let of_thread = |t: u32| Set::of(n, memory.iter().filter(|&e| events[e].thread == Some(t)));
+        let at = |l: u32| Set::of(n, memory.iter().filter(|&e| events[e].location == Some(l)));
+        let mut views = Vec::new();
+        for (i, s) in self.statements.iter().enumerate() {
+            let mut ranges: Vec<(String, [Set; 3])> = Vec::new();
+            let none = || Set::empty(n);
+            let processors: Vec<(String, [Set; 2])> = match s.over {
+                Over::One => vec![(String::new(), [none(), none()])],
+                Over::Processor => threads.iter().map(|&t| (format!("P{t}"), [of_thread(t), none()])).collect(),
+                Over::Pair => (threads.iter())
+                    .flat_map(|&t| threads.iter().filter(move |u| **u > t).map(move |u| (t, *u)))
+                    .map(|(t, u)| (format!("P{t}, P{u}"), [of_thread(t), of_thread(u)]))
+                    .collect(),
+            };
+            for (name, [p, q]) in processors {
+                if !s.location {
+                    ranges.push((name, [p, q, none()]));
+                    continue;
+                }
+                for &l in &locations {
+                    let full = if name.is_empty() { format!("location {l}") } else { format!("{name}, location {l}") };
+                    ranges.push((full, [p.clone(), q.clone(), at(l)]));
+                }
+            }
+            for (of, sets) in ranges {
+                for (id, set) in self.parameters.iter().zip(&sets) {
+                    skeleton.set_mut(*id).copy(set);
+                }
+                let (members, mut order) = self.evaluate(i as u8, skeleton, rf)?;
+                if let Some(co) = co.filter(|_| s.coherent) {
+                    order.unite(co);
+                }
+                let mut wanted = members.clone();
+                wanted.intersect(&memory);
+                match search::serial_view(skeleton, &wanted, &order, rf) {
+                    Some(order) => views.push(View { of, order }),
+                    None => return Ok(Seen::None { of, operations: wanted, span: s.span }),
+                }
+            }
+        }
+        Ok(Seen::Views(views))
+    }
+    /// The set and the order of a statement, for the parameters in the skeleton.
+    fn evaluate(&self, i: u8, skeleton: &Skeleton, rf: &Relation) -> Result<(Set, Relation), Diagnostic> {
+        let (n, letter) = (skeleton.len(), char::from(b'a' + i));
+        let mut session = Session::new(&self.model);
+        let mut run = session.on(skeleton)?;
+        run.reads(rf)?;
+        let set = run.named(&format!("s{letter}'"))?.unwrap_or_else(|| Relation::empty(n));
+        let order = run.named(&format!("o{letter}'"))?.unwrap_or_else(|| Relation::empty(n));
+        let mut members = Set::empty(n);
+        members.domain_of(&set);
+        Ok((members, order))
+    }
+    /// How many statements it has.
+    pub fn statements(&self) -> usize {
+        self.statements.len()
+    }
+}

@@ -1,0 +1,204 @@
+//! Observation sequences (definitions 21 to 27 of the study), literally, for tests of its theorems.
+//!
+//! For a processor `p` and each location, the operations of `p` are parted into intervals, one for each write to the location: those that observe the write. All
+//! such partings are tried, so this is for a handful of operations.
+
+use std::collections::BTreeMap;
+
+use crate::execution::Skeleton;
+use crate::relation::Relation;
+
+/// The observations of a processor: for each location, which write each of its operations observes; and the order of all observation sets.
+#[derive(Clone, Debug)]
+pub struct Observations {
+    /// By location: the write that each operation observes, in program order.
+    pub of: BTreeMap<u32, Vec<usize>>,
+    /// The writes of all locations in the order of their observation sets; those that nobody observes are not in it but for the last.
+    pub order: Vec<usize>,
+}
+
+/// The operations of a processor, in order.
+pub fn operations(s: &Skeleton, p: u32) -> Vec<usize> {
+    let mut out: Vec<usize> = (0..s.len()).filter(|&e| s.events()[e].thread == Some(p)).collect();
+    out.sort_by_key(|&e| s.events()[e].index);
+    out
+}
+fn writes(s: &Skeleton, l: u32) -> Vec<usize> {
+    (0..s.len()).filter(|&e| s.events()[e].kind.writes() && s.events()[e].location == Some(l)).collect()
+}
+fn locations(s: &Skeleton) -> Vec<u32> {
+    let mut out: Vec<u32> = s.events().iter().filter_map(|e| e.location).collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// All ordered local observation sequences of a processor and location, self-observing, ordered on the local order (definitions 21 to 23).
+fn local(s: &Skeleton, p: u32, l: u32) -> Vec<Vec<usize>> {
+    let (ops, all) = (operations(s, p), writes(s, l));
+    let e = s.events();
+    let mut out = Vec::new();
+    let mut choice = vec![0; ops.len()];
+    loop {
+        let observed: Vec<usize> = choice.iter().map(|&c| all[c]).collect();
+        let fits = (0..ops.len()).all(|i| {
+            let (o, w) = (ops[i], observed[i]);
+            let here = e[o].location == Some(l);
+            // Reads read the value; a write of the processor itself is observed from itself on.
+            let read = !here || !e[o].kind.reads() || e[o].value == e[w].value;
+            let own = !(here && e[o].kind.writes()) || w == o;
+            let after = ops.iter().position(|&x| x == w).is_none_or(|j| j <= i);
+            // Intervals: an observation that ended does not come again.
+            let interval = i == 0 || observed[i - 1] == w || !observed[..i].contains(&w);
+            read && own && after && interval
+        });
+        if fits {
+            out.push(observed);
+        }
+        let Some(i) = (0..choice.len()).find(|&i| choice[i] + 1 < all.len()) else { return out };
+        choice[i] += 1;
+        choice[..i].fill(0);
+    }
+}
+
+/// All ordered global observation sequences of a processor (definition 24): a set comes before another only if its first operation is not after any of the other's, so a set
+/// that has no operation can only be last.
+pub fn global(s: &Skeleton, p: u32) -> Vec<Observations> {
+    let mut out: Vec<BTreeMap<u32, Vec<usize>>> = vec![BTreeMap::new()];
+    for l in locations(s) {
+        let choices = local(s, p, l);
+        let mut next = Vec::new();
+        for o in &out {
+            for c in &choices {
+                let mut o = o.clone();
+                o.insert(l, c.clone());
+                next.push(o);
+            }
+        }
+        out = next;
+    }
+    let mut all = Vec::new();
+    for of in out {
+        let firsts: Vec<(usize, usize)> = (of.iter())
+            .flat_map(|(&l, c)| writes(s, l).into_iter().map(move |w| (c.iter().position(|&x| x == w).unwrap_or(usize::MAX), w)))
+            .collect();
+        if firsts.iter().filter(|f| f.0 == usize::MAX).count() > 1 {
+            continue;
+        }
+        // Sets of different locations with one first operation may come either way.
+        let mut orders: Vec<Vec<(usize, usize)>> = vec![Vec::new()];
+        let mut sorted = firsts;
+        sorted.sort_unstable();
+        for group in sorted.chunk_by(|a, b| a.0 == b.0) {
+            orders = orders.iter().flat_map(|o| permutations(group).into_iter().map(|g| [o.clone(), g].concat())).collect();
+        }
+        all.extend(orders.into_iter().map(|o| Observations { of: of.clone(), order: o.into_iter().map(|x| x.1).collect() }));
+    }
+    all
+}
+fn permutations(list: &[(usize, usize)]) -> Vec<Vec<(usize, usize)>> {
+    if list.is_empty() {
+        return vec![Vec::new()];
+    }
+    let mut out = Vec::new();
+    for i in 0..list.len() {
+        let mut rest = list.to_vec();
+        let first = rest.remove(i);
+        out.extend(permutations(&rest).into_iter().map(|mut p| {
+            p.insert(0, first);
+            p
+        }));
+    }
+    out
+}
+
+impl Observations {
+    /// The operations of a processor that observe a write.
+    pub fn set(&self, s: &Skeleton, p: u32, w: usize) -> Vec<usize> {
+        let of = s.events()[w].location.map(|l| &self.of[&l]);
+        let ops = operations(s, p);
+        of.map_or(Vec::new(), |of| ops.into_iter().zip(of).filter(|x| *x.1 == w).map(|x| x.0).collect())
+    }
+    /// Whether somebody reads the write's location while observing it.
+    fn is_read(&self, s: &Skeleton, p: u32, w: usize) -> bool {
+        self.set(s, p, w).iter().any(|&o| s.events()[o].kind.reads() && s.events()[o].location == s.events()[w].location)
+    }
+    fn before(&self, a: usize, b: usize) -> bool {
+        let at = |w: usize| self.order.iter().position(|&x| x == w);
+        matches!((at(a), at(b)), (Some(x), Some(y)) if x < y)
+    }
+}
+
+/// Definition 26, on all operations.
+pub fn co_consistent(s: &Skeleton, (p, a): (u32, &Observations), (q, b): (u32, &Observations), order: &Relation) -> bool {
+    let all: Vec<usize> = a.order.clone();
+    all.iter().all(|&wi| {
+        all.iter().all(|&wj| {
+            let both = |w: usize| a.is_read(s, p, w) && b.is_read(s, q, w);
+            if wi == wj || !both(wi) || !both(wj) || !a.before(wi, wj) {
+                return true;
+            }
+            let of = |w: usize| [a.set(s, p, w), b.set(s, q, w)].concat();
+            !b.before(wj, wi) && of(wi).iter().all(|&oi| of(wj).iter().all(|&oj| !order.has(oj, oi)))
+        })
+    })
+}
+
+/// The last condition of theorem 2 but one: whatever `order` relates is related by observations, by those of one processor or within the observation of one write (definition 27).
+pub fn explains(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> bool {
+    let observed = |o: usize| -> Vec<usize> {
+        // An initial write observes itself.
+        match s.events()[o].thread {
+            None => vec![o],
+            Some(p) => {
+                let own = &all.iter().find(|x| x.0 == p).expect("every processor has observations").1;
+                own.order.iter().copied().filter(|&w| own.set(s, p, w).contains(&o)).collect()
+            }
+        }
+    };
+    order.pairs().all(|(oi, oj)| {
+        let (i, j) = (observed(oi), observed(oj));
+        let within = i.iter().any(|w| j.contains(w));
+        let across = all
+            .iter()
+            .any(|(p, o)| i.iter().any(|&wi| j.iter().any(|&wj| o.before(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj))));
+        within || across
+    })
+}
+
+impl Observations {
+    /// Whether no operation observes an initial write after another write to its location: what theorems 1 and 2 need and do not say.
+    pub fn starts_initially(&self, s: &Skeleton) -> bool {
+        let initial = |w: usize| s.events()[w].thread.is_none();
+        self.of.values().all(|of| of.windows(2).all(|w| initial(w[0]) || !initial(w[1])))
+    }
+}
+
+/// The candidate for a general serial view (definition 27) on all operations. An initial write observes itself.
+pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> Relation {
+    let n = s.len();
+    let observed: Vec<Vec<usize>> = (0..n)
+        .map(|o| match s.events()[o].thread {
+            None => vec![o],
+            Some(p) => {
+                let (_, own) = all.iter().find(|x| x.0 == p).expect("every processor has observations");
+                own.order.iter().copied().filter(|&w| own.set(s, p, w).contains(&o)).collect()
+            }
+        })
+        .collect();
+    let mut c = Relation::empty(n);
+    for oi in 0..n {
+        for oj in 0..n {
+            let within = observed[oi].iter().any(|&w| observed[oj].contains(&w) && (oi == w || order.has(oi, oj)));
+            let across = all.iter().any(|(p, o)| {
+                let pairs = observed[oi].iter().flat_map(|&wi| observed[oj].iter().map(move |&wj| (wi, wj)));
+                pairs.into_iter().any(|(wi, wj)| o.before(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj))
+            });
+            // A write observes itself, which relates it to nothing.
+            if within && oi != oj || across {
+                c.insert(oi, oj);
+            }
+        }
+    }
+    c
+}

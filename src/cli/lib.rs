@@ -1,0 +1,147 @@
+//! The command line: the only place that reads arguments and touches files and terminals.
+//!
+//! In: arguments. Out: results on standard output (text or one JSON object), messages on standard error, an exit code:
+//! 0 all hold, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
+#![warn(missing_docs)]
+
+/// As the standard one, but a standard error that cannot be written to is no reason to panic.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
+macro_rules! eprint {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = write!(std::io::stderr(), $($text)*);
+    }};
+}
+
+pub mod args;
+mod axioms;
+mod check;
+mod checkpoint;
+mod compare;
+mod counts;
+mod expected;
+mod explore;
+mod files;
+mod first;
+mod game;
+mod litmus;
+mod load;
+mod lts;
+mod models;
+mod notes;
+mod output;
+pub mod pipeline;
+mod program;
+mod progress;
+mod prove;
+mod properties;
+mod robust;
+mod shell;
+mod simulate;
+mod sweep;
+mod symbolic;
+mod systems;
+mod translate;
+mod unbounded;
+mod ways;
+
+use self::args::{Cli, Command};
+use self::output::print;
+use self::pipeline::Session;
+use clap::Parser;
+use mu_base::{Diagnostic, SourceMap, Stage};
+use std::process::ExitCode;
+
+/// Runs the command of the process's arguments.
+pub fn run() -> ExitCode {
+    let words: Vec<String> = std::env::args().collect();
+    let json = args::wants_json(&words);
+    if let Some(refusal) = first::mistyped(&words, &args::command_names()) {
+        return ExitCode::from(first::refused(&refusal, json));
+    }
+    let words = args::with_default_command(words);
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(e) => {
+            let _ = e.print();
+            if json && e.use_stderr() {
+                let text = e.to_string();
+                let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
+                let first = lines.next().unwrap_or_default();
+                let refused = Diagnostic::new(Stage::Usage, first.strip_prefix("error: ").unwrap_or(first));
+                output::error(&lines.fold(refused, Diagnostic::note), &SourceMap::new());
+            }
+            return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
+        }
+    };
+    // A stack of its own: the stages grow theirs as they need, and start from a known size.
+    let worker = std::thread::Builder::new().name("main".into()).stack_size(64 << 20).spawn(move || command(cli));
+    match worker.map(|w| w.join()) {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(_)) => {
+            eprintln!("internal error: a worker panicked; the message above says where");
+            ExitCode::from(4)
+        }
+        Err(e) => {
+            eprintln!("internal error: cannot start a thread: {e}");
+            ExitCode::from(4)
+        }
+    }
+}
+
+fn command(cli: Cli) -> u8 {
+    let common = cli.command.common().cloned().unwrap_or_default();
+    let reading = cli.command.reading().cloned().unwrap_or_default();
+    let mut session = match &cli.command {
+        Command::Sweep(_) => Session::of_processes(common, reading),
+        _ => Session::new(common, reading),
+    };
+    if let Some(model) = cli.command.model() {
+        output::model(model);
+    }
+    let result: Result<u8, Diagnostic> = match &cli.command {
+        _ if session.common.define.iter().any(|d| d == "help") && cli.command.model().is_some() => {
+            first::parameters(&mut session, cli.command.model().unwrap_or(std::path::Path::new("")))
+        }
+        Command::Check(a) => check::run(&mut session, a),
+        Command::Explore(a) => explore::run(&mut session, a),
+        Command::Expand(a) => translate::expand(&mut session, a),
+        Command::Linearise(a) => translate::linearise(&mut session, a),
+        Command::Reduce(a) => lts::reduce(&mut session, a),
+        Command::Compare(a) => compare::run(&mut session, a),
+        Command::Info(a) => lts::show(&mut session, a),
+        Command::Convert(a) => lts::convert(&mut session, a),
+        Command::Pbes(a) => game::pbes(&mut session, a),
+        Command::Solve(a) => game::solve(&mut session, a),
+        Command::Sweep(a) => sweep::run(&mut session, a),
+        Command::Litmus(a) => litmus::run(&mut session, a),
+        Command::Models(a) => models::run(&mut session, a),
+        Command::Program(a) => program::run(&mut session, a),
+        Command::Robust(a) => robust::run(&mut session, a),
+        Command::Prove(a) => prove::prove(&mut session, a),
+        Command::Verify(a) => prove::verify(&mut session, a),
+        Command::Simulate(a) => simulate::run(&mut session, a),
+        Command::New(a) => first::new(&session, a),
+        Command::Eval(a) => first::eval(&mut session, a),
+        Command::Completions(a) => shell::completions(a),
+        Command::Manual(a) => shell::manual(a),
+    };
+    let result = result.map(|code| systems::bounded(&session, code));
+    let result = result.and_then(|code| output::timed(&session.budget).map(|()| code));
+    match result {
+        Ok(code) => code,
+        Err(diagnostic) => {
+            eprint!("{}", diagnostic.render(&session.sources));
+            if session.common.format == args::Format::Json {
+                output::error(&diagnostic, &session.sources);
+            }
+            diagnostic.exit_code()
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The one loader: a file of any front end becomes the same value, which every command takes.
+//!
+//! In: a path, whose ending names the front end. Out: a [`Loaded`] model with typed labels. A new front end is one entry of [`FRONT_ENDS`]: one that
+//! gives a specification in the end says how, and has linearisation and compilation from here; one that gives a model of its own builds it.
+//! Invariant: no command asks for a file's kind in order to read it; `stored` tells those that could use a transition system as it is.
+
+use super::files::{Form, read_lts};
+use super::output;
+use super::pipeline::{Session, no_specification};
+use super::program::read_any;
+use mu_base::{Diagnostic, Stage};
+use mu_compile::Compiled;
+use mu_data::expr::DataSpec;
+use mu_formula::equations;
+use mu_labels::declared::DeclaredLabels;
+use mu_labels::inferred::InferredLabels;
+use mu_labels::{ActionDecl, ActionLabels};
+use mu_lts::Lts;
+use mu_model::Model;
+use mu_model::from_lts::LtsModel;
+use mu_process::linearise;
+use mu_process::spec::ProcSpec;
+use mu_process::typecheck::check_specification;
+use mu_program::expansion::mcrl2;
+use mu_program::machine::Machine;
+use mu_syntax::template::Value;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What every front end gives: a model, and labels with typed arguments over the data that formulas may speak of.
+pub(super) struct Loaded {
+    /// What engines run.
+    pub model: Arc<dyn Model>,
+    /// What formulas match.
+    pub labels: Arc<dyn ActionLabels>,
+    /// The data of the labels.
+    pub data: DataSpec,
+    /// The declared actions.
+    pub actions: Vec<ActionDecl>,
+    /// The transition system that the file holds, if it holds one.
+    pub stored: Option<Arc<Lts>>,
+}
+
+impl From<Compiled> for Loaded {
+    fn from(compiled: Compiled) -> Self {
+        let compiled = Arc::new(compiled);
+        let (data, actions) = (compiled.process().data.clone(), compiled.process().actions.clone());
+        Self { model: compiled.clone(), labels: compiled, data, actions, stored: None }
+    }
+}
+
+/// How a front end reads a file.
+enum Reader {
+    /// Text that becomes a specification, which is linearised and compiled.
+    Specification(fn(&mut Session, &Path) -> Result<ProcSpec, Diagnostic>),
+    /// A model of its own.
+    Model(fn(&mut Session, &Path) -> Result<Loaded, Diagnostic>),
+    /// The file holds no model; what would be expected.
+    Refused(&'static str),
+}
+
+struct FrontEnd {
+    /// Whether files of this form are its own.
+    reads: fn(Form) -> bool,
+    reader: Reader,
+}
+
+/// All front ends; the first that reads a form has it.
+const FRONT_ENDS: [FrontEnd; 6] = [
+    FrontEnd { reads: Form::is_lts, reader: Reader::Model(stored) },
+    FrontEnd { reads: |form| form == Form::Program, reader: Reader::Specification(program) },
+    FrontEnd { reads: |form| form == Form::System, reader: Reader::Model(super::systems::load) },
+    FrontEnd { reads: |form| form == Form::Pbes, reader: Reader::Specification(equation_system) },
+    FrontEnd {
+        reads: |form| form == Form::Dot || form.is_game(),
+        reader: Reader::Refused(
+            "expected a specification, a program, an equation system with data, or an .aut, .aut.gz, .blts or .lts file",
+        ),
+    },
+    FrontEnd { reads: |_| true, reader: Reader::Specification(specification) },
+];
+
+fn reader(path: &Path) -> &'static Reader {
+    let form = Form::of(path);
+    // The last one reads all forms.
+    let at = FRONT_ENDS.iter().position(|f| (f.reads)(form)).unwrap_or(FRONT_ENDS.len() - 1);
+    &FRONT_ENDS[at].reader
+}
+
+impl Session {
+    /// A model of any front end. Errors: those of reading it; a limit met meanwhile.
+    pub(super) fn load(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
+        let process = match reader(path) {
+            Reader::Refused(expected) => {
+                return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no model", path.display())).note(*expected));
+            }
+            Reader::Model(read) => {
+                if confluence != "none" {
+                    let what = if Form::of(path).is_lts() { "a transition system" } else { "no specification" };
+                    let message = format!("`--confluence` is for the hidden steps of a specification; `{}` is {what}", path.display());
+                    return Err(Diagnostic::new(Stage::Usage, message));
+                }
+                return read(self, path);
+            }
+            Reader::Specification(read) => {
+                let spec = self.timed(path, *read)?;
+                self.linearised(&spec, &linearise::Options::default())?
+            }
+        };
+        self.compiled(process, confluence).map(Loaded::from)
+    }
+
+    /// A typed specification, for commands on its text or its linear process. Error: the front end of the file gives none.
+    pub(super) fn specification(&mut self, path: &Path) -> Result<ProcSpec, Diagnostic> {
+        match reader(path) {
+            Reader::Specification(read) => self.timed(path, *read),
+            Reader::Model(_) | Reader::Refused(_) => Err(no_specification(path)),
+        }
+    }
+
+    fn timed(&mut self, path: &Path, read: fn(&mut Session, &Path) -> Result<ProcSpec, Diagnostic>) -> Result<ProcSpec, Diagnostic> {
+        let start = Instant::now();
+        output::stage("reading the specification");
+        let spec = read(self, path)?;
+        self.say(format!("parsed and type checked {} in {:.3} s", path.display(), start.elapsed().as_secs_f64()));
+        Ok(spec)
+    }
+}
+
+/// mCRL2, with parameters or without.
+fn specification(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
+    let expanded = session.expand(path)?;
+    for p in &expanded.params {
+        if let Value::Any { .. } = p.value {
+            let text = format!("`-D {}=any` asks for every value, which only `check` with formulas on a specification can answer", p.name);
+            return Err(Diagnostic::new(Stage::Usage, text));
+        }
+        session.say(format!("parameter {} = {}", p.name, p.value));
+    }
+    check_specification(&mu_syntax::parse_specification(expanded.source, &expanded.text)?)
+}
+
+/// An x86 program or litmus test with its memory, as `expand` prints it.
+fn program(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
+    session.expect_no_parameters(path)?;
+    let program = read_any(session, path, session.reading.threads_of)?;
+    let memory = &session.reading.memory;
+    let bound = program.buffer_bound(memory.buffer);
+    let text = mcrl2(&Machine::new(program, memory.model.model(), bound, &[]));
+    let source = session.sources.add(format!("{} as mCRL2", path.display()), text.clone());
+    check_specification(&mu_syntax::parse_specification(source, &text)?)
+}
+
+/// An equation system with data: its instances are the states, its dependencies the steps.
+fn equation_system(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
+    let expanded = session.expand(path)?;
+    check_specification(&equations::read(expanded.source, &expanded.text)?.specification)
+}
+
+/// A stored transition system. Its labels are typed by the model of `--data`, else by what occurs.
+fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
+    let lts = Arc::new(read_lts(path)?);
+    let model = Arc::new(LtsModel::new(lts.clone()));
+    let stored = Some(lts.clone());
+    if let Some(declares) = session.reading.data.clone() {
+        let spec = session.specification(&declares)?;
+        let labels = DeclaredLabels::new(&lts.table.texts, spec.data, spec.actions)
+            .map_err(|d| d.note(format!("the labels are those of {}, the declarations those of {}", path.display(), declares.display())))?;
+        let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
+        return Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored });
+    }
+    session.expect_no_parameters(path)?;
+    let labels = InferredLabels::new(&lts.table.texts)?;
+    let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
+    Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored })
+}

@@ -1,0 +1,154 @@
+//! `models`: which memory model is weaker than which, up to a bound, with a smallest test for each difference.
+//!
+//! The models are those of the project, or those named, and `cat` files. Text: the classes of models that allow the same tests, strong ones first, and for each line
+//! of the lattice the test that separates its ends. Exit code: 3 if a limit came first, else 0.
+
+use super::args::{Format, ModelsArgs};
+use super::files::{expect_writable, write_text};
+use super::pipeline::{Session, file_error, read_text};
+use super::print;
+use mu_axioms::cat::Model;
+use mu_axioms::lattice::{Bound, Candidate, Lattice, compare, draw};
+use mu_axioms::models::{self, Dialect, KNOWN};
+use mu_base::{Diagnostic, Stage, Stop};
+use serde_json::json;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+/// A compiled model with its name.
+struct Named {
+    name: String,
+    model: Model,
+    dialect: Dialect,
+}
+
+pub(super) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagnostic> {
+    if let Some(path) = &args.svg {
+        expect_writable(path)?;
+    }
+    let named = named(session, args)?;
+    let start = Instant::now();
+    super::output::stage("comparing memory models");
+    let candidates: Vec<Candidate<'_>> = named.iter().map(|n| Candidate { name: &n.name, model: &n.model, dialect: n.dialect }).collect();
+    let bound =
+        Bound { operations: args.operations as usize, plain: args.plain as usize, locations: args.locations, threads: session.threads() };
+    let lattice = compare(&candidates, bound, &session.budget)?;
+    let seconds = start.elapsed().as_secs_f64();
+    match session.common.format {
+        Format::Json => print(&format!("{}\n", as_json(&lattice, seconds)))?,
+        Format::Text => print(&as_text(&lattice, seconds))?,
+    }
+    if let Some(path) = &args.svg {
+        write_text(path, &draw::svg(&lattice))?;
+    }
+    if let Some(folder) = &args.tests {
+        write_tests(&lattice, folder)?;
+    }
+    Ok(if lattice.stop == Stop::Complete { 0 } else { 3 })
+}
+
+/// The models to compare, compiled.
+fn named(session: &mut Session, args: &ModelsArgs) -> Result<Vec<Named>, Diagnostic> {
+    let mut out = Vec::new();
+    for word in &args.models {
+        let path = Path::new(word);
+        if let Some(known) = models::by_name(word) {
+            out.push(Named { name: word.clone(), model: known.compile(&mut session.sources)?, dialect: known.dialect });
+            continue;
+        }
+        if path.extension().is_none_or(|e| e != "cat") {
+            let names: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
+            let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is no memory model"));
+            return Err(unknown.note(format!("expected a file `.cat` or one of {}", names.join(", "))));
+        }
+        let text = read_text(path, &mut session.sources)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let beside = move |name: &str| std::fs::read_to_string(folder.join(name)).ok().or_else(|| models::file(name));
+        // The head says which words the model uses; it is read before the names are known.
+        let dialect = Dialect::of_head(&mu_axioms::cat::head(&text));
+        let model = Model::compile(&mut session.sources, word, &text, &beside, &dialect.vocabulary(), &[])?;
+        let name = path.file_stem().map_or_else(|| word.clone(), |s| s.to_string_lossy().into_owned());
+        out.push(Named { name, model, dialect });
+    }
+    if out.is_empty() {
+        for known in KNOWN {
+            out.push(Named { name: known.name.to_string(), model: known.compile(&mut session.sources)?, dialect: known.dialect });
+        }
+    }
+    Ok(out)
+}
+
+fn bound_text(lattice: &Lattice) -> String {
+    let Bound { operations, plain, locations, .. } = lattice.bound;
+    let (programs, tests) = (lattice.programs, lattice.tests);
+    let plain = if plain > operations { format!(", and to {plain} plain reads and writes") } else { String::new() };
+    format!(
+        "{programs} programs with {tests} tests: up to {operations} operations (reads, writes, acquires, releases, fences){plain}, at most {locations} locations, each accessed twice and written"
+    )
+}
+
+fn as_text(lattice: &Lattice, seconds: f64) -> String {
+    let classes = lattice.classes();
+    let title = |c: usize| classes[c].iter().map(|&m| lattice.names[m].as_str()).collect::<Vec<_>>().join(" = ");
+    let mut out = String::new();
+    let _ = writeln!(out, "{}, {seconds:.1} s", bound_text(lattice));
+    if lattice.stop != Stop::Complete {
+        let _ = writeln!(out, "stopped before the bound ({}): differences are real, inclusions are open", lattice.stop.word());
+    }
+    for (a, b) in lattice.edges(&classes) {
+        let test = lattice.separating[classes[b][0]][classes[a][0]].as_ref().map(|t| t.text()).unwrap_or_default();
+        let _ = writeln!(out, "{:<16} is stronger than {:<16} {test}", title(a), title(b));
+    }
+    out += "Of neither stronger, each with what it allows and the other forbids:\n";
+    for (i, x) in classes.iter().enumerate() {
+        for (j, y) in classes.iter().enumerate().skip(i + 1) {
+            if let (Some(s), Some(t)) = (&lattice.separating[x[0]][y[0]], &lattice.separating[y[0]][x[0]]) {
+                let _ = writeln!(out, "{:<16} {}\n{:<16} {}", title(i), s.text(), title(j), t.text());
+            }
+        }
+    }
+    out
+}
+
+fn as_json(lattice: &Lattice, seconds: f64) -> serde_json::Value {
+    let classes = lattice.classes();
+    let mut separating = Vec::new();
+    for (a, row) in lattice.separating.iter().enumerate() {
+        for (b, test) in row.iter().enumerate() {
+            if let Some(test) = test {
+                separating.push(json!({ "allows": lattice.names[a], "forbids": lattice.names[b], "test": test.text() }));
+            }
+        }
+    }
+    let names = |c: &Vec<usize>| c.iter().map(|&m| lattice.names[m].clone()).collect::<Vec<_>>();
+    json!({
+        "classes": classes.iter().map(names).collect::<Vec<_>>(),
+        "edges": lattice.edges(&classes).into_iter().map(|(a, b)| json!({ "stronger": a, "weaker": b })).collect::<Vec<_>>(),
+        "separating": separating,
+        "operations": lattice.bound.operations,
+        "plain": lattice.bound.plain,
+        "locations": lattice.bound.locations,
+        "programs": lattice.programs,
+        "tests": lattice.tests,
+        "seconds": seconds,
+        "stop": lattice.stop.word(),
+    })
+}
+
+/// A file for each test that separates two models, each test once.
+fn write_tests(lattice: &Lattice, folder: &Path) -> Result<(), Diagnostic> {
+    std::fs::create_dir_all(folder).map_err(|e| file_error("make", folder, &e))?;
+    let mut done = std::collections::BTreeMap::new();
+    for (a, row) in lattice.separating.iter().enumerate() {
+        for (b, test) in row.iter().enumerate() {
+            if let Some(test) = test {
+                done.entry(test.clone()).or_insert_with(|| format!("{}-not-{}", lattice.names[a], lattice.names[b]));
+            }
+        }
+    }
+    for (test, name) in &done {
+        write_text(&folder.join(format!("{name}.litmus")), &test.litmus(name))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,320 @@
+//! What is said besides a verdict: actions of the formula that never happen, the part of a formula that fails where no path shows it, loops
+//! that are unfair; and what of a model can never happen. The criteria are in docs/explanations.md.
+//!
+//! In: a model, a formula, its answer. Out: notes with places. All of it is computed after the verdict: static reasons from the summands and
+//! operators of the model, the rest from labels that were met and from the states of the evidence. Cost: the labels and the steps of these states.
+
+use super::pipeline::Session;
+use mu_base::{Diagnostic, SourceMap, Span};
+use mu_data::engine::{Engine, Program};
+use mu_data::expr::Expr;
+use mu_evidence::Evidence;
+use mu_formula::mentioned::{Mentioned, innermost, mentioned};
+use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_labels::{ActionLabels, MultiAction};
+use mu_model::Model;
+use mu_model::evaluated::Evaluated;
+use mu_model::standing::{Absence, Dead, Standings};
+use mu_pbes::{Answer, Verdict};
+use mu_report::standing::{line, place_of, sentence};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// A remark on an answer or a model.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Note {
+    pub place: Span,
+    /// Whether something is wrong, rather than good to know.
+    pub warning: bool,
+    pub text: String,
+}
+
+/// Most labels or steps that a note lists.
+const SHOWN: usize = 4;
+
+impl Note {
+    pub(super) fn text(&self, sources: &SourceMap) -> String {
+        let word = if self.warning { "warning" } else { "note" };
+        if !self.place.is_somewhere() {
+            return format!("{word}: {}", self.text);
+        }
+        let (line, column) = sources.line_column(self.place);
+        format!("{}:{line}:{column}: {word}: {}", sources.get(self.place.source).name, self.text)
+    }
+    pub(super) fn json(&self, sources: &SourceMap) -> Value {
+        let place = self.place.is_somewhere().then(|| sources.line_column(self.place));
+        let file = self.place.is_somewhere().then(|| sources.get(self.place.source).name.clone());
+        let kind = if self.warning { "warning" } else { "note" };
+        json!({ "kind": kind, "text": self.text, "file": file, "line": place.map(|p| p.0), "column": place.map(|p| p.1) })
+    }
+}
+
+/// A model as notes see it.
+pub(super) struct Seen<'a> {
+    pub model: &'a dyn Model,
+    pub labels: &'a dyn ActionLabels,
+    pub sources: &'a SourceMap,
+}
+
+/// All notes on an answer.
+pub(super) fn notes(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
+    let mut out = absent(seen, formula, answer)?;
+    if answer.verdict == Verdict::False {
+        out.extend(failing(seen, formula, answer)?);
+        if let Some(evidence) = &answer.evidence
+            && matches!(innermost(formula).kind, StateKind::Fix { .. })
+        {
+            out.extend(unfair(seen, evidence)?);
+        }
+    }
+    Ok(out)
+}
+
+/// Actions that never happen.
+fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
+    let mut out = Vec::new();
+    let mut standings = seen.model.standings(&[]);
+    let mut told = BTreeSet::new();
+    let mut engine = None;
+    for m in mentioned(formula) {
+        let mut gone = false;
+        for (action, _) in &m.acts {
+            let name = &formula.actions[action.index()].name;
+            let absence = match &mut standings {
+                Some(standings) => standings.absence(name)?.map(|a| absence_text(&a, seen, name)),
+                None => (!has_label(seen, |l| l.iter().any(|(a, _)| a == action))).then(|| "the transition system has none".into()),
+            };
+            let Some(why) = absence else { continue };
+            gone = true;
+            if told.insert(name.clone()) {
+                let place = place_of(seen.sources, m.span, name);
+                out.push(Note { place, warning: true, text: format!("no step is ever labelled {name}: {why}") });
+            }
+        }
+        let decides = m.positive && (m.must == (answer.verdict == Verdict::True)) && !matches!(answer.verdict, Verdict::Unknown(_));
+        // A path that shows a formula false ends the search: what it did not meet says nothing.
+        let whole = m.must || matches!(formula.formula.kind, StateKind::May(..));
+        if gone || !decides || !whole {
+            continue;
+        }
+        let wanted = wanted(formula, &m, &mut engine)?;
+        if has_label(seen, |label| fits(label, &wanted)) {
+            continue;
+        }
+        let name = &formula.actions[m.acts[0].0.index()].name;
+        let text = shape_text(formula, &wanted);
+        let near: Vec<String> = labels_of(seen).filter(|(_, l)| same_names(l, &wanted)).map(|(l, _)| seen.model.label_text(l)).collect();
+        let others = match &near[..] {
+            [] => "the model has such steps, but none was reached".to_string(),
+            all => format!("met were {}", shortened(all)),
+        };
+        let place = place_of(seen.sources, m.span, name);
+        if told.insert(text.clone()) {
+            out.push(Note { place, warning: false, text: format!("no step that was met is labelled {text}: {others}") });
+        }
+    }
+    Ok(out)
+}
+
+/// A multi-action with values, where they are known.
+type Wanted = Vec<(mu_base::ids::ActId, Vec<Option<Expr>>)>;
+
+fn wanted(formula: &TypedFormula, m: &Mentioned, engine: &mut Option<Engine>) -> Result<Wanted, Diagnostic> {
+    let mut out = Vec::new();
+    for (action, args) in &m.acts {
+        let sorts = &formula.actions[action.index()].sorts;
+        let mut values = Vec::new();
+        for (arg, sort) in args.iter().zip(sorts) {
+            if !arg.is_closed() {
+                values.push(None);
+                continue;
+            }
+            if engine.is_none() {
+                *engine = Some(Engine::new(Program::compile(&formula.data)?));
+            }
+            let engine = engine.as_mut().expect("made above");
+            let value = engine.from_expr(arg)?;
+            values.push(value.is_data().then(|| engine.to_expr_at(&value, *sort)));
+        }
+        out.push((*action, values));
+    }
+    Ok(out)
+}
+
+fn labels_of<'a>(seen: &'a Seen) -> impl Iterator<Item = (mu_base::ids::LabelId, std::sync::Arc<MultiAction>)> + 'a {
+    (0..seen.model.label_count()).map(mu_base::ids::LabelId::new).map(|l| (l, seen.labels.multi_action(l)))
+}
+
+fn has_label(seen: &Seen, test: impl Fn(&MultiAction) -> bool) -> bool {
+    labels_of(seen).any(|(_, l)| test(&l))
+}
+
+fn same_names(label: &MultiAction, wanted: &Wanted) -> bool {
+    label.len() == wanted.len() && label.iter().zip(wanted).all(|(a, b)| a.0 == b.0)
+}
+
+fn fits(label: &MultiAction, wanted: &Wanted) -> bool {
+    // Equal names in one multi-action may be in any order: then the values are not compared.
+    let doubled = wanted.windows(2).any(|w| w[0].0 == w[1].0);
+    let agree = |a: &[Expr], b: &[Option<Expr>]| a.iter().zip(b).all(|(a, b)| b.as_ref().is_none_or(|b| a == b));
+    same_names(label, wanted) && (doubled || label.iter().zip(wanted).all(|(a, b)| agree(&a.1, &b.1)))
+}
+
+fn shape_text(formula: &TypedFormula, wanted: &Wanted) -> String {
+    let one = |(action, args): &(mu_base::ids::ActId, Vec<Option<Expr>>)| {
+        let show = |a: &Option<Expr>| a.as_ref().map_or("_".to_string(), |e| mu_data::print::expression(&formula.data.signature, e));
+        let args: Vec<String> = args.iter().map(show).collect();
+        let name = &formula.actions[action.index()].name;
+        if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
+    };
+    wanted.iter().map(one).collect::<Vec<_>>().join("|")
+}
+
+fn shortened(all: &[String]) -> String {
+    let more = match all.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        1 => " and 1 other".into(),
+        n => format!(" and {n} others"),
+    };
+    format!("{}{more}", all[..all.len().min(SHOWN)].join(", "))
+}
+
+fn absence_text(absence: &Absence, seen: &Seen, name: &str) -> String {
+    let names = seen.model.components();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let at = |place: Span| line(seen.sources, place_of(seen.sources, place, name)).map(|l| format!(" in line {l}")).unwrap_or_default();
+    match absence {
+        Absence::Hidden(place) => format!("it is hidden{}", at(*place)),
+        Absence::Renamed(place, to) => format!("it is renamed to {to}{}", at(*place)),
+        Absence::Stopped(obstacles) => {
+            let all: Vec<String> = obstacles.iter().map(|o| sentence(o, &names, seen.sources)).collect();
+            if all.is_empty() { "nothing comes of it".into() } else { all.join("; ") }
+        }
+        Absence::Unreached(place) => format!("what is written{} is never reached", at(*place)),
+        Absence::NoComponent => "no component does it".into(),
+    }
+}
+
+/// The steps of a state as texts, each once.
+fn steps_of(evaluated: &mut Evaluated, model: &dyn Model, state: &[u32]) -> Result<Vec<String>, Diagnostic> {
+    let mut out = BTreeSet::new();
+    for group in 0..model.groups().len() {
+        let labels = evaluated.steps(group as u32, state)?.labels.clone();
+        for label in labels {
+            let hidden = &model.groups()[group].hidden;
+            let tau = label == mu_base::ids::LabelId::TAU && !hidden.is_empty();
+            out.insert(if tau { format!("tau (hidden: {})", hidden.join("|")) } else { model.label_text(label) });
+        }
+    }
+    Ok(out.into_iter().collect())
+}
+
+/// The part of a formula that fails where the evidence alone does not show it.
+fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
+    let part: &State = innermost(formula);
+    let text = |s: &State| seen.sources.text(s.span).split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_safety = matches!(part.kind, StateKind::False | StateKind::Val(_));
+    let mut evaluated = Evaluated::new(seen.model);
+    let possible = |evaluated: &mut Evaluated, state: &[u32]| {
+        let steps = steps_of(evaluated, seen.model, state)?;
+        Ok::<_, Diagnostic>(if steps.is_empty() { "no step is possible".to_string() } else { format!("possible: {}", shortened(&steps)) })
+    };
+    match &part.kind {
+        _ if is_safety => Ok(Vec::new()),
+        // No path shows that there is none.
+        StateKind::May(_, body) if matches!(formula.formula.kind, StateKind::May(..)) => {
+            let steps = possible(&mut evaluated, &seen.model.initial())?;
+            let wanted = match body.kind {
+                StateKind::True => "no path does what it asks for".to_string(),
+                _ => format!("no path of its form leads to a state where `{}` holds", text(body)),
+            };
+            let place = if matches!(body.kind, StateKind::True) { part.span } else { body.span };
+            let n = answer.states;
+            let states = if n == 1 { "1 state that was met".to_string() } else { format!("{n} states that were met") };
+            Ok(vec![Note { place, warning: false, text: format!("{wanted}, in {states}; at the start {steps}") }])
+        }
+        StateKind::Fix { .. } => Ok(Vec::new()),
+        // A path led to where it fails.
+        _ => {
+            let Some(evidence) = &answer.evidence else { return Ok(Vec::new()) };
+            let Some(path) = evidence.linear().filter(|p| p.back_to.is_none()) else { return Ok(Vec::new()) };
+            let n = path.steps.len();
+            let last = path.steps.last().map_or(0, |i| evidence.steps[*i].to as usize);
+            let place = match n {
+                0 => "at the start".to_string(),
+                1 => "after 1 step".into(),
+                n => format!("after {n} steps"),
+            };
+            let steps = possible(&mut evaluated, &evidence.states[last])?;
+            Ok(vec![Note { place: part.span, warning: false, text: format!("`{}` fails {place}; there {steps}", text(part)) }])
+        }
+    }
+}
+
+/// A loop in which something is possible again and again and is never done.
+fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
+    let Some(path) = evidence.linear() else { return Ok(Vec::new()) };
+    let Some(back) = path.back_to else { return Ok(Vec::new()) };
+    let mut evaluated = Evaluated::new(seen.model);
+    let around = &path.steps[back..];
+    let taken: BTreeSet<String> = around.iter().map(|i| seen.model.label_text(evidence.steps[*i].label)).collect();
+    let mut counts: std::collections::BTreeMap<String, usize> = Default::default();
+    for i in around {
+        let state = &evidence.states[evidence.steps[*i].from as usize];
+        let mut here = BTreeSet::new();
+        for group in 0..seen.model.groups().len() {
+            let labels = evaluated.steps(group as u32, state)?.labels.clone();
+            here.extend(labels.into_iter().map(|l| seen.model.label_text(l)));
+        }
+        here.into_iter().filter(|l| !taken.contains(l) && l != "tau").for_each(|l| *counts.entry(l).or_default() += 1);
+    }
+    let n = around.len();
+    let always: Vec<String> = counts.iter().filter(|c| *c.1 == n).map(|c| c.0.clone()).collect();
+    let sometimes: Vec<String> = counts.keys().cloned().collect();
+    let text = match (&always[..], &sometimes[..]) {
+        ([], []) => return Ok(Vec::new()),
+        ([], some) => format!("{} is possible again and again", shortened(some)),
+        (all, _) => format!("{} is possible all the time", shortened(all)),
+    };
+    let text =
+        format!("the loop may be unfair: in it {text} and never done; docs/explanations.md has formulas that ask for fair paths only");
+    Ok(vec![Note { place: Span::default(), warning: false, text }])
+}
+
+/// What of a model can never happen.
+pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, Diagnostic> {
+    let Some(mut standings): Option<Box<dyn Standings>> = model.standings(&[]) else { return Ok(Vec::new()) };
+    let names = model.components();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let of = |list: &[u32]| {
+        let all: Vec<String> = list.iter().map(|c| names.get(*c as usize).unwrap_or(&"?").to_string()).collect();
+        shortened(&all)
+    };
+    let mut out = Vec::new();
+    for entry in standings.dead()? {
+        out.push(match entry {
+            Dead::Allow { place, below } => {
+                let text = format!("this `allow` lets nothing through: the components below it do {}", shortened(&below));
+                Note { place, warning: true, text }
+            }
+            Dead::Action { action, place, components, obstacles, stuck } => {
+                let why: Vec<String> = obstacles.iter().map(|o| sentence(o, &names, sources)).collect();
+                let verb = if stuck.len() > 1 { "are" } else { "is" };
+                let stuck = if stuck.is_empty() { String::new() } else { format!("; so {} {verb} stuck from the start", of(&stuck)) };
+                let who = if names.len() > 1 { format!(" of {}", of(&components)) } else { String::new() };
+                Note { place, warning: true, text: format!("{action}{who} never happens: {}{stuck}", why.join("; ")) }
+            }
+        });
+    }
+    out.sort();
+    Ok(out)
+}
+
+/// Says what of a model can never happen; the same for machines.
+pub(super) fn tell_dead(session: &Session, model: &dyn Model) -> Result<Vec<Value>, Diagnostic> {
+    let notes = dead(model, &session.sources)?;
+    for note in notes.iter().filter(|_| !session.common.quiet) {
+        eprintln!("{}", note.text(&session.sources));
+    }
+    Ok(notes.iter().map(|n| n.json(&session.sources)).collect())
+}

@@ -1,0 +1,102 @@
+//! Systems of any number of processes (`.cub`) for a fixed number of them, as models for every command that takes one; x86 programs as systems.
+
+use super::args::{Initial, MemoryName, TranslationArgs};
+use super::load::Loaded;
+use super::output;
+use super::pipeline::Session;
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage};
+use mu_cubicle::machine::{Machine, Memory, Setup};
+use mu_cubicle::model::SystemModel;
+use mu_cubicle::system::System;
+use mu_labels::inferred::InferredLabels;
+use mu_model::Model;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Reads a system.
+pub(super) fn read(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
+    let (source, text) = session.read_source(path)?;
+    mu_cubicle::check(&mu_cubicle::parse(source, &text)?)
+}
+
+/// An x86 program as a system of any number of processes.
+pub(super) fn translated(session: &mut Session, path: &Path, args: &TranslationArgs) -> Result<mu_cubicle::ast::File, Diagnostic> {
+    if path.extension().is_none_or(|e| e != "asm") {
+        let message = format!("`{}` is no x86 program, expected a file that ends in .asm", path.display());
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    session.expect_no_parameters(path)?;
+    let (source, text) = session.read_source(path)?;
+    let options = mu_cubicle::x86::Options { any_registers: args.initial == Initial::Any, split_xchg: args.split_xchg };
+    let program = mu_program::parametric::parse(source, &text)?;
+    let file = mu_cubicle::x86::translate(&program, options)?;
+    let columns = mu_cubicle::x86::columns(&file);
+    session.say(format!("{} registers, {} weak variables, {} transitions", columns.registers, columns.weak, columns.transitions));
+    Ok(file)
+}
+
+fn memory(name: MemoryName) -> Result<Memory, Diagnostic> {
+    match name {
+        MemoryName::Tso => Ok(Memory::Tso),
+        MemoryName::Sc => Ok(Memory::Sc),
+        MemoryName::Pso => Err(Diagnostic::new(
+            Stage::Unsupported,
+            "systems of any number of processes have no partial store order, expected `sc` or `tso`",
+        )),
+    }
+}
+
+/// The number of processes and what else `-D` gives.
+fn setup(session: &Session, system: &System, path: &Path) -> Result<(u32, Setup), Diagnostic> {
+    let mut processes = system.processes;
+    let mut setup = Setup { buffer: session.reading.memory.buffer.map(|n| n as usize), ..Setup::default() };
+    for d in &session.common.define {
+        match d.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
+            Some(("processes", value)) => match value.parse::<u32>() {
+                Ok(n) if (1..=64).contains(&n) => processes = Some(n),
+                _ => return Err(Diagnostic::new(Stage::Usage, format!("`-D {d}`: expected a number of processes from 1 to 64"))),
+            },
+            Some((name, value)) if !name.is_empty() => setup.given.push((name.to_string(), value.to_string())),
+            _ => return Err(Diagnostic::new(Stage::Usage, format!("`-D {d}` is not of the form NAME=VALUE"))),
+        }
+    }
+    let none = || {
+        Diagnostic::new(Stage::Usage, format!("`{}` is a system of any number of processes: of how many?", path.display()))
+            .note("-D processes=3 gives a number")
+    };
+    Ok((processes.ok_or_else(none)?, setup))
+}
+
+/// The model of a system for the number of processes that `-D processes=N` or `number_procs` gives.
+pub(super) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
+    let start = Instant::now();
+    output::stage("reading the system");
+    // A model lives as long as the run, and the system with it: it is not given back.
+    let system: &'static System = Box::leak(Box::new(read(session, path)?));
+    let (processes, setup) = setup(session, system, path)?;
+    let machine = Machine::new(system, processes, memory(session.reading.memory.model)?, setup)?;
+    let model = Arc::new(SystemModel::new(machine)?);
+    session.say(format!(
+        "{}: {processes} processes, {} slots, {} groups in {:.3} s",
+        path.display(),
+        model.slots().len(),
+        model.groups().len(),
+        start.elapsed().as_secs_f64()
+    ));
+    session.systems.push(model.clone());
+    let texts: Vec<String> = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
+    let labels = InferredLabels::new(&texts)?;
+    let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
+    Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored: None })
+}
+
+/// The exit code where a bound on store buffers left runs out: a good end is an unknown one then.
+pub(super) fn bounded(session: &Session, code: u8) -> u8 {
+    if !session.systems.iter().any(|s| s.machine.was_cut()) {
+        return code;
+    }
+    eprintln!("warning: a store buffer was full; what more room would allow was not searched (--buffer)");
+    if code == 0 { 3 } else { code }
+}

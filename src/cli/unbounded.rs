@@ -1,0 +1,295 @@
+//! `check -D NAME=any`: formulas for every value of a parameter.
+//!
+//! First the abstract models of [`mu_regions`], case by case, each with finer regions if it is false: true in all cases is true for every value.
+//! Otherwise the model as it is, for 0, 1, 2, … until the formula is false, which is then told as ever, with evidence that was replayed; so the value
+//! named is the least one. If neither decides, the answer is unknown, with what stands in the way. A formula with least fixed points is helped by a proof
+//! that all runs end, if there is one: see [`mu_regions::measure`].
+
+use super::args::{CheckArgs, Engine, Format};
+use super::check::{Found, tell};
+use super::output;
+use super::pipeline::Session;
+use super::properties::{self, Text};
+use mu_base::{Diagnostic, Stage};
+use mu_compile::{Compiled, Confluence};
+use mu_explore::{Cyclic, is_acyclic};
+use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_model::Model;
+use mu_pbes::{Options, Verdict, check};
+use mu_process::linearise;
+use mu_regions::{Defined, Levels, Measure, Study, measures, with_parameters};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Instant;
+
+/// The concrete search goes no further after a model with so many states.
+const MANY_STATES: u64 = 2_000_000;
+/// Nor beyond so many valuations.
+const MANY_VALUES: usize = 24;
+
+/// The parameters that are to have any value.
+pub(super) fn parameters(session: &Session) -> Vec<String> {
+    let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
+    pairs.filter(|(_, value)| value.trim() == "any").map(|(name, _)| name.trim().to_string()).collect()
+}
+
+/// The model over parameters without a value.
+struct Abstract {
+    compiled: Compiled,
+    defined: Defined,
+    measures: Vec<Measure>,
+    /// Whether all runs end, as far as was asked.
+    ends: Option<bool>,
+}
+
+/// What is known of a formula for all values.
+enum Outcome {
+    True { cases: usize, states: u64, equations: u64 },
+    Open(Box<Diagnostic>),
+}
+
+/// Checks formulas for every value of the parameters that are set to `any`.
+pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names: &[String]) -> Result<u8, Diagnostic> {
+    let refuse =
+        |what: &str| Err(Diagnostic::new(Stage::Usage, format!("{what} does not go together with a parameter that is set to `any`")));
+    if args.game.is_some() {
+        return refuse("`--game`");
+    }
+    if args.keeping.folder().is_some() {
+        return refuse("`--checkpoint`");
+    }
+    if args.engine == Engine::Symbolic {
+        return refuse("`--engine symbolic`");
+    }
+    let expanded = session.expand(&args.model)?;
+    let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;
+    let spec = mu_process::typecheck::check_specification(&tree)?;
+    let process = session.linearised(&spec, &linearise::Options::default())?;
+    let (process, defined) = with_parameters(process, names)?;
+    let measures = measures(&process, &defined.rigid);
+    let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
+    let mut model = Abstract { compiled, defined, measures, ends: None };
+    output::stage("reading the formulas");
+    let mut formulas = Vec::new();
+    for text in texts {
+        let process = model.compiled.process();
+        formulas.push((text, properties::read(text, &process.data, &process.actions)?));
+    }
+    let (mut violated, mut unknown) = (false, false);
+    for (text, formula) in &formulas {
+        let path = text.name.as_path();
+        output::stage_of("checking a formula for every value", path);
+        let start = Instant::now();
+        match for_all(session, args, &mut model, formula)? {
+            Outcome::True { cases, states, equations } => {
+                let seconds = start.elapsed().as_secs_f64();
+                tell_true(session, path, names, (cases, states, equations), seconds)?;
+            }
+            Outcome::Open(why) => match counterexample(session, args, (text, texts.len() > 1), names)? {
+                Some(()) => violated = true,
+                None => {
+                    unknown = true;
+                    tell_unknown(session, path, names, &why, start.elapsed().as_secs_f64())?;
+                }
+            },
+        }
+    }
+    if session.common.format == Format::Json {
+        output::object(json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }))?;
+    }
+    Ok(if violated {
+        1
+    } else if unknown {
+        3
+    } else {
+        0
+    })
+}
+
+/// Whether a formula has fixed points, which may be least.
+fn has_least(f: &State) -> bool {
+    let mut open = vec![f];
+    while let Some(f) = open.pop() {
+        match &f.kind {
+            StateKind::Fix { .. } => return true,
+            StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) | StateKind::Must(_, g) | StateKind::May(_, g) => {
+                open.push(g)
+            }
+            StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => open.extend([&**a, &**b]),
+            StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {}
+        }
+    }
+    false
+}
+
+/// The verdict of the abstract models.
+fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &TypedFormula) -> Result<Outcome, Diagnostic> {
+    let mut open = None;
+    let ends = has_least(&formula.formula) && runs_end(session, args, model)?;
+    for level in Levels::ALL {
+        match at_level(session, args, model, formula, level, ends) {
+            Ok(Ok(outcome)) => return Ok(outcome),
+            Ok(Err(why)) => open = Some(why),
+            Err(why) if why.stop.is_some() || why.stage == Stage::Internal => return Err(why),
+            // The same at all levels.
+            Err(why) => return Ok(Outcome::Open(Box::new(why))),
+        }
+    }
+    Ok(Outcome::Open(Box::new(open.unwrap_or_else(|| Diagnostic::new(Stage::Internal, "no level was tried")))))
+}
+
+/// The verdict at one level; why not, if that leaves it open.
+fn at_level(
+    session: &Session,
+    args: &CheckArgs,
+    model: &Abstract,
+    formula: &TypedFormula,
+    level: Levels,
+    ends: bool,
+) -> Result<Result<Outcome, Diagnostic>, Diagnostic> {
+    let study = Study::new(&model.compiled, &model.defined, formula, level)?;
+    let (mut states, mut equations) = (0, 0);
+    for case in study.cases() {
+        let regions = study.model(case)?;
+        let options = session.explore_options(&regions, "none", &args.without);
+        let own = study.formula(case)?;
+        let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
+        let answer = check(&regions, &regions, &own, chosen, &session.budget)?;
+        session.say(format!("{}: {:?}, {} states, {} equations", study.describe(case), answer.verdict, answer.states, answer.equations));
+        session.say_symmetries(answer.symmetries, &args.without);
+        states += answer.states;
+        equations += answer.equations;
+        match answer.verdict {
+            Verdict::True => {}
+            Verdict::False => {
+                let text = format!("the regions around {} have runs against the formula, which may be of no value", study.describe(case));
+                return Ok(Err(Diagnostic::new(Stage::Unsupported, text)));
+            }
+            Verdict::Unknown(stop) => return Err(Diagnostic::stopped(stop)),
+        }
+    }
+    Ok(Ok(Outcome::True { cases: study.cases().len(), states, equations }))
+}
+
+/// Whether all runs end, for all values: no cycle is left without the steps that increase a counter below its bound.
+fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result<bool, Diagnostic> {
+    if let Some(known) = model.ends {
+        return Ok(known);
+    }
+    let process = model.compiled.process();
+    let any = State { kind: StateKind::True, span: mu_base::Span::default() };
+    let formula = TypedFormula { data: process.data.clone(), actions: process.actions.clone(), fix_names: Vec::new(), formula: any };
+    let measured: Vec<bool> = (0..model.compiled.groups().len())
+        .map(|g| model.measures.iter().any(|m| m.summands.contains(&model.compiled.summand_of(g))))
+        .collect();
+    let mut ends = false;
+    if let Ok(study) = Study::new(&model.compiled, &model.defined, &formula, Levels::Coarse) {
+        ends = true;
+        for case in study.cases() {
+            let regions = study.model(case)?;
+            // Symmetries need not keep which steps count.
+            let options = session.explore_options(&regions, "none", &args.without);
+            let counts = |group: usize, _| !measured[group];
+            let found = is_acyclic(&regions, &options, &session.budget, &mu_explore::Silent, Some(&counts), None)?;
+            ends &= matches!(found, Cyclic::No(_));
+        }
+    }
+    if ends {
+        let names = mu_process::print::parameter_names(model.compiled.process());
+        for m in &model.measures {
+            let bound = mu_data::print::expression(&model.compiled.process().data.signature, &m.bound);
+            session.say(format!("every run ends: `{}` grows in {} summands, below {bound}", names[m.param], m.summands.len()));
+        }
+    }
+    model.ends = Some(ends);
+    Ok(ends)
+}
+
+/// Valuations of so many parameters, by their sum.
+fn valuations(count: usize, sum: usize) -> Vec<Vec<usize>> {
+    if count == 1 {
+        return vec![vec![sum]];
+    }
+    (0..=sum).flat_map(|first| valuations(count - 1, sum - first).into_iter().map(move |rest| [vec![first], rest].concat())).collect()
+}
+
+/// Looks for the least value for which a formula is false, and tells of it.
+fn counterexample(session: &mut Session, args: &CheckArgs, text: (&Text, bool), names: &[String]) -> Result<Option<()>, Diagnostic> {
+    let written = session.common.define.clone();
+    let found = counterexample_in(session, args, text, names, &written);
+    session.common.define = written;
+    found
+}
+
+fn counterexample_in(
+    session: &mut Session,
+    args: &CheckArgs,
+    text: (&Text, bool),
+    names: &[String],
+    written: &[String],
+) -> Result<Option<()>, Diagnostic> {
+    for values in (0..).flat_map(|sum| valuations(names.len(), sum)).take(MANY_VALUES) {
+        let of = |d: &String| {
+            let name = d.split_once('=').map_or("", |p| p.0.trim());
+            names.iter().position(|n| n == name).map_or_else(|| d.clone(), |i| format!("{name}={}", values[i]))
+        };
+        session.common.define = written.iter().map(of).collect();
+        let start = Instant::now();
+        let subject = match session.load(&args.model, &args.confluence) {
+            // A value that the parameter cannot have, such as 0 for one of sort Pos.
+            Err(error) if error.stage == Stage::Usage => continue,
+            subject => subject?,
+        };
+        let formula = properties::read(text.0, &subject.data, &subject.actions)?;
+        let (model, labels) = (&*subject.model, &*subject.labels);
+        let options = session.explore_options(model, &args.confluence, &args.without);
+        let answer = check(model, labels, &formula, Options { witnesses: false, ..Options::new(&options) }, &session.budget)?;
+        let at = names.iter().zip(&values).map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ");
+        session.say(format!("{at}: {:?}, {} states", answer.verdict, answer.states));
+        match answer.verdict {
+            Verdict::False => {
+                let found = Found { answer, why: None, at: Some(at), seconds: start.elapsed().as_secs_f64() };
+                tell(session, args, &subject, text, &formula, found)?;
+                return Ok(Some(()));
+            }
+            Verdict::Unknown(_) => return Ok(None),
+            Verdict::True if answer.states > MANY_STATES => return Ok(None),
+            Verdict::True => {}
+        }
+    }
+    Ok(None)
+}
+
+fn tell_true(session: &Session, path: &Path, names: &[String], figures: (usize, u64, u64), seconds: f64) -> Result<(), Diagnostic> {
+    let (cases, states, equations) = figures;
+    let object = json!({
+        "formula": path.display().to_string(), "verdict": "true", "reason": "regions", "for": every(names), "cases": cases, "equations": equations,
+        "states": states, "engine": "explicit", "seconds": seconds, "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
+    });
+    let mut text = format!("{}: true for every {}", path.display(), names.join(", "));
+    if !session.common.quiet {
+        text += &format!("  [{cases} cases, {equations} equations, {seconds:.3} s]");
+    }
+    text.push('\n');
+    out(session, path, object, text, false)
+}
+
+fn tell_unknown(session: &Session, path: &Path, names: &[String], why: &Diagnostic, seconds: f64) -> Result<(), Diagnostic> {
+    let object = json!({
+        "formula": path.display().to_string(), "verdict": "unknown", "reason": why.message, "for": every(names), "equations": 0,
+        "states": 0, "engine": "explicit", "seconds": seconds, "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
+    });
+    eprint!("{}", why.render(&session.sources).replacen("error:", "open:", 1));
+    out(session, path, object, format!("{}: unknown for every {} ({})\n", path.display(), names.join(", "), why.message), false)
+}
+
+fn every(names: &[String]) -> String {
+    names.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ")
+}
+
+fn out(session: &Session, path: &Path, object: Value, text: String, violated: bool) -> Result<(), Diagnostic> {
+    match session.common.format {
+        Format::Json => output::verdict_of(path, Some(object), None, violated),
+        Format::Text => output::verdict_of(path, None, Some(text), violated),
+    }
+}

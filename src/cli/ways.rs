@@ -1,0 +1,363 @@
+//! `explore --deadlock | --action | --divergence`: shortest paths to what is sought, told as the evidence of formulas is; and what the
+//! deadlocks of an exploration are.
+//!
+//! A single path comes from the parallel search with parents rebuilt ([`mu_explore::find`]), several and cycles from the one that keeps them
+//! ([`mu_explore::seek`]). Exit code 1: something was found. Which deadlocks are clean ends is said by the model ([`mu_model::standing`]); in a stored
+//! transition system a deadlock counts as an end if all steps into it are `Terminate` or one of `--terminal`.
+
+use super::args::{ExploreArgs, Format, Seeking};
+use super::check::Picture;
+use super::files::{expect_writable, write, write_lts, write_text};
+use super::pipeline::{Session, file_error};
+use super::progress::{Bar, grouped};
+use super::{output, print};
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_evidence::{Evidence, EvidenceStep, Taken};
+use mu_explore::{PathStep, Sought, Target, Way, find, seek};
+use mu_model::Model;
+use mu_model::standing::{End, Standings};
+use mu_report::chart::chart;
+use mu_report::story::{Story, ending, story};
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::io::BufWriter;
+use std::path::Path;
+
+/// How many states without steps are what.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Ends {
+    pub terminated: u64,
+    pub finished: u64,
+    pub hangs: u64,
+}
+
+impl Ends {
+    /// Adds a state, with the number of states that it stands for.
+    pub(super) fn add(&mut self, end: End, count: u64) {
+        *match end {
+            End::Terminated => &mut self.terminated,
+            End::Finished => &mut self.finished,
+            End::Hang => &mut self.hangs,
+        } += count;
+    }
+    /// Lines for people, below the number of deadlocks.
+    pub(super) fn text(&self, deadlocks: Option<u64>) -> String {
+        let Ends { terminated, finished, hangs } = *self;
+        let mut parts = Vec::new();
+        let known = terminated + finished + hangs;
+        for (n, what) in [(terminated, "terminated"), (finished, "finished, with all others at rest"), (hangs, "hang")] {
+            if n > 0 {
+                parts.push(format!("{} {what}", grouped(n)));
+            }
+        }
+        if deadlocks.is_some_and(|d| d > known) {
+            parts.push(format!("{} not judged", grouped(deadlocks.unwrap_or(known) - known)));
+        }
+        if parts.is_empty() { String::new() } else { format!("of these     {}\n", parts.join("; ")) }
+    }
+    /// As an object.
+    pub(super) fn json(&self) -> Value {
+        json!({ "terminated": self.terminated, "finished": self.finished, "hang": self.hangs })
+    }
+}
+
+/// The model's judge of states without steps, or one for stored transition systems.
+struct Judge<'m> {
+    standings: Option<Box<dyn Standings + 'm>>,
+    /// By state of a stored transition system: whether it is an end. The state is the value of the only slot.
+    ends: Option<Vec<bool>>,
+}
+
+impl<'m> Judge<'m> {
+    fn new(model: &'m dyn Model, terminal: &[String], stored: Option<&mu_lts::Lts>) -> Self {
+        let ends = stored.map(|lts| {
+            let name = |l: LabelId| lts.table.texts[l.index()].split('(').next().unwrap_or_default().to_string();
+            let mut ends = vec![None; lts.state_count()];
+            for (label, target) in lts.labels.iter().zip(&lts.targets) {
+                let name = name(*label);
+                let fits = name == "Terminate" || terminal.contains(&name);
+                let end = &mut ends[target.index()];
+                *end = Some(end.unwrap_or(true) && fits);
+            }
+            ends.into_iter().map(|e| e == Some(true)).collect()
+        });
+        Self { standings: model.standings(terminal), ends }
+    }
+
+    fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic> {
+        match (&mut self.standings, &self.ends) {
+            (Some(standings), _) => standings.end(state),
+            (None, Some(ends)) if state.first().is_some_and(|s| ends.get(*s as usize) == Some(&true)) => Ok(End::Terminated),
+            _ => Ok(End::Hang),
+        }
+    }
+}
+
+/// Looks for what the options say. `stored`: the transition system behind the model, if it is one.
+pub(super) fn run(session: &Session, args: &ExploreArgs, model: &dyn Model, stored: Option<&mu_lts::Lts>) -> Result<u8, Diagnostic> {
+    let seeking = &args.seeking;
+    if args.out.is_some() || args.reduce.is_some() || args.keeping.is_wanted() {
+        let message = "`--deadlock`, `--action` and `--divergence` look for paths; `--out`, `--reduce`, `--checkpoint` and `--resume` are for whole explorations";
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    if let Some(path) = &seeking.evidence {
+        Picture::of(path)?;
+        expect_writable(path)?;
+    }
+    if let Some(folder) = &seeking.trace_dir {
+        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+    }
+    let found = search(session, args, seeking, model, stored)?;
+    let told = tell(session, seeking, model, &found)?;
+    save(session, args, model, &told)?;
+    super::notes::tell_dead(session, model)?;
+    report(session, args, &found, &told)?;
+    Ok(match (&found.ways[..], &found.stop) {
+        ([], Stop::Complete) => 0,
+        ([], _) => 3,
+        _ => 1,
+    })
+}
+
+/// A shortest path to a hang, as text.
+pub(super) fn shortest_hang(session: &Session, args: &ExploreArgs, model: &dyn Model) -> Result<String, Diagnostic> {
+    let seeking = Seeking { deadlock: true, ..args.seeking.clone() };
+    let found = search(session, args, &seeking, model, None)?;
+    let told = tell(session, &seeking, model, &found)?;
+    Ok(text(session, &seeking, &found, &told))
+}
+
+/// The paths as evidence, each replayed, and as stories.
+fn tell(session: &Session, seeking: &Seeking, model: &dyn Model, found: &Found) -> Result<Vec<(Evidence, Story)>, Diagnostic> {
+    let mut told = Vec::new();
+    for way in &found.ways {
+        let evidence = evidence(model, way);
+        mu_evidence::checker::replay(&evidence, model)?;
+        let mut story = story(&evidence, model, seeking.full_states, usize::MAX)?;
+        story.ending = ending(&evidence, model, &seeking.terminal, &session.sources)?;
+        told.push((evidence, story));
+    }
+    Ok(told)
+}
+
+/// What a search found.
+struct Found {
+    ways: Vec<Way>,
+    states: u64,
+    stop: Stop,
+    /// Clean ends that were met on the way.
+    clean: u64,
+}
+
+fn search(
+    session: &Session,
+    args: &ExploreArgs,
+    seeking: &Seeking,
+    model: &dyn Model,
+    stored: Option<&mu_lts::Lts>,
+) -> Result<Found, Diagnostic> {
+    let options = session.explore_options(model, "none", &args.without).without_confluence();
+    // What judges is of one thread; an evaluation that fails is told after the search, which it ends.
+    let judge = RefCell::new((Judge::new(model, &seeking.terminal, stored), 0u64, None::<Diagnostic>));
+    let hangs = |state: &[u32]| {
+        let (judge, clean, failed) = &mut *judge.borrow_mut();
+        match judge.end(state) {
+            Ok(End::Hang) => true,
+            Ok(_) => {
+                *clean += 1;
+                false
+            }
+            Err(error) => {
+                failed.get_or_insert(error);
+                true
+            }
+        }
+    };
+    let wanted = seeking.action.as_deref().unwrap_or_default();
+    let named = RefCell::new(Vec::<Option<bool>>::new());
+    let has_name = |label: LabelId| model.label_text(label).split('|').any(|a| a.split('(').next().unwrap_or_default().trim() == wanted);
+    let hidden: Vec<bool> = model.groups().iter().map(|g| g.hidden.iter().any(|h| h == wanted)).collect();
+    let several = || {
+        let step = |group: usize, label: LabelId| {
+            let mut named = named.borrow_mut();
+            if named.len() <= label.index() {
+                named.resize(label.index() + 1, None);
+            }
+            hidden[group] || *named[label.index()].get_or_insert_with(|| has_name(label))
+        };
+        let sought = match seeking.sought() {
+            Some("deadlock") => Sought::Deadlock(&hangs),
+            Some("action") => Sought::Step(&step),
+            _ => Sought::Divergence,
+        };
+        let seen = seek(model, &options, &session.budget, sought, seeking.all.unwrap_or(1) as usize)?;
+        Ok((seen.ways, seen.states, seen.stop))
+    };
+    let result = if seeking.all.unwrap_or(1) > 1 || seeking.divergence {
+        several()
+    } else {
+        let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
+        let target = if seeking.deadlock { Target::Deadlock } else { Target::Step(&step) };
+        let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+        let found = find(model, &options, &session.budget, &bar, target)?;
+        bar.finish();
+        let stop = if found.reached && found.path.is_none() { Stop::Memory } else { found.outcome.stop.clone() };
+        let last = found.path.as_ref().map(|p| p.last().map_or_else(|| model.initial(), |s| s.state.clone()));
+        match last {
+            // The nearest deadlock is a clean end: one that is not may be further away.
+            Some(state) if seeking.deadlock && !hangs(&state) => {
+                judge.borrow_mut().1 = 0;
+                several()
+            }
+            _ => Ok((found.path.map(|steps| Way { steps, back_to: None }).into_iter().collect(), found.outcome.states, stop)),
+        }
+    };
+    let result: (Vec<Way>, u64, Stop) = result?;
+    let (_, clean, failed) = judge.into_inner();
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(Found { ways: result.0, states: result.1, stop: result.2, clean }),
+    }
+}
+
+/// A path as evidence.
+pub(super) fn evidence(model: &dyn Model, way: &Way) -> Evidence {
+    let mut states = vec![model.initial()];
+    let mut steps = Vec::new();
+    for (i, PathStep { label, group, state }) in way.steps.iter().enumerate() {
+        let to = match way.back_to {
+            Some(back) if i + 1 == way.steps.len() => back as u32,
+            _ => {
+                states.push(state.clone());
+                i as u32 + 1
+            }
+        };
+        let taken = vec![Taken { group: *group as u32, label: *label, state: state.clone() }];
+        steps.push(EvidenceStep { from: i as u32, label: *label, to, taken });
+    }
+    Evidence { verdict: false, states, steps, before: Vec::new() }
+}
+
+fn save(session: &Session, args: &ExploreArgs, model: &dyn Model, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
+    let name = file_name(&args.model);
+    let head = || {
+        let keys = [("verdict", Value::Null), ("kind", json!("trace")), ("model", json!(args.model.display().to_string()))];
+        keys.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
+    };
+    let as_json = |story: &Story, path: &Path| {
+        write(path, |file| story.write_json(head(), BufWriter::new(file)).map_err(|e| file_error("cannot write", path, &e)))
+    };
+    if let (Some(path), Some((evidence, story))) = (&args.seeking.evidence, told.first()) {
+        match Picture::of(path)? {
+            Picture::Json => as_json(story, path)?,
+            Picture::Lts => write_lts(&evidence.lts(model).0, path)?,
+            Picture::Chart => {
+                let n = story.steps.len();
+                let what = format!("a path of {n} step{} to {}", if n == 1 { "" } else { "s" }, goal(&args.seeking));
+                write_text(path, &chart(story, &format!("{} of {name}", goal(&args.seeking)), &what).unwrap_or_default())?;
+            }
+        }
+        session.say(format!("wrote {}", path.display()));
+    }
+    if let Some(folder) = &args.seeking.trace_dir {
+        for (i, (_, story)) in told.iter().enumerate() {
+            let word = args.seeking.sought().unwrap_or("trace");
+            let path = folder.join(format!("{word}-{}.json", i + 1));
+            as_json(story, &path)?;
+            session.say(format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// What is sought, for sentences.
+fn goal(seeking: &Seeking) -> String {
+    match (&seeking.action, seeking.sought()) {
+        (Some(action), _) => format!("`{action}`"),
+        (None, Some("divergence")) => "a divergence".into(),
+        _ => "a deadlock".into(),
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn report(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
+    if session.common.format == Format::Json {
+        let ways: Vec<Value> = told.iter().map(|(_, story)| story.json()).collect();
+        let object = json!({
+            "model": args.model.display().to_string(),
+            "sought": args.seeking.sought(),
+            "action": args.seeking.action,
+            "found": told.len(),
+            "ways": ways,
+            "clean_ends": found.clean,
+            "states": found.states,
+            "stop": found.stop.word(),
+            "seconds": session.budget.elapsed().as_secs_f64(),
+            "peak_memory_bytes": session.peak_memory(),
+        });
+        return output::object(object);
+    }
+    output::know("states", found.states.into());
+    print(&text(session, &args.seeking, found, told))
+}
+
+fn text(session: &Session, seeking: &Seeking, found: &Found, told: &[(Evidence, Story)]) -> String {
+    let goal = goal(seeking);
+    let mut text = String::new();
+    for (_, story) in told {
+        let n = story.steps.len();
+        let steps = format!("{n} step{}", if n == 1 { "" } else { "s" });
+        text += &match story.back_to {
+            Some(back) => format!("{goal} after {back} steps\n"),
+            None => format!("{goal} after {steps}\n"),
+        };
+        if !session.common.quiet {
+            let heading = if n == 0 { "at the initial state" } else { "a shortest path" };
+            text += &story.text_of(heading, session.common.verbose > 0);
+        }
+    }
+    if told.is_empty() {
+        let clean = match found.clean {
+            0 => String::new(),
+            1 => ", one clean end".into(),
+            n => format!(", {} clean ends", grouped(n)),
+        };
+        text += &match found.stop {
+            Stop::Complete => format!("no way to {goal}: all {} states were seen{clean}\n", grouped(found.states)),
+            _ => format!("no way to {goal} so far: {} states were seen{clean} ({})\n", grouped(found.states), found.stop.word()),
+        };
+    }
+    text
+}
+
+/// Judges the deadlocks of an exploration.
+pub(super) struct Counter<'m> {
+    judge: Judge<'m>,
+    ends: Ends,
+    failed: Option<Diagnostic>,
+}
+
+impl<'m> Counter<'m> {
+    /// None if the model knows nothing of its components.
+    pub(super) fn new(model: &'m dyn Model, terminal: &[String]) -> Option<Self> {
+        let judge = Judge::new(model, terminal, None);
+        judge.standings.is_some().then(|| Self { judge, ends: Ends::default(), failed: None })
+    }
+    /// Takes a state without steps, with the number of states that it stands for.
+    pub(super) fn count(&mut self, state: &[u32], states: u64) {
+        if self.failed.is_none() {
+            match self.judge.end(state) {
+                Ok(end) => self.ends.add(end, states),
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+    /// What there was. An evaluation that failed leaves the rest unjudged.
+    pub(super) fn ends(self) -> Ends {
+        self.ends
+    }
+}

@@ -1,0 +1,216 @@
+//! What can never happen, whatever the components do: actions that never label a step, and why; actions without a partner; communications whose
+//! values never agree; an `allow` that lets nothing through; components that are stuck from the start.
+//!
+//! In: the linear process with its anatomy. Out: [`Absence`], [`Dead`]. An action is dead if no summand has it as an origin *and* the operators
+//! above its components explain that: by names, or because the values of each pair that could communicate are constants that differ. So nothing is
+//! called dead that is merely never reached. Cost: the summands, and for each dead action its operators and its partners' summands.
+
+use super::standing::Teller;
+use ahash::AHashSet;
+use mu_base::ids::ActId;
+use mu_base::{Diagnostic, Span};
+use mu_data::expr::Expr;
+use mu_model::standing::{Absence, Dead, Obstacle};
+use mu_process::anatomy::{OperatorKind, rule_text};
+use mu_process::linear::Act;
+
+impl Teller<'_> {
+    /// Components with an action of this name before communication, each with a place of it.
+    fn doers(&self, name: &str) -> Vec<(usize, ActId, Span)> {
+        let mut out = Vec::new();
+        for (c, automaton) in self.anatomy.components.iter().enumerate() {
+            let act = automaton.edges.iter().flat_map(|e| &e.acts).find(|a| self.name(a.action) == name);
+            out.extend(act.map(|a| (c, a.action, a.place.0)));
+        }
+        out
+    }
+
+    pub(super) fn why_absent(&mut self, name: &str) -> Result<Option<Absence>, Diagnostic> {
+        let process = self.model.process();
+        let of = |acts: &[Act]| acts.iter().any(|a| self.name(a.action) == name);
+        if process.summands.iter().any(|s| of(&s.actions)) {
+            return Ok(None);
+        }
+        if let Some(act) = process.summands.iter().flat_map(|s| &s.hidden).find(|a| self.name(a.action) == name) {
+            let hides = |o: &&mu_process::anatomy::Operator| matches!(&o.kind, OperatorKind::Hide(set) if set.iter().any(|n| n == name));
+            let place = self.anatomy.operators.iter().find(hides).map_or(act.place.0, |o| o.place);
+            return Ok(Some(Absence::Hidden(place)));
+        }
+        for operator in &self.anatomy.operators {
+            if let OperatorKind::Rename(map) = &operator.kind
+                && let Some((_, to)) = map.iter().find(|(from, _)| from == name)
+            {
+                return Ok(Some(Absence::Renamed(operator.place, to.clone())));
+            }
+        }
+        let doers = self.doers(name);
+        if let Some(&(c, _, place)) = doers.first() {
+            let fate = self.fate(c, vec![name.to_string()], &[], 0, None);
+            if !fate.passes {
+                return Ok(Some(Absence::Stopped(tidy(fate.obstacles))));
+            }
+            return Ok(Some(self.unfit(c, name)?.map_or(Absence::Unreached(place), |o| Absence::Stopped(vec![o]))));
+        }
+        let mut obstacles = Vec::new();
+        for o in 0..self.anatomy.operators.len() {
+            let OperatorKind::Comm(rules) = &self.anatomy.operators[o].kind else { continue };
+            for rule in rules.iter().filter(|r| r.1.as_deref() == Some(name)) {
+                obstacles.extend(self.unmade(o, rule)?);
+            }
+        }
+        Ok(Some(if obstacles.is_empty() { Absence::NoComponent } else { Absence::Stopped(obstacles) }))
+    }
+
+    /// Why a communication never happens, or what stops what comes of it.
+    fn unmade(&mut self, operator: usize, rule: &super::standing::Rule) -> Result<Option<Obstacle>, Diagnostic> {
+        let place = self.anatomy.operators[operator].place;
+        let mut first = None;
+        for partner in &rule.0 {
+            match self.able(operator, partner)[..] {
+                [] => return Ok(Some(Obstacle::NoOne { rule: rule_text(rule), place, partner: partner.clone() })),
+                [c, ..] => first = first.or(Some((c as usize, partner.clone()))),
+            }
+        }
+        let Some((c, partner)) = first else { return Ok(None) };
+        let at = self.anatomy.above[c].iter().position(|o| *o == operator).unwrap_or(0);
+        let after = self.fate(c, rule.1.iter().cloned().collect(), &[], at + 1, None);
+        if !after.passes {
+            return Ok(after.obstacles.into_iter().next());
+        }
+        self.unfit(c, &partner)
+    }
+
+    /// The communication in the way of an action of a component if the values of all that could take part in it are constants that differ.
+    fn unfit(&mut self, component: usize, name: &str) -> Result<Option<Obstacle>, Diagnostic> {
+        for o in self.anatomy.above[component].clone() {
+            let OperatorKind::Comm(rules) = &self.anatomy.operators[o].kind else { continue };
+            let Some(own) = self.name_at(component, o, name) else { continue };
+            for rule in rules.iter().filter(|r| r.0.contains(&own) && r.0.len() == 2) {
+                let Some(partner) = rule.0.iter().find(|n| **n != own).or(rule.0.first()) else { continue };
+                let mine = self.arguments(component, o, &own)?;
+                let mut offers = Vec::new();
+                let mut differ = true;
+                for c in self.able(o, partner).into_iter().filter(|c| *c != component as u32) {
+                    for (text, theirs) in self.arguments(c as usize, o, partner)? {
+                        differ &= mine.iter().all(|(_, mine)| apart(mine, &theirs));
+                        offers.push((c, text));
+                    }
+                }
+                if differ && !offers.is_empty() {
+                    offers.dedup();
+                    offers.truncate(4);
+                    return Ok(Some(Obstacle::Differs { rule: rule_text(rule), place: self.anatomy.operators[o].place, offers }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The arguments of a component's actions of this name below an operator: constants, or none; with the action's text.
+    fn arguments(&mut self, component: usize, operator: usize, name: &str) -> Result<Vec<(String, Vec<Option<Expr>>)>, Diagnostic> {
+        let mut out = Vec::new();
+        let acts: Vec<Act> = self.anatomy.components[component].edges.iter().flat_map(|e| e.acts.clone()).collect();
+        for act in acts {
+            if self.name_at(component, operator, self.name(act.action)).as_deref() != Some(name) {
+                continue;
+            }
+            let mut values = Vec::new();
+            for arg in &act.args {
+                values.push(if arg.is_closed() { self.offers.constant(arg)? } else { None });
+            }
+            let signature = &self.model.process().data.signature;
+            let texts: Vec<String> =
+                values.iter().map(|v| v.as_ref().map_or_else(|| "_".into(), |e| mu_data::print::expression(signature, e))).collect();
+            let name = self.name(act.action);
+            let text = if texts.is_empty() { name.to_string() } else { format!("{name}({})", texts.join(", ")) };
+            out.push((text, values));
+        }
+        Ok(out)
+    }
+
+    pub(super) fn all_dead(&mut self) -> Result<Vec<Dead>, Diagnostic> {
+        let process = self.model.process();
+        let mut used: AHashSet<(u32, ActId)> = AHashSet::new();
+        for act in process.summands.iter().flat_map(|s| s.actions.iter().chain(&s.hidden)) {
+            used.extend(act.from.iter().map(|o| (o.component, o.action)));
+        }
+        let mut out: Vec<Dead> = Vec::new();
+        let mut silent = AHashSet::new();
+        for (o, operator) in self.anatomy.operators.iter().enumerate() {
+            let inside: Vec<usize> = (0..self.anatomy.components.len()).filter(|c| self.anatomy.above[*c].contains(&o)).collect();
+            let lives = |c: &usize| used.iter().any(|u| u.0 == *c as u32);
+            let mut below: Vec<String> = inside
+                .iter()
+                .flat_map(|c| &self.anatomy.components[*c].edges)
+                .flat_map(|e| &e.acts)
+                .map(|a| self.name(a.action).to_string())
+                .collect();
+            below.sort();
+            below.dedup();
+            if matches!(operator.kind, OperatorKind::Allow(_)) && !below.is_empty() && !inside.iter().any(lives) {
+                silent.extend(inside);
+                out.push(Dead::Allow { place: operator.place, below });
+            }
+        }
+        for c in 0..self.anatomy.components.len() {
+            let automaton = &self.anatomy.components[c];
+            let mut dead: AHashSet<ActId> = AHashSet::new();
+            let mut met = AHashSet::new();
+            for act in automaton.edges.iter().flat_map(|e| &e.acts) {
+                if used.contains(&(c as u32, act.action)) || !met.insert(act.action) {
+                    continue;
+                }
+                let name = self.name(act.action).to_string();
+                let fate = self.fate(c, vec![name.clone()], &[], 0, None);
+                let obstacles = if fate.passes { self.unfit(c, &name)?.into_iter().collect() } else { tidy(fate.obstacles) };
+                if obstacles.is_empty() {
+                    continue;
+                }
+                dead.insert(act.action);
+                if silent.contains(&c) && obstacles.iter().all(|o| matches!(o, Obstacle::NotAllowed { .. } | Obstacle::Stopped { .. })) {
+                    continue;
+                }
+                let known = out.iter_mut().find_map(|d| match d {
+                    Dead::Action { action, place, components, .. } if *action == name && *place == act.place.0 => Some(components),
+                    _ => None,
+                });
+                match known {
+                    Some(components) => components.push(c as u32),
+                    None => out.push(Dead::Action {
+                        action: name,
+                        place: act.place.0,
+                        components: vec![c as u32],
+                        obstacles,
+                        stuck: Vec::new(),
+                    }),
+                }
+            }
+            let mut first = automaton.edges.iter().filter(|e| e.from == automaton.initial).peekable();
+            let at = first.peek().and_then(|e| e.acts.first()).map(|a| a.place.0);
+            if at.is_some() && first.all(|e| e.acts.iter().any(|a| dead.contains(&a.action))) {
+                for entry in &mut out {
+                    if let Dead::Action { place, stuck, .. } = entry
+                        && Some(*place) == at
+                    {
+                        stuck.push(c as u32);
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Whether two lists of arguments differ for sure.
+fn apart(a: &[Option<Expr>], b: &[Option<Expr>]) -> bool {
+    a.len() != b.len() || a.iter().zip(b).any(|(a, b)| matches!((a, b), (Some(a), Some(b)) if a != b))
+}
+
+/// Being stopped alone is no news of an action that is meant to communicate.
+fn tidy(mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
+    obstacles.dedup();
+    if obstacles.len() > 1 {
+        obstacles.retain(|o| !matches!(o, Obstacle::Blocked { .. } | Obstacle::NotAllowed { .. }));
+    }
+    obstacles
+}

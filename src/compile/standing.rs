@@ -1,0 +1,376 @@
+//! Why no component can go on: what each offers, the partner that it lacks, the communication and the `allow` or `block` in its way.
+//!
+//! In: a state without steps. Out: [`Standing`]. From the summands of the components before composition ([`mu_process::anatomy`]): each offer goes up
+//! through the operators above its component; where a communication takes its action, partners are sought among the other components
+//! below that operator, now ([`super::offers`]) and at any time. Joint actions of several components that are partners of a further communication are
+//! followed for the component that is told about, not for its partners.
+//! Cost: for each state the offers times the rules that take them. What a state is follows from what its components offer, so that is
+//! remembered: many states without steps are judged at the cost of a lookup for each component.
+
+use super::Compiled;
+use super::offers::{Argument, Local, Offered, Offers};
+use ahash::{AHashMap, AHashSet};
+use mu_base::Diagnostic;
+use mu_base::ids::ActId;
+use mu_model::standing::{Absence, ComponentStanding, Dead, End, Obstacle, Offer, Posture, Standing, Standings};
+use mu_process::anatomy::{Anatomy, OperatorKind, rule_text};
+use std::rc::Rc;
+
+/// A rule of a communication.
+pub(super) type Rule = (Vec<String>, Option<String>);
+
+/// Whether an action gets through, and what is in its way.
+#[derive(Default)]
+pub(super) struct Fate {
+    pub obstacles: Vec<Obstacle>,
+    pub passes: bool,
+}
+
+/// See the module's head.
+pub(super) struct Teller<'m> {
+    pub(super) model: &'m Compiled,
+    pub(super) anatomy: &'m Anatomy,
+    pub(super) offers: Offers<'m>,
+    /// Names of actions after which a component counts as terminated.
+    terminal: Vec<String>,
+    /// By operator and name: the components that can ever do that there.
+    able: AHashMap<(usize, String), Vec<u32>>,
+    ends: AHashMap<Vec<u32>, End>,
+}
+
+/// What components offer now; none: what they can ever offer.
+pub(super) type Now<'a> = Option<&'a [Rc<Local>]>;
+
+impl<'m> Teller<'m> {
+    pub(super) fn new(model: &'m Compiled, terminal: &[String]) -> Self {
+        let anatomy = &model.process.anatomy;
+        let offers = Offers::new(model);
+        Self { model, anatomy, offers, terminal: terminal.to_vec(), able: AHashMap::new(), ends: AHashMap::new() }
+    }
+
+    pub(super) fn name(&self, action: ActId) -> &'m str {
+        &self.model.process.actions[action.index()].name
+    }
+
+    /// The name of an action below an operator, if it gets there alone.
+    pub(super) fn name_at(&self, component: usize, operator: usize, name: &str) -> Option<String> {
+        let mut name = name.to_string();
+        for &o in &self.anatomy.above[component] {
+            if o == operator {
+                return Some(name);
+            }
+            match &self.anatomy.operators[o].kind {
+                OperatorKind::Block(set) if set.contains(&name) => return None,
+                OperatorKind::Hide(set) if set.contains(&name) => return None,
+                OperatorKind::Allow(bags) if !bags.iter().any(|b| b.len() == 1 && b[0] == name) => return None,
+                OperatorKind::Rename(map) => {
+                    if let Some((_, to)) = map.iter().find(|(from, _)| *from == name) {
+                        name.clone_from(to);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The components below an operator that can ever do an action of this name there, alone or by a communication further in.
+    pub(super) fn able(&mut self, operator: usize, name: &str) -> Vec<u32> {
+        if let Some(known) = self.able.get(&(operator, name.to_string())) {
+            return known.clone();
+        }
+        // Against operators inside each other that name one another.
+        self.able.insert((operator, name.to_string()), Vec::new());
+        let mut found = Vec::new();
+        for c in 0..self.anatomy.components.len() {
+            if !self.anatomy.above[c].contains(&operator) {
+                continue;
+            }
+            let mut own: Vec<&str> = self.anatomy.components[c].edges.iter().flat_map(|e| &e.acts).map(|a| self.name(a.action)).collect();
+            own.sort_unstable();
+            own.dedup();
+            let mut does = own.iter().any(|n| self.name_at(c, operator, n).as_deref() == Some(name));
+            // What an inner communication makes.
+            let inner: Vec<usize> = self.anatomy.above[c].iter().copied().take_while(|o| *o != operator).collect();
+            for o in inner {
+                let OperatorKind::Comm(rules) = &self.anatomy.operators[o].kind else { continue };
+                for (lhs, to) in rules {
+                    let Some(to) = to else { continue };
+                    if self.risen(c, o, operator, to).as_deref() == Some(name) {
+                        let all = lhs.iter().all(|n| !self.able(o, n).is_empty());
+                        does |= all && lhs.iter().any(|n| self.able(o, n).contains(&(c as u32)));
+                    }
+                }
+            }
+            if does {
+                found.push(c as u32);
+            }
+        }
+        self.able.insert((operator, name.to_string()), found.clone());
+        found
+    }
+
+    /// The name that one inside an operator has inside another further out.
+    fn risen(&self, component: usize, from: usize, to: usize, name: &str) -> Option<String> {
+        let above = &self.anatomy.above[component];
+        let at = above.iter().position(|o| *o == from)?;
+        let mut name = name.to_string();
+        for &o in &above[at + 1..] {
+            if o == to {
+                return Some(name);
+            }
+            match &self.anatomy.operators[o].kind {
+                OperatorKind::Block(set) | OperatorKind::Hide(set) if set.contains(&name) => return None,
+                OperatorKind::Allow(bags) if !bags.iter().any(|b| b.len() == 1 && b[0] == name) => return None,
+                OperatorKind::Rename(map) => {
+                    if let Some((_, to)) = map.iter().find(|(from, _)| *from == name) {
+                        name.clone_from(to);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// What becomes of a multi-action of a component from the operator at this place above it on. `args`: of its first action.
+    pub(super) fn fate(&mut self, component: usize, mut names: Vec<String>, args: &[Argument], from: usize, now: Now) -> Fate {
+        let mut fate = Fate::default();
+        let above = &self.anatomy.above[component];
+        for (at, &o) in above.iter().enumerate().skip(from) {
+            let operator = &self.anatomy.operators[o];
+            let place = operator.place;
+            match &operator.kind {
+                OperatorKind::Block(set) => {
+                    if let Some(action) = names.iter().find(|n| set.contains(n)).cloned() {
+                        fate.obstacles.push(Obstacle::Blocked { action, place });
+                        return fate;
+                    }
+                }
+                OperatorKind::Hide(set) => names.retain(|n| !set.contains(n)),
+                OperatorKind::Rename(map) => {
+                    for name in &mut names {
+                        if let Some((_, to)) = map.iter().find(|(from, _)| from == name) {
+                            name.clone_from(to);
+                        }
+                    }
+                }
+                OperatorKind::Allow(bags) => {
+                    names.sort();
+                    if !names.is_empty() && !bags.contains(&names) {
+                        let more = bags.iter().filter(|b| b.len() > names.len() && names.iter().all(|n| b.contains(n)));
+                        let only_with = more.map(|b| b.join("|")).collect();
+                        fate.obstacles.push(Obstacle::NotAllowed { action: names.join("|"), place, only_with });
+                        return fate;
+                    }
+                }
+                OperatorKind::Comm(rules) => {
+                    for rule in rules.iter().filter(|r| names.iter().any(|n| r.0.contains(n))) {
+                        match self.meeting(component, at, rule, &names, args, now) {
+                            Some(obstacle) => fate.obstacles.push(obstacle),
+                            None => fate.passes = true,
+                        }
+                    }
+                }
+            }
+        }
+        fate.passes = true;
+        fate
+    }
+
+    /// What is in the way of a communication; none if nothing is.
+    fn meeting(&mut self, component: usize, at: usize, rule: &Rule, names: &[String], args: &[Argument], now: Now) -> Option<Obstacle> {
+        let o = self.anatomy.above[component][at];
+        let (text, place) = (rule_text(rule), self.anatomy.operators[o].place);
+        let mut partners = rule.0.clone();
+        for name in names {
+            if let Some(i) = partners.iter().position(|p| p == name) {
+                partners.remove(i);
+            }
+        }
+        let mut candidates: Vec<Vec<(u32, Offered)>> = Vec::new();
+        for partner in &partners {
+            let able: Vec<u32> = self.able(o, partner).into_iter().filter(|c| *c != component as u32).collect();
+            if able.is_empty() {
+                return Some(Obstacle::NoOne { rule: text, place, partner: partner.clone() });
+            }
+            let Some(now) = now else { continue };
+            let mut here = Vec::new();
+            for &c in &able {
+                for offer in &now[c as usize].offers {
+                    if let [(action, _)] = offer.acts[..]
+                        && self.name_at(c as usize, o, self.name(action)).as_deref() == Some(partner)
+                    {
+                        here.push((c, offer.clone()));
+                    }
+                }
+            }
+            if here.is_empty() {
+                return Some(Obstacle::Lacks { rule: text, place, partner: partner.clone(), able });
+            }
+            candidates.push(here);
+        }
+        let mut chosen = Vec::new();
+        let fits = candidates.is_empty() || assign(&candidates, args, &mut chosen);
+        let told: Vec<(u32, Offered)> = if fits { chosen } else { candidates.into_iter().flatten().take(4).collect() };
+        let mut offers = Vec::new();
+        for (c, offer) in told {
+            offers.push((c, self.text(&offer)));
+        }
+        if !fits {
+            return Some(Obstacle::Differs { rule: text, place, offers });
+        }
+        let to = rule.1.as_ref()?;
+        let after = self.fate(component, vec![to.clone()], args, at + 1, now);
+        if !after.passes {
+            let by = Box::new(after.obstacles.into_iter().next()?);
+            return Some(Obstacle::Stopped { rule: text, place, offers, by });
+        }
+        // It would be a step: the values that partners leave open do not fit together.
+        now.map(|_| Obstacle::Differs { rule: text, place, offers })
+    }
+
+    fn text(&mut self, offer: &Offered) -> String {
+        offer.acts.iter().map(|(a, args)| self.offers.text(*a, args)).collect::<Vec<_>>().join("|")
+    }
+
+    fn obstacles(&mut self, component: usize, offer: &Offered, now: &[Rc<Local>]) -> Vec<Obstacle> {
+        let names = offer.acts.iter().map(|(a, _)| self.name(*a).to_string()).collect();
+        let args = offer.acts.first().map_or(&[][..], |a| &a.1[..]);
+        let mut all = self.fate(component, names, args, 0, Some(now)).obstacles;
+        all.dedup();
+        // Being stopped alone is no news of an action that is meant to communicate.
+        if all.len() > 1 {
+            all.retain(|o| !matches!(o, Obstacle::Blocked { .. } | Obstacle::NotAllowed { .. }));
+        }
+        all
+    }
+
+    fn locals(&mut self, state: &[u32]) -> Result<Vec<u32>, Diagnostic> {
+        (0..self.anatomy.components.len()).map(|c| self.offers.local(c, state)).collect()
+    }
+
+    /// Whether a component at this place has terminated.
+    fn terminated(&self, component: usize, location: Option<usize>) -> bool {
+        let automaton = &self.anatomy.components[component];
+        let Some(location) = location else { return true };
+        let mut before = automaton.edges.iter().filter(|e| e.to == location).peekable();
+        let after_terminal = !self.terminal.is_empty()
+            && before.peek().is_some()
+            && before.all(|e| e.acts.iter().any(|a| self.terminal.iter().any(|t| t == self.name(a.action))));
+        automaton.is_phase || automaton.locations[location].terminated || after_terminal
+    }
+
+    /// How the components stand, with what is in the way of each offer.
+    fn postures(&mut self, now: &[Rc<Local>]) -> (Vec<Posture>, Vec<Vec<Vec<Obstacle>>>) {
+        let mut obstacles = Vec::new();
+        let mut postures = Vec::new();
+        for (c, local) in now.iter().enumerate() {
+            obstacles.push(local.offers.iter().map(|o| self.obstacles(c, o, now)).collect::<Vec<_>>());
+            let last = local.location.is_none_or(|l| !self.anatomy.components[c].edges.iter().any(|e| e.from == l));
+            postures.push(match () {
+                () if self.terminated(c, local.location) => Posture::Terminated,
+                () if last => Posture::Stopped,
+                () => Posture::Waits,
+            });
+        }
+        loop {
+            let done = |c: &u32| postures[*c as usize] != Posture::Waits;
+            let rests = |c: &usize| {
+                let mut waits = false;
+                let excused = |o: &Obstacle| match o {
+                    Obstacle::Lacks { able, .. } => able.iter().all(done),
+                    Obstacle::Differs { offers, .. } => offers.iter().all(|(c, _)| done(c)),
+                    _ => true,
+                };
+                let all = obstacles[*c].iter().flatten().all(|o| {
+                    waits |= matches!(o, Obstacle::Lacks { .. } | Obstacle::Differs { .. });
+                    excused(o)
+                });
+                all && waits
+            };
+            let home = |c: &usize| now[*c].location == Some(self.anatomy.components[*c].initial);
+            let more: Vec<usize> = (0..now.len()).filter(|c| postures[*c] == Posture::Waits && home(c)).filter(rests).collect();
+            if more.is_empty() {
+                return (postures, obstacles);
+            }
+            more.into_iter().for_each(|c| postures[c] = Posture::AtRest);
+        }
+    }
+}
+
+fn end_of(postures: &[Posture]) -> End {
+    if postures.contains(&Posture::Waits) {
+        End::Hang
+    } else if postures.iter().all(|p| *p == Posture::Terminated) {
+        End::Terminated
+    } else {
+        End::Finished
+    }
+}
+
+/// One candidate of each list, of different components, with arguments that agree.
+fn assign(lists: &[Vec<(u32, Offered)>], args: &[Argument], chosen: &mut Vec<(u32, Offered)>) -> bool {
+    let Some((first, rest)) = lists.split_first() else { return true };
+    for (c, offer) in first {
+        let own = &offer.acts[0].1;
+        let agree =
+            |a: &[Argument], b: &[Argument]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_none() || b.is_none() || a == b);
+        let fits = agree(own, args) && chosen.iter().all(|(d, other)| d != c && agree(own, &other.acts[0].1));
+        if fits {
+            chosen.push((*c, offer.clone()));
+            if assign(rest, args, chosen) {
+                return true;
+            }
+            chosen.pop();
+        }
+    }
+    false
+}
+
+impl Standings for Teller<'_> {
+    fn absence(&mut self, action: &str) -> Result<Option<Absence>, Diagnostic> {
+        self.why_absent(action)
+    }
+
+    fn dead(&mut self) -> Result<Vec<Dead>, Diagnostic> {
+        self.all_dead()
+    }
+
+    fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic> {
+        let key = self.locals(state)?;
+        if let Some(&known) = self.ends.get(&key) {
+            return Ok(known);
+        }
+        let now: Vec<Rc<Local>> = key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
+        let end = end_of(&self.postures(&now).0);
+        self.ends.insert(key, end);
+        Ok(end)
+    }
+
+    fn standing(&mut self, state: &[u32]) -> Result<Standing, Diagnostic> {
+        let key = self.locals(state)?;
+        let now: Vec<Rc<Local>> = key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
+        let (postures, obstacles) = self.postures(&now);
+        let end = end_of(&postures);
+        let mut components = Vec::new();
+        for (c, (posture, obstacles)) in postures.into_iter().zip(obstacles).enumerate() {
+            let automaton = &self.anatomy.components[c];
+            let place = |edge: usize| automaton.edges[edge].acts.first().map(|a| a.place.0).unwrap_or_default();
+            let mut offers: Vec<Offer> = Vec::new();
+            for (offer, obstacles) in now[c].offers.iter().zip(obstacles) {
+                let offer = Offer { action: self.text(offer), place: place(offer.edge), obstacles };
+                let same = |o: &&Offer| (&o.action, o.place) == (&offer.action, offer.place);
+                if !offers.iter().any(|o| same(&o)) {
+                    offers.push(offer);
+                }
+            }
+            let mut met = AHashSet::new();
+            let names = |edge: usize| automaton.edges[edge].acts.iter().map(|a| self.name(a.action)).collect::<Vec<_>>().join("|");
+            let closed = now[c].closed.iter().map(|e| (names(*e), place(*e))).filter(|c| met.insert(c.clone())).collect();
+            let name = self.model.process.components.get(c).cloned().unwrap_or_default();
+            components.push(ComponentStanding { name, posture, offers, closed });
+        }
+        Ok(Standing { components, end })
+    }
+}

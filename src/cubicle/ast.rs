@@ -1,0 +1,219 @@
+//! The syntax tree of a `.cub` file: names as written, nothing resolved. The parser makes it, the printer writes it, `check` reads it.
+//!
+//! The several spellings of an access to memory (`p @ X`, `[p]X`, `read(p, X)`; `p @ X := t`, `[p]X := t`, `write(p, X, t)`) are one here.
+//! Trees are equal if they differ in places only.
+
+use mu_base::source::Place;
+use num_rational::BigRational;
+
+/// A name with its place. Processes `#n` are names as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// As written.
+    pub text: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// A term.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// A number, and whether it is written with a point.
+    Number(BigRational, bool, Place),
+    /// A variable, constructor, constant or process.
+    Name(Name),
+    /// A cell of an array.
+    Cell(Name, Vec<Name>),
+    /// What a process sees of a name or cell: `p @ X`.
+    By(Name, Box<Term>),
+    /// A sum.
+    Add(Box<Term>, Box<Term>),
+    /// A difference.
+    Sub(Box<Term>, Box<Term>),
+    /// A product.
+    Mul(Box<Term>, Box<Term>),
+    /// The opposite.
+    Neg(Box<Term>),
+}
+
+/// A comparison sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Cmp {
+    Eq,
+    Neq,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Cmp {
+    /// As written.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Cmp::Eq => "=",
+            Cmp::Neq => "<>",
+            Cmp::Lt => "<",
+            Cmp::Le => "<=",
+            Cmp::Gt => ">",
+            Cmp::Ge => ">=",
+        }
+    }
+}
+
+/// Which processes a quantifier speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantifier {
+    /// `forall`, else `exists`.
+    pub all: bool,
+    /// Only processes that are no parameters: `forall_other`, `exists_other`.
+    pub other: bool,
+}
+
+/// A formula.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expr {
+    /// `true` or `false`.
+    Constant(bool, Place),
+    /// A comparison.
+    Compare(Term, Cmp, Term),
+    /// `fence()` or `fence(p)`.
+    Fence(Option<Name>, Place),
+    /// A predicate's use.
+    Call(Name, Vec<Term>),
+    /// Negation.
+    Not(Box<Expr>),
+    /// Conjunction of two or more.
+    And(Vec<Expr>),
+    /// Disjunction of two or more.
+    Or(Vec<Expr>),
+    /// Implication.
+    Implies(Box<Expr>, Box<Expr>),
+    /// Equivalence.
+    Iff(Box<Expr>, Box<Expr>),
+    /// `if c then a else b`.
+    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// A quantifier over distinct processes.
+    Quantified(Quantifier, Vec<Name>, Box<Expr>),
+}
+
+/// What is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A term.
+    Term(Term),
+    /// `.`
+    Any,
+}
+
+/// The right-hand side of an update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// `:= t`
+    Value(Value),
+    /// `:= case | c : t | _ : t`; none is `_`.
+    Cases(Vec<(Option<Expr>, Value)>),
+}
+
+/// An update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// Who writes, if it is said: `p @ X := ..`.
+    pub by: Option<Name>,
+    /// What.
+    pub name: Name,
+    /// At which indices; those of cases are bound there.
+    pub args: Vec<Name>,
+    /// What is stored.
+    pub right: Right,
+}
+
+/// What a symbol is declared as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// `const`
+    Constant,
+    /// `var`, `array`
+    Plain,
+    /// `weak var`, `weak array`
+    Weak,
+}
+
+/// A declaration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// `number_procs n`
+    Processes(u32, Place),
+    /// `type t = A | B`; without constructors abstract.
+    Type(Name, Vec<Name>),
+    /// `var`, `array`, `const`
+    Symbol {
+        /// Which of them.
+        declared: Declared,
+        /// Its name.
+        name: Name,
+        /// The types of the indices; none for `var`.
+        indices: Vec<Name>,
+        /// The type of its values.
+        sort: Name,
+    },
+    /// `predicate p (x, y) { e }`
+    Predicate(Name, Vec<Name>, Expr),
+    /// `init (x) { e }`
+    Init(Vec<Name>, Expr, Place),
+    /// `invariant (x) { e }`
+    Invariant(Vec<Name>, Expr, Place),
+    /// `unsafe (x) { e }`
+    Unsafe(Vec<Name>, Expr, Place),
+    /// `transition t ([p] q) requires { e } { updates }`
+    Transition {
+        /// Its name.
+        name: Name,
+        /// Its parameters, and which is in brackets.
+        params: Vec<(Name, bool)>,
+        /// Its guard.
+        requires: Option<Expr>,
+        /// Its updates.
+        updates: Vec<Update>,
+    },
+}
+
+/// A file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct File {
+    /// Its declarations, in order.
+    pub items: Vec<Item>,
+}
+
+impl Term {
+    /// A place in it.
+    pub fn place(&self) -> Place {
+        match self {
+            Term::Number(_, _, place) => *place,
+            Term::Name(name) | Term::Cell(name, _) => name.place,
+            Term::By(name, of) => Place(name.place.0.to(of.place().0)),
+            Term::Add(a, b) | Term::Sub(a, b) | Term::Mul(a, b) => Place(a.place().0.to(b.place().0)),
+            Term::Neg(a) => a.place(),
+        }
+    }
+}
+
+impl Expr {
+    /// A place in it.
+    pub fn place(&self) -> Place {
+        match self {
+            Expr::Constant(_, place) | Expr::Fence(_, place) => *place,
+            Expr::Compare(a, _, b) => Place(a.place().0.to(b.place().0)),
+            Expr::Call(name, _) => name.place,
+            Expr::Not(a) => a.place(),
+            Expr::And(all) | Expr::Or(all) => match (all.first(), all.last()) {
+                (Some(a), Some(b)) => Place(a.place().0.to(b.place().0)),
+                _ => Place::default(),
+            },
+            Expr::Implies(a, b) | Expr::Iff(a, b) => Place(a.place().0.to(b.place().0)),
+            Expr::If(a, _, b) => Place(a.place().0.to(b.place().0)),
+            Expr::Quantified(_, names, body) => names.first().map_or(body.place(), |n| Place(n.place.0.to(body.place().0))),
+        }
+    }
+}

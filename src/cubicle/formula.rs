@@ -1,0 +1,470 @@
+//! Terms and formulas checked: names resolved, sorts fitted, formulas in disjunctive normal form. Syntax tree → parts of [`crate::system`].
+//!
+//! Quantifiers: `forall_other` stays as it is, `exists_other` becomes a process of its own, `forall` and `exists` without *other* are these and one
+//! instance for each parameter. One existential in a conjunct, no quantifier inside a quantifier: what goes beyond is refused by name.
+//! Cost: the size of the normal form, of which [`MOST_CUBES`] cubes are allowed.
+
+use crate::ast::{self, Cmp, Expr, Name};
+use crate::system::{Access, Atom, Cube, Op, Proc, Sum, SymbolId, System, Term, TypeId, Universal};
+use mu_base::source::Span;
+use mu_base::{Diagnostic, Stage};
+use num_rational::BigRational;
+use num_traits::Zero;
+use std::collections::HashMap;
+
+/// How many cubes a normal form may have.
+pub const MOST_CUBES: usize = 20_000;
+
+pub(crate) type Checked<T> = Result<T, Diagnostic>;
+
+pub(crate) fn refuse<T>(place: Span, message: impl Into<String>) -> Checked<T> {
+    Err(Diagnostic::at(Stage::Type, place, message))
+}
+
+/// A predicate as written.
+pub(crate) struct Predicate<'a> {
+    pub(crate) params: &'a [Name],
+    pub(crate) body: &'a Expr,
+}
+
+/// The names of a file.
+#[derive(Default)]
+pub(crate) struct Names<'a> {
+    pub(crate) types: HashMap<&'a str, TypeId>,
+    pub(crate) constructors: HashMap<&'a str, crate::system::ConsId>,
+    pub(crate) symbols: HashMap<&'a str, SymbolId>,
+    pub(crate) predicates: HashMap<&'a str, Predicate<'a>>,
+}
+
+/// The sort of a term: a whole number is an `int` as well as a `real`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Is(TypeId),
+    Whole,
+}
+
+/// What a small name stands for.
+#[derive(Clone)]
+pub(crate) enum Binding {
+    Proc(Proc),
+    Term(Term, Sort),
+}
+
+/// Who looks at memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Nobody: `init`.
+    Memory,
+    /// Whoever is named, else nobody: `unsafe`, `invariant`.
+    Named,
+    /// This process and no other: transitions.
+    Actor(Option<Proc>),
+}
+
+/// Which quantifiers a formula may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    None,
+    Exists,
+    Both,
+}
+
+/// One disjunct.
+#[derive(Clone, Default)]
+pub(crate) struct Conjunct {
+    pub(crate) cube: Cube,
+    pub(crate) universal: Vec<Universal>,
+    /// The existential process, if there is one: its number and name.
+    pub(crate) exists: Option<(u32, String)>,
+}
+
+/// What formulas are read in.
+pub(crate) struct Scope<'s, 'a> {
+    pub(crate) system: &'s System,
+    pub(crate) names: &'s Names<'a>,
+    pub(crate) bindings: HashMap<String, Binding>,
+    pub(crate) reader: Reader,
+    pub(crate) allowed: Allowed,
+    /// The declared parameters are `Var(0)` to this.
+    pub(crate) declared: u32,
+    /// The next number for what is bound inside.
+    pub(crate) next: u32,
+    /// Whether memory was read.
+    pub(crate) reads: bool,
+    /// Predicates being unfolded.
+    pub(crate) unfolding: Vec<String>,
+}
+
+impl Scope<'_, '_> {
+    /// A process by its name.
+    pub(crate) fn process(&self, name: &Name) -> Checked<Proc> {
+        if let Some(n) = name.text.strip_prefix('#') {
+            return Ok(Proc::Fixed(n.parse().unwrap_or(u32::MAX)));
+        }
+        match self.bindings.get(&name.text) {
+            Some(Binding::Proc(p) | Binding::Term(Term::Proc(p), _)) => Ok(*p),
+            Some(Binding::Term(..)) => refuse(name.place.0, format!("`{}` is no process here", name.text)),
+            None => {
+                let mut known: Vec<_> = self.bindings.keys().map(|k| format!("`{k}`")).collect();
+                known.sort();
+                let known = if known.is_empty() { "there is none here".into() } else { format!("here are {}", known.join(", ")) };
+                refuse(name.place.0, format!("`{}` is no process, expected a process variable: {known}", name.text))
+            }
+        }
+    }
+    /// A symbol by its name.
+    pub(crate) fn symbol(&self, name: &Name) -> Checked<SymbolId> {
+        match self.names.symbols.get(name.text.as_str()) {
+            Some(id) => Ok(*id),
+            None if self.names.constructors.contains_key(name.text.as_str()) => {
+                refuse(name.place.0, format!("`{}` is a constructor, expected a variable", name.text))
+            }
+            None => refuse(name.place.0, format!("`{}` is not declared, expected a variable, array, constant or constructor", name.text)),
+        }
+    }
+    fn access(&mut self, name: &Name, args: &[Name], by: Option<&Name>) -> Checked<Access> {
+        let symbol = self.symbol(name)?;
+        let info = self.system.symbol(symbol);
+        if info.arity != args.len() {
+            let message = format!("`{}` has {} and is used with {}", name.text, indices(info.arity), indices(args.len()));
+            return Err(Diagnostic::at(Stage::Type, name.place.0, message).related(info.place.0, "it is declared here"));
+        }
+        let args = args.iter().map(|a| self.process(a)).collect::<Checked<Vec<_>>>()?;
+        let weak = info.kind == crate::system::Kind::Weak;
+        let by = match (by, weak) {
+            (None, false) => None,
+            (Some(by), false) => {
+                return refuse(by.place.0, format!("`{}` is not in memory, expected it without `{} @`", name.text, by.text));
+            }
+            (by, true) => self.looks(name, by)?,
+        };
+        Ok(Access { symbol, args, by })
+    }
+    /// The process that looks at a cell of memory.
+    fn looks(&mut self, name: &Name, by: Option<&Name>) -> Checked<Option<Proc>> {
+        let named = by.map(|n| self.process(n)).transpose()?;
+        match (self.reader, named) {
+            (Reader::Memory, Some(_)) => {
+                refuse(name.place.0, format!("at first all processes see the same, expected `{}` alone", name.text))
+            }
+            (Reader::Memory, None) => Ok(None),
+            (Reader::Named, named) => Ok(named),
+            (Reader::Actor(actor), named) => {
+                self.reads = true;
+                let Some(actor) = actor else {
+                    let message = format!("`{}` is in memory: expected a process that reads it, a parameter in brackets `[p]`", name.text);
+                    return refuse(name.place.0, message);
+                };
+                if named.is_some_and(|n| n != actor) {
+                    return refuse(name.place.0, "all accesses to memory of a transition are by one process, expected the same as before");
+                }
+                Ok(Some(actor))
+            }
+        }
+    }
+    /// A term with its sort.
+    pub(crate) fn term(&mut self, t: &ast::Term) -> Checked<(Term, Sort)> {
+        match t {
+            ast::Term::Number(n, real, _) => {
+                let sort = if *real { Sort::Is(TypeId::REAL) } else { Sort::Whole };
+                Ok((Term::Sum(Sum::constant(n.clone())), sort))
+            }
+            ast::Term::Name(name) => self.name(name),
+            ast::Term::Cell(name, args) => self.access(name, args, None).map(|a| self.cell(a)),
+            ast::Term::By(by, of) => match &**of {
+                ast::Term::Name(name) => self.access(name, &[], Some(by)).map(|a| self.cell(a)),
+                ast::Term::Cell(name, args) => self.access(name, args, Some(by)).map(|a| self.cell(a)),
+                other => refuse(other.place().0, "expected a variable or a cell of an array after `@`"),
+            },
+            ast::Term::Add(a, b) => self.add(a, b, false),
+            ast::Term::Sub(a, b) => self.add(a, b, true),
+            ast::Term::Neg(a) => {
+                let (sum, sort) = self.sum(a)?;
+                Ok((Term::Sum(scale(sum, &-BigRational::from_integer(1.into()))), sort))
+            }
+            ast::Term::Mul(a, b) => {
+                let ((x, s), (y, t)) = (self.sum(a)?, self.sum(b)?);
+                let sort = self.joined(s, t, b)?;
+                match (x.as_constant(), y.as_constant()) {
+                    (Some(c), _) => Ok((Term::Sum(scale(y.clone(), c)), sort)),
+                    (_, Some(c)) => Ok((Term::Sum(scale(x.clone(), c)), sort)),
+                    _ => refuse(t_place(a, b), "this multiplies two variables, expected a number as one of the factors"),
+                }
+            }
+        }
+    }
+    fn name(&mut self, name: &Name) -> Checked<(Term, Sort)> {
+        if name.text.starts_with(|c: char| c.is_ascii_uppercase()) {
+            if let Some(id) = self.names.constructors.get(name.text.as_str()) {
+                return Ok((Term::Cons(*id), Sort::Is(self.system.constructor(*id).of)));
+            }
+            let access = self.access(name, &[], None)?;
+            return Ok(self.cell(access));
+        }
+        if let Some(Binding::Term(term, sort)) = self.bindings.get(&name.text) {
+            return Ok((term.clone(), *sort));
+        }
+        Ok((Term::Proc(self.process(name)?), Sort::Is(TypeId::PROC)))
+    }
+    fn cell(&self, access: Access) -> (Term, Sort) {
+        let sort = self.system.symbol(access.symbol).sort;
+        let term = if sort.is_numeric() {
+            Term::Sum(Sum { constant: BigRational::zero(), terms: vec![(access, BigRational::from_integer(1.into()))] })
+        } else {
+            Term::Cell(access)
+        };
+        (term, Sort::Is(sort))
+    }
+    fn sum(&mut self, t: &ast::Term) -> Checked<(Sum, Sort)> {
+        match self.term(t)? {
+            (Term::Sum(sum), sort) => Ok((sum, sort)),
+            (_, sort) => refuse(t.place().0, format!("`{t}` is of type {}, expected a number", self.shown(sort))),
+        }
+    }
+    fn add(&mut self, a: &ast::Term, b: &ast::Term, minus: bool) -> Checked<(Term, Sort)> {
+        let ((x, s), (y, t)) = (self.sum(a)?, self.sum(b)?);
+        let sort = self.joined(s, t, b)?;
+        let y = if minus { scale(y, &-BigRational::from_integer(1.into())) } else { y };
+        Ok((Term::Sum(add(x, y)), sort))
+    }
+    fn joined(&self, a: Sort, b: Sort, at: &ast::Term) -> Checked<Sort> {
+        match (a, b) {
+            (Sort::Whole, s) if s == Sort::Whole || matches!(s, Sort::Is(t) if t.is_numeric()) => Ok(s),
+            (Sort::Is(t), Sort::Whole) if t.is_numeric() => Ok(a),
+            (a, b) if a == b => Ok(a),
+            (a, b) => refuse(at.place().0, format!("`{at}` is of type {}, expected {}", self.shown(b), self.shown(a))),
+        }
+    }
+    fn shown(&self, sort: Sort) -> String {
+        match sort {
+            Sort::Is(t) => format!("`{}`", self.system.type_of(t).name),
+            Sort::Whole => "`int`".into(),
+        }
+    }
+    /// A term of a sort.
+    pub(crate) fn term_of(&mut self, t: &ast::Term, wanted: TypeId) -> Checked<Term> {
+        let (term, sort) = self.term(t)?;
+        match sort {
+            Sort::Is(s) if s == wanted => Ok(term),
+            Sort::Whole if wanted.is_numeric() => Ok(term),
+            _ => refuse(t.place().0, format!("`{t}` is of type {}, expected {}", self.shown(sort), self.shown(Sort::Is(wanted)))),
+        }
+    }
+    fn compare(&mut self, a: &ast::Term, cmp: Cmp, b: &ast::Term, positive: bool) -> Checked<Vec<Conjunct>> {
+        let ((x, s), (y, t)) = (self.term(a)?, self.term(b)?);
+        let sort = self.joined(s, t, b)?;
+        let ordered = matches!(sort, Sort::Whole | Sort::Is(TypeId::PROC | TypeId::INT | TypeId::REAL));
+        if !ordered && !matches!(cmp, Cmp::Eq | Cmp::Neq) {
+            return refuse(a.place().0, format!("values of type {} have no order, expected `=` or `<>`", self.shown(sort)));
+        }
+        let (x, op, y) = match (cmp, positive) {
+            (Cmp::Eq, true) | (Cmp::Neq, false) => (x, Op::Eq, y),
+            (Cmp::Neq, true) | (Cmp::Eq, false) => (x, Op::Neq, y),
+            (Cmp::Lt, true) | (Cmp::Ge, false) => (x, Op::Lt, y),
+            (Cmp::Le, true) | (Cmp::Gt, false) => (x, Op::Le, y),
+            (Cmp::Gt, true) | (Cmp::Le, false) => (y, Op::Lt, x),
+            (Cmp::Ge, true) | (Cmp::Lt, false) => (y, Op::Le, x),
+        };
+        Ok(constant_answer(&x, op, &y).map_or_else(|| vec![Conjunct { cube: vec![Atom::Compare(x, op, y)], ..Conjunct::default() }], truth))
+    }
+    /// The normal form of a formula, or of its negation.
+    pub(crate) fn dnf(&mut self, e: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.dnf_inner(e, positive))
+    }
+    fn dnf_inner(&mut self, e: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
+        match e {
+            Expr::Constant(value, _) => Ok(truth(*value == positive)),
+            Expr::Compare(a, cmp, b) => self.compare(a, *cmp, b, positive),
+            Expr::Fence(by, place) => self.fence(by.as_ref(), place.0, positive),
+            Expr::Call(name, args) => self.call(name, args, positive),
+            Expr::Not(a) => self.dnf(a, !positive),
+            Expr::And(all) | Expr::Or(all) => {
+                let conjunction = matches!(e, Expr::And(_)) == positive;
+                let mut out = truth(conjunction);
+                for part in all {
+                    let part = self.dnf(part, positive)?;
+                    out = if conjunction { both(&out, &part, e)? } else { either(out, part, e)? };
+                }
+                Ok(out)
+            }
+            Expr::Implies(a, b) => {
+                let (a, b) = (self.dnf(a, !positive)?, self.dnf(b, positive)?);
+                if positive { either(a, b, e) } else { both(&a, &b, e) }
+            }
+            // Both or neither; negated, one and not the other.
+            Expr::Iff(a, b) => {
+                let with = both(&self.dnf(a, true)?, &self.dnf(b, positive)?, e)?;
+                let without = both(&self.dnf(a, false)?, &self.dnf(b, !positive)?, e)?;
+                either(with, without, e)
+            }
+            Expr::If(c, a, b) => {
+                let yes = both(&self.dnf(c, true)?, &self.dnf(a, positive)?, e)?;
+                let no = both(&self.dnf(c, false)?, &self.dnf(b, positive)?, e)?;
+                either(yes, no, e)
+            }
+            Expr::Quantified(q, vars, body) => self.quantified(*q, vars, body, positive),
+        }
+    }
+    fn fence(&mut self, by: Option<&Name>, place: Span, positive: bool) -> Checked<Vec<Conjunct>> {
+        let Reader::Actor(actor) = self.reader else { return refuse(place, "`fence` is for guards, expected none here") };
+        let Some(actor) = actor else {
+            return refuse(place, "`fence()` waits for the buffer of a process, expected a parameter in brackets `[p]`");
+        };
+        if by.map(|n| self.process(n)).transpose()?.is_some_and(|p| p != actor) {
+            return refuse(place, "a transition waits for its own process only, expected the process that accesses memory");
+        }
+        if !positive {
+            return refuse(place, "`fence` cannot be negated: no program sees that its buffer is not empty");
+        }
+        Ok(vec![Conjunct { cube: vec![Atom::Fence(actor)], ..Conjunct::default() }])
+    }
+    fn call(&mut self, name: &Name, args: &[ast::Term], positive: bool) -> Checked<Vec<Conjunct>> {
+        let names = self.names;
+        let Some(predicate) = names.predicates.get(name.text.as_str()) else {
+            return refuse(name.place.0, format!("`{}` is no predicate", name.text));
+        };
+        if predicate.params.len() != args.len() {
+            return refuse(name.place.0, format!("`{}` takes {} arguments, found {}", name.text, predicate.params.len(), args.len()));
+        }
+        if self.unfolding.contains(&name.text) {
+            return refuse(name.place.0, format!("predicate `{}` uses itself", name.text));
+        }
+        let mut bindings = HashMap::new();
+        for (param, arg) in predicate.params.iter().zip(args) {
+            let (term, sort) = self.term(arg)?;
+            bindings.insert(param.text.clone(), if let Term::Proc(p) = term { Binding::Proc(p) } else { Binding::Term(term, sort) });
+        }
+        let outer = std::mem::replace(&mut self.bindings, bindings);
+        self.unfolding.push(name.text.clone());
+        let result = self.dnf(predicate.body, positive);
+        self.unfolding.pop();
+        self.bindings = outer;
+        result.map_err(|d| d.related(name.place.0, "the predicate is used here"))
+    }
+    fn quantified(&mut self, q: ast::Quantifier, vars: &[Name], body: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
+        let place = vars[0].place.0;
+        let all = q.all == positive;
+        let unsupported = |message: &str| Err(Diagnostic::at(Stage::Unsupported, place, message));
+        match (self.allowed, all) {
+            (Allowed::None, _) => return unsupported("no quantifier may stand here"),
+            (Allowed::Exists, true) => return unsupported("`forall` may not stand here: it speaks of some processes only"),
+            _ => {}
+        }
+        let [var] = vars else { return unsupported("one quantified process at a time is supported") };
+        let mut out = truth(all);
+        if !q.other {
+            for param in 0..self.declared {
+                let part = self.bound(var, Proc::Var(param), body, positive)?;
+                out = if all { both(&out, &part, body)? } else { either(out, part, body)? };
+            }
+        }
+        let number = self.next;
+        self.next += 1;
+        let mut part = self.bound(var, Proc::Var(number), body, positive)?;
+        if all {
+            let universal = Universal { name: var.text.clone(), var: number, dnf: part.into_iter().map(|c| c.cube).collect() };
+            return both(&out, &[Conjunct { universal: vec![universal], ..Conjunct::default() }], body);
+        }
+        for conjunct in &mut part {
+            conjunct.exists = Some((number, var.text.clone()));
+        }
+        either(out, part, body)
+    }
+    /// A quantifier's body with its variable bound; quantifiers inside are refused.
+    fn bound(&mut self, var: &Name, to: Proc, body: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
+        let before = self.bindings.insert(var.text.clone(), Binding::Proc(to));
+        let allowed = std::mem::replace(&mut self.allowed, Allowed::None);
+        let result = self.dnf(body, positive);
+        self.allowed = allowed;
+        match before {
+            Some(b) => self.bindings.insert(var.text.clone(), b),
+            None => self.bindings.remove(&var.text),
+        };
+        result
+    }
+}
+
+fn indices(n: usize) -> String {
+    match n {
+        0 => "no index".into(),
+        1 => "one index".into(),
+        n => format!("{n} indices"),
+    }
+}
+
+fn t_place(a: &ast::Term, b: &ast::Term) -> Span {
+    a.place().0.to(b.place().0)
+}
+
+/// The normal form of a constant.
+fn truth(value: bool) -> Vec<Conjunct> {
+    if value { vec![Conjunct::default()] } else { Vec::new() }
+}
+
+fn too_many<T>(at: &Expr) -> Checked<T> {
+    Err(Diagnostic::at(Stage::Unsupported, at.place().0, format!("the disjunctive normal form of this has more than {MOST_CUBES} cubes")))
+}
+
+fn either(mut a: Vec<Conjunct>, b: Vec<Conjunct>, at: &Expr) -> Checked<Vec<Conjunct>> {
+    a.extend(b);
+    if a.len() > MOST_CUBES { too_many(at) } else { Ok(a) }
+}
+
+fn both(a: &[Conjunct], b: &[Conjunct], at: &Expr) -> Checked<Vec<Conjunct>> {
+    if a.len().saturating_mul(b.len()) > MOST_CUBES {
+        return too_many(at);
+    }
+    let mut out = Vec::with_capacity(a.len() * b.len());
+    for x in a {
+        for y in b {
+            let mut z = x.clone();
+            for atom in &y.cube {
+                if !z.cube.contains(atom) {
+                    z.cube.push(atom.clone());
+                }
+            }
+            z.universal.extend(y.universal.iter().cloned());
+            if let Some(e) = &y.exists {
+                if z.exists.as_ref().is_some_and(|x| x.0 != e.0) {
+                    return Err(Diagnostic::at(Stage::Unsupported, at.place().0, "two `exists` in one conjunction are not supported"));
+                }
+                z.exists = Some(e.clone());
+            }
+            out.push(z);
+        }
+    }
+    Ok(out)
+}
+
+/// The sum of two sums.
+fn add(a: Sum, b: Sum) -> Sum {
+    let mut terms: std::collections::BTreeMap<Access, BigRational> = a.terms.into_iter().collect();
+    for (cell, factor) in b.terms {
+        *terms.entry(cell).or_insert_with(BigRational::zero) += factor;
+    }
+    Sum { constant: a.constant + b.constant, terms: terms.into_iter().filter(|(_, f)| !f.is_zero()).collect() }
+}
+
+/// A multiple of a sum.
+fn scale(a: Sum, by: &BigRational) -> Sum {
+    if by.is_zero() {
+        return Sum::constant(BigRational::zero());
+    }
+    Sum { constant: a.constant * by, terms: a.terms.into_iter().map(|(cell, f)| (cell, f * by)).collect() }
+}
+
+/// What a comparison of constants says.
+fn constant_answer(a: &Term, op: Op, b: &Term) -> Option<bool> {
+    let order = match (a, b) {
+        (Term::Cons(a), Term::Cons(b)) => a.cmp(b),
+        (Term::Proc(Proc::Fixed(a)), Term::Proc(Proc::Fixed(b))) => a.cmp(b),
+        (Term::Sum(a), Term::Sum(b)) => a.as_constant()?.cmp(b.as_constant()?),
+        _ => return None,
+    };
+    Some(match op {
+        Op::Eq => order.is_eq(),
+        Op::Neq => order.is_ne(),
+        Op::Lt => order.is_lt(),
+        Op::Le => order.is_le(),
+    })
+}

@@ -1,0 +1,316 @@
+//! Systems instantiated for a number of processes: cells are slots, transitions are ground, what processes decide is decided.
+//!
+//! Typed system and number → [`Layout`] and [`Ground`] transitions. Comparisons of processes are evaluated here, so that cases and universal guards lose
+//! the parts that cannot hold; transitions whose guard cannot hold are left out. Cost: the number of injective choices of parameters times the size of the
+//! transition times the cells that it updates.
+
+use crate::system::{Access, Atom, Case, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId, Update, Value};
+use crate::value::Numbers;
+use num_rational::BigRational;
+use num_traits::ToPrimitive;
+
+/// Where the cells of symbols are.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Number of processes.
+    pub(crate) n: u32,
+    /// The first slot of each symbol.
+    first: Vec<u32>,
+    /// Number of slots.
+    pub(crate) cells: u32,
+    /// The symbol of each slot.
+    pub(crate) symbol: Vec<SymbolId>,
+}
+
+impl Layout {
+    pub(crate) fn new(system: &System, n: u32) -> Option<Layout> {
+        let (mut first, mut symbol, mut cells) = (Vec::new(), Vec::new(), 0u32);
+        for (i, s) in system.symbols.iter().enumerate() {
+            first.push(cells);
+            let own = n.checked_pow(u32::try_from(s.arity).ok()?)?;
+            cells = cells.checked_add(own).filter(|c| *c < 1 << 24)?;
+            symbol.resize(cells as usize, SymbolId(i as u32));
+        }
+        Some(Layout { n, first, cells, symbol })
+    }
+    /// The slot of a cell.
+    pub(crate) fn slot(&self, symbol: SymbolId, args: impl Iterator<Item = u32>) -> u32 {
+        self.first[symbol.index()] + args.fold(0, |at, p| at * self.n + p)
+    }
+    /// The indices of a slot's cell.
+    pub(crate) fn args(&self, system: &System, slot: u32) -> Vec<u32> {
+        let symbol = self.symbol[slot as usize];
+        let mut at = slot - self.first[symbol.index()];
+        let mut args = vec![0; system.symbol(symbol).arity];
+        for arg in args.iter_mut().rev() {
+            *arg = at % self.n;
+            at /= self.n;
+        }
+        args
+    }
+}
+
+/// A cell and who looks: `by` is [`MEMORY`] where nobody's buffer is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) slot: u32,
+    pub(crate) by: u32,
+}
+pub(crate) const MEMORY: u32 = u32::MAX;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GroundSum {
+    pub(crate) constant: BigRational,
+    pub(crate) terms: Vec<(BigRational, Cell)>,
+    /// The same, where all numbers are small.
+    pub(crate) small: Option<(i64, Vec<(i64, Cell)>)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum GroundTerm {
+    Code(u32),
+    Cell(Cell),
+    Sum(Box<GroundSum>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum GroundAtom {
+    /// Comparison of codes: `=`, `<>`; of processes also by order.
+    Codes(GroundTerm, Op, GroundTerm),
+    /// Comparison of numbers.
+    Numbers(GroundTerm, Op, GroundTerm),
+    /// The buffer of a process is empty.
+    Empty(u32),
+}
+
+pub(crate) type GroundCube = Vec<GroundAtom>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum GroundValue {
+    Term(GroundTerm),
+    Any,
+}
+
+/// One cell's update: the first case that fits, else the cell is left alone.
+#[derive(Clone, Debug)]
+pub(crate) struct GroundUpdate {
+    pub(crate) slot: u32,
+    pub(crate) weak: bool,
+    pub(crate) cases: Vec<(GroundCube, GroundValue)>,
+}
+
+/// A transition for given processes.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// Index in [`System::transitions`].
+    pub(crate) transition: u32,
+    /// The processes, from 0, of all parameters.
+    pub(crate) procs: Vec<u32>,
+    pub(crate) guard: GroundCube,
+    /// Of each, one cube holds.
+    pub(crate) universal: Vec<Vec<GroundCube>>,
+    pub(crate) updates: Vec<GroundUpdate>,
+    pub(crate) actor: Option<u32>,
+    pub(crate) locked: bool,
+    /// The cells of its weak updates, ascending.
+    pub(crate) shape: Vec<u32>,
+}
+
+/// All injective choices of `k` of `n` processes, in lexicographic order.
+pub fn choices(n: u32, k: usize) -> Vec<Vec<u32>> {
+    let mut out = vec![Vec::new()];
+    for _ in 0..k {
+        out =
+            out.into_iter().flat_map(|c| (0..n).filter(|p| !c.contains(p)).map(|p| [&c[..], &[p]].concat()).collect::<Vec<_>>()).collect();
+    }
+    out
+}
+
+/// All choices of `k` of `n` processes, equal ones included.
+pub(crate) fn tuples(n: u32, k: usize) -> Vec<Vec<u32>> {
+    let mut out = vec![Vec::new()];
+    for _ in 0..k {
+        out = out.into_iter().flat_map(|c| (0..n).map(|p| [&c[..], &[p]].concat()).collect::<Vec<_>>()).collect();
+    }
+    out
+}
+
+/// Makes terms ground.
+pub(crate) struct Grounder<'a> {
+    pub(crate) system: &'a System,
+    pub(crate) layout: &'a Layout,
+    pub(crate) numbers: &'a Numbers,
+    /// Whether processes look through buffers.
+    pub(crate) buffers: bool,
+    /// The process of each variable.
+    pub(crate) env: Vec<u32>,
+}
+
+impl Grounder<'_> {
+    fn proc(&self, p: Proc) -> u32 {
+        match p {
+            Proc::Var(v) => self.env.get(v as usize).copied().unwrap_or(0),
+            Proc::Fixed(n) => n - 1,
+        }
+    }
+    fn bind(&mut self, var: u32, to: u32) {
+        if self.env.len() <= var as usize {
+            self.env.resize(var as usize + 1, 0);
+        }
+        self.env[var as usize] = to;
+    }
+    pub(crate) fn access(&self, a: &Access) -> Cell {
+        let by = a.by.filter(|_| self.buffers).map_or(MEMORY, |p| self.proc(p));
+        Cell { slot: self.layout.slot(a.symbol, a.args.iter().map(|p| self.proc(*p))), by }
+    }
+    fn sum(&self, s: &Sum) -> GroundTerm {
+        if let Some(c) = s.as_constant() {
+            return GroundTerm::Code(self.numbers.code(c));
+        }
+        if let Some(cell) = s.as_cell() {
+            return GroundTerm::Cell(self.access(cell));
+        }
+        let terms: Vec<_> = s.terms.iter().map(|(a, f)| (f.clone(), self.access(a))).collect();
+        let whole = |r: &BigRational| if r.is_integer() { r.to_i64().filter(|v| v.unsigned_abs() < 1 << 28) } else { None };
+        let factors = terms.iter().map(|(f, c)| whole(f).map(|f| (f, *c))).collect::<Option<Vec<_>>>();
+        let small = whole(&s.constant).zip(factors);
+        GroundTerm::Sum(Box::new(GroundSum { constant: s.constant.clone(), terms, small }))
+    }
+    pub(crate) fn term(&self, t: &Term) -> GroundTerm {
+        match t {
+            Term::Proc(p) => GroundTerm::Code(self.proc(*p)),
+            Term::Cons(c) => GroundTerm::Code(c.0),
+            Term::Cell(a) => GroundTerm::Cell(self.access(a)),
+            Term::Sum(s) => self.sum(s),
+        }
+    }
+    /// A cube; none if it cannot hold.
+    pub(crate) fn cube(&self, cube: &Cube) -> Option<GroundCube> {
+        let mut out = Vec::new();
+        for atom in cube {
+            match atom {
+                Atom::False => return None,
+                Atom::Fence(p) if self.buffers => out.push(GroundAtom::Empty(self.proc(*p))),
+                Atom::Fence(_) => {}
+                Atom::Compare(a, op, b) => {
+                    let numeric = matches!(a, Term::Sum(_));
+                    let (a, b) = (self.term(a), self.term(b));
+                    if let (GroundTerm::Code(x), GroundTerm::Code(y), false) = (&a, &b, numeric) {
+                        if holds(x.cmp(y), *op) {
+                            continue;
+                        }
+                        return None;
+                    }
+                    out.push(if numeric { GroundAtom::Numbers(a, *op, b) } else { GroundAtom::Codes(a, *op, b) });
+                }
+            }
+        }
+        Some(out)
+    }
+    /// A formula in normal form: none if it always holds.
+    pub(crate) fn dnf(&self, dnf: &[Cube]) -> Option<Vec<GroundCube>> {
+        let out: Vec<_> = dnf.iter().filter_map(|c| self.cube(c)).collect();
+        (!out.iter().any(Vec::is_empty)).then_some(out)
+    }
+    /// A transition for the processes in `env`; none if it cannot happen.
+    pub(crate) fn transition(&mut self, index: u32, t: &Transition) -> Option<Ground> {
+        let procs = self.env.clone();
+        let guard = self.cube(&t.guard)?;
+        let mut universal = Vec::new();
+        for u in &t.universal {
+            for other in (0..self.layout.n).filter(|p| !procs[..t.declared].contains(p)) {
+                self.bind(u.var, other);
+                match self.dnf(&u.dnf) {
+                    None => {}
+                    Some(cubes) if cubes.is_empty() => return None,
+                    Some(cubes) => universal.push(cubes),
+                }
+            }
+        }
+        let mut updates = Vec::new();
+        for u in &t.updates {
+            self.update(u, &mut updates);
+        }
+        let mut shape: Vec<u32> = updates.iter().filter(|u: &&GroundUpdate| u.weak).map(|u| u.slot).collect();
+        shape.sort_unstable();
+        let actor = t.actor.filter(|_| self.buffers).map(|p| self.proc(p));
+        self.env.truncate(procs.len());
+        Some(Ground { transition: index, procs, guard, universal, updates, actor, locked: t.locked && self.buffers, shape })
+    }
+    fn update(&mut self, u: &Update, out: &mut Vec<GroundUpdate>) {
+        let weak = self.buffers && self.system.symbol(u.symbol()).kind == Kind::Weak;
+        match u {
+            Update::Assign { symbol, args, value, .. } => {
+                let slot = self.layout.slot(*symbol, args.iter().map(|p| self.proc(*p)));
+                self.cell(slot, weak, [&Case { condition: Vec::new(), value: value.clone() }].into_iter(), out);
+            }
+            Update::Cases { symbol, bound, cases, .. } => {
+                for args in tuples(self.layout.n, bound.len()) {
+                    for ((var, _), p) in bound.iter().zip(&args) {
+                        self.bind(*var, *p);
+                    }
+                    self.cell(self.layout.slot(*symbol, args.into_iter()), weak, cases.iter(), out);
+                }
+            }
+        }
+    }
+    /// The update of one cell, without the cases that cannot hold, those after one that always does, and those at the end that change nothing.
+    fn cell<'c>(&self, slot: u32, weak: bool, all: impl Iterator<Item = &'c Case>, out: &mut Vec<GroundUpdate>) {
+        let mut cases = Vec::new();
+        for case in all {
+            let Some(condition) = self.cube(&case.condition) else { continue };
+            let value = match &case.value {
+                Value::Any => GroundValue::Any,
+                Value::Term(t) => GroundValue::Term(self.term(t)),
+            };
+            let last = condition.is_empty();
+            cases.push((condition, value));
+            if last {
+                break;
+            }
+        }
+        while cases.last().is_some_and(|(_, v)| matches!(v, GroundValue::Term(GroundTerm::Cell(c)) if c.slot == slot)) {
+            cases.pop();
+        }
+        if !cases.is_empty() {
+            out.push(GroundUpdate { slot, weak, cases });
+        }
+    }
+}
+
+/// What an order says of a comparison.
+pub(crate) fn holds(order: std::cmp::Ordering, op: Op) -> bool {
+    match op {
+        Op::Eq => order.is_eq(),
+        Op::Neq => order.is_ne(),
+        Op::Lt => order.is_lt(),
+        Op::Le => order.is_le(),
+    }
+}
+
+/// The sort of a slot.
+pub(crate) fn sort(system: &System, layout: &Layout, slot: u32) -> TypeId {
+    system.symbol(layout.symbol[slot as usize]).sort
+}
+
+/// Calls a function with each cell that a cube looks at. (Buffers that it tests are none of them.)
+pub(crate) fn looked_at(cube: &GroundCube, f: &mut impl FnMut(Cell)) {
+    for atom in cube {
+        match atom {
+            GroundAtom::Empty(_) => {}
+            GroundAtom::Codes(a, _, b) | GroundAtom::Numbers(a, _, b) => {
+                term_cells(a, f);
+                term_cells(b, f);
+            }
+        }
+    }
+}
+
+/// Calls a function with each cell of a term.
+pub(crate) fn term_cells(term: &GroundTerm, f: &mut impl FnMut(Cell)) {
+    match term {
+        GroundTerm::Code(_) => {}
+        GroundTerm::Cell(c) => f(*c),
+        GroundTerm::Sum(s) => s.terms.iter().for_each(|t| f(t.1)),
+    }
+}

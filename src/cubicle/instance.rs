@@ -1,0 +1,279 @@
+//! The machine as a small explicit engine of its own: successors, reachable states, replay of a run. For the prover, which asks instances of few processes
+//! what is reachable, and for tests. (Large searches go through the waist: [`crate::model`].)
+//!
+//! Open cells are split when they are asked for, so that one state here stands for many. Cost of [`Machine::reach`]: a hash of the state for each step.
+
+use crate::ground::GroundCube;
+use crate::machine::{Act, Machine, Memory, Need};
+use crate::system::Claim;
+use ahash::AHashMap;
+use mu_base::{Budget, Diagnostic, Stage};
+
+/// What a search found.
+#[derive(Clone, Debug, Default)]
+pub struct Reach {
+    /// The states, in the order in which they were found; initial ones first.
+    pub states: Vec<Box<[u32]>>,
+    /// For each state, the state before it and what was done; none for initial ones.
+    pub from: Vec<Option<(u32, Act)>>,
+    /// Whether these are all: no limit came first, and no bound on buffers left steps out.
+    pub complete: bool,
+    /// The first state found where a claim holds that must not, with the claim and its processes.
+    pub violation: Option<(u32, usize, Vec<u32>)>,
+    /// Number of steps.
+    pub steps: u64,
+}
+
+/// A claim for all choices of processes, ready to be asked of states.
+pub struct Asked {
+    cubes: Vec<(Vec<u32>, GroundCube)>,
+}
+
+/// A run that was replayed.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// The first state.
+    pub start: Vec<u32>,
+    /// What was done, flushes included, and the state after it.
+    pub steps: Vec<(Act, Vec<u32>)>,
+}
+
+impl Reach {
+    /// The run to a state.
+    pub fn run(&self, state: u32) -> Replayed {
+        let mut steps = Vec::new();
+        let mut at = state;
+        while let Some((before, act)) = &self.from[at as usize] {
+            steps.push((act.clone(), self.states[at as usize].to_vec()));
+            at = *before;
+        }
+        steps.reverse();
+        Replayed { start: self.states[at as usize].to_vec(), steps }
+    }
+}
+
+impl Machine<'_> {
+    /// A claim, made ready.
+    pub fn ask(&self, claim: &Claim) -> Asked {
+        Asked { cubes: self.claim_cubes(claim) }
+    }
+    /// Whether a claim holds in a state, for some choice of processes: that choice, the first one. Open cells are whatever fits.
+    pub fn may_hold(&self, state: &[u32], asked: &Asked) -> Option<Vec<u32>> {
+        let holds = |cube: &GroundCube| match self.holds(state, cube) {
+            Ok(answer) => answer,
+            Err(_) => {
+                let mut fits = false;
+                // Without candidates for a number, anything fits.
+                let open = self.split(state.to_vec(), &mut |s| {
+                    fits |= self.holds(s, cube)?;
+                    Ok(())
+                });
+                fits || open.is_err()
+            }
+        };
+        asked.cubes.iter().find(|(_, cube)| holds(cube)).map(|(procs, _)| procs.clone())
+    }
+    /// Runs a function on a state; where it asks for an open cell, on the state with each of its values.
+    fn split(&self, state: Vec<u32>, f: &mut dyn FnMut(&[u32]) -> Result<(), Need>) -> Result<(), Diagnostic> {
+        match f(&state) {
+            Ok(()) => Ok(()),
+            Err(Need::Fault(d)) => Err(d),
+            Err(Need::Slot(slot)) => {
+                for value in self.domain(slot).ok_or_else(|| self.undetermined(slot))? {
+                    let mut next = state.clone();
+                    next[slot as usize] = value;
+                    if self.assumed(&next) {
+                        self.split(next, f)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+    /// Calls a function with each step of a state and its result.
+    ///
+    /// # Errors
+    /// A number is asked for that nothing determines.
+    pub fn successors(&self, state: &[u32], f: &mut dyn FnMut(Act, Vec<u32>)) -> Result<(), Diagnostic> {
+        for g in &self.ground {
+            self.fire_split(state, g, &mut |next| f(Act::Fire(g.transition, g.procs.clone()), next))?;
+        }
+        for p in 0..self.layout.n {
+            if let Some(next) = self.flushed(state, p) {
+                f(Act::Flush(p), next);
+            }
+        }
+        Ok(())
+    }
+    fn fire_split(&self, state: &[u32], g: &crate::ground::Ground, f: &mut dyn FnMut(Vec<u32>)) -> Result<(), Diagnostic> {
+        let mut results = Vec::new();
+        self.split(state.to_vec(), &mut |s| {
+            self.fire(s, g, false, &mut results)?;
+            for result in results.drain(..) {
+                let mut next = s.to_vec();
+                result.into_iter().for_each(|(slot, code)| next[slot as usize] = code);
+                if self.assumed(&next) {
+                    f(next);
+                }
+            }
+            Ok(())
+        })
+    }
+    fn flushed(&self, state: &[u32], process: u32) -> Option<Vec<u32>> {
+        let changes = self.flush(state, process)?;
+        let mut next = state.to_vec();
+        changes.into_iter().for_each(|(slot, code)| next[slot as usize] = code);
+        self.assumed(&next).then_some(next)
+    }
+    /// Searches breadth first, until all is found, a limit comes first, or, if `stop_at_violation`, a claim of [`crate::System::unsafes`] holds.
+    ///
+    /// # Errors
+    /// As [`Machine::successors`] and [`Machine::initial_states`].
+    pub fn reach(&self, most: usize, stop_at_violation: bool, budget: &Budget) -> Result<Reach, Diagnostic> {
+        let mut reach = Reach::default();
+        let mut index: AHashMap<Box<[u32]>, u32> = AHashMap::new();
+        let unsafes: Vec<_> = self.system.unsafes.iter().map(|c| self.ask(c)).collect();
+        for state in self.initial_states()? {
+            self.add(&mut reach, &mut index, &unsafes, state, None);
+        }
+        let mut at = 0;
+        while at < reach.states.len() {
+            if stop_at_violation && reach.violation.is_some() || reach.states.len() > most {
+                return Ok(reach);
+            }
+            if at % 1024 == 0 && budget.check(at as u64).is_err() {
+                return Ok(reach);
+            }
+            let state = reach.states[at].clone();
+            self.successors(&state, &mut |act, next| {
+                reach.steps += 1;
+                self.add(&mut reach, &mut index, &unsafes, next, Some((at as u32, act)));
+            })?;
+            at += 1;
+        }
+        reach.complete = !(self.was_cut() || stop_at_violation && reach.violation.is_some());
+        Ok(reach)
+    }
+    fn add(&self, reach: &mut Reach, index: &mut AHashMap<Box<[u32]>, u32>, unsafes: &[Asked], state: Vec<u32>, from: Option<(u32, Act)>) {
+        let state: Box<[u32]> = state.into();
+        if index.contains_key(&state) {
+            return;
+        }
+        let id = reach.states.len() as u32;
+        index.insert(state.clone(), id);
+        if reach.violation.is_none() {
+            reach.violation = unsafes.iter().enumerate().find_map(|(i, a)| Some((id, i, self.may_hold(&state, a)?)));
+        }
+        reach.states.push(state);
+        reach.from.push(from);
+    }
+    /// Replays a run of transitions from some initial state to one where a claim holds of the given processes. Flushes need not be told: any may
+    /// happen in between. The result is a run, flushes included.
+    ///
+    /// # Errors
+    /// No run does these transitions, with the first that cannot happen; or the claim does not hold at the end of any.
+    pub fn replay(&self, acts: &[Act], claim: &Claim, procs: &[u32]) -> Result<Replayed, Diagnostic> {
+        let mut nodes: Vec<(Vec<u32>, Option<(usize, Act)>)> = self.initial_states()?.into_iter().map(|s| (s, None)).collect();
+        let mut front: Vec<usize> = (0..nodes.len()).collect();
+        for (number, act) in acts.iter().enumerate() {
+            self.close(&mut nodes, &mut front);
+            let mut next = Vec::new();
+            for at in std::mem::take(&mut front) {
+                let state = nodes[at].0.clone();
+                let mut found = Vec::new();
+                match act {
+                    Act::Flush(p) => found.extend(self.flushed(&state, *p)),
+                    Act::Fire(t, who) => {
+                        for g in self.ground.iter().filter(|g| g.transition == *t && g.procs == *who) {
+                            self.fire_split(&state, g, &mut |s| found.push(s))?;
+                        }
+                    }
+                }
+                for state in found {
+                    if next.iter().all(|n: &usize| nodes[*n].0 != state) {
+                        nodes.push((state, Some((at, act.clone()))));
+                        next.push(nodes.len() - 1);
+                    }
+                }
+            }
+            if next.is_empty() {
+                let message = format!("step {} of the run, `{}`, cannot happen there", number + 1, self.act_text(act));
+                return Err(Diagnostic::new(Stage::Internal, message));
+            }
+            front = next;
+        }
+        self.close(&mut nodes, &mut front);
+        let Some(cube) = self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs).map(|(_, c)| c) else {
+            return Err(Diagnostic::new(Stage::Internal, "what must not hold cannot hold of these processes"));
+        };
+        let only = Asked { cubes: vec![(procs.to_vec(), cube)] };
+        let Some(end) = front.into_iter().find(|at| self.may_hold(&nodes[*at].0, &only).is_some()) else {
+            return Err(Diagnostic::new(Stage::Internal, "the run can be done and what must not hold does not hold at its end"));
+        };
+        let mut steps = Vec::new();
+        let mut at = end;
+        while let Some((before, act)) = nodes[at].1.clone() {
+            steps.push((act, nodes[at].0.clone()));
+            at = before;
+        }
+        steps.reverse();
+        Ok(Replayed { start: nodes[at].0.clone(), steps })
+    }
+    /// Adds what flushes reach.
+    fn close(&self, nodes: &mut Vec<(Vec<u32>, Option<(usize, Act)>)>, front: &mut Vec<usize>) {
+        if self.memory == Memory::Sc {
+            return;
+        }
+        let mut at = 0;
+        while at < front.len() {
+            let from = front[at];
+            for p in 0..self.layout.n {
+                let Some(state) = self.flushed(&nodes[from].0.clone(), p) else { continue };
+                if front.iter().all(|n| nodes[*n].0 != state) {
+                    nodes.push((state, Some((from, Act::Flush(p)))));
+                    front.push(nodes.len() - 1);
+                }
+            }
+            at += 1;
+        }
+    }
+    /// A step as text: `t1(1,2)`, `flush(1)`. Processes that the guard alone chooses are not shown.
+    pub fn act_text(&self, act: &Act) -> String {
+        match act {
+            Act::Flush(p) => format!("flush({})", p + 1),
+            Act::Fire(t, procs) => {
+                let t = &self.system.transitions[*t as usize];
+                let args: Vec<_> = procs.iter().take(t.declared).map(|p| (p + 1).to_string()).collect();
+                if args.is_empty() { t.name.clone() } else { format!("{}({})", t.name, args.join(",")) }
+            }
+        }
+    }
+    /// A state as text: the cells that hold something, then the buffers that do.
+    pub fn state_text(&self, state: &[u32]) -> String {
+        let cells = (0..self.layout.cells).map(|s| format!("{} = {}", self.cell_name(s), self.code_text(s, state[s as usize])));
+        let buffers = (0..self.layout.n).filter(|p| self.buffered(state, *p) > 0).map(|p| {
+            let buffer = state[self.buffer_slot(p)];
+            format!("buffer #{} = {}", p + 1, self.buffer_text(buffer))
+        });
+        cells.chain(buffers).collect::<Vec<_>>().join(", ")
+    }
+    /// A slot's value as text.
+    pub(crate) fn code_text(&self, slot: u32, code: u32) -> String {
+        match self.val(slot, code) {
+            crate::value::Val::Any => "?".into(),
+            crate::value::Val::Proc(p) => format!("#{}", p + 1),
+            crate::value::Val::Cons(c) => self.system.constructor(c).name.clone(),
+            crate::value::Val::Number(n) => n.to_string(),
+            crate::value::Val::Element(e) => format!("element {e}"),
+        }
+    }
+    /// A buffer as text, oldest entry first.
+    pub(crate) fn buffer_text(&self, buffer: u32) -> String {
+        let entries = self.buffers.get(buffer);
+        let texts = entries.iter().map(|e| {
+            let cells = self.shapes[e.shape as usize].iter().zip(&e.values).filter(|(_, v)| **v != crate::value::NOTHING);
+            cells.map(|(s, v)| format!("{} := {}", self.cell_name(*s), self.code_text(*s, *v))).collect::<Vec<_>>().join(" and ")
+        });
+        format!("[{}]", texts.collect::<Vec<_>>().join("; "))
+    }
+}

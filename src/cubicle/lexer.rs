@@ -1,0 +1,136 @@
+//! Tokens of `.cub` files, each with its place. Text → tokens, in one pass.
+//!
+//! Comments `(* .. *)` nest, as in OCaml. Names that begin with a small letter are processes, types, predicates and transitions; those that
+//! begin with a capital letter are variables and constructors. Keywords are small names: the parser tells them by their text.
+
+use mu_base::source::{SourceId, Span};
+use mu_base::{Diagnostic, Stage};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+/// A token.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tok {
+    /// A name with a small first letter, or a keyword.
+    Lower(String),
+    /// A name with a capital first letter.
+    Upper(String),
+    /// `#n`.
+    Fixed(u32),
+    /// A number, and whether it is written with a point.
+    Number(BigRational, bool),
+    /// An operator or bracket.
+    Sign(&'static str),
+    /// The end of the text.
+    End,
+}
+
+impl Tok {
+    /// How messages call it.
+    pub fn shown(&self) -> String {
+        match self {
+            Tok::Lower(s) | Tok::Upper(s) => format!("`{s}`"),
+            Tok::Fixed(n) => format!("`#{n}`"),
+            Tok::Number(n, _) => format!("the number {n}"),
+            Tok::Sign(s) => format!("`{s}`"),
+            Tok::End => "the end of the file".into(),
+        }
+    }
+}
+
+/// Longer ones first.
+const SIGNS: [&str; 33] = [
+    "<=>", ":=", "<>", "<=", ">=", "=>", "==", "!=", "||", "&&", "<", ">", "=", "&", "|", "(", ")", "[", "]", "{", "}", ",", ";", ":", ".",
+    "?", "+", "-", "*", "@", "_", "~", "!",
+];
+
+/// The tokens of a text, the last of which is [`Tok::End`].
+///
+/// # Errors
+/// A character that begins no token, a comment without end, a number too large for `#n`.
+pub fn tokens(source: SourceId, text: &str) -> Result<Vec<(Tok, Span)>, Diagnostic> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    let span = |from: usize, to: usize| Span { source, start: from as u32, end: to as u32 };
+    if u32::try_from(text.len()).is_err() {
+        return Err(Diagnostic::new(Stage::Syntax, "the file has 4 GiB or more"));
+    }
+    while at < text.len() {
+        let rest = &text[at..];
+        let first = rest.chars().next().unwrap_or(' ');
+        if first.is_whitespace() {
+            at += first.len_utf8();
+            continue;
+        }
+        if rest.starts_with("(*") {
+            at += comment(rest).ok_or_else(|| Diagnostic::at(Stage::Syntax, span(at, at + 2), "this comment has no end, expected `*)`"))?;
+            continue;
+        }
+        let (tok, len) = token(rest).map_err(|message| Diagnostic::at(Stage::Syntax, span(at, at + first.len_utf8()), message))?;
+        out.push((tok, span(at, at + len)));
+        at += len;
+    }
+    out.push((Tok::End, span(at.saturating_sub(1), at)));
+    Ok(out)
+}
+
+/// The length of the comment that the text begins with.
+fn comment(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at + 1 < bytes.len() {
+        match &bytes[at..at + 2] {
+            b"(*" => {
+                depth += 1;
+                at += 2;
+            }
+            b"*)" => {
+                depth -= 1;
+                at += 2;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+fn token(text: &str) -> Result<(Tok, usize), String> {
+    let word = |s: &str| s.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+    let digits = |s: &str| s.bytes().take_while(u8::is_ascii_digit).count();
+    let first = text.as_bytes()[0];
+    if first.is_ascii_lowercase() {
+        let len = word(text);
+        return Ok((Tok::Lower(text[..len].into()), len));
+    }
+    if first.is_ascii_uppercase() {
+        let len = word(text);
+        return Ok((Tok::Upper(text[..len].into()), len));
+    }
+    if first.is_ascii_digit() {
+        let whole = digits(text);
+        let mut value = BigRational::from(text[..whole].parse::<BigInt>().map_err(|e| e.to_string())?);
+        if text[whole..].starts_with('.') {
+            let part = digits(&text[whole + 1..]);
+            for (i, d) in text[whole + 1..whole + 1 + part].bytes().enumerate() {
+                value += BigRational::new(BigInt::from(d - b'0'), BigInt::from(10).pow(i as u32 + 1));
+            }
+            return Ok((Tok::Number(value, true), whole + 1 + part));
+        }
+        return Ok((Tok::Number(value, false), whole));
+    }
+    if first == b'#' {
+        let len = digits(&text[1..]);
+        return match text[1..1 + len].parse::<u32>() {
+            Ok(n) if (1..=1_000_000).contains(&n) => Ok((Tok::Fixed(n), 1 + len)),
+            _ => Err(format!("`{}` is no process, expected a number from 1 on after `#`", &text[..1 + len])),
+        };
+    }
+    match SIGNS.iter().find(|s| text.starts_with(**s)) {
+        Some(s) => Ok((Tok::Sign(s), s.len())),
+        None => Err(format!("`{}` begins nothing of the language", text.chars().next().unwrap_or(' '))),
+    }
+}

@@ -1,0 +1,27 @@
+//! Parameterised systems in the language of Cubicle and of its extension by memory: text, syntax tree, typed system, explicit machine.
+//!
+//! [`system::System`] is the meeting point: [`parse::parse`] and [`check::check`] make it from a file. The language is told in
+//! weak-memory-arrays (Conchon, Declerck, Zaïdi 2018), tso-partial-order (the same, 2020) and x86-tso-programs (the same, 2017).
+#![warn(missing_docs)]
+
+pub mod ast;
+pub mod check;
+mod formula;
+pub mod generate;
+mod ground;
+pub mod instance;
+pub mod lexer;
+pub mod machine;
+pub mod model;
+pub mod naive;
+pub mod parse;
+pub mod print;
+mod start;
+pub mod system;
+pub mod value;
+pub mod x86;
+
+pub use check::check;
+pub use formula::MOST_CUBES;
+pub use parse::parse;
+pub use system::System;

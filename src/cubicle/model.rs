@@ -1,0 +1,572 @@
+//! The machine as slots and transition groups, for every engine.
+//!
+//! A slot is a cell, or the buffer of a process; a group is a transition for given processes, the flush of a set of cells from a process's buffer, or
+//! the look for an unsafe state: a step labelled [`UNSAFE`] that changes nothing. Labels are `t(1,2)`, of the processes declared, `flush(1)`,
+//! `unsafe`. Where there are several initial states, one more slot and one group, labelled `init`, choose among them.
+//!
+//! Values that nothing determines are all there from the start where their sort has an end of them. A number that nothing determines stays open and
+//! is refused when it is asked for. Steps to states that contradict an assumption are left out.
+//!
+//! Codes become dense numbers ([`Dense`]). Candidates for symmetries exchange neighbouring processes that the system does not name; a system that
+//! compares processes by order has none. Cost: that of [`Machine::fire`] for each question that the engine has not asked before.
+
+use crate::ground::{Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, MEMORY, looked_at, sort, term_cells};
+use crate::machine::{Machine, Memory, Need};
+use crate::system::{Atom, Kind, Op, Proc, System, Term, TypeId};
+use crate::value::{ANY, Entry, NOTHING};
+use ahash::AHashMap;
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage};
+use mu_model::{Group, Model, PartOrigin, Slot, SlotInfo, StepPart, Steps, Symmetry, Worker};
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The label of the steps of unsafe states.
+pub const UNSAFE: &str = "unsafe";
+const INIT: &str = "init";
+const FLUSH: &str = "flush";
+
+/// What a group does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// A transition: an index into the ground ones.
+    Fire(u32),
+    /// A process's oldest entry reaches memory, if it has this shape.
+    Flush(u32, u32),
+    /// A claim holds of some processes: an index into the ground claims.
+    Unsafe(u32),
+    /// The choice of the initial state.
+    Init,
+}
+
+/// The numbers of a slot's codes.
+enum Dense {
+    /// Codes from the first on, so many of them, and an open value after them.
+    Range(u32, u32),
+    /// Numbers: as they come.
+    Table(RwLock<(AHashMap<u32, u32>, Vec<u32>)>),
+    /// Buffers: as they are.
+    Same,
+}
+
+impl Dense {
+    fn of(&self, code: u32) -> u32 {
+        match self {
+            Dense::Same => code,
+            Dense::Range(_, count) if code == ANY => *count,
+            Dense::Range(first, _) => code - first,
+            Dense::Table(table) => {
+                if let Some(d) = table.read().unwrap_or_else(PoisonError::into_inner).0.get(&code) {
+                    return *d;
+                }
+                let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
+                let next = table.1.len() as u32;
+                let dense = *table.0.entry(code).or_insert(next);
+                if dense == next {
+                    table.1.push(code);
+                }
+                dense
+            }
+        }
+    }
+    fn code(&self, dense: u32) -> u32 {
+        match self {
+            Dense::Same => dense,
+            Dense::Range(_, count) if dense == *count => ANY,
+            Dense::Range(first, _) => first + dense,
+            Dense::Table(table) => table.read().unwrap_or_else(PoisonError::into_inner).1[dense as usize],
+        }
+    }
+}
+
+/// The model of a machine.
+pub struct SystemModel<'s> {
+    /// The machine.
+    pub machine: Machine<'s>,
+    slots: Vec<SlotInfo>,
+    groups: Vec<Group>,
+    moves: Vec<Move>,
+    /// The label of each group.
+    labels: Vec<LabelId>,
+    /// Name and processes of each label.
+    names: Vec<(String, Vec<u32>)>,
+    ids: AHashMap<(String, Vec<u32>), LabelId>,
+    claims: Vec<GroundCube>,
+    /// The initial states, as codes.
+    starts: Vec<Vec<u32>>,
+    /// By sort, then the buffers' one.
+    dense: Vec<Dense>,
+    symmetries: Vec<Symmetry>,
+}
+
+impl<'s> SystemModel<'s> {
+    /// The model of a machine.
+    ///
+    /// # Errors
+    /// There is no initial state, or a number that `init` compares and does not determine.
+    pub fn new(machine: Machine<'s>) -> Result<Self, Diagnostic> {
+        let starts = machine.start(true)?;
+        if starts.is_empty() {
+            let place = machine.system.init.place.0;
+            return Err(Diagnostic::at(Stage::Type, place, format!("no state of {} processes satisfies `init`", machine.layout.n)));
+        }
+        let dense = (0..machine.system.types.len() as u32).map(|t| dense(&machine, TypeId(t))).chain([Dense::Same]).collect();
+        let mut model = SystemModel {
+            slots: slots(&machine, starts.len() > 1),
+            machine,
+            groups: Vec::new(),
+            moves: Vec::new(),
+            labels: Vec::new(),
+            names: vec![("tau".into(), Vec::new())],
+            ids: AHashMap::new(),
+            claims: Vec::new(),
+            starts,
+            dense,
+            symmetries: Vec::new(),
+        };
+        model.fire_groups();
+        model.flush_groups();
+        model.unsafe_groups();
+        model.init_group();
+        model.symmetries = model.candidates();
+        Ok(model)
+    }
+    /// What a group does.
+    pub fn movement(&self, group: usize) -> Move {
+        self.moves[group]
+    }
+    /// The state of a vector of slots, as the machine has it.
+    pub fn state(&self, vector: &[u32]) -> Vec<u32> {
+        (0..self.machine.width()).map(|s| self.dense_of(s).code(vector[s])).collect()
+    }
+    /// The processes of the transition of a group: those of all parameters.
+    pub fn processes(&self, group: usize) -> Vec<u32> {
+        match self.moves[group] {
+            Move::Fire(g) => self.machine.ground[g as usize].procs.clone(),
+            Move::Flush(p, _) => vec![p],
+            _ => Vec::new(),
+        }
+    }
+    fn dense_of(&self, slot: usize) -> &Dense {
+        let last = self.dense.len() - 1;
+        if slot < self.machine.layout.cells as usize {
+            &self.dense[sort(self.machine.system, &self.machine.layout, slot as u32).index()]
+        } else {
+            &self.dense[last]
+        }
+    }
+    /// The slot that says whether the initial state is chosen.
+    fn start_slot(&self) -> Option<Slot> {
+        (self.starts.len() > 1).then(|| self.machine.width() as Slot)
+    }
+    fn label(&mut self, name: &str, args: Vec<u32>) -> LabelId {
+        let key = (name.to_string(), args);
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        let id = LabelId::new(self.names.len());
+        self.names.push(key.clone());
+        self.ids.insert(key, id);
+        id
+    }
+    fn add(&mut self, mut group: Group, movement: Move, label: LabelId) {
+        for list in [&mut group.reads, &mut group.writes] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        group.requires.sort_unstable();
+        group.requires.dedup();
+        if let Some(start) = self.start_slot().filter(|_| movement != Move::Init) {
+            group.requires.push((start, 1));
+        }
+        let clash = group.requires.windows(2).any(|w| w[0].0 == w[1].0 && w[0].1 != w[1].1);
+        if !clash {
+            self.groups.push(group);
+            self.moves.push(movement);
+            self.labels.push(label);
+        }
+    }
+    /// Splits a guard into slots that must have a value and slots that are read.
+    fn tested(&self, cube: &GroundCube, requires: &mut Vec<(Slot, u32)>, reads: &mut Vec<Slot>) {
+        let plain = |c: &Cell| c.by == MEMORY;
+        for atom in cube {
+            match atom {
+                GroundAtom::Empty(p) => requires.push((self.machine.buffer_slot(*p) as Slot, 0)),
+                GroundAtom::Codes(GroundTerm::Cell(c), Op::Eq, GroundTerm::Code(v))
+                | GroundAtom::Codes(GroundTerm::Code(v), Op::Eq, GroundTerm::Cell(c))
+                    if plain(c) =>
+                {
+                    requires.push((c.slot, self.dense_of(c.slot as usize).of(*v)));
+                }
+                atom => looked_at(&vec![atom.clone()], &mut |c| self.read(c, reads)),
+            }
+        }
+    }
+    fn read(&self, cell: Cell, reads: &mut Vec<Slot>) {
+        reads.push(cell.slot);
+        if cell.by != MEMORY {
+            reads.push(self.machine.buffer_slot(cell.by) as Slot);
+        }
+    }
+    /// Adds the slots of assumptions that a group may break.
+    fn assumed(&self, group: &mut Group) {
+        for cube in &self.machine.assumptions {
+            let mut own = Vec::new();
+            looked_at(cube, &mut |c| self.read(c, &mut own));
+            if own.iter().any(|s| group.writes.contains(s)) {
+                group.reads.extend(own);
+            }
+        }
+    }
+    fn fire_groups(&mut self) {
+        for at in 0..self.machine.ground.len() {
+            let g = &self.machine.ground[at];
+            let (mut requires, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+            self.tested(&g.guard, &mut requires, &mut reads);
+            if let Some(actor) = g.actor.filter(|_| g.locked) {
+                requires.push((self.machine.buffer_slot(actor) as Slot, 0));
+            }
+            g.universal.iter().flatten().for_each(|cube| looked_at(cube, &mut |c| self.read(c, &mut reads)));
+            self.updated(g, &mut reads, &mut writes);
+            let t = &self.machine.system.transitions[g.transition as usize];
+            let (name, args) = (t.name.clone(), g.procs[..t.declared].to_vec());
+            let text = self.machine.act_text(&crate::machine::Act::Fire(g.transition, g.procs.clone()));
+            let mut group = group(text, requires, reads, writes);
+            self.assumed(&mut group);
+            let label = self.label(&name, args);
+            self.add(group, Move::Fire(at as u32), label);
+        }
+    }
+    fn updated(&self, g: &Ground, reads: &mut Vec<Slot>, writes: &mut Vec<Slot>) {
+        for u in &g.updates {
+            let buffered = u.weak && !g.locked;
+            if !buffered {
+                writes.push(u.slot);
+                // A cell that no case may fit keeps what it has.
+                if u.cases.last().is_none_or(|(condition, _)| !condition.is_empty()) {
+                    reads.push(u.slot);
+                }
+            }
+            for (condition, value) in &u.cases {
+                looked_at(condition, &mut |c| self.read(c, reads));
+                for atom in condition {
+                    if let GroundAtom::Empty(p) = atom {
+                        reads.push(self.machine.buffer_slot(*p) as Slot);
+                    }
+                }
+                if let GroundValue::Term(t) = value {
+                    term_cells(t, &mut |c| self.read(c, reads));
+                }
+            }
+        }
+        if let Some(actor) = g.actor.filter(|_| !g.shape.is_empty() && !g.locked) {
+            reads.push(self.machine.buffer_slot(actor) as Slot);
+            writes.push(self.machine.buffer_slot(actor) as Slot);
+        }
+    }
+    fn flush_groups(&mut self) {
+        let mut pairs = BTreeSet::new();
+        for g in self.machine.ground.iter().filter(|g| !g.shape.is_empty() && !g.locked) {
+            if let (Some(actor), Some(shape)) = (g.actor, self.machine.shape_ids.get(&g.shape)) {
+                pairs.insert((actor, *shape));
+            }
+        }
+        for (p, shape) in pairs {
+            let buffer = self.machine.buffer_slot(p) as Slot;
+            let cells: Vec<Slot> = self.machine.shapes[shape as usize].clone();
+            // An entry may leave out cells of its shape: these keep what they have.
+            let reads = [&[buffer], &cells[..]].concat();
+            let writes = [&[buffer], &cells[..]].concat();
+            let mut group = group(format!("{FLUSH}({})", p + 1), Vec::new(), reads, writes);
+            self.assumed(&mut group);
+            let label = self.label(FLUSH, vec![p]);
+            self.add(group, Move::Flush(p, shape), label);
+        }
+    }
+    fn unsafe_groups(&mut self) {
+        let label = self.label(UNSAFE, Vec::new());
+        let system = self.machine.system;
+        for (procs, cube) in system.unsafes.iter().flat_map(|c| self.machine.claim_cubes(c)).collect::<Vec<_>>() {
+            let (mut requires, mut reads) = (Vec::new(), Vec::new());
+            self.tested(&cube, &mut requires, &mut reads);
+            let who: Vec<_> = procs.iter().map(|p| format!("#{}", p + 1)).collect();
+            let group = group(format!("{UNSAFE} {}", who.join(" ")), requires, reads, Vec::new());
+            self.claims.push(cube);
+            self.add(group, Move::Unsafe(self.claims.len() as u32 - 1), label);
+        }
+    }
+    fn init_group(&mut self) {
+        let Some(start) = self.start_slot() else { return };
+        let differ = (0..self.machine.width()).filter(|s| self.starts.iter().any(|v| v[*s] != self.starts[0][*s]));
+        let writes = differ.map(|s| s as Slot).chain([start]).collect();
+        let label = self.label(INIT, Vec::new());
+        self.add(group(INIT.into(), vec![(start, 0)], Vec::new(), writes), Move::Init, label);
+    }
+
+    /// Exchanges of neighbouring processes that the system does not name.
+    fn candidates(&self) -> Vec<Symmetry> {
+        let n = self.machine.layout.n;
+        let named = !self.machine.setup.given.is_empty() && self.machine.system.symbols.iter().any(|s| s.sort == TypeId::PROC);
+        if orders_processes(self.machine.system) || named {
+            return Vec::new();
+        }
+        let swaps = (self.machine.system.fixed..n.saturating_sub(1)).map(|p| {
+            let points: Vec<u32> = (0..n).map(|q| swapped(p, q)).collect();
+            let slots = (0..self.slots.len() as Slot).map(|s| self.slot_image(p, s)).collect();
+            Symmetry { name: format!("#{} and #{}", p + 1, p + 2), slots, points }
+        });
+        swaps.collect()
+    }
+    fn slot_image(&self, p: u32, slot: Slot) -> Slot {
+        let layout = &self.machine.layout;
+        if slot < layout.cells {
+            let args = layout.args(self.machine.system, slot);
+            return layout.slot(layout.symbol[slot as usize], args.into_iter().map(|q| swapped(p, q)));
+        }
+        match slot - layout.cells {
+            q if self.machine.memory == Memory::Tso && q < layout.n => layout.cells + swapped(p, q),
+            _ => slot,
+        }
+    }
+    fn code_image(&self, p: u32, slot: Slot, code: u32) -> Option<u32> {
+        let (machine, layout) = (&self.machine, &self.machine.layout);
+        if slot < layout.cells {
+            let process = sort(machine.system, layout, slot) == TypeId::PROC && code != ANY && code != NOTHING;
+            return Some(if process { swapped(p, code) } else { code });
+        }
+        let entries = machine.buffers.get(code);
+        let image = |e: &Entry| {
+            let shape = &machine.shapes[e.shape as usize];
+            let mut writes = Vec::with_capacity(shape.len());
+            for (s, v) in shape.iter().zip(&e.values) {
+                writes.push((self.slot_image(p, *s), self.code_image(p, *s, *v)?));
+            }
+            writes.sort_unstable();
+            let cells: Vec<u32> = writes.iter().map(|w| w.0).collect();
+            Some(Entry { shape: *machine.shape_ids.get(&cells)?, values: writes.into_iter().map(|w| w.1).collect() })
+        };
+        Some(machine.buffers.intern(Arc::from(entries.iter().map(image).collect::<Option<Vec<_>>>()?)))
+    }
+}
+
+fn swapped(p: u32, q: u32) -> u32 {
+    if q == p {
+        p + 1
+    } else if q == p + 1 {
+        p
+    } else {
+        q
+    }
+}
+
+fn group(name: String, requires: Vec<(Slot, u32)>, reads: Vec<Slot>, writes: Vec<Slot>) -> Group {
+    Group { name, requires, reads, writes, hidden: Vec::new(), tau: false, confluent: false }
+}
+
+fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
+    let constructors = &machine.system.type_of(t).constructors;
+    match constructors.first() {
+        _ if t == TypeId::PROC => Dense::Range(0, machine.layout.n),
+        _ if t.is_numeric() => Dense::Table(RwLock::default()),
+        Some(first) => Dense::Range(first.0, constructors.len() as u32),
+        None => Dense::Range(0, machine.layout.symbol.iter().filter(|s| machine.system.symbol(**s).sort == t).count().max(1) as u32),
+    }
+}
+
+/// Whether processes are compared by order anywhere.
+fn orders_processes(system: &System) -> bool {
+    let process = |t: &Term| match t {
+        Term::Proc(Proc::Var(_) | Proc::Fixed(_)) => true,
+        Term::Cell(a) => system.symbol(a.symbol).sort == TypeId::PROC,
+        Term::Cons(_) | Term::Sum(_) => false,
+    };
+    let ordered = |a: &Atom| matches!(a, Atom::Compare(x, Op::Lt | Op::Le, _) if process(x));
+    let claims = system.invariants.iter().chain(&system.unsafes).flat_map(|c| &c.cube);
+    let guards = system.transitions.iter().flat_map(|t| t.guard.iter().chain(t.universal.iter().flat_map(|u| u.dnf.iter().flatten())));
+    let cases = system.transitions.iter().flat_map(|t| &t.updates).flat_map(|u| match u {
+        crate::system::Update::Assign { .. } => Vec::new(),
+        crate::system::Update::Cases { cases, .. } => cases.iter().flat_map(|c| &c.condition).collect(),
+    });
+    system.init.dnf.iter().flatten().chain(claims).chain(guards).any(ordered) || cases.into_iter().any(ordered)
+}
+
+fn slots(machine: &Machine<'_>, choice: bool) -> Vec<SlotInfo> {
+    let (system, layout) = (machine.system, &machine.layout);
+    // A location: an array that most transitions test.
+    let mut tests = vec![0usize; system.symbols.len()];
+    for atom in system.transitions.iter().flat_map(|t| &t.guard) {
+        if let Atom::Compare(Term::Cell(a), Op::Eq, Term::Cons(_)) = atom {
+            tests[a.symbol.index()] += 1;
+        }
+    }
+    let component = |args: &[u32]| args.first().copied().unwrap_or(layout.n);
+    let mut out = Vec::new();
+    for slot in 0..layout.cells {
+        let symbol = layout.symbol[slot as usize];
+        let control = system.symbol(symbol).kind == Kind::Plain && 2 * tests[symbol.index()] >= system.transitions.len().max(1);
+        let args = layout.args(system, slot);
+        out.push(SlotInfo { name: machine.cell_name(slot), component: component(&args), control });
+    }
+    if machine.memory == Memory::Tso {
+        out.extend((0..layout.n).map(|p| SlotInfo { name: format!("buffer #{}", p + 1), component: p, control: false }));
+    }
+    if choice {
+        out.push(SlotInfo { name: "started".into(), component: layout.n, control: true });
+    }
+    out
+}
+
+impl Model for SystemModel<'_> {
+    fn slots(&self) -> &[SlotInfo] {
+        &self.slots
+    }
+    fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    fn initial(&self) -> Vec<u32> {
+        let first = &self.starts[0];
+        let common = |s: usize| if self.starts.iter().all(|v| v[s] == first[s]) { first[s] } else { ANY };
+        let cells = (0..self.machine.width()).map(|s| self.dense_of(s).of(common(s)));
+        cells.chain(self.start_slot().map(|_| 0)).collect()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(SystemWorker { model: self, state: vec![0; self.slots.len()], results: Vec::new() })
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        let (name, args) = &self.names[label.index()];
+        if args.is_empty() {
+            return name.clone();
+        }
+        let args: Vec<_> = args.iter().map(|p| (p + 1).to_string()).collect();
+        format!("{name}({})", args.join(", "))
+    }
+    fn label_count(&self) -> usize {
+        self.names.len()
+    }
+    fn value_text(&self, slot: Slot, value: u32) -> String {
+        let cells = self.machine.layout.cells;
+        if slot < cells {
+            return self.machine.code_text(slot, self.dense_of(slot as usize).code(value));
+        }
+        if Some(slot) == self.start_slot() { (value == 1).to_string() } else { self.machine.buffer_text(value) }
+    }
+    fn symmetries(&self) -> &[Symmetry] {
+        &self.symmetries
+    }
+    fn components(&self) -> Vec<String> {
+        (1..=self.machine.layout.n).map(|p| format!("#{p}")).chain(["shared".to_string()]).collect()
+    }
+    fn parts(&self, group: usize, _before: &[u32], label: LabelId, _after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+        let (name, args) = &self.names[label.index()];
+        let who = match self.moves[group] {
+            Move::Fire(g) => {
+                let g = &self.machine.ground[g as usize];
+                g.actor.or(g.procs.first().copied())
+            }
+            Move::Flush(p, _) => Some(p),
+            Move::Unsafe(_) | Move::Init => None,
+        };
+        let component = who.unwrap_or(self.machine.layout.n);
+        let from = vec![PartOrigin { component, action: name.clone(), open: 0 }];
+        let args = args.iter().map(|p| (p + 1).to_string()).collect();
+        Ok(vec![StepPart { name: name.clone(), args, hidden: false, from }])
+    }
+}
+
+struct SystemWorker<'m, 's> {
+    model: &'m SystemModel<'s>,
+    /// As codes.
+    state: Vec<u32>,
+    results: Vec<Vec<(u32, u32)>>,
+}
+
+impl SystemWorker<'_, '_> {
+    fn results(&mut self, movement: Move) -> Result<(), Diagnostic> {
+        let machine = &self.model.machine;
+        let told = |need: Need| match need {
+            Need::Slot(slot) => machine.undetermined(slot),
+            Need::Fault(d) => d,
+        };
+        match movement {
+            Move::Fire(g) => machine.fire(&self.state, &machine.ground[g as usize], true, &mut self.results).map_err(told)?,
+            Move::Flush(p, shape) => {
+                let buffer = machine.buffers.get(self.state[machine.buffer_slot(p)]);
+                if buffer.first().is_some_and(|e| e.shape == shape) {
+                    self.results.extend(machine.flush(&self.state, p));
+                }
+            }
+            Move::Unsafe(c) => {
+                if machine.holds(&self.state, &self.model.claims[c as usize]).map_err(told)? {
+                    self.results.push(Vec::new());
+                }
+            }
+            Move::Init => {
+                let start = self.model.start_slot().unwrap_or(0);
+                let all = self.model.starts.iter().map(|v| {
+                    let cells = v.iter().enumerate().map(|(s, code)| (s as u32, *code));
+                    cells.chain([(start, 1)]).collect()
+                });
+                self.results.extend(all);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Worker for SystemWorker<'_, '_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        let model = self.model;
+        let (info, movement) = (&model.groups[group], model.moves[group]);
+        let width = model.machine.width();
+        for (slot, value) in info.reads.iter().copied().zip(reads.iter().copied()).chain(info.requires.iter().copied()) {
+            let slot = slot as usize;
+            self.state[slot] = if slot < width { model.dense_of(slot).code(value) } else { value };
+        }
+        self.results.clear();
+        self.results(movement)?;
+        // Assumptions are asked of the state after, where this group may break them: their slots are read.
+        let before: Vec<u32> = self.state.clone();
+        for result in std::mem::take(&mut self.results) {
+            result.into_iter().for_each(|(slot, code)| self.state[slot as usize] = code);
+            let asked = movement != Move::Init && !model.machine.assumptions.is_empty() && !info.writes.is_empty();
+            if !asked || model.keeps_assumptions(info, &self.state) {
+                out.labels.push(model.labels[group]);
+                out.values.extend(info.writes.iter().map(|w| {
+                    let slot = *w as usize;
+                    if slot < width { model.dense_of(slot).of(self.state[slot]) } else { self.state[slot] }
+                }));
+            }
+            self.state.copy_from_slice(&before);
+        }
+        Ok(())
+    }
+    fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+        let model = self.model;
+        if slot as usize >= model.machine.width() {
+            return Ok(Some(value));
+        }
+        let dense = model.dense_of(slot as usize);
+        let p = model.machine.system.fixed + symmetry as u32;
+        Ok(model.code_image(p, slot, dense.code(value)).map(|code| dense.of(code)))
+    }
+    fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        let p = self.model.machine.system.fixed + symmetry as u32;
+        let (name, args) = &self.model.names[label.index()];
+        if args.is_empty() {
+            return Ok(Some(label));
+        }
+        let key = (name.clone(), args.iter().map(|q| swapped(p, *q)).collect());
+        Ok(self.model.ids.get(&key).copied())
+    }
+}
+
+impl SystemModel<'_> {
+    /// Whether no assumption whose cells a group writes is contradicted.
+    fn keeps_assumptions(&self, info: &Group, state: &[u32]) -> bool {
+        !self.machine.assumptions.iter().any(|cube| {
+            let mut own = Vec::new();
+            looked_at(cube, &mut |c| self.read(c, &mut own));
+            own.iter().any(|s| info.writes.contains(s)) && matches!(self.machine.holds(state, cube), Ok(true))
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! The naive interpreter of typed systems: the oracle of the machine. It shares nothing with it but the typed system: states are maps from cells to
+//! values, formulas are evaluated as they stand for each choice of processes, every open value is enumerated at the start.
+//!
+//! Cost: whatever it takes; for two or three processes and small systems.
+
+use crate::system::{Access, Atom, Claim, Cube, Kind, Op, Proc, SymbolId, System, Term, Transition, TypeId, Update, Value};
+use crate::value::Val;
+use num_rational::BigRational;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A cell: a symbol and its indices.
+pub type Cell = (SymbolId, Vec<u32>);
+
+/// A state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct State {
+    /// Memory and all else.
+    pub cells: BTreeMap<Cell, Val>,
+    /// The buffer of each process, oldest entry first; an entry writes several cells at once.
+    pub buffers: Vec<VecDeque<BTreeMap<Cell, Val>>>,
+}
+
+/// The interpreter.
+pub struct Naive<'s> {
+    /// The system.
+    pub system: &'s System,
+    /// Number of processes.
+    pub n: u32,
+    /// Whether stores are buffered.
+    pub tso: bool,
+    /// Most entries in a buffer; steps beyond are left out.
+    pub most: usize,
+    /// The numbers that open cells may hold.
+    pub candidates: Vec<BigRational>,
+}
+
+type Env = BTreeMap<u32, u32>;
+
+impl Naive<'_> {
+    fn assignments(&self, vars: u32, distinct: bool) -> Vec<Env> {
+        let mut out = vec![Env::new()];
+        for v in 0..vars {
+            let mut longer = Vec::new();
+            for env in &out {
+                for p in 0..self.n {
+                    if !distinct || !env.values().any(|q| *q == p) {
+                        let mut env = env.clone();
+                        env.insert(v, p);
+                        longer.push(env);
+                    }
+                }
+            }
+            out = longer;
+        }
+        out
+    }
+    fn values(&self, sort: TypeId) -> Vec<Val> {
+        match sort {
+            TypeId::PROC => (0..self.n).map(Val::Proc).collect(),
+            TypeId::INT => self.candidates.iter().filter(|c| c.is_integer()).cloned().map(Val::Number).collect(),
+            TypeId::REAL => self.candidates.iter().cloned().map(Val::Number).collect(),
+            t => self.system.type_of(t).constructors.iter().map(|c| Val::Cons(*c)).collect(),
+        }
+    }
+    fn cells(&self) -> Vec<Cell> {
+        let mut out = Vec::new();
+        for (i, s) in self.system.symbols.iter().enumerate() {
+            for env in self.assignments(s.arity as u32, false) {
+                out.push((SymbolId(i as u32), env.into_values().collect()));
+            }
+        }
+        out
+    }
+    fn proc(&self, env: &Env, p: Proc) -> u32 {
+        match p {
+            Proc::Var(v) => env[&v],
+            Proc::Fixed(n) => n - 1,
+        }
+    }
+    fn read(&self, s: &State, env: &Env, a: &Access) -> Val {
+        let cell = (a.symbol, a.args.iter().map(|p| self.proc(env, *p)).collect::<Vec<_>>());
+        if let (true, Some(by)) = (self.tso, a.by) {
+            for entry in s.buffers[self.proc(env, by) as usize].iter().rev() {
+                if let Some(v) = entry.get(&cell) {
+                    return v.clone();
+                }
+            }
+        }
+        s.cells[&cell].clone()
+    }
+    fn term(&self, s: &State, env: &Env, t: &Term) -> Val {
+        match t {
+            Term::Proc(p) => Val::Proc(self.proc(env, *p)),
+            Term::Cons(c) => Val::Cons(*c),
+            Term::Cell(a) => self.read(s, env, a),
+            Term::Sum(sum) => {
+                let mut total = sum.constant.clone();
+                for (a, factor) in &sum.terms {
+                    if let Val::Number(n) = self.read(s, env, a) {
+                        total += factor * n;
+                    }
+                }
+                Val::Number(total)
+            }
+        }
+    }
+    fn atom(&self, s: &State, env: &Env, atom: &Atom) -> bool {
+        match atom {
+            Atom::False => false,
+            Atom::Fence(p) => !self.tso || s.buffers[self.proc(env, *p) as usize].is_empty(),
+            Atom::Compare(a, op, b) => {
+                let (a, b) = (self.term(s, env, a), self.term(s, env, b));
+                match op {
+                    Op::Eq => a == b,
+                    Op::Neq => a != b,
+                    Op::Lt => a < b,
+                    Op::Le => a <= b,
+                }
+            }
+        }
+    }
+    fn cube(&self, s: &State, env: &Env, cube: &Cube) -> bool {
+        cube.iter().all(|a| self.atom(s, env, a))
+    }
+    /// Whether a claim holds for some distinct processes.
+    pub fn claim(&self, s: &State, claim: &Claim) -> bool {
+        self.assignments(claim.params.len() as u32, true).iter().any(|env| self.cube(s, env, &claim.cube))
+    }
+    fn allowed(&self, s: &State) -> bool {
+        !self.system.invariants.iter().any(|c| self.claim(s, c))
+    }
+    /// The initial states.
+    pub fn initial(&self) -> Vec<State> {
+        let init = &self.system.init;
+        let mut states = vec![State { cells: BTreeMap::new(), buffers: vec![VecDeque::new(); self.n as usize] }];
+        for cell in self.cells() {
+            let values = self.values(self.system.symbol(cell.0).sort);
+            states = states
+                .iter()
+                .flat_map(|s| {
+                    values.iter().map(|v| {
+                        let mut s = s.clone();
+                        s.cells.insert(cell.clone(), v.clone());
+                        s
+                    })
+                })
+                .collect();
+            // Early, what is decided already: all cells there so far.
+            states.retain(|s| {
+                self.assignments(init.params.len() as u32, false)
+                    .iter()
+                    .all(|env| init.dnf.iter().any(|cube| cube.iter().all(|atom| !self.has_all(s, env, atom) || self.atom(s, env, atom))))
+            });
+        }
+        states.retain(|s| self.allowed(s));
+        states
+    }
+    fn has_all(&self, s: &State, env: &Env, atom: &Atom) -> bool {
+        let has = |a: &Access| s.cells.contains_key(&(a.symbol, a.args.iter().map(|p| self.proc(env, *p)).collect::<Vec<_>>()));
+        let term = |t: &Term| match t {
+            Term::Cell(a) => has(a),
+            Term::Sum(sum) => sum.terms.iter().all(|(a, _)| has(a)),
+            _ => true,
+        };
+        if let Atom::Compare(a, _, b) = atom { term(a) && term(b) } else { true }
+    }
+    fn writes(&self, s: &State, env: &Env, u: &Update) -> Vec<(Cell, Vec<Val>)> {
+        let sort = self.system.symbol(u.symbol()).sort;
+        let value = |env: &Env, v: &Value| match v {
+            Value::Any => self.values(sort),
+            Value::Term(t) => vec![self.term(s, env, t)],
+        };
+        match u {
+            Update::Assign { symbol, args, value: v, .. } => {
+                vec![((*symbol, args.iter().map(|p| self.proc(env, *p)).collect()), value(env, v))]
+            }
+            Update::Cases { symbol, bound, cases, .. } => {
+                let mut out = Vec::new();
+                for indices in self.assignments(bound.len() as u32, false) {
+                    let indices: Vec<u32> = indices.into_values().collect();
+                    let mut env = env.clone();
+                    env.extend(bound.iter().map(|b| b.0).zip(indices.iter().copied()));
+                    if let Some(case) = cases.iter().find(|c| self.cube(s, &env, &c.condition)) {
+                        out.push(((*symbol, indices), value(&env, &case.value)));
+                    }
+                }
+                out
+            }
+        }
+    }
+    fn fire(&self, s: &State, env: &Env, t: &Transition) -> Vec<State> {
+        let actor = t.actor.map(|p| self.proc(env, p) as usize);
+        let waits = self.tso && t.locked && actor.is_some_and(|a| !s.buffers[a].is_empty());
+        let others = (0..self.n).filter(|p| (0..t.declared as u32).all(|v| env[&v] != *p));
+        let universal = others.into_iter().all(|p| {
+            t.universal.iter().all(|u| {
+                let mut env = env.clone();
+                env.insert(u.var, p);
+                u.dnf.iter().any(|c| self.cube(s, &env, c))
+            })
+        });
+        if waits || !universal || !self.cube(s, env, &t.guard) {
+            return Vec::new();
+        }
+        let mut results = vec![(s.clone(), BTreeMap::new())];
+        for u in &t.updates {
+            let weak = self.tso && !t.locked && self.system.symbol(u.symbol()).kind == Kind::Weak;
+            for (cell, values) in self.writes(s, env, u) {
+                let mut more = Vec::new();
+                for (state, entry) in &results {
+                    for v in &values {
+                        let (mut state, mut entry) = (state.clone(), entry.clone());
+                        if weak { &mut entry } else { &mut state.cells }.insert(cell.clone(), v.clone());
+                        more.push((state, entry));
+                    }
+                }
+                results = more;
+            }
+        }
+        let push = |(mut state, entry): (State, BTreeMap<Cell, Val>)| {
+            if entry.is_empty() {
+                return Some(state);
+            }
+            let buffer = &mut state.buffers[actor?];
+            buffer.push_back(entry);
+            (buffer.len() <= self.most).then_some(state)
+        };
+        results.into_iter().filter_map(push).collect()
+    }
+    /// The steps of a state, with their names as the machine gives them.
+    pub fn steps(&self, s: &State) -> Vec<(String, State)> {
+        let mut out = Vec::new();
+        for t in &self.system.transitions {
+            for env in self.assignments(t.params.len() as u32, true) {
+                let args: Vec<_> = (0..t.declared as u32).map(|v| (env[&v] + 1).to_string()).collect();
+                let name = if args.is_empty() { t.name.clone() } else { format!("{}({})", t.name, args.join(",")) };
+                out.extend(self.fire(s, &env, t).into_iter().map(|s| (name.clone(), s)));
+            }
+        }
+        for p in 0..self.n {
+            let mut next = s.clone();
+            if let Some(entry) = next.buffers[p as usize].pop_front() {
+                next.cells.extend(entry);
+                out.push((format!("flush({})", p + 1), next));
+            }
+        }
+        out.retain(|(_, s)| self.allowed(s));
+        out
+    }
+    /// All reachable states with their steps; none if there are more than `most`.
+    pub fn reach(&self, most: usize) -> Option<BTreeMap<State, BTreeSet<(String, State)>>> {
+        let mut found = BTreeMap::new();
+        let mut todo = self.initial();
+        while let Some(s) = todo.pop() {
+            if found.contains_key(&s) {
+                continue;
+            }
+            let steps: BTreeSet<_> = self.steps(&s).into_iter().collect();
+            todo.extend(steps.iter().map(|s| s.1.clone()));
+            found.insert(s, steps);
+            if found.len() > most {
+                return None;
+            }
+        }
+        Some(found)
+    }
+}

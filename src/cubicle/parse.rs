@@ -1,0 +1,548 @@
+//! The parser of `.cub` files: recursive descent over the tokens, one token ahead. Text → syntax tree.
+//!
+//! It reads the language of Cubicle and of its extension by memory (tso-partial-order, section 5; x86-tso-programs, section 2) and the older
+//! spellings that files in circulation have: `[p]X`, `read(p, X)`, `write(p, X, t)`, `n @ X := t`, `fence(p)`, `&`. Declarations come in any order.
+//!
+//! Operators, from the loosest: `=>` and `<=>` to the right, `||`, `&&`, `not`; the body of a quantifier reaches as far as it can, the last part of
+//! `if` is as short as it can be. Cost: linear in the text. Formulas may nest [`DEEPEST`] levels; more is refused.
+
+use crate::ast::{Cmp, Declared, Expr, File, Item, Name, Quantifier, Right, Term, Update, Value};
+use crate::lexer::{Tok, tokens};
+use mu_base::source::{Place, SourceId, Span};
+use mu_base::{Diagnostic, Stage};
+
+/// How deep formulas may nest.
+pub const DEEPEST: usize = 500;
+
+const KEYWORDS: [&str; 23] = [
+    "type",
+    "init",
+    "transition",
+    "invariant",
+    "requires",
+    "array",
+    "var",
+    "weak",
+    "const",
+    "unsafe",
+    "case",
+    "forall",
+    "forall_other",
+    "exists",
+    "exists_other",
+    "number_procs",
+    "predicate",
+    "not",
+    "if",
+    "then",
+    "else",
+    "true",
+    "false",
+];
+
+/// Whether a name has a meaning of its own.
+pub fn is_keyword(name: &str) -> bool {
+    KEYWORDS.contains(&name)
+}
+
+/// Parses a file.
+///
+/// # Errors
+/// The first place that does not fit the grammar, with what was expected.
+pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
+    let tokens = tokens(source, text)?;
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
+    let mut items = Vec::new();
+    while !matches!(parser.peek(), Tok::End) {
+        items.push(parser.item()?);
+    }
+    Ok(File { items })
+}
+
+/// A term or a formula: which of them a parenthesis opens is known only later.
+enum Node {
+    Term(Term),
+    Expr(Expr),
+}
+
+struct Parser<'a> {
+    tokens: &'a [(Tok, Span)],
+    at: usize,
+    depth: usize,
+}
+
+type Parsed<T> = Result<T, Diagnostic>;
+
+impl Parser<'_> {
+    fn peek(&self) -> &Tok {
+        &self.tokens[self.at].0
+    }
+    fn peek_second(&self) -> &Tok {
+        &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].0
+    }
+    fn span(&self) -> Span {
+        self.tokens[self.at].1
+    }
+    fn next(&mut self) -> (Tok, Span) {
+        let token = self.tokens[self.at].clone();
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+    fn error<T>(&self, expected: &str) -> Parsed<T> {
+        Err(Diagnostic::at(Stage::Syntax, self.span(), format!("found {}, expected {expected}", self.peek().shown())))
+    }
+    fn is(&self, sign: &str) -> bool {
+        matches!(self.peek(), Tok::Sign(s) if *s == sign)
+    }
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Tok::Lower(s) if s == word)
+    }
+    fn eat(&mut self, sign: &str) -> bool {
+        let found = self.is(sign);
+        if found {
+            self.next();
+        }
+        found
+    }
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        if found {
+            self.next();
+        }
+        found
+    }
+    fn expect(&mut self, sign: &str) -> Parsed<()> {
+        if self.eat(sign) { Ok(()) } else { self.error(&format!("`{sign}`")) }
+    }
+    /// A small name that is no keyword.
+    fn lower(&mut self, what: &str) -> Parsed<Name> {
+        match self.peek() {
+            Tok::Lower(s) if !is_keyword(s) => {
+                let text = s.clone();
+                Ok(Name { text, place: Place(self.next().1) })
+            }
+            Tok::Lower(s) => {
+                let message = format!("found the keyword `{s}`, expected {what}");
+                Err(Diagnostic::at(Stage::Syntax, self.span(), message))
+            }
+            _ => self.error(&format!("{what}: a name with a small first letter")),
+        }
+    }
+    fn upper(&mut self, what: &str) -> Parsed<Name> {
+        match self.peek() {
+            Tok::Upper(s) => {
+                let text = s.clone();
+                Ok(Name { text, place: Place(self.next().1) })
+            }
+            _ => self.error(&format!("{what}: a name with a capital first letter")),
+        }
+    }
+    /// A process: a variable or `#n`.
+    fn process(&mut self) -> Parsed<Name> {
+        if let Tok::Fixed(n) = self.peek() {
+            let text = format!("#{n}");
+            return Ok(Name { text, place: Place(self.next().1) });
+        }
+        self.lower("a process")
+    }
+    fn separated<T>(&mut self, sign: &str, mut one: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut all = vec![one(self)?];
+        while self.eat(sign) {
+            all.push(one(self)?);
+        }
+        Ok(all)
+    }
+
+    fn item(&mut self) -> Parsed<Item> {
+        const EXPECTED: &str =
+            "a declaration: `type`, `var`, `array`, `const`, `weak`, `predicate`, `init`, `invariant`, `unsafe`, `transition`";
+        let word = match self.peek() {
+            Tok::Lower(s) => s.clone(),
+            _ => return self.error(EXPECTED),
+        };
+        let start = self.span();
+        match word.as_str() {
+            "number_procs" => {
+                self.next();
+                match self.peek().clone() {
+                    Tok::Number(n, false) => match u32::try_from(n.to_integer()) {
+                        Ok(n) if (1..=1_000_000).contains(&n) => {
+                            self.next();
+                            Ok(Item::Processes(n, Place(start)))
+                        }
+                        _ => self.error("a number of processes from 1 to 1,000,000"),
+                    },
+                    _ => self.error("a number of processes"),
+                }
+            }
+            "type" => {
+                self.next();
+                let name = self.lower("the name of a type")?;
+                if !self.eat("=") {
+                    return Ok(Item::Type(name, Vec::new()));
+                }
+                self.eat("|");
+                Ok(Item::Type(name, self.separated("|", |p| p.upper("a constructor"))?))
+            }
+            "weak" => {
+                self.next();
+                self.symbol(Declared::Weak)
+            }
+            "var" | "array" => self.symbol(Declared::Plain),
+            "const" => {
+                self.next();
+                self.declared(Declared::Constant, None)
+            }
+            "predicate" => {
+                self.next();
+                let name = self.lower("the name of a predicate")?;
+                self.expect("(")?;
+                let params = if self.is(")") { Vec::new() } else { self.separated(",", |p| p.lower("a parameter"))? };
+                self.expect(")")?;
+                Ok(Item::Predicate(name, params, self.braced()?))
+            }
+            "init" | "invariant" | "unsafe" => {
+                self.next();
+                let params = if self.is("(") { self.params()? } else { Vec::new() };
+                let body = self.braced()?;
+                Ok(match word.as_str() {
+                    "init" => Item::Init(params, body, Place(start)),
+                    "invariant" => Item::Invariant(params, body, Place(start)),
+                    _ => Item::Unsafe(params, body, Place(start)),
+                })
+            }
+            "transition" => {
+                self.next();
+                self.transition()
+            }
+            _ => self.error(EXPECTED),
+        }
+    }
+    /// `var X : t` or `array A[proc] : t`, from `var` or `array` on.
+    fn symbol(&mut self, declared: Declared) -> Parsed<Item> {
+        if self.eat_word("var") {
+            self.declared(declared, Some(false))
+        } else if self.eat_word("array") {
+            self.declared(declared, Some(true))
+        } else {
+            self.error("`var` or `array`")
+        }
+    }
+    fn declared(&mut self, declared: Declared, array: Option<bool>) -> Parsed<Item> {
+        let name = self.upper("a variable")?;
+        let mut indices = Vec::new();
+        if array == Some(true) || array.is_none() && self.is("[") {
+            self.expect("[")?;
+            indices = self.separated(",", |p| p.lower("the type `proc`"))?;
+            self.expect("]")?;
+        }
+        self.expect(":")?;
+        let sort = self.lower("a type")?;
+        Ok(Item::Symbol { declared, name, indices, sort })
+    }
+    fn params(&mut self) -> Parsed<Vec<Name>> {
+        self.expect("(")?;
+        let mut params = Vec::new();
+        while !self.eat(")") {
+            params.push(self.lower("a process variable or `)`")?);
+        }
+        Ok(params)
+    }
+    fn braced(&mut self) -> Parsed<Expr> {
+        self.expect("{")?;
+        let body = self.expr()?;
+        self.expect("}")?;
+        Ok(body)
+    }
+    fn transition(&mut self) -> Parsed<Item> {
+        let name = match self.peek() {
+            Tok::Upper(_) => self.upper("the name of a transition")?,
+            _ => self.lower("the name of a transition")?,
+        };
+        self.expect("(")?;
+        let mut params = Vec::new();
+        while !self.eat(")") {
+            let actor = self.eat("[");
+            params.push((self.lower("a process variable, `[` or `)`")?, actor));
+            if actor {
+                self.expect("]")?;
+            }
+        }
+        let requires = if self.eat_word("requires") { Some(self.braced()?) } else { None };
+        self.expect("{")?;
+        let mut updates = Vec::new();
+        while !self.eat("}") {
+            updates.push(self.update()?);
+            if !self.eat(";") && !self.is("}") {
+                return self.error("`;` or `}` after an update");
+            }
+        }
+        Ok(Item::Transition { name, params, requires, updates })
+    }
+    fn update(&mut self) -> Parsed<Update> {
+        if self.is_word("write") && matches!(self.peek_second(), Tok::Sign("(")) {
+            self.next();
+            self.expect("(")?;
+            let by = Some(self.process()?);
+            self.expect(",")?;
+            let (name, args) = self.target()?;
+            self.expect(",")?;
+            let right = Right::Value(Value::Term(self.term()?));
+            self.expect(")")?;
+            return Ok(Update { by, name, args, right });
+        }
+        let by = if self.eat("[") {
+            let by = self.process()?;
+            self.expect("]")?;
+            Some(by)
+        } else if matches!(self.peek_second(), Tok::Sign("@")) {
+            let by = self.process()?;
+            self.expect("@")?;
+            Some(by)
+        } else {
+            None
+        };
+        let (name, args) = self.target()?;
+        self.expect(":=")?;
+        if !self.eat_word("case") {
+            return Ok(Update { by, name, args, right: Right::Value(self.value()?) });
+        }
+        let mut cases = Vec::new();
+        while self.eat("|") {
+            let condition = if self.eat("_") { None } else { Some(self.expr()?) };
+            self.expect(":")?;
+            cases.push((condition, self.value()?));
+        }
+        if cases.is_empty() {
+            return self.error("a case: `| condition : term`");
+        }
+        Ok(Update { by, name, args, right: Right::Cases(cases) })
+    }
+    fn target(&mut self) -> Parsed<(Name, Vec<Name>)> {
+        let name = self.upper("the variable of an update")?;
+        let mut args = Vec::new();
+        if self.eat("[") {
+            args = self.separated(",", Self::process)?;
+            self.expect("]")?;
+        }
+        Ok((name, args))
+    }
+    fn value(&mut self) -> Parsed<Value> {
+        if self.eat(".") || self.eat("?") { Ok(Value::Any) } else { Ok(Value::Term(self.term()?)) }
+    }
+
+    fn deeper<T>(&mut self, one: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= DEEPEST {
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                self.span(),
+                format!("formulas and terms may nest {DEEPEST} levels, this is deeper"),
+            ));
+        }
+        self.depth += 1;
+        let result = stacker::maybe_grow(64 * 1024, 1024 * 1024, || one(self));
+        self.depth -= 1;
+        result
+    }
+    fn expr(&mut self) -> Parsed<Expr> {
+        let node = self.deeper(Self::implication)?;
+        self.formula(node)
+    }
+    fn term(&mut self) -> Parsed<Term> {
+        let node = self.deeper(Self::sum)?;
+        self.number(node)
+    }
+    fn formula(&self, node: Node) -> Parsed<Expr> {
+        match node {
+            Node::Expr(e) => Ok(e),
+            Node::Term(t) => {
+                Err(Diagnostic::at(Stage::Syntax, t.place().0, "this is a term, expected a formula, as a comparison `.. = ..` is"))
+            }
+        }
+    }
+    fn number(&self, node: Node) -> Parsed<Term> {
+        match node {
+            Node::Term(t) => Ok(t),
+            Node::Expr(e) => Err(Diagnostic::at(Stage::Syntax, e.place().0, "this is a formula, expected a term")),
+        }
+    }
+    fn implication(&mut self) -> Parsed<Node> {
+        let left = self.disjunction()?;
+        let iff = self.is("<=>");
+        if !iff && !self.is("=>") {
+            return Ok(left);
+        }
+        let left = Box::new(self.formula(left)?);
+        self.next();
+        let right = self.deeper(Self::implication)?;
+        let right = Box::new(self.formula(right)?);
+        Ok(Node::Expr(if iff { Expr::Iff(left, right) } else { Expr::Implies(left, right) }))
+    }
+    fn disjunction(&mut self) -> Parsed<Node> {
+        self.several(&["||"], Self::conjunction, Expr::Or)
+    }
+    fn conjunction(&mut self) -> Parsed<Node> {
+        self.several(&["&&", "&"], Self::negation, Expr::And)
+    }
+    fn several(&mut self, signs: &[&str], one: fn(&mut Self) -> Parsed<Node>, make: fn(Vec<Expr>) -> Expr) -> Parsed<Node> {
+        let first = one(self)?;
+        if !signs.iter().any(|s| self.is(s)) {
+            return Ok(first);
+        }
+        let mut all = vec![self.formula(first)?];
+        while signs.iter().any(|s| self.eat(s)) {
+            let node = one(self)?;
+            all.push(self.formula(node)?);
+        }
+        Ok(Node::Expr(make(all)))
+    }
+    fn negation(&mut self) -> Parsed<Node> {
+        if self.eat_word("not") {
+            let node = self.deeper(Self::negation)?;
+            return Ok(Node::Expr(Expr::Not(Box::new(self.formula(node)?))));
+        }
+        if self.eat_word("if") {
+            let condition = Box::new(self.expr()?);
+            if !self.eat_word("then") {
+                return self.error("`then`");
+            }
+            let yes = Box::new(self.expr()?);
+            if !self.eat_word("else") {
+                return self.error("`else`");
+            }
+            let node = self.deeper(Self::negation)?;
+            return Ok(Node::Expr(Expr::If(condition, yes, Box::new(self.formula(node)?))));
+        }
+        for (word, all, other) in
+            [("forall", true, false), ("exists", false, false), ("forall_other", true, true), ("exists_other", false, true)]
+        {
+            if self.eat_word(word) {
+                let names =
+                    if other { vec![self.lower("a process variable")?] } else { self.separated("<>", |p| p.lower("a process variable"))? };
+                self.expect(".")?;
+                return Ok(Node::Expr(Expr::Quantified(Quantifier { all, other }, names, Box::new(self.expr()?))));
+            }
+        }
+        self.comparison()
+    }
+    fn comparison(&mut self) -> Parsed<Node> {
+        let left = self.sum()?;
+        let cmp = match self.peek() {
+            Tok::Sign("=") => Cmp::Eq,
+            Tok::Sign("<>") => Cmp::Neq,
+            Tok::Sign("<") => Cmp::Lt,
+            Tok::Sign("<=") => Cmp::Le,
+            Tok::Sign(">") => Cmp::Gt,
+            Tok::Sign(">=") => Cmp::Ge,
+            Tok::Sign(s @ ("==" | "!=")) => {
+                let right = if *s == "==" { "=" } else { "<>" };
+                return Err(Diagnostic::at(Stage::Syntax, self.span(), format!("found `{s}`, expected `{right}`")));
+            }
+            _ => return Ok(left),
+        };
+        let left = self.number(left)?;
+        self.next();
+        let right = self.sum()?;
+        Ok(Node::Expr(Expr::Compare(left, cmp, self.number(right)?)))
+    }
+    fn sum(&mut self) -> Parsed<Node> {
+        let mut left = self.product()?;
+        let mut length = 0;
+        loop {
+            let minus = self.is("-");
+            if !minus && !self.is("+") {
+                return Ok(left);
+            }
+            length += 1;
+            if length > DEEPEST {
+                return self.error(&format!("at most {DEEPEST} operands in one sum"));
+            }
+            let a = Box::new(self.number(left)?);
+            self.next();
+            let b = self.product()?;
+            let b = Box::new(self.number(b)?);
+            left = Node::Term(if minus { Term::Sub(a, b) } else { Term::Add(a, b) });
+        }
+    }
+    fn product(&mut self) -> Parsed<Node> {
+        let left = self.factor()?;
+        if !self.is("*") {
+            return Ok(left);
+        }
+        let a = Box::new(self.number(left)?);
+        self.next();
+        let b = self.factor()?;
+        Ok(Node::Term(Term::Mul(a, Box::new(self.number(b)?))))
+    }
+    fn factor(&mut self) -> Parsed<Node> {
+        let (token, span) = (self.peek().clone(), self.span());
+        match token {
+            Tok::Sign("-") => {
+                self.next();
+                let node = self.deeper(Self::factor)?;
+                Ok(Node::Term(Term::Neg(Box::new(self.number(node)?))))
+            }
+            Tok::Sign("(") => {
+                self.next();
+                let node = self.deeper(Self::implication)?;
+                self.expect(")")?;
+                Ok(node)
+            }
+            Tok::Sign("[") => {
+                self.next();
+                let by = self.process()?;
+                self.expect("]")?;
+                Ok(Node::Term(Term::By(by, Box::new(self.cell()?))))
+            }
+            Tok::Number(n, real) => {
+                self.next();
+                Ok(Node::Term(Term::Number(n, real, Place(span))))
+            }
+            Tok::Upper(_) => Ok(Node::Term(self.cell()?)),
+            Tok::Lower(word) if word == "true" || word == "false" => {
+                self.next();
+                Ok(Node::Expr(Expr::Constant(word == "true", Place(span))))
+            }
+            Tok::Lower(word) if !is_keyword(&word) && matches!(self.peek_second(), Tok::Sign("(")) => self.call(&word),
+            Tok::Lower(word) if is_keyword(&word) => self.error("a term or a formula"),
+            Tok::Lower(_) | Tok::Fixed(_) => {
+                let process = self.process()?;
+                if !self.eat("@") {
+                    return Ok(Node::Term(Term::Name(process)));
+                }
+                Ok(Node::Term(Term::By(process, Box::new(self.cell()?))))
+            }
+            _ => self.error("a term or a formula"),
+        }
+    }
+    /// `fence(p)`, `read(p, X)` or a predicate.
+    fn call(&mut self, word: &str) -> Parsed<Node> {
+        let name = self.lower("a predicate")?;
+        self.expect("(")?;
+        if word == "fence" {
+            let process = if self.is(")") { None } else { Some(self.process()?) };
+            self.expect(")")?;
+            return Ok(Node::Expr(Expr::Fence(process, name.place)));
+        }
+        if word == "read" {
+            let process = self.process()?;
+            self.expect(",")?;
+            let cell = self.cell()?;
+            self.expect(")")?;
+            return Ok(Node::Term(Term::By(process, Box::new(cell))));
+        }
+        let args = if self.is(")") { Vec::new() } else { self.separated(",", Self::term)? };
+        self.expect(")")?;
+        Ok(Node::Expr(Expr::Call(name, args)))
+    }
+    /// A name with a capital letter, with indices if it has some.
+    fn cell(&mut self) -> Parsed<Term> {
+        let name = self.upper("a variable")?;
+        if !self.eat("[") {
+            return Ok(Term::Name(name));
+        }
+        let args = self.separated(",", Self::process)?;
+        self.expect("]")?;
+        Ok(Term::Cell(name, args))
+    }
+}

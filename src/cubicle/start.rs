@@ -1,0 +1,153 @@
+//! The initial states of a machine: what `init` says for all choices of processes, solved.
+//!
+//! Equations propagate; disjunctions and whatever else asks for an open cell split. A cell that nothing asks for stays open ([`ANY`]) unless the
+//! caller wants all values. Cost: the number of states times the instances of `init`.
+
+use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
+use crate::machine::{Machine, Need};
+use crate::system::{Op, TypeId};
+use crate::value::ANY;
+use mu_base::{Diagnostic, Stage};
+use num_rational::BigRational;
+use std::collections::BTreeSet;
+
+/// How many initial states are made.
+const MOST: usize = 1 << 20;
+
+struct Search<'m, 's> {
+    machine: &'m Machine<'s>,
+    /// Every value of sorts that have an end of them, else open cells stay so.
+    eager: bool,
+    found: BTreeSet<Vec<u32>>,
+}
+
+impl Machine<'_> {
+    /// The initial states; open cells stay open.
+    ///
+    /// # Errors
+    /// A number that `init` compares and does not determine, where the setup has no candidates; more than 2^20 states.
+    pub fn initial_states(&self) -> Result<Vec<Vec<u32>>, Diagnostic> {
+        self.start(false)
+    }
+    pub(crate) fn start(&self, eager: bool) -> Result<Vec<Vec<u32>>, Diagnostic> {
+        let mut atoms = self.given()?;
+        let mut choices = Vec::new();
+        for procs in tuples(self.layout.n, self.system.init.params.len()) {
+            let Some(mut dnf) = self.grounder(procs).dnf(&self.system.init.dnf) else { continue };
+            match dnf.len() {
+                0 => return Ok(Vec::new()),
+                1 => atoms.append(&mut dnf[0]),
+                _ if choices.contains(&dnf) => {}
+                _ => choices.push(dnf),
+            }
+        }
+        let mut search = Search { machine: self, eager, found: BTreeSet::new() };
+        search.solve(vec![ANY; self.width()], atoms, &choices)?;
+        let mut out: Vec<_> = search.found.into_iter().collect();
+        if self.memory == crate::machine::Memory::Tso {
+            let cells = self.layout.cells as usize;
+            out.iter_mut().for_each(|s| s[cells..].fill(0));
+        }
+        out.retain(|s| self.assumed(s));
+        Ok(out)
+    }
+    /// What the setup says of cells.
+    fn given(&self) -> Result<GroundCube, Diagnostic> {
+        let mut out = Vec::new();
+        for (name, value) in &self.setup.given {
+            let Some(at) = self.system.symbols.iter().position(|s| s.name == *name) else {
+                let message = format!("`-D {name}={value}`: the system has no variable, array or constant `{name}`");
+                return Err(Diagnostic::new(Stage::Usage, message));
+            };
+            for slot in (0..self.layout.cells).filter(|s| self.layout.symbol[*s as usize].index() == at) {
+                let code = self.parse_value(sort(self.system, &self.layout, slot), value).ok_or_else(|| {
+                    let of = &self.system.type_of(sort(self.system, &self.layout, slot)).name;
+                    Diagnostic::new(Stage::Usage, format!("`-D {name}={value}`: `{value}` is no value of type `{of}`"))
+                })?;
+                let cell = crate::ground::Cell { slot, by: crate::ground::MEMORY };
+                out.push(GroundAtom::Codes(GroundTerm::Cell(cell), Op::Eq, GroundTerm::Code(code)));
+            }
+        }
+        Ok(out)
+    }
+    /// The code of a value's text.
+    fn parse_value(&self, sort: TypeId, text: &str) -> Option<u32> {
+        if sort == TypeId::PROC {
+            return text.strip_prefix('#').unwrap_or(text).parse::<u32>().ok()?.checked_sub(1).filter(|p| *p < self.layout.n);
+        }
+        if sort.is_numeric() {
+            let value = match text.split_once('.') {
+                None => text.parse::<BigRational>().ok()?,
+                Some((whole, part)) => format!("{whole}{part}/1{}", "0".repeat(part.len())).parse::<BigRational>().ok()?,
+            };
+            return (sort == TypeId::REAL || value.is_integer()).then(|| self.numbers.code(&value));
+        }
+        self.system.type_of(sort).constructors.iter().find(|c| self.system.constructor(**c).name == text).map(|c| c.0)
+    }
+}
+
+impl Search<'_, '_> {
+    fn solve(&mut self, state: Vec<u32>, atoms: GroundCube, choices: &[Vec<GroundCube>]) -> Result<(), Diagnostic> {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.solve_inner(state, atoms, choices))
+    }
+    fn solve_inner(&mut self, mut state: Vec<u32>, mut atoms: GroundCube, choices: &[Vec<GroundCube>]) -> Result<(), Diagnostic> {
+        let machine = self.machine;
+        // Propagates until nothing changes; what remains asks for an open cell.
+        let mut open;
+        loop {
+            let before = atoms.len();
+            let mut failed = false;
+            open = None;
+            atoms.retain(|atom| match machine.holds(&state, &vec![atom.clone()]) {
+                Ok(holds) => {
+                    failed |= !holds;
+                    false
+                }
+                Err(need) => {
+                    let assigned = machine.equation(&state, atom);
+                    if let Some((slot, code)) = assigned {
+                        state[slot as usize] = code;
+                        return false;
+                    }
+                    open = Some(need);
+                    true
+                }
+            });
+            if failed {
+                return Ok(());
+            }
+            if atoms.len() == before {
+                break;
+            }
+        }
+        if let Some((first, rest)) = choices.split_first() {
+            for cube in first {
+                let mut more = atoms.clone();
+                more.extend(cube.iter().cloned());
+                self.solve(state.clone(), more, rest)?;
+            }
+            return Ok(());
+        }
+        let slot = match open {
+            Some(Need::Slot(slot)) => Some(slot),
+            Some(Need::Fault(d)) => return Err(d),
+            None if self.eager => (0..machine.layout.cells).find(|s| state[*s as usize] == ANY && machine.domain(*s).is_some()),
+            None => None,
+        };
+        let Some(slot) = slot else {
+            self.found.insert(state);
+            if self.found.len() > MOST {
+                let place = machine.system.init.place.0;
+                let message = "there are more than 2^20 initial states, expected `init` to determine more";
+                return Err(Diagnostic::at(Stage::Unsupported, place, message));
+            }
+            return Ok(());
+        };
+        for value in machine.domain(slot).ok_or_else(|| machine.undetermined(slot))? {
+            let mut next = state.clone();
+            next[slot as usize] = value;
+            self.solve(next, atoms.clone(), &[])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,471 @@
+//! The typed system: what a `.cub` file says, names resolved, guards in disjunctive normal form. Plain data, for the prover, the explicit
+//! machine and the printer alike.
+//!
+//! How each construct is represented:
+//!
+//! | in the file | here |
+//! |---|---|
+//! | `type t = A \| B`, `type t` | a [`TypeDecl`]; `proc`, `bool`, `int`, `real` are the first four ([`TypeId::PROC`] and on). A type without constructors is *abstract*: an unbounded set of which only equality is known |
+//! | `True`, `False`, constructors | [`ConsId`] in [`System::constructors`]; `False` is 0, `True` is 1 |
+//! | `var X : t`, `array A[proc] : t`, `array M[proc, proc] : t` | a [`Symbol`] of [`Kind::Plain`] and arity 0, 1, 2 (or more) |
+//! | `const N : int`, `const K[proc] : t` | a [`Symbol`] of [`Kind::Constant`]: never updated |
+//! | `weak var X`, `weak array A[proc]` | a [`Symbol`] of [`Kind::Weak`]: memory |
+//! | `z` of `init (z)`, `unsafe (z)`, `transition t (z)`, `forall_other z`, `A[z] := case` | [`Proc::Var`]; numbered in its scope, parameters first, so `params[i]` is `Var(i)`; what is bound inside comes after (its number is stored with the binder) |
+//! | `#2` | [`Proc::Fixed`]`(2)`: the second process, a constant, numbered from 1 |
+//! | `p @ X`, `[p]X`, `read(p, X)` | an [`Access`] of a weak symbol with `by: Some(p)`; in a transition with an actor `[p]` (or under `unsafe` of a system where it is left out) plain `X` is the same with the actor. In `init` memory itself: `by: None` |
+//! | `fence()`, `fence(p)` | [`Atom::Fence`]: the buffer of `p` is empty; true under sequential consistency |
+//! | arithmetic | a term of sort `int` or `real` is always [`Term::Sum`], one of another sort never |
+//! | `requires { .. }` | [`Transition::guard`], a cube. A file's transition whose guard is a disjunction becomes several here, with one name |
+//! | `exists_other j. ..` | `j` is a further parameter of the transition |
+//! | `forall_other j. ..` | [`Transition::universal`]: for every process apart from the declared parameters, one of the cubes holds |
+//! | `X := t`, `A[p, q] := t` | [`Update::Assign`] |
+//! | `X := .`, `X := ?` | [`Value::Any`]: any value of the type |
+//! | `A[j] := case \| c1 : t1 \| _ : t2`, `X := case ..` | [`Update::Cases`]: in each cell the first case whose condition holds; a cell that no case fits keeps its value |
+//! | `p @ X := t`, `X := t` in a transition of actor `[p]` | an update of a weak symbol, done by [`Transition::actor`] |
+//! | `invariant (z) { c }` | [`System::invariants`]: the *cube* `c` for distinct processes is *assumed* never to hold; states where it does are no states of the system |
+//! | `unsafe (z) { c }` | [`System::unsafes`]: the cube for distinct processes; a disjunction becomes several entries |
+//! | `predicate p(x) { .. }` | unfolded where it is used |
+//! | `number_procs 3` | [`System::processes`] |
+//!
+//! What they mean:
+//!
+//! - Parameters of a transition, of `unsafe` and of `invariant` stand for *distinct* processes. `init` holds for all choices of processes,
+//!   equal ones included. Where `init` says nothing, a symbol has any value.
+//! - A transition evaluates its guard, all conditions and all right-hand sides in the state before it, then updates all at once.
+//! - All reads and writes of weak symbols in one transition are by one process, its actor. All its writes go to the buffer as *one* entry.
+//!   A transition that reads and writes memory is *locked* ([`Transition::locked`]): its guard holds only if the actor's buffer is empty and its
+//!   writes go to memory. The other weak step is to flush the oldest entry of one process's buffer. (x86-tso-programs, algorithm 1.)
+//! - Under sequential consistency weak symbols are plain ones.
+//! - Process identifiers are totally ordered; `<` on them is that order, and `#1 < #2 < ..` come first in it.
+//!
+//! Everything refers to places in the file by [`Place`], which does not count in comparisons. Invariant: indices are in range, sorts fit
+//! ([`crate::check`] makes systems, nothing else needs to check again).
+
+use mu_base::source::Place;
+use num_rational::BigRational;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// The index as `usize`, for subscripting.
+            pub fn index(self) -> usize { self.0 as usize }
+        }
+    )+};
+}
+ids! {
+    /// A type: an index into [`System::types`].
+    TypeId,
+    /// A constructor of an enumeration: an index into [`System::constructors`].
+    ConsId,
+    /// A variable, array or constant: an index into [`System::symbols`].
+    SymbolId,
+}
+
+impl TypeId {
+    /// Processes.
+    pub const PROC: TypeId = TypeId(0);
+    /// Truth values: constructors [`ConsId::FALSE`] and [`ConsId::TRUE`].
+    pub const BOOL: TypeId = TypeId(1);
+    /// Integers.
+    pub const INT: TypeId = TypeId(2);
+    /// Real numbers (all that a system can write down are rational).
+    pub const REAL: TypeId = TypeId(3);
+    /// Whether its terms are sums.
+    pub fn is_numeric(self) -> bool {
+        self == TypeId::INT || self == TypeId::REAL
+    }
+}
+
+impl ConsId {
+    /// `False`.
+    pub const FALSE: ConsId = ConsId(0);
+    /// `True`.
+    pub const TRUE: ConsId = ConsId(1);
+}
+
+/// A type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeDecl {
+    /// Its name.
+    pub name: String,
+    /// Its constructors, in the order written; empty for `proc`, `int`, `real` and abstract types.
+    pub constructors: Vec<ConsId>,
+}
+
+/// A constructor of an enumeration. All constructors of a type are different values and its only ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constructor {
+    /// Its name.
+    pub name: String,
+    /// The type that it belongs to.
+    pub of: TypeId,
+}
+
+/// What may happen to a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// It never changes.
+    Constant,
+    /// It changes at once for all.
+    Plain,
+    /// It is in memory: writes go through the buffer of the writing process.
+    Weak,
+}
+
+/// A variable, array or constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its name.
+    pub name: String,
+    /// What may happen to it.
+    pub kind: Kind,
+    /// Number of processes that index it: 0 for a variable.
+    pub arity: usize,
+    /// The type of its values.
+    pub sort: TypeId,
+    /// Where it is declared.
+    pub place: Place,
+}
+
+/// A process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Proc {
+    /// A process variable of the scope.
+    Var(u32),
+    /// The constant `#n`, from 1.
+    Fixed(u32),
+}
+
+/// The value of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Access {
+    /// Whose cell.
+    pub symbol: SymbolId,
+    /// Its indices.
+    pub args: Vec<Proc>,
+    /// For a weak symbol, the process that looks: its buffer first, then memory. None for memory itself (in `init`), and for all other symbols.
+    pub by: Option<Proc>,
+}
+
+/// A linear sum: `constant + c1 * cell1 + c2 * cell2 + ..`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sum {
+    /// Without cells.
+    pub constant: BigRational,
+    /// The cells, in ascending order, each once, no factor zero.
+    pub terms: Vec<(Access, BigRational)>,
+}
+
+/// A term. Its sort follows from the context or from [`System::sort_of`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Term {
+    /// A process, of sort `proc`.
+    Proc(Proc),
+    /// A value of an enumeration.
+    Cons(ConsId),
+    /// A cell of a sort that is no number.
+    Cell(Access),
+    /// A number.
+    Sum(Sum),
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Equal.
+    Eq,
+    /// Different.
+    Neq,
+    /// Less: of numbers and of processes.
+    Lt,
+    /// Less or equal: of numbers and of processes.
+    Le,
+}
+
+/// An atom; there is no negation besides, comparisons have their opposites.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Atom {
+    /// Never holds. (What always holds is left out.)
+    False,
+    /// `left op right`: both of one sort. Whatever mentions variables is not evaluated, even if it never can hold.
+    Compare(Term, Op, Term),
+    /// The buffer of the process is empty.
+    Fence(Proc),
+}
+
+/// A conjunction; empty: it always holds.
+pub type Cube = Vec<Atom>;
+
+/// What `unsafe` or `invariant` says of distinct processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The names of its process variables `Var(0)`, `Var(1)`, ..
+    pub params: Vec<String>,
+    /// What holds of them.
+    pub cube: Cube,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// The initial states: for all choices of processes for `params`, equal ones included, one of the cubes holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Init {
+    /// The names of its process variables.
+    pub params: Vec<String>,
+    /// The cubes, one of which holds. Usually it is one.
+    pub dnf: Vec<Cube>,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// `forall_other j. (cube || cube || ..)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Universal {
+    /// The name of the bound variable.
+    pub name: String,
+    /// Its number.
+    pub var: u32,
+    /// Of every process apart from the declared parameters, one of these holds.
+    pub dnf: Vec<Cube>,
+}
+
+/// What is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A term's value before the transition.
+    Term(Term),
+    /// Any value of the type.
+    Any,
+}
+
+/// A case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// When; empty for `_`. A condition with a disjunction becomes several cases with one value.
+    pub condition: Cube,
+    /// What is stored.
+    pub value: Value,
+}
+
+/// An update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// One cell.
+    Assign {
+        /// Whose cell.
+        symbol: SymbolId,
+        /// Its indices.
+        args: Vec<Proc>,
+        /// What is stored.
+        value: Value,
+        /// Where it is written.
+        place: Place,
+    },
+    /// All cells: the first case that fits decides; where none does, the cell keeps its value.
+    Cases {
+        /// Whose cells.
+        symbol: SymbolId,
+        /// Number and name of the bound variable of each index: `Var(number)` is any process in the cases.
+        bound: Vec<(u32, String)>,
+        /// The cases, in order.
+        cases: Vec<Case>,
+        /// Where it is written.
+        place: Place,
+    },
+}
+
+/// A transition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// Its name; not unique: see `exists_other` and disjunctions in the header.
+    pub name: String,
+    /// The names of its parameters `Var(0)`, ..: distinct processes.
+    pub params: Vec<String>,
+    /// How many of them are declared; the others come from `exists` in the guard. Actions show the declared ones, and `forall_other` speaks of all
+    /// processes apart from these.
+    pub declared: usize,
+    /// The process that accesses memory, if any does.
+    pub actor: Option<Proc>,
+    /// Whether it reads and writes memory: it waits for the empty buffer of its actor, and its writes go to memory.
+    pub locked: bool,
+    /// When, without the universal parts.
+    pub guard: Cube,
+    /// The universal parts, all of which hold.
+    pub universal: Vec<Universal>,
+    /// The updates; no cell is in two of them.
+    pub updates: Vec<Update>,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// A parameterised system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct System {
+    /// The types: `proc`, `bool`, `int`, `real`, then those of the file.
+    pub types: Vec<TypeDecl>,
+    /// The constructors: `False`, `True`, then those of the file.
+    pub constructors: Vec<Constructor>,
+    /// The variables, arrays and constants.
+    pub symbols: Vec<Symbol>,
+    /// `number_procs`: how many processes the file means, if it says so.
+    pub processes: Option<u32>,
+    /// The largest `n` of a `#n`, 0 if there is none: there are at least so many processes.
+    pub fixed: u32,
+    /// The initial states.
+    pub init: Init,
+    /// What is assumed never to hold.
+    pub invariants: Vec<Claim>,
+    /// What must never hold.
+    pub unsafes: Vec<Claim>,
+    /// The transitions.
+    pub transitions: Vec<Transition>,
+}
+
+impl System {
+    /// A type.
+    pub fn type_of(&self, id: TypeId) -> &TypeDecl {
+        &self.types[id.index()]
+    }
+    /// A constructor.
+    pub fn constructor(&self, id: ConsId) -> &Constructor {
+        &self.constructors[id.index()]
+    }
+    /// A variable, array or constant.
+    pub fn symbol(&self, id: SymbolId) -> &Symbol {
+        &self.symbols[id.index()]
+    }
+    /// The sort of a term. A constant sum is of sort `real` here unless it has cells; compare with the other side if that matters.
+    pub fn sort_of(&self, term: &Term) -> TypeId {
+        match term {
+            Term::Proc(_) => TypeId::PROC,
+            Term::Cons(c) => self.constructor(*c).of,
+            Term::Cell(a) => self.symbol(a.symbol).sort,
+            Term::Sum(s) => s.terms.first().map_or(TypeId::REAL, |(a, _)| self.symbol(a.symbol).sort),
+        }
+    }
+    /// Whether anything is in memory: else the memory models are the same.
+    pub fn has_memory(&self) -> bool {
+        self.symbols.iter().any(|s| s.kind == Kind::Weak)
+    }
+}
+
+impl Sum {
+    /// A number.
+    pub fn constant(constant: BigRational) -> Sum {
+        Sum { constant, terms: Vec::new() }
+    }
+    /// The cell itself, if the sum is nothing else.
+    pub fn as_cell(&self) -> Option<&Access> {
+        use num_traits::{One, Zero};
+        match self.terms.as_slice() {
+            [(cell, factor)] if factor.is_one() && self.constant.is_zero() => Some(cell),
+            _ => None,
+        }
+    }
+    /// The number itself, if there are no cells.
+    pub fn as_constant(&self) -> Option<&BigRational> {
+        self.terms.is_empty().then_some(&self.constant)
+    }
+}
+
+impl Update {
+    /// Whose cells it sets.
+    pub fn symbol(&self) -> SymbolId {
+        match self {
+            Update::Assign { symbol, .. } | Update::Cases { symbol, .. } => *symbol,
+        }
+    }
+}
+
+impl Sum {
+    /// Applies a map to all processes; cells that become equal are joined.
+    pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
+        use num_traits::Zero;
+        let mut terms: std::collections::BTreeMap<Access, BigRational> = std::collections::BTreeMap::new();
+        for (mut cell, factor) in std::mem::take(&mut self.terms) {
+            cell.map_procs(f);
+            *terms.entry(cell).or_insert_with(BigRational::zero) += factor;
+        }
+        self.terms = terms.into_iter().filter(|(_, factor)| !factor.is_zero()).collect();
+    }
+}
+
+impl Access {
+    /// Applies a map to all processes.
+    pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
+        for p in self.args.iter_mut().chain(&mut self.by) {
+            *p = f(*p);
+        }
+    }
+}
+
+impl Term {
+    /// Applies a map to all processes.
+    pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
+        match self {
+            Term::Proc(p) => *p = f(*p),
+            Term::Cons(_) => {}
+            Term::Cell(a) => a.map_procs(f),
+            Term::Sum(s) => s.map_procs(f),
+        }
+    }
+}
+
+impl Atom {
+    /// Applies a map to all processes.
+    pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
+        match self {
+            Atom::False => {}
+            Atom::Compare(a, _, b) => {
+                a.map_procs(f);
+                b.map_procs(f);
+            }
+            Atom::Fence(p) => *p = f(*p),
+        }
+    }
+}
+
+impl Universal {
+    /// Applies a map to all processes, the bound one as well (which must stay a variable).
+    pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
+        if let Proc::Var(v) = f(Proc::Var(self.var)) {
+            self.var = v;
+        }
+        self.dnf.iter_mut().flatten().for_each(|a| a.map_procs(f));
+    }
+}
+
+impl Value {
+    /// Applies a map to all processes.
+    pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
+        if let Value::Term(t) = self {
+            t.map_procs(f);
+        }
+    }
+}
+
+impl Update {
+    /// Applies a map to all processes, the bound ones as well (which must stay variables).
+    pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
+        match self {
+            Update::Assign { args, value, .. } => {
+                args.iter_mut().for_each(|p| *p = f(*p));
+                value.map_procs(f);
+            }
+            Update::Cases { bound, cases, .. } => {
+                for (number, _) in bound {
+                    if let Proc::Var(v) = f(Proc::Var(*number)) {
+                        *number = v;
+                    }
+                }
+                for case in cases {
+                    case.condition.iter_mut().for_each(|a| a.map_procs(f));
+                    case.value.map_procs(f);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! x86 programs for any number of threads: the columns of x86-tso-programs' table, and what the machine of two and three processes says.
+
+use mu_base::SourceId;
+use mu_cubicle::machine::{Act, Machine, Memory, Setup};
+use mu_cubicle::system::System;
+use mu_cubicle::x86::{Options, columns, translate};
+use mu_program::parametric;
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+
+fn text(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/x86").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn translated(text: &str, options: Options) -> Result<(mu_cubicle::ast::File, System), mu_base::Diagnostic> {
+    let file = translate(&parametric::parse(SourceId(0), text)?, options)?;
+    let again = mu_cubicle::parse(SourceId(0), &file.to_string())?;
+    assert_eq!(again, file);
+    let system = mu_cubicle::check(&again)?;
+    Ok((file, system))
+}
+
+/// The least number of transitions, flushes not counted, to an unsafe state; none if there is no way.
+fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
+    let setup = Setup { buffer: Some(3), ..Setup::default() };
+    let machine = Machine::new(system, n, Memory::Tso, setup).unwrap_or_else(|d| panic!("{}", d.plain()));
+    let claims: Vec<_> = system.unsafes.iter().map(|c| machine.ask(c)).collect();
+    let mut best: HashMap<Vec<u32>, u32> = HashMap::new();
+    let mut todo: VecDeque<(Vec<u32>, u32)> = VecDeque::new();
+    todo.extend(machine.initial_states().unwrap_or_else(|d| panic!("{}", d.plain())).into_iter().map(|s| (s, 0)));
+    while let Some((state, steps)) = todo.pop_front() {
+        if best.get(&state).is_some_and(|b| *b <= steps) {
+            continue;
+        }
+        if claims.iter().any(|c| machine.may_hold(&state, c).is_some()) {
+            return Some(steps);
+        }
+        best.insert(state.clone(), steps);
+        let successors = machine.successors(&state, &mut |act, next| match act {
+            Act::Flush(_) => todo.push_front((next, steps)),
+            Act::Fire(..) => todo.push_back((next, steps + 1)),
+        });
+        successors.unwrap_or_else(|d| panic!("{}", d.plain()));
+    }
+    None
+}
+
+#[test]
+fn the_table_of_the_paper() {
+    let split = Options { split_xchg: true, ..Options::default() };
+    let plain = Options::default();
+    // Program (`unlocked`: without the prefix), registers, weak variables, transitions, length of the counterexample.
+    let rows = [
+        ("naive_mutex_count_lock.asm", plain, 3, 2, 11, Some(12)),
+        ("naive_mutex_count.asm", plain, 3, 2, 14, Some(12)),
+        ("mutex_xchg.asm", split, 4, 1, 8, Some(10)),
+        ("mutex_xchg.asm", plain, 3, 1, 7, None),
+        ("mutex_cmpxchg.asm unlocked", plain, 4, 1, 10, Some(10)),
+        ("mutex_cmpxchg.asm", plain, 4, 1, 8, None),
+        ("spinlock.asm unlocked", plain, 4, 1, 10, Some(6)),
+        ("spinlock.asm", plain, 4, 1, 9, None),
+        ("barrier_single.asm", plain, 3, 2, 15, None),
+        ("barrier_multiple.asm", plain, 3, 2, 16, None),
+    ];
+    for (name, options, registers, weak, transitions, length) in rows {
+        let program = match name.strip_suffix(" unlocked") {
+            Some(name) => text(name).replace("lock ", ""),
+            None => text(name),
+        };
+        // The article's listings have no instruction for the critical section.
+        let program = program.replace("cs: nop", "cs:");
+        let (file, system) = translated(&program, options).unwrap_or_else(|d| panic!("{name}: {}", d.plain()));
+        let found = columns(&file);
+        assert_eq!((found.registers, found.weak, found.transitions), (registers, weak, transitions), "{name}\n{file}");
+        assert_eq!(steps_to_unsafe(&system, 2), length, "{name}\n{file}");
+        if length.is_none() {
+            assert_eq!(steps_to_unsafe(&system, 3), None, "{name}\n{file}");
+        }
+    }
+}
+
+fn program(data: &str, code: &str) -> String {
+    format!(
+        "begin shared_data\n{data}\nend shared_data\nbegin unsafe_prop\neip[$t] = bad\nend unsafe_prop\nbegin thread_code\n{code}\nbad: nop\nend thread_code\n"
+    )
+}
+
+#[test]
+fn registers_may_hold_anything_at_the_start() {
+    let code = program("", "cmp eax, 0\nje ok\njmp bad\nok: jmp ok");
+    let any = Options { any_registers: true, ..Options::default() };
+    let start = |options| {
+        let (_, system) = translated(&code, options).unwrap_or_else(|d| panic!("{}", d.plain()));
+        let candidates = [0, 1].map(|n| num_rational::BigRational::from_integer(n.into())).into();
+        let machine =
+            Machine::new(&system, 1, Memory::Tso, Setup { candidates, ..Setup::default() }).unwrap_or_else(|d| panic!("{}", d.plain()));
+        let reach = machine.reach(1000, true, &mu_base::Budget::default()).unwrap_or_else(|d| panic!("{}", d.plain()));
+        reach.violation.is_some()
+    };
+    assert!(!start(Options::default()));
+    assert!(start(any));
+}
+
+#[test]
+fn what_has_no_counterpart_is_refused_by_name() {
+    let faults = [
+        ("X dd 0", "mov eax, [X + ecx*4]", "computed is not supported"),
+        ("X dd 0", "mov al, 1", "has not 32 bits"),
+        ("X dd 0", "and eax, 1", "`and` with these operands"),
+        ("X dd 0", "cmp eax, 1\nja bad", "`ja` has no counterpart"),
+        ("X dd 0", "mov [X], N", "`N` has no value here"),
+        ("X dd N", "mov eax, 1", "starts at `N`"),
+        ("X dd 3 ! as counter", "inc dword [X]", "starts at 3"),
+        ("X dd 0 ! as counter", "mov eax, [X]", "cannot be read"),
+        ("X dd 0 ! as counter", "inc dword [X]", "on a counter without `lock`"),
+        ("X dd 0 ! as counter", "add dword [X], 2", "`add` on a counter"),
+        ("X dd 0", "jmp nowhere", "no label `nowhere`"),
+        ("X dd 0", "lock mov [X], eax", "`lock` before `mov`"),
+        ("X dd 0", "mov [Y], eax", "`Y` is no variable"),
+        ("T dd 0", "mov [T], eax", "another name of the system"),
+        ("X dw 0", "mov [X], eax", "`dd`"),
+    ];
+    for (data, code, message) in faults {
+        let fault = translated(&program(data, code), Options::default()).map(|_| ()).expect_err(code);
+        assert!(fault.message.contains(message), "{code}: {}", fault.message);
+        assert!(fault.span.is_some(), "{code}");
+    }
+}

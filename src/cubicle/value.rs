@@ -1,0 +1,103 @@
+//! Values of cells as 32 bits, and the tables behind them: numbers that are not small, contents of store buffers.
+//!
+//! A code means something for a sort: a process is its number from 0, a value of an enumeration its [`crate::system::ConsId`], an element of an abstract
+//! type its number, a small whole number its zigzag code. Other numbers (and all fractions) are interned. Tables only grow; threads share them.
+//! Invariant: equal values have equal codes.
+
+use ahash::AHashMap;
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::ToPrimitive;
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A value that nobody has asked for yet: any of its sort.
+pub const ANY: u32 = u32::MAX;
+/// In an entry of a buffer: this cell is not written.
+pub const NOTHING: u32 = u32::MAX - 1;
+const LARGE: u32 = 1 << 30;
+
+/// A table of values with their numbers.
+#[derive(Debug)]
+pub(crate) struct Interned<T: ?Sized> {
+    table: RwLock<(AHashMap<Arc<T>, u32>, Vec<Arc<T>>)>,
+}
+
+impl<T: ?Sized> Default for Interned<T> {
+    fn default() -> Self {
+        Self { table: RwLock::new((AHashMap::new(), Vec::new())) }
+    }
+}
+
+impl<T: Eq + Hash + ?Sized> Interned<T> {
+    /// The number of a value.
+    pub(crate) fn intern(&self, value: Arc<T>) -> u32 {
+        if let Some(id) = self.table.read().unwrap_or_else(PoisonError::into_inner).0.get(&value) {
+            return *id;
+        }
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = table.0.get(&value) {
+            return *id;
+        }
+        let id = table.1.len() as u32;
+        table.1.push(value.clone());
+        table.0.insert(value, id);
+        id
+    }
+    /// The value of a number that this table gave.
+    pub(crate) fn get(&self, id: u32) -> Arc<T> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).1[id as usize].clone()
+    }
+}
+
+/// The numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers(Interned<BigRational>);
+
+impl Numbers {
+    /// The code of a small whole number.
+    pub(crate) fn small(value: i64) -> Option<u32> {
+        let zigzag = ((value << 1) ^ (value >> 63)) as u64;
+        (value.unsigned_abs() < 1 << 28).then_some(zigzag as u32)
+    }
+    /// The small whole number of a code.
+    pub(crate) fn as_small(code: u32) -> Option<i64> {
+        (code < LARGE).then(|| i64::from(code >> 1) ^ -i64::from(code & 1))
+    }
+    /// The code of a number.
+    pub(crate) fn code(&self, value: &BigRational) -> u32 {
+        let small = if value.is_integer() { value.to_i64().and_then(Self::small) } else { None };
+        small.unwrap_or_else(|| LARGE + self.0.intern(Arc::new(value.clone())))
+    }
+    /// The number of a code.
+    pub(crate) fn number(&self, code: u32) -> BigRational {
+        match Self::as_small(code) {
+            Some(value) => BigRational::from(BigInt::from(value)),
+            None => (*self.0.get(code - LARGE)).clone(),
+        }
+    }
+}
+
+/// What one transition wrote: a value, or [`NOTHING`], for each cell of a shape.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Entry {
+    /// Which cells.
+    pub(crate) shape: u32,
+    /// What.
+    pub(crate) values: Box<[u32]>,
+}
+
+/// A value for people and for the prover.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Val {
+    /// A process, from 0.
+    Proc(u32),
+    /// A value of an enumeration.
+    Cons(crate::system::ConsId),
+    /// A number.
+    Number(BigRational),
+    /// An element of an abstract type.
+    Element(u32),
+    /// Any value of the sort: nothing asked for it yet.
+    Any,
+}

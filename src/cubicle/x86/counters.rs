@@ -1,0 +1,109 @@
+//! Instructions on counters of threads as transitions: one cell for each thread, `True` in as many as the counter counts. See the head of [`super`].
+
+use super::{OTHER, SELF, Translator, capital, compare, constant, name, number, own, unsupported};
+use crate::ast::{Cmp, Expr, Quantifier, Right, Term, Update, Value};
+use mu_base::{Diagnostic, Stage};
+use mu_program::parametric::{Declaration, Instruction, Number, Operand};
+
+/// `cell = value` of the own thread's, the named other's cell of a counter.
+fn mine(counter: &str, value: &str) -> Expr {
+    compare(own(counter), Cmp::Eq, constant(value))
+}
+
+fn others(counter: &str, thread: &str, value: &str) -> Expr {
+    compare(Term::Cell(name(counter), vec![name(thread)]), Cmp::Eq, constant(value))
+}
+
+/// The same of all threads that are no parameters.
+fn all_others(counter: &str, value: &str) -> Expr {
+    let q = Quantifier { all: true, other: true };
+    Expr::Quantified(q, vec![name("u")], Box::new(others(counter, "u", value)))
+}
+
+fn some_other(counter: &str, value: &str) -> Expr {
+    let q = Quantifier { all: false, other: true };
+    Expr::Quantified(q, vec![name("u")], Box::new(others(counter, "u", value)))
+}
+
+fn write(counter: &str, thread: &str, value: &str) -> Update {
+    let right = Right::Value(Value::Term(constant(value)));
+    Update { by: None, name: name(counter), args: vec![name(thread)], right }
+}
+
+impl Translator<'_> {
+    /// An instruction whose first operand is a counter.
+    pub(super) fn on_counter(&mut self, at: usize, i: &Instruction, counter: &Declaration) -> Result<(), Diagnostic> {
+        let own_name = capital(&counter.name);
+        let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
+        let counter = own_name.as_str();
+        match (i.word.as_str(), &i.operands[1..]) {
+            ("mov", [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
+                let value = if *n == Number::Threads { "True" } else { "False" };
+                let all = Right::Cases(vec![(None, Value::Term(constant(value)))]);
+                let update = Update { by: None, name: name(counter), args: vec![name("k")], right: all };
+                let updates = vec![update, self.goes(&to)];
+                self.add(format!("mov{at}"), &from, Vec::new(), updates, false);
+                Ok(())
+            }
+            ("cmp", [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
+                // All cells alike: the counter is 0 or N; else it is above or below that.
+                let (all, one, sign) = if *n == Number::Threads { ("True", "False", -1) } else { ("False", "True", 1) };
+                let equal = [self.flagged(number(0), number(0)), vec![self.goes(&to)]].concat();
+                let differs = [self.flagged(number(1), number(sign)), vec![self.goes(&to)]].concat();
+                self.add(format!("cmp{at}_equal"), &from, vec![mine(counter, all), all_others(counter, all)], equal, false);
+                self.add(format!("cmp{at}_own"), &from, vec![mine(counter, one)], differs.clone(), false);
+                self.add(format!("cmp{at}_other"), &from, vec![others(counter, OTHER, one)], differs, true);
+                Ok(())
+            }
+            ("inc", []) => {
+                let other = vec![mine(counter, "True"), others(counter, OTHER, "False")];
+                self.count(at, i, counter, "True", vec![(vec![mine(counter, "False")], 1, false), (other, 1, true)])
+            }
+            ("dec", []) => {
+                let down = if self.flags.0 || self.flags.1 { decrements(counter) } else { decrements_without_flags(counter) };
+                self.count(at, i, counter, "False", down)
+            }
+            _ => unsupported(
+                i.span,
+                format!("`{}` on a counter, which may be moved to 0 or N, incremented, decremented, and compared with 0 or N", i.word),
+            ),
+        }
+    }
+    /// A locked step of a counter: each way has a guard, the flags' value, and whether the cell is another thread's.
+    fn count(
+        &mut self,
+        at: usize,
+        i: &Instruction,
+        counter: &str,
+        value: &str,
+        ways: Vec<(Vec<Expr>, i64, bool)>,
+    ) -> Result<(), Diagnostic> {
+        if !i.lock {
+            let message = format!("`{}` on a counter without `lock`: between its read and its write others may change the counter", i.word);
+            let error = Diagnostic::at(Stage::Unsupported, i.span, message);
+            return Err(error.note("x86 writes what it read plus or minus one then, which truth values of threads cannot tell"));
+        }
+        let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
+        for (n, (guard, flag, other)) in ways.into_iter().enumerate() {
+            let stored = vec![write(counter, if other { OTHER } else { SELF }, value)];
+            let updates = [stored, self.flagged(number(flag), number(flag)), vec![self.goes(&to)]].concat();
+            self.add(format!("lock_{}{at}_{n}", i.word), &from, guard, updates, other);
+        }
+        Ok(())
+    }
+}
+
+fn decrements_without_flags(counter: &str) -> Vec<(Vec<Expr>, i64, bool)> {
+    vec![(vec![mine(counter, "True")], 1, false), (vec![mine(counter, "False"), others(counter, OTHER, "True")], 1, true)]
+}
+
+/// Whose cell is cleared, and whether all are clear then. The own one if it is set: which cells are set means nothing, so that the choice is free, and
+/// this one lets a proof say that a thread that has not counted down yet is still counted.
+fn decrements(counter: &str) -> Vec<(Vec<Expr>, i64, bool)> {
+    vec![
+        (vec![mine(counter, "True"), all_others(counter, "False")], 0, false),
+        (vec![mine(counter, "True"), some_other(counter, "True")], 1, false),
+        (vec![mine(counter, "False"), others(counter, OTHER, "True"), all_others(counter, "False")], 0, true),
+        (vec![mine(counter, "False"), others(counter, OTHER, "True"), some_other(counter, "True")], 1, true),
+    ]
+}

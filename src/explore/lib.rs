@@ -1,0 +1,210 @@
+//! Explicit exploration of models: state store, group caches, parallel breadth-first search, limits.
+//!
+//! In: a [`Model`] (slots and transition groups), [`Options`], a [`Budget`]. Out: counts ([`explore`]), a labelled transition system
+//! ([`explore_lts`]), a shortest path to a step that somebody looks for ([`find`]), whether the graph has a cycle ([`is_acyclic`]), or
+//! successors one state at a time ([`Lazy`]; [`visit()`] shows them to a visitor, [`walk`] goes by hand). Nothing here knows a language or
+//! a formula: a formula's product is a model like any other.
+//!
+//! A run that a limit stops says so in [`Outcome::stop`]; its counts are then of what was seen. The counts of a complete run depend
+//! on the model and the confluent groups only, not on threads, caches or sizes.
+#![warn(missing_docs)]
+
+mod annotate;
+mod cache;
+mod checkpoint;
+mod cycle;
+mod find;
+mod intern;
+mod lazy;
+mod memo;
+mod rows;
+mod search;
+mod seek;
+mod store;
+mod symmetry;
+mod table;
+mod visit;
+pub mod walk;
+mod words;
+#[cfg(test)]
+mod tests;
+
+pub use annotate::{Annotated, Annotator, Flow, Kept, Lane, annotate};
+pub use cache::CacheStatistics;
+pub use checkpoint::{Header, Image, Keeper, Restored, Saved};
+pub use cycle::{Cyclic, Lasso, is_acyclic};
+pub use find::{Found, PathStep, Target, find};
+pub use intern::PairTable;
+pub use lazy::Lazy;
+pub use search::internal as panicked;
+pub use seek::{Seen, Sought, Way, seek};
+pub use symmetry::Symmetries;
+pub use visit::{Visited, Visitor, visit};
+
+use std::time::Duration;
+
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_lts::Lts;
+use mu_model::Model;
+
+/// How to explore. `Options::default()` is one thread for each processor, no confluence, caches on.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Worker threads; 0: one a processor.
+    pub threads: usize,
+    /// By group: whether its steps are taken at once, since they are known to be confluent and inert. Empty: none.
+    pub confluent: Vec<bool>,
+    /// Whether answers of groups are remembered.
+    pub cache: bool,
+    /// Most bytes of one thread's caches; the shared memo may have four times that.
+    pub cache_bytes: u64,
+    /// States that the store is made for at first.
+    pub expected_states: u64,
+    /// Whether of states that the model's symmetries take into each other one may stand for all, where only counts or a verdict are asked for.
+    pub symmetry: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { threads: 0, confluent: Vec::new(), cache: true, cache_bytes: 256 << 20, expected_states: 1 << 12, symmetry: true }
+    }
+}
+
+impl Options {
+    /// Takes the steps of all groups that the front end marked as confluent at once.
+    #[must_use]
+    pub fn with_confluence_of(mut self, model: &dyn Model) -> Self {
+        self.confluent = model.groups().iter().map(|g| g.tau && g.confluent).collect();
+        self
+    }
+    /// The same with all steps.
+    #[must_use]
+    pub fn without_confluence(&self) -> Self {
+        Self { confluent: Vec::new(), ..self.clone() }
+    }
+    /// The number of threads that is meant.
+    pub fn thread_count(&self) -> usize {
+        if self.threads > 0 { self.threads } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
+    }
+}
+
+/// Where a search is.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// States stored.
+    pub states: u64,
+    /// Transitions seen.
+    pub transitions: u64,
+    /// Breadth-first level.
+    pub level: u64,
+    /// States of this level that are still to be expanded, about.
+    pub waiting: u64,
+    /// Since the start of this search.
+    pub elapsed: Duration,
+}
+
+/// Who wants to know how far a search is. Called from the coordinating thread a few times a second.
+pub trait Progress: Sync {
+    /// A search is here now.
+    fn report(&self, snapshot: &Snapshot);
+}
+
+/// Nobody.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn report(&self, _: &Snapshot) {}
+}
+
+/// What a search found, complete or not.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// States reached. With symmetries those of all orbits seen, one for each that was not expanded.
+    pub states: u64,
+    /// States stored: one of each orbit.
+    pub stored: u64,
+    /// Order of the group of symmetries; 1: none but the identity.
+    pub symmetries: usize,
+    /// Transitions: distinct label and target for each expanded state.
+    pub transitions: u64,
+    /// Expanded states without steps.
+    pub deadlocks: u64,
+    /// Breadth-first levels, the initial state being the first.
+    pub levels: u64,
+    /// Why the search ended.
+    pub stop: Stop,
+    /// Time of the search.
+    pub elapsed: Duration,
+    /// Bytes of the state store by the end.
+    pub store_bytes: u64,
+    /// Most bytes of queued states at the end of a level.
+    pub frontier_bytes: u64,
+    /// Width of a packed state by the end.
+    pub key_bits: u32,
+    /// Number of values of each part of the state vector (a component, or a piece of one) by the end.
+    pub part_values: Vec<u64>,
+    /// What the caches did, all threads together.
+    pub cache: CacheStatistics,
+}
+
+/// Counts states, transitions and deadlocks.
+pub fn explore(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<Outcome, Diagnostic> {
+    explore_kept(model, options, budget, progress, None, None)
+}
+
+/// As [`explore`], with checkpoints, and from one if it is given.
+pub fn explore_kept(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    keeper: Option<&dyn Keeper>,
+    restored: Option<Restored>,
+) -> Result<Outcome, Diagnostic> {
+    explore_ends(model, options, budget, progress, keeper, restored, None)
+}
+
+/// As [`explore_kept`]; shows the deadlocks found, up to a million, each with the number of states that it stands for.
+pub fn explore_ends(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    keeper: Option<&dyn Keeper>,
+    restored: Option<Restored>,
+    ends: Option<&mut dyn FnMut(&[u32], u64)>,
+) -> Result<Outcome, Diagnostic> {
+    let symmetries = Symmetries::find(model, options)?;
+    let goal = search::Goal { keeper, symmetries: symmetries.as_ref(), keep_dead: ends.is_some(), ..search::Goal::default() };
+    if let Some(restored) = restored {
+        let order = symmetries.as_ref().map_or(1, Symmetries::order) as u64;
+        if order != restored.counts.symmetries {
+            return Err(Diagnostic::new(mu_base::Stage::File, "the checkpoint is of a search with other symmetries")
+                .note(format!("that one had {}, this one has {order}; the identity counts", restored.counts.symmetries)));
+        }
+        return search::run_from(model, options, budget, progress, goal, Some(restored)).map(|done| shown(done, ends));
+    }
+    let done = search::run(model, options, budget, progress, goal);
+    match &symmetries {
+        Some(s) if s.broken() => {
+            let goal = search::Goal { symmetries: None, ..goal };
+            search::run(model, options, budget, progress, goal).map(|done| shown(done, ends))
+        }
+        _ => done.map(|done| shown(done, ends)),
+    }
+}
+
+fn shown(done: search::Done, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outcome {
+    if let Some(ends) = ends {
+        done.dead.iter().for_each(|(key, orbit)| ends(&done.store.vector(*key), *orbit));
+    }
+    done.outcome
+}
+
+/// Explores and keeps the transitions. States are numbered breadth first, whatever the number of threads; a limit leaves states at
+/// the end without their transitions, which `stop` tells.
+pub fn explore_lts(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<(Outcome, Lts), Diagnostic> {
+    let done = search::run(model, options, budget, progress, search::Goal { edges: true, ..search::Goal::default() })?;
+    let lts = done.lts.ok_or_else(|| Diagnostic::new(mu_base::Stage::Internal, "the search kept no transitions"))?;
+    Ok((done.outcome, lts))
+}

@@ -1,0 +1,327 @@
+//! Shortest paths to several states or steps of a kind, and to divergence: infinitely many hidden steps in a row.
+//!
+//! In: a model and what to look for. Out: paths, the shortest first, each to another place. Breadth-first on the store of [`Lazy`], in one thread,
+//! with the step by which each state was met first (12 bytes a state), so that as many paths as wanted cost one search; for a single one
+//! [`super::find`] is faster and uses all threads. For divergence all states are met, the cycles of hidden steps are found as strongly connected
+//! components (Tarjan, 1972, with a stack of its own), and each component gives the state of it that is met first with a shortest
+//! cycle through it. Confluent steps are taken as any others.
+//! Invariant: each path starts at the initial vector and takes steps of the model.
+
+use super::find::PathStep;
+use super::{Lazy, Options};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_model::Model;
+use std::collections::{HashMap, VecDeque};
+
+/// What to look for.
+#[derive(Clone, Copy)]
+pub enum Sought<'a> {
+    /// A state without steps that passes a test.
+    Deadlock(&'a dyn Fn(&[u32]) -> bool),
+    /// A step by group and label.
+    Step(&'a dyn Fn(usize, LabelId) -> bool),
+    /// A cycle of hidden steps.
+    Divergence,
+}
+
+/// A path to what was sought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Its steps from the initial vector.
+    pub steps: Vec<PathStep>,
+    /// If it ends in a cycle: the number of steps before it.
+    pub back_to: Option<usize>,
+}
+
+/// Answer of [`seek`].
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// At most so many as wanted.
+    pub ways: Vec<Way>,
+    /// States met.
+    pub states: u64,
+    /// Why it ended; complete if enough was found or nothing was left to look at.
+    pub stop: Stop,
+}
+
+/// A step: group, label, target.
+type Step = (u32, LabelId, StateId);
+
+struct Search<'m> {
+    lazy: Lazy<'m>,
+    /// By state: the state before it, and the step from there.
+    parents: Vec<(u32, u32, LabelId)>,
+}
+
+impl Search<'_> {
+    fn meet(&mut self, from: u32, steps: &[Step]) {
+        for (group, label, _) in steps.iter().filter(|s| s.2.index() >= self.parents.len()).collect::<Vec<_>>() {
+            self.parents.push((from, *group, *label));
+        }
+    }
+
+    /// The path to a state.
+    fn way(&self, state: u32) -> Vec<PathStep> {
+        let mut at = state;
+        let mut steps = Vec::new();
+        while at != 0 {
+            let (before, group, label) = self.parents[at as usize];
+            steps.push(PathStep { label, group: group as usize, state: self.lazy.vector(StateId(at)) });
+            at = before;
+        }
+        steps.reverse();
+        steps
+    }
+}
+
+/// Looks for up to `most` ways.
+pub fn seek(model: &dyn Model, options: &Options, budget: &Budget, sought: Sought<'_>, most: usize) -> Result<Seen, Diagnostic> {
+    let mut search = Search { lazy: Lazy::new(model, &options.without_confluence())?, parents: vec![(0, 0, LabelId::TAU)] };
+    let mut ways = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
+    // Hidden steps: where those of each state begin, and their targets.
+    let (mut starts, mut hidden): (Vec<usize>, Vec<u32>) = (Vec::new(), Vec::new());
+    let mut next = 0;
+    let mut stop = Stop::Complete;
+    while next < search.lazy.state_count() && ways.len() < most {
+        let memory = || if next.is_multiple_of(4096) { budget.check_memory() } else { Ok(()) };
+        if let Err(why) = budget.check(search.lazy.state_count() as u64).and_then(|()| memory()) {
+            stop = why;
+            break;
+        }
+        let state = StateId(next as u32);
+        match search.lazy.steps(state, &mut steps) {
+            Err(Diagnostic { stop: Some(why), .. }) => {
+                stop = why;
+                break;
+            }
+            result => result?,
+        }
+        search.meet(state.0, &unmet(&steps, search.parents.len()));
+        match sought {
+            Sought::Deadlock(test) if steps.is_empty() && test(&search.lazy.vector(state)) => {
+                ways.push(Way { steps: search.way(state.0), back_to: None });
+            }
+            Sought::Step(test) => {
+                for (group, label, target) in steps.iter().filter(|s| test(s.0 as usize, s.1)).take(most - ways.len()) {
+                    let mut path = search.way(state.0);
+                    path.push(PathStep { label: *label, group: *group as usize, state: search.lazy.vector(*target) });
+                    ways.push(Way { steps: path, back_to: None });
+                }
+            }
+            Sought::Divergence => {
+                starts.push(hidden.len());
+                hidden.extend(steps.iter().filter(|s| s.1 == LabelId::TAU).map(|s| s.2.0));
+            }
+            Sought::Deadlock(_) => {}
+        }
+        next += 1;
+    }
+    if matches!(sought, Sought::Divergence) {
+        starts.push(hidden.len());
+        // States that were not expanded have no hidden steps that are known.
+        let graph = Graph { starts, targets: hidden };
+        for first in graph.cyclic().into_iter().take(most) {
+            ways.push(search.diverging(&graph, first)?);
+        }
+        stop = if ways.len() == most { Stop::Complete } else { stop };
+    }
+    Ok(Seen { states: search.lazy.state_count() as u64, ways, stop })
+}
+
+/// The first step to each state that is new, in the order of their numbers.
+fn unmet(steps: &[Step], known: usize) -> Vec<Step> {
+    let mut new: Vec<Step> = steps.iter().copied().filter(|s| s.2.index() >= known).collect();
+    new.sort_by_key(|s| s.2);
+    new.dedup_by_key(|s| s.2);
+    new
+}
+
+impl Search<'_> {
+    /// The way to a state of a component of hidden steps and around a shortest cycle through it.
+    fn diverging(&mut self, graph: &Graph, first: u32) -> Result<Way, Diagnostic> {
+        let prefix = self.way(first);
+        let mut before: HashMap<u32, u32> = HashMap::new();
+        let mut queue = VecDeque::from([first]);
+        'search: while let Some(at) = queue.pop_front() {
+            for &to in graph.of(at) {
+                if let std::collections::hash_map::Entry::Vacant(e) = before.entry(to) {
+                    e.insert(at);
+                    if to == first {
+                        break 'search;
+                    }
+                    queue.push_back(to);
+                }
+            }
+        }
+        let mut round = vec![first];
+        let mut at = before[&first];
+        while at != first {
+            round.push(at);
+            at = before[&at];
+        }
+        round.push(first);
+        round.reverse();
+        let mut steps = prefix;
+        let back_to = Some(steps.len());
+        let mut found: Vec<Step> = Vec::new();
+        for pair in round.windows(2) {
+            self.lazy.steps(StateId(pair[0]), &mut found)?;
+            let step = found.iter().find(|s| s.1 == LabelId::TAU && s.2.0 == pair[1]);
+            let Some((group, label, to)) = step else {
+                return Err(Diagnostic::new(mu_base::Stage::Internal, "a step of a cycle is not a step"));
+            };
+            steps.push(PathStep { label: *label, group: *group as usize, state: self.lazy.vector(*to) });
+        }
+        Ok(Way { steps, back_to })
+    }
+}
+
+/// Hidden steps.
+struct Graph {
+    starts: Vec<usize>,
+    targets: Vec<u32>,
+}
+
+impl Graph {
+    fn of(&self, state: u32) -> &[u32] {
+        match self.starts.get(state as usize + 1) {
+            Some(&end) => &self.targets[self.starts[state as usize]..end],
+            None => &[],
+        }
+    }
+
+    /// The least state of each strongly connected component with a cycle, ascending.
+    fn cyclic(&self) -> Vec<u32> {
+        const NEW: u32 = u32::MAX;
+        let n = self.starts.len().saturating_sub(1);
+        let (mut index, mut low, mut on_stack) = (vec![NEW; n], vec![0u32; n], vec![false; n]);
+        let (mut stack, mut out, mut count) = (Vec::new(), Vec::new(), 0u32);
+        for root in 0..n as u32 {
+            if index[root as usize] != NEW {
+                continue;
+            }
+            let mut frames = vec![(root, 0usize)];
+            while let Some((state, next)) = frames.last_mut() {
+                let (s, i) = (*state as usize, *next);
+                if i == 0 {
+                    (index[s], low[s], on_stack[s]) = (count, count, true);
+                    count += 1;
+                    stack.push(*state);
+                }
+                if let Some(&to) = self.of(*state).get(i) {
+                    *next += 1;
+                    match index.get(to as usize) {
+                        Some(&NEW) => frames.push((to, 0)),
+                        Some(&seen) if on_stack[to as usize] => low[s] = low[s].min(seen),
+                        _ => {}
+                    }
+                    // A state is entered at `next == 0` only.
+                    continue;
+                }
+                if low[s] == index[s] {
+                    let mut least = u32::MAX;
+                    let mut size = 0;
+                    while let Some(member) = stack.pop() {
+                        on_stack[member as usize] = false;
+                        least = least.min(member);
+                        size += 1;
+                        if member as usize == s {
+                            break;
+                        }
+                    }
+                    if size > 1 || self.of(least).contains(&least) {
+                        out.push(least);
+                    }
+                }
+                frames.pop();
+                if let Some((above, _)) = frames.last() {
+                    low[*above as usize] = low[*above as usize].min(low[s]);
+                }
+            }
+        }
+        out.sort_unstable();
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::models::{Shape, random};
+    use crate::{Silent, Target, explore_lts, find};
+    use mu_model::hand::HandModel;
+
+    /// Deadlocks by a naive pass over the whole transition system.
+    fn naive_deadlocks(model: &dyn Model) -> Vec<usize> {
+        let (_, lts) = explore_lts(model, &Options::default(), &Budget::default(), &Silent).unwrap();
+        let mut depth = vec![usize::MAX; lts.state_count()];
+        depth[0] = 0;
+        let mut queue = VecDeque::from([0usize]);
+        while let Some(s) = queue.pop_front() {
+            for t in &lts.targets[lts.offsets[s] as usize..lts.offsets[s + 1] as usize] {
+                if depth[t.index()] == usize::MAX {
+                    depth[t.index()] = depth[s] + 1;
+                    queue.push_back(t.index());
+                }
+            }
+        }
+        let mut out: Vec<usize> = (0..lts.state_count()).filter(|&s| lts.offsets[s] == lts.offsets[s + 1]).map(|s| depth[s]).collect();
+        out.sort_unstable();
+        out
+    }
+
+    #[test]
+    fn all_deadlocks_by_shortest_paths() {
+        let mut met = 0;
+        for seed in 0..200 {
+            let model = random(seed, Shape { slots: 4, values: 3, components: 2, groups: 5, labels: 3 });
+            let seen = seek(&model, &Options::default(), &Budget::default(), Sought::Deadlock(&|_| true), usize::MAX).unwrap();
+            let lengths: Vec<usize> = seen.ways.iter().map(|w| w.steps.len()).collect();
+            assert_eq!(lengths, naive_deadlocks(&model), "seed {seed}");
+            let found = find(&model, &Options::default(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            assert_eq!(found.path.map(|p| p.len()), lengths.first().copied(), "seed {seed}");
+            met += usize::from(lengths.len() > 1);
+            for way in &seen.ways {
+                real(&model, way, seed);
+            }
+        }
+        assert!(met > 10, "{met}");
+    }
+
+    /// Every step of a way is one of the model.
+    fn real(model: &dyn Model, way: &Way, seed: u64) {
+        let mut evaluated = mu_model::evaluated::Evaluated::new(model);
+        let mut at = model.initial();
+        let mut states = vec![at.clone()];
+        for step in &way.steps {
+            let steps = evaluated.steps(step.group as u32, &at).unwrap().clone();
+            let fits = |i: usize| {
+                steps.labels[i] == step.label && mu_model::evaluated::after(model, step.group as u32, &at, &steps, i) == step.state
+            };
+            assert!((0..steps.labels.len()).any(fits), "seed {seed}");
+            at.clone_from(&step.state);
+            states.push(at.clone());
+        }
+        if let Some(back) = way.back_to {
+            assert_eq!(states[back], at, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_divergence_is_met_by_a_shortest_path() {
+        // 0 -a-> 1 -b-> 2 -tau-> 3 -tau-> 2; 1 -tau-> 4 -tau-> 5 (no cycle).
+        let mut model = HandModel::new();
+        let x = model.slot("x", 0, true, 0);
+        for (label, from, to) in [("a", 0, 1), ("b", 1, 2), ("tau", 2, 3), ("tau", 3, 2), ("tau", 1, 4), ("tau", 4, 5)] {
+            model.group(label, &[(x, from)], &[], &[x], move |_, e| e.step(label, &[to]));
+        }
+        let seen = seek(&model, &Options::default(), &Budget::default(), Sought::Divergence, 5).unwrap();
+        assert_eq!(seen.ways.len(), 1);
+        assert_eq!((seen.ways[0].steps.len(), seen.ways[0].back_to), (4, Some(2)));
+        real(&model, &seen.ways[0], 0);
+        let step = seek(&model, &Options::default(), &Budget::default(), Sought::Step(&|_, l| model.label_text(l) == "b"), 5).unwrap();
+        assert_eq!(step.ways.iter().map(|w| w.steps.len()).collect::<Vec<_>>(), [2]);
+    }
+}

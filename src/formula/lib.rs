@@ -1,0 +1,11 @@
+//! State, regular and action formulas. Knows nothing of linear processes.
+#![warn(missing_docs)]
+
+pub mod equations;
+mod inward;
+pub mod mentioned;
+pub mod naive;
+pub mod normal;
+mod scope;
+pub mod typecheck;
+pub mod typed;

@@ -1,0 +1,90 @@
+//! Which multi-actions a formula names, and where: the ground of warnings about actions that never happen.
+//!
+//! In: a typed formula. Out: each multi-action of each modality, with the modality's place, whether it is asked for or excluded, and whether the
+//! modality is `[..]` after negations are counted. Cost: linear in the formula.
+
+use super::typed::{Action, Regular, State, StateKind, TypedFormula};
+use mu_base::Span;
+use mu_base::ids::ActId;
+use mu_data::expr::Expr;
+
+/// A multi-action that a formula names.
+#[derive(Clone, Debug)]
+pub struct Mentioned {
+    /// The modality.
+    pub span: Span,
+    /// Actions with their arguments.
+    pub acts: Vec<(ActId, Vec<Expr>)>,
+    /// Whether it stands under an even number of negations within its action formula.
+    pub positive: bool,
+    /// Whether the modality is `[..]` (else `<..>`) where negations are pushed inwards.
+    pub must: bool,
+}
+
+/// All multi-actions that a formula names, in the order of the text.
+pub fn mentioned(formula: &TypedFormula) -> Vec<Mentioned> {
+    let mut out = Vec::new();
+    state(&formula.formula, true, &mut out);
+    out
+}
+
+fn state(s: &State, positive: bool, out: &mut Vec<Mentioned>) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match &s.kind {
+        StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {}
+        StateKind::Not(a) => state(a, !positive, out),
+        StateKind::And(a, b) | StateKind::Or(a, b) => {
+            state(a, positive, out);
+            state(b, positive, out);
+        }
+        StateKind::Implies(a, b) => {
+            state(a, !positive, out);
+            state(b, positive, out);
+        }
+        StateKind::Forall(_, a) | StateKind::Exists(_, a) | StateKind::Fix { body: a, .. } => state(a, positive, out),
+        StateKind::Must(r, a) | StateKind::May(r, a) => {
+            let must = matches!(s.kind, StateKind::Must(..)) == positive;
+            regular(r, s.span, must, out);
+            state(a, positive, out);
+        }
+    });
+}
+
+fn regular(r: &Regular, span: Span, must: bool, out: &mut Vec<Mentioned>) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match r {
+        Regular::Action(a) => action(a, span, must, true, out),
+        Regular::Seq(a, b) | Regular::Alt(a, b) => {
+            regular(a, span, must, out);
+            regular(b, span, must, out);
+        }
+        Regular::Star(a) | Regular::Plus(a) => regular(a, span, must, out),
+    });
+}
+
+fn action(a: &Action, span: Span, must: bool, positive: bool, out: &mut Vec<Mentioned>) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match a {
+        Action::True | Action::False | Action::Val(_) => {}
+        Action::Multi(acts) if acts.is_empty() => {}
+        Action::Multi(acts) => out.push(Mentioned { span, acts: acts.clone(), positive, must }),
+        Action::Not(a) => action(a, span, must, !positive, out),
+        Action::And(a, b) | Action::Or(a, b) => {
+            action(a, span, must, positive, out);
+            action(b, span, must, positive, out);
+        }
+        Action::Implies(a, b) => {
+            action(a, span, must, !positive, out);
+            action(b, span, must, positive, out);
+        }
+        Action::Forall(_, a) | Action::Exists(_, a) => action(a, span, must, positive, out),
+    });
+}
+
+/// The innermost part of a formula behind `[..]` and `forall` alone: where a path that shows it false ends, that part fails.
+pub fn innermost(formula: &TypedFormula) -> &State {
+    let mut at = &formula.formula;
+    loop {
+        at = match &at.kind {
+            StateKind::Must(_, a) | StateKind::Forall(_, a) => a,
+            _ => return at,
+        };
+    }
+}

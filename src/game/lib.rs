@@ -1,0 +1,117 @@
+//! Parity games in flat arrays.
+//!
+//! Convention, as in PGSolver and Oink: two players, Even (0) and Odd (1); the owner of a vertex moves. An infinite play is won by Even if
+//! the **highest** priority that occurs infinitely often is even, else by Odd. A player who cannot move loses.
+//! So in the game of an equation system: Even proves, Odd refutes; `nu` has even priorities, `mu` odd ones, and the equations
+//! written first have the highest.
+#![warn(missing_docs)]
+
+pub mod bes;
+pub mod families;
+pub mod moves;
+pub mod pg;
+mod text;
+pub mod verify;
+
+use mu_base::ids::VertexId;
+
+/// A player, and also the parity of a priority.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Default)]
+pub enum Player {
+    /// Player 0; proves; chooses at disjunctions.
+    #[default]
+    Even,
+    /// Player 1; refutes; chooses at conjunctions.
+    Odd,
+}
+
+impl Player {
+    /// The other one.
+    #[inline]
+    pub fn opponent(self) -> Self {
+        match self {
+            Player::Even => Player::Odd,
+            Player::Odd => Player::Even,
+        }
+    }
+    /// The player who likes a priority.
+    #[inline]
+    pub fn of_priority(priority: u32) -> Self {
+        if priority.is_multiple_of(2) { Player::Even } else { Player::Odd }
+    }
+}
+
+/// A parity game. Successors of vertex `v` are `successors[offsets[v]..offsets[v + 1]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Game {
+    /// The vertex that is asked about.
+    pub initial: VertexId,
+    /// Priority of each vertex.
+    pub priorities: Vec<u32>,
+    /// Who moves at each vertex.
+    pub owners: Vec<Player>,
+    /// `vertices + 1` offsets.
+    pub offsets: Vec<u64>,
+    /// The moves.
+    pub successors: Vec<VertexId>,
+    /// What the vertices mean, if that is kept: empty or one text each.
+    pub names: Vec<String>,
+}
+
+impl Default for Game {
+    fn default() -> Self {
+        Self {
+            initial: VertexId(0),
+            priorities: Vec::new(),
+            owners: Vec::new(),
+            offsets: vec![0],
+            successors: Vec::new(),
+            names: Vec::new(),
+        }
+    }
+}
+
+impl Game {
+    /// Number of vertices.
+    pub fn vertex_count(&self) -> usize {
+        self.owners.len()
+    }
+    /// Number of moves.
+    pub fn edge_count(&self) -> usize {
+        self.successors.len()
+    }
+    /// The moves at a vertex.
+    #[inline]
+    pub fn successors(&self, vertex: VertexId) -> &[VertexId] {
+        &self.successors[self.offsets[vertex.index()] as usize..self.offsets[vertex.index() + 1] as usize]
+    }
+    /// Adds a vertex; its moves may lead to vertices that are yet to come.
+    pub fn push(&mut self, owner: Player, priority: u32, successors: impl IntoIterator<Item = VertexId>) -> VertexId {
+        let id = VertexId::new(self.owners.len());
+        self.owners.push(owner);
+        self.priorities.push(priority);
+        self.successors.extend(successors);
+        self.offsets.push(self.successors.len() as u64);
+        id
+    }
+    /// All vertices.
+    pub fn vertices(&self) -> impl Iterator<Item = VertexId> + use<> {
+        (0..self.vertex_count() as u32).map(VertexId)
+    }
+}
+
+/// Who wins from each vertex, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Solution {
+    /// The winner from each vertex.
+    pub winners: Vec<Player>,
+    /// The winning move at each vertex whose owner wins; `None` at the others.
+    pub strategy: Vec<Option<VertexId>>,
+}
+
+impl Solution {
+    /// The winner from a vertex.
+    pub fn winner(&self, vertex: VertexId) -> Player {
+        self.winners[vertex.index()]
+    }
+}

@@ -1,0 +1,140 @@
+//! Code in columns: `P0 | P1 ; …`, with labels, each cell an instruction of some architecture.
+//!
+//! In: tokens, an [`Assembler`] for each thread. Out: threads of [`crate::code`]. Jumps go to labels of their own thread.
+
+use crate::code::{Arch, Expr, Op, Register, Thread};
+use crate::condition::negated;
+use crate::layout::Layout;
+use crate::lexer::{Cursor, Kind};
+use mu_base::{Diagnostic, Span, Stage};
+use std::collections::HashMap;
+
+/// Words that end the code.
+const AFTER: [&str; 8] = ["locations", "filter", "exists", "forall", "final", "observed", "cases", "not"];
+
+/// Makes a thread.
+pub struct Assembler {
+    /// The architecture.
+    pub arch: Arch,
+    /// The thread so far.
+    pub thread: Thread,
+    /// Whether a read-modify-write that could be one event is two.
+    pub pairs: bool,
+    labels: HashMap<String, u32>,
+    jumps: Vec<(usize, String, Span)>,
+    /// What the last instruction in the text said of the flags: whether an order of numbers can be asked of them.
+    pub ordered: bool,
+}
+
+impl Assembler {
+    /// No code.
+    pub fn new(arch: Arch, pairs: bool) -> Self {
+        Self { arch, pairs, thread: Thread::default(), labels: HashMap::new(), jumps: Vec::new(), ordered: true }
+    }
+    /// Adds an operation to the instruction that is being read.
+    pub fn push(&mut self, op: Op) {
+        self.thread.ops.push(op);
+        self.thread.instruction.push(self.thread.texts.len() as u32);
+    }
+    /// Adds a jump.
+    pub fn jump(&mut self, when: Option<Expr>, label: String, span: Span) {
+        self.jumps.push((self.thread.ops.len(), label, span));
+        self.push(Op::Branch { when, to: 0 });
+    }
+    /// The register of a name.
+    pub fn register(&mut self, name: &str) -> Register {
+        self.thread.register(name)
+    }
+    /// The registers whose values a comparison leaves for conditions. At first they say that nothing was equal, as flags that are 0 do.
+    pub fn flags(&mut self) -> (Register, Register) {
+        let known = self.thread.registers.len();
+        let left = self.thread.register("flags.left");
+        if usize::from(left) == known {
+            self.thread.registers[known].1 = 1;
+        }
+        (left, self.thread.register("flags.right"))
+    }
+    /// Names the place that comes next.
+    pub fn label(&mut self, name: &str, span: Span) -> Result<(), Diagnostic> {
+        if self.labels.insert(name.to_string(), self.thread.ops.len() as u32).is_some() {
+            return Err(Diagnostic::at(Stage::Type, span, format!("the label `{name}` stands twice")));
+        }
+        Ok(())
+    }
+    /// Reads a cell: labels, and an instruction if there is one.
+    fn cell(&mut self, cursor: &mut Cursor<'_, '_>, layout: &mut Layout, text: &str) -> Result<(), Diagnostic> {
+        while matches!(cursor.peek().kind, Kind::Name | Kind::Number) && cursor.ahead(1).text == ":" {
+            let label = cursor.take();
+            cursor.take();
+            self.label(label.text, label.span)?;
+        }
+        if cursor.is("|") || cursor.is(";") || cursor.at_end() {
+            return Ok(());
+        }
+        let start = cursor.peek().span;
+        match self.arch {
+            Arch::RiscV => crate::riscv::instruction(self, cursor)?,
+            Arch::AArch64 => crate::aarch64::instruction(self, cursor)?,
+            _ => crate::x86::instruction(self, cursor, layout)?,
+        }
+        let end = cursor.before().span.end;
+        let written = text.get(start.start as usize..end as usize).unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ");
+        self.thread.texts.push((written, Span { end, ..start }));
+        Ok(())
+    }
+    /// The thread, with all jumps resolved.
+    pub fn finish(mut self) -> Result<Thread, Diagnostic> {
+        for (at, label, span) in self.jumps {
+            let Some(&place) = self.labels.get(&label) else {
+                return Err(Diagnostic::at(Stage::Type, span, format!("there is no label `{label}` in this thread")));
+            };
+            if let Op::Branch { to, .. } = &mut self.thread.ops[at] {
+                *to = place;
+            }
+        }
+        Ok(self.thread)
+    }
+}
+
+/// The complaint about a mnemonic.
+pub fn unknown(span: Span, text: &str, arch: Arch) -> Diagnostic {
+    Diagnostic::at(Stage::Unsupported, span, format!("the {} instruction `{text}`", arch.name()))
+}
+
+/// Takes the code: the heads of the columns and all rows.
+pub fn code(cursor: &mut Cursor<'_, '_>, arch: Arch, layout: &mut Layout, pairs: bool, text: &str) -> Result<Vec<Assembler>, Diagnostic> {
+    cursor.eat(";");
+    let mut threads = Vec::new();
+    loop {
+        let name = cursor.name("a thread: `P0`")?;
+        if name.text != format!("P{}", threads.len()) {
+            let error = format!("expected the thread `P{}`, found `{}`", threads.len(), name.text);
+            return Err(Diagnostic::at(Stage::Syntax, name.span, error));
+        }
+        threads.push(Assembler::new(arch, pairs));
+        if !cursor.eat("|") {
+            break;
+        }
+    }
+    cursor.expect(";")?;
+    // A variable may be called `exists`, a label may not: nothing is lost.
+    let ends = |c: &Cursor<'_, '_>| {
+        c.at_end() || c.is("~") || c.is("(") || negated(c) || AFTER.iter().any(|w| c.peek().text == *w) && c.ahead(1).text != ":"
+    };
+    while !ends(cursor) {
+        for i in 0.. {
+            let Some(assembler) = threads.get_mut(i) else {
+                return Err(Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("more columns than the {i} threads")));
+            };
+            assembler.cell(cursor, layout, text)?;
+            if cursor.eat("|") {
+                continue;
+            }
+            if !cursor.eat(";") && !ends(cursor) {
+                return Err(cursor.unexpected("`|` or `;`"));
+            }
+            break;
+        }
+    }
+    Ok(threads)
+}

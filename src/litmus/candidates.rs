@@ -1,0 +1,593 @@
+//! Candidate executions: paths of all threads put together, with choices of reads-from and coherence that fit.
+//!
+//! In: a test, its paths ([`crate::paths`]), a model. Out: the outcomes of the executions that the model allows.
+//!
+//! For each combination of shapes there is one skeleton, made when the first combination of values needs it. For each combination of values the reads choose among the writes
+//! of their value. If the model keeps coherence, each choice adds the order of writes that it forces (Alglave, Maranget, Tautschnig 2014: the five shapes that coherence
+//! forbids), and a cycle ends it. The model sees `rf` first, then each coherence order that is left, location by location. An outcome that was allowed is
+//! not asked again, unless some flag is still to be found.
+//!
+//! Cost: exponential in the number of reads and of unordered writes, as the question is; what is shared or dropped makes it small for tests.
+
+use crate::condition::Place;
+use crate::file::Test;
+use crate::judge::Judge;
+use crate::paths::{Runs, Shape, Trace};
+use mu_axioms::cat::{Run, Session};
+use mu_axioms::{Event, Execution, Kind, Relation, RelationId, Skeleton};
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use std::collections::BTreeSet;
+
+/// The writes of an execution, as bits.
+type Writes = u128;
+/// The most writes of an execution.
+const MOST: usize = Writes::BITS as usize;
+
+/// What came of a search.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The outcomes: values in the order of what is observed.
+    pub outcomes: BTreeSet<Vec<u64>>,
+    /// The flags that some allowed execution has.
+    pub flags: BTreeSet<String>,
+    /// How many executions the model was asked about.
+    pub judged: u64,
+}
+
+/// An execution that was met, to be drawn or explained.
+pub struct Met<'e> {
+    /// It.
+    pub execution: &'e Execution<'e>,
+    /// The instruction of each event: thread and number. None for initial writes.
+    pub instructions: &'e [Option<(u32, u32)>],
+    /// Its outcome.
+    pub outcome: &'e [u64],
+    /// Whether the model allows it.
+    pub allowed: bool,
+}
+
+/// Who is shown executions; says whether to stop.
+pub type Visit<'v> = &'v mut dyn FnMut(&Met<'_>) -> bool;
+
+/// Why a search ended early.
+enum End {
+    /// A limit.
+    Stop(Stop),
+    /// The model, or this search, refuses.
+    Refused(Diagnostic),
+    /// Whoever was shown executions has seen enough.
+    Enough,
+}
+
+impl From<Diagnostic> for End {
+    fn from(d: Diagnostic) -> Self {
+        match d.stop.clone() {
+            Some(stop) => End::Stop(stop),
+            None => End::Refused(d),
+        }
+    }
+}
+
+/// Searches candidate executions: as many as outcomes and flags need.
+pub fn search(test: &Test, runs: &Runs, judge: &Judge, budget: &Budget) -> Result<(Found, Stop), Diagnostic> {
+    search_with(test, runs, judge, budget, None)
+}
+
+/// Searches all candidate executions, coherent or not, and shows them to a visitor.
+pub fn search_all(test: &Test, runs: &Runs, judge: &Judge, budget: &Budget, visit: Visit<'_>) -> Result<(Found, Stop), Diagnostic> {
+    search_with(test, runs, judge, budget, Some(visit))
+}
+
+fn search_with(test: &Test, runs: &Runs, judge: &Judge, budget: &Budget, visit: Option<Visit<'_>>) -> Result<(Found, Stop), Diagnostic> {
+    let init = test.layout.cells().iter().enumerate().fold(0, |m, (c, cell)| m | key(c as u32, cell.initial));
+    let masks: Vec<Vec<Vec<(u128, u128)>>> = (runs.threads.iter())
+        .map(|p| p.shapes.iter().map(|(shape, traces)| traces.iter().map(|t| trace_masks(shape, t)).collect()).collect())
+        .collect();
+    let all_written: Vec<u128> = masks.iter().map(|shapes| shapes.iter().flatten().fold(0, |m, k| m | k.1)).collect();
+    let mut search = Search {
+        test,
+        judge,
+        coherent: judge.coherent && visit.is_none(),
+        budget,
+        init,
+        masks,
+        all_written,
+        found: Found::default(),
+        visit,
+        asked_memory: test.question.observed.iter().any(|o| matches!(o.place, Place::Memory(..))),
+        steps: 0,
+    };
+    let mut session = Session::new(&judge.model);
+    let mut chosen = Vec::new();
+    let stop = match search.shapes(runs, &mut session, &mut chosen) {
+        Ok(()) | Err(End::Enough) => Stop::Complete,
+        Err(End::Stop(stop)) => stop,
+        Err(End::Refused(d)) => return Err(d),
+    };
+    Ok((search.found, stop))
+}
+
+/// A bit for a value in a cell. Two may share one: the bits only say what cannot be.
+fn key(cell: u32, value: u64) -> u128 {
+    let mixed = (value ^ u64::from(cell).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    1 << (mixed >> 57)
+}
+
+fn trace_masks(shape: &Shape, trace: &Trace) -> (u128, u128) {
+    let mut masks = (0, 0);
+    for (i, e) in shape.events.iter().enumerate() {
+        let Some(cell) = e.cell else { continue };
+        if e.kind.reads() {
+            masks.0 |= key(cell, trace.reads[i]);
+        }
+        if e.kind.writes() {
+            masks.1 |= key(cell, trace.writes[i]);
+        }
+    }
+    masks
+}
+
+/// Calls `visit` for the combinations of traces in which each value read may be written, until it says that it is enough; says whether it did.
+fn fit(
+    masks: &[Vec<(u128, u128)>],
+    coming: &[u128],
+    picked: &mut Vec<u32>,
+    sofar: (u128, u128),
+    visit: &mut dyn FnMut(&[u32]) -> Result<bool, End>,
+) -> Result<bool, End> {
+    let t = picked.len();
+    if t == masks.len() {
+        return visit(picked);
+    }
+    for (i, (reads, writes)) in masks[t].iter().enumerate() {
+        let next = (sofar.0 | reads, sofar.1 | writes);
+        if next.0 & !(next.1 | coming[t]) == 0 {
+            picked.push(i as u32);
+            let enough = fit(masks, coming, picked, next, visit)?;
+            picked.pop();
+            if enough {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// A read of a skeleton.
+struct Read {
+    event: usize,
+    /// The writes that it may take its value from, by number.
+    sources: Vec<usize>,
+    /// Writes to its cell before and after it in its thread.
+    before: Writes,
+    after: Writes,
+    /// Earlier reads of its cell in its thread, by number.
+    earlier: Vec<usize>,
+}
+
+/// A combination of shapes.
+struct Joint {
+    skeleton: Skeleton,
+    instructions: Vec<Option<(u32, u32)>>,
+    /// Thread and number in it of each event; the cell of an initial write.
+    origin: Vec<Result<(usize, usize), u32>>,
+    /// The event of each write.
+    writes: Vec<usize>,
+    reads: Vec<Read>,
+    /// The writes of each cell that has any besides its initial one.
+    cells: Vec<Vec<usize>>,
+    /// The writes of all cells: first the initial one.
+    by_cell: Vec<Vec<usize>>,
+    /// What comes after each write whatever reads take.
+    forced: Vec<Writes>,
+}
+
+struct Search<'a, 'v> {
+    test: &'a Test,
+    judge: &'a Judge,
+    /// Whether choices that are not coherent are dropped.
+    coherent: bool,
+    budget: &'a Budget,
+    init: u128,
+    masks: Vec<Vec<Vec<(u128, u128)>>>,
+    all_written: Vec<u128>,
+    found: Found,
+    visit: Option<Visit<'v>>,
+    asked_memory: bool,
+    steps: u64,
+}
+
+/// The choice so far.
+struct Choice {
+    values: Vec<(u64, u64)>,
+    rf: Relation,
+    co: Relation,
+    outcome: Vec<u64>,
+    /// The source of each read.
+    taken: Vec<usize>,
+    /// The last write of each cell with more than one.
+    last: Vec<usize>,
+    /// Whether the model allows the sources.
+    fine: bool,
+}
+
+impl<'a> Search<'a, '_> {
+    fn poll(&mut self) -> Result<(), End> {
+        self.steps += 1;
+        if self.steps.is_multiple_of(256) {
+            self.budget.check(self.found.judged).map_err(End::Stop)?;
+            if self.steps.is_multiple_of(1 << 16) {
+                self.budget.check_memory().map_err(End::Stop)?;
+            }
+        }
+        Ok(())
+    }
+    /// Chooses a shape for each thread.
+    fn shapes<'r>(
+        &mut self,
+        runs: &'r Runs,
+        session: &mut Session<'a>,
+        chosen: &mut Vec<(usize, &'r Shape, &'r [Trace])>,
+    ) -> Result<(), End> {
+        let Some(paths) = runs.threads.get(chosen.len()) else { return self.combine(session, chosen) };
+        for (i, (shape, traces)) in paths.shapes.iter().enumerate() {
+            chosen.push((i, shape, traces));
+            self.shapes(runs, session, chosen)?;
+            chosen.pop();
+        }
+        Ok(())
+    }
+    /// Goes through the combinations of values of a combination of shapes.
+    fn combine(&mut self, session: &mut Session<'a>, chosen: &[(usize, &Shape, &[Trace])]) -> Result<(), End> {
+        // Which combinations can be, before a skeleton is made.
+        let masks: Vec<Vec<(u128, u128)>> = chosen.iter().zip(&self.masks).map(|(c, shapes)| shapes[c.0].clone()).collect();
+        let coming: Vec<u128> = (0..masks.len()).map(|t| self.all_written[t + 1..].iter().fold(0, |m, k| m | k)).collect();
+        let sofar = (0, self.init);
+        if !fit(&masks, &coming, &mut Vec::new(), sofar, &mut |_| Ok(true))? {
+            return Ok(());
+        }
+        let joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>())?;
+        let mut run = session.on(&joint.skeleton)?;
+        if !run.holds() {
+            return Ok(());
+        }
+        let n = joint.skeleton.len();
+        let mut choice = Choice {
+            values: vec![(0, 0); n],
+            rf: Relation::empty(n),
+            co: Relation::empty(n),
+            outcome: vec![0; self.test.question.observed.len()],
+            taken: vec![usize::MAX; joint.reads.len()],
+            last: vec![usize::MAX; joint.by_cell.len()],
+            fine: true,
+        };
+        let mut traces: Vec<&Trace> = Vec::new();
+        fit(&masks, &coming, &mut Vec::new(), sofar, &mut |picked| {
+            self.poll()?;
+            traces.clear();
+            traces.extend(picked.iter().zip(chosen).map(|(&t, c)| &c.2[t as usize]));
+            self.values(&joint, &mut run, &mut choice, &traces)?;
+            Ok(false)
+        })?;
+        Ok(())
+    }
+    /// The skeleton of a combination of shapes, and what follows from it.
+    fn joint(&self, shapes: &[&Shape]) -> Result<Joint, End> {
+        let cells = self.test.layout.cells();
+        let mut touched = vec![false; cells.len()];
+        shapes.iter().flat_map(|s| &s.events).filter_map(|e| e.cell).for_each(|c| touched[c as usize] = true);
+        let mut events = Vec::new();
+        let mut instructions = Vec::new();
+        let mut origin = Vec::new();
+        for (c, cell) in cells.iter().enumerate().filter(|(c, _)| touched[*c]) {
+            events.push(Event { width: cell.width, ..Event::initial(c as u32, cell.initial) });
+            instructions.push(None);
+            origin.push(Err(c as u32));
+        }
+        let mut first = Vec::new();
+        for (t, shape) in shapes.iter().enumerate() {
+            first.push(events.len());
+            for (i, e) in shape.events.iter().enumerate() {
+                let width = e.cell.map_or(0, |c| cells[c as usize].width);
+                events.push(Event { thread: Some(t as u32), index: e.index, kind: e.kind, location: e.cell, width, value: 0 });
+                instructions.push(Some((t as u32, e.instruction)));
+                origin.push(Ok((t, i)));
+            }
+        }
+        let mut skeleton = Skeleton::new(self.judge.model.vocabulary(), events);
+        for (t, shape) in shapes.iter().enumerate() {
+            self.relate(&mut skeleton, shape, first[t]);
+        }
+        self.tag_locations(&mut skeleton);
+        let events = skeleton.events();
+        let writes: Vec<usize> = (0..events.len()).filter(|&e| events[e].kind.writes()).collect();
+        if writes.len() > MOST {
+            let error = Diagnostic::new(Stage::Unsupported, format!("an execution with {} writes", writes.len()));
+            return Err(End::Refused(error.note(format!("at most {MOST}; fewer with a lower bound of loops"))));
+        }
+        let number = |e: usize| writes.partition_point(|&w| w < e);
+        let before =
+            |a: usize, b: usize| events[a].thread.is_some() && events[a].thread == events[b].thread && events[a].index < events[b].index;
+        let same = |a: usize, b: usize| events[a].location == events[b].location;
+        let mut forced: Vec<Writes> = vec![0; writes.len()];
+        for (i, &a) in writes.iter().enumerate() {
+            for (j, &b) in writes.iter().enumerate() {
+                let initial = events[a].thread.is_none() && events[b].thread.is_some();
+                if same(a, b) && (initial || self.coherent && before(a, b)) {
+                    forced[i] |= 1 << j;
+                }
+            }
+        }
+        let read_events: Vec<usize> = (0..events.len()).filter(|&e| events[e].kind.reads()).collect();
+        let reads = (read_events.iter().enumerate())
+            .map(|(k, &r)| {
+                let of = |holds: &dyn Fn(usize) -> bool| {
+                    writes.iter().filter(|&&w| w != r && same(w, r) && holds(w)).fold(0, |m, &w| m | 1 << number(w))
+                };
+                let sources = writes.iter().filter(|&&w| w != r && same(w, r) && !(self.coherent && before(r, w)));
+                Read {
+                    event: r,
+                    sources: sources.map(|&w| number(w)).collect(),
+                    before: of(&|w| before(w, r)),
+                    // What an update writes comes after what it reads.
+                    after: of(&|w| before(r, w)) | if events[r].kind == Kind::Update { 1 << number(r) } else { 0 },
+                    earlier: (0..k).filter(|&j| same(read_events[j], r) && before(read_events[j], r)).collect(),
+                }
+            })
+            .collect();
+        let mut by_cell: Vec<Vec<usize>> = vec![Vec::new(); cells.len()];
+        for (i, &w) in writes.iter().enumerate() {
+            if let Some(c) = events[w].location {
+                by_cell[c as usize].push(i);
+            }
+        }
+        let several = by_cell.iter().filter(|c| c.len() > 1).cloned().collect();
+        Ok(Joint { skeleton, instructions, origin, writes, reads, cells: several, by_cell, forced })
+    }
+    /// Adds the tags and relations of a thread.
+    fn relate(&self, skeleton: &mut Skeleton, shape: &Shape, first: usize) {
+        let model = &self.judge.model;
+        let [addr, data, ctrl] = [RelationId::ADDR, RelationId::DATA, RelationId::CTRL].map(|r| model.reads_relation(r));
+        for (i, e) in shape.events.iter().enumerate() {
+            let at = first + i;
+            self.judge.sets(e.tags).for_each(|set| skeleton.tag(set, at));
+            for (asked, relation, from) in
+                [(addr, RelationId::ADDR, e.address), (data, RelationId::DATA, e.data), (ctrl, RelationId::CTRL, e.control)]
+            {
+                let mut rest = if asked { from } else { 0 };
+                while rest != 0 {
+                    skeleton.relate(relation, first + rest.trailing_zeros() as usize, at);
+                    rest &= rest - 1;
+                }
+            }
+            // The parts of an access that was split.
+            for (j, other) in shape.events.iter().enumerate() {
+                if i != j && e.cell.is_some() && other.cell.is_some() && e.access == other.access {
+                    skeleton.relate(RelationId::SI, at, first + j);
+                    skeleton.relate(RelationId::SM, at, first + j);
+                }
+            }
+        }
+        shape.amo.iter().for_each(|&(r, w)| skeleton.relate(RelationId::AMO, first + r as usize, first + w as usize));
+        shape.lxsx.iter().for_each(|&(r, w)| skeleton.relate(RelationId::LXSX, first + r as usize, first + w as usize));
+    }
+    /// In C, initial writes say whether their location holds atomics.
+    fn tag_locations(&self, skeleton: &mut Skeleton) {
+        if self.test.arch != crate::code::Arch::C {
+            return;
+        }
+        let nal = crate::code::Arch::C.tag("NAL");
+        let plain = |e: &Event| {
+            let cell = &self.test.layout.cells()[e.location.unwrap_or(0) as usize];
+            !self.test.layout.variables()[cell.variable as usize].atomic
+        };
+        let list: Vec<usize> =
+            skeleton.events().iter().enumerate().filter(|(_, e)| e.thread.is_none() && plain(e)).map(|(i, _)| i).collect();
+        for event in list {
+            self.judge.sets(nal).for_each(|set| skeleton.tag(set, event));
+        }
+    }
+    /// Whether every flag that a choice may have was found.
+    fn all_flags(&self) -> bool {
+        self.judge.flags.iter().all(|f| self.found.flags.contains(f))
+    }
+    /// Whether an outcome has nothing left to tell.
+    fn is_known(&self, outcome: &[u64]) -> bool {
+        self.visit.is_none() && self.found.outcomes.contains(outcome) && self.all_flags()
+    }
+    /// Goes through the choices of `rf` and `co` for a combination of values.
+    fn values(&mut self, joint: &Joint, run: &mut Run<'_, '_>, choice: &mut Choice, traces: &[&Trace]) -> Result<(), End> {
+        for (e, origin) in joint.origin.iter().enumerate() {
+            choice.values[e] = match origin {
+                Ok((t, i)) => (traces[*t].reads[*i], traces[*t].writes[*i]),
+                Err(cell) => (0, self.test.layout.cells()[*cell as usize].initial),
+            };
+        }
+        for (k, o) in self.test.question.observed.iter().enumerate() {
+            if let Place::Register(t, _) = o.place {
+                let before = self.test.question.observed[..k].iter().filter(|p| matches!(p.place, Place::Register(u, _) if u == t)).count();
+                choice.outcome[k] = traces[t as usize].registers[before];
+            }
+        }
+        if !self.asked_memory && self.is_known(&choice.outcome) {
+            return Ok(());
+        }
+        self.choose_reads(joint, run, choice, 0, &joint.forced)
+    }
+    /// Chooses the source of a read.
+    fn choose_reads(&mut self, joint: &Joint, run: &mut Run<'_, '_>, choice: &mut Choice, k: usize, forced: &[Writes]) -> Result<(), End> {
+        let Some(read) = joint.reads.get(k) else {
+            self.poll()?;
+            choice.fine = run.reads(&choice.rf)?;
+            if !choice.fine && self.visit.is_none() {
+                return Ok(());
+            }
+            choice.co.clear();
+            return self.choose_order(joint, run, choice, 0, forced);
+        };
+        let value = choice.values[read.event].0;
+        for &w in &read.sources {
+            let source = joint.writes[w];
+            if choice.values[source].1 != value {
+                continue;
+            }
+            let mut next;
+            let after = if self.coherent {
+                next = forced.to_vec();
+                let mut fine = order(&mut next, read.before & !(1 << w), 1 << w) && order(&mut next, 1 << w, read.after & !(1 << w));
+                for &e in &read.earlier {
+                    fine = fine && (choice.taken[e] == w || order(&mut next, 1 << choice.taken[e], 1 << w));
+                }
+                if !fine {
+                    continue;
+                }
+                &next
+            } else {
+                forced
+            };
+            choice.taken[k] = w;
+            choice.rf.insert(source, read.event);
+            self.choose_reads(joint, run, choice, k + 1, after)?;
+            choice.rf.remove(source, read.event);
+        }
+        Ok(())
+    }
+    /// Chooses the order of the writes to a cell.
+    fn choose_order(
+        &mut self,
+        joint: &Joint,
+        run: &mut Run<'_, '_>,
+        choice: &mut Choice,
+        cell: usize,
+        forced: &[Writes],
+    ) -> Result<(), End> {
+        let Some(writes) = joint.cells.get(cell) else { return self.judge(joint, run, choice) };
+        let left = writes.iter().fold(0, |m, &w| m | 1 << w);
+        let mut sequence = Vec::with_capacity(writes.len());
+        self.extend(joint, run, choice, cell, forced, left, &mut sequence)
+    }
+    #[expect(clippy::too_many_arguments, reason = "the state of a recursion")]
+    fn extend(
+        &mut self,
+        joint: &Joint,
+        run: &mut Run<'_, '_>,
+        choice: &mut Choice,
+        cell: usize,
+        forced: &[Writes],
+        left: Writes,
+        sequence: &mut Vec<usize>,
+    ) -> Result<(), End> {
+        if left == 0 {
+            choice.last[cell] = sequence[sequence.len() - 1];
+            return self.choose_order(joint, run, choice, cell + 1, forced);
+        }
+        let mut rest = left;
+        while rest != 0 {
+            let w = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            // Nothing that is left is forced before it.
+            let mut others = left & !(1 << w);
+            let mut free = true;
+            while others != 0 && free {
+                let o = others.trailing_zeros() as usize;
+                others &= others - 1;
+                free = forced[o] >> w & 1 == 0;
+            }
+            if !free {
+                continue;
+            }
+            for &earlier in sequence.iter() {
+                choice.co.insert(joint.writes[earlier], joint.writes[w]);
+            }
+            sequence.push(w);
+            self.extend(joint, run, choice, cell, forced, left & !(1 << w), sequence)?;
+            sequence.pop();
+            for &earlier in sequence.iter() {
+                choice.co.remove(joint.writes[earlier], joint.writes[w]);
+            }
+        }
+        Ok(())
+    }
+    /// Asks the model about a complete choice.
+    fn judge(&mut self, joint: &Joint, run: &mut Run<'_, '_>, choice: &mut Choice) -> Result<(), End> {
+        self.poll()?;
+        if self.asked_memory {
+            self.observe(joint, choice);
+            if self.is_known(&choice.outcome) {
+                return Ok(());
+            }
+        }
+        self.found.judged += 1;
+        let allowed = run.coherence(&choice.rf, &choice.co)? && choice.fine;
+        if allowed {
+            if !self.found.outcomes.contains(&choice.outcome) {
+                self.found.outcomes.insert(choice.outcome.clone());
+            }
+            if self.found.judged == 1 || !self.all_flags() {
+                let flags = run.flags()?;
+                self.found.flags.extend(flags);
+            }
+        }
+        if let Some(visit) = &mut self.visit {
+            let mut skeleton = joint.skeleton.clone();
+            skeleton.set_values(
+                choice.values.iter().enumerate().map(|(e, v)| if joint.skeleton.events()[e].kind.writes() { v.1 } else { v.0 }),
+            );
+            let execution = Execution { skeleton: &skeleton, rf: choice.rf.clone(), co: choice.co.clone() };
+            let met = Met { execution: &execution, instructions: &joint.instructions, outcome: &choice.outcome, allowed };
+            if visit(&met) {
+                return Err(End::Enough);
+            }
+        }
+        Ok(())
+    }
+    /// Fills in what is observed of memory.
+    fn observe(&self, joint: &Joint, choice: &mut Choice) {
+        let layout = &self.test.layout;
+        for (k, o) in self.test.question.observed.iter().enumerate() {
+            let Place::Memory(v, offset) = o.place else { continue };
+            let element = layout.variables()[v as usize].element();
+            let mut value = 0;
+            for c in layout.cells_of(v) {
+                let cell = &layout.cells()[c as usize];
+                if cell.offset < offset || cell.offset >= offset + element.max(1) {
+                    continue;
+                }
+                let last = match joint.by_cell[c as usize].as_slice() {
+                    [] => cell.initial,
+                    [one] => choice.values[joint.writes[*one]].1,
+                    several => {
+                        let at = joint.cells.iter().position(|w| w.first() == several.first());
+                        at.map_or(0, |at| choice.values[joint.writes[choice.last[at]]].1)
+                    }
+                };
+                value |= last << ((cell.offset - offset) * 8).min(63);
+            }
+            choice.outcome[k] = value;
+        }
+    }
+}
+
+/// Puts all of some writes before all of others, in closed rows; false if that makes a cycle.
+fn order(rows: &mut [Writes], from: Writes, to: Writes) -> bool {
+    let mut sources = from;
+    while sources != 0 {
+        let a = sources.trailing_zeros() as usize;
+        sources &= sources - 1;
+        let mut targets = to & !rows[a];
+        while targets != 0 {
+            let b = targets.trailing_zeros() as usize;
+            targets &= targets - 1;
+            if a == b || rows[b] >> a & 1 == 1 {
+                return false;
+            }
+            let add = rows[b] | 1 << b;
+            for (x, row) in rows.iter_mut().enumerate() {
+                if x == a || *row >> a & 1 == 1 {
+                    *row |= add;
+                }
+            }
+        }
+    }
+    true
+}

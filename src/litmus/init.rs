@@ -1,0 +1,233 @@
+//! Initial states: `{ uint64_t x; int y[2] = {1, 2}; 0:X1=x; 1:X3=0x10; p=&y; }`.
+//!
+//! In: tokens. Out: variables in a [`Layout`], and what registers hold at first. Numbers, and addresses of variables and of their elements, are values.
+
+use crate::code::Arch;
+use crate::layout::{Layout, Type};
+use crate::lexer::{Cursor, Kind, Token};
+use mu_base::{Diagnostic, Stage};
+
+/// What a register holds at first.
+#[derive(Clone, Debug)]
+pub struct InitialRegister<'a> {
+    /// The thread.
+    pub thread: u32,
+    /// The register as written.
+    pub token: Token<'a>,
+    /// Its type, if declared.
+    pub declared: Option<Type>,
+    /// Its value, if given.
+    pub value: Option<u64>,
+}
+
+/// The type that words stand for: `unsigned int`, `atomic_int`, `uint64_t`. None if they are no type.
+pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
+    let mut atomic = false;
+    let mut found: Option<Type> = None;
+    let mut unsigned = false;
+    let mut longs = 0;
+    for word in words {
+        let w = word.strip_prefix("atomic_").filter(|w| *w != "t").inspect(|_| atomic = true).unwrap_or(word);
+        let of = |width: u8, signed: bool| Some(Type { width, signed });
+        match w {
+            "*" => found = of(arch.pointer() as u8, false),
+            "volatile" | "const" | "signed" | "struct" | "_Atomic" | "restrict" => atomic |= w == "_Atomic",
+            "unsigned" => unsigned = true,
+            "long" => longs += 1,
+            "int" | "int32_t" | "void" => found = found.or(of(4, true)),
+            "uint32_t" | "uint" => found = of(4, false),
+            "atomic_t" => {
+                atomic = true;
+                found = of(4, true);
+            }
+            "short" | "int16_t" => found = of(2, true),
+            "uint16_t" | "ushort" => found = of(2, false),
+            "char" | "int8_t" => found = of(1, true),
+            "uint8_t" | "uchar" | "bool" | "_Bool" => found = of(1, false),
+            "int64_t" | "intptr_t" | "llong" => found = of(8, true),
+            "uint64_t" | "uintptr_t" | "size_t" | "ulong" | "ullong" => found = of(8, false),
+            _ => return None,
+        }
+    }
+    if longs > 0 && !words.contains(&"*") {
+        found = Some(Type { width: if arch == Arch::X86 && longs == 1 { 4 } else { 8 }, signed: true });
+    }
+    let ty = found.or(unsigned.then_some(Type { width: 4, signed: true }))?;
+    Some((Type { signed: ty.signed && !unsigned, ..ty }, atomic))
+}
+
+/// Takes an initial state with its braces.
+pub fn initial_state<'a>(cursor: &mut Cursor<'a, '_>, arch: Arch, layout: &mut Layout) -> Result<Vec<InitialRegister<'a>>, Diagnostic> {
+    cursor.expect("{")?;
+    let mut registers = Vec::new();
+    // Addresses are known when all variables are.
+    let mut later = Vec::new();
+    while !cursor.eat("}") {
+        if cursor.eat(";") {
+            continue;
+        }
+        item(cursor, arch, layout, &mut registers, &mut later)?;
+        if !cursor.is("}") {
+            cursor.expect(";")?;
+        }
+    }
+    for pending in later {
+        let value = pending.value.resolve(layout)?;
+        match pending.target {
+            Target::Register(i) => registers[i].value = Some(value),
+            Target::Element(v, i) => {
+                let initial = &mut layout.variable_mut(v).initial;
+                if initial.len() <= i {
+                    initial.resize(i + 1, 0);
+                }
+                initial[i] = value;
+            }
+        }
+    }
+    Ok(registers)
+}
+
+enum Target {
+    Register(usize),
+    Element(u32, usize),
+}
+
+struct Pending<'a> {
+    target: Target,
+    value: Value<'a>,
+}
+
+/// A value as written.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// A number.
+    Number(i64),
+    /// The address of a variable, or of an element of it.
+    Address(Token<'a>, i64),
+}
+
+impl Value<'_> {
+    /// Its bits. A variable that was not known becomes known.
+    pub fn resolve(self, layout: &mut Layout) -> Result<u64, Diagnostic> {
+        match self {
+            Value::Number(v) => Ok(v as u64),
+            Value::Address(name, index) => {
+                let v = layout.variable(name.text);
+                let variable = &layout.variables()[v as usize];
+                if index != 0 && variable.elements.is_none_or(|n| index < 0 || index >= i64::from(n)) {
+                    return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` has no element {index}", name.text)));
+                }
+                Ok(variable.address + index as u64 * u64::from(variable.element()))
+            }
+        }
+    }
+}
+
+/// Takes a value: a number, `x`, `&x`, `x[1]`, `&x[1]`.
+pub fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
+    let parenthesis = cursor.eat("(");
+    cursor.eat("&");
+    cursor.eat("$");
+    if cursor.is_number() {
+        let v = Value::Number(cursor.number()?);
+        if parenthesis {
+            cursor.expect(")")?;
+        }
+        return Ok(v);
+    }
+    let name = cursor.name("a number or a variable")?;
+    let mut index = 0;
+    if cursor.eat("[") {
+        index = cursor.number()?;
+        cursor.expect("]")?;
+    }
+    if parenthesis {
+        cursor.expect(")")?;
+    }
+    Ok(Value::Address(name, index))
+}
+
+fn item<'a>(
+    cursor: &mut Cursor<'a, '_>,
+    arch: Arch,
+    layout: &mut Layout,
+    registers: &mut Vec<InitialRegister<'a>>,
+    later: &mut Vec<Pending<'a>>,
+) -> Result<(), Diagnostic> {
+    // A type: words that are followed by a word, a star or a number.
+    let mut words = Vec::new();
+    let start = cursor.peek();
+    while cursor.peek().kind == Kind::Name && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number) || cursor.ahead(1).text == "*")
+        || cursor.is("*") && !words.is_empty()
+    {
+        words.push(cursor.take().text);
+    }
+    let declared = match words.as_slice() {
+        [] => None,
+        list => Some(type_of(list, arch).ok_or_else(|| {
+            Diagnostic::at(Stage::Unsupported, start.span, format!("the type `{}`", list.join(" ")))
+                .note("supported: integers and pointers")
+        })?),
+    };
+    let ty = declared.map(|d| d.0);
+    if cursor.peek().kind == Kind::Number && cursor.ahead(1).text == ":" {
+        let thread = cursor.number()? as u32;
+        cursor.expect(":")?;
+        cursor.eat("%");
+        let token = cursor.name("a register")?;
+        registers.push(InitialRegister { thread, token, declared: ty, value: None });
+        if cursor.eat("=") {
+            later.push(Pending { target: Target::Register(registers.len() - 1), value: value(cursor)? });
+        }
+        return Ok(());
+    }
+    let bracketed = cursor.eat("[") || {
+        cursor.eat("*");
+        false
+    };
+    let name = cursor.name("a register or a variable")?;
+    let v = layout.variable(name.text);
+    let mut element = 0;
+    if cursor.eat("[") {
+        let n = cursor.number()?;
+        if !(0..4096).contains(&n) {
+            return Err(Diagnostic::at(Stage::Unsupported, name.span, format!("an array of {n} elements")).note("at most 4096"));
+        }
+        cursor.expect("]")?;
+        let variable = layout.variable_mut(v);
+        if declared.is_some() && variable.elements.is_none() {
+            variable.elements = Some(n as u32);
+        } else {
+            element = n as usize;
+        }
+    }
+    if bracketed {
+        cursor.expect("]")?;
+    }
+    if let Some((ty, atomic)) = declared {
+        layout.variable_mut(v).declared = Some(ty);
+        layout.variable_mut(v).atomic = atomic;
+    }
+    if !cursor.eat("=") {
+        return Ok(());
+    }
+    if cursor.eat("{") {
+        let mut i = 0;
+        while !cursor.eat("}") {
+            later.push(Pending { target: Target::Element(v, i), value: value(cursor)? });
+            i += 1;
+            if !cursor.is("}") {
+                cursor.expect(",")?;
+            }
+        }
+        let variable = layout.variable_mut(v);
+        variable.elements = Some(variable.elements.unwrap_or(0).max(i as u32));
+        return Ok(());
+    }
+    let given = value(cursor)?;
+    if matches!(given, Value::Address(..)) && declared.is_none() {
+        layout.variable_mut(v).declared = Some(Type { width: arch.pointer() as u8, signed: false });
+    }
+    later.push(Pending { target: Target::Element(v, element), value: given });
+    Ok(())
+}

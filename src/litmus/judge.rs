@@ -1,0 +1,83 @@
+//! A memory model as litmus tests need it: compiled for an architecture, with the tags of events as sets of its vocabulary.
+//!
+//! In: a model's text and the files that it includes. Out: a [`Judge`], shared by all threads; each makes its own sessions.
+
+use crate::code::Arch;
+use mu_axioms::cat::{Model, Resolver, Session};
+use mu_axioms::{Architecture, Event, Kind, Name, Relation, SetId, Skeleton};
+use mu_base::{Diagnostic, SourceMap};
+
+/// A model for an architecture.
+#[derive(Debug)]
+pub struct Judge {
+    /// The model.
+    pub model: Model,
+    /// Whether it keeps coherence, so that choices that are not coherent need not be shown to it.
+    pub coherent: bool,
+    /// Whether a read-modify-write must be two events related by `rmw`: the model forbids a lone event that reads and writes, or does not see that it is atomic. Where
+    /// `fr` is `rf^-1;co` such an event is before itself.
+    pub pairs: bool,
+    /// The flags that one execution may have and another of the same skeleton not.
+    pub flags: Vec<String>,
+    /// The sets of each bit of the tags.
+    tags: Vec<Vec<SetId>>,
+    /// What it is for.
+    family: Architecture,
+}
+
+/// The family that an architecture's models are written for.
+pub fn family(arch: Arch) -> Architecture {
+    match arch {
+        Arch::X86 | Arch::X86_64 => Architecture::X86,
+        Arch::RiscV => Architecture::RiscV,
+        Arch::AArch64 => Architecture::AArch64,
+        Arch::C => Architecture::C11,
+    }
+}
+
+impl Judge {
+    /// Compiles a model for an architecture.
+    pub fn compile(sources: &mut SourceMap, arch: Arch, name: &str, text: &str, resolver: Resolver<'_>) -> Result<Self, Diagnostic> {
+        let vocabulary = family(arch).vocabulary();
+        let model = Model::compile(sources, name, text, resolver, &vocabulary, &[])?;
+        let set = |name: &str| match vocabulary.find(name) {
+            Some(Name::Set(id)) => Some(id),
+            _ => None,
+        };
+        let tags = arch.tags().iter().map(|names| names.split(' ').filter_map(set).collect()).collect();
+        let flags = model.flags_of_choices().into_iter().map(str::to_string).collect();
+        let mut judge = Self { coherent: model.is_coherent(), pairs: false, flags, tags, model, family: family(arch) };
+        judge.pairs = judge.needs_pairs(arch)?;
+        Ok(judge)
+    }
+    /// Whether it is for tests of an architecture.
+    pub fn is_for(&self, arch: Arch) -> bool {
+        self.family == family(arch)
+    }
+    /// Whether updates must be two events: judged by one update alone, which must be allowed, and two of the same value, which must not.
+    fn needs_pairs(&self, arch: Arch) -> Result<bool, Diagnostic> {
+        let tags = match arch {
+            Arch::RiscV => arch.tag("AMO"),
+            Arch::C => arch.tag("RLX") | arch.tag("A"),
+            _ => return Ok(false),
+        };
+        let mut session = Session::new(&self.model);
+        let mut allows = |updates: usize| {
+            let access = (0..updates).map(|t| Event::access(t as u32, 1, Kind::Update, 0, 1));
+            let events: Vec<Event> = std::iter::once(Event::initial(0, 0)).chain(access).collect();
+            let n = events.len();
+            let mut skeleton = Skeleton::new(self.model.vocabulary(), events);
+            for e in 1..n {
+                self.sets(tags).for_each(|set| skeleton.tag(set, e));
+            }
+            let rf = Relation::of(n, (1..n).map(|e| (0, e)));
+            let co = Relation::of(n, (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))));
+            session.on(&skeleton)?.allows(&rf, &co)
+        };
+        Ok(!allows(1)? || allows(2)?)
+    }
+    /// The sets that the tags of an event put it in.
+    pub fn sets(&self, tags: u64) -> impl Iterator<Item = SetId> + '_ {
+        self.tags.iter().enumerate().filter(move |(i, _)| tags >> i & 1 == 1).flat_map(|(_, sets)| sets.iter().copied())
+    }
+}

@@ -1,0 +1,203 @@
+//! Memory: variables with addresses, cut into cells so that no access covers part of a cell.
+//!
+//! A cell is what an event accesses: its location. Where all accesses to a variable have one width, it is one cell. Where they differ (mixed size), the borders of all
+//! accesses cut it, and a wide access is several events of one access. Borders become known as threads run: an access that does not fit adds its
+//! borders, and the threads are run again ([`crate::paths`]).
+
+use std::collections::BTreeSet;
+
+/// The address of the first variable: small enough for 32 bits, far from numbers that tests use.
+const FIRST: u64 = 0x1000_0000;
+
+/// The type of a variable or register, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Type {
+    /// How many bytes.
+    pub width: u8,
+    /// Whether it has a sign.
+    pub signed: bool,
+}
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: u64,
+    /// The type of its elements, if declared.
+    pub declared: Option<Type>,
+    /// How many elements; none if it is no array.
+    pub elements: Option<u32>,
+    /// What its elements hold at first.
+    pub initial: Vec<u64>,
+    /// Whether it holds atomics: false if declared otherwise, or not at all.
+    pub atomic: bool,
+    /// Offsets at which accesses start or end.
+    borders: BTreeSet<u32>,
+}
+
+impl Variable {
+    /// Bytes of an element.
+    pub fn element(&self) -> u32 {
+        let accessed = || self.borders.last().copied().filter(|_| self.elements.is_none());
+        self.declared.map(|t| u32::from(t.width)).or_else(accessed).unwrap_or(4)
+    }
+    /// Bytes of all of it.
+    pub fn size(&self) -> u32 {
+        (self.element() * self.elements.unwrap_or(1)).max(self.borders.last().copied().unwrap_or(0))
+    }
+    /// The value at first of some bytes of it.
+    fn bytes(&self, offset: u32, width: u32) -> u64 {
+        let element = self.element();
+        (0..width).fold(0, |v, i| {
+            let at = offset + i;
+            let of = self.initial.get((at / element) as usize).copied().unwrap_or(0);
+            let byte = if at % element < 8 { of >> (8 * (at % element)) & 0xff } else { 0 };
+            v | byte << (8 * i)
+        })
+    }
+}
+
+/// A cell of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The number of its variable.
+    pub variable: u32,
+    /// Where it starts there.
+    pub offset: u32,
+    /// How many bytes.
+    pub width: u8,
+    /// What it holds at first.
+    pub initial: u64,
+}
+
+/// What an access finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// These cells: the first one and how many.
+    Cells(u32, u32),
+    /// A cell would have to be cut.
+    Cut,
+    /// No variable is there.
+    Stray,
+}
+
+/// Variables and their cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    variables: Vec<Variable>,
+    cells: Vec<Cell>,
+    /// The first cell of each variable.
+    first: Vec<u32>,
+}
+
+impl Layout {
+    /// The variable of a name, which becomes known if it was not.
+    pub fn variable(&mut self, name: &str) -> u32 {
+        if let Some(v) = self.find(name) {
+            return v;
+        }
+        let address = self.variables.last().map_or(FIRST, |v| {
+            let size = u64::from(v.elements.unwrap_or(1)) * 8;
+            (v.address + size + 0x1_0000) & !0xfff
+        });
+        self.variables.push(Variable {
+            name: name.to_string(),
+            address,
+            declared: None,
+            elements: None,
+            initial: Vec::new(),
+            atomic: false,
+            borders: BTreeSet::new(),
+        });
+        (self.variables.len() - 1) as u32
+    }
+    /// The variable of a name.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.variables.iter().position(|v| v.name == name).map(|v| v as u32)
+    }
+    /// The variables.
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+    /// A variable, to be changed. Its size must not change once a later variable has its address.
+    pub fn variable_mut(&mut self, v: u32) -> &mut Variable {
+        &mut self.variables[v as usize]
+    }
+    /// The cells.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+    /// The cells of a variable.
+    pub fn cells_of(&self, v: u32) -> std::ops::Range<u32> {
+        let end = self.first.get(v as usize + 1).copied().unwrap_or(self.cells.len() as u32);
+        self.first[v as usize]..end
+    }
+    /// Cuts the variables at their borders.
+    pub fn cut(&mut self) {
+        self.cells.clear();
+        self.first.clear();
+        for (v, variable) in self.variables.iter().enumerate() {
+            self.first.push(self.cells.len() as u32);
+            let size = variable.size();
+            let mut borders = variable.borders.clone();
+            borders.extend([0, size]);
+            if variable.elements.is_some() {
+                borders.extend((0..size).step_by(variable.element() as usize));
+            }
+            let list: Vec<u32> = borders.into_iter().collect();
+            for pair in list.windows(2) {
+                let (mut from, to) = (pair[0], pair[1]);
+                // No cell is wider than a value.
+                while from < to {
+                    let width = (to - from).min(8);
+                    let initial = variable.bytes(from, width);
+                    self.cells.push(Cell { variable: v as u32, offset: from, width: width as u8, initial });
+                    from += width;
+                }
+            }
+        }
+    }
+    /// The variable at an address, and the offset there.
+    fn at(&self, address: u64) -> Option<(usize, u64)> {
+        let v = self.variables.partition_point(|v| v.address <= address).checked_sub(1)?;
+        Some((v, address - self.variables[v].address))
+    }
+    /// What an access finds.
+    pub fn access(&self, address: u64, width: u8) -> Found {
+        let Some((v, offset)) = self.at(address) else { return Found::Stray };
+        let variable = &self.variables[v];
+        let limit = u64::from(variable.size()).max(if variable.elements.is_none() { 8 } else { 0 });
+        if offset + u64::from(width) > limit {
+            return Found::Stray;
+        }
+        let range = self.cells_of(v as u32);
+        let cells = &self.cells[range.start as usize..range.end as usize];
+        let end = offset as u32 + u32::from(width);
+        let first = cells.iter().position(|c| c.offset == offset as u32);
+        let last = cells.iter().position(|c| c.offset + u32::from(c.width) == end);
+        match (first, last) {
+            (Some(a), Some(b)) if a <= b => Found::Cells(range.start + a as u32, (b - a + 1) as u32),
+            _ => Found::Cut,
+        }
+    }
+    /// Adds the borders of an access that found a cell to be cut.
+    pub fn add_borders(&mut self, address: u64, width: u8) {
+        if let Some((v, offset)) = self.at(address) {
+            self.variables[v].borders.extend([offset as u32, offset as u32 + u32::from(width)]);
+        }
+    }
+    /// A variable if an address is that of one: its name, with `[i]` or `+offset`.
+    pub fn address_text(&self, value: u64) -> Option<String> {
+        let (v, offset) = self.at(value)?;
+        let variable = &self.variables[v];
+        let element = u64::from(variable.element());
+        match variable.elements {
+            _ if offset == 0 => Some(variable.name.clone()),
+            Some(n) if offset % element == 0 && offset / element < u64::from(n) => Some(format!("{}[{}]", variable.name, offset / element)),
+            _ if offset < u64::from(variable.size()) => Some(format!("{}+{offset}", variable.name)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Tests of the literature with their verdicts, and what is refused.
+
+use super::{answer, compile, judge, outcomes, refused, usual};
+use crate::code::Arch;
+use crate::report::{Verdict, deciding};
+use crate::{file, paths};
+use mu_base::{Budget, SourceId};
+
+/// Whether the condition of a test holds under the model of its architecture.
+fn holds(arch: Arch, text: &str) -> bool {
+    match answer(text, &usual(arch)).verdict {
+        Verdict::Ok => true,
+        Verdict::No => false,
+        Verdict::Unknown => panic!("unknown: {text}"),
+    }
+}
+
+fn riscv(left: &str, right: &str, condition: &str) -> bool {
+    let columns: Vec<Vec<&str>> = [left, right].iter().map(|c| c.split(" / ").collect()).collect();
+    let rows = columns[0].len().max(columns[1].len());
+    let mut text = "RISCV t\n{ 0:x6=x; 0:x7=y; 1:x6=x; 1:x7=y; 0:x5=1; 1:x5=1; }\nP0 | P1 ;\n".to_string();
+    for r in 0..rows {
+        text += &format!("{} | {} ;\n", columns[0].get(r).unwrap_or(&""), columns[1].get(r).unwrap_or(&""));
+    }
+    holds(Arch::RiscV, &format!("{text}exists ({condition})\n"))
+}
+
+#[test]
+fn message_passing_on_riscv() {
+    let seen = "1:x8=1 /\\ 1:x9=0";
+    let write = "sw x5,0(x6) / sw x5,0(x7)";
+    let read = "lw x8,0(x7) / lw x9,0(x6)";
+    assert!(riscv(write, read, seen));
+    let fenced = "sw x5,0(x6) / fence w,w / sw x5,0(x7)";
+    assert!(riscv(fenced, read, seen));
+    assert!(!riscv(fenced, "lw x8,0(x7) / fence r,r / lw x9,0(x6)", seen));
+    assert!(!riscv(fenced, "lw x8,0(x7) / xor x10,x8,x8 / add x11,x6,x10 / lw x9,0(x11)", seen));
+    assert!(riscv(fenced, "lw x8,0(x7) / bne x8,x0,L / L: / lw x9,0(x6)", seen));
+    assert!(!riscv("sw x5,0(x6) / sw.rl x5,0(x7)", "lw.aq x8,0(x7) / lw x9,0(x6)", seen));
+    assert!(!riscv("sw x5,0(x6) / fence.tso / sw x5,0(x7)", "lw x8,0(x7) / fence.tso / lw x9,0(x6)", seen));
+}
+
+#[test]
+fn store_buffering_and_load_buffering_on_riscv() {
+    let seen = "0:x8=0 /\\ 1:x8=0";
+    let fence = "fence rw,rw";
+    assert!(riscv("sw x5,0(x6) / lw x8,0(x7)", "sw x5,0(x7) / lw x8,0(x6)", seen));
+    assert!(riscv("sw x5,0(x6) / fence.tso / lw x8,0(x7)", "sw x5,0(x7) / fence.tso / lw x8,0(x6)", seen));
+    assert!(!riscv(&format!("sw x5,0(x6) / {fence} / lw x8,0(x7)"), &format!("sw x5,0(x7) / {fence} / lw x8,0(x6)"), seen));
+    let both = "0:x8=1 /\\ 1:x8=1";
+    assert!(riscv("lw x8,0(x6) / sw x5,0(x7)", "lw x8,0(x7) / sw x5,0(x6)", both));
+    let data = "xor x9,x8,x8 / ori x9,x9,1";
+    assert!(!riscv(&format!("lw x8,0(x6) / {data} / sw x9,0(x7)"), &format!("lw x8,0(x7) / {data} / sw x9,0(x6)"), both));
+}
+
+#[test]
+fn atomics_on_riscv() {
+    // Two increments do not lose one.
+    assert!(!riscv("amoadd.w x8,x5,(x6)", "amoadd.w x8,x5,(x6)", "x=1"));
+    // Nor do a load-reserve and a store-conditional that both succeed.
+    let pair = "lr.w x8,0(x6) / add x9,x8,x5 / sc.w x10,x9,0(x6)";
+    assert!(!riscv(pair, pair, "0:x10=0 /\\ 1:x10=0 /\\ x=1"));
+    assert!(riscv(pair, pair, "0:x10=0 /\\ 1:x10=0 /\\ x=2"));
+    assert!(riscv(pair, pair, "0:x10=1 /\\ 1:x10=1 /\\ x=0"));
+}
+
+#[test]
+fn loops_are_unrolled_to_a_bound_that_is_said() {
+    let text = "RISCV spin\n{ 0:x6=x; 1:x6=x; 0:x5=1; }\nP0 | P1 ;\nsw x5,0(x6) | L: lw x7,0(x6) ;\n | beqz x7,L ;\nforall (1:x7=1)\n";
+    let report = answer(text, &usual(Arch::RiscV));
+    assert_eq!((report.unrolled, report.verdict), (Some(2), Verdict::Unknown));
+    assert!(report.text().contains("Loops unrolled 2"));
+    let found = answer(&text.replace("forall", "exists"), &usual(Arch::RiscV));
+    assert_eq!(found.verdict, Verdict::Ok);
+}
+
+#[test]
+fn facts_of_aarch64() {
+    let columns = |rows: &[(&str, &str)], condition: &str| {
+        let mut text = "AArch64 t\n{ 0:X1=x; 0:X3=y; 1:X1=x; 1:X3=y; }\nP0 | P1 ;\nMOV W0,#1 | MOV W0,#1 ;\n".to_string();
+        rows.iter().for_each(|(l, r)| text += &format!("{l} | {r} ;\n"));
+        holds(Arch::AArch64, &format!("{text}exists ({condition})\n"))
+    };
+    let seen = "1:X5=1 /\\ 1:X6=0";
+    assert!(columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("STR W0,[X3]", "LDR W6,[X1]")], seen));
+    assert!(!columns(&[("STR W0,[X1]", "LDAR W5,[X3]"), ("STLR W0,[X3]", "LDR W6,[X1]")], seen));
+    assert!(!columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("DMB ST", "DMB LD"), ("STR W0,[X3]", "LDR W6,[X1]")], seen));
+    assert!(!columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("DMB SY", "EOR W7,W5,W5"), ("STR W0,[X3]", "LDR W6,[X1,W7,SXTW]")], seen));
+    assert!(columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("DMB SY", "CBNZ W5,L"), ("STR W0,[X3]", "L: LDR W6,[X1]")], seen));
+    assert!(!columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("DMB SY", "CBNZ W5,L"), ("STR W0,[X3]", "L: ISB"), ("", "LDR W6,[X1]")], seen));
+    // Acquire and release are sequentially consistent, the weaker acquire is not.
+    let buffered = "0:X5=0 /\\ 1:X5=0";
+    assert!(!columns(&[("STLR W0,[X1]", "STLR W0,[X3]"), ("LDAR W5,[X3]", "LDAR W5,[X1]")], buffered));
+    assert!(columns(&[("STLR W0,[X1]", "STLR W0,[X3]"), ("LDAPR W5,[X3]", "LDAPR W5,[X1]")], buffered));
+}
+
+#[test]
+fn accesses_of_several_sizes_are_cut_into_cells() {
+    let text = "AArch64 m\n{ uint64_t x; uint64_t 1:X2; 0:X1=x; 1:X1=x; 0:X0=0x0101010101010101; }\nP0 | P1 ;\nSTR X0,[X1] | LDR W2,[X1,#4] ;\n | LDR X3,[X1] ;\nlocations [x; 1:X2; 1:X3;]\n";
+    let report = answer(text, &usual(Arch::AArch64));
+    let value = 0x0101_0101_0101_0101u64;
+    assert!(outcomes(&report).contains(&format!("1:X2={}; 1:X3={value}; [x]={value};", 0x0101_0101)), "{}", report.text());
+    // Halves of one store are seen one at a time.
+    assert!(outcomes(&report).iter().any(|o| o.contains(&format!("1:X3={}", 0x0101_0101))), "{}", report.text());
+}
+
+#[test]
+fn facts_of_c() {
+    let mp = |store: &str, load: &str| {
+        format!(
+            "C mp\n{{}}\nP0 (int* x, atomic_int* y) {{ *x = 1; atomic_store_explicit(y, 1, {store}); }}\n\
+             P1 (int* x, atomic_int* y) {{ int r0 = atomic_load_explicit(y, {load}); int r1 = 5; if (r0) {{ r1 = *x; }} }}\nexists (1:r0=1 /\\ 1:r1=0)\n"
+        )
+    };
+    let rc11 = usual(Arch::C);
+    let right = answer(&mp("memory_order_release", "memory_order_acquire"), &rc11);
+    assert_eq!((right.verdict, right.flags.as_slice()), (Verdict::No, [].as_slice()));
+    let racy = answer(&mp("memory_order_relaxed", "memory_order_acquire"), &rc11);
+    assert_eq!((racy.verdict, racy.flags.as_slice()), (Verdict::Ok, ["race".to_string()].as_slice()));
+    let cas = "C cas\n{ x=0; e=0; }\nP0 (atomic_int* x, int* e) { int r = atomic_compare_exchange_strong_explicit(x, e, 2, memory_order_relaxed, memory_order_relaxed); }\n\
+               P1 (atomic_int* x) { atomic_store_explicit(x, 7, memory_order_relaxed); }\nlocations [0:r; x; e;]\n";
+    let list = outcomes(&answer(cas, &rc11));
+    let expected = ["0:r=0; [e]=7; [x]=7;", "0:r=1; [e]=0; [x]=7;"];
+    assert_eq!(list.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+    let lazy = "C lazy\n{ x=1; }\nP0 (int* x, int* y) { int r = (*x == 1) || (*y = 3, 0); }\nexists (0:r=1)\n";
+    assert!(refused(lazy).message.contains("expected"));
+    let fine =
+        "C lazy\n{ x=1; y=4; }\nP0 (int* x, int* y) { int r = *x && *y == 4 && !(*y < 2); int s = -1; }\nexists (0:r=1 /\\ 0:s=-1)\n";
+    assert_eq!(answer(fine, &rc11).verdict, Verdict::Ok);
+}
+
+#[test]
+fn updates_are_pairs_where_a_model_needs_them() {
+    assert!(!usual(Arch::C).pairs && !usual(Arch::RiscV).pairs);
+    let plain =
+        compile(Arch::C, "\"plain\"\nlet fr = rf^-1;co\nacyclic po-loc | rf | co | fr as coherence\nempty rmw & (fre; coe) as atomic\n");
+    assert!(plain.pairs && plain.coherent);
+    let blind = compile(Arch::C, "\"blind\"\nempty rmw & ((fr & ext); (co & ext)) as atomic\n");
+    assert!(blind.pairs && !blind.coherent);
+}
+
+#[test]
+fn what_decides_a_test_is_found_and_explained() {
+    let text = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+    for (model, allowed) in [("tso", true), ("sc", false)] {
+        let judge = judge(Arch::X86, model);
+        let test = file::parse(SourceId(0), text, file::Options::default()).unwrap();
+        let (found, _) = deciding(test, &judge, paths::Bounds { loops: 2 }, &Budget::default()).unwrap();
+        let drawn = found.unwrap();
+        assert_eq!(drawn.allowed, allowed);
+        assert_eq!(drawn.outcome, "0:EAX=0; 1:EAX=0;");
+        let cycle = drawn.failure.map(|f| f.events.len());
+        assert_eq!(cycle, (!allowed).then_some(4));
+    }
+}
+
+#[test]
+fn mistakes_have_places() {
+    let cases = [
+        ("", "empty litmus test", ""),
+        ("PPC t\n{}\nP0 ;\nexists (x=1)", "architecture `PPC`", "PPC"),
+        ("RISCV t\n{}\nP0 ;\n lw x5,0(q9) ;\nexists (x=1)", "`q9` is no register", "q9"),
+        ("RISCV t\n{}\nP0 ;\n frob x5 ;\nexists (x=1)", "the RISCV instruction `frob`", "frob"),
+        ("RISCV t\n{}\nP0 ;\n beqz x5,L ;\nexists (x=1)", "there is no label `L`", "L"),
+        ("RISCV t\n{}\nP0 ;\n nop | nop ;\nexists (x=1)", "more columns than the 1 threads", "nop"),
+        ("RISCV t\n{}\nP0 ;\n nop ;\nexists (1:x5=1)", "there is no thread 1", "x5"),
+        ("AArch64 t\n{}\nP0 ;\n DMB QQ ;\nexists (x=1)", "the barrier `DMB QQ`", "QQ"),
+        ("C t\n{}\nP0 (int* x) { for (;;) {} }\nexists (x=1)", "the statement `for`", "for"),
+        ("C t\n{}\nP0 (int* x) { *q = 1; }\nexists (x=1)", "`q` is no parameter", "q"),
+        ("X86 t\n{}\nP0 ;\n MOV [x],[y] ;\nexists (x=1)", "of two memory operands", "MOV"),
+        ("X86 t\n{}\nP0 ;\n INC EAX ;\n JL L ;\nL: ;\nexists (x=1)", "`JL` after arithmetic", "JL"),
+        ("RISCV t\n{ float x; }\nP0 ;\nexists (x=1)", "the type `float`", "float"),
+        ("RISCV t\n{ (* }\n", "this comment has no end", "(*"),
+    ];
+    for (text, message, place) in cases {
+        let d = refused(text);
+        assert!(d.message.contains(message), "{text}: {}", d.message);
+        let at = d.span.map_or("", |s| &text[s.start as usize..s.end as usize]);
+        assert_eq!(at, place, "{text}: {}", d.message);
+    }
+    let deep = format!("RISCV t\n{{}}\nP0 ;\n nop ;\nexists {}x=1{}\n", "(".repeat(5000), ")".repeat(5000));
+    assert!(refused(&deep).message.contains("nests more than"));
+    let deep = format!("C t\n{{}}\nP0 (int* x) {{ *x = {}1{}; }}\nexists (x=1)\n", "(".repeat(5000), ")".repeat(5000));
+    assert!(refused(&deep).message.contains("nests more than"));
+}

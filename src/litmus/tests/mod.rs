@@ -1,0 +1,146 @@
+//! Facts of the literature in each language, refusals with places, and comparisons: with all candidates judged, with the machines on x86, with herd.
+
+mod facts;
+mod herd;
+
+use crate::candidates;
+use crate::code::Arch;
+use crate::condition::Place;
+use crate::file::{Options, Test, parse};
+use crate::judge::Judge;
+use crate::paths::{self, Bounds};
+use crate::report::{Report, run};
+use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
+use std::collections::BTreeSet;
+
+const STDLIB: &str = include_str!("../../../specs/memory/stdlib.cat");
+
+/// A model of this repository.
+pub(super) fn judge(arch: Arch, name: &str) -> Judge {
+    let text = match name {
+        "sc" => include_str!("../../../specs/memory/sc.cat"),
+        "tso" => include_str!("../../../specs/memory/tso.cat"),
+        "rvwmo" => include_str!("../../../specs/memory/rvwmo.cat"),
+        "armv8" => include_str!("../../../specs/memory/armv8.cat"),
+        "rc11" => include_str!("../../../specs/memory/rc11.cat"),
+        other => panic!("{other}"),
+    };
+    compile(arch, text)
+}
+
+fn compile(arch: Arch, text: &str) -> Judge {
+    let mut sources = SourceMap::new();
+    let resolver = |name: &str| (name == "stdlib.cat").then(|| STDLIB.to_string());
+    Judge::compile(&mut sources, arch, "model.cat", text, &resolver).unwrap_or_else(|d| panic!("{}", d.render(&sources)))
+}
+
+/// The model of an architecture.
+pub(super) fn usual(arch: Arch) -> Judge {
+    judge(
+        arch,
+        match arch {
+            Arch::RiscV => "rvwmo",
+            Arch::AArch64 => "armv8",
+            Arch::C => "rc11",
+            _ => "tso",
+        },
+    )
+}
+
+pub(super) fn read(text: &str, judge: &Judge) -> Test {
+    parse(SourceId(0), text, Options { pairs: judge.pairs }).unwrap_or_else(|d| panic!("{d:?}\n{text}"))
+}
+
+pub(super) fn answer(text: &str, judge: &Judge) -> Report {
+    run(read(text, judge), judge, Bounds { loops: 2 }, &Budget::default()).unwrap_or_else(|d| panic!("{d:?}\n{text}"))
+}
+
+fn refused(text: &str) -> Diagnostic {
+    parse(SourceId(0), text, Options::default()).expect_err(text)
+}
+
+/// The outcomes as sets of `name=value`.
+pub(super) fn outcomes(report: &Report) -> BTreeSet<String> {
+    let line = |l: &Vec<(String, String)>| {
+        let mut items: Vec<String> = l.iter().map(|(n, v)| format!("{n}={v};")).collect();
+        items.sort();
+        items.join(" ")
+    };
+    report.outcomes.iter().map(line).collect()
+}
+
+/// Every choice of `rf` and `co` is shown to the model, coherent or not: the outcomes must be those of the search that drops what cannot be.
+fn compare_with_all(text: &str, judge: &Judge) {
+    let mut test = read(text, judge);
+    let mut asked = vec![Vec::new(); test.threads.len()];
+    for o in &test.question.observed {
+        if let Place::Register(t, r) = o.place {
+            asked[t as usize].push(r);
+        }
+    }
+    let budget = Budget::default();
+    let runs = paths::run(&test.threads, &mut test.layout, &asked, Bounds { loops: 2 }, &budget).unwrap();
+    let (found, _) = candidates::search(&test, &runs, judge, &budget).unwrap();
+    let mut all = BTreeSet::new();
+    let mut met = 0;
+    candidates::search_all(&test, &runs, judge, &budget, &mut |m| {
+        met += 1;
+        if m.allowed {
+            all.insert(m.outcome.to_vec());
+        }
+        met > 200_000
+    })
+    .unwrap();
+    if met <= 200_000 {
+        assert_eq!(found.outcomes, all, "{text}");
+    }
+}
+
+#[test]
+fn what_is_dropped_could_not_be() {
+    for arch in [Arch::RiscV, Arch::AArch64, Arch::X86, Arch::C] {
+        let judge = usual(arch);
+        assert!(judge.coherent, "{arch:?}");
+        for seed in 0..40 {
+            compare_with_all(&crate::cycles::litmus(seed, arch), &judge);
+        }
+    }
+}
+
+/// Outcomes of the machine of the layer `program`, as sets of `name=value`.
+fn by_machine(text: &str, model: &str) -> BTreeSet<String> {
+    let test = mu_program::litmus::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
+    let memory = mu_program::memory::by_name(model).unwrap();
+    let report = mu_program::herd::run(&test, memory, None, &Budget::default()).unwrap();
+    let line = |l: &Vec<(String, String)>| {
+        let mut items: Vec<String> = l.iter().map(|(n, v)| format!("{n}={v};")).collect();
+        items.sort();
+        items.join(" ")
+    };
+    report.outcomes.iter().map(line).collect()
+}
+
+fn compare_with_machines(seeds: std::ops::Range<u64>) {
+    let judges = ["sc", "tso"].map(|m| (m, judge(Arch::X86, m)));
+    for seed in seeds {
+        let rich = seed % 2 == 0;
+        let shape = mu_program::generate::Shape { threads: 3, instructions: 3, rich };
+        for text in [mu_program::generate::litmus(seed, shape), crate::cycles::litmus(seed, Arch::X86)] {
+            for (name, judge) in &judges {
+                assert_eq!(outcomes(&answer(&text, judge)), by_machine(&text, name), "{name}, seed {seed}\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn machines_and_axioms_agree_on_x86() {
+    compare_with_machines(0..150);
+}
+
+/// Ten thousand programs: `cargo test --release -p mu-check-litmus -- --ignored ten_thousand`.
+#[test]
+#[ignore = "takes a minute"]
+fn machines_and_axioms_agree_on_ten_thousand_x86_programs() {
+    compare_with_machines(1000..6000);
+}

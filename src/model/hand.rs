@@ -1,0 +1,148 @@
+//! Models written by hand on the slots-and-groups interface: how a program brings a model of its own without a specification language.
+//!
+//! In: closures and slot lists. Out: a [`Model`]. Cost: a step allocates the text of its label; engines cache steps, so this is rare.
+//!
+//! ```
+//! use mu_model::{Model, hand::HandModel};
+//!
+//! let mut model = HandModel::new();
+//! let counter = model.slot("counter", 0, false, 0);
+//! model.group("up", &[], &[counter], &[counter], |read, emit| {
+//!     if read[0] < 3 {
+//!         emit.step("up", &[read[0] + 1]);
+//!     }
+//! });
+//! assert_eq!(model.initial(), [0]);
+//! ```
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+
+use super::{Group, Model, Slot, SlotInfo, Steps, Worker};
+use mu_base::Diagnostic;
+use mu_base::ids::LabelId;
+
+/// The answer of a group: from the values of its `reads` to steps.
+pub type StepFn = Box<dyn Fn(&[u32], &mut Emit<'_>) + Send + Sync>;
+
+#[derive(Debug)]
+struct LabelTable {
+    texts: Vec<String>,
+    ids: HashMap<String, LabelId>,
+}
+
+/// Where a group's closure puts its steps.
+pub struct Emit<'a> {
+    labels: &'a Mutex<LabelTable>,
+    out: &'a mut Steps,
+}
+
+impl Emit<'_> {
+    /// One step: the text of its label (`tau` for the hidden one) and a value for each slot in `writes`.
+    pub fn step(&mut self, label: impl Into<String>, values: &[u32]) {
+        let text = label.into();
+        let mut table = lock(self.labels);
+        let id = match table.ids.get(&text) {
+            Some(&id) => id,
+            None => {
+                let id = LabelId::new(table.texts.len());
+                table.texts.push(text.clone());
+                table.ids.insert(text, id);
+                id
+            }
+        };
+        self.out.labels.push(id);
+        self.out.values.extend_from_slice(values);
+    }
+}
+
+fn lock(labels: &Mutex<LabelTable>) -> MutexGuard<'_, LabelTable> {
+    labels.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A model made of closures.
+pub struct HandModel {
+    slots: Vec<SlotInfo>,
+    groups: Vec<Group>,
+    functions: Vec<StepFn>,
+    initial: Vec<u32>,
+    labels: Mutex<LabelTable>,
+}
+
+impl Default for HandModel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HandModel {
+    /// No slots, no groups: one state without steps.
+    pub fn new() -> Self {
+        let labels = LabelTable { texts: vec!["tau".into()], ids: HashMap::from([("tau".to_owned(), LabelId::TAU)]) };
+        Self { slots: Vec::new(), groups: Vec::new(), functions: Vec::new(), initial: Vec::new(), labels: Mutex::new(labels) }
+    }
+    /// Adds a slot of a component with its initial value.
+    pub fn slot(&mut self, name: impl Into<String>, component: u32, control: bool, initial: u32) -> Slot {
+        self.slots.push(SlotInfo { name: name.into(), component, control });
+        self.initial.push(initial);
+        (self.slots.len() - 1) as Slot
+    }
+    /// Adds a group; `reads` and `writes` ascend. Returns its description, for setting flags.
+    pub fn group(
+        &mut self,
+        name: impl Into<String>,
+        requires: &[(Slot, u32)],
+        reads: &[Slot],
+        writes: &[Slot],
+        steps: impl Fn(&[u32], &mut Emit<'_>) + Send + Sync + 'static,
+    ) -> &mut Group {
+        debug_assert!(reads.windows(2).all(|w| w[0] < w[1]) && writes.windows(2).all(|w| w[0] < w[1]));
+        let at = self.groups.len();
+        self.groups.push(Group {
+            name: name.into(),
+            requires: requires.to_vec(),
+            reads: reads.to_vec(),
+            writes: writes.to_vec(),
+            hidden: Vec::new(),
+            tau: false,
+            confluent: false,
+        });
+        self.functions.push(Box::new(steps));
+        &mut self.groups[at]
+    }
+}
+
+impl Model for HandModel {
+    fn slots(&self) -> &[SlotInfo] {
+        &self.slots
+    }
+    fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    fn initial(&self) -> Vec<u32> {
+        self.initial.clone()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(HandWorker { model: self })
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        lock(&self.labels).texts[label.index()].clone()
+    }
+    fn label_count(&self) -> usize {
+        lock(&self.labels).texts.len()
+    }
+    fn value_text(&self, _slot: Slot, value: u32) -> String {
+        value.to_string()
+    }
+}
+
+struct HandWorker<'m> {
+    model: &'m HandModel,
+}
+
+impl Worker for HandWorker<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        (self.model.functions[group])(reads, &mut Emit { labels: &self.model.labels, out });
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! The waist: what any front end gives and any engine takes. Knows no language.
+//!
+//! A state is a vector of `u32` slots; a slot's number is an index into that slot's append-only value table (kept by the front
+//! end). Behaviour is a list of *transition groups* with fixed slot lists. A group's answer depends on its read slots only, so
+//! engines memoise it (explicit engine), tabulate it (symbolic engine), or ship it (distributed engine).
+//!
+//! Source of the idea: the PINS interface of LTSmin (Blom, van de Pol, Weber, CAV 2010), with guards on single slots made
+//! explicit so that a disabled group costs a comparison.
+#![warn(missing_docs)]
+
+pub mod evaluated;
+pub mod from_lts;
+pub mod hand;
+pub mod standing;
+
+// The models of the tests name this layer as all others do.
+#[cfg(test)]
+extern crate self as mu_model;
+
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage};
+
+/// A slot index.
+pub type Slot = u32;
+
+/// What engines may know of a slot.
+#[derive(Clone, Debug)]
+pub struct SlotInfo {
+    /// Its name.
+    pub name: String,
+    /// The parallel component that it belongs to.
+    pub component: u32,
+    /// Whether it is a control location (few values, many groups test it).
+    pub control: bool,
+}
+
+/// A transition group.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// For messages.
+    pub name: String,
+    /// The group is disabled unless each of these slots has this value. These slots are not in `reads` unless also read otherwise.
+    pub requires: Vec<(Slot, u32)>,
+    /// Slots that its answer depends on, ascending.
+    pub reads: Vec<Slot>,
+    /// Slots that its steps set, ascending. A step gives a value for each.
+    pub writes: Vec<Slot>,
+    /// Names of the actions that were hidden in it (provenance), empty if none.
+    pub hidden: Vec<String>,
+    /// Whether all its steps are tau.
+    pub tau: bool,
+    /// Whether the front end proved that its (tau) steps are confluent, see `process::confluence`.
+    pub confluent: bool,
+}
+
+/// The steps of one group from one state: label and the values of the written slots, flat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// A label a step.
+    pub labels: Vec<LabelId>,
+    /// `labels.len() * writes.len()` values.
+    pub values: Vec<u32>,
+}
+
+impl Steps {
+    /// Empties both lists.
+    pub fn clear(&mut self) {
+        self.labels.clear();
+        self.values.clear();
+    }
+}
+
+/// An action behind a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepPart {
+    /// Its name.
+    pub name: String,
+    /// Its arguments' texts; `_` where a value does not matter.
+    pub args: Vec<String>,
+    /// Whether it is hidden.
+    pub hidden: bool,
+    /// What the components did for it.
+    pub from: Vec<PartOrigin>,
+}
+
+/// What one component did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartOrigin {
+    /// The component.
+    pub component: u32,
+    /// The name of its own action, before communication.
+    pub action: String,
+    /// How many arguments it left open.
+    pub open: u32,
+}
+
+impl StepPart {
+    /// The action as text.
+    pub fn text(&self) -> String {
+        if self.args.is_empty() { self.name.clone() } else { format!("{}({})", self.name, self.args.join(", ")) }
+    }
+}
+
+/// A candidate for a symmetry: a permutation of the slots together with one of their values ([`Worker::image`]), under which the front end
+/// thinks that the behaviour is the same. Engines verify that before they rely on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symmetry {
+    /// For messages.
+    pub name: String,
+    /// Where each slot goes.
+    pub slots: Vec<Slot>,
+    /// A permutation of some points. Two symmetries with the same permutations of slots and of points are the same, and points compose as
+    /// the symmetries do.
+    pub points: Vec<u32>,
+}
+
+/// A model: immutable description; the tables behind it grow while workers run, safely shared.
+pub trait Model: Send + Sync {
+    /// The slots.
+    fn slots(&self) -> &[SlotInfo];
+    /// The groups.
+    fn groups(&self) -> &[Group];
+    /// The initial vector.
+    fn initial(&self) -> Vec<u32>;
+    /// An evaluator for one thread.
+    fn worker(&self) -> Box<dyn Worker + '_>;
+    /// Text of a label, as in an `.aut` file without quotes; `tau` for `LabelId::TAU`.
+    fn label_text(&self, label: LabelId) -> String;
+    /// Number of labels interned so far.
+    fn label_count(&self) -> usize;
+    /// Text of a slot's value.
+    fn value_text(&self, slot: Slot, value: u32) -> String;
+    /// What tells this model from others whose states have the same numbers. None: its values cannot be written, see [`Model::export_values`].
+    fn fingerprint(&self) -> Option<String> {
+        None
+    }
+    /// The values of all slots as text, table by table in the order of their numbers, for a checkpoint or for another process.
+    /// Errors: the model does not write values (the default), or a value has no text that is read back as the same value.
+    fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
+        Err(Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot be written"))
+    }
+    /// Gives values the numbers that another run gave them; the model was not explored yet. Error: they are not values of this model.
+    fn import_values(&self, _texts: &[Vec<String>]) -> Result<(), Diagnostic> {
+        Err(Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot be read"))
+    }
+    /// Whether a slot means something in a state: the others hold a value that nothing depends on.
+    fn is_live(&self, _slot: Slot, _state: &[u32]) -> bool {
+        true
+    }
+    /// Candidates for symmetries, which generate a group.
+    fn symmetries(&self) -> &[Symmetry] {
+        &[]
+    }
+    /// Names of the parallel components that slots and step parts speak of, if there are several.
+    fn components(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Who tells why a state has no steps: none if the model knows nothing of its components. `terminal`: names of actions after which a
+    /// component counts as terminated.
+    fn standings<'m>(&'m self, _terminal: &[String]) -> Option<Box<dyn standing::Standings + 'm>> {
+        None
+    }
+    /// The actions behind a step of a group, hidden ones too, for people, where [`Worker::parts`] does not tell them: no more than the label.
+    fn parts(&self, group: usize, _before: &[u32], label: LabelId, _after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+        let hidden = label == LabelId::TAU;
+        let names = if hidden { self.groups()[group].hidden.clone() } else { vec![self.label_text(label)] };
+        Ok(names.into_iter().map(|name| StepPart { name, args: Vec::new(), hidden, from: Vec::new() }).collect())
+    }
+}
+
+/// Evaluates groups, for one thread. May be slow: callers memoise.
+pub trait Worker {
+    /// Appends the steps of `group` for the values of its `reads` (the slots of `requires` are known to fit). Steps that have
+    /// equal label and values may be given once or twice.
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic>;
+    /// The actions behind a step, see [`Model::parts`]; none if this worker knows no more than the model.
+    fn parts(&mut self, _group: usize, _before: &[u32], _label: LabelId, _after: &[u32]) -> Result<Option<Vec<StepPart>>, Diagnostic> {
+        Ok(None)
+    }
+    /// What a symmetry makes of a slot's value: a number in the table of the slot that it goes to; none if that is not known.
+    fn image(&mut self, _symmetry: usize, _slot: Slot, _value: u32) -> Result<Option<u32>, Diagnostic> {
+        Ok(None)
+    }
+    /// What a symmetry makes of a label.
+    fn image_label(&mut self, _symmetry: usize, _label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        Ok(None)
+    }
+}

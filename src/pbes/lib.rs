@@ -1,0 +1,25 @@
+//! From (formula, transition system) to a verdict: the formula as an automaton over labels, its product with a model, the parity game.
+#![warn(missing_docs)]
+
+pub mod arena;
+pub mod automaton;
+pub mod check;
+pub mod flow;
+pub mod game;
+pub mod instantiate;
+mod mentions;
+pub mod obligations;
+pub mod print;
+pub mod product;
+pub mod quotient;
+pub mod rules;
+pub mod source;
+pub mod symbolic;
+mod trace;
+
+pub use check::{Answer, Options, Route, Verdict, check};
+pub use flow::Shelf;
+pub use quotient::Reduced;
+
+#[cfg(test)]
+mod tests;

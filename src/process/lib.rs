@@ -1,0 +1,13 @@
+//! Processes: typed specification, linearisation, direct semantics, static analyses. Knows nothing of how states are stored.
+#![warn(missing_docs)]
+
+pub mod anatomy;
+pub mod confluence;
+pub mod direct;
+pub mod linear;
+pub mod linearise;
+pub mod print;
+pub mod simplify;
+pub mod spec;
+pub mod typecheck;
+pub mod unfold;

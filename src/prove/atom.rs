@@ -1,0 +1,369 @@
+//! Cells, atoms and their negations: the vocabulary of cubes. All process variables of a cube are distinct and numbered from 0 (the first
+//! [`Signature::fixed`] of them are the constants `#1`, `#2`, ..); a cell is a symbol at process variables, packed into eight bytes, so that
+//! renaming is arithmetic and comparing is one instruction.
+//!
+//! Under total store order a cell of memory is either *memory now* or what a process sees at a *stage*, one of the moments, in the past or now, at
+//! which its later reads look at memory (see [`crate::stages`]). Both are cells like all others to everything in this file.
+//!
+//! Invariant: an atom is in normal form ([`Atom::same`], [`Linear::new`]), so that equal constraints are equal values.
+
+use crate::simplex::Relation;
+
+/// Most process variables of a cube.
+pub const MOST_PROCESSES: usize = 24;
+/// The bit of a set of processes that stands for all processes that no variable names.
+pub const OTHER: u64 = 1 << 63;
+/// No process, or no view.
+pub const NONE: u8 = u8::MAX;
+/// The stage that several views share: the moment of which `unsafe` speaks.
+pub const JOINT: u8 = u8::MAX - 1;
+
+/// The kind of values of a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sort {
+    /// Processes.
+    Process,
+    /// An enumeration with so many constructors, at most 64.
+    Finite(u32),
+    /// Values of which only equality is known.
+    Abstract,
+    /// Integers.
+    Integer,
+    /// Reals.
+    Real,
+}
+
+impl Sort {
+    /// Whether its values are numbers.
+    pub fn is_numeric(self) -> bool {
+        matches!(self, Sort::Integer | Sort::Real)
+    }
+}
+
+/// What the prover knows of the symbols of a system.
+#[derive(Clone, Debug, Default)]
+pub struct Signature {
+    /// The sorts, by symbol.
+    pub sorts: Vec<Sort>,
+    /// Whether the symbol is memory that goes through store buffers.
+    pub weak: Vec<bool>,
+    /// Number of processes that index the symbol.
+    pub arity: Vec<usize>,
+    /// Whether the symbol never changes.
+    pub rigid: Vec<bool>,
+    /// The process variables 0.. that are constants.
+    pub fixed: usize,
+    /// All processes there are, if the file says so.
+    pub most: Option<usize>,
+}
+
+impl Signature {
+    /// The sort of a cell.
+    pub fn sort(&self, cell: Cell) -> Sort {
+        self.sorts[cell.symbol()]
+    }
+    /// All values that a cell can have, as a set, in a cube of so many processes.
+    pub fn all(&self, sort: Sort, processes: usize) -> u64 {
+        match sort {
+            Sort::Finite(64) => u64::MAX,
+            Sort::Finite(n) => (1 << n) - 1,
+            Sort::Process if self.most == Some(processes) => (1 << processes) - 1,
+            Sort::Process => OTHER | ((1 << processes) - 1),
+            _ => u64::MAX,
+        }
+    }
+}
+
+/// A symbol at up to three process variables, seen by nobody (plain, or memory now) or by a process at a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cell(u64);
+
+impl Cell {
+    /// A cell that nobody looks at.
+    pub fn new(symbol: usize, args: &[u8]) -> Cell {
+        let arg = |i: usize| u64::from(args.get(i).copied().unwrap_or(NONE));
+        Cell((symbol as u64) << 40 | arg(0) << 32 | arg(1) << 24 | arg(2) << 16 | 0xffff)
+    }
+    /// Its symbol.
+    pub fn symbol(self) -> usize {
+        (self.0 >> 40) as usize
+    }
+    /// Its arguments, [`NONE`] where there is none.
+    pub fn args(self) -> [u8; 3] {
+        [(self.0 >> 32) as u8, (self.0 >> 24) as u8, (self.0 >> 16) as u8]
+    }
+    /// Who looks, and at which stage.
+    pub fn view(self) -> Option<(u8, u8)> {
+        let process = (self.0 >> 8) as u8;
+        (process != NONE).then_some((process, self.0 as u8))
+    }
+    /// The same cell seen by the process at the stage, or now.
+    #[must_use]
+    pub fn seen(self, view: Option<(u8, u8)>) -> Cell {
+        let (process, stage) = view.unwrap_or((NONE, NONE));
+        Cell(self.0 & !0xffff | u64::from(process) << 8 | u64::from(stage))
+    }
+    /// The same memory now.
+    #[must_use]
+    pub fn now(self) -> Cell {
+        Cell(self.0 | 0xffff)
+    }
+    /// The cell with each process `p` replaced by `to(p)`.
+    #[must_use]
+    pub fn map(self, to: impl Fn(u8) -> u8) -> Cell {
+        let put = |at: u32| {
+            let p = (self.0 >> at) as u8;
+            u64::from(if p == NONE { NONE } else { to(p) }) << at
+        };
+        Cell(self.0 & !0xff_ffff_ff00 | put(32) | put(24) | put(16) | put(8))
+    }
+    /// The processes that it mentions.
+    pub fn processes(self) -> impl Iterator<Item = u8> {
+        [32, 24, 16, 8].into_iter().map(move |at| (self.0 >> at) as u8).filter(|&p| p != NONE)
+    }
+}
+
+/// A process: a variable, or what a cell holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Point {
+    /// The process variable.
+    Variable(u8),
+    /// What the cell holds.
+    Cell(Cell),
+}
+
+impl Point {
+    fn map(self, to: impl Fn(u8) -> u8) -> Point {
+        match self {
+            Point::Variable(v) => Point::Variable(to(v)),
+            Point::Cell(c) => Point::Cell(c.map(to)),
+        }
+    }
+}
+
+/// A linear constraint: the sum of factors times cells, plus a constant, compares with zero. Cells ascend, no factor is zero, the factors and the
+/// constant have no common divisor (over integers the constant is rounded), and for `=`, `≠` the first factor is positive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Linear {
+    /// Cells with factors.
+    pub terms: Vec<(Cell, i64)>,
+    /// Without cells.
+    pub constant: i64,
+    /// How they compare with zero.
+    pub relation: Relation,
+}
+
+/// An atom.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Atom {
+    /// The value of the cell (of an enumeration, or a process) is in the set.
+    In(Cell, u64),
+    /// The two cells, the smaller first, are equal, or are not.
+    Same(Cell, Cell, bool),
+    /// The first process comes before the second, or is it unless strict.
+    Before(Point, Point, bool),
+    /// A linear constraint.
+    Linear(Box<Linear>),
+    /// At this stage the process has no write that it has not seen in memory.
+    Fence(u8, u8),
+}
+
+/// What a constraint comes to that may be decided at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Literal {
+    /// It always holds.
+    True,
+    /// It never holds.
+    False,
+    /// An atom.
+    Atom(Atom),
+}
+
+/// A number in a proof has more than 63 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
+
+impl Linear {
+    /// The constraint in normal form; `terms` in any order, with repetitions.
+    #[allow(clippy::new_ret_no_self, reason = "a constraint without variables is true or false, which are other literals")]
+    pub fn new(mut terms: Vec<(Cell, i64)>, constant: i64, relation: Relation, integer: bool) -> Result<Literal, TooLarge> {
+        terms.sort_unstable_by_key(|t| t.0);
+        let mut merged: Vec<(Cell, i64)> = Vec::with_capacity(terms.len());
+        for (cell, factor) in terms {
+            match merged.last_mut() {
+                Some((last, sum)) if *last == cell => *sum = sum.checked_add(factor).ok_or(TooLarge)?,
+                _ => merged.push((cell, factor)),
+            }
+        }
+        merged.retain(|t| t.1 != 0);
+        let truth = |holds: bool| Ok(if holds { Literal::True } else { Literal::False });
+        if merged.is_empty() {
+            return truth(match relation {
+                Relation::Le => constant <= 0,
+                Relation::Lt => constant < 0,
+                Relation::Eq => constant == 0,
+                Relation::Ne => constant != 0,
+            });
+        }
+        let equation = matches!(relation, Relation::Eq | Relation::Ne);
+        let divisor = merged.iter().fold(0, |g, t| num_integer::gcd(g, t.1.unsigned_abs()));
+        let divisor = if integer { divisor } else { num_integer::gcd(divisor, constant.unsigned_abs()) };
+        let divisor = i64::try_from(divisor).map_err(|_| TooLarge)?;
+        let (mut constant, mut relation) = (constant, relation);
+        if integer && relation == Relation::Lt {
+            (constant, relation) = (constant.checked_add(1).ok_or(TooLarge)?, Relation::Le);
+        }
+        if equation && constant % divisor != 0 {
+            return truth(relation == Relation::Ne);
+        }
+        let sign = if equation && merged[0].1 < 0 { -1 } else { 1 };
+        for t in &mut merged {
+            t.1 = (t.1 / divisor).checked_mul(sign).ok_or(TooLarge)?;
+        }
+        // sum + c <= 0 over integers: the least integer that is not below c / divisor.
+        let constant = constant.div_euclid(divisor) + i64::from(constant.rem_euclid(divisor) != 0);
+        Ok(Literal::Atom(Atom::Linear(Box::new(Linear { terms: merged, constant: constant.checked_mul(sign).ok_or(TooLarge)?, relation }))))
+    }
+    /// The opposite.
+    pub fn negate(&self, integer: bool) -> Result<Literal, TooLarge> {
+        let minus = |n: i64| n.checked_neg().ok_or(TooLarge);
+        let relation = match self.relation {
+            Relation::Eq => Relation::Ne,
+            Relation::Ne => Relation::Eq,
+            Relation::Le => Relation::Lt,
+            Relation::Lt => Relation::Le,
+        };
+        if matches!(relation, Relation::Eq | Relation::Ne) {
+            return Ok(Literal::Atom(Atom::Linear(Box::new(Linear { relation, ..self.clone() }))));
+        }
+        let terms = self.terms.iter().map(|&(c, f)| Ok((c, minus(f)?))).collect::<Result<_, TooLarge>>()?;
+        Linear::new(terms, minus(self.constant)?, relation, integer)
+    }
+}
+
+/// The bits of a set of processes after renaming: named ones move, and a name that is new, `0..processes` but nobody's image, is in the set iff
+/// the others are.
+pub fn map_set(set: u64, from: usize, processes: usize, to: impl Fn(u8) -> u8) -> u64 {
+    let mut mapped = if set & OTHER != 0 { OTHER | ((1 << processes) - 1) } else { 0 };
+    for p in 0..from {
+        let bit = 1 << to(p as u8);
+        if set & (1 << p) == 0 { mapped &= !bit } else { mapped |= bit }
+    }
+    mapped
+}
+
+impl Atom {
+    /// `left = right` or `left ≠ right`.
+    pub fn same(left: Cell, right: Cell, equal: bool) -> Literal {
+        match left.cmp(&right) {
+            std::cmp::Ordering::Equal if equal => Literal::True,
+            std::cmp::Ordering::Equal => Literal::False,
+            std::cmp::Ordering::Less => Literal::Atom(Atom::Same(left, right, equal)),
+            std::cmp::Ordering::Greater => Literal::Atom(Atom::Same(right, left, equal)),
+        }
+    }
+    /// `left < right`, or `left <= right`.
+    pub fn before(left: Point, right: Point, strict: bool, fixed: usize) -> Literal {
+        match (left, right) {
+            (Point::Variable(a), Point::Variable(b)) if a == b => {
+                if strict {
+                    Literal::False
+                } else {
+                    Literal::True
+                }
+            }
+            // #1 < #2 < .. < all others.
+            (Point::Variable(a), Point::Variable(b)) if usize::from(a.min(b)) < fixed => {
+                if a < b {
+                    Literal::True
+                } else {
+                    Literal::False
+                }
+            }
+            (Point::Variable(_), Point::Variable(_)) => Literal::Atom(Atom::Before(left, right, true)),
+            _ if left == right => {
+                if strict {
+                    Literal::False
+                } else {
+                    Literal::True
+                }
+            }
+            _ => Literal::Atom(Atom::Before(left, right, strict)),
+        }
+    }
+    /// The opposite, of an atom that is no [`Atom::Fence`], in a cube of so many processes.
+    pub fn negate(&self, signature: &Signature, processes: usize) -> Result<Literal, TooLarge> {
+        Ok(match self {
+            Atom::In(c, set) => {
+                let rest = signature.all(signature.sort(*c), processes) & !set;
+                if rest == 0 { Literal::False } else { Literal::Atom(Atom::In(*c, rest)) }
+            }
+            Atom::Same(a, b, equal) => Literal::Atom(Atom::Same(*a, *b, !equal)),
+            Atom::Before(a, b, strict) => Atom::before(*b, *a, !strict, signature.fixed),
+            Atom::Linear(l) => l.negate(l.terms.iter().all(|t| signature.sort(t.0) == Sort::Integer))?,
+            Atom::Fence(..) => Literal::True,
+        })
+    }
+    /// The atom with each process `p` of `from` replaced by `to(p)` of `processes`; `to` is injective.
+    pub fn map(&self, signature: &Signature, from: usize, processes: usize, to: impl Fn(u8) -> u8 + Copy) -> Literal {
+        match self {
+            Atom::In(c, set) => {
+                let set = if signature.sort(*c) == Sort::Process { map_set(*set, from, processes, to) } else { *set };
+                Literal::Atom(Atom::In(c.map(to), set))
+            }
+            Atom::Same(a, b, equal) => Atom::same(a.map(to), b.map(to), *equal),
+            Atom::Before(a, b, strict) => Atom::before(a.map(to), b.map(to), *strict, signature.fixed),
+            Atom::Linear(l) => {
+                let mut l = l.clone();
+                for t in &mut l.terms {
+                    t.0 = t.0.map(to);
+                }
+                l.terms.sort_unstable_by_key(|t| t.0);
+                if matches!(l.relation, Relation::Eq | Relation::Ne) && l.terms[0].1 < 0 {
+                    for t in &mut l.terms {
+                        t.1 = -t.1;
+                    }
+                    l.constant = -l.constant;
+                }
+                Literal::Atom(Atom::Linear(l))
+            }
+            Atom::Fence(p, stage) => Literal::Atom(Atom::Fence(to(*p), *stage)),
+        }
+    }
+    /// The cells that it mentions.
+    pub fn cells(&self) -> Vec<Cell> {
+        match self {
+            Atom::In(c, _) => vec![*c],
+            Atom::Same(a, b, _) => vec![*a, *b],
+            Atom::Before(a, b, _) => [a, b].into_iter().filter_map(|p| if let Point::Cell(c) = p { Some(*c) } else { None }).collect(),
+            Atom::Linear(l) => l.terms.iter().map(|t| t.0).collect(),
+            Atom::Fence(..) => Vec::new(),
+        }
+    }
+    /// The processes that it mentions, as a set, in a cube of so many processes.
+    pub fn processes(&self, signature: &Signature, count: usize) -> u64 {
+        let mut found = 0;
+        for c in self.cells() {
+            for p in c.processes() {
+                found |= 1 << p;
+            }
+        }
+        match self {
+            // A set that treats a process apart from the unnamed ones mentions it.
+            Atom::In(c, set) if signature.sort(*c) == Sort::Process => {
+                let named = (1 << count) - 1;
+                found |= if set & OTHER == 0 { set & named } else { !set & named };
+            }
+            Atom::Before(a, b, _) => {
+                for p in [a, b] {
+                    if let Point::Variable(v) = p {
+                        found |= 1 << v;
+                    }
+                }
+            }
+            Atom::Fence(p, _) => found |= 1 << p,
+            _ => {}
+        }
+        found
+    }
+}

@@ -1,0 +1,410 @@
+//! The decision procedure: conjunctions of atoms over distinct processes, enumerations, a total order of the processes, linear arithmetic.
+//! Incremental: atoms are asserted on levels that are pushed and popped.
+//!
+//! No cell is both a number and something else, so arithmetic ([`crate::simplex`]) and the rest do not share variables: each part is decided
+//! alone, nothing need be exchanged (the trivial case of Nelson and Oppen). Finite domains are sets of bits; equalities join cells in classes with
+//! one domain, disequalities and the order strike values out and are decided by splitting on the smallest domain; an order is contradictory if it
+//! has a cycle with a strict edge. The processes that no variable names are one bit of a domain, and there are as many of them as one likes.
+//!
+//! [`Answer::Unsatisfiable`] is always right. What ends a budget, or does not fit 128 bits, is [`Answer::Unknown`].
+
+use crate::atom::{Atom, Cell, OTHER, Point, Signature, Sort};
+use crate::simplex::{Answer, Constraint, Simplex};
+
+const SPLITS: u32 = 200;
+/// Where it is asked often and *no* may be wrong.
+const FEW_SPLITS: u32 = 3;
+
+enum Undo {
+    Domain(usize, u64),
+    NewDomain,
+    Same,
+    Before,
+    Linear,
+}
+
+/// A conjunction that can be extended and taken back.
+pub struct Decider<'a> {
+    signature: &'a Signature,
+    processes: usize,
+    domains: Vec<(Cell, u64)>,
+    same: Vec<(Cell, Cell, bool)>,
+    before: Vec<(Point, Point, bool)>,
+    linear: usize,
+    simplex: Simplex,
+    numbers: Vec<Cell>,
+    undo: Vec<Undo>,
+    marks: Vec<(usize, bool)>,
+    contradiction: bool,
+    /// How often it was asked.
+    pub asked: u64,
+}
+
+impl<'a> Decider<'a> {
+    /// Nothing is asserted; there are so many named processes.
+    pub fn new(signature: &'a Signature, processes: usize) -> Decider<'a> {
+        Decider {
+            signature,
+            processes,
+            domains: Vec::new(),
+            same: Vec::new(),
+            before: Vec::new(),
+            linear: 0,
+            simplex: Simplex::default(),
+            numbers: Vec::new(),
+            undo: Vec::new(),
+            marks: Vec::new(),
+            contradiction: false,
+            asked: 0,
+        }
+    }
+    /// The conjunction of the atoms.
+    pub fn of(signature: &'a Signature, processes: usize, atoms: &[Atom]) -> Decider<'a> {
+        let mut decider = Decider::new(signature, processes);
+        for a in atoms {
+            decider.assert(a);
+        }
+        decider
+    }
+    /// Opens a level.
+    pub fn push(&mut self) {
+        self.marks.push((self.undo.len(), self.contradiction));
+        self.simplex.push();
+    }
+    /// Takes back all that was asserted on the last level.
+    pub fn pop(&mut self) {
+        let Some((mark, contradiction)) = self.marks.pop() else { return };
+        while self.undo.len() > mark {
+            match self.undo.pop() {
+                Some(Undo::Domain(i, old)) => self.domains[i].1 = old,
+                Some(Undo::NewDomain) => {
+                    self.domains.pop();
+                }
+                Some(Undo::Same) => {
+                    self.same.pop();
+                }
+                Some(Undo::Before) => {
+                    self.before.pop();
+                }
+                Some(Undo::Linear) => self.linear -= 1,
+                None => break,
+            }
+        }
+        self.contradiction = contradiction;
+        self.simplex.pop();
+    }
+    /// The values that the cell can have as far as is known at once.
+    pub fn domain(&self, cell: Cell) -> u64 {
+        match self.domains.iter().find(|d| d.0 == cell) {
+            Some(d) => d.1,
+            None => self.signature.all(self.signature.sort(cell), self.processes),
+        }
+    }
+    fn restrict(&mut self, cell: Cell, set: u64) -> bool {
+        match self.domains.iter().position(|d| d.0 == cell) {
+            Some(i) => {
+                let old = self.domains[i].1;
+                if old & set == old {
+                    return false;
+                }
+                self.undo.push(Undo::Domain(i, old));
+                self.domains[i].1 = old & set;
+                self.contradiction |= old & set == 0;
+                true
+            }
+            None => {
+                let all = self.signature.all(self.signature.sort(cell), self.processes);
+                if all & set == all {
+                    return false;
+                }
+                self.undo.push(Undo::NewDomain);
+                self.domains.push((cell, all & set));
+                self.contradiction |= all & set == 0;
+                true
+            }
+        }
+    }
+    /// Adds an atom.
+    pub fn assert(&mut self, atom: &Atom) {
+        match atom {
+            Atom::In(c, set) => {
+                self.restrict(*c, *set);
+            }
+            Atom::Same(a, b, equal) => {
+                self.same.push((*a, *b, *equal));
+                self.undo.push(Undo::Same);
+            }
+            Atom::Before(a, b, strict) => {
+                self.before.push((*a, *b, *strict));
+                self.undo.push(Undo::Before);
+            }
+            Atom::Linear(l) => {
+                let terms = l.terms.iter().map(|&(c, f)| (self.number(c), f)).collect();
+                self.linear += 1;
+                self.undo.push(Undo::Linear);
+                self.simplex.assert(&Constraint { terms, constant: l.constant, relation: l.relation });
+            }
+            Atom::Fence(..) => {}
+        }
+    }
+    fn number(&mut self, cell: Cell) -> usize {
+        if let Some(i) = self.numbers.iter().position(|c| *c == cell) {
+            return i;
+        }
+        let variable = self.simplex.variable(self.signature.sort(cell) == Sort::Integer);
+        // Slack variables take numbers of their own: remember which is which by position.
+        while self.numbers.len() < variable {
+            self.numbers.push(Cell::new(u16::MAX.into(), &[]));
+        }
+        self.numbers.push(cell);
+        variable
+    }
+    /// Decides the conjunction.
+    pub fn check(&mut self) -> Answer {
+        self.check_within(SPLITS)
+    }
+    /// Decides the conjunction with so many case splits at most.
+    pub fn check_within(&mut self, mut budget: u32) -> Answer {
+        self.asked += 1;
+        self.push();
+        let mut answer = self.discrete(&mut budget);
+        self.pop();
+        if answer != Answer::Unsatisfiable && self.linear > 0 {
+            match self.simplex.check(&mut budget) {
+                Answer::Satisfiable => {}
+                other => answer = other,
+            }
+        }
+        answer
+    }
+    /// Whether the atom holds in all solutions: `Some(true)`; in none: `Some(false)`; otherwise, or if it is not found out, `None`.
+    pub fn evaluate(&mut self, atom: &Atom) -> Option<bool> {
+        match atom {
+            Atom::In(c, set) => {
+                let domain = self.domain(*c);
+                return if domain & !set == 0 {
+                    Some(true)
+                } else if domain & set == 0 {
+                    Some(false)
+                } else {
+                    None
+                };
+            }
+            Atom::Same(a, b, equal) => {
+                if self.same.contains(&(*a, *b, *equal)) {
+                    return Some(true);
+                }
+                if self.same.contains(&(*a, *b, !equal)) {
+                    return Some(false);
+                }
+                let (x, y) = (self.domain(*a), self.domain(*b));
+                if x & y == 0 {
+                    return Some(!equal);
+                }
+                if x == y && x.is_power_of_two() && x != OTHER {
+                    return Some(*equal);
+                }
+                if self.same.is_empty() {
+                    return None;
+                }
+            }
+            Atom::Before(a, b, strict) => {
+                if self.before.is_empty() && matches!((a, b), (Point::Variable(_), Point::Variable(_))) {
+                    return None;
+                }
+                if self.before.contains(&(*a, *b, *strict)) {
+                    return Some(true);
+                }
+            }
+            Atom::Linear(l) => {
+                if self.linear == 0 || l.terms.iter().any(|t| !self.numbers.contains(&t.0)) {
+                    return None;
+                }
+            }
+            Atom::Fence(..) => return None,
+        }
+        if let Ok(crate::atom::Literal::Atom(opposite)) = atom.negate(self.signature, self.processes)
+            && self.refutes(&opposite)
+        {
+            return Some(true);
+        }
+        self.refutes(atom).then_some(false)
+    }
+    /// Whether the atom contradicts what is asserted, as far as few case splits tell.
+    pub fn refutes(&mut self, atom: &Atom) -> bool {
+        self.push();
+        self.assert(atom);
+        let answer = self.check_within(FEW_SPLITS);
+        self.pop();
+        answer == Answer::Unsatisfiable
+    }
+    /// Equalities give their sides one domain, disequalities strike single values out, until nothing changes.
+    fn propagate(&mut self) {
+        let mut changed = !self.same.is_empty();
+        while changed && !self.contradiction {
+            changed = false;
+            for i in 0..self.same.len() {
+                let (a, b, equal) = self.same[i];
+                if matches!(self.signature.sort(a), Sort::Abstract | Sort::Integer | Sort::Real) {
+                    continue;
+                }
+                let (x, y) = (self.domain(a), self.domain(b));
+                if equal {
+                    changed |= self.restrict(a, y) | self.restrict(b, x);
+                } else {
+                    // The unnamed processes are many: two cells may hold different ones.
+                    if x.is_power_of_two() && x != OTHER {
+                        changed |= self.restrict(b, !x);
+                    }
+                    if y.is_power_of_two() && y != OTHER {
+                        changed |= self.restrict(a, !y);
+                    }
+                }
+            }
+        }
+    }
+    /// Everything but arithmetic.
+    fn discrete(&mut self, budget: &mut u32) -> Answer {
+        self.propagate();
+        if self.contradiction || self.classes_clash() {
+            return Answer::Unsatisfiable;
+        }
+        let split = match self.undecided() {
+            Some(cell) => cell,
+            None if self.ordered() => return Answer::Satisfiable,
+            None => return Answer::Unsatisfiable,
+        };
+        let mut values = self.domain(split);
+        let mut answer = Answer::Unsatisfiable;
+        while values != 0 {
+            // The unnamed processes first: there is room for them anywhere.
+            let value = 1 << (63 - values.leading_zeros());
+            values &= !value;
+            if *budget == 0 {
+                return Answer::Unknown;
+            }
+            *budget -= 1;
+            self.push();
+            self.restrict(split, value);
+            let found = self.discrete(budget);
+            self.pop();
+            match found {
+                Answer::Satisfiable => return found,
+                Answer::Unknown => answer = found,
+                Answer::Unsatisfiable => {}
+            }
+        }
+        answer
+    }
+    /// Whether a disequality joins cells that equalities make one.
+    fn classes_clash(&self) -> bool {
+        if self.same.iter().all(|s| s.2) || self.same.iter().all(|s| !s.2) {
+            return false;
+        }
+        let mut cells: Vec<Cell> = self.same.iter().flat_map(|s| [s.0, s.1]).collect();
+        cells.sort_unstable();
+        cells.dedup();
+        let mut class: Vec<usize> = (0..cells.len()).collect();
+        let at = |c: Cell| cells.binary_search(&c).unwrap_or(0);
+        for &(a, b, equal) in &self.same {
+            if equal {
+                let (from, to) = (class[at(a)], class[at(b)]);
+                for c in &mut class {
+                    if *c == from {
+                        *c = to;
+                    }
+                }
+            }
+        }
+        self.same.iter().any(|&(a, b, equal)| !equal && class[at(a)] == class[at(b)])
+    }
+    /// A cell that must be split: its value decides a disequality or an order.
+    fn undecided(&self) -> Option<Cell> {
+        let mut best: Option<(u32, Cell)> = None;
+        let mut offer = |cell: Cell, domain: u64| {
+            let size = domain.count_ones();
+            if size > 1 && best.is_none_or(|b| (size, cell) < b) {
+                best = Some((size, cell));
+            }
+        };
+        for &(a, b, equal) in &self.same {
+            let (x, y) = (self.domain(a), self.domain(b));
+            if !equal && self.signature.sort(a) != Sort::Abstract && x & y & !OTHER != 0 {
+                offer(a, x);
+                offer(b, y);
+            }
+        }
+        for (a, b, _) in &self.before {
+            for p in [a, b] {
+                if let Point::Cell(c) = p {
+                    offer(*c, self.domain(*c));
+                }
+            }
+        }
+        best.map(|b| b.1)
+    }
+    /// Whether the order has no cycle with a strict edge; all cells in it are decided.
+    fn ordered(&self) -> bool {
+        if self.before.is_empty() {
+            return true;
+        }
+        // Nodes: named processes first, then cells that hold unnamed ones.
+        let mut others: Vec<Cell> = Vec::new();
+        let mut edges: Vec<(usize, usize, bool)> = Vec::new();
+        let processes = self.processes;
+        let mut node = |p: &Point| match p {
+            Point::Variable(v) => usize::from(*v),
+            Point::Cell(c) => {
+                let domain = self.domain(*c);
+                if domain == OTHER {
+                    let i = others.iter().position(|o| o == c).unwrap_or_else(|| {
+                        others.push(*c);
+                        others.len() - 1
+                    });
+                    processes + i
+                } else {
+                    domain.trailing_zeros() as usize
+                }
+            }
+        };
+        for (a, b, strict) in &self.before {
+            let (a, b) = (node(a), node(b));
+            edges.push((a, b, *strict || (a != b && a.min(b) < processes)));
+        }
+        let count = processes + others.len();
+        for &(a, b, equal) in &self.same {
+            if let (Some(i), Some(j)) = (others.iter().position(|o| *o == a), others.iter().position(|o| *o == b))
+                && equal
+            {
+                edges.push((processes + i, processes + j, false));
+                edges.push((processes + j, processes + i, false));
+            }
+        }
+        for f in 0..self.signature.fixed.min(processes) {
+            edges.extend((f + 1..count).map(|v| (f, v, true)));
+        }
+        // 0: no path, 1: a path, 2: one with a strict edge.
+        let mut path = vec![0u8; count * count];
+        for (a, b, strict) in edges {
+            let p = &mut path[a * count + b];
+            *p = (*p).max(if strict { 2 } else { 1 });
+        }
+        for k in 0..count {
+            for i in 0..count {
+                for j in 0..count {
+                    let (x, y) = (path[i * count + k], path[k * count + j]);
+                    if x > 0 && y > 0 {
+                        let p = &mut path[i * count + j];
+                        *p = (*p).max(x.max(y));
+                    }
+                }
+            }
+        }
+        (0..count).all(|i| path[i * count + i] < 2)
+    }
+}
+
+/// Whether the atoms can hold together.
+pub fn satisfiable(signature: &Signature, processes: usize, atoms: &[Atom]) -> Answer {
+    Decider::of(signature, processes, atoms).check()
+}

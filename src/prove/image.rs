@@ -1,0 +1,589 @@
+//! Pre-images: from a cube and a rule to the cubes whose states the rule can lead into the cube, one for each way in which processes of the rule are
+//! processes of the cube or new ones, cases of updates are chosen, `forall_other` holds for the processes named, and, under total store order,
+//! reads look at memory before or after the write (see [`crate::stages`]).
+//!
+//! Exact but for three over-approximations, which can only cost an answer: `forall_other` speaks of named processes alone (as in the monotonic
+//! abstraction of Ghilardi and Ranise), what `X := .` forgets is projected rationally, and unmentioned processes are dropped. A rule that sets
+//! nothing that the cube mentions gives a part of the cube itself and is left out.
+
+use crate::atom::{Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, NONE, Point, Signature, Sort, TooLarge, map_set};
+use crate::cube::Cube;
+use crate::decide::Decider;
+use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
+use crate::simplex::{Answer, Relation};
+use crate::stages;
+
+/// The view of a value that was forgotten.
+const FORGOTTEN: (u8, u8) = (NONE - 2, 0);
+/// Most reads of one process that a cube keeps apart.
+const MOST_STAGES: usize = 200;
+
+/// Why no pre-image could be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// More processes than a cube can name.
+    Processes,
+    /// A number with more than 63 bits.
+    Number,
+    /// More pending reads of one process than a cube can hold.
+    Stages,
+}
+
+impl From<TooLarge> for Trouble {
+    fn from(_: TooLarge) -> Trouble {
+        Trouble::Number
+    }
+}
+
+/// Which processes the parameters of a rule are.
+pub type Binding = Vec<u8>;
+
+/// All injective bindings of `params` parameters to `named` processes and new ones, of which `fixed` first are constants that always exist.
+pub fn bindings(params: usize, named: usize, most: Option<usize>) -> Result<Vec<(Binding, usize)>, Trouble> {
+    fn extend(
+        binding: &mut Binding,
+        params: usize,
+        total: usize,
+        most: Option<usize>,
+        out: &mut Vec<(Binding, usize)>,
+    ) -> Result<(), Trouble> {
+        if binding.len() == params {
+            out.push((binding.clone(), total));
+            return Ok(());
+        }
+        for p in 0..=total {
+            if binding.contains(&(p as u8)) || (p == total && most.is_some_and(|m| total >= m)) {
+                continue;
+            }
+            if p >= MOST_PROCESSES {
+                return Err(Trouble::Processes);
+            }
+            binding.push(p as u8);
+            extend(binding, params, total.max(p + 1), most, out)?;
+            binding.pop();
+        }
+        Ok(())
+    }
+    let mut out = Vec::new();
+    extend(&mut Vec::new(), params, named, most, &mut out)?;
+    Ok(out)
+}
+
+/// A conjunction in the making; false once it contradicts itself at a glance.
+#[derive(Clone)]
+struct Draft {
+    atoms: Vec<Atom>,
+}
+
+impl Draft {
+    fn add(&mut self, literal: Literal) -> bool {
+        match literal {
+            Literal::True => true,
+            Literal::False => false,
+            Literal::Atom(Atom::In(c, set)) => {
+                for a in &mut self.atoms {
+                    if let Atom::In(d, old) = a
+                        && *d == c
+                    {
+                        *old &= set;
+                        return *old != 0;
+                    }
+                }
+                self.atoms.push(Atom::In(c, set));
+                true
+            }
+            Literal::Atom(a) => {
+                self.atoms.push(a);
+                true
+            }
+        }
+    }
+}
+
+struct Image<'a> {
+    rules: &'a Rules,
+    rule: &'a Rule,
+    binding: &'a [u8],
+    processes: usize,
+    actor: u8,
+    out: &'a mut Vec<(Cube, Vec<u8>)>,
+}
+
+/// What becomes of a cell.
+enum Target {
+    Moved(Cell),
+    Set(Vec<(Vec<Atom>, Value)>),
+}
+
+/// The pre-images of the cube by the rule with the parameters bound as given, in a cube of so many processes, added to `out` with the new
+/// names of its processes.
+pub fn pre_image(
+    rules: &Rules,
+    cube: &Cube,
+    rule: &Rule,
+    binding: &[u8],
+    processes: usize,
+    out: &mut Vec<(Cube, Vec<u8>)>,
+) -> Result<(), Trouble> {
+    let actor = rule.actor.map_or(NONE, |a| if a >= FIXED { a - FIXED } else { binding[usize::from(a)] });
+    let mut image = Image { rules, rule, binding, processes, actor, out };
+    image.run(cube)
+}
+
+impl Image<'_> {
+    fn signature(&self) -> &Signature {
+        &self.rules.signature
+    }
+    fn scope(&self) -> Scope<'_> {
+        Scope { signature: &self.rules.signature, processes: self.processes }
+    }
+    fn process(&self, template: u8, bound: &[(u8, u8)]) -> u8 {
+        if template >= FIXED {
+            return template - FIXED;
+        }
+        bound.iter().find(|b| b.0 == template).map_or_else(|| self.binding[usize::from(template)], |b| b.1)
+    }
+    /// A locked access reads and writes memory at one moment.
+    fn locked(&self) -> bool {
+        self.rule.reads && self.rule.writes
+    }
+    fn value(&self, value: &Value, bound: &[(u8, u8)]) -> Value {
+        let locked = self.locked();
+        let weak = &self.signature().weak;
+        instantiate(value, &|p| self.process(p, bound), &|c| {
+            if !weak[c.symbol()] || locked { c } else { c.seen(Some((self.actor, 0))) }
+        })
+    }
+    fn test(&self, test: &Test, bound: &[(u8, u8)]) -> Result<Literal, Trouble> {
+        Ok(self.scope().compare(&self.value(&test.left, bound), test.op, &self.value(&test.right, bound))?)
+    }
+    fn run(&mut self, cube: &Cube) -> Result<(), Trouble> {
+        let mut base = Draft { atoms: Vec::new() };
+        for t in &self.rule.guard {
+            if !base.add(self.test(t, &[])?) {
+                return Ok(());
+            }
+        }
+        let mut post: Vec<Atom> = cube.atoms.clone();
+        for a in &mut post {
+            if let Atom::In(c, set) = a
+                && self.rules.signature.sort(*c) == Sort::Process
+            {
+                *set = map_set(*set, cube.processes, self.processes, |p| p);
+            }
+        }
+        let fences = self.rule.fence || self.rule.universal.iter().any(|u| u.1.iter().any(|c| c.1));
+        let pending = (self.rule.reads || fences) && !self.locked();
+        if pending {
+            let old = stages::of(&post, self.actor);
+            if old.len() >= MOST_STAGES {
+                return Err(Trouble::Stages);
+            }
+            for s in old.into_iter().rev().filter(|s| *s != JOINT) {
+                stages::shift(&mut post, (self.actor, s), Some((self.actor, s + 1)));
+            }
+            if self.rule.fence {
+                base.atoms.push(Atom::Fence(self.actor, 0));
+            }
+        }
+        let mut cells: Vec<Cell> = post.iter().flat_map(Atom::cells).collect();
+        cells.sort_unstable();
+        cells.dedup();
+        if !cells.iter().any(|c| self.may_set(*c)) {
+            return Ok(());
+        }
+        if !self.rule.writes {
+            return self.choose(&post, &cells, &base, &|_| false);
+        }
+        for after in self.splits(&post, &cells) {
+            self.choose(&post, &cells, &base, &|view| after.contains(&view))?;
+        }
+        Ok(())
+    }
+    /// Whether the rule may set the cell.
+    fn may_set(&self, cell: Cell) -> bool {
+        self.rule.changes.iter().any(|c| match c {
+            Change::Assign(t, _) => t.symbol() == cell.symbol() && t.map(|p| self.process(p, &[])) == cell.now(),
+            Change::Cases(s, ..) => *s == cell.symbol(),
+        })
+    }
+    /// Under total store order: the sets of stages that look at memory after the write, one set for each choice that no other covers.
+    fn splits(&self, post: &[Atom], cells: &[Cell]) -> Vec<Vec<(u8, u8)>> {
+        let viewers = stages::viewers(post);
+        let own = stages::of(post, self.actor);
+        let forced = if self.locked() { own.first().copied() } else { stages::fence(post, self.actor) };
+        let own_after: Vec<(u8, u8)> = own.iter().filter(|s| forced.is_some_and(|f| **s >= f)).map(|s| (self.actor, *s)).collect();
+        let touched = |view: (u8, u8)| cells.iter().any(|c| c.view() == Some(view) && self.may_set(*c));
+        let joint_forced = own_after.iter().any(|v| v.1 == JOINT);
+        let joint: Vec<u8> = viewers.iter().copied().filter(|&p| stages::of(post, p).contains(&JOINT)).collect();
+        let mut found = Vec::new();
+        for joint_after in [false, true] {
+            if joint_forced && !joint_after {
+                continue;
+            }
+            let worth = joint_forced || joint.iter().any(|&p| p != self.actor && stages::of(post, p).iter().any(|s| touched((p, *s))));
+            if joint_after && !worth {
+                continue;
+            }
+            let mut sets = vec![own_after.clone()];
+            if joint_after && own.contains(&JOINT) && !joint_forced {
+                sets[0].push((self.actor, JOINT));
+            }
+            for &p in viewers.iter().filter(|p| **p != self.actor) {
+                let list = stages::of(post, p);
+                let member = list.contains(&JOINT);
+                // From which stage on after the write: None for no stage.
+                let mut starts: Vec<Option<u8>> =
+                    list.iter().copied().filter(|&s| touched((p, s)) || (member && s == JOINT)).map(Some).collect();
+                if member && !joint_after {
+                    starts.clear();
+                }
+                if !(member && joint_after) {
+                    starts.push(None);
+                }
+                let mut next = Vec::new();
+                for set in &sets {
+                    for start in &starts {
+                        let mut set = set.clone();
+                        set.extend(list.iter().filter(|s| start.is_some_and(|x| **s >= x)).map(|s| (p, *s)));
+                        next.push(set);
+                    }
+                }
+                sets = next;
+            }
+            found.append(&mut sets);
+        }
+        found
+    }
+    /// All choices of cases, for the given stages after the write.
+    fn choose(&mut self, post: &[Atom], cells: &[Cell], base: &Draft, after: &dyn Fn((u8, u8)) -> bool) -> Result<(), Trouble> {
+        let mut targets: Vec<(Cell, Target)> = Vec::new();
+        let mut set = false;
+        for &cell in cells {
+            let now = match cell.view() {
+                None => true,
+                Some(view) if after(view) => true,
+                Some((p, _)) if p == self.actor => false,
+                Some(_) => continue,
+            };
+            match self.alternatives(cell.now())? {
+                Some(list) => {
+                    set = true;
+                    let rest = if now { cell.now() } else { cell };
+                    let list = list.into_iter().map(|(c, v)| (c, v.unwrap_or_else(|| self.kept(rest)))).collect();
+                    targets.push((cell, Target::Set(list)));
+                }
+                None if cell.view().is_some() && now => targets.push((cell, Target::Moved(cell.now()))),
+                None => {}
+            }
+        }
+        if !set {
+            return Ok(());
+        }
+        let mut fences: Vec<Atom> = Vec::new();
+        let mut rest: Vec<Atom> = Vec::new();
+        for a in post {
+            match a {
+                Atom::Fence(p, s) if after((*p, *s)) => {}
+                Atom::Fence(..) => fences.push(a.clone()),
+                a => rest.push(a.clone()),
+            }
+        }
+        let mut draft = base.clone();
+        draft.atoms.append(&mut fences);
+        self.product(&rest, &targets, 0, &mut Vec::new(), draft)
+    }
+    fn kept(&self, cell: Cell) -> Value {
+        if self.signature().sort(cell).is_numeric() {
+            Value::Sum { terms: vec![(cell, 1)], constant: 0, scale: 1 }
+        } else {
+            Value::Cell(cell)
+        }
+    }
+    /// The values that the rule may give the cell of memory now or of plain state, each with its condition; no value: it is kept. `None`: nothing is set.
+    fn alternatives(&self, cell: Cell) -> Result<Option<Vec<(Vec<Atom>, Option<Value>)>>, Trouble> {
+        for change in &self.rule.changes {
+            match change {
+                Change::Assign(target, value) => {
+                    if target.symbol() == cell.symbol() && target.map(|p| self.process(p, &[])) == cell {
+                        return Ok(Some(vec![(Vec::new(), Some(self.value(value, &[])))]));
+                    }
+                }
+                Change::Cases(symbol, bound, cases) if *symbol == cell.symbol() => {
+                    let bound: Vec<(u8, u8)> = bound.iter().copied().zip(cell.args()).collect();
+                    return self.cases(cell, &bound, cases).map(Some);
+                }
+                Change::Cases(..) => {}
+            }
+        }
+        Ok(None)
+    }
+    fn cases(&self, cell: Cell, bound: &[(u8, u8)], cases: &[(Vec<Test>, Value)]) -> Result<Vec<(Vec<Atom>, Option<Value>)>, Trouble> {
+        let mut found = Vec::new();
+        // Conjunctions under which no case so far fits.
+        let mut before: Vec<Draft> = vec![Draft { atoms: Vec::new() }];
+        for (condition, value) in cases {
+            let literals = condition.iter().map(|t| self.test(t, bound)).collect::<Result<Vec<_>, _>>()?;
+            if literals.contains(&Literal::False) {
+                continue;
+            }
+            let value = self.value(value, bound);
+            let value = if crate::rules::is_cell(&value, cell) { None } else { Some(value) };
+            let mut next = Vec::new();
+            for draft in &before {
+                let mut fits = draft.clone();
+                if literals.iter().all(|l| fits.add(l.clone())) {
+                    found.push((fits.atoms, value.clone()));
+                }
+                // The first literal that fails.
+                let mut so_far = draft.clone();
+                for l in &literals {
+                    if let Literal::Atom(a) = l {
+                        let mut fails = so_far.clone();
+                        if fails.add(a.negate(self.signature(), self.processes)?) {
+                            next.push(fails);
+                        }
+                    }
+                    if !so_far.add(l.clone()) {
+                        break;
+                    }
+                }
+            }
+            before = next;
+            if before.is_empty() {
+                break;
+            }
+        }
+        found.extend(before.into_iter().map(|d| (d.atoms, None)));
+        Ok(found)
+    }
+    fn product(
+        &mut self,
+        post: &[Atom],
+        targets: &[(Cell, Target)],
+        at: usize,
+        chosen: &mut Vec<(Cell, Value)>,
+        draft: Draft,
+    ) -> Result<(), Trouble> {
+        let Some((cell, target)) = targets.get(at) else { return self.substitute(post, chosen, draft) };
+        match target {
+            Target::Moved(to) => {
+                chosen.push((*cell, self.kept(*to)));
+                self.product(post, targets, at + 1, chosen, draft)?;
+                chosen.pop();
+            }
+            Target::Set(list) => {
+                for (condition, value) in list {
+                    let mut next = draft.clone();
+                    if condition.iter().all(|a| next.add(Literal::Atom(a.clone()))) && self.agrees(post, *cell, value) {
+                        chosen.push((*cell, value.clone()));
+                        self.product(post, targets, at + 1, chosen, next)?;
+                        chosen.pop();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+    /// A glance at whether the value can be the cell's.
+    fn agrees(&self, post: &[Atom], cell: Cell, value: &Value) -> bool {
+        let bit = match value {
+            Value::Constant(v) => 1 << v,
+            Value::Process(p) => 1 << p,
+            _ => return true,
+        };
+        post.iter().all(|a| !matches!(a, Atom::In(c, set) if *c == cell && set & bit == 0))
+    }
+    /// Puts the chosen values into the atoms, then makes `forall_other` hold.
+    fn substitute(&mut self, post: &[Atom], chosen: &[(Cell, Value)], mut draft: Draft) -> Result<(), Trouble> {
+        let forgotten = chosen.iter().any(|c| c.1 == Value::Any);
+        let of = |c: Cell| match chosen.iter().find(|x| x.0 == c) {
+            None => self.kept(c),
+            Some((_, Value::Any)) => self.kept(c.seen(Some(FORGOTTEN))),
+            Some((_, v)) => v.clone(),
+        };
+        for a in post {
+            let literal = put(self.scope(), a, &of)?;
+            if !draft.add(literal) {
+                return Ok(());
+            }
+        }
+        if forgotten && !project(self.signature(), &mut draft.atoms)? {
+            return Ok(());
+        }
+        let others: Vec<(usize, u8)> = (0..self.rule.universal.len())
+            .flat_map(|u| (0..self.processes as u8).map(move |p| (u, p)))
+            .filter(|(_, p)| !self.binding[..self.rule.declared].contains(p))
+            .collect();
+        self.everyone(&others, draft)
+    }
+    fn everyone(&mut self, others: &[(usize, u8)], mut draft: Draft) -> Result<(), Trouble> {
+        let Some((&(universal, process), rest)) = others.split_first() else {
+            if let Some(cube) = Cube::named(self.signature(), self.processes, draft.atoms) {
+                self.out.push(cube);
+            }
+            return Ok(());
+        };
+        let (variable, dnf) = &self.rule.universal[universal];
+        let mut cubes: Vec<Vec<Literal>> = Vec::new();
+        for (cube, fence) in dnf {
+            let mut literals = cube.iter().map(|t| self.test(t, &[(*variable, process)])).collect::<Result<Vec<_>, _>>()?;
+            if literals.contains(&Literal::False) {
+                continue;
+            }
+            literals.retain(|l| *l != Literal::True);
+            if *fence && !self.locked() {
+                literals.push(Literal::Atom(Atom::Fence(self.actor, 0)));
+            }
+            if literals.is_empty() {
+                return self.everyone(rest, draft);
+            }
+            cubes.push(literals);
+        }
+        if let [only] = cubes.as_slice() {
+            return if only.iter().all(|l| draft.add(l.clone())) { self.everyone(rest, draft) } else { Ok(()) };
+        }
+        for cube in cubes {
+            let mut next = draft.clone();
+            if cube.into_iter().all(|l| next.add(l)) {
+                self.everyone(rest, next)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The atom with cells replaced by values.
+pub fn put(scope: Scope<'_>, atom: &Atom, of: &impl Fn(Cell) -> Value) -> Result<Literal, TooLarge> {
+    use mu_cubicle::system::Op;
+    let truth = |holds: bool| if holds { Literal::True } else { Literal::False };
+    Ok(match atom {
+        Atom::In(c, set) => match of(*c) {
+            Value::Cell(d) => Literal::Atom(Atom::In(d, *set)),
+            Value::Constant(v) => truth(set & (1 << v) != 0),
+            Value::Process(p) => truth(set & (1 << p) != 0),
+            _ => Literal::True,
+        },
+        Atom::Same(a, b, equal) => scope.compare(&of(*a), if *equal { Op::Eq } else { Op::Neq }, &of(*b))?,
+        Atom::Before(a, b, strict) => {
+            let value = |p: Point| match p {
+                Point::Variable(v) => Value::Process(v),
+                Point::Cell(c) => of(c),
+            };
+            scope.compare(&value(*a), if *strict { Op::Lt } else { Op::Le }, &value(*b))?
+        }
+        Atom::Linear(l) => {
+            let mut terms: Vec<(Cell, i64)> = Vec::new();
+            let mut constant = l.constant;
+            let mut by = 1i64;
+            let values: Vec<(Value, i64)> = l.terms.iter().map(|(c, f)| (of(*c), *f)).collect();
+            let times = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
+            for (v, _) in &values {
+                if let Value::Sum { scale, .. } = v {
+                    by = num_integer::lcm(by, *scale);
+                }
+            }
+            constant = times(constant, by)?;
+            for (v, f) in values {
+                let Value::Sum { terms: sum, constant: c, scale } = v else { return Ok(Literal::True) };
+                let f = times(f, by / scale)?;
+                for (cell, g) in sum {
+                    terms.push((cell, times(f, g)?));
+                }
+                constant = constant.checked_add(times(f, c)?).ok_or(TooLarge)?;
+            }
+            let integer = l.terms.iter().all(|t| scope.signature.sort(t.0) == Sort::Integer);
+            Linear::new(terms, constant, l.relation, integer)?
+        }
+        Atom::Fence(..) => Literal::Atom(atom.clone()),
+    })
+}
+
+/// Eliminates forgotten values: by an equality if there is one, else by Fourier and Motzkin; false if that finds a contradiction.
+fn project(signature: &Signature, atoms: &mut Vec<Atom>) -> Result<bool, TooLarge> {
+    let is = |c: Cell| c.view() == Some(FORGOTTEN);
+    if Decider::of(signature, MOST_PROCESSES, atoms).check() == Answer::Unsatisfiable {
+        return Ok(false);
+    }
+    while let Some(cell) = atoms.iter().flat_map(Atom::cells).find(|c| is(*c)) {
+        let (with, mut without): (Vec<Atom>, Vec<Atom>) = atoms.drain(..).partition(|a| a.cells().contains(&cell));
+        let twin = with.iter().find_map(|a| match a {
+            Atom::Same(a, b, true) => Some(if *a == cell { *b } else { *a }),
+            _ => None,
+        });
+        let scope = Scope { signature, processes: MOST_PROCESSES };
+        let mut keep = |l: Literal| match l {
+            Literal::Atom(a) => {
+                without.push(a);
+                true
+            }
+            Literal::True => true,
+            Literal::False => false,
+        };
+        if let Some(twin) = twin {
+            for a in &with {
+                if !keep(put(scope, a, &|c| Value::Cell(if c == cell { twin } else { c }))?) {
+                    return Ok(false);
+                }
+            }
+        } else {
+            for (low, high) in pairs(&with, cell) {
+                if !keep(combine(signature, low, high, cell)?) {
+                    return Ok(false);
+                }
+            }
+        }
+        *atoms = without;
+    }
+    Ok(true)
+}
+
+fn factor(l: &Linear, cell: Cell) -> i64 {
+    l.terms.iter().find(|t| t.0 == cell).map_or(0, |t| t.1)
+}
+
+/// Pairs of constraints that bound the cell from below and from above; an equation does both.
+fn pairs(atoms: &[Atom], cell: Cell) -> Vec<(&Linear, &Linear)> {
+    let bounds: Vec<&Linear> = atoms
+        .iter()
+        .filter_map(|a| match a {
+            Atom::Linear(l) if l.relation != Relation::Ne => Some(l.as_ref()),
+            _ => None,
+        })
+        .collect();
+    let mut found = Vec::new();
+    for (i, a) in bounds.iter().enumerate() {
+        for b in &bounds[i + 1..] {
+            let opposite = (factor(a, cell) > 0) != (factor(b, cell) > 0);
+            if opposite || a.relation == Relation::Eq || b.relation == Relation::Eq {
+                found.push((*a, *b));
+            }
+        }
+    }
+    found
+}
+
+/// The combination of two constraints in which the cell cancels.
+fn combine(signature: &Signature, a: &Linear, b: &Linear, cell: Cell) -> Result<Literal, TooLarge> {
+    let (f, g) = (factor(a, cell), factor(b, cell));
+    // An equation may be taken with any sign; its factor is then made opposite.
+    let (x, y) = (g.abs(), f.abs());
+    let sign_a = if a.relation == Relation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
+    let sign_b = if sign_a == 1 && b.relation == Relation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
+    let times = |n: i64, by: i64| n.checked_mul(by).ok_or(TooLarge);
+    let mut terms = Vec::new();
+    for &(c, n) in &a.terms {
+        terms.push((c, times(n, x * sign_a)?));
+    }
+    for &(c, n) in &b.terms {
+        terms.push((c, times(n, y * sign_b)?));
+    }
+    let constant = times(a.constant, x * sign_a)?.checked_add(times(b.constant, y * sign_b)?).ok_or(TooLarge)?;
+    let relation = match (a.relation, b.relation) {
+        (Relation::Eq, r) | (r, Relation::Eq) => r,
+        (Relation::Lt, _) | (_, Relation::Lt) => Relation::Lt,
+        _ => Relation::Le,
+    };
+    let integer = terms.iter().all(|t| signature.sort(t.0) == Sort::Integer);
+    Linear::new(terms, constant, relation, integer)
+}

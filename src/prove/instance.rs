@@ -1,0 +1,385 @@
+//! Instances for the oracle: the system with a fixed, small number of processes, told as [`crate::stages`] tells it (writes reach memory at once, reads may
+//! look at memory as it was, a bounded number of writes ago). Forward, breadth first, to a bounded number of states; where initial values
+//! are not given, a few are tried. So a set of reachable states that need not be all of them: it serves to refuse approximations, never to prove.
+//!
+//! A state is a row of numbers: the cells, then the last writes (writer, cell, old value, ..), then how many of them each process has not seen.
+
+use crate::atom::{Cell, NONE, OTHER, Sort};
+use crate::rules::{Change, FIXED, Rule, Rules, Test, Value, is_cell};
+use mu_cubicle::system::Op;
+use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
+
+/// Most writes that a process may lag behind.
+const MOST_LAG: usize = 2;
+/// Values tried for numbers that `init` leaves open.
+const SAMPLES: [i64; 4] = [0, 1, 2, -1];
+
+/// A write: who, and cells with the values they had before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Write {
+    /// Who wrote.
+    pub writer: u8,
+    /// Cells of memory and their values before.
+    pub old: Vec<(u32, i64)>,
+}
+
+/// A state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct State {
+    /// Values by cell; memory as it is now.
+    pub values: Vec<i64>,
+    /// The last writes, the latest first.
+    pub writes: Vec<Write>,
+    /// How many of the last writes each process has not seen.
+    pub lag: Vec<u8>,
+}
+
+/// An instance: how many processes, and where cells are.
+pub struct Instance<'a> {
+    rules: &'a Rules,
+    /// How many processes.
+    pub processes: usize,
+    offset: Vec<usize>,
+    /// How many cells.
+    pub cells: usize,
+}
+
+impl<'a> Instance<'a> {
+    /// The system with so many processes.
+    pub fn new(rules: &'a Rules, processes: usize) -> Instance<'a> {
+        let mut offset = Vec::new();
+        let mut cells = 0;
+        for arity in &rules.signature.arity {
+            offset.push(cells);
+            cells += processes.pow(*arity as u32);
+        }
+        Instance { rules, processes, offset, cells }
+    }
+    /// The number of a cell.
+    pub fn cell(&self, cell: Cell) -> usize {
+        let mut at = 0;
+        for a in cell.args().into_iter().take(self.rules.signature.arity[cell.symbol()]) {
+            at = at * self.processes + usize::from(a);
+        }
+        self.offset[cell.symbol()] + at
+    }
+    /// The sort of the cell of a number.
+    fn sort(&self, cell: usize) -> Sort {
+        let symbol = self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0);
+        // Symbols without cells (arrays of no process) share an offset with the next one; there is always a process.
+        self.rules.signature.sorts[symbol]
+    }
+    /// What the process sees of a cell, the given number of writes ago.
+    pub fn seen(&self, state: &State, cell: usize, process: u8, ago: u8) -> i64 {
+        let mut value = state.values[cell];
+        for w in state.writes.iter().take(usize::from(ago)) {
+            let old = w.old.iter().find(|o| o.0 as usize == cell);
+            if let Some(old) = old {
+                if w.writer == process {
+                    return value;
+                }
+                value = old.1;
+            }
+        }
+        value
+    }
+    fn value(&self, state: &State, value: &Value, env: &dyn Fn(u8) -> u8, actor: u8, ago: u8) -> Option<i64> {
+        let of = |c: Cell| {
+            let c = c.map(env);
+            let at = self.cell(c);
+            if self.rules.signature.weak[c.symbol()] { self.seen(state, at, actor, ago) } else { state.values[at] }
+        };
+        Some(match value {
+            Value::Process(p) => i64::from(env(*p)),
+            Value::Constant(c) => i64::from(*c),
+            Value::Cell(c) => of(*c),
+            Value::Sum { terms, constant, scale: 1 } => {
+                let mut sum = *constant;
+                for (c, f) in terms {
+                    sum = sum.checked_add(f.checked_mul(of(*c))?)?;
+                }
+                sum
+            }
+            Value::Sum { .. } | Value::Any => return None,
+        })
+    }
+    fn holds(&self, state: &State, tests: &[Test], env: &dyn Fn(u8) -> u8, actor: u8, ago: u8) -> bool {
+        tests.iter().all(|t| {
+            let (Some(l), Some(r)) = (self.value(state, &t.left, env, actor, ago), self.value(state, &t.right, env, actor, ago)) else {
+                return false;
+            };
+            match t.op {
+                Op::Eq => l == r,
+                Op::Neq => l != r,
+                Op::Lt => l < r,
+                Op::Le => l <= r,
+            }
+        })
+    }
+    /// Initial states, at most `most`.
+    pub fn initial(&self, most: usize) -> Vec<State> {
+        let domain = |cell: usize| -> Vec<i64> {
+            match self.sort(cell) {
+                Sort::Finite(n) => (0..i64::from(n)).collect(),
+                Sort::Process => (0..self.processes as i64).collect(),
+                Sort::Abstract => vec![0, 1],
+                Sort::Integer | Sort::Real => SAMPLES.to_vec(),
+            }
+        };
+        // Each instance of `init` is tested as soon as all of its cells have values.
+        let mut tests: Vec<Vec<(Test, Vec<u8>)>> = vec![Vec::new(); self.cells + 1];
+        let (params, dnf) = &self.rules.init;
+        let Some(cube) = dnf.first() else { return Vec::new() };
+        let several = dnf.len() > 1;
+        let maps = crate::start::maps(*params, self.processes);
+        if !several {
+            for map in &maps {
+                for t in cube {
+                    let last = [&t.left, &t.right]
+                        .into_iter()
+                        .flat_map(|v| match v {
+                            Value::Cell(c) => vec![*c],
+                            Value::Sum { terms, .. } => terms.iter().map(|x| x.0).collect(),
+                            _ => Vec::new(),
+                        })
+                        .map(|c| self.cell(c.map(|p| process(p, map))) + 1)
+                        .max();
+                    tests[last.unwrap_or(0)].push((t.clone(), map.clone()));
+                }
+            }
+        }
+        let blank = State { values: vec![0; self.cells], writes: Vec::new(), lag: vec![0; self.processes] };
+        let mut found = vec![blank];
+        for cell in 0..self.cells {
+            let values = domain(cell);
+            let mut next = Vec::new();
+            for s in &found {
+                for v in &values {
+                    let mut s = s.clone();
+                    s.values[cell] = *v;
+                    if tests[cell + 1].iter().all(|(t, map)| self.holds(&s, std::slice::from_ref(t), &|p| process(p, map), NONE, 0)) {
+                        next.push(s);
+                    }
+                }
+            }
+            // Too many: a part of them, spread evenly.
+            let step = next.len().div_ceil(most).max(1);
+            found = next.into_iter().step_by(step).collect();
+        }
+        if several {
+            found.retain(|s| maps.iter().all(|map| dnf.iter().any(|cube| self.holds(s, cube, &|p| process(p, map), NONE, 0))));
+        }
+        found
+    }
+    /// All steps from a state.
+    pub fn successors(&self, state: &State, out: &mut Vec<State>) {
+        for rule in &self.rules.rules {
+            let mut binding = Vec::new();
+            self.bind(state, rule, &mut binding, out);
+        }
+    }
+    fn bind(&self, state: &State, rule: &Rule, binding: &mut Vec<u8>, out: &mut Vec<State>) {
+        if binding.len() < rule.params {
+            for p in 0..self.processes as u8 {
+                if !binding.contains(&p) {
+                    binding.push(p);
+                    self.bind(state, rule, binding, out);
+                    binding.pop();
+                }
+            }
+            return;
+        }
+        let actor = rule.actor.map_or(NONE, |a| process(a, binding));
+        let most = if rule.reads || rule.fence { state.lag.get(usize::from(actor)).copied().unwrap_or(0) } else { 0 };
+        let locked = rule.reads && rule.writes;
+        for ago in 0..=if locked { 0 } else { most } {
+            self.fire(state, rule, binding, actor, ago, out);
+        }
+    }
+    fn fire(&self, state: &State, rule: &Rule, binding: &[u8], actor: u8, ago: u8, out: &mut Vec<State>) {
+        let env = |p: u8| process(p, binding);
+        let own_unseen = |ago: u8| state.writes.iter().take(usize::from(ago)).any(|w| w.writer == actor);
+        if rule.fence && own_unseen(ago) || !self.holds(state, &rule.guard, &env, actor, ago) {
+            return;
+        }
+        for (variable, dnf) in &rule.universal {
+            for q in (0..self.processes as u8).filter(|q| !binding[..rule.declared].contains(q)) {
+                let env = |p: u8| if p == *variable { q } else { process(p, binding) };
+                if !dnf.iter().any(|(cube, fence)| !(*fence && own_unseen(ago)) && self.holds(state, cube, &env, actor, ago)) {
+                    return;
+                }
+            }
+        }
+        let Some(sets) = self.sets(state, rule, binding, actor, ago) else { return };
+        let mut next = vec![state.clone()];
+        for s in &mut next {
+            if (rule.reads || rule.fence) && actor != NONE {
+                s.lag[usize::from(actor)] = ago;
+            }
+        }
+        for (cell, values) in &sets {
+            next = next
+                .into_iter()
+                .flat_map(|s| {
+                    values.iter().map(move |v| {
+                        let mut s = s.clone();
+                        s.values[*cell] = *v;
+                        s
+                    })
+                })
+                .collect();
+        }
+        for mut s in next {
+            if rule.writes {
+                let old = sets.iter().filter(|(c, _)| self.is_weak(*c)).map(|(c, _)| (*c as u32, state.values[*c])).collect();
+                s.writes.insert(0, Write { writer: actor, old });
+                for (p, lag) in s.lag.iter_mut().enumerate() {
+                    *lag = if rule.reads && p == usize::from(actor) { 0 } else { *lag + 1 };
+                }
+            }
+            let most = s.lag.iter().copied().max().unwrap_or(0);
+            if usize::from(most) > MOST_LAG {
+                // Who lags furthest looks again.
+                for lag in &mut s.lag {
+                    *lag = (*lag).min(MOST_LAG as u8);
+                }
+            }
+            let most = s.lag.iter().copied().max().unwrap_or(0);
+            s.writes.truncate(usize::from(most));
+            out.push(s);
+        }
+    }
+    fn is_weak(&self, cell: usize) -> bool {
+        let symbol = self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0);
+        self.rules.signature.weak[symbol]
+    }
+    /// The cells that are set, each with its possible values.
+    fn sets(&self, state: &State, rule: &Rule, binding: &[u8], actor: u8, ago: u8) -> Option<Vec<(usize, Vec<i64>)>> {
+        let env = |p: u8| process(p, binding);
+        let any = |cell: usize| match self.sort(cell) {
+            Sort::Finite(n) => (0..i64::from(n)).collect(),
+            Sort::Process => (0..self.processes as i64).collect(),
+            _ => vec![0, 1],
+        };
+        let mut sets = Vec::new();
+        for change in &rule.changes {
+            match change {
+                Change::Assign(c, value) => {
+                    let at = self.cell(c.map(env));
+                    let values = if *value == Value::Any { any(at) } else { vec![self.value(state, value, &env, actor, ago)?] };
+                    sets.push((at, values));
+                }
+                Change::Cases(symbol, bound, cases) => {
+                    for args in crate::start::maps(bound.len(), self.processes) {
+                        let env = |p: u8| bound.iter().position(|b| *b == p).map_or_else(|| process(p, binding), |i| args[i]);
+                        let Some((_, value)) = cases.iter().find(|(tests, _)| self.holds(state, tests, &env, actor, ago)) else { continue };
+                        if is_cell(value, Cell::new(*symbol, bound)) {
+                            continue;
+                        }
+                        let at = self.cell(Cell::new(*symbol, &args));
+                        let values = if *value == Value::Any { any(at) } else { vec![self.value(state, value, &env, actor, ago)?] };
+                        sets.push((at, values));
+                    }
+                }
+            }
+        }
+        Some(sets)
+    }
+    /// Reachable states, breadth first, at most `most`; `forbidden` says which are no states of the system.
+    pub fn reachable(&self, most: usize, forbidden: &dyn Fn(&State) -> bool, stop: &dyn Fn() -> bool) -> Vec<State> {
+        let mut seen: HashSet<State, BuildHasherDefault<crate::cube::Mix>> = HashSet::default();
+        let mut list: Vec<State> = Vec::new();
+        for s in self.initial(most.div_ceil(4)) {
+            if !forbidden(&s) && seen.insert(s.clone()) {
+                list.push(s);
+            }
+        }
+        let mut at = 0;
+        let mut next = Vec::new();
+        while at < list.len() && list.len() < most && !(at.is_multiple_of(256) && stop()) {
+            self.successors(&list[at], &mut next);
+            at += 1;
+            for s in next.drain(..) {
+                if !forbidden(&s) && seen.insert(s.clone()) {
+                    list.push(s);
+                }
+            }
+        }
+        list
+    }
+    /// Whether the state, with cube processes placed by the map, satisfies the atoms; see [`crate::stages`] for what stages mean.
+    pub fn satisfies(&self, state: &State, atoms: &[crate::atom::Atom], place: &[u8]) -> bool {
+        let mut views: Vec<(u8, u8)> = atoms.iter().flat_map(crate::atom::Atom::cells).filter_map(|c| c.view()).collect();
+        for a in atoms {
+            if let crate::atom::Atom::Fence(p, s) = a {
+                views.push((*p, *s));
+            }
+        }
+        views.sort_unstable();
+        views.dedup();
+        self.looks(state, atoms, place, &views, &mut Vec::new())
+    }
+    /// Tries all moments for the stages, in order.
+    fn looks(&self, state: &State, atoms: &[crate::atom::Atom], place: &[u8], views: &[(u8, u8)], at: &mut Vec<u8>) -> bool {
+        use crate::atom::{Atom, JOINT, Point};
+        let Some(view) = views.get(at.len()) else {
+            let ago = |v: (u8, u8)| views.iter().position(|x| *x == v).map_or(0, |i| at[i]);
+            let of = |c: Cell| {
+                let here = self.cell(c.map(|p| place[usize::from(p)]).now());
+                match c.view() {
+                    Some(v) => self.seen(state, here, place[usize::from(v.0)], ago(v)),
+                    None => state.values[here],
+                }
+            };
+            return atoms.iter().all(|a| match a {
+                Atom::In(c, set) => self.member(of(*c), *set, self.rules.signature.sort(*c), place),
+                Atom::Same(a, b, equal) => (of(*a) == of(*b)) == *equal,
+                Atom::Before(a, b, strict) => {
+                    let point = |p: &Point| match p {
+                        Point::Variable(v) => i64::from(place[usize::from(*v)]),
+                        Point::Cell(c) => of(*c),
+                    };
+                    if *strict { point(a) < point(b) } else { point(a) <= point(b) }
+                }
+                Atom::Linear(l) => {
+                    let sum = l.terms.iter().map(|(c, f)| i128::from(of(*c)) * i128::from(*f)).sum::<i128>() + i128::from(l.constant);
+                    match l.relation {
+                        crate::simplex::Relation::Le => sum <= 0,
+                        crate::simplex::Relation::Lt => sum < 0,
+                        crate::simplex::Relation::Eq => sum == 0,
+                        crate::simplex::Relation::Ne => sum != 0,
+                    }
+                }
+                Atom::Fence(p, s) => {
+                    let writer = place[usize::from(*p)];
+                    !state.writes.iter().take(usize::from(ago((*p, *s)))).any(|w| w.writer == writer)
+                }
+            });
+        };
+        let process = place[usize::from(view.0)];
+        let previous = views.iter().zip(at.iter()).rfind(|(v, _)| v.0 == view.0).map(|x| *x.1);
+        let joint = views.iter().zip(at.iter()).find(|(v, _)| v.1 == JOINT && view.1 == JOINT).map(|x| *x.1);
+        let most = previous.unwrap_or(MOST_LAG as u8).min(state.lag[usize::from(process)]);
+        (0..=most).filter(|a| joint.is_none_or(|j| j == *a)).any(|a| {
+            at.push(a);
+            let found = self.looks(state, atoms, place, views, at);
+            at.pop();
+            found
+        })
+    }
+    /// Whether the value is in the set of a cube whose processes are placed so.
+    pub fn member(&self, value: i64, set: u64, sort: Sort, place: &[u8]) -> bool {
+        match sort {
+            Sort::Process => match place.iter().position(|p| i64::from(*p) == value) {
+                Some(named) => set & (1 << named) != 0,
+                None => set & OTHER != 0,
+            },
+            _ => set & (1 << value) != 0,
+        }
+    }
+}
+
+fn process(template: u8, binding: &[u8]) -> u8 {
+    if template >= FIXED { template - FIXED } else { binding[usize::from(template)] }
+}

@@ -1,0 +1,26 @@
+//! Proofs for any number of processes: backward reachability over cubes of parameterised systems, under sequential consistency and total
+//! store order, with inferred invariants, certificates, and their verification by code apart.
+//!
+//! [`rules::translate`] takes the typed system of `mu_cubicle`; [`search`] looks for an inductive invariant.
+#![warn(missing_docs)]
+
+pub mod rational;
+pub mod simplex;
+pub mod atom;
+pub mod decide;
+pub mod stages;
+pub mod cube;
+pub mod rules;
+pub mod image;
+pub mod start;
+pub mod subsume;
+pub mod search;
+pub mod instance;
+pub mod oracle;
+pub mod certificate;
+pub mod verify;
+pub mod replay;
+pub mod prover;
+
+pub use prover::{Options, Outcome, Verdict, Why, prove};
+pub use verify::verify;

@@ -1,0 +1,131 @@
+//! Exact rational numbers of bounded size, for the simplex tableau: numerator and denominator are `i128`, the fraction is in lowest terms, the
+//! denominator positive. Every operation is checked: what does not fit is [`Overflow`], and the caller answers *unknown*, never wrongly.
+//! An operation costs a greatest common divisor, which is skipped for integers (nearly all numbers of a proof are small integers).
+
+use std::cmp::Ordering;
+
+/// A number does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow;
+
+/// A rational number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rational {
+    num: i128,
+    den: i128,
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[allow(clippy::should_implement_trait, reason = "the result may overflow, which the traits of operators cannot say")]
+impl Rational {
+    /// Zero.
+    pub const ZERO: Rational = Rational { num: 0, den: 1 };
+    /// One.
+    pub const ONE: Rational = Rational { num: 1, den: 1 };
+    /// Minus one.
+    pub const MINUS_ONE: Rational = Rational { num: -1, den: 1 };
+
+    /// An integer.
+    pub fn integer(value: i128) -> Rational {
+        Rational { num: value, den: 1 }
+    }
+    /// `num / den`; `den` is not zero.
+    pub fn new(num: i128, den: i128) -> Result<Rational, Overflow> {
+        debug_assert_ne!(den, 0);
+        if den == 1 {
+            return Ok(Rational { num, den });
+        }
+        let common = i128::try_from(gcd(num.unsigned_abs(), den.unsigned_abs())).map_err(|_| Overflow)?;
+        let common = if den < 0 { -common } else { common };
+        Ok(Rational { num: num.checked_div(common).ok_or(Overflow)?, den: den.checked_div(common).ok_or(Overflow)? })
+    }
+    /// Whether it is zero.
+    pub fn is_zero(self) -> bool {
+        self.num == 0
+    }
+    /// Whether it is an integer.
+    pub fn is_integer(self) -> bool {
+        self.den == 1
+    }
+    /// Whether it is greater than zero.
+    pub fn is_positive(self) -> bool {
+        self.num > 0
+    }
+    /// The greatest integer that is not above it.
+    pub fn floor(self) -> i128 {
+        self.num.div_euclid(self.den)
+    }
+    /// The sum.
+    pub fn add(self, other: Rational) -> Result<Rational, Overflow> {
+        if self.den == 1 && other.den == 1 {
+            return Ok(Rational { num: self.num.checked_add(other.num).ok_or(Overflow)?, den: 1 });
+        }
+        let left = self.num.checked_mul(other.den).ok_or(Overflow)?;
+        let right = other.num.checked_mul(self.den).ok_or(Overflow)?;
+        Rational::new(left.checked_add(right).ok_or(Overflow)?, self.den.checked_mul(other.den).ok_or(Overflow)?)
+    }
+    /// The difference.
+    pub fn sub(self, other: Rational) -> Result<Rational, Overflow> {
+        self.add(other.negate()?)
+    }
+    /// The product.
+    pub fn mul(self, other: Rational) -> Result<Rational, Overflow> {
+        Rational::new(self.num.checked_mul(other.num).ok_or(Overflow)?, self.den.checked_mul(other.den).ok_or(Overflow)?)
+    }
+    /// The quotient; `other` is not zero.
+    pub fn div(self, other: Rational) -> Result<Rational, Overflow> {
+        Rational::new(self.num.checked_mul(other.den).ok_or(Overflow)?, self.den.checked_mul(other.num).ok_or(Overflow)?)
+    }
+    /// Minus it.
+    pub fn negate(self) -> Result<Rational, Overflow> {
+        Ok(Rational { num: self.num.checked_neg().ok_or(Overflow)?, den: self.den })
+    }
+    /// How it compares.
+    pub fn compare(self, other: Rational) -> Result<Ordering, Overflow> {
+        if self.den == other.den {
+            return Ok(self.num.cmp(&other.num));
+        }
+        Ok(self.num.checked_mul(other.den).ok_or(Overflow)?.cmp(&other.num.checked_mul(self.den).ok_or(Overflow)?))
+    }
+}
+
+/// A number with an infinitesimal part, `real + small * epsilon`, so that strict bounds are bounds (Dutertre and de Moura, 2006).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Strict {
+    /// The number proper.
+    pub real: Rational,
+    /// The factor of the infinitesimal.
+    pub small: Rational,
+}
+
+#[allow(clippy::should_implement_trait, reason = "the result may overflow, which the traits of operators cannot say")]
+impl Strict {
+    /// Zero.
+    pub const ZERO: Strict = Strict { real: Rational::ZERO, small: Rational::ZERO };
+    /// A number without an infinitesimal part.
+    pub fn exact(real: Rational) -> Strict {
+        Strict { real, small: Rational::ZERO }
+    }
+    /// The sum.
+    pub fn add(self, other: Strict) -> Result<Strict, Overflow> {
+        Ok(Strict { real: self.real.add(other.real)?, small: self.small.add(other.small)? })
+    }
+    /// The difference.
+    pub fn sub(self, other: Strict) -> Result<Strict, Overflow> {
+        Ok(Strict { real: self.real.sub(other.real)?, small: self.small.sub(other.small)? })
+    }
+    /// The product with a rational.
+    pub fn scale(self, by: Rational) -> Result<Strict, Overflow> {
+        Ok(Strict { real: self.real.mul(by)?, small: self.small.mul(by)? })
+    }
+    /// How it compares.
+    pub fn compare(self, other: Strict) -> Result<Ordering, Overflow> {
+        Ok(self.real.compare(other.real)?.then(self.small.compare(other.small)?))
+    }
+}

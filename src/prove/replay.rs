@@ -1,0 +1,204 @@
+//! From a path of cubes to a run of the explicit machine: a number of processes, the transitions with their processes, the flushes between them.
+//!
+//! The names of each step come from the path: the cube nearest to the start names processes 0, 1, ..; going on, a process that is dropped takes the
+//! least name that is free at that step. The machine of that number of processes then does the steps one by one; it alone says whether they can be done
+//! and whether what is unsafe holds at the end. Under total store order the path tells writes as if they reached memory at once, so where its own order
+//! cannot be done, the steps of different processes are interleaved anew, each process keeping its order, by a depth-first search.
+//!
+//! The abstraction of `forall_other` may give paths that no machine does; they are reported as such.
+
+use crate::atom::NONE;
+use crate::rules::{FIXED, Memory, Rules};
+use crate::search::Node;
+use mu_base::Diagnostic;
+use mu_base::limits::Budget;
+use mu_cubicle::instance::Replayed;
+use mu_cubicle::machine::{Act, Machine, Memory as MachineMemory, Setup};
+use mu_cubicle::system::System;
+use num_rational::BigRational;
+use std::collections::HashSet;
+
+/// A run that the machine has done.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// How many processes.
+    pub processes: u32,
+    /// The run, flushes included.
+    pub replayed: Replayed,
+    /// Its steps as text.
+    pub steps: Vec<String>,
+    /// Its states as text, the first one before the first step.
+    pub states: Vec<String>,
+    /// Which `unsafe` holds at the end, and of which processes (from 0).
+    pub claim: (usize, Vec<u32>),
+}
+
+/// The steps of a path, in the order in which they are done, and how many processes they need.
+pub fn steps(rules: &Rules, path: &[Node]) -> (Vec<(usize, Vec<u32>)>, usize) {
+    let Some(last) = path.last() else { return (Vec::new(), 0) };
+    let mut names: Vec<u32> = (0..last.cube.processes as u32).collect();
+    let mut most = names.len().max(rules.signature.fixed);
+    let mut found = Vec::new();
+    for node in path.iter().rev().filter(|n| n.parent.is_some()) {
+        // Names of the processes of the parent and of the step.
+        let mut draft: Vec<Option<u32>> =
+            node.names.iter().map(|to| (*to != NONE).then(|| names.get(usize::from(*to)).copied()).flatten()).collect();
+        for i in 0..draft.len() {
+            if draft[i].is_none() {
+                let free = (0..).find(|n| !draft.contains(&Some(*n)));
+                draft[i] = free;
+            }
+        }
+        let draft: Vec<u32> = draft.into_iter().flatten().collect();
+        most = most.max(draft.iter().map(|n| *n as usize + 1).max().unwrap_or(0));
+        let binding = node.binding.iter().map(|b| draft[usize::from(*b)]).collect();
+        found.push((rules.rules[node.rule].transition, binding));
+        names = draft;
+    }
+    (found, most)
+}
+
+/// Numbers that a cell that nothing determines might hold in a counterexample: those of the file with their neighbours, and a few small ones.
+fn candidates(system: &System) -> Vec<BigRational> {
+    let mut found: Vec<i64> = vec![0, 1, 2, 3, -1];
+    let text = format!("{:?}", system.unsafes.iter().map(|c| &c.cube).collect::<Vec<_>>());
+    // Numerators that occur in the claims; the small ones are enough for all else that was met.
+    for n in text.split(|c: char| !c.is_ascii_digit()).filter_map(|w| w.parse::<i64>().ok()).filter(|n| *n < 100) {
+        found.extend([n - 1, n, n + 1]);
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.truncate(12);
+    found.into_iter().map(|n| BigRational::from_integer(n.into())).collect()
+}
+
+/// The machine for so many processes.
+///
+/// # Errors
+/// Whatever the machine refuses.
+pub fn machine(system: &System, memory: Memory, processes: u32) -> Result<Machine<'_>, Diagnostic> {
+    let memory = if memory == Memory::Tso { MachineMemory::Tso } else { MachineMemory::Sc };
+    Machine::new(system, processes, memory, Setup { buffer: None, candidates: candidates(system), given: Vec::new() })
+}
+
+/// Does the path on the machine.
+///
+/// # Errors
+/// Why it cannot be done.
+pub fn replay(system: &System, rules: &Rules, path: &[Node], budget: &Budget) -> Result<Run, String> {
+    let (steps, most) = steps(rules, path);
+    let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(0);
+    let least = system.processes.map_or(1, |n| n as usize).max(most).max(1);
+    let mut reason = "the run needs no process".to_string();
+    for processes in least..=least.max(params) {
+        let processes = processes as u32;
+        let machine = machine(system, rules.memory, processes).map_err(|d| d.message.clone())?;
+        let acts: Vec<Act> = steps.iter().map(|(t, who)| Act::Fire(*t as u32, who.clone())).collect();
+        match on_machine(&machine, &acts) {
+            Ok(run) => return Ok(run),
+            Err(r) => reason = r,
+        }
+        if rules.memory == Memory::Tso {
+            let mut search = Interleaving {
+                machine: &machine,
+                queues: queues(rules, &steps, processes),
+                seen: HashSet::new(),
+                acts: Vec::new(),
+                budget,
+            };
+            let starts = machine.initial_states().map_err(|d| d.message.clone())?;
+            let first = vec![0; processes as usize];
+            if starts.into_iter().any(|s| search.go(s, first.clone())) {
+                let acts = std::mem::take(&mut search.acts);
+                return on_machine(&machine, &acts);
+            }
+        }
+    }
+    Err(reason)
+}
+
+/// For each process, what it does.
+fn queues(rules: &Rules, steps: &[(usize, Vec<u32>)], processes: u32) -> Vec<Vec<Act>> {
+    let mut queues = vec![Vec::new(); processes as usize];
+    for (transition, who) in steps {
+        let rule = rules.rules.iter().find(|r| r.transition == *transition);
+        let actor = match rule.and_then(|r| r.actor) {
+            Some(a) if a >= FIXED => u32::from(a - FIXED),
+            Some(a) => who[usize::from(a)],
+            None => who.first().copied().unwrap_or(0),
+        };
+        queues[actor as usize].push(Act::Fire(*transition as u32, who.clone()));
+    }
+    queues
+}
+
+fn on_machine(machine: &Machine<'_>, acts: &[Act]) -> Result<Run, String> {
+    let mut reason = String::new();
+    for (i, claim) in machine.system().unsafes.iter().enumerate() {
+        let choices = crate::start::maps(claim.params.len(), machine.processes() as usize);
+        for procs in choices.into_iter().filter(|c| (1..c.len()).all(|i| !c[..i].contains(&c[i]))) {
+            let procs: Vec<u32> = procs.into_iter().map(u32::from).collect();
+            match machine.replay(acts, claim, &procs) {
+                Ok(replayed) => {
+                    let steps = replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
+                    let states = std::iter::once(&replayed.start)
+                        .chain(replayed.steps.iter().map(|s| &s.1))
+                        .map(|s| machine.state_text(s))
+                        .collect();
+                    return Ok(Run { processes: machine.processes(), replayed, steps, states, claim: (i, procs) });
+                }
+                Err(d) => reason = d.message.clone(),
+            }
+        }
+    }
+    Err(reason)
+}
+
+/// A search for an order of the steps that the machine can do.
+struct Interleaving<'a> {
+    machine: &'a Machine<'a>,
+    queues: Vec<Vec<Act>>,
+    seen: HashSet<(Vec<u32>, Vec<usize>)>,
+    acts: Vec<Act>,
+    budget: &'a Budget,
+}
+
+impl Interleaving<'_> {
+    fn go(&mut self, state: Vec<u32>, at: Vec<usize>) -> bool {
+        if self.seen.len() > 200_000 || self.budget.check(0).is_err() || !self.seen.insert((state.clone(), at.clone())) {
+            return false;
+        }
+        if at.iter().zip(&self.queues).all(|(i, q)| *i == q.len()) {
+            let system = self.machine.system();
+            if system.unsafes.iter().any(|c| self.machine.may_hold(&state, &self.machine.ask(c)).is_some()) {
+                return true;
+            }
+        }
+        let mut next = Vec::new();
+        let queues = &self.queues;
+        let found = self.machine.successors(&state, &mut |act, to| {
+            let who = match &act {
+                Act::Flush(_) => Some(None),
+                fire => at.iter().enumerate().find(|(p, i)| queues[*p].get(**i) == Some(fire)).map(|(p, _)| Some(p)),
+            };
+            if let Some(who) = who {
+                next.push((act, to, who));
+            }
+        });
+        if found.is_err() {
+            return false;
+        }
+        for (act, to, who) in next {
+            let mut at = at.clone();
+            if let Some(p) = who {
+                at[p] += 1;
+            }
+            self.acts.push(act);
+            if self.go(to, at) {
+                return true;
+            }
+            self.acts.pop();
+        }
+        false
+    }
+}

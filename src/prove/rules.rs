@@ -1,0 +1,504 @@
+//! From the typed system to what the prover works on: symbols with sorts, rules whose cells are packed, claims. A rule's process variables are
+//! template numbers: a parameter or bound variable is its number, `#n` is [`FIXED`]` + n - 1`; an instance replaces them.
+//!
+//! Refused by name, so that the answer is *unknown*, not wrong: enumerations of more than 64 constructors, arrays of more than three indices, numbers
+//! of more than 63 bits, `fence()` elsewhere than in the guard, and under total store order processes that meet outside memory (a plain
+//! variable, or the plain cell of another process; the reduction of [`crate::stages`] needs that).
+
+use crate::atom::{Atom, Cell, JOINT, Linear, Literal, Point, Signature, Sort, TooLarge};
+use crate::simplex::Relation;
+use mu_cubicle::system::{self, Kind, Op, Proc, System, Term, TypeId, Update};
+use num_traits::{One, ToPrimitive};
+
+/// The template number of `#1`.
+pub const FIXED: u8 = 0x80;
+
+/// Why a system cannot be handled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+/// The memory model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Sequential consistency: weak symbols are plain.
+    Sc,
+    /// Total store order.
+    Tso,
+}
+
+/// A value: of a template or of an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A process variable.
+    Process(u8),
+    /// The n-th constructor of its type.
+    Constant(u32),
+    /// A cell that holds no number.
+    Cell(Cell),
+    /// A sum of cells times factors, divided by `scale`.
+    Sum {
+        /// Cells with factors.
+        terms: Vec<(Cell, i64)>,
+        /// Without cells.
+        constant: i64,
+        /// The divisor, positive.
+        scale: i64,
+    },
+    /// Any value.
+    Any,
+}
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// The left side.
+    pub left: Value,
+    /// How they compare.
+    pub op: Op,
+    /// The right side.
+    pub right: Value,
+}
+
+/// What an update sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// One cell.
+    Assign(Cell, Value),
+    /// All cells of a symbol: bound variables, cases.
+    Cases(usize, Vec<u8>, Vec<(Vec<Test>, Value)>),
+}
+
+impl Change {
+    /// Whose cells it sets.
+    pub fn symbol(&self) -> usize {
+        match self {
+            Change::Assign(c, _) => c.symbol(),
+            Change::Cases(s, ..) => *s,
+        }
+    }
+}
+
+/// A transition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The transition of the system that it comes from.
+    pub transition: usize,
+    /// How many parameters; the first `declared` count for `universal`.
+    pub params: usize,
+    /// See [`system::Transition::declared`].
+    pub declared: usize,
+    /// Who accesses memory.
+    pub actor: Option<u8>,
+    /// Whether it reads memory at all.
+    pub reads: bool,
+    /// Whether it writes memory at all.
+    pub writes: bool,
+    /// Whether it asks for an empty buffer.
+    pub fence: bool,
+    /// When.
+    pub guard: Vec<Test>,
+    /// For every other process, one of these; some may ask for an empty buffer of the actor.
+    pub universal: Vec<(u8, Vec<(Vec<Test>, bool)>)>,
+    /// What changes.
+    pub changes: Vec<Change>,
+}
+
+/// What the prover works on.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The symbols.
+    pub signature: Signature,
+    /// The transitions.
+    pub rules: Vec<Rule>,
+    /// Number of parameters of `init`, and its cubes.
+    pub init: (usize, Vec<Vec<Test>>),
+    /// What must never hold: parameters and tests.
+    pub unsafes: Vec<(usize, Vec<Test>)>,
+    /// What is assumed never to hold.
+    pub invariants: Vec<(usize, Vec<Test>)>,
+    /// The memory model; [`Memory::Sc`] if nothing is in memory.
+    pub memory: Memory,
+}
+
+struct Translator<'a> {
+    system: &'a System,
+    index: Vec<u32>,
+}
+
+fn too_large() -> Refusal {
+    Refusal("a number has more than 63 bits".into())
+}
+
+fn template(p: Proc) -> u8 {
+    match p {
+        Proc::Var(v) => v as u8,
+        Proc::Fixed(n) => FIXED + (n - 1) as u8,
+    }
+}
+
+impl Translator<'_> {
+    /// The cell; what the given process sees of it if `joint`.
+    fn cell(&self, access: &system::Access, joint: bool) -> Cell {
+        let args: Vec<u8> = access.args.iter().map(|p| template(*p)).collect();
+        let cell = Cell::new(access.symbol.index(), &args);
+        match access.by {
+            Some(p) if joint => cell.seen(Some((template(p), JOINT))),
+            _ => cell,
+        }
+    }
+    fn value(&self, term: &Term, joint: bool) -> Result<Value, Refusal> {
+        Ok(match term {
+            Term::Proc(p) => Value::Process(template(*p)),
+            Term::Cons(c) => Value::Constant(self.index[c.index()]),
+            Term::Cell(a) => Value::Cell(self.cell(a, joint)),
+            Term::Sum(s) => {
+                let mut scale = s.constant.denom().clone();
+                for (_, f) in &s.terms {
+                    scale = num_integer::lcm(scale, f.denom().clone());
+                }
+                let scaled = |r: &num_rational::BigRational| {
+                    let r = r * num_rational::BigRational::from_integer(scale.clone());
+                    debug_assert!(r.denom().is_one());
+                    r.numer().to_i64().filter(|n| *n != i64::MIN).ok_or_else(too_large)
+                };
+                Value::Sum {
+                    terms: s.terms.iter().map(|(a, f)| Ok((self.cell(a, joint), scaled(f)?))).collect::<Result<_, Refusal>>()?,
+                    constant: scaled(&s.constant)?,
+                    scale: scale.to_i64().ok_or_else(too_large)?,
+                }
+            }
+        })
+    }
+    /// The tests of a cube, and whether it asks for a fence; `None` if it never holds.
+    fn cube(&self, cube: &system::Cube, joint: bool) -> Result<Option<(Vec<Test>, bool)>, Refusal> {
+        let (mut tests, mut fence) = (Vec::new(), false);
+        for atom in cube {
+            match atom {
+                system::Atom::False => return Ok(None),
+                system::Atom::Fence(_) => fence = true,
+                system::Atom::Compare(l, op, r) => {
+                    tests.push(Test { left: self.value(l, joint)?, op: *op, right: self.value(r, joint)? });
+                }
+            }
+        }
+        Ok(Some((tests, fence)))
+    }
+    fn plain(&self, dnf: &[system::Cube], joint: bool, what: &str) -> Result<Vec<Vec<Test>>, Refusal> {
+        let mut found = Vec::new();
+        for c in dnf {
+            match self.cube(c, joint)? {
+                Some((_, true)) => return Err(Refusal(format!("`fence()` stands in {what}; only the guard of a transition may have it"))),
+                Some((tests, false)) => found.push(tests),
+                None => {}
+            }
+        }
+        Ok(found)
+    }
+    fn change(&self, update: &Update) -> Result<Change, Refusal> {
+        let value = |v: &system::Value| match v {
+            system::Value::Any => Ok(Value::Any),
+            system::Value::Term(t) => self.value(t, false),
+        };
+        Ok(match update {
+            Update::Assign { symbol, args, value: v, .. } => {
+                let args: Vec<u8> = args.iter().map(|p| template(*p)).collect();
+                Change::Assign(Cell::new(symbol.index(), &args), value(v)?)
+            }
+            Update::Cases { symbol, bound, cases, .. } => {
+                let bound = bound.iter().map(|b| b.0 as u8).collect();
+                let mut list = Vec::new();
+                for c in cases {
+                    match self.cube(&c.condition, false)? {
+                        Some((_, true)) => {
+                            return Err(Refusal("`fence()` stands in a case; only the guard of a transition may have it".into()));
+                        }
+                        Some((tests, false)) => list.push((tests, value(&c.value)?)),
+                        None => {}
+                    }
+                }
+                Change::Cases(symbol.index(), bound, list)
+            }
+        })
+    }
+    fn signature(&self, memory: Memory) -> Result<Signature, Refusal> {
+        let mut signature =
+            Signature { fixed: self.system.fixed as usize, most: self.system.processes.map(|n| n as usize), ..Signature::default() };
+        for s in &self.system.symbols {
+            let of = self.system.type_of(s.sort);
+            let sort = match s.sort {
+                TypeId::PROC => Sort::Process,
+                TypeId::INT => Sort::Integer,
+                TypeId::REAL => Sort::Real,
+                _ if of.constructors.is_empty() => Sort::Abstract,
+                _ if of.constructors.len() > 64 => {
+                    return Err(Refusal(format!(
+                        "type `{}` has {} constructors; the prover handles at most 64",
+                        of.name,
+                        of.constructors.len()
+                    )));
+                }
+                _ => Sort::Finite(of.constructors.len() as u32),
+            };
+            if s.arity > 3 {
+                return Err(Refusal(format!("array `{}` has {} indices; the prover handles at most 3", s.name, s.arity)));
+            }
+            signature.sorts.push(sort);
+            signature.weak.push(memory == Memory::Tso && s.kind == Kind::Weak);
+            signature.arity.push(s.arity);
+            signature.rigid.push(s.kind == Kind::Constant);
+        }
+        Ok(signature)
+    }
+}
+
+/// Translates the system for the memory model.
+pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
+    let memory = if system.has_memory() { memory } else { Memory::Sc };
+    let mut index = vec![0; system.constructors.len()];
+    for t in &system.types {
+        for (i, c) in t.constructors.iter().enumerate() {
+            index[c.index()] = i as u32;
+        }
+    }
+    if system.fixed as usize > crate::atom::MOST_PROCESSES {
+        return Err(Refusal(format!("`#{}` is named; the prover handles at most {} processes", system.fixed, crate::atom::MOST_PROCESSES)));
+    }
+    let t = Translator { system, index };
+    let signature = t.signature(memory)?;
+    let joint = memory == Memory::Tso;
+    let mut rules = Vec::new();
+    for (i, transition) in system.transitions.iter().enumerate() {
+        let Some((guard, fence)) = t.cube(&transition.guard, false)? else { continue };
+        let universal = transition
+            .universal
+            .iter()
+            .map(|u| {
+                let cubes = u.dnf.iter().filter_map(|c| t.cube(c, false).transpose());
+                Ok((u.var as u8, cubes.map(|c| c.map(|(tests, fence)| (tests, fence && memory == Memory::Tso))).collect::<Result<_, _>>()?))
+            })
+            .collect::<Result<Vec<_>, Refusal>>()?;
+        let changes = transition.updates.iter().map(|u| t.change(u)).collect::<Result<Vec<_>, Refusal>>()?;
+        let writes = changes.iter().any(|c| signature.weak[c.symbol()]);
+        let mut rule = Rule {
+            transition: i,
+            params: transition.params.len(),
+            declared: transition.declared,
+            actor: transition.actor.map(template),
+            reads: false,
+            writes,
+            fence: fence && memory == Memory::Tso,
+            guard,
+            universal,
+            changes,
+        };
+        rule.reads =
+            memory == Memory::Tso && (read_cells(&rule).iter().any(|c| signature.weak[c.symbol()]) || (transition.locked && writes));
+        rules.push(rule);
+    }
+    let claims = |claims: &[system::Claim], what: &str| {
+        let mut found = Vec::new();
+        for c in claims {
+            found.extend(t.plain(std::slice::from_ref(&c.cube), joint, what)?.into_iter().map(|tests| (c.params.len(), tests)));
+        }
+        Ok::<_, Refusal>(found)
+    };
+    let rules = Rules {
+        init: (system.init.params.len(), t.plain(&system.init.dnf, false, "`init`")?),
+        unsafes: claims(&system.unsafes, "`unsafe`")?,
+        invariants: claims(&system.invariants, "`invariant`")?,
+        signature,
+        rules,
+        memory,
+    };
+    if memory == Memory::Tso {
+        private(system, &rules)?;
+    }
+    Ok(rules)
+}
+
+/// All cells that a rule looks at.
+fn read_cells(rule: &Rule) -> Vec<Cell> {
+    let mut found = Vec::new();
+    let value = |v: &Value, found: &mut Vec<Cell>| match v {
+        Value::Cell(c) => found.push(*c),
+        Value::Sum { terms, .. } => found.extend(terms.iter().map(|t| t.0)),
+        _ => {}
+    };
+    let tests = |tests: &[Test], found: &mut Vec<Cell>| {
+        for t in tests {
+            value(&t.left, found);
+            value(&t.right, found);
+        }
+    };
+    tests(&rule.guard, &mut found);
+    for (_, dnf) in &rule.universal {
+        for (cube, _) in dnf {
+            tests(cube, &mut found);
+        }
+    }
+    for c in &rule.changes {
+        match c {
+            Change::Assign(_, v) => value(v, &mut found),
+            Change::Cases(_, _, cases) => {
+                for (condition, v) in cases {
+                    tests(condition, &mut found);
+                    value(v, &mut found);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Checks that processes meet in memory only: of each plain array there is an index that is the actor wherever a rule reads or writes it.
+fn private(system: &System, rules: &Rules) -> Result<(), Refusal> {
+    let signature = &rules.signature;
+    for s in 0..signature.sorts.len() {
+        if signature.rigid[s] || signature.weak[s] {
+            continue;
+        }
+        let clash = |rule: &Rule, index: Option<usize>| !rule_is_private(rule, s, index);
+        let fits = |index: Option<usize>| rules.rules.iter().all(|r| !clash(r, index));
+        if fits(None) || (0..signature.arity[s]).any(|i| fits(Some(i))) {
+            continue;
+        }
+        let at = rules.rules.iter().find(|r| clash(r, Some(0))).or_else(|| rules.rules.iter().find(|r| clash(r, None)));
+        let name = at.map_or("", |r| system.transitions[r.transition].name.as_str());
+        let what = if signature.arity[s] == 0 { "variable is shared" } else { "array is not only of the acting process" };
+        return Err(Refusal(format!(
+            "`{}` is not weak, and transition `{name}` accesses it: under total store order the prover handles processes that meet in memory only, and this {what}",
+            system.symbols[s].name
+        )));
+    }
+    Ok(())
+}
+
+/// Whether the value is the cell itself.
+pub fn is_cell(value: &Value, cell: Cell) -> bool {
+    match value {
+        Value::Cell(c) => *c == cell,
+        Value::Sum { terms, constant: 0, scale: 1 } => terms.as_slice() == [(cell, 1)],
+        _ => false,
+    }
+}
+
+/// Whether the rule accesses the symbol only where the index is its actor, or not at all.
+fn rule_is_private(rule: &Rule, symbol: usize, index: Option<usize>) -> bool {
+    let touched = read_cells(rule).iter().any(|c| c.symbol() == symbol) || rule.changes.iter().any(|c| c.symbol() == symbol);
+    let actors: Vec<u8> = match rule.actor {
+        Some(a) => vec![a],
+        None => (0..rule.params as u8).collect(),
+    };
+    !touched || index.is_some_and(|i| actors.iter().any(|&actor| is_private_to(rule, symbol, i, actor)))
+}
+
+fn is_private_to(rule: &Rule, symbol: usize, index: usize, actor: u8) -> bool {
+    let own = |c: &Cell| c.symbol() != symbol || c.args()[index] == actor;
+    let outside = Rule { changes: rule.changes.iter().filter(|c| matches!(c, Change::Assign(..))).cloned().collect(), ..rule.clone() };
+    if !read_cells(&outside).iter().all(own) {
+        return false;
+    }
+    rule.changes.iter().all(|change| match change {
+        Change::Assign(cell, _) => own(cell),
+        Change::Cases(s, bound, cases) => cases.iter().all(|(condition, value)| {
+            // A bound variable that the condition makes the actor.
+            let is_actor = |v: u8| {
+                condition.iter().any(|t| {
+                    let sides = [(&t.left, &t.right), (&t.right, &t.left)];
+                    t.op == Op::Eq && sides.iter().any(|(l, r)| **l == Value::Process(v) && **r == Value::Process(actor))
+                })
+            };
+            let fits = |c: &Cell| own(c) || is_actor(c.args()[index]);
+            let keeps = *s == symbol && is_cell(value, Cell::new(*s, bound));
+            let case = Rule { guard: condition.clone(), universal: Vec::new(), changes: Vec::new(), ..rule.clone() };
+            let value = Rule {
+                guard: Vec::new(),
+                universal: Vec::new(),
+                changes: vec![Change::Assign(Cell::new(*s, bound), value.clone())],
+                ..rule.clone()
+            };
+            read_cells(&case).iter().all(fits)
+                && (keeps || (read_cells(&value).iter().all(fits) && (*s != symbol || is_actor(bound[index]))))
+        }),
+    })
+}
+
+/// A place where values become literals: the signature and the number of processes of the cube.
+#[derive(Clone, Copy)]
+pub struct Scope<'a> {
+    /// The symbols.
+    pub signature: &'a Signature,
+    /// How many processes.
+    pub processes: usize,
+}
+
+impl Scope<'_> {
+    /// `left op right` as a literal; [`Value::Any`] on either side makes it true.
+    pub fn compare(self, left: &Value, op: Op, right: &Value) -> Result<Literal, TooLarge> {
+        let truth = |holds: bool| if holds { Literal::True } else { Literal::False };
+        let all = |c: Cell| self.signature.all(self.signature.sort(c), self.processes);
+        let within = |c: Cell, set: u64| match set & all(c) {
+            0 => Literal::False,
+            s if s == all(c) => Literal::True,
+            s => Literal::Atom(Atom::In(c, s)),
+        };
+        let point = |v: &Value| match v {
+            Value::Process(p) => Some(Point::Variable(*p)),
+            Value::Cell(c) => Some(Point::Cell(*c)),
+            _ => None,
+        };
+        Ok(match (left, op, right) {
+            (Value::Any, ..) | (.., Value::Any) => Literal::True,
+            (Value::Sum { .. }, ..) => return self.linear(left, op, right),
+            (Value::Constant(a), Op::Eq, Value::Constant(b)) => truth(a == b),
+            (Value::Constant(a), _, Value::Constant(b)) => truth(a != b),
+            (Value::Process(a), Op::Eq, Value::Process(b)) => truth(a == b),
+            (Value::Process(a), Op::Neq, Value::Process(b)) => truth(a != b),
+            (Value::Cell(c), Op::Eq, Value::Constant(v)) | (Value::Constant(v), Op::Eq, Value::Cell(c)) => within(*c, 1 << v),
+            (Value::Cell(c), Op::Neq, Value::Constant(v)) | (Value::Constant(v), Op::Neq, Value::Cell(c)) => within(*c, !(1 << v)),
+            (Value::Cell(c), Op::Eq, Value::Process(p)) | (Value::Process(p), Op::Eq, Value::Cell(c)) => within(*c, 1 << p),
+            (Value::Cell(c), Op::Neq, Value::Process(p)) | (Value::Process(p), Op::Neq, Value::Cell(c)) => within(*c, !(1 << p)),
+            (Value::Cell(a), Op::Eq, Value::Cell(b)) => Atom::same(*a, *b, true),
+            (Value::Cell(a), Op::Neq, Value::Cell(b)) => Atom::same(*a, *b, false),
+            (l, Op::Lt | Op::Le, r) => match (point(l), point(r)) {
+                (Some(a), Some(b)) => Atom::before(a, b, op == Op::Lt, self.signature.fixed),
+                _ => Literal::False,
+            },
+            _ => Literal::False,
+        })
+    }
+    fn linear(self, left: &Value, op: Op, right: &Value) -> Result<Literal, TooLarge> {
+        let (Value::Sum { terms: a, constant: c, scale: s }, Value::Sum { terms: b, constant: d, scale: t }) = (left, right) else {
+            return Ok(Literal::False);
+        };
+        let times = |x: i64, y: i64| x.checked_mul(y).ok_or(TooLarge);
+        let mut terms = Vec::with_capacity(a.len() + b.len());
+        for &(cell, f) in a {
+            terms.push((cell, times(f, *t)?));
+        }
+        for &(cell, f) in b {
+            terms.push((cell, times(times(f, *s)?, -1)?));
+        }
+        let constant = times(*c, *t)?.checked_sub(times(*d, *s)?).ok_or(TooLarge)?;
+        let relation = match op {
+            Op::Eq => Relation::Eq,
+            Op::Neq => Relation::Ne,
+            Op::Lt => Relation::Lt,
+            Op::Le => Relation::Le,
+        };
+        let integer = terms.iter().all(|t| self.signature.sort(t.0) == Sort::Integer);
+        Linear::new(terms, constant, relation, integer)
+    }
+}
+
+/// The value with template processes replaced and its cells of memory seen as `look` says.
+pub fn instantiate(value: &Value, env: &impl Fn(u8) -> u8, look: &impl Fn(Cell) -> Cell) -> Value {
+    match value {
+        Value::Process(p) => Value::Process(env(*p)),
+        Value::Cell(c) => Value::Cell(look(c.map(env))),
+        Value::Sum { terms, constant, scale } => {
+            Value::Sum { terms: terms.iter().map(|(c, f)| (look(c.map(env)), *f)).collect(), constant: *constant, scale: *scale }
+        }
+        other => other.clone(),
+    }
+}

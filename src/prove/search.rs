@@ -1,0 +1,235 @@
+//! The search: backward from the unsafe cubes, nearest first, with approximations.
+//!
+//! ```text
+//! waiting := unsafe cubes
+//! while a cube is waiting:                       fewest processes first, then fewest atoms
+//!     for each rule and binding, each pre-image:
+//!         covered already?                       leave it out
+//!         meets init?                            a trace; if a cube on it was approximated, learn and start again
+//!         approximate it, if the oracle lets     the larger cube takes its place (BRAB: Conchon, Goel, Krstić, Mebsout, Zaïdi, 2013)
+//!         what it covers is deleted
+//! ```
+//!
+//! All cubes that were not deleted, at the end, are the complement of an inductive invariant: each covers its pre-images or they are in other
+//! cubes. The invariants of the file are cubes that count as covered and are not expanded.
+
+use crate::cube::Cube;
+use crate::image::{Binding, Trouble, bindings, pre_image};
+use crate::rules::Rules;
+use crate::start::{claims, initial};
+use crate::subsume::{Index, Pattern, Target};
+use mu_base::limits::{Budget, Stop};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How a cube came about.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The cube.
+    pub cube: Cube,
+    /// The cube that a step leads to; `None` for unsafe ones.
+    pub parent: Option<usize>,
+    /// The rule of the step.
+    pub rule: usize,
+    /// Its parameters, in the names of the parent and beyond.
+    pub binding: Binding,
+    /// The new name of each of these.
+    pub names: Vec<u8>,
+    /// Whether it is larger than the pre-image that it stands for.
+    pub approximate: bool,
+}
+
+/// Says which cubes might be invariants.
+pub trait Oracle {
+    /// Larger cubes to try in place of the cube, the best first.
+    fn candidates(&mut self, cube: &Cube) -> Vec<Cube>;
+}
+
+/// Never approximates.
+pub struct Exact;
+
+impl Oracle for Exact {
+    fn candidates(&mut self, _: &Cube) -> Vec<Cube> {
+        Vec::new()
+    }
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Cubes kept or deleted again.
+    pub nodes: usize,
+    /// Cubes that were expanded.
+    pub expanded: usize,
+    /// Pre-images made.
+    pub images: usize,
+    /// Pre-images covered already.
+    pub covered: usize,
+    /// Cubes deleted.
+    pub deleted: usize,
+    /// Approximations made.
+    pub approximations: usize,
+}
+
+/// How a search ends.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// The cubes that no initial state is in and no step leads into from outside.
+    Fixpoint(Vec<Cube>),
+    /// The last node meets the initial states.
+    Reached(Vec<Node>),
+    /// A limit.
+    Stopped(Stop),
+    /// Something that cannot be represented.
+    Trouble(Trouble),
+}
+
+/// One search.
+pub struct Search<'a> {
+    rules: &'a Rules,
+    budget: &'a Budget,
+    nodes: Vec<Node>,
+    index: Index,
+    waiting: BinaryHeap<Reverse<(usize, usize, usize)>>,
+    /// The first positions in the index are assumptions; then come the nodes.
+    assumptions: usize,
+    /// What was counted.
+    pub counts: Counts,
+    ticks: u32,
+    most: usize,
+}
+
+impl<'a> Search<'a> {
+    /// A search that has not begun.
+    pub fn new(rules: &'a Rules, budget: &'a Budget) -> Search<'a> {
+        Search {
+            rules,
+            budget,
+            nodes: Vec::new(),
+            index: Index::default(),
+            waiting: BinaryHeap::new(),
+            assumptions: 0,
+            counts: Counts::default(),
+            ticks: 0,
+            most: usize::MAX,
+        }
+    }
+    /// Runs it, to at most so many cubes.
+    pub fn run(&mut self, oracle: &mut dyn Oracle, most: usize) -> End {
+        self.most = most;
+        match self.go(oracle) {
+            Ok(end) => end,
+            Err(Failure::Stopped(s)) => End::Stopped(s),
+            Err(Failure::Trouble(t)) => End::Trouble(t),
+        }
+    }
+    fn go(&mut self, oracle: &mut dyn Oracle) -> Result<End, Failure> {
+        for cube in claims(self.rules, &self.rules.invariants)? {
+            self.index.push(Pattern::new(&self.rules.signature, cube));
+            self.assumptions += 1;
+        }
+        for cube in claims(self.rules, &self.rules.unsafes)? {
+            let node = Node { cube, parent: None, rule: 0, binding: Vec::new(), names: Vec::new(), approximate: false };
+            if let Some(end) = self.offer(node, &mut Exact)? {
+                return Ok(end);
+            }
+        }
+        while let Some(Reverse((_, _, node))) = self.waiting.pop() {
+            let Some(cube) = self.alive(node) else { continue };
+            if self.nodes.len() > self.most {
+                return Ok(End::Stopped(Stop::States));
+            }
+            self.counts.expanded += 1;
+            for rule in 0..self.rules.rules.len() {
+                let params = self.rules.rules[rule].params;
+                for (binding, processes) in bindings(params, cube.processes, self.rules.signature.most)? {
+                    self.tick()?;
+                    let mut images = Vec::new();
+                    pre_image(self.rules, &cube, &self.rules.rules[rule], &binding, processes, &mut images)?;
+                    for (image, names) in images {
+                        self.counts.images += 1;
+                        let new = Node { cube: image, parent: Some(node), rule, binding: binding.clone(), names, approximate: false };
+                        if let Some(end) = self.offer(new, oracle)? {
+                            return Ok(end);
+                        }
+                    }
+                    if self.alive(node).is_none() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(End::Fixpoint(self.index.patterns().filter(|(i, _)| *i >= self.assumptions).map(|(_, p)| p.cube.clone()).collect()))
+    }
+    fn alive(&self, node: usize) -> Option<Cube> {
+        self.index.pattern(self.assumptions + node).map(|p| p.cube.clone())
+    }
+    fn tick(&mut self) -> Result<(), Failure> {
+        self.ticks += 1;
+        if self.ticks.is_multiple_of(64) {
+            self.budget.check(self.nodes.len() as u64).map_err(Failure::Stopped)?;
+        }
+        if self.ticks.is_multiple_of(8192) {
+            self.budget.check_memory().map_err(Failure::Stopped)?;
+        }
+        Ok(())
+    }
+    /// Takes a node in, unless it is covered.
+    fn offer(&mut self, mut node: Node, oracle: &mut dyn Oracle) -> Result<Option<End>, Failure> {
+        let signature = &self.rules.signature;
+        self.tick()?;
+        {
+            let mut target = Target::new(signature, &node.cube);
+            if self.index.cover(&mut target).is_some() || self.index.covered(&mut target) {
+                self.counts.covered += 1;
+                return Ok(None);
+            }
+        }
+        if initial(self.rules, &node.cube)?.is_some() {
+            return Ok(Some(self.reached(node)));
+        }
+        for candidate in oracle.candidates(&node.cube) {
+            if initial(self.rules, &candidate)?.is_none() {
+                node.cube = candidate;
+                node.approximate = true;
+                self.counts.approximations += 1;
+                break;
+            }
+        }
+        let pattern = Pattern::new(signature, node.cube.clone());
+        for i in self.index.covered_by(signature, &pattern) {
+            if i >= self.assumptions {
+                self.index.remove(i);
+                self.counts.deleted += 1;
+            }
+        }
+        let number = self.nodes.len();
+        self.waiting.push(Reverse((node.cube.processes, node.cube.atoms.len(), number)));
+        self.index.push(pattern);
+        self.nodes.push(node);
+        self.counts.nodes += 1;
+        Ok(None)
+    }
+    fn reached(&mut self, node: Node) -> End {
+        let mut path = Vec::new();
+        let mut next = node.parent;
+        while let Some(i) = next {
+            path.push(self.nodes[i].clone());
+            next = self.nodes[i].parent;
+        }
+        path.reverse();
+        path.push(node);
+        End::Reached(path)
+    }
+}
+
+enum Failure {
+    Stopped(Stop),
+    Trouble(Trouble),
+}
+
+impl From<Trouble> for Failure {
+    fn from(t: Trouble) -> Failure {
+        Failure::Trouble(t)
+    }
+}

@@ -1,0 +1,197 @@
+//! Total store order without buffers: what cubes say of memory, and their normal form.
+//!
+//! The reduction is that of tso-partial-order (writes reach memory in the order in which they are scheduled), carried one step further. Under
+//! total store order every execution has one total order of all writes, and every read can be scheduled at the later of two moments: when it looks
+//! at memory, and when the last write before it in its program is issued. So a run can be told with writes that reach memory *at once* and reads
+//! that look at memory *as it was*, at moments that never go back for one process (the load buffers of Abdulla, Atig, Bouajjani and Ngo, 2018); own
+//! writes since that moment are seen through the store buffer. This needs that processes meet in memory only: a process accesses plain cells
+//! of its own alone ([`crate::rules`] checks that).
+//!
+//! Going backward, the reads that a process will do form a sequence of *stages* 0, 1, ..: there are moments `m0 <= m1 <= .. <= now` such
+//! that what `(process, stage)` sees of a cell is what memory was then, unless the process has written the cell since. [`Atom::Fence`] of a stage says
+//! that the process has seen all its writes there, as `fence()` and locked accesses ask. The stage [`JOINT`] is one moment for all processes that have it:
+//! the state of which `unsafe` speaks. Memory now is an array like any other. Where tso-partial-order keeps events and a relation `ghb` among them, a cube here
+//! keeps for each process a short sequence of constraints and nothing between processes.
+//!
+//! A write by process `p` at `now`, going backward: each other process chooses which of its last stages look at memory after the write (these become
+//! constraints on memory, with the written value put in) and which before (they stay). Stages that do not mention what is written are better off
+//! before. Of `p` itself, a stage sees the written value in any case; from the first fence on its stages look after it.
+
+use crate::atom::{Atom, JOINT, Signature};
+
+/// The stages of a process in a list of atoms, in order.
+pub fn of(atoms: &[Atom], process: u8) -> Vec<u8> {
+    let mut found: Vec<u8> = Vec::new();
+    for a in atoms {
+        if let Atom::Fence(p, s) = a
+            && *p == process
+        {
+            found.push(*s);
+        }
+        found.extend(a.cells().iter().filter_map(|c| c.view()).filter(|v| v.0 == process).map(|v| v.1));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The processes that look at memory at some stage.
+pub fn viewers(atoms: &[Atom]) -> Vec<u8> {
+    let mut found: Vec<u8> = Vec::new();
+    for a in atoms {
+        if let Atom::Fence(p, _) = a {
+            found.push(*p);
+        }
+        found.extend(a.cells().iter().filter_map(|c| c.view()).map(|v| v.0));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The stage of the first fence of a process.
+pub fn fence(atoms: &[Atom], process: u8) -> Option<u8> {
+    atoms.iter().filter_map(|a| if let Atom::Fence(p, s) = a { (*p == process).then_some(*s) } else { None }).min()
+}
+
+/// Whether an atom mentions a cell of the stage.
+fn mentions(atom: &Atom, view: (u8, u8)) -> bool {
+    atom.cells().iter().any(|c| c.view() == Some(view))
+}
+
+/// Moves all cells of one stage to another view.
+pub fn shift(atoms: &mut [Atom], from: (u8, u8), to: Option<(u8, u8)>) {
+    for a in atoms.iter_mut() {
+        let put = |c: &mut crate::atom::Cell| {
+            if c.view() == Some(from) {
+                *c = c.seen(to);
+            }
+        };
+        match a {
+            Atom::In(c, _) => put(c),
+            Atom::Same(x, y, _) => {
+                put(x);
+                put(y);
+                if x > y {
+                    std::mem::swap(x, y);
+                }
+            }
+            Atom::Before(x, y, _) => {
+                for p in [x, y] {
+                    if let crate::atom::Point::Cell(c) = p {
+                        put(c);
+                    }
+                }
+            }
+            Atom::Linear(l) => {
+                for t in &mut l.terms {
+                    put(&mut t.0);
+                }
+                l.terms.sort_unstable_by_key(|t| t.0);
+                if matches!(l.relation, crate::simplex::Relation::Eq | crate::simplex::Relation::Ne) && l.terms[0].1 < 0 {
+                    for t in &mut l.terms {
+                        t.1 = -t.1;
+                    }
+                    l.constant = -l.constant;
+                }
+            }
+            Atom::Fence(p, s) => {
+                if (*p, *s) == from
+                    && let Some((_, stage)) = to
+                {
+                    *s = stage;
+                }
+            }
+        }
+    }
+}
+
+/// The atoms of a stage as they would read of memory now, if no atom joins the stage with another.
+fn pure(atoms: &[Atom], view: (u8, u8)) -> Option<Vec<Atom>> {
+    let mut found: Vec<Atom> = atoms.iter().filter(|a| mentions(a, view)).cloned().collect();
+    if found.iter().any(|a| a.cells().iter().any(|c| c.view().is_some_and(|v| v != view))) {
+        return None;
+    }
+    shift(&mut found, view, None);
+    Some(found)
+}
+
+/// Whether an atom of the list implies the atom, seen at a glance.
+fn has(atoms: &[Atom], atom: &Atom) -> bool {
+    atoms.iter().any(|a| match (a, atom) {
+        (Atom::In(c, x), Atom::In(d, y)) => c == d && x & !y == 0,
+        _ => a == atom,
+    })
+}
+
+fn remove(atoms: &mut Vec<Atom>, view: (u8, u8)) {
+    atoms.retain(|a| !mentions(a, view) && !matches!(a, Atom::Fence(p, s) if (*p, *s) == view));
+}
+
+/// Brings the stages of all processes into normal form: fences where they matter, no stage that another one implies, numbers from 0 without gaps.
+pub fn tidy(signature: &Signature, atoms: &mut Vec<Atom>) {
+    if !signature.weak.contains(&true) {
+        return;
+    }
+    let viewers = viewers(atoms);
+    if viewers.is_empty() {
+        return;
+    }
+    let joint: Vec<u8> = viewers.iter().copied().filter(|&p| atoms.iter().any(|a| mentions(a, (p, JOINT)))).collect();
+    if let [alone] = joint.as_slice() {
+        shift(atoms, (*alone, JOINT), Some((*alone, JOINT - 1)));
+    }
+    for &p in &viewers {
+        while tidy_one(atoms, p) {}
+        for (i, s) in of(atoms, p).into_iter().enumerate() {
+            if s != JOINT && usize::from(s) != i {
+                shift(atoms, (p, s), Some((p, i as u8)));
+            }
+        }
+    }
+    atoms.sort_unstable();
+    atoms.dedup();
+}
+
+/// One step of [`tidy`] for one process; whether anything changed.
+fn tidy_one(atoms: &mut Vec<Atom>, p: u8) -> bool {
+    let stages = of(atoms, p);
+    let first = fence(atoms, p);
+    let before = atoms.len();
+    // A later fence says nothing new.
+    atoms.retain(|a| !matches!(a, Atom::Fence(q, s) if *q == p && first.is_some_and(|f| *s > f)));
+    if atoms.len() < before {
+        return true;
+    }
+    for (i, &s) in stages.iter().enumerate() {
+        let next = stages.get(i + 1).copied();
+        let empty = !atoms.iter().any(|a| mentions(a, (p, s)));
+        if empty {
+            remove(atoms, (p, s));
+            atoms.extend(next.map(|n| Atom::Fence(p, n)));
+            return true;
+        }
+        let Some(here) = pure(atoms, (p, s)) else { continue };
+        match next {
+            None if s != JOINT && here.iter().all(|a| has(atoms, a)) => {
+                remove(atoms, (p, s));
+                return true;
+            }
+            None => {}
+            Some(n) => {
+                let Some(there) = pure(atoms, (p, n)) else { continue };
+                if here.iter().all(|a| has(&there, a)) {
+                    let fenced = first == Some(s);
+                    remove(atoms, (p, s));
+                    atoms.extend(fenced.then_some(Atom::Fence(p, n)));
+                    return true;
+                }
+                if n != JOINT && first != Some(n) && there.iter().all(|a| has(&here, a)) {
+                    remove(atoms, (p, n));
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,132 @@
+//! The two ends of a search: the cubes of `unsafe` and `invariant`, and whether a cube meets the initial states.
+
+use crate::atom::{Atom, Cell, Literal, Signature};
+use crate::cube::{Cube, simplify};
+use crate::decide::satisfiable;
+use crate::image::{Trouble, bindings};
+use crate::rules::{FIXED, Rules, Scope, Test, Value, instantiate};
+use crate::simplex::Answer;
+
+fn process(template: u8, binding: &[u8]) -> u8 {
+    if template >= FIXED { template - FIXED } else { binding[usize::from(template)] }
+}
+
+/// The literals of the tests with template processes bound.
+pub fn literals(rules: &Rules, tests: &[Test], binding: &[u8], processes: usize) -> Result<Vec<Literal>, Trouble> {
+    let scope = Scope { signature: &rules.signature, processes };
+    let value = |v: &Value| instantiate(v, &|p| process(p, binding), &|c| c);
+    tests.iter().map(|t| Ok(scope.compare(&value(&t.left), t.op, &value(&t.right))?)).collect()
+}
+
+/// The cubes of claims: their parameters are distinct processes, each a fixed or another one.
+pub fn claims(rules: &Rules, claims: &[(usize, Vec<Test>)]) -> Result<Vec<Cube>, Trouble> {
+    let fixed = rules.signature.fixed;
+    let mut found: Vec<Cube> = Vec::new();
+    for (params, tests) in claims {
+        for (binding, processes) in bindings(*params, fixed, rules.signature.most)? {
+            let list = literals(rules, tests, &binding, processes)?;
+            if list.contains(&Literal::False) {
+                continue;
+            }
+            let atoms = list.into_iter().filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None }).collect();
+            if let Some(cube) = Cube::new(&rules.signature, processes, atoms)
+                && !found.contains(&cube)
+            {
+                found.push(cube);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// All maps from `params` to `processes`.
+pub(crate) fn maps(params: usize, processes: usize) -> Vec<Vec<u8>> {
+    let mut found = vec![Vec::new()];
+    for _ in 0..params {
+        found = found.iter().flat_map(|m| (0..processes as u8).map(move |p| [m.as_slice(), &[p]].concat())).collect();
+    }
+    found
+}
+
+/// The atoms as they read where all reads look at memory now: in an initial state, memory has no past.
+pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
+    let mut found = Vec::with_capacity(atoms.len());
+    for a in atoms {
+        let now = |c: &Cell| c.now();
+        let literal = match a {
+            Atom::Fence(..) => continue,
+            Atom::In(c, set) => Literal::Atom(Atom::In(now(c), *set)),
+            Atom::Same(x, y, equal) => Atom::same(now(x), now(y), *equal),
+            Atom::Before(x, y, strict) => {
+                use crate::atom::Point;
+                let point = |p: &Point| match p {
+                    Point::Cell(c) => Point::Cell(now(c)),
+                    v => *v,
+                };
+                Atom::before(point(x), point(y), *strict, 0)
+            }
+            Atom::Linear(l) => {
+                let terms = l.terms.iter().map(|t| (now(&t.0), t.1)).collect();
+                // Over reals nothing is rounded; the decision procedure rounds where all are integers.
+                crate::atom::Linear::new(terms, l.constant, l.relation, false).ok()?
+            }
+        };
+        match literal {
+            Literal::True => {}
+            Literal::False => return Some(vec![Atom::In(Cell::new(0, &[]), 0)]),
+            Literal::Atom(a) => found.push(a),
+        }
+    }
+    Some(found)
+}
+
+/// An initial state inside the cube, as a satisfiable conjunction over `max(1, processes)` processes; `None` if there is none.
+/// What the decision procedure leaves open counts as one.
+pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble> {
+    let processes = cube.processes.max(1);
+    let signature = &rules.signature;
+    let mut atoms = Vec::new();
+    for a in flattened(&cube.atoms).ok_or(Trouble::Number)? {
+        match a {
+            Atom::In(c, set) if signature.sort(c) == crate::atom::Sort::Process => {
+                atoms.push(Atom::In(c, crate::atom::map_set(set, cube.processes, processes, |p| p)));
+            }
+            a => atoms.push(a),
+        }
+    }
+    let mut instances: Vec<Vec<Vec<Literal>>> = Vec::new();
+    for map in maps(rules.init.0, processes) {
+        let mut cubes = Vec::new();
+        for tests in &rules.init.1 {
+            let list = literals(rules, tests, &map, processes)?;
+            if !list.contains(&Literal::False) {
+                cubes.push(list.into_iter().filter(|l| *l != Literal::True).collect());
+            }
+        }
+        instances.push(cubes);
+    }
+    instances.sort_by_key(Vec::len);
+    Ok(meet(signature, processes, atoms, &instances))
+}
+
+fn meet(signature: &Signature, processes: usize, atoms: Vec<Atom>, instances: &[Vec<Vec<Literal>>]) -> Option<Vec<Atom>> {
+    let Some((first, rest)) = instances.split_first() else {
+        let mut simple = atoms;
+        if !simplify(signature, processes, &mut simple) || satisfiable(signature, processes, &simple) == Answer::Unsatisfiable {
+            return None;
+        }
+        return Some(simple);
+    };
+    for choice in first {
+        let mut next = atoms.clone();
+        next.extend(choice.iter().filter_map(|l| if let Literal::Atom(a) = l { Some(a.clone()) } else { None }));
+        // Many conjuncts are independent: a contradiction is best found before the next choice.
+        if rest.first().is_some_and(|r| r.len() > 1) && satisfiable(signature, processes, &next) == Answer::Unsatisfiable {
+            continue;
+        }
+        if let Some(found) = meet(signature, processes, next, rest) {
+            return Some(found);
+        }
+    }
+    None
+}

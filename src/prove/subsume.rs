@@ -1,0 +1,446 @@
+//! Which cubes are inside others. Cube `v` covers cube `c` if the processes of `v` can be named by processes of `c`, and its stages by stages that are in
+//! the same order or by *now*, so that `c` implies every atom of `v`. The search assigns process after process and stage after stage and tests each atom as soon
+//! as all that it mentions is assigned.
+//!
+//! An index keeps apart what cannot match: each cube has a set of features (symbols, symbols with their one value) in 256 bits, and a cube that
+//! covers another has no feature that the other lacks. A query is a scan of these sets, about a nanosecond a cube, and a search for the few
+//! that remain. Cubes that together cover one are found where each asks for one atom more (see [`Index::covered`]).
+
+use crate::atom::{Atom, Cell, JOINT, Literal, Signature, Sort};
+use crate::cube::{Cube, Mix};
+use crate::decide::Decider;
+use crate::simplex::Answer;
+use crate::stages;
+use std::hash::{Hash, Hasher};
+
+/// A set of features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Features([u64; 4]);
+
+impl Features {
+    fn insert(&mut self, value: impl Hash) {
+        let mut hash = Mix::default();
+        value.hash(&mut hash);
+        let h = hash.finish() >> 40;
+        self.0[(h & 3) as usize] |= 1 << (h >> 2 & 63);
+    }
+    /// Whether all features are in the other set.
+    pub fn within(&self, other: &Features) -> bool {
+        self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
+    }
+    /// How many features the other set lacks.
+    pub fn missing(&self, other: &Features) -> usize {
+        self.0.iter().zip(&other.0).map(|(a, b)| (a & !b).count_ones() as usize).sum()
+    }
+    /// What a cube mentions.
+    pub fn of(signature: &Signature, cube: &Cube) -> Features {
+        let mut found = Features::default();
+        for a in &cube.atoms {
+            for c in a.cells() {
+                found.insert((c.symbol(), u64::MAX));
+            }
+            if let Atom::In(c, set) = a
+                && set.is_power_of_two()
+                && matches!(signature.sort(*c), Sort::Finite(_))
+            {
+                found.insert((c.symbol(), *set));
+            }
+        }
+        found
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Process(u8),
+    Stage(u8, u8),
+    Joint,
+}
+
+/// A cube made ready to be matched against others.
+#[derive(Clone)]
+pub struct Pattern {
+    /// The cube.
+    pub cube: Cube,
+    features: Features,
+    /// What to assign, and the atoms to test then.
+    plan: Vec<(Step, Vec<usize>)>,
+    /// Atoms that mention nothing to be assigned.
+    ground: Vec<usize>,
+}
+
+impl Pattern {
+    /// Makes the cube ready.
+    pub fn new(signature: &Signature, cube: Cube) -> Pattern {
+        let features = Features::of(signature, &cube);
+        let mut weight: Vec<(usize, u8)> = (signature.fixed..cube.processes)
+            .map(|p| (cube.atoms.iter().filter(|a| a.processes(signature, cube.processes) & (1 << p) != 0).count(), p as u8))
+            .collect();
+        // Processes of which most is known first.
+        weight.sort_unstable_by(|a, b| b.cmp(a));
+        let mut steps: Vec<Step> = Vec::new();
+        let viewers = stages::viewers(&cube.atoms);
+        for p in (0..signature.fixed as u8).chain(weight.iter().map(|w| w.1)) {
+            if usize::from(p) >= signature.fixed {
+                steps.push(Step::Process(p));
+            }
+            if viewers.contains(&p) {
+                steps.extend(stages::of(&cube.atoms, p).into_iter().filter(|s| *s != JOINT).map(|s| Step::Stage(p, s)));
+            }
+        }
+        if viewers.iter().any(|p| stages::of(&cube.atoms, *p).contains(&JOINT)) {
+            steps.push(Step::Joint);
+        }
+        let mut plan: Vec<(Step, Vec<usize>)> = steps.into_iter().map(|s| (s, Vec::new())).collect();
+        let mut ground = Vec::new();
+        for (i, a) in cube.atoms.iter().enumerate() {
+            let used = a.processes(signature, cube.processes);
+            let views: Vec<(u8, u8)> = match a {
+                Atom::Fence(p, s) => vec![(*p, *s)],
+                a => a.cells().iter().filter_map(|c| c.view()).collect(),
+            };
+            let last = plan.iter().rposition(|(s, _)| match s {
+                Step::Process(p) => used & (1 << p) != 0,
+                Step::Stage(p, s) => views.contains(&(*p, *s)),
+                Step::Joint => views.iter().any(|v| v.1 == JOINT),
+            });
+            match last {
+                Some(at) => plan[at].1.push(i),
+                None => ground.push(i),
+            }
+        }
+        Pattern { cube, features, plan, ground }
+    }
+    /// The features of the cube.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+}
+
+/// A cube that others are matched against.
+pub struct Target<'a> {
+    signature: &'a Signature,
+    cube: &'a Cube,
+    features: Features,
+    decider: Decider<'a>,
+    stages: Vec<Vec<u8>>,
+    fences: Vec<Option<u8>>,
+}
+
+/// Where a stage goes: to a stage of the target, or now.
+type Place = Option<u8>;
+
+struct Assignment {
+    to: Vec<u8>,
+    stage: Vec<((u8, u8), Place)>,
+    joint: Option<Place>,
+    /// How many atoms may yet be open: none, where all must hold.
+    open: usize,
+}
+
+impl Assignment {
+    fn place(&self, view: (u8, u8)) -> Place {
+        if view.1 == JOINT {
+            return self.joint.flatten();
+        }
+        self.stage.iter().find(|s| s.0 == view).and_then(|s| s.1)
+    }
+    fn cell(&self, c: Cell) -> Cell {
+        let to = c.map(|p| self.to[usize::from(p)]);
+        match c.view() {
+            None => to,
+            Some(view) => to.seen(self.place(view).map(|s| (self.to[usize::from(view.0)], s))),
+        }
+    }
+}
+
+impl<'a> Target<'a> {
+    /// Makes the cube ready.
+    pub fn new(signature: &'a Signature, cube: &'a Cube) -> Target<'a> {
+        let processes = cube.processes as u8;
+        let weak = signature.weak.contains(&true);
+        Target {
+            signature,
+            cube,
+            features: Features::of(signature, cube),
+            decider: Decider::of(signature, cube.processes, &cube.atoms),
+            stages: if weak { (0..processes).map(|p| stages::of(&cube.atoms, p)).collect() } else { Vec::new() },
+            fences: if weak { (0..processes).map(|p| stages::fence(&cube.atoms, p)).collect() } else { Vec::new() },
+        }
+    }
+    /// Its features.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+    /// Whether the pattern covers the cube.
+    pub fn is_covered_by(&mut self, pattern: &Pattern) -> bool {
+        if pattern.cube.processes > self.cube.processes || !pattern.features.within(&self.features) {
+            return false;
+        }
+        let mut assignment = self.start(pattern, 0);
+        self.admits(pattern, &pattern.ground, &assignment).is_some() && self.extend(pattern, 0, &mut assignment, &mut |_, _| true)
+    }
+    fn start(&self, pattern: &Pattern, open: usize) -> Assignment {
+        let mut to = vec![62u8; pattern.cube.processes];
+        for (p, t) in to.iter_mut().enumerate().take(self.signature.fixed) {
+            *t = p as u8;
+        }
+        Assignment { to, stage: Vec::new(), joint: None, open }
+    }
+    /// The atom of the pattern under the assignment.
+    fn image(&self, pattern: &Pattern, atom: &Atom, assignment: &Assignment) -> Literal {
+        use crate::atom::Point;
+        let of = |c: &Cell| assignment.cell(*c);
+        match atom {
+            Atom::In(c, set) => {
+                let set = if self.signature.sort(*c) == Sort::Process {
+                    crate::atom::map_set(*set, pattern.cube.processes, self.cube.processes, |p| assignment.to[usize::from(p)])
+                } else {
+                    *set
+                };
+                Literal::Atom(Atom::In(of(c), set))
+            }
+            Atom::Same(a, b, equal) => Atom::same(of(a), of(b), *equal),
+            Atom::Before(a, b, strict) => {
+                let point = |p: &Point| match p {
+                    Point::Variable(v) => Point::Variable(assignment.to[usize::from(*v)]),
+                    Point::Cell(c) => Point::Cell(of(c)),
+                };
+                Atom::before(point(a), point(b), *strict, self.signature.fixed)
+            }
+            Atom::Linear(l) => {
+                let terms = l.terms.iter().map(|t| (of(&t.0), t.1)).collect();
+                let integer = l.terms.iter().all(|t| self.signature.sort(t.0) == Sort::Integer);
+                crate::atom::Linear::new(terms, l.constant, l.relation, integer).unwrap_or_else(|_| Literal::Atom(atom.clone()))
+            }
+            Atom::Fence(p, s) => {
+                let q = assignment.to[usize::from(*p)];
+                match assignment.place((*p, *s)) {
+                    None => Literal::True,
+                    Some(stage) if self.fences[usize::from(q)].is_some_and(|f| f <= stage) => Literal::True,
+                    Some(_) => Literal::False,
+                }
+            }
+        }
+    }
+    /// Assigns the steps of the plan from `at` on. Calls `found` with each full assignment until it says true.
+    fn extend(
+        &mut self,
+        pattern: &Pattern,
+        at: usize,
+        assignment: &mut Assignment,
+        found: &mut dyn FnMut(&mut Self, &Assignment) -> bool,
+    ) -> bool {
+        let Some((step, atoms)) = pattern.plan.get(at) else { return found(self, assignment) };
+        match *step {
+            Step::Process(p) => {
+                for q in self.signature.fixed as u8..self.cube.processes as u8 {
+                    if assignment.to.contains(&q) {
+                        continue;
+                    }
+                    assignment.to[usize::from(p)] = q;
+                    if self.step(pattern, at, atoms, assignment, found) {
+                        return true;
+                    }
+                    assignment.to[usize::from(p)] = 62;
+                }
+            }
+            Step::Stage(p, s) => {
+                let q = assignment.to[usize::from(p)];
+                let previous = assignment.stage.last().filter(|x| x.0.0 == p).map(|x| x.1);
+                let list: Vec<Place> = self.stages[usize::from(q)].iter().map(|s| Some(*s)).chain([None]).collect();
+                for place in list {
+                    let in_order = match (previous, place) {
+                        (None, _) | (Some(_), None) => true,
+                        (Some(None), Some(_)) => false,
+                        (Some(Some(x)), Some(y)) => x <= y,
+                    };
+                    if !in_order {
+                        continue;
+                    }
+                    assignment.stage.push(((p, s), place));
+                    if self.step(pattern, at, atoms, assignment, found) {
+                        return true;
+                    }
+                    assignment.stage.pop();
+                }
+            }
+            Step::Joint => {
+                // Of each process that has the joint stage, it is the last one.
+                let late = |places: &[((u8, u8), Place)]| places.iter().any(|x| x.1.is_none());
+                let members: Vec<((u8, u8), Place)> =
+                    assignment.stage.iter().filter(|x| stages::of(&pattern.cube.atoms, x.0.0).contains(&JOINT)).copied().collect();
+                for place in [Some(JOINT), None] {
+                    if place.is_some() && late(&members) {
+                        continue;
+                    }
+                    assignment.joint = Some(place);
+                    if self.step(pattern, at, atoms, assignment, found) {
+                        return true;
+                    }
+                }
+                assignment.joint = None;
+            }
+        }
+        false
+    }
+    fn step(
+        &mut self,
+        pattern: &Pattern,
+        at: usize,
+        atoms: &[usize],
+        assignment: &mut Assignment,
+        found: &mut dyn FnMut(&mut Self, &Assignment) -> bool,
+    ) -> bool {
+        let Some(open) = self.admits(pattern, atoms, assignment) else { return false };
+        let before = std::mem::replace(&mut assignment.open, open);
+        let done = self.extend(pattern, at + 1, assignment, found);
+        assignment.open = before;
+        done
+    }
+    /// Whether the atoms hold, or no more of them are open than may be; how many may yet be.
+    fn admits(&mut self, pattern: &Pattern, atoms: &[usize], assignment: &Assignment) -> Option<usize> {
+        let mut open = assignment.open;
+        for i in atoms {
+            match self.image(pattern, &pattern.cube.atoms[*i], assignment) {
+                Literal::True => {}
+                Literal::False => return None,
+                Literal::Atom(a) => match self.decider.evaluate(&a) {
+                    Some(true) => {}
+                    Some(false) => return None,
+                    None => open = open.checked_sub(1)?,
+                },
+            }
+        }
+        Some(open)
+    }
+    /// What instances of the pattern ask beyond what the cube implies: at most `most` atoms each. An empty list: it covers the cube.
+    fn residues(&mut self, pattern: &Pattern, most: usize, out: &mut Vec<Vec<Atom>>) {
+        if pattern.cube.processes > self.cube.processes || pattern.features.missing(&self.features) > 2 * most {
+            return;
+        }
+        let mut assignment = self.start(pattern, most);
+        let count = pattern.cube.atoms.len();
+        let mut lists: Vec<Vec<Atom>> = Vec::new();
+        let mut visit = |this: &mut Self, assignment: &Assignment| {
+            let mut rest = Vec::new();
+            for i in 0..count {
+                match this.image(pattern, &pattern.cube.atoms[i], assignment) {
+                    Literal::True => {}
+                    Literal::False => return false,
+                    Literal::Atom(a) => match this.decider.evaluate(&a) {
+                        Some(true) => {}
+                        Some(false) => return false,
+                        None => rest.push(a),
+                    },
+                }
+                if rest.len() > most {
+                    return false;
+                }
+            }
+            lists.push(rest);
+            false
+        };
+        if let Some(open) = self.admits(pattern, &pattern.ground, &assignment) {
+            assignment.open = open;
+            self.extend(pattern, 0, &mut assignment, &mut visit);
+        }
+        out.append(&mut lists);
+    }
+}
+
+/// The cubes that are covered already.
+#[derive(Default)]
+pub struct Index {
+    patterns: Vec<Option<Pattern>>,
+    features: Vec<Features>,
+    live: usize,
+}
+
+impl Index {
+    /// Adds a cube under a number of the caller's, which must be the next.
+    pub fn push(&mut self, pattern: Pattern) -> usize {
+        self.features.push(pattern.features);
+        self.patterns.push(Some(pattern));
+        self.live += 1;
+        self.patterns.len() - 1
+    }
+    /// Takes a cube out.
+    pub fn remove(&mut self, at: usize) {
+        if self.patterns[at].take().is_some() {
+            self.live -= 1;
+            self.features[at] = Features([u64::MAX; 4]);
+        }
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.live
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+    /// The cube at a position, unless it was taken out.
+    pub fn pattern(&self, at: usize) -> Option<&Pattern> {
+        self.patterns.get(at)?.as_ref()
+    }
+    /// The cubes in it.
+    pub fn patterns(&self) -> impl Iterator<Item = (usize, &Pattern)> {
+        self.patterns.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?)))
+    }
+    /// A cube that covers the target alone.
+    pub fn cover(&self, target: &mut Target<'_>) -> Option<usize> {
+        let features = target.features;
+        for (i, f) in self.features.iter().enumerate() {
+            if f.within(&features)
+                && let Some(p) = &self.patterns[i]
+                && target.is_covered_by(p)
+            {
+                return Some(i);
+            }
+        }
+        None
+    }
+    /// The cubes that the pattern covers.
+    pub fn covered_by(&self, signature: &Signature, pattern: &Pattern) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (i, f) in self.features.iter().enumerate() {
+            if pattern.features.within(f)
+                && let Some(p) = &self.patterns[i]
+                && Target::new(signature, &p.cube).is_covered_by(pattern)
+            {
+                found.push(i);
+            }
+        }
+        found
+    }
+    /// Whether the cubes together cover the target. Instances that ask for one atom beyond what the target implies count: if the target cannot have all
+    /// these atoms fail, each of its states is in one of the cubes. *No* may be wrong, *yes* is not.
+    pub fn covered(&self, target: &mut Target<'_>) -> bool {
+        let mut open: Vec<Vec<Atom>> = Vec::new();
+        for p in self.patterns.iter().flatten() {
+            let before = open.len();
+            target.residues(p, 1, &mut open);
+            if open[before..].iter().any(Vec::is_empty) {
+                return true;
+            }
+        }
+        open.sort_unstable();
+        open.dedup();
+        if open.is_empty() {
+            return false;
+        }
+        target.decider.push();
+        let mut closed = false;
+        for a in open.iter().flatten() {
+            match a.negate(target.signature, target.cube.processes) {
+                Ok(Literal::Atom(opposite)) => target.decider.assert(&opposite),
+                Ok(Literal::False) => closed = true,
+                Ok(Literal::True) | Err(_) => {}
+            }
+        }
+        closed = closed || target.decider.check() == Answer::Unsatisfiable;
+        target.decider.pop();
+        closed
+    }
+}

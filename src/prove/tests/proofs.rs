@@ -1,0 +1,174 @@
+//! Proofs of small systems of our own and of random ones, against the explicit machine for 2 and 3 processes; certificates that were tampered with are
+//! refused. A failure of a random system prints its seed and the system.
+
+use mu_base::limits::{Budget, Limits};
+use mu_base::random::Random;
+use mu_base::source::SourceMap;
+use mu_cubicle::System;
+use mu_cubicle::generate::{Shape, file};
+use mu_prove::rules::Memory;
+use mu_prove::{Options, Verdict, Why, prove, verify};
+use std::time::Duration;
+
+fn system(text: &str) -> System {
+    let mut map = SourceMap::default();
+    let id = map.add("test.cub".to_string(), text.to_string());
+    mu_cubicle::check(&mu_cubicle::parse(id, text).expect("parses")).expect("is well typed")
+}
+
+fn budget(milliseconds: u64) -> Budget {
+    Budget::new(Limits { timeout: Some(Duration::from_millis(milliseconds)), ..Limits::default() })
+}
+
+fn word(system: &System, memory: Memory) -> (&'static str, String, usize) {
+    let outcome = prove(system, Options { memory, ..Options::default() }, &budget(20_000));
+    match outcome.verdict {
+        Verdict::Safe { certificate, .. } => ("safe", certificate, 0),
+        Verdict::Unsafe(run) => ("unsafe", String::new(), run.steps.len()),
+        Verdict::Unknown(why) => ("unknown", format!("{why:?}"), 0),
+    }
+}
+
+const MUTEX: &str = "
+type loc = Idle | Want | Crit
+array PC[proc] : loc
+weak array X[proc] : bool
+init (p) { PC[p] = Idle && X[p] = False }
+unsafe (p q) { PC[p] = Crit && PC[q] = Crit }
+transition ask ([p]) requires { PC[p] = Idle } { PC[p] := Want; X[p] := True }
+transition enter ([p]) requires { PC[p] = Want && FENCE forall_other q. X[q] = False } { PC[p] := Crit }
+transition leave ([p]) requires { PC[p] = Crit } { PC[p] := Idle; X[p] := False }
+";
+
+#[test]
+fn a_fence_makes_the_naive_mutex_safe() {
+    let with = system(&MUTEX.replace("FENCE", "fence() &&"));
+    let without = system(&MUTEX.replace("FENCE", ""));
+    assert_eq!(word(&with, Memory::Tso).0, "safe");
+    assert_eq!(word(&without, Memory::Sc).0, "safe");
+    let (verdict, _, steps) = word(&without, Memory::Tso);
+    assert_eq!((verdict, steps), ("unsafe", 4), "two writes in buffers, two reads");
+}
+
+#[test]
+fn reads_go_back_only_as_far_as_the_order_of_writes_lets_them() {
+    // Message passing is safe under total store order; the same with the reads swapped is not.
+    let passing = |first: &str, second: &str| {
+        format!(
+            "number_procs 2
+type loc = L1 | L2 | L3
+array PC[proc] : loc
+array R[proc] : bool
+array S[proc] : bool
+weak var X : bool
+weak var Y : bool
+init (p) {{ PC[p] = L1 && R[p] = False && S[p] = False && X = False && Y = False }}
+unsafe (p q) {{ p = #1 && q = #2 && PC[q] = L3 && R[q] = True && S[q] = False }}
+transition w1 ([p]) requires {{ p = #1 && PC[p] = L1 }} {{ X := True; PC[p] := L2 }}
+transition w2 ([p]) requires {{ p = #1 && PC[p] = L2 }} {{ Y := True; PC[p] := L3 }}
+transition r1 ([p]) requires {{ p = #2 && PC[p] = L1 }} {{ R[p] := {first}; PC[p] := L2 }}
+transition r2 ([p]) requires {{ p = #2 && PC[p] = L2 }} {{ S[p] := {second}; PC[p] := L3 }}
+"
+        )
+    };
+    assert_eq!(word(&system(&passing("Y", "X")), Memory::Tso).0, "safe");
+    assert_eq!(word(&system(&passing("X", "Y")), Memory::Tso).0, "unsafe");
+}
+
+#[test]
+fn numbers_and_orders_are_proved() {
+    let semaphore = |first: &str| {
+        system(&format!(
+            "
+type loc = Idle | Crit
+array PC[proc] : loc
+var S : int
+init (p) {{ PC[p] = Idle && S = {first} }}
+unsafe (p q) {{ PC[p] = Crit && PC[q] = Crit }}
+transition enter (p) requires {{ PC[p] = Idle && 0 < S }} {{ PC[p] := Crit; S := S - 1 }}
+transition leave (p) requires {{ PC[p] = Crit }} {{ PC[p] := Idle; S := S + 1 }}
+"
+        ))
+    };
+    assert_eq!(word(&semaphore("1"), Memory::Sc).0, "safe");
+    assert_eq!(word(&semaphore("2"), Memory::Sc).0, "unsafe");
+    let first = system(
+        "
+type loc = Idle | Want | Crit
+array PC[proc] : loc
+init (p) { PC[p] = Idle }
+unsafe (p q) { PC[p] = Crit && PC[q] = Crit }
+transition ask (p) requires { PC[p] = Idle && forall_other q. (PC[q] = Idle || p < q) } { PC[p] := Want }
+transition enter (p) requires { PC[p] = Want && forall_other q. (PC[q] = Idle || p < q) } { PC[p] := Crit }
+transition leave (p) requires { PC[p] = Crit } { PC[p] := Idle }
+",
+    );
+    assert_eq!(word(&first, Memory::Sc).0, "unsafe", "a lower process may come while a higher one is in");
+}
+
+#[test]
+fn a_certificate_without_a_cube_or_with_a_wrong_one_is_refused() {
+    let system = system(&MUTEX.replace("FENCE", "fence() &&"));
+    let (_, certificate, _) = word(&system, Memory::Tso);
+    assert!(verify(&system, &certificate, &Budget::default()).is_ok());
+    let blocks: Vec<&str> = certificate.split_inclusive('\n').collect();
+    let starts: Vec<usize> = (0..blocks.len()).filter(|i| blocks[*i].starts_with("never")).collect();
+    assert!(starts.len() > 3, "{certificate}");
+    for (i, from) in starts.iter().enumerate() {
+        let to = starts.get(i + 1).copied().unwrap_or(blocks.len());
+        let without = [&blocks[..*from], &blocks[to..]].concat().concat();
+        assert!(verify(&system, &without, &Budget::default()).is_err(), "cube {i} is not needed in\n{certificate}");
+    }
+    let reachable = format!("{certificate}never p1\n  PC[p1] in {{Crit}}\n");
+    assert!(verify(&system, &reachable, &Budget::default()).is_err(), "a reachable cube");
+    let initial = format!("{certificate}never p1\n  PC[p1] in {{Idle}}\n");
+    assert!(verify(&system, &initial, &Budget::default()).is_err(), "an initial cube");
+    for wrong in ["", "mu-check certificate 1\n", "mu-check certificate 1\nmemory tso\nnever p1\n  Nothing in {True}\n"] {
+        assert!(verify(&system, wrong, &Budget::default()).is_err());
+    }
+}
+
+/// Proofs of random systems against the machine.
+fn compare(seeds: std::ops::Range<u64>, shape: Shape, memory: Memory) -> (usize, usize, usize) {
+    let (mut safe, mut bad, mut unknown) = (0, 0, 0);
+    for seed in seeds {
+        let made = file(&mut Random::new(seed), shape);
+        let Ok(system) = mu_cubicle::check(&made) else { continue };
+        let options = Options { memory, instances: 3, ..Options::default() };
+        let outcome = prove(&system, options, &budget(300));
+        let machine_finds = |n: u32| {
+            let machine = mu_prove::replay::machine(&system, memory, n).ok()?;
+            let reach = machine.reach(3000, true, &budget(300)).ok()?;
+            Some(reach.violation.is_some())
+        };
+        match outcome.verdict {
+            Verdict::Safe { .. } => {
+                safe += 1;
+                for n in system.fixed.max(1)..=system.processes.unwrap_or(3).min(3) {
+                    assert_ne!(
+                        machine_finds(n),
+                        Some(true),
+                        "seed {seed}, {memory:?}, {n} processes: safe, the machine says unsafe\n{}",
+                        made
+                    );
+                }
+            }
+            // The machine has done the run: nothing is left to compare.
+            Verdict::Unsafe(_) => bad += 1,
+            Verdict::Unknown(Why::Unverified(r)) if !matches!(r, mu_prove::verify::Refused::Stopped(_)) => {
+                panic!("seed {seed}, {memory:?}: an invariant is not verified, {r:?}\n{}", made);
+            }
+            Verdict::Unknown(_) => unknown += 1,
+        }
+    }
+    (safe, bad, unknown)
+}
+
+#[test]
+fn random_systems_agree_with_the_machine() {
+    let shape = Shape { transitions: 4, ..Shape::default() };
+    let (safe, bad, unknown) = compare(0..60, shape, Memory::Sc);
+    assert!(safe > 5 && bad > 5, "{safe} safe, {bad} unsafe, {unknown} unknown");
+    let (safe, bad, unknown) = compare(0..60, shape, Memory::Tso);
+    assert!(safe + bad > 5, "{safe} safe, {bad} unsafe, {unknown} unknown");
+}

@@ -1,0 +1,196 @@
+//! Reads certificates; see [`crate::certificate`] for the form. Errors name the line and what was expected there.
+
+use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, Sign};
+use super::{Certificate, Never};
+use mu_cubicle::system::System;
+use num_rational::BigRational;
+use num_traits::Zero;
+use std::collections::{BTreeMap, HashMap};
+
+/// Where and why a certificate cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+struct Reader<'a> {
+    system: &'a System,
+    kinds: &'a [Kind],
+    symbols: HashMap<&'a str, usize>,
+    line: usize,
+    named: usize,
+}
+
+type Read<T> = Result<T, ReadError>;
+
+impl Reader<'_> {
+    fn fail<T>(&self, message: impl Into<String>) -> Read<T> {
+        Err(ReadError { line: self.line, message: message.into() })
+    }
+    fn process(&self, text: &str) -> Read<u8> {
+        let fixed = self.system.fixed as usize;
+        let number = |s: &str| s.parse::<usize>().ok().filter(|n| *n > 0);
+        let found = match (text.strip_prefix('#').and_then(number), text.strip_prefix('p').and_then(number)) {
+            (Some(n), _) if n <= fixed => Some(n - 1),
+            (_, Some(n)) => Some(fixed + n - 1),
+            _ => None,
+        };
+        match found {
+            Some(p) if p < self.named => Ok(p as u8),
+            _ => self.fail(format!("`{text}` is no process of this cube")),
+        }
+    }
+    fn view(&self, text: &str) -> Read<(u8, u8)> {
+        let Some((process, stage)) = text.split_once('@') else { return self.fail(format!("`{text}`: expected PROCESS@STAGE")) };
+        let stage = if stage == "*" { Some(JOINT) } else { stage.parse::<u8>().ok().filter(|s| *s < 250) };
+        match stage {
+            Some(s) => Ok((self.process(process)?, s)),
+            None => self.fail(format!("`{text}`: expected a stage below 250, or `*`")),
+        }
+    }
+    fn cell(&self, text: &str) -> Read<Cell> {
+        let (look, rest) = match text.split_once('.') {
+            Some((view, rest)) => (Some(self.view(view)?), rest),
+            None => (None, text),
+        };
+        let (name, args) = match rest.split_once('[') {
+            Some((name, args)) => match args.strip_suffix(']') {
+                Some(args) => (name, args.split(',').map(|a| self.process(a.trim())).collect::<Read<Vec<u8>>>()?),
+                None => return self.fail(format!("`{text}`: expected `]`")),
+            },
+            None => (rest, Vec::new()),
+        };
+        let Some(&symbol) = self.symbols.get(name) else { return self.fail(format!("`{name}` is no symbol of the system")) };
+        let arity = self.system.symbols[symbol].arity;
+        if arity != args.len() {
+            return self.fail(format!("`{text}`: `{name}` has {arity} indices"));
+        }
+        Ok(Cell { symbol, args, look })
+    }
+    fn point(&self, text: &str) -> Read<Point> {
+        if let Ok(p) = self.process(text) {
+            return Ok(Point::Named(p));
+        }
+        let cell = self.cell(text)?;
+        if self.kinds[cell.symbol] != Kind::Process {
+            return self.fail(format!("`{text}` holds no process"));
+        }
+        Ok(Point::Held(cell))
+    }
+    fn fact(&self, text: &str) -> Read<Fact> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.as_slice() {
+            [word @ ("same" | "differ"), a, b] => {
+                let (a, b) = (self.cell(a)?, self.cell(b)?);
+                if self.kinds[a.symbol] != self.kinds[b.symbol] || matches!(self.kinds[a.symbol], Kind::Integer | Kind::Real) {
+                    return self.fail("cells of one sort that is no number are expected");
+                }
+                Ok(Fact::Twins(a, b, *word == "same"))
+            }
+            [word @ ("before" | "upto"), a, b] => Ok(Fact::Ahead(self.point(a)?, self.point(b)?, *word == "before")),
+            ["fence", view] => {
+                let (p, s) = self.view(view)?;
+                Ok(Fact::Fence(p, s))
+            }
+            ["sum", rest @ ..] => self.sum(rest),
+            _ => self.among(text),
+        }
+    }
+    fn among(&self, text: &str) -> Read<Fact> {
+        let parts = text.split_once(" in ").and_then(|(c, s)| Some((c, s.trim().strip_prefix('{')?.strip_suffix('}')?)));
+        let Some((cell, set)) = parts else { return self.fail(format!("`{text}`: expected a fact")) };
+        let cell = self.cell(cell.trim())?;
+        let mut values = Vec::new();
+        for v in set.split(',').map(str::trim).filter(|v| !v.is_empty()) {
+            match self.kinds[cell.symbol] {
+                Kind::Process if v == "other" => values.push(OTHER),
+                Kind::Process => values.push(u32::from(self.process(v)?)),
+                Kind::Values(_) => {
+                    let of = self.system.type_of(self.system.symbols[cell.symbol].sort);
+                    match of.constructors.iter().position(|c| self.system.constructor(*c).name == v) {
+                        Some(i) => values.push(i as u32),
+                        None => return self.fail(format!("`{v}` is no value of type `{}`", of.name)),
+                    }
+                }
+                _ => return self.fail(format!("`{text}`: the cell has no list of values")),
+            }
+        }
+        Ok(Fact::Among(cell, values))
+    }
+    fn sum(&self, words: &[&str]) -> Read<Fact> {
+        let number = |w: &str| w.parse::<BigRational>().or_else(|_| self.fail(format!("`{w}`: expected a number")));
+        let (mut terms, mut rest) = (BTreeMap::new(), words);
+        while let [factor, cell, "+", tail @ ..] = rest {
+            let cell = self.cell(cell)?;
+            if !matches!(self.kinds[cell.symbol], Kind::Integer | Kind::Real) {
+                return self.fail("a sum has cells that hold numbers");
+            }
+            let factor = number(factor)?;
+            if factor.is_zero() || terms.insert(cell, factor).is_some() {
+                return self.fail("a sum has each cell once, with a factor that is not zero");
+            }
+            rest = tail;
+        }
+        let [constant, sign, "0"] = rest else { return self.fail("expected FACTOR CELL + .. + CONSTANT SIGN 0") };
+        let sign = match *sign {
+            "<=" => Sign::AtMost,
+            "<" => Sign::Less,
+            "=" => Sign::Zero,
+            "!=" => Sign::NotZero,
+            other => return self.fail(format!("`{other}`: expected <=, <, = or !=")),
+        };
+        Ok(Fact::Sum(terms, number(constant)?, sign))
+    }
+}
+
+/// Reads a certificate for the system.
+///
+/// # Errors
+/// The first line that is not of the form.
+pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, ReadError> {
+    let symbols = system.symbols.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect();
+    let mut reader = Reader { system, kinds, symbols, line: 0, named: 0 };
+    let mut lines = text.lines().enumerate();
+    let mut expect = |what: &str| match lines.next() {
+        Some((_, l)) => Ok(l.trim().to_string()),
+        None => Err(ReadError { line: 1, message: format!("the file ends where {what} is expected") }),
+    };
+    let header = expect("the header")?;
+    if header != crate::certificate::HEADER {
+        return Err(ReadError { line: 1, message: format!("`{header}`: expected `{}`", crate::certificate::HEADER) });
+    }
+    let memory = expect("the memory model")?;
+    let tso = match memory.as_str() {
+        "memory sc" => false,
+        "memory tso" => true,
+        other => return Err(ReadError { line: 2, message: format!("`{other}`: expected `memory sc` or `memory tso`") }),
+    };
+    let mut cubes: Vec<Never> = Vec::new();
+    for (i, l) in lines {
+        reader.line = i + 1;
+        let l = l.trim();
+        if l.is_empty() {
+            continue;
+        }
+        if let Some(names) = l.strip_prefix("never") {
+            let count = names.split_whitespace().count();
+            let fixed = system.fixed as usize;
+            let expected = names.split_whitespace().enumerate().all(|(i, n)| n == format!("p{}", i + 1));
+            if !expected || fixed + count > 60 {
+                return reader.fail(format!("`{l}`: expected `never p1 p2 ..`"));
+            }
+            reader.named = fixed + count;
+            cubes.push(Never { named: reader.named, facts: Vec::new() });
+            continue;
+        }
+        let fact = reader.fact(l)?;
+        match cubes.last_mut() {
+            Some(c) => c.facts.push(fact),
+            None => return reader.fail("expected `never` first"),
+        }
+    }
+    Ok(Certificate { tso, cubes })
+}

@@ -1,0 +1,237 @@
+//! Obligations of a certificate as SMT-LIB 2, one text each, so that any solver can be asked: each must be unsatisfiable.
+//!
+//! Processes are integers, the named ones distinct; a cell is a constant, seen now or at a stage. Constructors of an enumeration are integers from 0. The
+//! instances of the certificate's cubes for the named processes are denied; stages of an instance are placed at the stages of the obligation as the verifier
+//! places them.
+
+use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, Sign};
+use super::step::{looks, recell};
+use super::{Never, Verifier, choices};
+use num_rational::BigRational;
+use num_traits::{Signed, Zero};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Writes obligations.
+pub(super) struct Writer<'a> {
+    pub(super) verifier: &'a Verifier<'a>,
+    pub(super) write: &'a mut dyn FnMut(&str, &str),
+    pub(super) number: usize,
+}
+
+struct Text<'a> {
+    verifier: &'a Verifier<'a>,
+    named: usize,
+    cells: BTreeSet<Cell>,
+    body: String,
+}
+
+impl Text<'_> {
+    fn cell(&mut self, c: &Cell) -> String {
+        self.cells.insert(c.clone());
+        let mut name = self.verifier.system.symbols[c.symbol].name.clone();
+        for a in &c.args {
+            let _ = write!(name, " p{a}");
+        }
+        if let Some((p, s)) = c.look {
+            let _ = write!(name, " by p{p} at {s}");
+        }
+        format!("|{name}|")
+    }
+    fn point(&mut self, p: &Point) -> String {
+        match p {
+            Point::Named(n) => format!("p{n}"),
+            Point::Held(c) => self.cell(c),
+        }
+    }
+    fn number(n: &BigRational, real: bool) -> String {
+        let dot = if real { ".0" } else { "" };
+        let text = if n.is_integer() { format!("{}{dot}", n.numer().abs()) } else { format!("(/ {}.0 {}.0)", n.numer().abs(), n.denom()) };
+        if n.is_negative() { format!("(- {text})") } else { text }
+    }
+    fn fact(&mut self, fact: &Fact) -> String {
+        match fact {
+            Fact::Among(c, set) => {
+                let name = self.cell(c);
+                let process = self.verifier.kinds[c.symbol] == Kind::Process;
+                let mut parts: Vec<String> = set
+                    .iter()
+                    .filter(|v| **v != OTHER)
+                    .map(|v| if process { format!("(= {name} p{v})") } else { format!("(= {name} {v})") })
+                    .collect();
+                if set.contains(&OTHER) {
+                    let apart: Vec<String> = (0..self.named).map(|p| format!("(distinct {name} p{p})")).collect();
+                    parts.push(format!("(and true {})", apart.join(" ")));
+                }
+                format!("(or false {})", parts.join(" "))
+            }
+            Fact::Twins(a, b, same) => {
+                let (a, b) = (self.cell(a), self.cell(b));
+                if *same { format!("(= {a} {b})") } else { format!("(distinct {a} {b})") }
+            }
+            Fact::Ahead(a, b, strict) => {
+                let (a, b) = (self.point(a), self.point(b));
+                format!("({} {a} {b})", if *strict { "<" } else { "<=" })
+            }
+            Fact::Sum(terms, constant, sign) => {
+                let real = terms.keys().any(|c| self.verifier.kinds[c.symbol] == Kind::Real);
+                let mut scale = constant.denom().clone();
+                if !real {
+                    for f in terms.values() {
+                        scale = num_integer::lcm(scale, f.denom().clone());
+                    }
+                } else {
+                    scale = 1.into();
+                }
+                let scale = BigRational::from_integer(scale);
+                let mut sum = format!("(+ {}", Self::number(&(constant * &scale), real));
+                for (c, f) in terms {
+                    let name = self.cell(c);
+                    let _ = write!(sum, " (* {} {name})", Self::number(&(f * &scale), real));
+                }
+                sum.push_str(if terms.is_empty() { " 0)" } else { ")" });
+                let zero = Self::number(&BigRational::zero(), real);
+                match sign {
+                    Sign::AtMost => format!("(<= {sum} {zero})"),
+                    Sign::Less => format!("(< {sum} {zero})"),
+                    Sign::Zero => format!("(= {sum} {zero})"),
+                    Sign::NotZero => format!("(distinct {sum} {zero})"),
+                }
+            }
+            Fact::Fence(..) => "true".into(),
+            Fact::Never => "false".into(),
+        }
+    }
+    fn assert(&mut self, text: &str) {
+        let _ = writeln!(self.body, "(assert {text})");
+    }
+    fn finish(self) -> String {
+        let mut out = String::from("(set-logic ALL)\n");
+        for p in 0..self.named {
+            let _ = writeln!(out, "(declare-const p{p} Int)");
+        }
+        if self.named > 1 {
+            let names: Vec<String> = (0..self.named).map(|p| format!("p{p}")).collect();
+            let _ = writeln!(out, "(assert (distinct {}))", names.join(" "));
+        }
+        for p in 0..self.verifier.system.fixed as usize {
+            for q in p + 1..self.named {
+                let _ = writeln!(out, "(assert (< p{p} p{q}))");
+            }
+        }
+        let cells = self.cells.clone();
+        let mut names = Text { verifier: self.verifier, named: self.named, cells: BTreeSet::new(), body: String::new() };
+        for c in &cells {
+            let name = names.cell(c);
+            let kind = self.verifier.kinds[c.symbol];
+            let _ = writeln!(out, "(declare-const {name} {})", if kind == Kind::Real { "Real" } else { "Int" });
+            if let Kind::Values(n) = kind {
+                let _ = writeln!(out, "(assert (and (<= 0 {name}) (< {name} {n})))");
+            }
+        }
+        out + &self.body + "(check-sat)\n"
+    }
+}
+
+impl Writer<'_> {
+    fn emit(&mut self, kind: &str, text: Text<'_>) {
+        self.number += 1;
+        (self.write)(&format!("{:05}-{kind}", self.number), &text.finish());
+    }
+    /// That the cube has no initial state.
+    pub(super) fn initiation(&mut self, cube: usize) {
+        let v = self.verifier;
+        let never = &v.cubes[cube];
+        let named = never.named.max(1);
+        let mut text = Text { verifier: v, named, cells: BTreeSet::new(), body: String::new() };
+        for f in v.at_the_start(never) {
+            let fact = text.fact(&f);
+            text.assert(&fact);
+        }
+        for dnf in v.initial(named) {
+            let cubes: Vec<String> = dnf
+                .iter()
+                .map(|c| {
+                    let facts: Vec<String> = c.iter().map(|f| text.fact(f)).collect();
+                    format!("(and true {})", facts.join(" "))
+                })
+                .collect();
+            text.assert(&format!("(or false {})", cubes.join(" ")));
+        }
+        self.emit("initiation", text);
+    }
+    /// That the cube is inside those of the certificate.
+    pub(super) fn inside(&mut self, kind: &str, cube: &Never) {
+        let v = self.verifier;
+        let mut text = Text { verifier: v, named: cube.named, cells: BTreeSet::new(), body: String::new() };
+        for f in &cube.facts {
+            let fact = text.fact(f);
+            text.assert(&fact);
+        }
+        let fixed = v.system.fixed as usize;
+        for inner in v.cubes.iter().filter(|c| c.named <= cube.named) {
+            for names in choices(inner.named, cube.named, true) {
+                if (0..fixed).any(|p| usize::from(names[p]) != p) {
+                    continue;
+                }
+                for places in placements(cube, inner, &names) {
+                    let facts: Vec<String> =
+                        inner.facts.iter().map(|f| instance(&v.kinds, f, &names, &places, cube.named)).map(|f| text.fact(&f)).collect();
+                    text.assert(&format!("(not (and true {}))", facts.join(" ")));
+                }
+            }
+        }
+        self.emit(kind, text);
+    }
+}
+
+type Places = Vec<((u8, u8), Option<u8>)>;
+
+/// The ways in which the stages of the inner cube can be stages of the outer one, or now, with fences where the inner has them.
+fn placements(cube: &Never, inner: &Never, names: &[u8]) -> Vec<Places> {
+    let views: BTreeSet<(u8, u8)> = inner.facts.iter().flat_map(looks).collect();
+    let mut list: Vec<Places> = vec![Vec::new()];
+    let alone = views.iter().filter(|v| v.1 == JOINT).count() <= 1;
+    for view in &views {
+        let process = names[usize::from(view.0)];
+        let stages: BTreeSet<u8> = cube.facts.iter().flat_map(looks).filter(|v| v.0 == process).map(|v| v.1).collect();
+        let mut options: Vec<Option<u8>> = stages.into_iter().map(Some).chain([None]).collect();
+        if view.1 == JOINT && !alone {
+            options = vec![Some(JOINT), None];
+        }
+        let fits = |so_far: &Places, option: &Option<u8>| {
+            let late = |s: Option<u8>| s.map_or(u16::MAX, u16::from);
+            let ordered = so_far.iter().all(|(v, s)| v.0 != view.0 || late(*s) <= late(*option));
+            let shared = view.1 != JOINT || so_far.iter().all(|(v, s)| v.1 != JOINT || s == option);
+            let fence = !inner.facts.contains(&Fact::Fence(view.0, view.1))
+                || option.is_none_or(|s| cube.facts.iter().any(|f| matches!(f, Fact::Fence(q, t) if *q == process && *t <= s)));
+            ordered && shared && fence
+        };
+        list = list
+            .iter()
+            .flat_map(|p| options.iter().filter(|o| fits(p, o)).map(|o| [p.as_slice(), &[(*view, *o)]].concat()).collect::<Vec<_>>())
+            .collect();
+    }
+    list
+}
+
+fn instance(kinds: &[Kind], fact: &Fact, names: &[u8], places: &Places, named: usize) -> Fact {
+    let place = |v: (u8, u8)| places.iter().find(|p| p.0 == v).and_then(|p| p.1).map(|s| (names[usize::from(v.0)], s));
+    let cell =
+        |c: &Cell| Cell { symbol: c.symbol, args: c.args.iter().map(|a| names[usize::from(*a)]).collect(), look: c.look.and_then(place) };
+    match recell(fact, &cell) {
+        Fact::Among(c, set) if kinds[c.symbol] == Kind::Process => {
+            let mut image: Vec<u32> = set.iter().filter(|v| **v != OTHER).map(|v| u32::from(names[*v as usize])).collect();
+            if set.contains(&OTHER) {
+                image.extend((0..named as u32).filter(|p| names.iter().all(|n| u32::from(*n) != *p)));
+                image.push(OTHER);
+            }
+            Fact::Among(c, image)
+        }
+        Fact::Ahead(a, b, strict) => {
+            let point = |p: Point| if let Point::Named(n) = p { Point::Named(names[usize::from(n)]) } else { p };
+            Fact::Ahead(point(a), point(b), strict)
+        }
+        f => f,
+    }
+}

@@ -1,0 +1,409 @@
+//! The abstraction of a model: numbers that are counters stand for blocks of numbers, see [`crate::cuts`].
+//!
+//! In: a compiled process over parameters without a value, what [`crate::flow`] found of it, a case. Out: a model whose states are states of the
+//! compiled one with each counter replaced by the number of its block. A group is evaluated at enough concrete numbers ([`crate::sample`]), and
+//! the answers are abstracted and put together: a step is there if some concrete numbers of these blocks, and some valuation of the case, have it
+//! (existential abstraction: Clarke, Grumberg, Long 1994). Hence whatever formula without diamonds holds in it holds for all valuations of the case.
+//! Each choice of numbers is tried again with numbers that are alike: if the answers differ, the analysis was wrong, and the search
+//! ends with an error instead of an answer.
+//!
+//! Cost: as many evaluations as samples for each question, of which there are few, since engines remember the answers.
+
+use crate::cuts::{Case, Grain, Line};
+use crate::numbers::{Layout, Layouts, has_bag};
+use crate::sample::{Sample, Wanted, samples};
+use ahash::AHashMap;
+use mu_base::ids::{ActId, LabelId, OpId, VarId};
+use mu_base::{Diagnostic, Stage};
+use mu_compile::Compiled;
+use mu_data::engine::Engine;
+use mu_data::expr::{Expr, Substitution};
+use mu_data::signature::Signature;
+use mu_labels::{ActionLabels, MultiAction};
+use mu_model::{Group, Model, Slot, SlotInfo, StepPart, Steps, Symmetry, Worker};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a slot holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A parameter without a value: the number of its base.
+    Base(usize),
+    /// A value with counters here and there, or nowhere.
+    Value(Layout),
+}
+
+/// What the analysis says of a group.
+#[derive(Clone, Debug, Default)]
+pub struct GroupFacts {
+    /// Largest offset that its expressions add to a counter or to a parameter without a value.
+    pub growth: i64,
+    /// Variables summed over that are counters.
+    pub sums: i64,
+    /// Literals that counters are compared with.
+    pub literals: Vec<i64>,
+}
+
+/// What the analysis says of a compiled process.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// By slot.
+    pub contents: Vec<Content>,
+    /// By action, by argument.
+    pub arguments: Vec<Vec<Layout>>,
+    /// Of constructors' arguments.
+    pub layouts: Layouts,
+    /// By group.
+    pub groups: Vec<GroupFacts>,
+    /// Initial values that use a parameter without a value; by slot.
+    pub initial: Vec<(Slot, Expr)>,
+    /// The variable of each such parameter, base 1 first.
+    pub parameters: Vec<VarId>,
+}
+
+/// The abstract model of one case.
+pub struct Regions<'a> {
+    inner: &'a Compiled,
+    facts: &'a Facts,
+    line: &'a Line,
+    case: &'a Case,
+    /// By slot.
+    grains: &'a [Grain],
+    groups: Vec<Group>,
+    /// By group: slots that the compiled one requires and that hold counters, with the value.
+    required: Vec<Vec<(Slot, u32)>>,
+    initial: Vec<u32>,
+}
+
+impl<'a> Regions<'a> {
+    /// The abstraction of `inner` for a case. Error: the initial state depends on the valuation.
+    pub fn new(inner: &'a Compiled, facts: &'a Facts, line: &'a Line, case: &'a Case, grains: &'a [Grain]) -> Result<Self, Diagnostic> {
+        let counts = |slot: Slot| !matches!(facts.contents[slot as usize], Content::Value(Layout::None));
+        let (mut groups, mut required) = (Vec::new(), Vec::new());
+        for group in inner.groups() {
+            let (here, rest): (Vec<_>, Vec<_>) = group.requires.iter().copied().partition(|r| counts(r.0));
+            let mut reads = group.reads.clone();
+            reads.extend(here.iter().map(|r| r.0));
+            reads.sort_unstable();
+            reads.dedup();
+            groups.push(Group { requires: rest, reads, confluent: false, ..group.clone() });
+            required.push(here);
+        }
+        let mut regions = Self { inner, facts, line, case, grains, groups, required, initial: Vec::new() };
+        regions.initial = regions.start()?;
+        Ok(regions)
+    }
+
+    fn start(&self) -> Result<Vec<u32>, Diagnostic> {
+        let mut thread = Thread::new(self);
+        let wanted = Wanted { line: self.line, case: self.case, numbers: &[], literals: &[], bound: self.line.reach() + 1 };
+        let mut valuations: Vec<Vec<i64>> = vec![self.case.valuation.clone()];
+        valuations.extend(samples(&wanted).into_iter().flatten().flat_map(|(a, b)| [a.valuation, b.valuation]));
+        let mut first: Option<Vec<u32>> = None;
+        for valuation in &valuations {
+            let mut state = self.inner.initial();
+            for (slot, e) in &self.facts.initial {
+                let by: Substitution = (self.facts.parameters.iter().zip(&valuation[1..]))
+                    .map(|(v, n)| (*v, Expr::number(*n, self.signature().var(*v).sort)))
+                    .collect();
+                let value = thread.engine.from_expr(&e.substitute(&by))?;
+                let normal = thread.engine.to_expr_at(&value, e.sort);
+                state[*slot as usize] = self.inner.intern(*slot, &normal);
+            }
+            for slot in 0..state.len() as Slot {
+                state[slot as usize] = thread.abstracted(slot, state[slot as usize], valuation)?;
+            }
+            if *first.get_or_insert_with(|| state.clone()) != state {
+                return Err(Diagnostic::new(Stage::Unsupported, "the initial state depends on the value of a parameter without one"));
+            }
+        }
+        Ok(first.unwrap_or_default())
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.inner.process().data.signature
+    }
+
+    fn layout(&self, slot: Slot) -> &Layout {
+        match &self.facts.contents[slot as usize] {
+            Content::Base(_) => &Layout::Counter,
+            Content::Value(layout) => layout,
+        }
+    }
+}
+
+impl Model for Regions<'_> {
+    fn slots(&self) -> &[SlotInfo] {
+        self.inner.slots()
+    }
+    fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    fn initial(&self) -> Vec<u32> {
+        self.initial.clone()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(Thread::new(self))
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        self.inner.label_text(label)
+    }
+    fn label_count(&self) -> usize {
+        self.inner.label_count()
+    }
+    fn value_text(&self, slot: Slot, value: u32) -> String {
+        self.inner.value_text(slot, value)
+    }
+    fn symmetries(&self) -> &[Symmetry] {
+        self.inner.symmetries()
+    }
+    fn components(&self) -> Vec<String> {
+        self.inner.components()
+    }
+    fn parts(&self, group: usize, _: &[u32], label: LabelId, _: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+        let hidden = label == LabelId::TAU;
+        let names = if hidden { self.groups[group].hidden.clone() } else { vec![self.label_text(label)] };
+        Ok(names.into_iter().map(|name| StepPart { name, args: Vec::new(), hidden, from: Vec::new() }).collect())
+    }
+}
+
+impl ActionLabels for Regions<'_> {
+    fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
+        self.inner.multi_action(label)
+    }
+    fn constructor_images(&self, symmetry: usize) -> Option<&[(OpId, OpId)]> {
+        self.inner.constructor_images(symmetry)
+    }
+}
+
+/// Samples with their twins.
+type Samples = Rc<Vec<(Sample, Sample)>>;
+/// What samples are of: the blocks of the numbers, the literals, the bound.
+type SamplesKey = (Vec<(Grain, i64)>, Vec<i64>, i64);
+
+/// The evaluator of one thread.
+struct Thread<'m> {
+    regions: &'m Regions<'m>,
+    inner: Box<dyn Worker + 'm>,
+    engine: Engine,
+    numbers: AHashMap<(Slot, u32), Rc<[i64]>>,
+    concrete: AHashMap<(Slot, u32, Vec<i64>), u32>,
+    samples: AHashMap<SamplesKey, Samples>,
+    valuations: AHashMap<Vec<i64>, u32>,
+    images: AHashMap<(Slot, u32, u32), u32>,
+    labels: AHashMap<(LabelId, u32), LabelId>,
+}
+
+impl<'m> Thread<'m> {
+    fn new(regions: &'m Regions<'m>) -> Self {
+        Self {
+            regions,
+            inner: regions.inner.worker(),
+            engine: regions.inner.engine(),
+            numbers: AHashMap::new(),
+            concrete: AHashMap::new(),
+            samples: AHashMap::new(),
+            valuations: AHashMap::new(),
+            images: AHashMap::new(),
+            labels: AHashMap::new(),
+        }
+    }
+
+    /// The counters in a slot's value.
+    fn numbers(&mut self, slot: Slot, value: u32) -> Result<Rc<[i64]>, Diagnostic> {
+        if let Some(known) = self.numbers.get(&(slot, value)) {
+            return Ok(known.clone());
+        }
+        let regions = self.regions;
+        let found = match regions.layout(slot) {
+            Layout::None => Vec::new(),
+            layout => regions.facts.layouts.numbers(regions.signature(), layout, &regions.inner.value(slot, value))?,
+        };
+        let found: Rc<[i64]> = found.into();
+        self.numbers.insert((slot, value), found.clone());
+        Ok(found)
+    }
+
+    /// A slot's value with other counters in it.
+    fn with_numbers(&mut self, slot: Slot, value: u32, numbers: &[i64]) -> Result<u32, Diagnostic> {
+        let key = (slot, value, numbers.to_vec());
+        if let Some(known) = self.concrete.get(&key) {
+            return Ok(*known);
+        }
+        let regions = self.regions;
+        let mut next = numbers.iter();
+        let e = regions.inner.value(slot, value);
+        let id = self.mapped(slot, &e, &mut |n| next.next().copied().unwrap_or(n))?;
+        self.concrete.insert(key, id);
+        Ok(id)
+    }
+
+    fn mapped(&mut self, slot: Slot, e: &Expr, f: &mut dyn FnMut(i64) -> i64) -> Result<u32, Diagnostic> {
+        let regions = self.regions;
+        let layout = regions.layout(slot);
+        let mut new = regions.facts.layouts.map(regions.signature(), layout, e, f)?;
+        if has_bag(&regions.facts.layouts, layout) {
+            let value = self.engine.from_expr(&new)?;
+            new = self.engine.to_expr_at(&value, e.sort);
+        }
+        Ok(regions.inner.intern(slot, &new))
+    }
+
+    fn valuation(&mut self, valuation: &[i64]) -> u32 {
+        if let Some(known) = self.valuations.get(valuation) {
+            return *known;
+        }
+        let next = self.valuations.len() as u32;
+        self.valuations.insert(valuation.to_vec(), next);
+        next
+    }
+
+    /// The abstraction of a slot's value.
+    fn abstracted(&mut self, slot: Slot, value: u32, valuation: &[i64]) -> Result<u32, Diagnostic> {
+        let regions = self.regions;
+        match &regions.facts.contents[slot as usize] {
+            Content::Value(Layout::None) => return Ok(value),
+            Content::Base(base) => {
+                let sort = regions.signature().var(regions.facts.parameters[base - 1]).sort;
+                return Ok(regions.inner.intern(slot, &Expr::number(regions.case.valuation[*base], sort)));
+            }
+            Content::Value(_) => {}
+        }
+        let key = (slot, value, self.valuation(valuation));
+        if let Some(known) = self.images.get(&key) {
+            return Ok(*known);
+        }
+        let grain = regions.grains[slot as usize];
+        let e = regions.inner.value(slot, value);
+        let image = self.mapped(slot, &e, &mut |n| regions.case.abstracted(regions.line, grain, n, valuation))?;
+        self.images.insert(key, image);
+        Ok(image)
+    }
+
+    /// The abstraction of a label.
+    fn label(&mut self, label: LabelId, valuation: &[i64]) -> Result<LabelId, Diagnostic> {
+        let key = (label, self.valuation(valuation));
+        if let Some(known) = self.labels.get(&key) {
+            return Ok(*known);
+        }
+        let regions = self.regions;
+        let layouts_of = |action: ActId| regions.facts.arguments.get(action.index());
+        let multi = regions.inner.multi_action(label);
+        let plain = multi.iter().all(|(a, _)| layouts_of(*a).is_none_or(|l| l.iter().all(|l| *l == Layout::None)));
+        let image = if plain {
+            label
+        } else {
+            let mut images: MultiAction = Vec::new();
+            for (action, args) in multi.iter() {
+                let mut new = Vec::new();
+                for (i, e) in args.iter().enumerate() {
+                    let layout = layouts_of(*action).and_then(|l| l.get(i)).unwrap_or(&Layout::None);
+                    let abstracted = &mut |n| regions.case.abstracted(regions.line, Grain::Predicates, n, valuation);
+                    let mut image = regions.facts.layouts.map(regions.signature(), layout, e, abstracted)?;
+                    if has_bag(&regions.facts.layouts, layout) {
+                        let value = self.engine.from_expr(&image)?;
+                        image = self.engine.to_expr_at(&value, e.sort);
+                    }
+                    new.push(image);
+                }
+                images.push((*action, new));
+            }
+            regions.inner.intern_label(images)
+        };
+        self.labels.insert(key, image);
+        Ok(image)
+    }
+
+    fn samples(&mut self, group: usize, numbers: Vec<(Grain, i64)>) -> Result<Samples, Diagnostic> {
+        let regions = self.regions;
+        let facts = &regions.facts.groups[group];
+        let bound = (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1);
+        let key = (numbers, facts.literals.clone(), bound);
+        if let Some(known) = self.samples.get(&key) {
+            return Ok(known.clone());
+        }
+        let wanted = Wanted { line: regions.line, case: regions.case, numbers: &key.0, literals: &key.1, bound };
+        let Some(found) = samples(&wanted) else {
+            let name = &regions.groups[group].name;
+            return Err(Diagnostic::new(Stage::Unsupported, format!("a step `{name}` depends on too many numbers at once")));
+        };
+        let found = Rc::new(found);
+        self.samples.insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// The abstract steps of a group at one choice of numbers.
+    fn at(&mut self, group: usize, reads: &[u32], counts: &[usize], sample: &Sample) -> Result<BTreeSet<(LabelId, Vec<u32>)>, Diagnostic> {
+        let regions = self.regions;
+        let abstract_reads = &regions.groups[group].reads;
+        let inner = &regions.inner.groups()[group];
+        let mut left = &sample.numbers[..];
+        let mut values = Vec::with_capacity(inner.reads.len());
+        for (i, (&slot, &value)) in abstract_reads.iter().zip(reads).enumerate() {
+            let (own, rest) = left.split_at(counts[i]);
+            left = rest;
+            let concrete = match &regions.facts.contents[slot as usize] {
+                Content::Base(base) => self.with_numbers(slot, value, &[sample.valuation[*base]])?,
+                Content::Value(Layout::None) => value,
+                Content::Value(_) => self.with_numbers(slot, value, own)?,
+            };
+            if regions.required[group].iter().any(|(s, v)| *s == slot && *v != concrete) {
+                return Ok(BTreeSet::new());
+            }
+            if inner.reads.binary_search(&slot).is_ok() {
+                values.push(concrete);
+            }
+        }
+        let mut steps = Steps::default();
+        self.inner.steps(group, &values, &mut steps)?;
+        let width = inner.writes.len();
+        let mut out = BTreeSet::new();
+        for (i, &label) in steps.labels.iter().enumerate() {
+            let label = self.label(label, &sample.valuation)?;
+            let mut target = Vec::with_capacity(width);
+            for (slot, value) in inner.writes.iter().zip(&steps.values[i * width..(i + 1) * width]) {
+                target.push(self.abstracted(*slot, *value, &sample.valuation)?);
+            }
+            out.insert((label, target));
+        }
+        Ok(out)
+    }
+}
+
+impl Worker for Thread<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        let regions = self.regions;
+        let (mut numbers, mut counts) = (Vec::new(), Vec::new());
+        for (&slot, &value) in regions.groups[group].reads.iter().zip(reads) {
+            if matches!(regions.facts.contents[slot as usize], Content::Base(_)) {
+                counts.push(0);
+                continue;
+            }
+            let own = self.numbers(slot, value)?;
+            counts.push(own.len());
+            numbers.extend(own.iter().map(|n| (regions.grains[slot as usize], *n)));
+        }
+        let mut all = BTreeSet::new();
+        for (sample, twin) in self.samples(group, numbers)?.iter() {
+            let found = self.at(group, reads, &counts, sample)?;
+            if found != self.at(group, reads, &counts, twin)? {
+                let text = format!("numbers that were found to be alike are not, in a step `{}`", regions.groups[group].name);
+                let note = format!("{sample:?} and {twin:?}");
+                return Err(Diagnostic::new(Stage::Internal, text).note(note));
+            }
+            all.extend(found);
+        }
+        for (label, target) in all {
+            out.labels.push(label);
+            out.values.extend(target);
+        }
+        Ok(())
+    }
+    fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+        self.inner.image(symmetry, slot, value)
+    }
+    fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        self.inner.image_label(symmetry, label)
+    }
+}

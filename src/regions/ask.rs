@@ -1,0 +1,325 @@
+//! What a formula asks of numbers: of those in labels, and of the constants among each other.
+//!
+//! In: a formula in the form of [`crate::rewrite`], what stands for a term. Out: [`Predicate`]s of numbers in labels, [`Test`]s among constants. Anything
+//! else that depends on a number in a label (a comparison of two of them, a mapping) is refused with its place: labels of regions tell a number
+//! only up to the predicates. Numbers that a formula carries in its parameters come from constants alone, since no quantifier over labels' numbers
+//! reaches beyond its action formula; mappings may compare them, and all their orders are tested then. Cost: linear.
+
+use crate::cuts::{Predicate, Term, Test};
+use crate::flow::{Flow, Type};
+use ahash::AHashMap;
+use mu_base::ids::{ActId, OpId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{Expr, ExprKind};
+use mu_data::signature::{Builtin, Signature};
+use mu_formula::typed::{Action, Regular, State, StateKind};
+
+/// The collector.
+pub struct Asker<'f, 'a> {
+    flow: &'f mut Flow<'a>,
+    signature: &'f Signature,
+    /// Terms of constants: variables that are fixed, operations.
+    vars: AHashMap<VarId, Term>,
+    ops: AHashMap<OpId, Term>,
+    bases: usize,
+    /// Numbers of labels in scope, with where a label gives each: the names of the multi-action, its action, the argument.
+    labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
+    /// Of numbers in labels.
+    pub predicates: Vec<Predicate>,
+    /// Among constants.
+    pub tests: Vec<Test>,
+}
+
+/// A side of a comparison.
+enum Side {
+    Term(Term),
+    Label(i64),
+}
+
+fn deep<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(128 << 10, 4 << 20, f)
+}
+
+fn refused<T>(text: &str, span: Span) -> Result<T, Diagnostic> {
+    Err(Diagnostic::new(Stage::Unsupported, text).placed(span))
+}
+
+impl<'f, 'a> Asker<'f, 'a> {
+    /// A collector. `vars`, `ops`: what stands for a term; `bases`: their number, zero included.
+    pub fn new(
+        flow: &'f mut Flow<'a>,
+        signature: &'f Signature,
+        vars: AHashMap<VarId, Term>,
+        ops: AHashMap<OpId, Term>,
+        bases: usize,
+    ) -> Self {
+        Self { flow, signature, vars, ops, bases, labels: Vec::new(), predicates: Vec::new(), tests: Vec::new() }
+    }
+
+    /// All that a formula asks.
+    pub fn state(&mut self, f: &State) -> Result<(), Diagnostic> {
+        deep(|| match &f.kind {
+            StateKind::True | StateKind::False => Ok(()),
+            StateKind::Val(e) => self.test(e),
+            StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) => self.state(g),
+            StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
+                self.state(a)?;
+                self.state(b)
+            }
+            StateKind::Must(r, g) | StateKind::May(r, g) => {
+                self.regular(r, f.span)?;
+                self.state(g)
+            }
+            StateKind::Fix { params, body, .. } => {
+                params.iter().try_for_each(|p| self.carried(&p.1, f.span))?;
+                self.state(body)
+            }
+            StateKind::Var(_, args) => args.iter().try_for_each(|e| self.carried(e, f.span)),
+        })
+    }
+
+    fn regular(&mut self, r: &Regular, span: Span) -> Result<(), Diagnostic> {
+        deep(|| match r {
+            Regular::Action(a) => self.action(a, span),
+            Regular::Seq(a, b) | Regular::Alt(a, b) => {
+                self.regular(a, span)?;
+                self.regular(b, span)
+            }
+            Regular::Star(a) | Regular::Plus(a) => self.regular(a, span),
+        })
+    }
+
+    fn holds_counters(&mut self, v: VarId) -> bool {
+        let ty = self.flow.var(v);
+        self.flow.has_counter(&ty)
+    }
+
+    fn action(&mut self, a: &Action, span: Span) -> Result<(), Diagnostic> {
+        deep(|| match a {
+            Action::True | Action::False => Ok(()),
+            Action::Val(e) => self.test(e).map_err(|d| d.placed(span)),
+            Action::Not(a) => self.action(a, span),
+            Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
+                self.action(a, span)?;
+                self.action(b, span)
+            }
+            Action::Multi(acts) => self.multi(acts, span),
+            Action::Forall(vars, a) => {
+                if vars.iter().any(|v| self.holds_counters(*v)) {
+                    return refused(
+                        "`forall` in an action formula over a number that flows together with a parameter without a value",
+                        span,
+                    );
+                }
+                self.action(a, span)
+            }
+            Action::Exists(vars, a) => {
+                let before = self.labels.len();
+                for v in vars {
+                    if self.holds_counters(*v) {
+                        if uses(a, *v) && !binds(a, *v) {
+                            let name = &self.signature.var(*v).name;
+                            return refused(&format!("no action gives the value of `{name}` wherever it is used"), span);
+                        }
+                        self.labels.push((*v, AHashMap::new()));
+                    }
+                }
+                self.action(a, span)?;
+                self.labels.truncate(before);
+                Ok(())
+            }
+        })
+    }
+
+    fn multi(&mut self, acts: &[(ActId, Vec<Expr>)], span: Span) -> Result<(), Diagnostic> {
+        let names: Vec<ActId> = acts.iter().map(|a| a.0).collect();
+        // Equal actions of a label may be matched either way round.
+        let ambiguous = names.windows(2).any(|w| w[0] == w[1]);
+        for (i, (action, args)) in acts.iter().enumerate() {
+            for (j, e) in args.iter().enumerate() {
+                let Some(ty) = self.flow.argument(*action, j).cloned() else { continue };
+                if !self.flow.has_counter(&ty) {
+                    continue;
+                }
+                if let ExprKind::Var(v) = e.kind
+                    && let Some(at) = self.labels.iter().position(|l| l.0 == v)
+                {
+                    let place = *self.labels[at].1.entry(names.clone()).or_insert((i, j));
+                    if place != (i, j) || ambiguous {
+                        return refused("two numbers of a label are compared, which regions cannot tell", span);
+                    }
+                    continue;
+                }
+                match self.term(e) {
+                    Some(term) if matches!(ty, Type::Number(_)) => self.predicates.push(Predicate::Equal(term)),
+                    _ => return refused("an argument of an action is neither a constant plus a literal nor a quantified variable", span),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A constant plus a literal.
+    fn term(&self, e: &Expr) -> Option<Term> {
+        if let Some(n) = self.flow.literal(e) {
+            return Some(Term::literal(n));
+        }
+        match &e.kind {
+            ExprKind::Var(v) => self.vars.get(v).copied(),
+            ExprKind::Op(op) => self.ops.get(op).copied(),
+            _ => match e.as_builtin(self.signature)? {
+                (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => self.term(a),
+                (Builtin::Succ, [a]) => self.term(a).map(|t| t.plus(1)),
+                (Builtin::Add, [a, b]) => match (self.flow.literal(a), self.flow.literal(b)) {
+                    (_, Some(n)) => self.term(a).map(|t| t.plus(n)),
+                    (Some(n), _) => self.term(b).map(|t| t.plus(n)),
+                    _ => None,
+                },
+                _ => None,
+            },
+        }
+    }
+
+    /// A side of a comparison, if it is a term or a number of a label plus a literal.
+    fn side(&self, e: &Expr) -> Option<Side> {
+        if let Some(term) = self.term(e) {
+            return Some(Side::Term(term));
+        }
+        match &e.kind {
+            ExprKind::Var(v) => self.labels.iter().any(|l| l.0 == *v).then_some(Side::Label(0)),
+            _ => match e.as_builtin(self.signature)? {
+                (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => self.side(a),
+                (Builtin::Add, [a, b]) => match (self.flow.literal(a), self.flow.literal(b), self.side(a), self.side(b)) {
+                    (_, Some(n), Some(Side::Label(m)), _) | (Some(n), _, _, Some(Side::Label(m))) => Some(Side::Label(m + n)),
+                    _ => None,
+                },
+                _ => None,
+            },
+        }
+    }
+
+    /// Whether numbers of labels occur in an expression, and whether numbers that flow together with constants do at all.
+    fn depends(&mut self, e: &Expr) -> (bool, bool) {
+        let mut free = Vec::new();
+        e.free_vars(&mut free);
+        let of_label = free.iter().any(|v| self.labels.iter().any(|l| l.0 == *v));
+        let any = of_label || self.flow.speaks(e) || free.into_iter().any(|v| self.holds_counters(v));
+        (of_label, any)
+    }
+
+    /// A test: comparisons are taken one by one, all else as something that may compare whatever it is given.
+    fn test(&mut self, e: &Expr) -> Result<(), Diagnostic> {
+        deep(|| {
+            let (of_label, any) = self.depends(e);
+            if !any {
+                return Ok(());
+            }
+            match e.as_builtin(self.signature) {
+                Some((Builtin::Not | Builtin::And | Builtin::Or | Builtin::Implies, parts)) => {
+                    return parts.iter().try_for_each(|p| self.test(p));
+                }
+                Some((Builtin::Equal | Builtin::NotEqual, [a, b])) => {
+                    if let (Some(x), Some(y)) = (self.side(a), self.side(b)) {
+                        return self.comparison(x, y, true, e.span);
+                    }
+                }
+                Some((Builtin::Less | Builtin::GreaterEqual, [a, b])) => {
+                    if let (Some(x), Some(y)) = (self.side(a), self.side(b)) {
+                        return self.comparison(x, y, false, e.span);
+                    }
+                }
+                Some((Builtin::LessEqual | Builtin::Greater, [a, b])) => {
+                    if let (Some(x), Some(y)) = (self.side(b), self.side(a)) {
+                        return self.comparison(x, y, false, e.span);
+                    }
+                }
+                _ => {}
+            }
+            if of_label {
+                return refused(
+                    "a number of a label is used in another way than in a comparison with a constant, which regions cannot tell",
+                    e.span,
+                );
+            }
+            self.all_orders(e);
+            Ok(())
+        })
+    }
+
+    /// `x == y`, or `x < y` (which is `!(y <= x)`).
+    fn comparison(&mut self, x: Side, y: Side, equal: bool, span: Span) -> Result<(), Diagnostic> {
+        let lower = |term: Term, n: i64| {
+            let offset = term.offset - n;
+            if offset < 0 {
+                refused("a number of a label plus a literal is compared with a constant", span)
+            } else {
+                Ok(Term { offset, ..term })
+            }
+        };
+        match (x, y) {
+            (Side::Term(a), Side::Term(b)) => self.tests.push(Test(a, b)),
+            (Side::Label(n), Side::Term(t)) if equal => self.predicates.push(Predicate::Equal(lower(t, n)?)),
+            (Side::Term(t), Side::Label(n)) if equal => self.predicates.push(Predicate::Equal(lower(t, n)?)),
+            // m + n < t
+            (Side::Label(n), Side::Term(t)) => self.predicates.push(Predicate::Less(lower(t, n)?)),
+            // t < m + n, that is, not m + n < t + 1
+            (Side::Term(t), Side::Label(n)) => self.predicates.push(Predicate::Less(lower(t.plus(1), n)?)),
+            (Side::Label(_), Side::Label(_)) => return refused("two numbers of a label are compared, which regions cannot tell", span),
+        }
+        Ok(())
+    }
+
+    /// What a formula carries comes from constants, and does not grow.
+    fn carried(&mut self, e: &Expr, span: Span) -> Result<(), Diagnostic> {
+        let (of_label, any) = self.depends(e);
+        if !any {
+            return Ok(());
+        }
+        if of_label {
+            return refused("a formula remembers a number of a label, which regions cannot tell", span);
+        }
+        if self.flow.growth(e) > 0 {
+            return refused("a formula counts: a parameter of a fixed point grows together with a parameter without a value", span);
+        }
+        self.all_orders(e);
+        Ok(())
+    }
+
+    /// Any two constants may be compared, with what is added to them.
+    fn all_orders(&mut self, e: &Expr) {
+        let growth = self.flow.growth(e);
+        let literals = self.flow.literals(false);
+        for a in 1..self.bases {
+            for b in 1..a {
+                for offset in 0..=growth {
+                    self.tests.push(Test(Term::of(a), Term::of(b).plus(offset)));
+                    self.tests.push(Test(Term::of(b), Term::of(a).plus(offset)));
+                }
+            }
+            for literal in &literals {
+                for offset in 0..=growth {
+                    self.tests.push(Test(Term::of(a), Term::literal(literal + offset)));
+                    self.tests.push(Test(Term::of(a).plus(offset), Term::literal(*literal)));
+                }
+            }
+        }
+    }
+}
+
+fn uses(a: &Action, v: VarId) -> bool {
+    let mut free = Vec::new();
+    mu_formula::normal::action_free_vars(a, &mut free);
+    free.contains(&v)
+}
+
+/// Whether each multi-action that fits gives the value of a variable.
+pub fn binds(a: &Action, v: VarId) -> bool {
+    deep(|| match a {
+        Action::Multi(acts) => acts.iter().flat_map(|a| &a.1).any(|e| matches!(e.kind, ExprKind::Var(w) if w == v)),
+        Action::And(a, b) => binds(a, v) || binds(b, v),
+        Action::Or(a, b) => binds(a, v) && binds(b, v),
+        Action::Exists(bound, a) => !bound.contains(&v) && binds(a, v),
+        Action::False => true,
+        _ => false,
+    })
+}

@@ -1,0 +1,208 @@
+//! The number line cut at constants: cases of the constants, intervals between cuts, partitions of these into blocks.
+//!
+//! A *base* is a constant without a value: base 0 is zero, then come the parameters, then the numbers that a formula fixes. A *term* is a base plus
+//! a literal, a *cut* a term: it parts the numbers below from the others. For a valuation of the bases the cuts part the numbers into
+//! *intervals*, counted from 0. Valuations that order the cuts alike, and that agree on all [`Test`]s, are one *case*: all its valuations
+//! have the same intervals, none of them empty, and one of them stands for the case. A *partition* puts intervals into blocks; a block's number is
+//! that of the least number of its first interval for the case's valuation, so that abstract values are values.
+//!
+//! Cost: valuations up to a small bound are enumerated. Invariant: each valuation is of exactly one case (see [`cases`]).
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// A base plus a literal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Term {
+    /// The base.
+    pub base: usize,
+    /// The literal; not negative.
+    pub offset: i64,
+}
+
+impl Term {
+    /// A base by itself.
+    pub fn of(base: usize) -> Self {
+        Self { base, offset: 0 }
+    }
+    /// A literal.
+    pub fn literal(n: i64) -> Self {
+        Self { base: 0, offset: n }
+    }
+    /// The term plus a literal.
+    #[must_use]
+    pub fn plus(self, n: i64) -> Self {
+        Self { base: self.base, offset: self.offset + n }
+    }
+    /// Its value.
+    pub fn value(self, valuation: &[i64]) -> i64 {
+        valuation[self.base] + self.offset
+    }
+}
+
+/// Two terms whose order all valuations of a case agree on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Test(pub Term, pub Term);
+
+impl Test {
+    /// How the terms compare.
+    pub fn of(self, valuation: &[i64]) -> Ordering {
+        self.0.value(valuation).cmp(&self.1.value(valuation))
+    }
+}
+
+/// What a formula asks of a number in a label.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Predicate {
+    /// Whether it is this term.
+    Equal(Term),
+    /// Whether it is less than this term.
+    Less(Term),
+}
+
+impl Predicate {
+    fn holds(self, n: i64, valuation: &[i64]) -> bool {
+        match self {
+            Predicate::Equal(t) => n == t.value(valuation),
+            Predicate::Less(t) => n < t.value(valuation),
+        }
+    }
+    /// The cuts at which it changes.
+    pub fn cuts(self) -> Vec<Term> {
+        match self {
+            Predicate::Equal(t) => vec![t, t.plus(1)],
+            Predicate::Less(t) => vec![t],
+        }
+    }
+}
+
+/// What is tracked.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Least value of each base; zero's is 0, and zero has no other.
+    pub least: Vec<i64>,
+    /// The cuts, ascending as terms.
+    pub cuts: Vec<Term>,
+    /// What valuations of one case agree on besides.
+    pub tests: Vec<Test>,
+    /// What labels and values that are not ordered are told apart by.
+    pub predicates: Vec<Predicate>,
+}
+
+/// How finely the numbers of a slot are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Grain {
+    /// Interval by interval.
+    Intervals,
+    /// By what the formula asks.
+    Predicates,
+}
+
+/// A case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The valuation that stands for it.
+    pub valuation: Vec<i64>,
+    /// How each test comes out, those between cuts included.
+    pub outcome: Vec<Ordering>,
+    /// Values of the cuts, ascending, without doubles.
+    cuts: Vec<i64>,
+    /// By interval: the block's number under [`Grain::Intervals`], [`Grain::Predicates`].
+    blocks: [Vec<i64>; 2],
+}
+
+impl Line {
+    /// All tests that valuations of one case agree on.
+    fn all_tests(&self) -> Vec<Test> {
+        let mut all = self.tests.clone();
+        for (i, a) in self.cuts.iter().enumerate() {
+            // A number is never below zero: a cut there parts nothing.
+            all.push(Test(*a, Term::literal(0)));
+            all.extend(self.cuts[i + 1..].iter().map(|b| Test(*a, *b)));
+        }
+        all.retain(|t| t.0.base != t.1.base);
+        all.iter_mut().for_each(|t| {
+            if t.0.base < t.1.base {
+                *t = Test(t.1, t.0);
+            }
+        });
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Largest difference of bases at which something changes.
+    pub fn reach(&self) -> i64 {
+        let tests = self.all_tests();
+        let of_tests = tests.iter().map(|t| (t.0.offset - t.1.offset).abs());
+        of_tests.chain(self.cuts.iter().map(|c| c.offset)).max().unwrap_or(0)
+    }
+
+    /// The interval of a number.
+    pub fn interval(&self, n: i64, valuation: &[i64]) -> usize {
+        let mut below: Vec<i64> = self.cuts.iter().map(|c| c.value(valuation)).filter(|c| *c <= n && *c > 0).collect();
+        below.sort_unstable();
+        below.dedup();
+        below.len()
+    }
+
+    /// All cases. Each test compares a difference of two bases with a number up to [`Line::reach`]; so does each sum of such differences, at most
+    /// one for each base, with what the tests bound it by. Hence a valuation whose gaps are cut down to reach + 1 is of the same case, and
+    /// valuations up to (bases) × (reach + 1), above the least values, are enough.
+    pub fn cases(&self) -> Vec<Case> {
+        let tests = self.all_tests();
+        let (bases, reach) = (self.least.len(), self.reach());
+        let top = self.least.iter().max().copied().unwrap_or(0) + bases as i64 * (reach + 1);
+        let mut found: BTreeMap<Vec<Ordering>, Vec<i64>> = BTreeMap::new();
+        let mut valuation = self.least.clone();
+        loop {
+            let outcome: Vec<Ordering> = tests.iter().map(|t| t.of(&valuation)).collect();
+            // The smallest one stands for the case, since its numbers are read by people.
+            let sum = |v: &[i64]| v.iter().sum::<i64>();
+            found
+                .entry(outcome)
+                .and_modify(|v| {
+                    if sum(&valuation) < sum(v) {
+                        v.clone_from(&valuation)
+                    }
+                })
+                .or_insert_with(|| valuation.clone());
+            let Some(next) = (1..bases).find(|b| valuation[*b] < top) else { break };
+            valuation[next] += 1;
+            (1..next).for_each(|b| valuation[b] = self.least[b]);
+        }
+        found.into_iter().map(|(outcome, valuation)| self.case(valuation, outcome)).collect()
+    }
+
+    fn case(&self, valuation: Vec<i64>, outcome: Vec<Ordering>) -> Case {
+        let mut cuts: Vec<i64> = self.cuts.iter().map(|c| c.value(&valuation)).filter(|c| *c > 0).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        // Interval 0 starts at zero, interval i at the i-th cut.
+        let starts: Vec<i64> = std::iter::once(0).chain(cuts.iter().copied()).collect();
+        let truth = |n: i64| -> Vec<bool> { self.predicates.iter().map(|p| p.holds(n, &valuation)).collect() };
+        let first = |n: &i64| starts.iter().copied().find(|m| truth(*m) == truth(*n)).unwrap_or(*n);
+        let coarse = starts.iter().map(first).collect();
+        Case { valuation, outcome, cuts, blocks: [starts, coarse] }
+    }
+
+    /// The tests whose outcomes a case has, in its order.
+    pub fn tests_of_cases(&self) -> Vec<Test> {
+        self.all_tests()
+    }
+}
+
+impl Case {
+    /// The number of the block of an interval.
+    pub fn block(&self, grain: Grain, interval: usize) -> i64 {
+        self.blocks[grain as usize][interval]
+    }
+    /// What a number becomes under a valuation of this case.
+    pub fn abstracted(&self, line: &Line, grain: Grain, n: i64, valuation: &[i64]) -> i64 {
+        self.block(grain, line.interval(n, valuation))
+    }
+    /// How many intervals there are.
+    pub fn intervals(&self) -> usize {
+        self.cuts.len() + 1
+    }
+}

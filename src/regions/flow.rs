@@ -1,0 +1,627 @@
+//! Where numbers flow: numbers that may come together in a comparison, an assignment or a parameter get one *class*, by unification.
+//!
+//! In: data specification, linear process, formula. Out: for each variable, argument of an action and argument of a constructor a [`Type`],
+//! which is its sort with a class at each number; of each class, what is done with its members. A class is one of *counters* if a constant without
+//! a value is in it; then nothing may be done with its members but what [`Flow::builtin`] lets pass: copy, compare, add a literal. All else marks
+//! the class with its place, and a counter with a mark is refused with it. Equations are typed once, without polymorphism (Milner 1978, for
+//! one instance of each mapping); built-ins anew at each use.
+//!
+//! Cost: about linear. Invariant: if no counter is marked, then evaluation commutes with every change of the counters in a term that keeps the
+//! truth of all comparisons of them, with offsets up to [`Flow::growth`]; docs/unbounded.md has the argument.
+
+use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{ActId, OpId, SortId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
+use mu_data::signature::{Builtin, OpKind, Signature};
+use mu_data::sort::{SortKind, basic};
+use mu_labels::ActionDecl;
+use mu_process::linear::LinearProcess;
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+use std::rc::Rc;
+
+/// A class of numbers; `u32` index into the union-find table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Class(pub u32);
+
+/// A sort with the classes of its numbers.
+#[derive(Clone, Debug)]
+pub enum Type {
+    /// A number.
+    Number(Class),
+    /// Bool, or a declared sort: the arguments of its constructors have types of their own.
+    Named(SortId),
+    /// `List`.
+    List(Rc<Type>),
+    /// `FSet`, `Set`.
+    Set(Rc<Type>),
+    /// `FBag`, `Bag`.
+    Bag(Rc<Type>),
+    /// A function.
+    Function(Rc<[Type]>, Rc<Type>),
+}
+
+/// What is known of a class.
+#[derive(Clone, Debug, Default)]
+struct Facts {
+    /// A constant without a value is in it.
+    counter: bool,
+    /// What is done with a member that is not done with counters.
+    mark: Option<(Span, String)>,
+    /// With whether they stand in an equation.
+    literals: Vec<(BigInt, bool)>,
+}
+
+/// The analysis.
+pub struct Flow<'a> {
+    signature: &'a Signature,
+    data: &'a DataSpec,
+    parents: Vec<u32>,
+    facts: Vec<Facts>,
+    vars: AHashMap<VarId, Type>,
+    /// Types of user operations, constructors included.
+    ops: AHashMap<OpId, Type>,
+    acts: Vec<Vec<Type>>,
+    /// Constants without a value.
+    rigid: AHashSet<OpId>,
+    /// Largest offset that the equations of a mapping add to a counter; none: no bound.
+    grows: AHashMap<OpId, i64>,
+    /// By equation, the types of its variables: those of a block of equations share them, but mean nothing together.
+    own: Vec<Vec<(VarId, Type)>>,
+    /// Operations whose evaluation may come to a constant without a value.
+    speaks: AHashSet<OpId>,
+    in_equations: bool,
+}
+
+impl<'a> Flow<'a> {
+    /// An analysis of the equations of a data specification; processes and formulas are added after. `rigid`: constants without a value.
+    pub fn new(data: &'a DataSpec, actions: &[ActionDecl], rigid: &[OpId]) -> Self {
+        let signature = &data.signature;
+        let mut flow = Self {
+            signature,
+            data,
+            parents: Vec::new(),
+            facts: Vec::new(),
+            vars: AHashMap::new(),
+            ops: AHashMap::new(),
+            acts: Vec::new(),
+            rigid: rigid.iter().copied().collect(),
+            grows: AHashMap::new(),
+            own: Vec::new(),
+            speaks: rigid.iter().copied().collect(),
+            in_equations: true,
+        };
+        for action in actions {
+            let types = action.sorts.iter().map(|s| flow.fresh(*s)).collect();
+            flow.acts.push(types);
+        }
+        for equation in &data.equations {
+            flow.equation(equation);
+            let own = equation.vars.iter().filter_map(|v| flow.vars.remove(v).map(|ty| (*v, ty))).collect();
+            flow.own.push(own);
+        }
+        flow.in_equations = false;
+        loop {
+            let before = flow.speaks.len();
+            for equation in &data.equations {
+                let mut found = false;
+                let mut see = |op| found |= flow.speaks.contains(&op);
+                equation.rhs.each_op(&mut see);
+                equation.condition.iter().for_each(|c| c.each_op(&mut see));
+                if found {
+                    flow.speaks.extend(equation.lhs.head());
+                }
+            }
+            if flow.speaks.len() == before {
+                return flow;
+            }
+        }
+    }
+
+    /// Whether the evaluation of an expression may come to a constant without a value.
+    pub fn speaks(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.each_op(&mut |op| found |= self.speaks.contains(&op));
+        found
+    }
+
+    fn equation(&mut self, equation: &mu_data::expr::Equation) {
+        let left = self.expr(&equation.lhs);
+        let right = self.expr(&equation.rhs);
+        self.unify(&left, &right);
+        if let Some(condition) = &equation.condition {
+            self.expr(condition);
+        }
+        let pattern_of = |e: &Expr| match &e.kind {
+            ExprKind::Apply(_, args) => args.clone(),
+            _ => Vec::new(),
+        };
+        let special = equation.lhs.head().is_none_or(|op| !matches!(self.signature.op(op).kind, OpKind::Mapping));
+        for pattern in pattern_of(&equation.lhs) {
+            if special {
+                let ty = self.expr(&pattern);
+                self.mark(&ty, equation.span, "an equation says more of a constructor or of a built-in operation of");
+            }
+            self.pattern(&pattern, equation.span);
+        }
+    }
+
+    /// What takes a number apart is no comparison.
+    fn pattern(&mut self, e: &Expr, span: Span) {
+        let mut open = vec![e.clone()];
+        while let Some(e) = open.pop() {
+            if let ExprKind::Apply(_, args) = &e.kind {
+                if self.is_number(e.sort) {
+                    let ty = self.expr(&e);
+                    self.mark(&ty, span, "an equation takes apart");
+                }
+                open.extend(args.iter().cloned());
+            }
+        }
+    }
+
+    /// Adds the parameters and summands of a process. `rigid`: those of its parameters that stand for constants without a value.
+    pub fn process(&mut self, process: &LinearProcess, rigid: &[VarId]) {
+        for param in &process.params {
+            let ty = self.var(param.var);
+            let init = self.expr(&param.init);
+            self.unify(&ty, &init);
+            if rigid.contains(&param.var)
+                && let Type::Number(class) = ty
+            {
+                let class = self.find(class);
+                self.facts[class.0 as usize].counter = true;
+            }
+        }
+        for summand in &process.summands {
+            self.expr(&summand.guard);
+            for act in &summand.actions {
+                self.act(act.action, &act.args);
+            }
+            for (p, e) in &summand.updates {
+                let (ty, new) = (self.var(process.params[*p].var), self.expr(e));
+                self.unify(&ty, &new);
+            }
+        }
+    }
+
+    /// Adds an action with its arguments.
+    pub fn act(&mut self, action: ActId, args: &[Expr]) {
+        for (i, e) in args.iter().enumerate() {
+            let ty = self.expr(e);
+            if let Some(known) = self.acts.get(action.index()).and_then(|a| a.get(i)).cloned() {
+                self.unify(&known, &ty);
+            }
+        }
+    }
+
+    /// The type of an action's argument.
+    pub fn argument(&self, action: ActId, index: usize) -> Option<&Type> {
+        self.acts.get(action.index())?.get(index)
+    }
+
+    /// The type of a variable.
+    pub fn var(&mut self, var: VarId) -> Type {
+        if let Some(ty) = self.vars.get(&var) {
+            return ty.clone();
+        }
+        let ty = self.fresh(self.signature.var(var).sort);
+        self.vars.insert(var, ty.clone());
+        ty
+    }
+
+    fn is_number(&self, sort: SortId) -> bool {
+        matches!(self.signature.sorts.kind(sort), SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real)
+    }
+
+    fn class(&mut self) -> Class {
+        self.parents.push(self.parents.len() as u32);
+        self.facts.push(Facts::default());
+        Class(self.parents.len() as u32 - 1)
+    }
+
+    fn find(&self, class: Class) -> Class {
+        let mut at = class.0;
+        while self.parents[at as usize] != at {
+            at = self.parents[at as usize];
+        }
+        Class(at)
+    }
+
+    /// The type of a sort with new classes.
+    pub fn fresh(&mut self, sort: SortId) -> Type {
+        match self.signature.sorts.kind(sort) {
+            SortKind::Pos | SortKind::Nat | SortKind::Int => Type::Number(self.class()),
+            SortKind::Real => {
+                let ty = Type::Number(self.class());
+                self.mark(&ty, Span::default(), "a real number holds");
+                ty
+            }
+            SortKind::Bool | SortKind::Named(_) => Type::Named(sort),
+            SortKind::List(s) => Type::List(Rc::new(self.fresh(*s))),
+            SortKind::Set(s) | SortKind::FSet(s) => Type::Set(Rc::new(self.fresh(*s))),
+            SortKind::Bag(s) | SortKind::FBag(s) => Type::Bag(Rc::new(self.fresh(*s))),
+            SortKind::Function(from, to) => {
+                let from = from.iter().map(|s| self.fresh(*s)).collect();
+                Type::Function(from, Rc::new(self.fresh(*to)))
+            }
+        }
+    }
+
+    /// Makes two types of one sort one.
+    pub fn unify(&mut self, a: &Type, b: &Type) {
+        match (a, b) {
+            (Type::Number(a), Type::Number(b)) => {
+                let (a, b) = (self.find(*a), self.find(*b));
+                // The older one stays, see `counts`.
+                let (a, b) = (a.min(b), a.max(b));
+                if a != b {
+                    self.parents[b.0 as usize] = a.0;
+                    let facts = std::mem::take(&mut self.facts[b.0 as usize]);
+                    let kept = &mut self.facts[a.0 as usize];
+                    kept.counter |= facts.counter;
+                    kept.mark = kept.mark.take().or(facts.mark);
+                    kept.literals.extend(facts.literals);
+                }
+            }
+            (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) | (Type::Bag(a), Type::Bag(b)) => self.unify(a, b),
+            (Type::Function(from, to), Type::Function(from2, to2)) => {
+                from.iter().zip(from2.iter()).for_each(|(a, b)| self.unify(a, b));
+                self.unify(to, to2);
+            }
+            _ => {}
+        }
+    }
+
+    /// Says that something is done with the numbers of a type that counters are not for.
+    fn mark(&mut self, ty: &Type, span: Span, what: &str) {
+        let mut seen = AHashSet::new();
+        let mut classes = Vec::new();
+        self.classes(ty, &mut seen, &mut classes);
+        for class in classes {
+            let class = self.find(class);
+            self.facts[class.0 as usize].mark.get_or_insert_with(|| (span, what.to_string()));
+        }
+    }
+
+    /// All classes of a type, those in the arguments of its constructors included.
+    fn classes(&mut self, ty: &Type, seen: &mut AHashSet<SortId>, out: &mut Vec<Class>) {
+        match ty {
+            Type::Number(class) => out.push(*class),
+            Type::Named(sort) => {
+                if seen.insert(*sort) {
+                    let list = self.signature.sorts.named_of(*sort).map(|n| n.constructors.clone()).unwrap_or_default();
+                    for constructor in list {
+                        if let Type::Function(args, _) = self.op(constructor) {
+                            args.iter().for_each(|a| self.classes(a, seen, out));
+                        }
+                    }
+                }
+            }
+            Type::List(e) | Type::Set(e) | Type::Bag(e) => self.classes(e, seen, out),
+            Type::Function(from, to) => {
+                from.iter().for_each(|a| self.classes(a, seen, out));
+                self.classes(to, seen, out);
+            }
+        }
+    }
+
+    /// The type of a user operation.
+    pub fn op(&mut self, op: OpId) -> Type {
+        if let Some(ty) = self.ops.get(&op) {
+            return ty.clone();
+        }
+        let ty = self.fresh(self.signature.op(op).sort);
+        if self.rigid.contains(&op)
+            && let Type::Number(class) = ty
+        {
+            self.facts[class.0 as usize].counter = true;
+        }
+        self.ops.insert(op, ty.clone());
+        ty
+    }
+
+    /// The type of an expression, all of whose parts are looked at.
+    pub fn expr(&mut self, e: &Expr) -> Type {
+        if !matches!(e.kind, ExprKind::Number(_))
+            && let Some(n) = self.literal(e)
+        {
+            let class = self.class();
+            self.facts[class.0 as usize].literals.push((n.into(), self.in_equations));
+            return Type::Number(class);
+        }
+        stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
+            ExprKind::Var(v) => self.var(*v),
+            ExprKind::Number(n) => {
+                let class = self.class();
+                self.facts[class.0 as usize].literals.push((n.clone(), self.in_equations));
+                if e.sort == basic::REAL {
+                    self.mark(&Type::Number(class), e.span, "a real number holds");
+                }
+                Type::Number(class)
+            }
+            ExprKind::Op(op) => match self.signature.op(*op).kind {
+                OpKind::Builtin(b) => self.builtin(b, &[], e),
+                OpKind::Constructor(_) | OpKind::Mapping => self.op(*op),
+                OpKind::Projection(_) | OpKind::Recogniser(_) => {
+                    let ty = self.fresh(e.sort);
+                    self.mark(&ty, e.span, "a projection as a value speaks of");
+                    ty
+                }
+            },
+            ExprKind::Apply(head, args) => self.apply(head, args, e),
+            ExprKind::Bind(binder, vars, body) => {
+                let types: Rc<[Type]> = vars.iter().map(|v| self.var(*v)).collect();
+                let inner = self.expr(body);
+                match binder {
+                    Binder::Lambda => Type::Function(types, Rc::new(inner)),
+                    Binder::Forall | Binder::Exists => {
+                        types.iter().for_each(|t| self.mark(t, e.span, "a quantifier ranges over"));
+                        Type::Named(basic::BOOL)
+                    }
+                    Binder::SetComprehension | Binder::BagComprehension => {
+                        let element = types[0].clone();
+                        self.mark(&element, e.span, "a comprehension ranges over");
+                        self.mark(&inner, e.span, "a comprehension counts with");
+                        if *binder == Binder::SetComprehension { Type::Set(Rc::new(element)) } else { Type::Bag(Rc::new(element)) }
+                    }
+                }
+            }
+            ExprKind::Where(body, definitions) => {
+                for (v, d) in definitions {
+                    let (var, ty) = (self.var(*v), self.expr(d));
+                    self.unify(&var, &ty);
+                }
+                self.expr(body)
+            }
+        })
+    }
+
+    fn apply(&mut self, head: &Expr, args: &[Expr], e: &Expr) -> Type {
+        if let ExprKind::Op(op) = head.kind {
+            match self.signature.op(op).kind.clone() {
+                OpKind::Builtin(b) => return self.builtin(b, args, e),
+                OpKind::Projection(of) => {
+                    self.expr(&args[0]);
+                    let result = self.fresh(e.sort);
+                    for (constructor, index) in of {
+                        if let Type::Function(parts, _) = self.op(constructor)
+                            && let Some(part) = parts.get(index as usize)
+                        {
+                            self.unify(&result, part);
+                        }
+                    }
+                    return result;
+                }
+                OpKind::Recogniser(_) => {
+                    self.expr(&args[0]);
+                    return Type::Named(basic::BOOL);
+                }
+                OpKind::Constructor(_) | OpKind::Mapping => {}
+            }
+        }
+        let function = self.expr(head);
+        let given: Vec<Type> = args.iter().map(|a| self.expr(a)).collect();
+        match function {
+            Type::Function(from, to) => {
+                from.iter().zip(&given).for_each(|(a, b)| self.unify(a, b));
+                (*to).clone()
+            }
+            other => other,
+        }
+    }
+
+    /// The rule of each built-in operation: what it lets pass, and what it marks.
+    fn builtin(&mut self, builtin: Builtin, args: &[Expr], e: &Expr) -> Type {
+        use Builtin::*;
+        let types: Vec<Type> = args.iter().map(|a| self.expr(a)).collect();
+        let collection = |t: Option<&Type>| matches!(t, Some(Type::Set(_) | Type::Bag(_)));
+        match (builtin, &types[..]) {
+            (Equal | NotEqual, [a, b]) => {
+                self.unify(a, b);
+                Type::Named(basic::BOOL)
+            }
+            (Less | LessEqual | Greater | GreaterEqual, [a, b]) => {
+                self.unify(a, b);
+                if !matches!(a, Type::Number(_)) {
+                    self.mark(a, e.span, "an order is asked of what holds");
+                }
+                Type::Named(basic::BOOL)
+            }
+            (If, [_, a, b]) => {
+                self.unify(a, b);
+                a.clone()
+            }
+            (Max | Min, [a, b]) => {
+                self.unify(a, b);
+                a.clone()
+            }
+            (PosToNat | PosToInt | NatToInt, [a]) => a.clone(),
+            (Add, [a, b]) if !collection(types.first()) => match (self.literal(&args[0]), self.literal(&args[1])) {
+                (_, Some(_)) => a.clone(),
+                (Some(_), _) => b.clone(),
+                _ => self.opaque(&types, e, "is added to another number here"),
+            },
+            (Succ, [a]) => a.clone(),
+            (EmptyList | EmptySet | EmptyBag | True | False, _) => self.fresh(e.sort),
+            (Not | And | Or | Implies, _) => Type::Named(basic::BOOL),
+            (Cons, [a, Type::List(b)]) | (Snoc, [Type::List(b), a]) => {
+                self.unify(a, b);
+                Type::List(b.clone())
+            }
+            (Concat, [a, b]) => {
+                self.unify(a, b);
+                a.clone()
+            }
+            (At, [Type::List(a), index]) => {
+                self.mark(index, e.span, "is a position in a list here");
+                (**a).clone()
+            }
+            (Head | RHead, [Type::List(a)]) => (**a).clone(),
+            (Tail | RTail, [a]) => a.clone(),
+            (Size, [_]) => {
+                let result = self.fresh(e.sort);
+                self.mark(&result, e.span, "is a size here");
+                result
+            }
+            (In, [a, Type::List(b) | Type::Set(b) | Type::Bag(b)]) => {
+                self.unify(a, b);
+                Type::Named(basic::BOOL)
+            }
+            (Count, [a, Type::Bag(b)]) => {
+                self.unify(a, b);
+                let result = self.fresh(e.sort);
+                self.mark(&result, e.span, "is a number of copies here");
+                result
+            }
+            (SetInsert, [a, Type::Set(b)]) => {
+                self.unify(a, b);
+                types[1].clone()
+            }
+            (BagInsert, [a, n, Type::Bag(b)]) => {
+                self.unify(a, b);
+                self.mark(n, e.span, "is a number of copies here");
+                types[2].clone()
+            }
+            (Union | Difference | Intersection | Add | Subtract | Multiply, [a, b]) if collection(Some(a)) => {
+                self.unify(a, b);
+                a.clone()
+            }
+            (FSetToSet | FBagToBag, [a]) => a.clone(),
+            (Update, [Type::Function(from, to), key, value]) => {
+                if let Some(own) = from.first() {
+                    self.unify(own, key);
+                }
+                self.unify(to, value);
+                types[0].clone()
+            }
+            _ => self.opaque(&types, e, &format!("is given to `{}` here", builtin.name())),
+        }
+    }
+
+    /// An operation that counters are not for.
+    fn opaque(&mut self, types: &[Type], e: &Expr, what: &str) -> Type {
+        types.iter().for_each(|t| self.mark(t, e.span, what));
+        let result = self.fresh(e.sort);
+        self.mark(&result, e.span, what);
+        result
+    }
+
+    /// The value of a literal that is not negative, or of a sum of such.
+    pub fn literal(&self, e: &Expr) -> Option<i64> {
+        stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+            ExprKind::Number(n) => n.to_i64().filter(|n| (0..1 << 20).contains(n)),
+            _ => match e.as_builtin(self.signature)? {
+                (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner]) => self.literal(inner),
+                (Builtin::Succ, [a]) => self.literal(a).map(|n| n + 1),
+                (Builtin::Add, [a, b]) if self.is_number(e.sort) => Some(self.literal(a)? + self.literal(b)?),
+                _ => None,
+            },
+        })
+    }
+
+    /// Whether a class is one of counters.
+    pub fn is_counter(&self, class: Class) -> bool {
+        self.facts[self.find(class).0 as usize].counter
+    }
+
+    /// Whether counters occur in a type.
+    pub fn has_counter(&mut self, ty: &Type) -> bool {
+        let (mut seen, mut classes) = (AHashSet::new(), Vec::new());
+        self.classes(ty, &mut seen, &mut classes);
+        classes.into_iter().any(|c| self.is_counter(c))
+    }
+
+    /// Literals that occur among the counters; of equations only, if that is asked for.
+    pub fn literals(&self, equations_only: bool) -> Vec<i64> {
+        let found = self.facts.iter().filter(|f| f.counter).flat_map(|f| &f.literals).filter(|l| l.1 || !equations_only);
+        let mut all: Vec<i64> = found.filter_map(|l| l.0.to_i64()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Refuses if something is done with counters that is not for them. Says what and where.
+    pub fn verify(&mut self) -> Result<(), Diagnostic> {
+        for facts in self.facts.iter().filter(|f| f.counter) {
+            if let Some((span, what)) = &facts.mark {
+                let text = format!("a number that flows together with a parameter without a value {what}");
+                let note = "such numbers may be copied, compared, and increased by literals";
+                return Err(Diagnostic::new(Stage::Unsupported, text).placed(*span).note(note));
+            }
+            if facts.literals.iter().any(|(n, _)| n.to_i64().is_none_or(|n| !(0..1000).contains(&n))) {
+                return Err(Diagnostic::new(
+                    Stage::Unsupported,
+                    "a literal that is compared with a parameter without a value is not within 0 to 999",
+                ));
+            }
+        }
+        self.grown()
+    }
+
+    /// Largest offsets that mappings add to counters. Error: one without a bound.
+    fn grown(&mut self) -> Result<(), Diagnostic> {
+        let data = self.data;
+        // Growth goes through as many mappings as there are, unless it goes round.
+        for round in 0..=data.equations.len() + 1 {
+            let mut changed = None;
+            for (i, equation) in data.equations.iter().enumerate() {
+                let Some(op) = equation.lhs.head() else { continue };
+                self.vars.extend(self.own[i].iter().cloned());
+                let growth = equation.condition.iter().chain([&equation.rhs]).map(|e| self.growth(e)).max().unwrap_or(0);
+                equation.vars.iter().for_each(|v| drop(self.vars.remove(v)));
+                let known = self.grows.entry(op).or_insert(0);
+                if growth > *known {
+                    *known = growth;
+                    changed = Some(equation.span);
+                }
+            }
+            match changed {
+                None => return Ok(()),
+                Some(span) if round > data.equations.len() => {
+                    let text = "a number that flows together with a parameter without a value grows in a recursive mapping";
+                    return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Largest offset that the evaluation of an expression adds to a counter, literals and offsets of constants included.
+    pub fn growth(&mut self, e: &Expr) -> i64 {
+        stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
+            ExprKind::Var(_) | ExprKind::Number(_) => 0,
+            ExprKind::Op(op) => self.grows.get(op).copied().unwrap_or(0),
+            ExprKind::Apply(_, _) if self.literal(e).is_some() => 0,
+            ExprKind::Apply(head, args) => {
+                let inner = args.iter().map(|a| self.growth(a)).max().unwrap_or(0);
+                let own = match e.as_builtin(self.signature) {
+                    Some((Builtin::Add, [a, b])) => match (self.literal(a), self.literal(b)) {
+                        (_, Some(n)) | (Some(n), _) if self.counts(e) => n,
+                        _ => 0,
+                    },
+                    Some((Builtin::Succ, _)) if self.counts(e) => 1,
+                    Some(_) => 0,
+                    None => self.growth(head),
+                };
+                inner + own
+            }
+            ExprKind::Bind(_, _, body) => self.growth(body),
+            ExprKind::Where(body, definitions) => {
+                let inner = definitions.iter().map(|d| self.growth(&d.1)).max().unwrap_or(0);
+                inner + self.growth(body)
+            }
+        })
+    }
+
+    /// Whether an expression's value may be a counter: it is, or nothing says what it is, as with a choice of literals.
+    pub fn counts(&mut self, e: &Expr) -> bool {
+        let known = self.parents.len() as u32;
+        match self.expr(e) {
+            Type::Number(class) => self.is_counter(class) || self.find(class).0 >= known,
+            _ => false,
+        }
+    }
+}

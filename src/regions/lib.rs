@@ -1,0 +1,34 @@
+//! Parameters without a value: is a formula true for every number?
+//!
+//! In: a linear process over constants without a value, a formula. Out: a [`Study`]: finitely many [`Case`]s of these constants, and of the numbers
+//! that the formula quantifies over, and for each an abstract [`Regions`] model, finite where the process is but for its counters, with the formula
+//! for it. If the formula is true in each case, it is true for every value. If it is false in one, that says nothing: the abstract model may
+//! have steps that no value has. docs/unbounded.md has the argument, with the literature.
+//!
+//! The way: [`rigid`] makes the constants parameters of the process; [`flow`] finds the numbers that flow together with them, and whether nothing
+//! but copying, comparing and adding literals is done with these; [`rewrite`] and [`ask`] find what the formula tells apart; [`cuts`] cuts the number line there;
+//! [`sample`] finds enough concrete numbers for each question; [`abstraction`] puts the concrete answers together, and puts to the test
+//! that they are enough; [`measure`] finds steps that no run takes for ever.
+#![warn(missing_docs)]
+
+pub mod abstraction;
+pub mod ask;
+pub mod cuts;
+pub mod flow;
+pub mod measure;
+pub mod numbers;
+pub mod rewrite;
+pub mod rigid;
+pub mod sample;
+pub mod study;
+
+pub use abstraction::Regions;
+pub use cuts::Case;
+pub use measure::{Measure, measures};
+pub use rigid::{Defined, Rigid, with_parameters};
+pub use study::{Levels, Study};
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod sample_tests;

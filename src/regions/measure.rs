@@ -1,0 +1,182 @@
+//! Steps that no run takes for ever: those that increase a counter below a bound.
+//!
+//! In: a linear process over parameters without a value. Out: its [`Measure`]s: a parameter that some summands increase by a literal while it is below a
+//! constant, and a control location whose values, seen as a graph along the summands, come back only without a step that changes the
+//! parameter otherwise. For if a run took increasing summands for ever, its control location would from some step on stay in one strongly connected part
+//! of that graph; nothing changes the counter there but increases, and it is below its bound at each of them.
+//! Cost: summands times control values. Invariant: each infinite run of the process, for each value of the constants, has a rest without
+//! steps of the summands of a measure.
+
+use crate::rigid::Rigid;
+use ahash::AHashMap;
+use mu_base::ids::VarId;
+use mu_data::expr::{Expr, ExprKind};
+use mu_data::signature::{Builtin, Signature};
+use mu_process::linear::{LinearProcess, ParamRole};
+
+/// A counter that some summands increase, and that no run increases for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// Index of the parameter.
+    pub param: usize,
+    /// The summands that increase it.
+    pub summands: Vec<usize>,
+    /// The bound that it is below when it is increased, as written in the process.
+    pub bound: Expr,
+}
+
+/// The literal that an expression adds to a parameter; 0 if it is the parameter.
+fn added(signature: &Signature, e: &Expr, var: VarId) -> Option<i64> {
+    use num_traits::ToPrimitive;
+    let literal = |e: &Expr| {
+        let mut e = e;
+        while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) = e.as_builtin(signature) {
+            e = inner;
+        }
+        match &e.kind {
+            ExprKind::Number(n) => n.to_i64().filter(|n| *n >= 0),
+            _ => None,
+        }
+    };
+    match &e.kind {
+        ExprKind::Var(v) if *v == var => Some(0),
+        _ => match e.as_builtin(signature)? {
+            (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => added(signature, a, var),
+            (Builtin::Succ, [a]) => added(signature, a, var).map(|n| n + 1),
+            (Builtin::Add, [a, b]) => match (literal(a), literal(b)) {
+                (_, Some(n)) => added(signature, a, var).map(|m| m + n),
+                (Some(n), _) => added(signature, b, var).map(|m| m + n),
+                _ => None,
+            },
+            _ => None,
+        },
+    }
+}
+
+/// An expression over literals and constants without a value only.
+fn is_bound(e: &Expr, rigid: &[Rigid]) -> bool {
+    let mut free = Vec::new();
+    e.free_vars(&mut free);
+    free.iter().all(|v| rigid.iter().any(|r| r.var == *v))
+}
+
+/// The bound that a condition says a parameter is below (or not above), if it says so.
+fn bound(signature: &Signature, guard: &Expr, var: VarId, rigid: &[Rigid]) -> Option<Expr> {
+    guard.conjuncts(signature).iter().find_map(|c| {
+        let (builtin, args) = c.as_builtin(signature)?;
+        let (low, high) = match (builtin, args) {
+            (Builtin::Less | Builtin::LessEqual, [a, b]) => (a, b),
+            (Builtin::Greater | Builtin::GreaterEqual, [a, b]) => (b, a),
+            (Builtin::Not, [inner]) => match inner.as_builtin(signature)? {
+                (Builtin::Less | Builtin::LessEqual, [a, b]) => (b, a),
+                (Builtin::Greater | Builtin::GreaterEqual, [a, b]) => (a, b),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        (added(signature, low, var).is_some() && is_bound(high, rigid)).then(|| high.clone())
+    })
+}
+
+/// The value that a condition fixes a parameter to.
+fn fixed(signature: &Signature, guard: &Expr, var: VarId) -> Option<Expr> {
+    guard.conjuncts(signature).iter().find_map(|c| match c.as_builtin(signature)? {
+        (Builtin::Equal, [a, b]) if matches!(a.kind, ExprKind::Var(v) if v == var) && b.is_closed() => Some(b.clone()),
+        (Builtin::Equal, [b, a]) if matches!(a.kind, ExprKind::Var(v) if v == var) && b.is_closed() => Some(b.clone()),
+        _ => None,
+    })
+}
+
+/// All measures; see the module's head.
+pub fn measures(process: &LinearProcess, rigid: &[Rigid]) -> Vec<Measure> {
+    let signature = &process.data.signature;
+    let mut found = Vec::new();
+    for (p, param) in process.params.iter().enumerate() {
+        if rigid.iter().any(|r| r.param == p) {
+            continue;
+        }
+        let (mut up, mut other, mut limit) = (Vec::new(), Vec::new(), None);
+        for (i, summand) in process.summands.iter().enumerate() {
+            let Some((_, e)) = summand.updates.iter().find(|u| u.0 == p) else { continue };
+            match (added(signature, e, param.var), bound(signature, &summand.guard, param.var, rigid)) {
+                (Some(0), _) => {}
+                (Some(_), Some(b)) => {
+                    up.push(i);
+                    limit = Some(b);
+                }
+                // It grows, but not below a bound: that never takes away from what others gained.
+                (Some(_), None) => {}
+                (None, _) => other.push(i),
+            }
+        }
+        let Some(limit) = limit else { continue };
+        let apart = |c: usize| separated(process, c, &up, &other);
+        let controls = process.params.iter().enumerate().filter(|(_, q)| matches!(q.role, ParamRole::Control(_)));
+        if other.is_empty() || controls.map(|(c, _)| c).any(apart) {
+            found.push(Measure { param: p, summands: up, bound: limit });
+        }
+    }
+    found
+}
+
+/// Whether no strongly connected part of the graph of a control location's values has summands of both lists.
+fn separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usize]) -> bool {
+    let signature = &process.data.signature;
+    let var = process.params[control].var;
+    let mut nodes: AHashMap<Expr, usize> = AHashMap::new();
+    // By summand: from where (everywhere if none) to where (the same place if none).
+    let mut edges: Vec<(Option<usize>, Option<usize>)> = Vec::new();
+    for summand in &process.summands {
+        let mut number = |e: Expr| {
+            let next = nodes.len();
+            *nodes.entry(e).or_insert(next)
+        };
+        let from = fixed(signature, &summand.guard, var).map(&mut number);
+        let to = match summand.updates.iter().find(|u| u.0 == control) {
+            None => None,
+            Some((_, e)) if e.is_closed() => Some(number(e.clone())),
+            Some(_) => return false,
+        };
+        edges.push((from, to));
+    }
+    nodes.entry(process.params[control].init.clone()).or_insert(usize::MAX);
+    let count = nodes.len();
+    if nodes.values().any(|n| *n == usize::MAX) {
+        nodes.values_mut().filter(|n| **n == usize::MAX).for_each(|n| *n = count - 1);
+    }
+    let mut reach = vec![vec![false; count]; count];
+    for (n, row) in reach.iter_mut().enumerate() {
+        row[n] = true;
+    }
+    for (from, to) in &edges {
+        match (from, to) {
+            (Some(a), Some(b)) => reach[*a][*b] = true,
+            (None, Some(b)) => reach.iter_mut().for_each(|row| row[*b] = true),
+            (_, None) => {}
+        }
+    }
+    for k in 0..count {
+        let middle = reach[k].clone();
+        for row in reach.iter_mut().filter(|row| row[k]) {
+            row.iter_mut().zip(&middle).for_each(|(r, m)| *r |= m);
+        }
+    }
+    // Parts in which a summand's step stays.
+    let parts = |list: &[usize]| -> Vec<usize> {
+        let mut out = Vec::new();
+        for &i in list {
+            let (from, to) = edges[i];
+            #[allow(clippy::needless_range_loop, reason = "a location is compared with others, not only looked up")]
+            for n in 0..count {
+                let source = from.is_none_or(|f| f == n);
+                let target = to.unwrap_or(n);
+                if source && reach[target][n] {
+                    out.push(n);
+                }
+            }
+        }
+        out
+    };
+    let (up, other) = (parts(up), parts(other));
+    !up.iter().any(|a| other.iter().any(|b| reach[*a][*b] && reach[*b][*a]))
+}

@@ -1,0 +1,190 @@
+//! Values taken apart at their counters: all occurrences in order, and the value with others in their places.
+//!
+//! In: a value as a closed normal form, a [`Layout`], which says where in values of a sort counters are. A finite bag is taken as the list of
+//! its elements, each as often as it is in it, since elements that differ in their counters may have the same abstraction. Sets, functions and
+//! infinite bags that hold counters are refused: what is abstracted there could not be counted. Cost: linear in the value.
+
+use crate::flow::{Flow, Type};
+use ahash::AHashMap;
+use mu_base::ids::{OpId, SortId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{Expr, ExprKind};
+use mu_data::signature::{Builtin, OpKind, Signature};
+use mu_data::sort::{SortKind, basic};
+use num_traits::ToPrimitive;
+use std::sync::Arc;
+
+/// Where counters are in the values of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Nowhere.
+    None,
+    /// The value is one.
+    Counter,
+    /// A declared sort some of whose constructors have arguments with counters: see [`Layouts`].
+    Named(SortId),
+    /// In the elements of a list.
+    List(Arc<Layout>),
+    /// In the elements of a finite bag.
+    Bag(Arc<Layout>),
+}
+
+/// The layouts of the arguments of all constructors that have counters in them.
+#[derive(Clone, Debug, Default)]
+pub struct Layouts {
+    arguments: AHashMap<OpId, Vec<Layout>>,
+}
+
+impl Layouts {
+    /// The layout of a type. Error: counters where they cannot be told apart.
+    pub fn of(&mut self, flow: &mut Flow, signature: &Signature, ty: &Type, finite: Option<SortId>) -> Result<Layout, Diagnostic> {
+        if !flow.has_counter(ty) {
+            return Ok(Layout::None);
+        }
+        let element = |sort: Option<SortId>| match sort.map(|s| signature.sorts.kind(s)) {
+            Some(SortKind::List(e) | SortKind::FBag(e)) => Some(*e),
+            _ => None,
+        };
+        let refuse = |what: &str| {
+            let text = format!("{what} holds numbers that flow together with a parameter without a value");
+            Err(Diagnostic::new(Stage::Unsupported, text))
+        };
+        Ok(match ty {
+            Type::Number(_) => Layout::Counter,
+            Type::List(e) => Layout::List(Arc::new(self.of(flow, signature, e, element(finite))?)),
+            Type::Bag(e) if matches!(finite.map(|s| signature.sorts.kind(s)), Some(SortKind::FBag(_))) => {
+                Layout::Bag(Arc::new(self.of(flow, signature, e, element(finite))?))
+            }
+            Type::Bag(_) => return refuse("an infinite bag"),
+            Type::Set(_) => return refuse("a set"),
+            Type::Function(..) => return refuse("a function"),
+            Type::Named(sort) => {
+                let constructors = signature.sorts.named_of(*sort).map(|n| n.constructors.clone()).unwrap_or_default();
+                for constructor in constructors {
+                    if self.arguments.contains_key(&constructor) {
+                        continue;
+                    }
+                    let Type::Function(types, _) = flow.op(constructor) else { continue };
+                    // Before its arguments, which may be of the same sort.
+                    self.arguments.insert(constructor, Vec::new());
+                    let sorts = signature.domain_range(signature.op(constructor).sort).0;
+                    let mut layouts = Vec::new();
+                    for (t, s) in types.iter().zip(sorts) {
+                        layouts.push(self.of(flow, signature, t, Some(*s))?);
+                    }
+                    self.arguments.insert(constructor, layouts);
+                }
+                Layout::Named(*sort)
+            }
+        })
+    }
+
+    /// All counters of a value in order.
+    pub fn numbers(&self, signature: &Signature, layout: &Layout, e: &Expr) -> Result<Vec<i64>, Diagnostic> {
+        let mut out = Vec::new();
+        self.map(signature, layout, e, &mut |n| {
+            out.push(n);
+            n
+        })?;
+        Ok(out)
+    }
+
+    /// The value with each counter replaced by what `f` makes of it, in order. A bag's elements come as they are met, and one by one: to be
+    /// normalised by whoever asks.
+    pub fn map(&self, signature: &Signature, layout: &Layout, e: &Expr, f: &mut dyn FnMut(i64) -> i64) -> Result<Expr, Diagnostic> {
+        stacker::maybe_grow(128 << 10, 4 << 20, || self.mapped(signature, layout, e, f))
+    }
+
+    fn mapped(&self, signature: &Signature, layout: &Layout, e: &Expr, f: &mut dyn FnMut(i64) -> i64) -> Result<Expr, Diagnostic> {
+        let stuck = || {
+            let text = format!("the value `{}` is no data, so its numbers cannot be told", mu_data::print::expression(signature, e));
+            Err(Diagnostic::new(Stage::Unsupported, text))
+        };
+        let node = |kind| Expr::new(kind, e.sort, Span::default());
+        match layout {
+            Layout::None => Ok(e.clone()),
+            Layout::Counter => match &e.kind {
+                ExprKind::Number(n) => match n.to_i64() {
+                    Some(n) => Ok(Expr::number(f(n), e.sort)),
+                    None => stuck(),
+                },
+                _ => stuck(),
+            },
+            Layout::List(of) => {
+                // Along the list, so that a long one needs no stack.
+                let (mut heads, mut at) = (Vec::new(), e);
+                while let Some((Builtin::Cons, [head, tail])) = at.as_builtin(signature) {
+                    heads.push((self.map(signature, of, head, f)?, at));
+                    at = tail;
+                }
+                if !matches!(at.as_builtin(signature), Some((Builtin::EmptyList, _))) {
+                    return stuck();
+                }
+                let mut list = at.clone();
+                for (head, cell) in heads.into_iter().rev() {
+                    let ExprKind::Apply(cons, _) = &cell.kind else { return stuck() };
+                    list = Expr::new(ExprKind::Apply(cons.clone(), vec![head, list]), cell.sort, Span::default());
+                }
+                Ok(list)
+            }
+            Layout::Bag(of) => {
+                let mut entries = Vec::new();
+                let mut at = e;
+                while let Some((Builtin::BagInsert, [element, count, rest])) = at.as_builtin(signature) {
+                    let ExprKind::Number(copies) = &count.kind else { return stuck() };
+                    let Some(copies) = copies.to_u32().filter(|c| *c <= 64) else { return stuck() };
+                    for _ in 0..copies {
+                        entries.push((self.map(signature, of, element, f)?, at));
+                    }
+                    at = rest;
+                }
+                if !matches!(at.as_builtin(signature), Some((Builtin::EmptyBag, _))) {
+                    return stuck();
+                }
+                let mut bag = at.clone();
+                for (element, cell) in entries.into_iter().rev() {
+                    let ExprKind::Apply(insert, args) = &cell.kind else { return stuck() };
+                    let one = Expr::number(1, if args[1].sort == basic::POS { basic::POS } else { args[1].sort });
+                    bag = Expr::new(ExprKind::Apply(insert.clone(), vec![element, one, bag]), cell.sort, Span::default());
+                }
+                Ok(bag)
+            }
+            Layout::Named(_) => match &e.kind {
+                ExprKind::Op(_) => Ok(e.clone()),
+                ExprKind::Apply(head, args) => {
+                    let ExprKind::Op(op) = head.kind else { return stuck() };
+                    if !matches!(signature.op(op).kind, OpKind::Constructor(_)) {
+                        return stuck();
+                    }
+                    let Some(layouts) = self.arguments.get(&op) else { return Ok(e.clone()) };
+                    let mut new = Vec::with_capacity(args.len());
+                    for (layout, arg) in layouts.iter().zip(args) {
+                        new.push(self.map(signature, layout, arg, f)?);
+                    }
+                    Ok(node(ExprKind::Apply(head.clone(), new)))
+                }
+                _ => stuck(),
+            },
+        }
+    }
+}
+
+/// Whether values of a layout must be normalised after [`Layouts::map`].
+pub fn has_bag(layouts: &Layouts, layout: &Layout) -> bool {
+    fn go(layouts: &Layouts, layout: &Layout, seen: &mut Vec<SortId>) -> bool {
+        match layout {
+            Layout::None | Layout::Counter => false,
+            Layout::Bag(_) => true,
+            Layout::List(e) => go(layouts, e, seen),
+            // Which constructors are of this sort is not known here: all are looked at.
+            Layout::Named(sort) => {
+                if seen.contains(sort) {
+                    return false;
+                }
+                seen.push(*sort);
+                layouts.arguments.values().any(|a| a.iter().any(|l| go(layouts, l, seen)))
+            }
+        }
+    }
+    go(layouts, layout, &mut Vec::new())
+}

@@ -1,0 +1,342 @@
+//! Formulas brought into the form that regions can be made for.
+//!
+//! In: a typed formula. Out: the same without negation of modalities ([`positive`]), and with universal quantifiers over counters gone: those whose variable
+//! a single action gives are moved into its action formula (`forall n. [a(n)]f` becomes `[exists n. a(n)]f`), the others stand for the
+//! whole formula: `forall n. f` in front of it, where `f` is then checked for each region of `n` ([`Rewriter`]).
+//! The result implies the formula, and is implied by it but where a quantifier's tests are dropped because nothing else needs its variable.
+//!
+//! A quantifier may leave a conjunction, a box, another universal quantifier, and outside of all recursion a disjunction. It may leave a fixed point, or
+//! `R*`, that it does not depend on, if no disjunction on its way hands the recursion on at its other side: then obligations are only handed on,
+//! and those of different numbers do not meet (docs/unbounded.md). Cost: linear, times nesting.
+
+use crate::ask::binds;
+use crate::flow::{Flow, Type};
+use mu_base::ids::{FixId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{Expr, Substitution};
+use mu_data::signature::Signature;
+use mu_formula::normal::action_free_vars;
+use mu_formula::typed::{Action, Regular, State, StateKind};
+
+fn deep<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(128 << 10, 4 << 20, f)
+}
+
+fn state(kind: StateKind, span: Span) -> State {
+    State { kind, span }
+}
+
+/// The formula, or its negation, with negations on tests only and sequences in modalities written out.
+pub fn positive(signature: &mut Signature, f: &State, sign: bool) -> State {
+    deep(|| {
+        let both = |signature: &mut Signature, a: &State, b: &State, signs: (bool, bool), all: bool| {
+            let (a, b) = (Box::new(positive(signature, a, signs.0)), Box::new(positive(signature, b, signs.1)));
+            if all { StateKind::And(a, b) } else { StateKind::Or(a, b) }
+        };
+        let kind = match &f.kind {
+            StateKind::True | StateKind::False => {
+                if matches!(f.kind, StateKind::True) == sign {
+                    StateKind::True
+                } else {
+                    StateKind::False
+                }
+            }
+            StateKind::Val(e) if sign => StateKind::Val(e.clone()),
+            StateKind::Val(e) => StateKind::Val(Expr::negate(signature, e.clone())),
+            StateKind::Not(g) => return positive(signature, g, !sign),
+            StateKind::And(a, b) => both(signature, a, b, (sign, sign), sign),
+            StateKind::Or(a, b) => both(signature, a, b, (sign, sign), !sign),
+            StateKind::Implies(a, b) => both(signature, a, b, (!sign, sign), !sign),
+            StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => {
+                let inner = Box::new(positive(signature, g, sign));
+                if matches!(f.kind, StateKind::Forall(..)) == sign {
+                    StateKind::Forall(vars.clone(), inner)
+                } else {
+                    StateKind::Exists(vars.clone(), inner)
+                }
+            }
+            StateKind::Must(r, g) | StateKind::May(r, g) => {
+                let inner = positive(signature, g, sign);
+                return modality(r, matches!(f.kind, StateKind::Must(..)) == sign, inner, f.span);
+            }
+            StateKind::Fix { least, var, params, body } => {
+                StateKind::Fix { least: *least == sign, var: *var, params: params.clone(), body: Box::new(positive(signature, body, sign)) }
+            }
+            StateKind::Var(x, args) => StateKind::Var(*x, args.clone()),
+        };
+        state(kind, f.span)
+    })
+}
+
+fn modality(r: &Regular, all: bool, inner: State, span: Span) -> State {
+    deep(|| match r {
+        Regular::Seq(a, b) => {
+            let rest = modality(b, all, inner, span);
+            modality(a, all, rest, span)
+        }
+        Regular::Plus(a) => {
+            let rest = modality(&Regular::Star(a.clone()), all, inner, span);
+            modality(a, all, rest, span)
+        }
+        // What follows an alternative stays in one place: its fixed points are bound once.
+        Regular::Action(_) | Regular::Star(_) | Regular::Alt(..) => {
+            let (r, inner) = (Box::new(r.clone()), Box::new(inner));
+            state(if all { StateKind::Must(r, inner) } else { StateKind::May(r, inner) }, span)
+        }
+    })
+}
+
+/// Free data variables of a regular formula.
+fn regular_vars(r: &Regular, out: &mut Vec<VarId>) {
+    deep(|| match r {
+        Regular::Action(a) => action_free_vars(a, out),
+        Regular::Seq(a, b) | Regular::Alt(a, b) => {
+            regular_vars(a, out);
+            regular_vars(b, out);
+        }
+        Regular::Star(a) | Regular::Plus(a) => regular_vars(a, out),
+    })
+}
+
+/// Whether a data variable occurs in a formula; every binder has variables of its own, so that an occurrence is free unless bound in it.
+fn mentions(f: &State, v: VarId) -> bool {
+    let in_expr = |e: &Expr| {
+        let mut free = Vec::new();
+        e.free_vars(&mut free);
+        free.contains(&v)
+    };
+    deep(|| match &f.kind {
+        StateKind::True | StateKind::False => false,
+        StateKind::Val(e) => in_expr(e),
+        StateKind::Not(g) => mentions(g, v),
+        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => mentions(a, v) || mentions(b, v),
+        StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => !vars.contains(&v) && mentions(g, v),
+        StateKind::Must(r, g) | StateKind::May(r, g) => {
+            let mut free = Vec::new();
+            regular_vars(r, &mut free);
+            free.contains(&v) || mentions(g, v)
+        }
+        StateKind::Fix { params, body, .. } => {
+            params.iter().any(|p| in_expr(&p.1)) || (params.iter().all(|p| p.0 != v) && mentions(body, v))
+        }
+        StateKind::Var(_, args) => args.iter().any(in_expr),
+    })
+}
+
+/// Whether a formula has a recursion variable that is bound outside.
+fn calls_out(f: &State, bound: &mut Vec<FixId>) -> bool {
+    deep(|| match &f.kind {
+        StateKind::True | StateKind::False | StateKind::Val(_) => false,
+        StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) | StateKind::Must(_, g) | StateKind::May(_, g) => {
+            calls_out(g, bound)
+        }
+        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => calls_out(a, bound) || calls_out(b, bound),
+        StateKind::Fix { var, body, .. } => {
+            bound.push(*var);
+            let found = calls_out(body, bound);
+            bound.pop();
+            found
+        }
+        StateKind::Var(x, _) => !bound.contains(x),
+    })
+}
+
+/// Takes quantifiers over counters out of a formula in positive form.
+pub struct Rewriter<'f, 'a> {
+    /// Says which variables are counters.
+    pub flow: &'f mut Flow<'a>,
+    /// Where new terms are made.
+    pub signature: &'f mut Signature,
+    /// The variables that stand for the whole formula.
+    pub fixed: Vec<VarId>,
+}
+
+/// Where the rewriting is.
+#[derive(Clone, Copy, Default)]
+struct Path {
+    /// Below a fixed point or `R*`.
+    recursive: bool,
+    /// Below a choice that is not the same for all numbers: `exists`, or a disjunction whose other side hands a recursion on.
+    choice: bool,
+}
+
+impl Rewriter<'_, '_> {
+    /// See the module's head. Errors: diamonds, existential quantifiers over counters, quantifiers that cannot leave.
+    pub fn formula(&mut self, f: &State) -> Result<State, Diagnostic> {
+        self.go(f, Path::default())
+    }
+
+    fn go(&mut self, f: &State, path: Path) -> Result<State, Diagnostic> {
+        deep(|| {
+            let kind = match &f.kind {
+                StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => f.kind.clone(),
+                StateKind::And(a, b) => StateKind::And(Box::new(self.go(a, path)?), Box::new(self.go(b, path)?)),
+                StateKind::Or(a, b) => {
+                    // On the way into one side, the other must not hand the recursion on as well.
+                    let beside =
+                        |other: &State| Path { choice: path.choice || path.recursive && calls_out(other, &mut Vec::new()), ..path };
+                    StateKind::Or(Box::new(self.go(a, beside(b))?), Box::new(self.go(b, beside(a))?))
+                }
+                StateKind::Forall(vars, g) => return self.universal(vars, g, f.span, path),
+                StateKind::Exists(vars, g) => {
+                    if vars.iter().any(|v| self.counts(*v)) {
+                        let text =
+                            "`exists` over a number that flows together with a parameter without a value asks for one number for all runs";
+                        return Err(Diagnostic::new(Stage::Unsupported, text).placed(f.span));
+                    }
+                    // One instance for all numbers is more than one for each.
+                    StateKind::Exists(vars.clone(), Box::new(self.go(g, Path { choice: true, ..path })?))
+                }
+                StateKind::Must(r, g) => {
+                    let star = !matches!(**r, Regular::Action(_));
+                    StateKind::Must(r.clone(), Box::new(self.go(g, Path { recursive: path.recursive || star, ..path })?))
+                }
+                StateKind::May(..) => {
+                    let text =
+                        "a diamond asks for a step that there is, which regions, that may have more steps than the model, cannot tell";
+                    return Err(Diagnostic::new(Stage::Unsupported, text).placed(f.span));
+                }
+                StateKind::Fix { least, var, params, body } => {
+                    let body = Box::new(self.go(body, Path { recursive: true, ..path })?);
+                    StateKind::Fix { least: *least, var: *var, params: params.clone(), body }
+                }
+                StateKind::Not(_) | StateKind::Implies(..) => {
+                    return Err(Diagnostic::new(Stage::Internal, "a formula in positive form has a negation").placed(f.span));
+                }
+            };
+            Ok(state(kind, f.span))
+        })
+    }
+
+    fn counts(&mut self, v: VarId) -> bool {
+        let ty = self.flow.var(v);
+        self.flow.has_counter(&ty)
+    }
+
+    fn universal(&mut self, vars: &[VarId], g: &State, span: Span, path: Path) -> Result<State, Diagnostic> {
+        let (counters, rest): (Vec<VarId>, Vec<VarId>) = vars.iter().partition(|v| self.counts(**v));
+        let mut body = g.clone();
+        for v in counters {
+            if let Some(moved) = self.inward(v, &[], &body) {
+                body = moved;
+                continue;
+            }
+            if !matches!(self.flow.var(v), Type::Number(_)) {
+                let text = "`forall` over data that hold numbers that flow together with a parameter without a value";
+                return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+            }
+            if path.choice || path.recursive && calls_out(&body, &mut Vec::new()) {
+                let name = &self.signature.var(v).name;
+                let text =
+                    format!("`forall {name}` depends on the recursion that it is in, so that different numbers may follow each other");
+                return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+            }
+            self.fixed.push(v);
+        }
+        let inner = self.go(&body, path)?;
+        Ok(if rest.is_empty() { inner } else { state(StateKind::Forall(rest, Box::new(inner)), span) })
+    }
+
+    /// `forall v. tests => f` with the quantifier in action formulas, if it can go there. It may drop tests, never a case.
+    fn inward(&mut self, v: VarId, tests: &[Expr], f: &State) -> Option<State> {
+        if !mentions(f, v) {
+            return Some(f.clone());
+        }
+        deep(|| {
+            let kind = match &f.kind {
+                StateKind::And(a, b) => StateKind::And(Box::new(self.inward(v, tests, a)?), Box::new(self.inward(v, tests, b)?)),
+                StateKind::Or(a, b) => {
+                    let (a, b) = if matches!(b.kind, StateKind::Val(_)) { (b, a) } else { (a, b) };
+                    if let StateKind::Val(e) = &a.kind
+                        && mentions(a, v)
+                    {
+                        let mut tests = tests.to_vec();
+                        tests.push(Expr::negate(self.signature, e.clone()));
+                        return self.inward(v, &tests, b);
+                    }
+                    match (mentions(a, v), mentions(b, v)) {
+                        (true, true) => return None,
+                        (false, _) => StateKind::Or(a.clone(), Box::new(self.inward(v, tests, b)?)),
+                        _ => StateKind::Or(Box::new(self.inward(v, tests, a)?), b.clone()),
+                    }
+                }
+                StateKind::Forall(vars, g) => StateKind::Forall(vars.clone(), Box::new(self.inward(v, tests, g)?)),
+                StateKind::Must(r, g) => {
+                    let mut free = Vec::new();
+                    regular_vars(r, &mut free);
+                    match &**r {
+                        _ if !free.contains(&v) => StateKind::Must(r.clone(), Box::new(self.inward(v, tests, g)?)),
+                        Regular::Action(action) if !mentions(g, v) && binds(action, v) => {
+                            let mut guarded = action.clone();
+                            for test in tests {
+                                guarded = Action::And(Box::new(Action::Val(test.clone())), Box::new(guarded));
+                            }
+                            StateKind::Must(Box::new(Regular::Action(Action::Exists(vec![v], Box::new(guarded)))), g.clone())
+                        }
+                        _ => return None,
+                    }
+                }
+                _ => return None,
+            };
+            Some(state(kind, f.span))
+        })
+    }
+}
+
+/// The formula with values for variables.
+pub fn substitute(f: &State, by: &Substitution) -> State {
+    deep(|| {
+        let all = |list: &[Expr]| list.iter().map(|e| e.substitute(by)).collect::<Vec<_>>();
+        let go = |g: &State| Box::new(substitute(g, by));
+        let kind = match &f.kind {
+            StateKind::True | StateKind::False => f.kind.clone(),
+            StateKind::Val(e) => StateKind::Val(e.substitute(by)),
+            StateKind::Not(g) => StateKind::Not(go(g)),
+            StateKind::And(a, b) => StateKind::And(go(a), go(b)),
+            StateKind::Or(a, b) => StateKind::Or(go(a), go(b)),
+            StateKind::Implies(a, b) => StateKind::Implies(go(a), go(b)),
+            StateKind::Forall(vars, g) => StateKind::Forall(vars.clone(), go(g)),
+            StateKind::Exists(vars, g) => StateKind::Exists(vars.clone(), go(g)),
+            StateKind::Must(r, g) => StateKind::Must(Box::new(in_regular(r, by)), go(g)),
+            StateKind::May(r, g) => StateKind::May(Box::new(in_regular(r, by)), go(g)),
+            StateKind::Fix { least, var, params, body } => {
+                let params = params.iter().map(|(v, e)| (*v, e.substitute(by))).collect();
+                StateKind::Fix { least: *least, var: *var, params, body: go(body) }
+            }
+            StateKind::Var(x, args) => StateKind::Var(*x, all(args)),
+        };
+        state(kind, f.span)
+    })
+}
+
+fn in_regular(r: &Regular, by: &Substitution) -> Regular {
+    deep(|| {
+        let go = |r: &Regular| Box::new(in_regular(r, by));
+        match r {
+            Regular::Action(a) => Regular::Action(in_action(a, by)),
+            Regular::Seq(a, b) => Regular::Seq(go(a), go(b)),
+            Regular::Alt(a, b) => Regular::Alt(go(a), go(b)),
+            Regular::Star(a) => Regular::Star(go(a)),
+            Regular::Plus(a) => Regular::Plus(go(a)),
+        }
+    })
+}
+
+fn in_action(a: &Action, by: &Substitution) -> Action {
+    deep(|| {
+        let go = |a: &Action| Box::new(in_action(a, by));
+        match a {
+            Action::True | Action::False => a.clone(),
+            Action::Val(e) => Action::Val(e.substitute(by)),
+            Action::Multi(acts) => {
+                Action::Multi(acts.iter().map(|(a, args)| (*a, args.iter().map(|e| e.substitute(by)).collect())).collect())
+            }
+            Action::Not(a) => Action::Not(go(a)),
+            Action::And(a, b) => Action::And(go(a), go(b)),
+            Action::Or(a, b) => Action::Or(go(a), go(b)),
+            Action::Implies(a, b) => Action::Implies(go(a), go(b)),
+            Action::Forall(vars, a) => Action::Forall(vars.clone(), go(a)),
+            Action::Exists(vars, a) => Action::Exists(vars.clone(), go(a)),
+        }
+    })
+}

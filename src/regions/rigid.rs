@@ -1,0 +1,175 @@
+//! Constants without a value become parameters of the process that nothing changes.
+//!
+//! In: a linear process over a constant that no equation defines (`max_operation_id` under `-D max_operation_id=any`). Out: the process with
+//! one more parameter for each such constant, in its place everywhere, so that a transition group says by its read slots whether its answer
+//! depends on it. Constants that equations define through it (`m_ip_prog_len = max_operation_id + 1`) are written out. A mapping with
+//! arguments whose equations use it would hide that dependence: if a summand reaches one, it is refused with its place.
+//! Cost: linear in the process. Invariant: for each value, the instance of the result's parameter is the process with the constant defined so.
+
+use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{OpId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{DataSpec, Equation, Expr, ExprKind, Substitution};
+use mu_data::signature::OpKind;
+use mu_data::sort::basic;
+use mu_process::linear::{LinearProcess, Param, ParamRole};
+
+/// A constant without a value.
+#[derive(Clone, Debug)]
+pub struct Rigid {
+    /// Its name.
+    pub name: String,
+    /// The operation that formulas use.
+    pub op: OpId,
+    /// The parameter that stands for it in the process, and its index.
+    pub var: VarId,
+    /// Index among the process's parameters.
+    pub param: usize,
+    /// Its least value: 1 for a constant of sort `Pos`, else 0.
+    pub least: i64,
+}
+
+/// What became of the constants of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Defined {
+    /// The constants without a value.
+    pub rigid: Vec<Rigid>,
+    /// These and those that equations define through them, over the parameters that stand for them.
+    pub constants: AHashMap<OpId, Expr>,
+    /// Initial values of parameters that depend on them, likewise. The process has the least values there.
+    pub initial: Vec<(usize, Expr)>,
+}
+
+/// The process over parameters in place of the constants of these names. Errors: a name that is no undefined number constant; a mapping that
+/// hides one.
+pub fn with_parameters(mut process: LinearProcess, names: &[String]) -> Result<(LinearProcess, Defined), Diagnostic> {
+    let mut rigid = Vec::new();
+    let component = process.components.len().max(1) as u32;
+    let mut by: AHashMap<OpId, Expr> = AHashMap::new();
+    for name in names {
+        let signature = &mut process.data.signature;
+        let found =
+            signature.ops().find(|(_, o)| o.name == *name && o.kind == OpKind::Mapping && [basic::NAT, basic::POS].contains(&o.sort));
+        let Some((op, sort)) = found.map(|(id, o)| (id, o.sort)) else {
+            return Err(Diagnostic::new(Stage::Internal, format!("there is no constant `{name}` of sort Nat or Pos")));
+        };
+        let var = signature.fresh_var(name.clone(), sort);
+        by.insert(op, Expr::var(signature, var));
+        let least = i64::from(sort == basic::POS);
+        rigid.push(Rigid { name: name.clone(), op, var, param: process.params.len(), least });
+        process.params.push(Param { var, role: ParamRole::Data(component), init: Expr::number(least, sort) });
+    }
+    while process.components.len() <= component as usize {
+        process.components.push("parameters".into());
+    }
+    let hiding = written_out(&process.data, &mut by);
+    let reached = |e: &Expr| reached(&process.data, e, &hiding);
+    for summand in &process.summands {
+        let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
+        let parts = parts.chain(summand.actions.iter().chain(&summand.hidden).flat_map(|a| &a.args));
+        if let Some((op, span)) = parts.into_iter().find_map(reached) {
+            let name = &process.data.signature.op(op).name;
+            let name = format!("the equations of `{name}` use a parameter that has no value, and a step depends on them");
+            return Err(Diagnostic::new(Stage::Unsupported, name).placed(span).placed(summand.span()));
+        }
+    }
+    for summand in &mut process.summands {
+        summand.guard = replace(&summand.guard, &by);
+        summand.updates.iter_mut().for_each(|u| u.1 = replace(&u.1, &by));
+        summand.actions.iter_mut().chain(&mut summand.hidden).flat_map(|a| &mut a.args).for_each(|e| *e = replace(e, &by));
+    }
+    let least: Substitution = rigid.iter().map(|r| (r.var, Expr::number(r.least, process.data.signature.var(r.var).sort))).collect();
+    let mut initial = Vec::new();
+    for (i, param) in process.params.iter_mut().enumerate() {
+        let init = replace(&param.init, &by);
+        if !init.is_closed() {
+            param.init = init.substitute(&least);
+            initial.push((i, init));
+        }
+    }
+    Ok((process, Defined { rigid, constants: by, initial }))
+}
+
+/// Adds to `by` all constants that one unconditional equation defines through those that are there; the operations whose equations use one
+/// otherwise, with the place.
+fn written_out(data: &DataSpec, by: &mut AHashMap<OpId, Expr>) -> AHashMap<OpId, Span> {
+    let mut equations: AHashMap<OpId, Vec<&Equation>> = AHashMap::new();
+    for e in &data.equations {
+        if let Some(op) = e.lhs.head() {
+            equations.entry(op).or_default().push(e);
+        }
+    }
+    let mut hiding: AHashMap<OpId, Span> = AHashMap::new();
+    loop {
+        let mut more = false;
+        for (op, list) in &equations {
+            if by.contains_key(op) || hiding.contains_key(op) {
+                continue;
+            }
+            let uses = |e: &Expr| {
+                let mut found = false;
+                e.each_op(&mut |o| found |= by.contains_key(&o));
+                found
+            };
+            let Some(equation) = list.iter().find(|e| uses(&e.rhs) || e.condition.as_ref().is_some_and(&uses)) else { continue };
+            more = true;
+            match (&list[..], &equation.lhs.kind) {
+                ([_], ExprKind::Op(_)) if equation.condition.is_none() => {
+                    let definition = replace(&equation.rhs, by);
+                    by.insert(*op, definition);
+                }
+                _ => {
+                    hiding.insert(*op, equation.span);
+                }
+            }
+        }
+        if !more {
+            return hiding;
+        }
+    }
+}
+
+/// An operation that hides a constant and that the evaluation of an expression may come to.
+fn reached(data: &DataSpec, e: &Expr, hiding: &AHashMap<OpId, Span>) -> Option<(OpId, Span)> {
+    if hiding.is_empty() {
+        return None;
+    }
+    let mut seen: AHashSet<OpId> = AHashSet::new();
+    let mut todo = Vec::new();
+    e.each_op(&mut |op| todo.push(op));
+    while let Some(op) = todo.pop() {
+        if let Some(span) = hiding.get(&op) {
+            return Some((op, *span));
+        }
+        if seen.insert(op) {
+            for equation in data.equations.iter().filter(|e| e.lhs.head() == Some(op)) {
+                equation.rhs.each_op(&mut |op| todo.push(op));
+                equation.condition.iter().for_each(|c| c.each_op(&mut |op| todo.push(op)));
+            }
+        }
+    }
+    None
+}
+
+/// The expression with constants replaced; shares what does not change.
+pub fn replace(e: &Expr, by: &AHashMap<OpId, Expr>) -> Expr {
+    stacker::maybe_grow(64 << 10, 1 << 20, || {
+        let kind = match &e.kind {
+            ExprKind::Var(_) | ExprKind::Number(_) => return e.clone(),
+            ExprKind::Op(op) => return by.get(op).cloned().unwrap_or_else(|| e.clone()),
+            ExprKind::Apply(head, args) => {
+                let new: Vec<Expr> = args.iter().map(|a| replace(a, by)).collect();
+                let new_head = replace(head, by);
+                if new_head == *head && new == *args {
+                    return e.clone();
+                }
+                ExprKind::Apply(new_head, new)
+            }
+            ExprKind::Bind(binder, vars, body) => ExprKind::Bind(*binder, vars.clone(), replace(body, by)),
+            ExprKind::Where(body, definitions) => {
+                ExprKind::Where(replace(body, by), definitions.iter().map(|(v, d)| (*v, replace(d, by))).collect())
+            }
+        };
+        Expr::new(kind, e.sort, e.span)
+    })
+}

@@ -1,0 +1,184 @@
+//! Enough concrete numbers: for given abstract numbers, valuations of the constants and numbers that show everything that any can show.
+//!
+//! What an evaluation does with counters depends on comparisons of differences with offsets up to a bound (see [`crate::flow`]). So two choices of numbers
+//! are alike if, put in order, they have the same ties, and the same gaps between neighbours as far as these are below the bound. One choice
+//! for each likeness is enough: all orders with ties are enumerated, with gaps of 1 to the bound, the last standing for all larger ones. Each
+//! choice has a *twin* of the same likeness whose large gaps are larger, so that the claim can be put to the test.
+//! After the clock regions of Alur, Dill (1994), for differences of integers.
+//!
+//! Cost: (orders with ties) × bound^(numbers); a few hundred for the numbers that one transition group reads.
+
+use crate::cuts::{Case, Grain, Line, Term};
+
+/// Constants and numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Of each base.
+    pub valuation: Vec<i64>,
+    /// Of each occurrence that was asked for.
+    pub numbers: Vec<i64>,
+}
+
+/// What is asked for.
+pub struct Wanted<'a> {
+    /// The cuts.
+    pub line: &'a Line,
+    /// The case.
+    pub case: &'a Case,
+    /// Of each number the block that it is in, by grain.
+    pub numbers: &'a [(Grain, i64)],
+    /// Literals that numbers are compared with.
+    pub literals: &'a [i64],
+    /// Gaps of this size stand for all larger ones.
+    pub bound: i64,
+}
+
+/// More than these are not enumerated.
+pub const MOST: usize = 200_000;
+
+struct Chain<'a> {
+    wanted: &'a Wanted<'a>,
+    tests: Vec<crate::cuts::Test>,
+    /// Bases without zero, then numbers.
+    places: Vec<Option<i64>>,
+    /// The same with larger gaps.
+    twins: Vec<i64>,
+    out: Vec<(Sample, Sample)>,
+    full: bool,
+}
+
+/// All samples, each with its twin; none if there are too many.
+pub fn samples(wanted: &Wanted) -> Option<Vec<(Sample, Sample)>> {
+    let count = wanted.line.least.len() - 1 + wanted.numbers.len();
+    let mut chain = Chain {
+        wanted,
+        tests: wanted.line.tests_of_cases(),
+        places: vec![None; count],
+        twins: vec![0; count],
+        out: Vec::new(),
+        full: false,
+    };
+    chain.position(0, 0);
+    (!chain.full).then_some(chain.out)
+}
+
+/// By how much a twin's large gaps are larger.
+const STRETCH: i64 = 3;
+
+impl Chain<'_> {
+    fn left(&self) -> bool {
+        self.places.iter().any(Option::is_none)
+    }
+
+    /// Puts some of what is left at a position, in all ways, and goes on.
+    fn position(&mut self, at: i64, twin: i64) {
+        if self.full {
+            return;
+        }
+        // Gaps before a literal are exact, and a literal is not passed by.
+        let literal = self.wanted.literals.contains(&at);
+        if self.wanted.literals.iter().any(|l| *l >= at) && at != twin {
+            // A twin would leave the literal behind: the gap is taken as it is.
+            return self.position(at, at);
+        }
+        self.subset(0, at, twin, literal || at == 0);
+    }
+
+    /// Decides for each of what is left from `from` on whether it is here. `any`: something is here already.
+    fn subset(&mut self, from: usize, at: i64, twin: i64, any: bool) {
+        if self.full {
+            return;
+        }
+        let Some(i) = (from..self.places.len()).find(|i| self.places[*i].is_none()) else {
+            if any {
+                self.proceed(at, twin);
+            }
+            return;
+        };
+        self.places[i] = Some(at);
+        self.twins[i] = twin;
+        if self.fits(i, at) {
+            self.subset(i + 1, at, twin, true);
+        }
+        self.places[i] = None;
+        self.subset(i + 1, at, twin, any);
+    }
+
+    /// All that is here is placed: next position, or the end.
+    fn proceed(&mut self, at: i64, twin: i64) {
+        if !self.numbers_fit(at) {
+            return;
+        }
+        if !self.left() {
+            self.finish();
+            return;
+        }
+        let next_literal = self.wanted.literals.iter().copied().filter(|l| *l > at).min();
+        for gap in 1..=self.wanted.bound {
+            let stretch = if gap == self.wanted.bound { STRETCH } else { 0 };
+            if next_literal.is_none_or(|l| at + gap <= l) {
+                self.position(at + gap, twin + gap + stretch);
+            }
+        }
+        if let Some(l) = next_literal.filter(|l| *l > at + self.wanted.bound) {
+            self.position(l, l);
+        }
+    }
+
+    fn bases(&self) -> usize {
+        self.wanted.line.least.len() - 1
+    }
+
+    fn base(&self, base: usize) -> Option<i64> {
+        if base == 0 { Some(0) } else { self.places[base - 1] }
+    }
+
+    /// Whether a base may be here: its tests against those placed.
+    fn fits(&self, i: usize, at: i64) -> bool {
+        if i >= self.bases() {
+            return true;
+        }
+        if at < self.wanted.line.least[i + 1] {
+            return false;
+        }
+        self.tests.iter().zip(&self.wanted.case.outcome).all(|(test, outcome)| {
+            if test.0.base != i + 1 && test.1.base != i + 1 {
+                return true;
+            }
+            match (self.base(test.0.base), self.base(test.1.base)) {
+                (Some(a), Some(b)) => (a + test.0.offset).cmp(&(b + test.1.offset)) == *outcome,
+                _ => true,
+            }
+        })
+    }
+
+    /// Whether the numbers here are in their blocks. Offsets of cuts are not negative, so a cut at a base above is above.
+    fn numbers_fit(&self, at: i64) -> bool {
+        let value = |c: &Term| self.base(c.base).map(|b| b + c.offset);
+        let mut interval = None;
+        (self.bases()..self.places.len()).filter(|i| self.places[*i] == Some(at)).all(|i| {
+            let interval = *interval.get_or_insert_with(|| {
+                let mut below: Vec<i64> = self.wanted.line.cuts.iter().filter_map(value).filter(|c| *c <= at && *c > 0).collect();
+                below.sort_unstable();
+                below.dedup();
+                below.len()
+            });
+            let (grain, block) = self.wanted.numbers[i - self.bases()];
+            interval < self.wanted.case.intervals() && self.wanted.case.block(grain, interval) == block
+        })
+    }
+
+    fn finish(&mut self) {
+        if self.out.len() >= MOST {
+            self.full = true;
+            return;
+        }
+        let bases = self.bases();
+        let of = |list: &[i64]| Sample {
+            valuation: std::iter::once(0).chain(list[..bases].iter().copied()).collect(),
+            numbers: list[bases..].to_vec(),
+        };
+        let plain: Vec<i64> = self.places.iter().map(|p| p.unwrap_or(0)).collect();
+        self.out.push((of(&plain), of(&self.twins)));
+    }
+}

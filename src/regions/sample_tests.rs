@@ -1,0 +1,76 @@
+//! Samples against enumeration: each choice of numbers up to a limit is like some sample, and each sample is like its twin.
+
+use crate::cuts::{Case, Grain, Line, Predicate, Term, Test};
+use crate::sample::{Sample, Wanted, samples};
+use mu_base::random::Random;
+use std::collections::BTreeSet;
+
+/// All differences of zero, literals, constants and numbers, as far as they are below the bound.
+fn likeness(sample: &Sample, literals: &[i64], bound: i64) -> Vec<i64> {
+    let points: Vec<i64> = sample.valuation.iter().chain(literals).chain(&sample.numbers).copied().collect();
+    points.iter().flat_map(|a| points.iter().map(move |b| (a - b).clamp(-bound, bound))).collect()
+}
+
+fn random_line(r: &mut Random) -> Line {
+    let bases = 2 + r.below(2);
+    let term = |r: &mut Random| Term { base: r.below(bases), offset: r.below(3) as i64 };
+    let predicates: Vec<Predicate> =
+        (0..1 + r.below(2)).map(|_| if r.chance(1, 2) { Predicate::Equal(term(r)) } else { Predicate::Less(term(r)) }).collect();
+    let mut cuts: Vec<Term> = predicates.iter().flat_map(|p| p.cuts()).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let tests = (0..r.below(2)).map(|_| Test(term(r), term(r))).collect();
+    Line { least: std::iter::once(0).chain((1..bases).map(|_| r.below(2) as i64)).collect(), cuts, tests, predicates }
+}
+
+/// All tuples of numbers up to a limit.
+fn tuples(length: usize, most: i64) -> Vec<Vec<i64>> {
+    (0..length)
+        .fold(vec![Vec::new()], |all, _| all.iter().flat_map(|t| (0..=most).map(move |n| t.iter().copied().chain([n]).collect())).collect())
+}
+
+#[test]
+fn every_choice_is_like_a_sample() {
+    for seed in 0..60 {
+        let r = &mut Random::new(seed);
+        let line = random_line(r);
+        let bases = line.least.len() - 1;
+        let wanted_numbers = if bases == 2 { 1 } else { 1 + r.below(2) };
+        let bound = line.reach() + 1;
+        let literals: Vec<i64> = if r.chance(1, 2) { vec![r.below(4) as i64] } else { Vec::new() };
+        let cases = line.cases();
+        let outcome = |valuation: &[i64]| -> Vec<std::cmp::Ordering> { line.tests_of_cases().iter().map(|t| t.of(valuation)).collect() };
+        for valuation in tuples(bases, 7) {
+            let valuation: Vec<i64> = std::iter::once(0).chain(valuation).collect();
+            if valuation.iter().zip(&line.least).any(|(v, l)| v < l) {
+                continue;
+            }
+            let here: Vec<&Case> = cases.iter().filter(|c| c.outcome == outcome(&valuation)).collect();
+            assert_eq!(here.len(), 1, "seed {seed}: {valuation:?} is of one case");
+            let case = here[0];
+            for grain in [Grain::Intervals, Grain::Predicates] {
+                let mut known: Vec<(Vec<(Grain, i64)>, BTreeSet<Vec<i64>>)> = Vec::new();
+                for numbers in tuples(wanted_numbers, 9) {
+                    let blocks: Vec<(Grain, i64)> =
+                        numbers.iter().map(|n| (grain, case.abstracted(&line, grain, *n, &valuation))).collect();
+                    let at = known.iter().position(|k| k.0 == blocks).unwrap_or_else(|| {
+                        let wanted = Wanted { line: &line, case, numbers: &blocks, literals: &literals, bound };
+                        let found = samples(&wanted).unwrap();
+                        for (sample, twin) in &found {
+                            assert_eq!(likeness(sample, &literals, bound), likeness(twin, &literals, bound), "seed {seed}");
+                            for s in [sample, twin] {
+                                assert_eq!(outcome(&s.valuation), case.outcome, "seed {seed}");
+                                let own = s.numbers.iter().map(|n| (grain, case.abstracted(&line, grain, *n, &s.valuation)));
+                                assert!(own.eq(blocks.iter().copied()), "seed {seed}: {s:?}");
+                            }
+                        }
+                        known.push((blocks.clone(), found.iter().map(|(s, _)| likeness(s, &literals, bound)).collect()));
+                        known.len() - 1
+                    });
+                    let choice = Sample { valuation: valuation.clone(), numbers };
+                    assert!(known[at].1.contains(&likeness(&choice, &literals, bound)), "seed {seed}: {choice:?} of {line:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! A formula on a process with parameters without a value, ready to be checked case by case.
+//!
+//! In: the compiled process, the formula. Out: cases, and for each case the abstract model and the formula with the case's numbers in the place of
+//! what it quantifies over. How finely numbers are told apart is a choice that soundness does not depend on ([`Levels`]): at first slots that are
+//! neither increased nor compared by order are told apart only by what the formula asks; then all are told apart by intervals; then the
+//! constants that the process compares with are cuts as well. Cost: two passes over process and formula.
+
+use crate::abstraction::{Content, Facts, GroupFacts, Regions};
+use crate::ask::Asker;
+use crate::cuts::{Case, Grain, Line, Term, Test};
+use crate::flow::{Flow, Type};
+use crate::numbers::{Layout, Layouts};
+use crate::rewrite::{Rewriter, positive, substitute};
+use crate::rigid::Defined;
+use ahash::AHashMap;
+use mu_base::ids::{OpId, VarId};
+use mu_base::{Diagnostic, Span};
+use mu_compile::Compiled;
+use mu_data::engine::{Engine, Program};
+use mu_data::expr::{Equation, Expr, ExprKind, Substitution};
+use mu_data::signature::{Builtin, OpKind, Signature};
+use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
+use mu_model::Model;
+
+/// How finely numbers are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Levels {
+    /// Slots whose numbers are only copied and compared for equality as coarsely as labels.
+    Coarse,
+    /// All slots by intervals.
+    Intervals,
+    /// By intervals, with cuts at the constants that the process compares with.
+    Guards,
+}
+
+impl Levels {
+    /// From coarse to fine.
+    pub const ALL: [Levels; 3] = [Levels::Coarse, Levels::Intervals, Levels::Guards];
+}
+
+/// See the module's head.
+pub struct Study<'a> {
+    compiled: &'a Compiled,
+    defined: &'a Defined,
+    formula: TypedFormula,
+    /// The numbers that the formula quantifies over.
+    fixed: Vec<VarId>,
+    facts: Facts,
+    line: Line,
+    grains: Vec<Grain>,
+    cases: Vec<Case>,
+}
+
+impl<'a> Study<'a> {
+    /// Studies a formula. `formula`'s data are those of the compiled process. Errors say what stands in the way, with its place.
+    pub fn new(compiled: &'a Compiled, defined: &'a Defined, formula: &TypedFormula, level: Levels) -> Result<Self, Diagnostic> {
+        let process = compiled.process();
+        let mut signature = formula.data.signature.clone();
+        let data = formula.data.clone();
+        let operations: Vec<OpId> = defined.rigid.iter().map(|r| r.op).collect();
+        let mut flow = Flow::new(&data, &formula.actions, &operations);
+        let vars: Vec<VarId> = defined.rigid.iter().map(|r| r.var).collect();
+        flow.process(process, &vars);
+        for (_, e) in &defined.initial {
+            flow.expr(e);
+        }
+        let plain = positive(&mut signature, &formula.formula, true);
+        type_state(&mut flow, &plain, &mut AHashMap::new());
+        flow.verify()?;
+        let mut rewriter = Rewriter { flow: &mut flow, signature: &mut signature, fixed: Vec::new() };
+        let rewritten = rewriter.formula(&plain)?;
+        let fixed = rewriter.fixed;
+
+        let mut least = vec![0];
+        least.extend(defined.rigid.iter().map(|r| r.least));
+        let mut terms: AHashMap<VarId, Term> = AHashMap::new();
+        for (i, r) in defined.rigid.iter().enumerate() {
+            terms.insert(r.var, Term::of(i + 1));
+        }
+        for v in &fixed {
+            terms.insert(*v, Term::of(least.len()));
+            least.push(i64::from(signature.var(*v).sort == mu_data::sort::basic::POS));
+        }
+        let constants: AHashMap<OpId, Term> =
+            defined.constants.iter().filter_map(|(op, e)| plain_term(&flow, &signature, &terms, e).map(|t| (*op, t))).collect();
+        let mut asker = Asker::new(&mut flow, &signature, terms.clone(), constants, least.len());
+        asker.state(&rewritten)?;
+        let (mut predicates, mut tests) = (asker.predicates, asker.tests);
+        predicates.sort_unstable();
+        predicates.dedup();
+        let mut cuts: Vec<Term> = predicates.iter().flat_map(|p| p.cuts()).collect();
+
+        let mut facts = facts(compiled, defined, &mut flow, &signature)?;
+        facts.parameters = vars;
+        facts.initial = defined.initial.iter().map(|(p, e)| (*p as u32, e.clone())).collect();
+        if level >= Levels::Guards {
+            for summand in &process.summands {
+                bounds(&flow, &signature, &terms, &summand.guard, &mut cuts);
+            }
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        for cut in &cuts {
+            tests.extend(flow.literals(false).into_iter().map(|l| Test(*cut, Term::literal(l))));
+            tests.extend((1..=defined.rigid.len()).filter(|_| !defined.initial.is_empty()).map(|b| Test(*cut, Term::of(b))));
+        }
+        let grains =
+            if level == Levels::Coarse { grains(compiled, &facts, &signature) } else { vec![Grain::Intervals; facts.contents.len()] };
+        let line = Line { least, cuts, tests, predicates };
+        let cases = line.cases();
+        let formula = TypedFormula { data: formula.data.clone(), formula: rewritten, ..formula.clone() };
+        let formula = TypedFormula { data: mu_data::expr::DataSpec { signature, ..formula.data }, ..formula };
+        Ok(Self { compiled, defined, formula, fixed, facts, line, grains, cases })
+    }
+
+    /// The cases.
+    pub fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    /// What a case is, for people: the values that stand for it.
+    pub fn describe(&self, case: &Case) -> String {
+        let names = self.defined.rigid.iter().map(|r| r.name.clone());
+        let names = names.chain(self.fixed.iter().map(|v| self.formula.data.signature.var(*v).name.clone()));
+        names.zip(&case.valuation[1..]).map(|(name, n)| format!("{name} = {n}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The abstract model of a case.
+    pub fn model<'s>(&'s self, case: &'s Case) -> Result<Regions<'s>, Diagnostic> {
+        Regions::new(self.compiled, &self.facts, &self.line, case, &self.grains)
+    }
+
+    /// The formula of a case: closed, with the case's values, and without what these decide.
+    pub fn formula(&self, case: &Case) -> Result<TypedFormula, Diagnostic> {
+        let mut formula = self.formula.clone();
+        let signature = &formula.data.signature;
+        let first = 1 + self.defined.rigid.len();
+        let by: Substitution =
+            (self.fixed.iter().zip(&case.valuation[first..])).map(|(v, n)| (*v, Expr::number(*n, signature.var(*v).sort))).collect();
+        formula.formula = substitute(&formula.formula, &by);
+        for (rigid, n) in self.defined.rigid.iter().zip(&case.valuation[1..]) {
+            let sort = signature.op(rigid.op).sort;
+            let lhs = Expr::op(signature, rigid.op);
+            let span = Span::default();
+            formula.data.equations.push(Equation { vars: Vec::new(), condition: None, lhs, rhs: Expr::number(*n, sort), span });
+        }
+        let mut engine = Engine::new(Program::compile(&formula.data)?);
+        formula.formula = decided(&mut engine, &formula.formula)?;
+        Ok(formula)
+    }
+}
+
+/// A formula without negations, where closed tests are decided and constants are gone.
+fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
+    stacker::maybe_grow(128 << 10, 4 << 20, || {
+        let constant = |value: bool| State { kind: if value { StateKind::True } else { StateKind::False }, span: f.span };
+        let is = |g: &State, value: bool| matches!((&g.kind, value), (StateKind::True, true) | (StateKind::False, false));
+        let kind = match &f.kind {
+            StateKind::Val(e) if e.is_closed() => {
+                let value = engine.from_expr(e)?;
+                if value.is_true() || value.is_false() {
+                    return Ok(constant(value.is_true()));
+                }
+                f.kind.clone()
+            }
+            StateKind::And(a, b) | StateKind::Or(a, b) => {
+                // The value that decides the whole.
+                let all = matches!(f.kind, StateKind::And(..));
+                let a = decided(engine, a)?;
+                if is(&a, !all) {
+                    return Ok(a);
+                }
+                let b = decided(engine, b)?;
+                if is(&b, !all) || is(&a, all) {
+                    return Ok(b);
+                }
+                if is(&b, all) {
+                    return Ok(a);
+                }
+                let (a, b) = (Box::new(a), Box::new(b));
+                if all { StateKind::And(a, b) } else { StateKind::Or(a, b) }
+            }
+            StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => {
+                let g = decided(engine, g)?;
+                match (&g.kind, &f.kind) {
+                    (StateKind::True | StateKind::False, _) => return Ok(g),
+                    (_, StateKind::Forall(..)) => StateKind::Forall(vars.clone(), Box::new(g)),
+                    _ => StateKind::Exists(vars.clone(), Box::new(g)),
+                }
+            }
+            StateKind::Must(r, g) => {
+                let g = decided(engine, g)?;
+                if is(&g, true) {
+                    return Ok(g);
+                }
+                StateKind::Must(r.clone(), Box::new(g))
+            }
+            StateKind::Fix { least, var, params, body } => {
+                let body = decided(engine, body)?;
+                if matches!(body.kind, StateKind::True | StateKind::False) {
+                    return Ok(body);
+                }
+                StateKind::Fix { least: *least, var: *var, params: params.clone(), body: Box::new(body) }
+            }
+            _ => f.kind.clone(),
+        };
+        Ok(State { kind, span: f.span })
+    })
+}
+
+/// A constant over parameters as a term.
+fn plain_term(flow: &Flow, signature: &Signature, terms: &AHashMap<VarId, Term>, e: &Expr) -> Option<Term> {
+    match &e.kind {
+        ExprKind::Var(v) => terms.get(v).copied(),
+        ExprKind::Number(_) => flow.literal(e).map(Term::literal),
+        _ => match e.as_builtin(signature)? {
+            (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => plain_term(flow, signature, terms, a),
+            (Builtin::Succ, [a]) => plain_term(flow, signature, terms, a).map(|t| t.plus(1)),
+            (Builtin::Add, [a, b]) => match (flow.literal(a), flow.literal(b)) {
+                (_, Some(n)) => plain_term(flow, signature, terms, a).map(|t| t.plus(n)),
+                (Some(n), _) => plain_term(flow, signature, terms, b).map(|t| t.plus(n)),
+                _ => None,
+            },
+            _ => None,
+        },
+    }
+}
+
+/// Terms over parameters without a value that a condition compares with.
+fn bounds(flow: &Flow, signature: &Signature, terms: &AHashMap<VarId, Term>, e: &Expr, out: &mut Vec<Term>) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || {
+        if let Some((
+            Builtin::Less | Builtin::LessEqual | Builtin::Greater | Builtin::GreaterEqual | Builtin::Equal | Builtin::NotEqual,
+            [a, b],
+        )) = e.as_builtin(signature)
+        {
+            for side in [a, b] {
+                if let Some(term) = plain_term(flow, signature, terms, side).filter(|t| t.base > 0) {
+                    out.extend([term, term.plus(1)]);
+                }
+            }
+        }
+        if let ExprKind::Apply(_, args) = &e.kind {
+            args.iter().for_each(|a| bounds(flow, signature, terms, a, out));
+        }
+    });
+}
+
+/// What the analysis says of slots, labels and groups.
+fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Signature) -> Result<Facts, Diagnostic> {
+    let process = compiled.process();
+    let mut layouts = Layouts::default();
+    let mut contents = Vec::new();
+    for (i, param) in process.params.iter().enumerate() {
+        if let Some(base) = defined.rigid.iter().position(|r| r.param == i) {
+            contents.push(Content::Base(base + 1));
+            continue;
+        }
+        let var = signature.var(param.var);
+        let ty = flow.var(param.var);
+        let layout = layouts.of(flow, signature, &ty, Some(var.sort)).map_err(|d| d.placed(var.span))?;
+        contents.push(Content::Value(layout));
+    }
+    let mut arguments = Vec::new();
+    for (i, action) in process.actions.iter().enumerate() {
+        let mut own = Vec::new();
+        for (j, sort) in action.sorts.iter().enumerate() {
+            let Some(ty) = flow.argument(mu_base::ids::ActId::new(i), j).cloned() else { continue };
+            own.push(layouts.of(flow, signature, &ty, Some(*sort))?);
+        }
+        arguments.push(own);
+    }
+    let inside = flow.literals(true);
+    let mut groups = Vec::new();
+    for group in 0..compiled.groups().len() {
+        let summand = &process.summands[compiled.summand_of(group)];
+        let updates = summand.updates.iter().map(|u| &u.1);
+        let results: Vec<&Expr> = updates.chain(summand.actions.iter().flat_map(|a| &a.args)).collect();
+        let mut literals = Vec::new();
+        compared(flow, signature, &summand.guard, &inside, false, &mut literals);
+        results.iter().for_each(|e| compared(flow, signature, e, &inside, false, &mut literals));
+        literals.sort_unstable();
+        literals.dedup();
+        let growth = results.iter().copied().chain([&summand.guard]).map(|e| flow.growth(e)).max().unwrap_or(0);
+        let mut sums = 0;
+        for v in &summand.sum_vars {
+            let ty = flow.var(*v);
+            sums += i64::from(flow.has_counter(&ty));
+        }
+        groups.push(GroupFacts { growth, sums, literals });
+    }
+    Ok(Facts { contents, arguments, layouts, groups, ..Facts::default() })
+}
+
+/// Literals that counters may be compared with in an evaluation: those beneath a comparison, a mapping or a sum. One that is just put somewhere is
+/// compared with nothing here. A literal that is added to something is an offset, not a number by itself.
+fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, inside: &[i64], within: bool, out: &mut Vec<i64>) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || {
+        if let Some(n) = flow.literal(e) {
+            if within {
+                out.push(n);
+            }
+            return;
+        }
+        match &e.kind {
+            ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_) => {}
+            ExprKind::Apply(head, args) => {
+                let mut within = within;
+                match head.kind {
+                    ExprKind::Op(op) => match signature.op(op).kind {
+                        OpKind::Constructor(_) | OpKind::Projection(_) | OpKind::Recogniser(_) => {}
+                        OpKind::Mapping => {
+                            within = true;
+                            out.extend(inside);
+                        }
+                        OpKind::Builtin(b) => {
+                            use Builtin::*;
+                            let sum = matches!(b, Add | Succ);
+                            let offsets = sum && args.iter().any(|a| flow.literal(a).is_some());
+                            if offsets {
+                                let rest: Vec<&Expr> = args.iter().filter(|a| flow.literal(a).is_none()).collect();
+                                rest.into_iter().for_each(|a| compared(flow, signature, a, inside, true, out));
+                                return;
+                            }
+                            within |= !matches!(
+                                b,
+                                If | Not | And | Or | Implies | Cons | Snoc | Concat | Head | Tail | PosToNat | PosToInt | NatToInt
+                            );
+                        }
+                    },
+                    _ => {
+                        within = true;
+                        out.extend(inside);
+                    }
+                }
+                args.iter().for_each(|a| compared(flow, signature, a, inside, within, out));
+            }
+            ExprKind::Bind(_, _, body) => compared(flow, signature, body, inside, true, out),
+            ExprKind::Where(body, definitions) => {
+                definitions.iter().for_each(|d| compared(flow, signature, &d.1, inside, true, out));
+                compared(flow, signature, body, inside, within, out);
+            }
+        }
+    });
+}
+
+/// Slots by intervals where numbers are increased or compared by order, or go from there to such a slot.
+fn grains(compiled: &Compiled, facts: &Facts, signature: &Signature) -> Vec<Grain> {
+    let process = compiled.process();
+    let slot_of: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
+    let counts = |slot: usize| matches!(&facts.contents[slot], Content::Value(l) if *l != Layout::None);
+    let slots_in = |e: &Expr| {
+        let mut free = Vec::new();
+        e.free_vars(&mut free);
+        free.into_iter().filter_map(|v| slot_of.get(&v).copied()).filter(|s| counts(*s)).collect::<Vec<_>>()
+    };
+    let mut ordered = vec![false; process.params.len()];
+    let mut flows: Vec<(usize, usize)> = Vec::new();
+    for summand in &process.summands {
+        let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
+        for e in parts.chain(summand.actions.iter().flat_map(|a| &a.args)) {
+            ordering(signature, e, &mut |part| slots_in(part).into_iter().for_each(|s| ordered[s] = true));
+        }
+        for (to, e) in summand.updates.iter().filter(|(to, _)| counts(*to)) {
+            flows.extend(slots_in(e).into_iter().map(|from| (from, *to)));
+        }
+    }
+    loop {
+        let more: Vec<usize> = flows.iter().filter(|(from, to)| ordered[*to] && !ordered[*from]).map(|f| f.0).collect();
+        if more.is_empty() {
+            break;
+        }
+        more.into_iter().for_each(|s| ordered[s] = true);
+    }
+    ordered.into_iter().map(|o| if o { Grain::Intervals } else { Grain::Predicates }).collect()
+}
+
+/// Calls `see` with each operand of an order or of an addition.
+fn ordering(signature: &Signature, e: &Expr, see: &mut dyn FnMut(&Expr)) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || {
+        if let Some((builtin, args)) = e.as_builtin(signature) {
+            use Builtin::*;
+            if matches!(builtin, Less | LessEqual | Greater | GreaterEqual | Max | Min | Add | Succ) {
+                let number = |e: &Expr| matches!(signature.sorts.text(e.sort).as_str(), "Pos" | "Nat" | "Int");
+                args.iter().filter(|a| number(a)).for_each(&mut *see);
+            }
+        }
+        match &e.kind {
+            ExprKind::Apply(head, args) => {
+                ordering(signature, head, see);
+                args.iter().for_each(|a| ordering(signature, a, see));
+            }
+            ExprKind::Bind(_, _, body) => ordering(signature, body, see),
+            ExprKind::Where(body, definitions) => {
+                ordering(signature, body, see);
+                definitions.iter().for_each(|d| ordering(signature, &d.1, see));
+            }
+            ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_) => {}
+        }
+    });
+}
+
+/// Adds a formula's expressions to an analysis.
+fn type_state(flow: &mut Flow, f: &State, parameters: &mut AHashMap<u32, Vec<Type>>) {
+    stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
+        StateKind::True | StateKind::False => {}
+        StateKind::Val(e) => {
+            flow.expr(e);
+        }
+        StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) => type_state(flow, g, parameters),
+        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
+            type_state(flow, a, parameters);
+            type_state(flow, b, parameters);
+        }
+        StateKind::Must(r, g) | StateKind::May(r, g) => {
+            type_regular(flow, r);
+            type_state(flow, g, parameters);
+        }
+        StateKind::Fix { var, params, body, .. } => {
+            let mut types = Vec::new();
+            for (v, e) in params {
+                let (ty, init) = (flow.var(*v), flow.expr(e));
+                flow.unify(&ty, &init);
+                types.push(ty);
+            }
+            parameters.insert(var.0, types);
+            type_state(flow, body, parameters);
+        }
+        StateKind::Var(x, args) => {
+            let types = parameters.get(&x.0).cloned().unwrap_or_default();
+            for (e, ty) in args.iter().zip(types) {
+                let given = flow.expr(e);
+                flow.unify(&ty, &given);
+            }
+        }
+    });
+}
+
+fn type_regular(flow: &mut Flow, r: &Regular) {
+    stacker::maybe_grow(128 << 10, 4 << 20, || match r {
+        Regular::Action(a) => type_action(flow, a),
+        Regular::Seq(a, b) | Regular::Alt(a, b) => {
+            type_regular(flow, a);
+            type_regular(flow, b);
+        }
+        Regular::Star(a) | Regular::Plus(a) => type_regular(flow, a),
+    });
+}
+
+fn type_action(flow: &mut Flow, a: &Action) {
+    stacker::maybe_grow(128 << 10, 4 << 20, || match a {
+        Action::True | Action::False => {}
+        Action::Val(e) => {
+            flow.expr(e);
+        }
+        Action::Multi(acts) => acts.iter().for_each(|(action, args)| flow.act(*action, args)),
+        Action::Not(a) | Action::Forall(_, a) | Action::Exists(_, a) => type_action(flow, a),
+        Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
+            type_action(flow, a);
+            type_action(flow, b);
+        }
+    });
+}

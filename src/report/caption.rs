@@ -1,0 +1,55 @@
+//! What stands above evidence: the text of a formula -> a title; a story -> a sentence on what it shows.
+
+use super::story::Story;
+
+/// Longest title, in characters.
+const LONGEST: usize = 110;
+
+/// The first comment of a formula, up to its first full stop; nothing if it does not begin with one.
+pub fn first_comment(formula: &str) -> Option<String> {
+    let lines = formula.lines().map(str::trim).skip_while(|l| l.is_empty());
+    let comment = lines.map_while(|l| l.strip_prefix('%')).map(|l| l.trim_start_matches('%').trim()).skip_while(|l| l.is_empty());
+    let text: Vec<&str> = comment.take_while(|l| !l.is_empty()).collect();
+    let text = text.join(" ");
+    let sentence = text.split_once(". ").map_or(text.trim_end_matches('.'), |(first, _)| first);
+    let cut: String = sentence.chars().take(LONGEST).collect();
+    let more = if cut.len() < sentence.len() { "…" } else { "" };
+    (!cut.is_empty()).then(|| format!("{cut}{more}"))
+}
+
+/// What a path shows, in a sentence. `name` is that of a text in the picture.
+pub fn why(story: &Story, name: &dyn Fn(&str) -> String) -> String {
+    let count = story.steps.len();
+    let Some(last) = story.steps.last() else {
+        return if story.verdict { "It holds at the start." } else { "It does not hold at the start." }.to_string();
+    };
+    let what = format!("step {count}, {}", name(&last.action));
+    match (story.verdict, story.back_to) {
+        _ if !story.linear && story.verdict => format!("It holds: {count} steps show why."),
+        _ if !story.linear => format!("It does not hold: {count} steps show why."),
+        (false, Some(back)) => {
+            format!("It does not hold: from step {} on this run can go round for ever, and what is asked for never comes.", back + 1)
+        }
+        (true, Some(back)) => format!("It holds: this run goes round for ever from step {} on.", back + 1),
+        (false, None) => format!("It does not hold: {what}, decides. Up to there the run is one that the formula looks at."),
+        (true, None) => format!("It holds: this is a run that it asks for; {what}, completes it."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles() {
+        let of = |text: &str| first_comment(text);
+        assert_eq!(of("% No deadlock\n[true*]<true>true").as_deref(), Some("No deadlock"));
+        assert_eq!(
+            of("\n%% Part a: a load returns\n% what its core observed last.\n%\n% More of it.\n[true*]true").as_deref(),
+            Some("Part a: a load returns what its core observed last")
+        );
+        assert_eq!(of("% One. Two.\ntrue").as_deref(), Some("One"));
+        assert_eq!((of("true % late"), of("%\ntrue"), of("")), (None, None, None));
+        assert!(of(&format!("% {}\ntrue", "ü".repeat(300))).is_some_and(|t| t.chars().count() == LONGEST + 1));
+    }
+}

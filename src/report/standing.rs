@@ -1,0 +1,194 @@
+//! A state without steps, explained: [`Standing`] with the sources -> sentences with lines, for text, JSON and charts.
+//!
+//! Each component has a line with its posture and one for each action that it offers, with what is in the way; if it offers none, one for each that its
+//! conditions exclude. Places are those of names inside
+//! the operator where these can be found in the text, else of the operator. Cost: a search for each name in the text of its operator.
+
+use mu_base::{SourceMap, Span};
+use mu_model::standing::{ComponentStanding, End, Obstacle, Posture, Standing};
+use serde_json::{Value, json};
+
+/// A state without steps, told.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// What the state is.
+    pub end: End,
+    /// By component.
+    pub components: Vec<Component>,
+}
+
+/// A component, told.
+#[derive(Clone, Debug)]
+pub struct Component {
+    /// Its name.
+    pub name: String,
+    /// How it stands.
+    pub posture: Posture,
+    /// Line of what it would do next.
+    pub line: Option<usize>,
+    /// What it offers, with the line and with what is in the way.
+    pub offers: Vec<(String, Option<usize>, Vec<String>)>,
+    /// Actions whose conditions are false, with their lines.
+    pub closed: Vec<(String, Option<usize>)>,
+}
+
+/// A line of a place.
+pub fn line(sources: &SourceMap, place: Span) -> Option<usize> {
+    place.is_somewhere().then(|| sources.line_column(place).0)
+}
+
+/// The place of a name inside an operator: the first whole word in its text.
+pub fn place_of(sources: &SourceMap, operator: Span, name: &str) -> Span {
+    let text = sources.text(operator);
+    let of_word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
+    let found = text.match_indices(name).map(|m| m.0).find(|&at| {
+        let before = text[..at].chars().next_back().is_some_and(of_word);
+        let after = text[at + name.len()..].chars().next().is_some_and(of_word);
+        !before && !after
+    });
+    match found {
+        Some(at) => {
+            let start = operator.start + at as u32;
+            Span { start, end: start + name.len() as u32, ..operator }
+        }
+        None => operator,
+    }
+}
+
+/// Tells where components stand.
+pub fn tell(standing: &Standing, sources: &SourceMap) -> Ending {
+    let names: Vec<&str> = standing.components.iter().map(|c| c.name.as_str()).collect();
+    let told = |c: &ComponentStanding| {
+        let offers: Vec<_> = (c.offers.iter())
+            .map(|o| (o.action.clone(), line(sources, o.place), o.obstacles.iter().map(|x| sentence(x, &names, sources)).collect()))
+            .collect();
+        let closed: Vec<_> = c.closed.iter().map(|(name, place)| (name.clone(), line(sources, *place))).collect();
+        let first = c.offers.iter().map(|o| o.place).chain(c.closed.iter().map(|c| c.1)).find_map(|p| line(sources, p));
+        Component { name: c.name.clone(), posture: c.posture, line: first, offers, closed }
+    };
+    Ending { end: standing.end, components: standing.components.iter().map(told).collect() }
+}
+
+fn list(names: &[String], or: &str) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [all @ .., last] => format!("{} {or} {last}", all.join(", ")),
+    }
+}
+
+fn at(sources: &SourceMap, operator: Span, name: &str) -> String {
+    line(sources, place_of(sources, operator, name)).map(|l| format!(" in line {l}")).unwrap_or_default()
+}
+
+/// What is in the way of an offer, as a clause.
+pub fn sentence(obstacle: &Obstacle, names: &[&str], sources: &SourceMap) -> String {
+    let rule_at = |rule: &str, place: Span| {
+        let first = rule.split(['|', ' ']).next().unwrap_or(rule);
+        format!("`{rule}`{}", at(sources, place, first))
+    };
+    let offered = |offers: &[(u32, String)]| {
+        let all: Vec<String> = offers.iter().map(|(c, o)| format!("{} offers {o}", names.get(*c as usize).unwrap_or(&"?"))).collect();
+        list(&all, "and")
+    };
+    match obstacle {
+        Obstacle::Lacks { rule, place, partner, able } => {
+            let able: Vec<String> = able.iter().map(|c| names.get(*c as usize).unwrap_or(&"?").to_string()).collect();
+            let who = if able.len() > 4 { format!("{} and {} others", able[..3].join(", "), able.len() - 3) } else { list(&able, "or") };
+            format!("{} lacks {partner}, which {who} could do, but not now", rule_at(rule, *place))
+        }
+        Obstacle::NoOne { rule, place, partner } => {
+            format!("{} lacks {partner}, which no other component ever does", rule_at(rule, *place))
+        }
+        Obstacle::Differs { rule, place, offers } => format!("{}: {}, so the values do not agree", rule_at(rule, *place), offered(offers)),
+        Obstacle::Stopped { rule, place, offers, by } => {
+            let by = match &**by {
+                Obstacle::NotAllowed { action, place, only_with } => not_allowed(action, *place, only_with, sources),
+                by => sentence(by, names, sources),
+            };
+            match &offers[..] {
+                [] => format!("{}: {by}", rule_at(rule, *place)),
+                offers => format!("{}: {}, but {by}", rule_at(rule, *place), offered(offers)),
+            }
+        }
+        Obstacle::Blocked { action, place } => format!("`block`{} stops {action}", at(sources, *place, action)),
+        Obstacle::NotAllowed { action, place, only_with } => {
+            format!("no communication joins it, and {}", not_allowed(action, *place, only_with, sources))
+        }
+    }
+}
+
+fn not_allowed(action: &str, place: Span, only_with: &[String], sources: &SourceMap) -> String {
+    let line = line(sources, place).map(|l| format!(" in line {l}")).unwrap_or_default();
+    let with = if only_with.is_empty() { String::new() } else { format!(" (only {})", list(only_with, "and")) };
+    format!("`allow`{line} does not list {action}{with}")
+}
+
+impl Ending {
+    /// A heading.
+    pub fn title(&self) -> &'static str {
+        match self.end {
+            End::Terminated => "the end: all components have terminated",
+            End::Finished => "a clean end: some components have finished, the others wait for them where they began",
+            End::Hang => "a deadlock: no component can go on",
+        }
+    }
+
+    /// Lines for people.
+    pub fn text(&self) -> String {
+        let mut text = format!("  {}\n", self.title());
+        let in_line = |l: &Option<usize>| l.map(|l| format!(" (line {l})")).unwrap_or_default();
+        for c in &self.components {
+            text += &format!("    {}: {}\n", c.name, posture(c));
+            // At a clean end nobody asks what servers wait for.
+            if self.end != End::Hang || c.posture == Posture::Terminated {
+                continue;
+            }
+            for (action, line, why) in &c.offers {
+                text += &format!("      offers {action}{}\n", in_line(line));
+                text += &why.iter().map(|w| format!("        {w}\n")).collect::<String>();
+            }
+            for (action, line) in c.closed.iter().filter(|_| c.offers.is_empty()) {
+                text += &format!("      could do {action}{}, but its condition is false\n", in_line(line));
+            }
+        }
+        text
+    }
+
+    /// As an object.
+    pub fn json(&self) -> Value {
+        let component = |c: &Component| {
+            let offers: Vec<Value> =
+                c.offers.iter().map(|(action, line, why)| json!({ "action": action, "line": line, "why_not": why })).collect();
+            let closed: Vec<Value> = c.closed.iter().map(|(action, line)| json!({ "action": action, "line": line })).collect();
+            json!({ "component": c.name, "posture": c.posture.word(), "line": c.line, "offers": offers, "conditions_false": closed })
+        };
+        json!({ "kind": self.end.word(), "components": self.components.iter().map(component).collect::<Vec<_>>() })
+    }
+
+    /// What stands at the end of a component's lane.
+    pub fn lane(&self, component: usize) -> Vec<String> {
+        let Some(c) = self.components.get(component) else { return Vec::new() };
+        let mut lines = vec![c.posture.word().to_string()];
+        if self.end == End::Hang {
+            lines.extend(c.offers.iter().take(3).map(|o| format!("offers {}", o.0)));
+            if c.offers.len() > 3 {
+                lines.push(format!("and {} more", c.offers.len() - 3));
+            }
+        }
+        lines
+    }
+}
+
+fn posture(c: &Component) -> String {
+    match c.posture {
+        Posture::Terminated => "has terminated".into(),
+        Posture::Stopped => "has stopped: nothing is left for it to do".into(),
+        Posture::AtRest => "is where it began, ready for the components that have ended".into(),
+        Posture::Waits if c.offers.is_empty() => "cannot go on: no condition of its own holds".into(),
+        Posture::Waits => match c.line {
+            Some(line) => format!("waits at line {line}"),
+            None => "waits".into(),
+        },
+    }
+}

@@ -1,0 +1,14 @@
+//! Safety of programs on weak memory.
+//!
+//! In: a program of `program` and a memory model. Out: whether an unsafe state is reached, with a shortest interleaving ([`reach`]); whether
+//! store buffers change what a program does ([`robust`], by the monitor of [`monitor`]); fences after which they do not ([`fences`]).
+#![warn(missing_docs)]
+
+pub mod fences;
+pub mod monitor;
+pub mod reach;
+pub mod robust;
+#[cfg(test)]
+mod robust_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,11 @@
+//! Text to syntax tree and back. Knows nothing of what a name means.
+#![warn(missing_docs)]
+
+pub mod ast;
+mod drop;
+mod parse;
+mod precedence;
+pub mod print;
+pub mod template;
+
+pub use parse::{parse_data, parse_formula, parse_multi_action, parse_process, parse_sort, parse_specification};

@@ -1,0 +1,235 @@
+//! Deadlocks explained, end to end: three broken models with what is expected to be said of each, written down from the models, before any
+//! output was looked at; clean ends told from hangs; paths that `simulate` walks again.
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use support::package;
+
+fn run(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn broken(name: &str) -> String {
+    package(&format!("tests/broken/{name}"))
+}
+
+fn scratch(model: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.mcrl2");
+    std::fs::write(&path, model).unwrap();
+    (folder, path.display().to_string())
+}
+
+/// All of these, in this order.
+fn expect(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => panic!("`{part}` is missing, or not in its place, in:\n{text}"),
+        }
+    }
+}
+
+#[test]
+fn a_partner_that_is_elsewhere() {
+    let output = run(&["explore", &broken("reply.mcrl2"), "--deadlock"]);
+    assert_eq!(output.status.code(), Some(1));
+    expect(
+        &text(&output),
+        &[
+            "a deadlock after 1 step",
+            "1  req(0)",
+            "a deadlock: no component can go on",
+            "Client: waits at line 7",
+            "offers recv_ack (line 7)",
+            "`recv_ack|send_ack -> ack` in line 17 lacks send_ack, which Server could do, but not now",
+            "Server: waits at line 12",
+            "offers recv_req(_) (line 12)",
+            "`recv_req|send_req -> req` in line 17 lacks send_req, which Client could do, but not now",
+        ],
+    );
+}
+
+#[test]
+fn locks_in_opposite_orders() {
+    let output = run(&["explore", &broken("locks.mcrl2"), "--deadlock", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let steps: Vec<&str> = json["ways"][0]["steps"].as_array().unwrap().iter().map(|s| s["action"].as_str().unwrap()).collect();
+    assert!(steps == ["locked(w0, left)", "locked(w1, right)"] || steps == ["locked(w1, right)", "locked(w0, left)"], "{steps:?}");
+    let ending = &json["ways"][0]["ending"];
+    assert_eq!(ending["kind"], "hang");
+    let of = |name: &str| {
+        let all = ending["components"].as_array().unwrap();
+        all.iter().find(|c| c["component"] == name).unwrap_or_else(|| panic!("{name} in {ending}")).clone()
+    };
+    // Each worker wants the lock that the other has; the locks wait for their owners.
+    let worker = of("Worker(w0)");
+    assert_eq!((worker["posture"].as_str(), worker["line"].as_u64()), (Some("waits"), Some(9)));
+    assert_eq!(worker["offers"][0]["action"], "lock(w0, right)");
+    let why = worker["offers"][0]["why_not"][0].as_str().unwrap();
+    assert!(why.contains("lacks take, which Mutex(left) or Mutex(right) could do, but not now"), "{why}");
+    assert_eq!(of("Worker(w1)")["offers"][0]["action"], "lock(w1, left)");
+    let left = of("Mutex(left)");
+    assert_eq!(left["offers"][0]["action"], "give(w0, left)");
+    assert!(left["offers"][0]["why_not"][0].as_str().unwrap().contains("lacks unlock"), "{left}");
+}
+
+#[test]
+fn values_that_differ_and_an_allow_that_forgets() {
+    let output = run(&["explore", &broken("bus.mcrl2"), "--deadlock", "--all", "9"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = text(&output);
+    // Core c1 waits for a0 while the memory answers a1: whatever core c0 does before.
+    expect(
+        &text,
+        &[
+            "a deadlock after 1 step",
+            "Core(c1): waits at line 12",
+            "offers answered(c1, a0) (line 12)",
+            "`answer|answered -> reply` in line 25: Memory offers answer(c1, a1), so the values do not agree",
+            "Memory: waits at line 18",
+        ],
+    );
+    // Core c0 went first: its write-back has a partner, and what comes of it is not allowed. Then the memory takes no part in anything else
+    // but the request of core c1.
+    let output = run(&["explore", &broken("bus.mcrl2"), "--deadlock", "--all", "9", "--format", "json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["found"], 2, "one before and one after core c0 has read");
+    let last = &json["ways"][1]["ending"]["components"];
+    let core = last.as_array().unwrap().iter().find(|c| c["component"] == "Core(c0)").unwrap();
+    assert_eq!(core["offers"][0]["action"], "send_back(c0)");
+    let why = core["offers"][0]["why_not"][0].as_str().unwrap();
+    assert!(why.contains("`send_back|take_back -> write_back` in line 26 lacks take_back"), "{why}");
+}
+
+/// The same with a memory that is never in the middle of something: the write-back is what is left.
+#[test]
+fn an_allow_that_forgets() {
+    let model = std::fs::read_to_string(broken("bus.mcrl2")).unwrap().replace("Core(c1, a1, a0)", "Core(c1, a1, a1)");
+    let (_folder, path) = scratch(&model);
+    let output = run(&["explore", &path, "--deadlock"]);
+    expect(
+        &text(&output),
+        &[
+            "a deadlock after 4 steps",
+            "Core(c0): waits at line 13",
+            "offers send_back(c0) (line 13)",
+            "`send_back|take_back -> write_back` in line 26: Memory offers take_back(_), but",
+            "`allow` in line 22 does not list write_back",
+        ],
+    );
+}
+
+const JOB: &str = "act work, order, job: Nat; done;
+proc Boss(n: Nat) = (n < 2) -> order(n) . Boss(n + 1) <> done . delta;
+proc Worker = sum n: Nat. work(n) . Worker;
+init allow({job, done}, comm({order|work -> job}, Boss(0) || Worker));
+";
+
+#[test]
+fn a_finished_program_is_no_hang() {
+    let (_folder, path) = scratch(JOB);
+    let output = run(&["explore", &path]);
+    assert_eq!(output.status.code(), Some(0));
+    expect(&text(&output), &["deadlocks    1\n", "1 finished"]);
+    let output = run(&["explore", &path, "--deadlock"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    expect(&text(&output), &["no way to a deadlock: all 4 states were seen, one clean end"]);
+    // A worker that is in the middle of something when the boss goes: a hang.
+    let (_folder, path) = scratch(&JOB.replace("work(n) . Worker", "work(n) . work(n) . Worker"));
+    let output = run(&["explore", &path, "--format", "json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["ends"]["hang"], 1, "{json}");
+    // Successful termination is one; an end that is declared is one as well.
+    let (_folder, path) = scratch("act a, b; init a . b;");
+    let json: Value = serde_json::from_slice(&run(&["explore", &path, "--format", "json"]).stdout).unwrap();
+    assert_eq!(json["ends"], serde_json::json!({ "terminated": 1, "finished": 0, "hang": 0 }));
+}
+
+#[test]
+fn what_counts_as_an_end_can_be_said() {
+    // Both wait for what never comes, each after its last action.
+    let model = "act a, b, c, d; proc P = a . c . delta; Q = b . d . delta; init allow({a, b}, P || Q);";
+    let (_folder, path) = scratch(model);
+    let code = |more: &[&str]| run(&[&["explore", path.as_str(), "--deadlock"], more].concat()).status.code();
+    assert_eq!(code(&[]), Some(1));
+    assert_eq!(code(&["--terminal", "a"]), Some(1));
+    assert_eq!(code(&["--terminal", "a", "--terminal", "b"]), Some(0));
+}
+
+#[test]
+fn circular_waits_are_hangs_even_if_somebody_has_finished() {
+    let model = "act s, r, c, s2, r2, c2, d;
+proc P = r . s2 . P; Q = r2 . s . Q; R = d . delta;
+init allow({c, c2, d}, comm({s|r -> c, s2|r2 -> c2}, P || Q || R));
+";
+    let (_folder, path) = scratch(model);
+    let output = run(&["explore", &path, "--deadlock"]);
+    assert_eq!(output.status.code(), Some(1));
+    expect(&text(&output), &["a deadlock after 1 step", "P: waits at line 2", "Q: waits at line 2", "R: has stopped"]);
+}
+
+#[test]
+fn paths_are_walked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let model = broken("locks.mcrl2");
+    let picture = at("why.svg");
+    let output = run(&["explore", &model, "--deadlock", "--all", "3", "--trace-dir", &at("traces"), "--evidence", &picture]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let traces: Vec<PathBuf> = std::fs::read_dir(Path::new(&at("traces"))).unwrap().map(|e| e.unwrap().path()).collect();
+    assert!(!traces.is_empty());
+    for trace in traces {
+        let script = at("script.txt");
+        std::fs::write(&script, format!("load {}\nmoves\n", trace.display())).unwrap();
+        let output = run(&["simulate", &model, "--script", &script, "--format", "json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(json.to_string().contains("\"deadlock\":true"), "{json}");
+    }
+    // Every component has its lane, and what it offers stands below.
+    let svg = std::fs::read_to_string(picture).unwrap();
+    for name in ["Worker", "Mutex", "offers lock(w0, right)", "offers give(w0, left)"] {
+        assert!(svg.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn actions_and_divergence() {
+    let model = "act a, b, i; proc P = a . (b . P + Q); Q = i . i . Q; init hide({i}, P);";
+    let (_folder, path) = scratch(model);
+    let output = run(&["explore", &path, "--action", "b"]);
+    assert_eq!(output.status.code(), Some(1));
+    expect(&text(&output), &["`b` after 2 steps", "1  a", "2  b"]);
+    // Hidden actions are found by their names as well.
+    expect(&text(&run(&["explore", &path, "--action", "i"])), &["`i` after 2 steps", "1  a", "2  tau  (hidden: i)"]);
+    assert_eq!(run(&["explore", &path, "--action", "c"]).status.code(), Some(0));
+    let output = run(&["explore", &path, "--divergence"]);
+    assert_eq!(output.status.code(), Some(1));
+    expect(&text(&output), &["a divergence after", "a", "tau  (hidden: i)", "and again from after step"]);
+    let (_folder, path) = scratch("act a, i; proc P = a . i . P; init hide({i}, P);");
+    let output = run(&["explore", &path, "--divergence"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+/// Numbers of places and values of parameters that are not live are nobody's business.
+#[test]
+fn internal_names_are_not_shown() {
+    let model = "sort S = struct x | y; act a, b: S; proc P = sum s: S. a(s) . b(s) . P; init P;";
+    let (_folder, path) = scratch(model);
+    let output = run(&["explore", &path, "--action", "b", "-v", "--full-states"]);
+    let told = text(&output);
+    assert!(!told.contains("unused_") && !told.contains("s1"), "{told}");
+    expect(&told, &["a(x)", "before b"]);
+    let output = run(&["explore", &path, "--action", "b", "--format", "json"]);
+    assert!(!text(&output).contains("unused_"), "{}", text(&output));
+}

@@ -1,0 +1,83 @@
+//! `check -D max_operation_id=any` on the ARCx model: true formulas are true for every number of operations; each seeded fault is still found, with
+//! the least number of operations that shows it.
+
+mod support;
+
+use mu_check::base::SourceMap;
+use mu_check::syntax::template;
+use support::faults::{FAULTS, FORMULAS, SMALL, STORED, narrow, patch};
+use support::{defines, mu_check, package};
+
+fn specification() -> String {
+    std::fs::read_to_string(package("specs/arcx.spec")).unwrap()
+}
+
+/// The results of formulas for every number of operations, with other parameters as in [`SMALL`] where `changes` does not say otherwise.
+fn results(specification: &str, changes: &[(&'static str, u32)], formulas: &[&str]) -> Vec<serde_json::Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model.spec");
+    std::fs::write(&model, specification).unwrap();
+    let mut arguments = vec!["check".to_string(), model.display().to_string()];
+    for f in formulas {
+        let path = package(&format!("formulas/{f}.mcf"));
+        if !f.ends_with("3.cacheconsistency") {
+            arguments.push(path);
+            continue;
+        }
+        let narrowed = folder.path().join("3.cacheconsistency.mcf");
+        std::fs::write(&narrowed, narrow(&std::fs::read_to_string(path).unwrap(), STORED)).unwrap();
+        arguments.push(narrowed.display().to_string());
+    }
+    let values: Vec<(&str, u32)> = SMALL.iter().map(|s| *changes.iter().find(|c| c.0 == s.0).unwrap_or(s)).collect();
+    let values: Vec<(&str, u32)> = values.into_iter().filter(|v| v.0 != "max_operation_id").collect();
+    arguments.extend(defines(&values));
+    arguments.extend(["-D".into(), "max_operation_id=any".into()]);
+    let outcome = mu_check(&arguments);
+    let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr)).clone();
+    assert_eq!(results.len(), formulas.len(), "{}", outcome.stderr);
+    results
+}
+
+#[test]
+fn local_consistency_holds_for_every_number_of_operations() {
+    for result in results(&specification(), &[], &FORMULAS[..5]) {
+        assert_eq!((&result["verdict"], &result["for"]), (&"true".into(), &"max_operation_id = any".into()), "{result}");
+    }
+}
+
+#[test]
+fn each_seeded_fault_is_found_with_the_least_number_of_operations() {
+    let specification = specification();
+    for fault in FAULTS {
+        let false_ones: Vec<&str> = FORMULAS.iter().zip(fault.verdicts.bytes()).filter(|f| f.1 == b'F').map(|f| *f.0).collect();
+        let false_ones: Vec<&str> = false_ones.into_iter().filter(|f| !f.ends_with("3.cacheconsistency")).collect();
+        if false_ones.is_empty() {
+            continue;
+        }
+        let most = fault.defines.iter().find(|d| d.0 == "max_operation_id").map_or(0, |d| d.1);
+        for result in results(&patch(&specification, fault.edits), fault.defines, &false_ones) {
+            assert_eq!(result["verdict"], "false", "{}: {result}", fault.name);
+            let at: u32 = result["for"].as_str().and_then(|t| t.strip_prefix("max_operation_id = ")).unwrap().parse().unwrap();
+            assert!(at <= most, "{}: {result}", fault.name);
+            assert!(!result["evidence"].as_array().unwrap().is_empty(), "{}", fault.name);
+        }
+    }
+}
+
+#[test]
+fn a_text_that_depends_on_the_value_is_refused() {
+    let mut sources = SourceMap::new();
+    let mut expand = |text: &str| template::expand("x", text, &[("n".into(), "any".into())], &mut sources);
+    let plain = expand("$param n: Nat = 2;\nact a: Nat; init a(${n + 1});").unwrap();
+    assert!(plain.text.contains("init a((n + 1));") && plain.text.ends_with("map n: Nat;"), "{}", plain.text);
+    for text in [
+        "$param n: Nat = 2;\ninit $for i in 0 .. n join \"|\" { a };",
+        "$param n: Nat = 2;\ninit $if n > 1 { a };",
+        "$param n: Nat = 2 where n < 5;\ninit a;",
+        "$param n: Nat = 2;\ninit a(${2 * n});",
+    ] {
+        let error = expand(text).unwrap_err();
+        assert!(error.message.contains("needs a value") && error.span.is_some(), "{text}: {}", error.message);
+    }
+    assert!(expand("$param n: Bool = true;\ninit a;").unwrap_err().message.contains("not of sort Bool"));
+}

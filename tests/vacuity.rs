@@ -1,0 +1,166 @@
+//! Formulas that say nothing, in both directions: seeded faults are told, correct models are silent; where a false formula has no path, the part
+//! that fails is named; unfair loops are told. Expectations were written from the models and formulas, before any output was looked at.
+
+mod support;
+
+use serde_json::Value;
+use std::process::Command;
+
+/// Runs `check`: exit code, standard output as JSON, standard error.
+fn check(model: &str, formula: &str) -> (i32, Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let words = ["check", &at("model.mcrl2", model), &at("formula.mcf", formula), "--format", "json"];
+    let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap();
+    let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    (output.status.code().unwrap(), json, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Two processes around a semaphore.
+const MUTEX: &str = "act enter, leave: Pos; p, v, acquire, release, up, down;
+proc User(i: Pos) = p . enter(i) . leave(i) . v . User(i);
+proc Semaphore = acquire . release . Semaphore;
+init hide({up, down}, allow({enter, leave, up, down}, comm({p|acquire -> down, v|release -> up}, User(1) || User(2) || Semaphore)));
+";
+const EXCLUSION: &str = "[true* . enter(1) . (!leave(1))* . enter(2)] false";
+
+fn silent(model: &str, formula: &str) {
+    let (code, json, stderr) = check(model, formula);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(!stderr.contains("warning"), "{stderr}");
+    assert_eq!(json["results"][0]["vacuous"].as_array().unwrap().len(), 0, "{json}");
+}
+
+#[test]
+fn mutual_exclusion_of_a_correct_semaphore_was_tested() {
+    silent(MUTEX, EXCLUSION);
+    silent(MUTEX, "[true* . enter(1) . (!leave(1))*] [enter(2)] false");
+    silent(MUTEX, "nu X. ([true]X && [enter(1)] nu Y. ([enter(2)]false && [!leave(1)]Y))");
+    silent(MUTEX, "forall i, j: Pos. val(i != j) => [true* . enter(i) . (!leave(i))* . enter(j)] false");
+}
+
+/// Each fault makes the formula say nothing; what is said of it is a warning with the reason.
+#[test]
+fn seeded_faults_are_told() {
+    let faults: [(&str, &str, &str, &str); 6] = [
+        // The action is hidden.
+        ("hide({up, down}", "hide({up, down, enter}", "no step is ever labelled enter", "it is hidden in line 4"),
+        // It is not in `allow`.
+        ("allow({enter, leave", "allow({leave", "no step is ever labelled enter", "`allow` in line 4 does not list enter"),
+        // It is renamed on the way out.
+        ("init hide(", "init rename({enter -> leave}, hide(", "no step is ever labelled enter", "it is renamed to leave in line 4"),
+        // The semaphore never lets anybody in: nobody ever does what it offers.
+        ("acquire . release . Semaphore", "release . Semaphore", "no transition that was met ever fitted this modality", "enter(1)"),
+        // The first user waits for its own exit.
+        (
+            "p . enter(i)",
+            "(i == 1) -> (leave(i) . p . v . delta) <> p . enter(i)",
+            "no transition that was met ever fitted this modality",
+            "",
+        ),
+        // Another process is checked.
+        ("User(1) || User(2)", "User(3) || User(2)", "no transition that was met ever fitted this modality", ""),
+    ];
+    for (from, to, what, why) in faults {
+        assert!(MUTEX.contains(from), "{from}");
+        let mut model = MUTEX.replacen(from, to, 1);
+        if to.starts_with("init rename") {
+            model = model.replace("Semaphore)));", "Semaphore))));");
+        }
+        let (_, _, stderr) = check(&model, EXCLUSION);
+        let told = stderr.lines().any(|l| l.contains("warning") && l.contains(what));
+        assert!(told && stderr.contains(why), "{to}: {stderr}");
+    }
+}
+
+#[test]
+fn a_forbidden_action_that_cannot_happen() {
+    let model = "act busRd, busWr, req, ack: Nat;
+proc Cache(i: Nat) = busRd(i) . busWr(i) . Cache(i);
+init hide({busRd},
+  allow({busRd, busWr},
+    Cache(0) || Cache(1)));
+";
+    let (code, json, stderr) = check(model, "[true* . busRd(0)] false");
+    assert_eq!(code, 0);
+    assert!(stderr.contains("formula.mcf:1:10: warning: no step is ever labelled busRd: it is hidden in line 3"), "{stderr}");
+    assert!(json["results"][0]["notes"].to_string().contains("it is hidden in line 3"), "{json}");
+    // With arguments that never occur: a note, as the model does such steps.
+    let (_, _, stderr) = check(model, "[true* . busWr(2)] false");
+    assert!(stderr.contains("note: no step that was met is labelled busWr(2): met were busWr(0), busWr(1)"), "{stderr}");
+    assert!(!stderr.contains("warning"), "{stderr}");
+    // Declared and done by nobody.
+    let (_, _, stderr) = check(model, "[true* . req(0)] false");
+    assert!(stderr.contains("warning: no step is ever labelled req: no component does it"), "{stderr}");
+    // What is forbidden and happens elsewhere is silent.
+    silent(model, "[busWr(0)] false");
+}
+
+#[test]
+fn without_a_path_the_part_that_fails_is_named() {
+    let model = "act load, store, fence; proc P = load . store . P; init P;";
+    let (code, _, stderr) = check(model, "[true*]<store>true");
+    assert_eq!(code, 1);
+    assert!(stderr.contains("formula.mcf:1:8: note: `<store>true` fails at the start; there possible: load"), "{stderr}");
+    let (code, _, stderr) = check(model, "<true*>[true]false");
+    assert_eq!(code, 1);
+    assert!(stderr.contains("formula.mcf:1:8: note: no path of its form leads to a state where `[true]false` holds"), "{stderr}");
+    assert!(stderr.contains("states that were met; at the start possible: load"), "{stderr}");
+    let (code, _, stderr) = check(model, "[load]<load>true");
+    assert_eq!(code, 1);
+    assert!(stderr.contains("`<load>true` fails after 1 step; there possible: store"), "{stderr}");
+}
+
+#[test]
+fn unfair_loops_are_told() {
+    let model = "act req, ack, spin; proc P = req . Q; Q = spin . Q + ack . P; init P;";
+    let response = "[true* . req] mu X. ([!ack]X && <true>true)";
+    let (code, _, stderr) = check(model, response);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("the loop may be unfair: in it ack is possible all the time and never done"), "{stderr}");
+    // The formulas of docs/explanations.md.
+    assert_eq!(check(model, "[true* . req . (!ack)*] <true* . ack> true").0, 0);
+    let broken = model.replace("spin . Q + ack . P", "spin . Q + ack . P + spin . R; R = spin . R");
+    assert_eq!(check(&broken, "[true* . req . (!ack)*] <true* . ack> true").0, 1);
+    // Fair in `tick`: without end only by spinning, or by ticking.
+    let fair = "[true* . req] mu X. nu Y. ([tick && !ack]X && [!tick && !ack]Y)";
+    let ticking = "act req, ack, spin, tick; proc P = req . Q; Q = spin . Q + ack . P; init P;";
+    assert_eq!(check(ticking, fair).0, 0);
+    assert_eq!(check(&ticking.replace("spin . Q + ack", "tick . Q + ack"), fair).0, 1);
+    // A loop in which nothing else is possible is no matter of fairness.
+    let (code, _, stderr) = check("act req, ack, spin; proc P = req . Q; Q = spin . Q; init P + ack;", response);
+    assert_eq!(code, 1);
+    assert!(!stderr.contains("unfair"), "{stderr}");
+}
+
+#[test]
+fn what_can_never_happen_is_told() {
+    let warned = |model: &str, parts: &[&str]| {
+        let (_, _, stderr) = check(model, "[true*]true");
+        for part in parts {
+            assert!(stderr.contains(part), "{part}: {stderr}");
+        }
+    };
+    // An action whose partner nobody does.
+    warned(
+        "act s, r, c, d;\nproc P = d . s . P;\ninit allow({c, d}, comm({s|r -> c}, P || d));\n",
+        &["model.mcrl2:2:14: warning: s of P never happens: `r|s -> c` in line 3 lacks r, which no other component ever does"],
+    );
+    // A communication whose values never agree, and components that it keeps from the start.
+    warned(
+        "act s, r, c: Nat;\nproc P = s(1) . P; Q = r(2) . Q;\ninit allow({c}, comm({s|r -> c}, P || Q));\n",
+        &["warning: s of P never happens", "Q offers r(2), so the values do not agree", "P is stuck from the start"],
+    );
+    // An `allow` that lets nothing through.
+    warned(
+        "act a, b;\nproc P = a . P;\ninit allow({b}, P);\n",
+        &["model.mcrl2:3:6: warning: this `allow` lets nothing through: the components below it do a"],
+    );
+    // A correct model has nothing to be told of.
+    let (_, _, stderr) = check(MUTEX, "[true*]true");
+    assert!(!stderr.contains("warning"), "{stderr}");
+}
