@@ -316,10 +316,10 @@ fn wrong_input_is_refused_with_its_place() {
         ("X86 t\n{ 0:EXX=1; }\nP0;\nNOP;\n".into(), "`EXX` is not a register"),
         (code("FSQRT"), "unknown instruction `FSQRT`"),
         (code("JMP nowhere"), "no label `nowhere`"),
-        (code("L: NOP ; L: NOP"), "there twice"),
+        (code("L: NOP ; L: NOP"), "defined twice"),
         (code("MOV [x],[y]"), "both operands"),
         (code("MOV EAX"), "has 2 operands, found 1"),
-        (code("MOV $1,$2"), "no destination"),
+        (code("MOV $1,$2"), "cannot be the destination"),
         (code("LOCK MOV [x],$1"), "cannot be locked"),
         (code("MOV AL,EBX"), "a register of 32 bits where `MOV` has 8 bits"),
         (code("MOVB [x],$1 ; MOVL [x],$1"), "mixed sizes"),
@@ -329,7 +329,7 @@ fn wrong_input_is_refused_with_its_place() {
         ("X86 t\n{}\nP0;\nNOP;\nexists (1:EAX=1)".into(), "no thread 1"),
         ("X86 t\n{}\nP0;\nNOP;\nexists (x=1) foo".into(), "expected the end"),
         ("X86 t\n{}\nP0;\nMOV EAX,99999999999999999999;\n".into(), "does not fit"),
-        ("X86 t (* no end".into(), "no end"),
+        ("X86 t (* no end".into(), "is not closed"),
         (format!("X86 t\n{{}}\nP0;\nNOP;\nexists {}", "(".repeat(100_000)), "nests more than"),
     ] {
         let found = refused(&text);

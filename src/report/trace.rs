@@ -189,13 +189,13 @@ mod tests {
     #[test]
     fn what_is_no_trace_is_refused() {
         for (text, why) in [
-            ("{", "no JSON"),
+            ("{", "not JSON"),
             ("[]", "no list `steps`"),
             ("{\"steps\": 3}", "no list `steps`"),
             ("{\"linear\": false, \"steps\": []}", "branches"),
             ("{\"steps\": [{}]}", "no text `action`"),
-            ("{\"steps\": [{\"action\": \"a\", \"changed\": 1}]}", "no object"),
-            ("{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": 1}}]}", "no text"),
+            ("{\"steps\": [{\"action\": \"a\", \"changed\": 1}]}", "is not an object"),
+            ("{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": 1}}]}", "is not a string"),
         ] {
             assert!(read(text).unwrap_err().contains(why), "{text}");
         }
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(walk.state(), [2]);
         // A trace that does not fit leaves the walk where it is.
         for wrong in ["{\"steps\": [{\"action\": \"b\"}]}", "{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": \"3\"}}]}"] {
-            assert!(replay(&read(wrong).unwrap(), &mut walk).unwrap_err().message.contains("no step of the model"));
+            assert!(replay(&read(wrong).unwrap(), &mut walk).unwrap_err().message.contains("is not a step of the model"));
             assert_eq!(walk.state(), [2]);
         }
     }

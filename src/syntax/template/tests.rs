@@ -92,7 +92,7 @@ fn parameters_are_set_and_reported() {
     let (result, _) = run(text, &[("on", "true"), ("size", "7"), ("z", "-4")]);
     let params = result.unwrap().params;
     let shown: Vec<String> = params.iter().map(|p| format!("{p} [{}]", p.value)).collect();
-    assert_eq!(shown, ["size: Pos = 2  the size [7]", "half: Nat = 3 [3]", "on: Bool = false [true]", "z: Int = 0 [-4]"]);
+    assert_eq!(shown, ["size: Pos = 2  the size [7]", "half: Nat = 3 where half < size [3]", "on: Bool = false [true]", "z: Int = 0 [-4]"]);
 }
 
 #[test]
