@@ -26,6 +26,7 @@ pub use mu_lts as lts;
 pub use mu_model as model;
 
 /// Litmus tests and x86 programs.
+pub use mu_outcome as outcome;
 pub use mu_program as program;
 
 /// Memory models as axioms: the `cat` language, serial views.

@@ -9,13 +9,9 @@
 //! `AGREEMENT_SECONDS`, from `AGREEMENT_SEED` on. A failure is made small and printed with its seed; `AGREEMENT_SEED=n AGREEMENT_CASES=1`
 //! replays it, `AGREEMENT_SHRINK=0` leaves it as large as it is, `AGREEMENT_TRACE=1` tells each before it is tried.
 
-#[path = "support/random_text.rs"]
-mod random_text;
-#[path = "support/rules.rs"]
-mod rules;
-#[path = "support/tape.rs"]
-mod tape;
-
+use crate::support::random_text::{Kind, formula, specification};
+use crate::support::rules::{by_rules, with_sorted_labels};
+use crate::support::tape::{Tape, shrink};
 use mu_check::base::ids::{LabelId, StateId};
 use mu_check::base::limits::resident_bytes;
 use mu_check::base::{Budget, Diagnostic, SourceId, Stop};
@@ -42,12 +38,9 @@ use mu_check::process::{linearise, print, typecheck};
 use mu_check::solve::solvers;
 use mu_check::symbolic::{self, Strategy};
 use mu_check::syntax;
-use random_text::{Kind, formula, specification};
-use rules::{by_rules, with_sorted_labels};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tape::{Tape, shrink};
 
 /// Formulas for each specification.
 const FORMULAS: usize = 6;

@@ -1,14 +1,12 @@
 //! The ARCx formulas hold for a reason: for each there is a fault of the model that makes it false, and no other than those that should be.
 
-mod support;
-
+use crate::support::faults::{FAULTS, FIRST_STORES, FORMULAS, PUBLISHED_CLOSE, SMALL, STORED, narrow, patch};
 use mu_check::base::SourceMap;
 use mu_check::formula::typecheck::check_formula;
 use mu_check::process::typecheck::check_specification;
 use mu_check::syntax::{parse_formula, parse_specification, template};
-use support::faults::{FAULTS, FIRST_STORES, FORMULAS, PUBLISHED_CLOSE, SMALL, STORED, narrow, patch};
 
-use support::{defines, mu_check, package};
+use crate::support::{defines, mu_check, package};
 
 fn specification() -> String {
     std::fs::read_to_string(package("specs/arcx.spec")).unwrap()

@@ -1,9 +1,7 @@
 //! Sizes of the ARCx model: the published ones, those of an independent program, and the same whatever the number of threads.
 
-mod support;
-
+use crate::support::{defines, explore, package};
 use std::path::PathBuf;
-use support::{defines, explore, package};
 
 fn model() -> PathBuf {
     PathBuf::from(package("specs/arcx.spec"))

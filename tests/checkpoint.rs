@@ -1,8 +1,6 @@
 //! A search that was kept in a folder and taken up again ends as one that was never interrupted; a wrong folder is refused.
 
-mod support;
-
-use support::{mu_check, package};
+use crate::support::{mu_check, package};
 
 fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|w| w.to_string()).collect()

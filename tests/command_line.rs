@@ -1,10 +1,8 @@
 //! What the program is to a shell, a terminal and a script: completions, manual pages, colours, timings.
 
-mod support;
-
+use crate::support::package;
 use serde_json::Value;
 use std::process::{Command, Output};
-use support::package;
 
 fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));

@@ -1,12 +1,10 @@
 //! Deadlocks explained, end to end: three broken models with what is expected to be said of each, written down from the models, before any
 //! output was looked at; clean ends told from hangs; paths that `simulate` walks again.
 
-mod support;
-
+use crate::support::package;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use support::package;
 
 fn run(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap()

@@ -2,13 +2,8 @@
 //!
 //! `MU_CHECK_CASES` formulas from `MU_CHECK_SEED` on.
 
-#[allow(dead_code)]
-#[path = "support/random_text.rs"]
-mod random_text;
-#[allow(dead_code)]
-#[path = "support/tape.rs"]
-mod tape;
-
+use crate::support::random_text::{Kind, formula, specification};
+use crate::support::tape::Tape;
 use mu_check::base::{Budget, Diagnostic, SourceId, Stop};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Silent};
@@ -20,8 +15,6 @@ use mu_check::process::typecheck::check_specification;
 use mu_check::process::{linear::LinearProcess, linearise};
 use mu_check::solve::solvers;
 use mu_check::syntax;
-use random_text::{Kind, formula, specification};
-use tape::Tape;
 
 const MOST: u64 = 20_000;
 

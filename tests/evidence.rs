@@ -1,11 +1,9 @@
 //! Evidence in all its forms: what a counterexample says of its steps, the files, the charts of the gallery.
 
-mod support;
-
+use crate::support::faults::{FAULTS, FORMULAS, SMALL, narrow, patch};
+use crate::support::{defines, mu_check, package};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::faults::{FAULTS, FORMULAS, SMALL, narrow, patch};
-use support::{defines, mu_check, package};
 
 /// Runs the seeded fault of a name on a formula and writes its evidence.
 fn evidence_of(folder: &Path, fault: &str, formula: &str, evidence: &Path) -> Value {
@@ -15,7 +13,7 @@ fn evidence_of(folder: &Path, fault: &str, formula: &str, evidence: &Path) -> Va
     std::fs::write(&model, patch(&specification, fault.edits)).unwrap();
     let mut path = PathBuf::from(package(&format!("formulas/{formula}.mcf")));
     if formula.starts_with('3') {
-        let text = narrow(&std::fs::read_to_string(&path).unwrap(), support::faults::FIRST_STORES);
+        let text = narrow(&std::fs::read_to_string(&path).unwrap(), crate::support::faults::FIRST_STORES);
         path = folder.join(format!("{formula}.mcf"));
         std::fs::write(&path, text).unwrap();
     }

@@ -1,11 +1,9 @@
 //! The first hour of a user: projects to begin with, whose mistake is found and corrected as their README says; parameters listed; expressions
 //! evaluated; a slip in a command's name.
 
-mod support;
-
+use crate::support::{mu_check, package};
 use std::path::Path;
 use std::process::{Command, Output};
-use support::{mu_check, package};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mu-check")).args(arguments).current_dir(folder).output().unwrap()

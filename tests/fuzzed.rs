@@ -3,9 +3,6 @@
 //! `FUZZ_CASES=n` runs more changed copies for each target, `FUZZ_SEED=n` others; a failure prints both the seed and the input. With a
 //! nightly toolchain and cargo-fuzz, `cargo fuzz run TARGET` goes on from the same corpus by coverage.
 
-#[path = "support/targets.rs"]
-mod targets;
-
 use mu_check::base::random::Random;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -83,7 +80,7 @@ fn changed(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn short(target: &str, cases: u64) {
-    let run = targets::TARGETS.iter().find(|t| t.0 == target).expect("a target of that name").1;
+    let run = crate::support::targets::TARGETS.iter().find(|t| t.0 == target).expect("a target of that name").1;
     let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "fuzz", "corpus", target].iter().collect();
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).expect("a corpus").map(|e| e.unwrap().path()).collect();
     files.sort();

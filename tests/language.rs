@@ -17,11 +17,8 @@
 //! rewriter, transition systems by the operational rules on process terms and without simplification, verdicts by direct evaluation on
 //! the transition system. `MU_CHECK_CASES=FILE cargo test --test language -- --nocapture` runs another file and prints all that is found.
 
-#[path = "support/naive_rewriter.rs"]
-mod naive_rewriter;
-#[path = "support/rules.rs"]
-mod rules;
-
+use crate::support::naive_rewriter::Naive;
+use crate::support::rules::{by_rules, with_sorted_labels};
 use mu_check::base::ids::LabelId;
 use mu_check::base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stop};
 use mu_check::compile::{Compiled, Confluence};
@@ -41,8 +38,6 @@ use mu_check::process::linear::LinearProcess;
 use mu_check::process::spec::ProcSpec;
 use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
-use naive_rewriter::Naive;
-use rules::{by_rules, with_sorted_labels};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

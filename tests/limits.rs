@@ -1,8 +1,6 @@
 //! Limits are answers: whatever stage is under way, a limit or a signal ends the run within two seconds with verdict *unknown* and exit code 3;
 //! broken outputs are said; deep, long and endless inputs end in an answer or a refusal.
 
-mod support;
-
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -380,8 +378,8 @@ fn endless_models_end() {
 #[test]
 fn more_threads_than_processors() {
     let folder = tempfile::tempdir().unwrap();
-    let model = support::package("specs/arcx.spec");
-    let formula = support::package("formulas/1b.gos.mcf");
+    let model = crate::support::package("specs/arcx.spec");
+    let formula = crate::support::package("formulas/1b.gos.mcf");
     let explore = |threads: u32| {
         let run = run(folder.path(), &format!("explore {model} -D max_operation_id=1 --confluence auto --threads {threads} --format json"));
         assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -3,9 +3,7 @@
 //! Random small specifications are explored both ways; the results must be strongly bisimilar. A failure prints the seed and the
 //! specification; `MU_CHECK_SEED=n cargo test --release --test linearise_random` replays it, `MU_CHECK_CASES=n` runs more of them.
 
-#[path = "support/rules.rs"]
-mod rules;
-
+use crate::support::rules::{by_rules, with_sorted_labels};
 use mu_check::base::random::Random;
 use mu_check::base::{Budget, Diagnostic, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
@@ -17,7 +15,6 @@ use mu_check::lts::reduce::Equivalence;
 use mu_check::process::spec::ProcSpec;
 use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
-use rules::{by_rules, with_sorted_labels};
 
 /// Writes random specifications that are finite most of the time.
 struct Writer<'r> {

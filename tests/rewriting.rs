@@ -1,17 +1,15 @@
 //! The programs of the rewriting benchmark at small size: their normal forms, by the engine and by the naive rewriter.
 
-#[path = "support/naive_rewriter.rs"]
-mod naive_rewriter;
 #[path = "../benches/rewriting/programs.rs"]
 mod programs;
 
+use crate::support::naive_rewriter::Naive;
 use mu_check::base::Diagnostic;
 use mu_check::data::engine::{Engine, Program};
 use mu_check::data::print::expression;
 use mu_check::data::typecheck::check_expression;
 use mu_check::process::typecheck::check_specification;
 use mu_check::syntax::{parse_data, parse_specification};
-use naive_rewriter::Naive;
 
 /// The small expression's normal form by the engine, and by the naive rewriter if it gets to an end.
 fn results(program: &programs::Program) -> Result<(String, Option<String>), Diagnostic> {

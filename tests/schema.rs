@@ -2,13 +2,11 @@
 //!
 //! The validator below knows just the keywords of JSON Schema (draft 2020-12) that these schemas use, and refuses a schema with any other.
 
-mod support;
-
+use crate::support::package;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use support::package;
 
 /// Two buffers of one place in a row.
 const CHAIN: &str = "act enter, leave, give, take, mid: Nat;
@@ -55,6 +53,7 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("litmus", "litmus @SB.litmus", 0, None),
     ("litmus", "litmus @SB.litmus @bad.litmus --model sc", 2, None),
     ("litmus", "litmus @SB.litmus --expected @wanted.txt", 1, None),
+    ("litmus", "litmus @SB.litmus @bad.litmus --model ^specs/memory/tso.cat --expected @wanted.txt", 2, None),
     ("program", "program ^specs/x86/spinlock.asm", 0, None),
     ("program", "program ^specs/x86/spinlock_unsafe.asm --model tso", 1, None),
     ("program", "program ^specs/x86/spinlock.asm --max-states 5", 3, None),

@@ -1,12 +1,10 @@
 //! Sweeps as their users run them: tables and plots, interruption and restart, limits, changed inputs.
 
-mod support;
-
+use crate::support::mu_check;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::mu_check;
 use tempfile::TempDir;
 
 /// A buffer of n places for k values; the length of its rows' runs grows with n.

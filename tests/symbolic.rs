@@ -1,10 +1,8 @@
 //! The symbolic engine against the explicit one, on whole programs: equal counts, equal verdicts, evidence, honest limits.
 
-mod support;
-
+use crate::support::{defines, mu_check, package};
 use serde_json::Value;
 use std::path::PathBuf;
-use support::{defines, mu_check, package};
 
 const FORMULAS: [&str; 5] = ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving"];
 
@@ -156,7 +154,7 @@ fn formulas_are_checked_side_by_side() {
     };
     let names: Vec<String> = ["1a.gos", "1b.gos", "1d.gos"].iter().map(|f| package(&format!("formulas/{f}.mcf"))).collect();
     let names = [&names[..2], &[broken.display().to_string()], &names[2..]].concat();
-    let told = |outcome: &support::Outcome| -> Vec<(Value, Value, Value, Value)> {
+    let told = |outcome: &crate::support::Outcome| -> Vec<(Value, Value, Value, Value)> {
         let one = |r: &Value| (r["formula"].clone(), r["verdict"].clone(), r["equations"].clone(), r["evidence"].clone());
         outcome.json["results"].as_array().unwrap().iter().map(one).collect()
     };

@@ -4,8 +4,7 @@
 //! A failure prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test symmetry` replays it, `MU_CHECK_CASES=n`
 //! runs more of them.
 
-mod support;
-
+use crate::support::{mu_check as run, package};
 use mu_check::base::random::Random;
 use mu_check::base::{Budget, SourceId};
 use mu_check::compile::{Compiled, Confluence};
@@ -15,7 +14,6 @@ use mu_check::pbes::{Options, check};
 use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
 use std::path::PathBuf;
-use support::{mu_check as run, package};
 
 /// Processes with an identity and a value beside a memory; some speak of single constants, or use their order, which breaks the symmetry.
 fn specification(random: &mut Random) -> String {
@@ -228,7 +226,7 @@ fn the_processor_has_eight_symmetries() {
         let without = run(&[arguments, vec!["--without".into(), "symmetry".into()]].concat());
         assert!(with.stderr.contains("one state represents up to 8"), "{}", with.stderr);
         assert!(without.stderr.contains("done without"), "{}", without.stderr);
-        let figures = |o: &support::Outcome| -> Vec<serde_json::Value> {
+        let figures = |o: &crate::support::Outcome| -> Vec<serde_json::Value> {
             let results = o.json["results"].as_array().cloned().unwrap_or_else(|| vec![o.json.clone()]);
             let keys = ["states", "transitions", "deadlocks", "equations", "verdict"];
             results.iter().flat_map(|r| keys.iter().map(|k| r[k].clone())).collect()

@@ -1,10 +1,8 @@
 //! The commands over transition systems, equation systems and games, as their users run them: files in, JSON and exit codes out.
 
-mod support;
-
+use crate::support::{Outcome, mu_check};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::{Outcome, mu_check};
 use tempfile::TempDir;
 
 /// A buffer of two places, and a chain of two buffers of one.
@@ -235,7 +233,7 @@ fn stored_systems_have_the_data_of_a_model() {
 #[test]
 fn every_command_takes_every_front_end() {
     let folder = Folder::new();
-    let spinlock = support::package("specs/x86/spinlock.asm");
+    let spinlock = crate::support::package("specs/x86/spinlock.asm");
     folder.file("e.pbes", "pbes nu X(n: Nat) = val(n > 2) || X(n + 1); init X(0);");
     for (model, states) in [(spinlock.as_str(), 129), ("@e.pbes", 5)] {
         let explored = folder.expect(0, &format!("explore {model}"));

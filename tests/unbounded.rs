@@ -1,12 +1,10 @@
 //! `check -D max_operation_id=any` on the ARCx model: true formulas are true for every number of operations; each seeded fault is still found, with
 //! the least number of operations that shows it.
 
-mod support;
-
+use crate::support::faults::{FAULTS, FORMULAS, SMALL, STORED, narrow, patch};
+use crate::support::{defines, mu_check, package};
 use mu_check::base::SourceMap;
 use mu_check::syntax::template;
-use support::faults::{FAULTS, FORMULAS, SMALL, STORED, narrow, patch};
-use support::{defines, mu_check, package};
 
 fn specification() -> String {
     std::fs::read_to_string(package("specs/arcx.spec")).unwrap()

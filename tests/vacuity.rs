@@ -1,8 +1,6 @@
 //! Formulas that say nothing, in both directions: seeded faults are told, correct models are silent; where a false formula has no path, the part
 //! that fails is named; unfair loops are told. Expectations were written from the models and formulas, before any output was looked at.
 
-mod support;
-
 use serde_json::Value;
 use std::process::Command;
 

@@ -24,7 +24,8 @@ const COMMON: &[&str] = &["Exp", "NExp", "Rreg", "Wreg", "ADDR", "DATA", "BCC", 
 
 const X86: &[&str] = &["MFENCE", "LFENCE", "SFENCE", "mfence", "lfence", "sfence", "X", "A"];
 
-const RISCV: &[&str] = &[
+/// Tags of RISC-V.
+pub const RISCV: &[&str] = &[
     "Acq",
     "Rel",
     "AcqRel",

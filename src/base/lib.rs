@@ -1,4 +1,4 @@
-//! The foundation of all layers: atomic words, identifiers, source positions, diagnostics, limits, components of graphs. Imports no other layer.
+//! The foundation of all layers: atomic words, identifiers, source positions, words of texts, diagnostics, limits, components of graphs. Imports no other layer.
 #![warn(missing_docs)]
 
 pub mod atomics;
@@ -7,7 +7,9 @@ pub mod diagnostic;
 pub mod ids;
 pub mod limits;
 pub mod random;
+pub mod similar;
 pub mod source;
+pub mod words;
 
 pub use diagnostic::{Diagnostic, Stage};
 pub use limits::{Budget, Limits, Stop};

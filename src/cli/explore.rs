@@ -96,7 +96,8 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
             let ends = counter.as_mut().filter(|_| whole).map(|c| |state: &[u32], n| c.count(state, n));
             let mut ends = ends;
             let ends = ends.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
-            mu_explore::explore_ends(model, &options, &session.budget, &bar, keeper, restored, ends).map(|o| (o, None))?
+            let extras = mu_explore::Extras { keeper, restored, ends };
+            mu_explore::explore_with(model, &options, &session.budget, &bar, extras).map(|o| (o, None))?
         };
         bar.finish();
         let ends = if keep || args.keeping.resume.is_some() { None } else { counter.map(ways::Counter::ends) };

@@ -6,6 +6,7 @@ use super::args::{EvalArgs, Format, NewArgs, Project};
 use super::files::write_text;
 use super::output::{self, print};
 use super::pipeline::{Session, file_error};
+use mu_base::similar::similar_names;
 use mu_base::{Diagnostic, SourceMap, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::DataSpec;
@@ -130,29 +131,10 @@ pub(super) fn declared(params: &[Param]) -> Value {
 /// The refusal of a word that looks like a mistyped command: no file, no option, and near a command's name.
 pub(super) fn mistyped(words: &[String], commands: &[String]) -> Option<Diagnostic> {
     let word = words.get(1).filter(|w| !w.starts_with('-') && !w.contains(['.', '/']) && !Path::new(w).exists())?;
-    let near = commands.iter().map(|c| (distance(word, c), c)).filter(|(d, c)| *d > 0 && *d <= c.len().min(word.len()) / 3);
-    let (_, command) = near.min()?;
+    let near = similar_names(word, commands.iter().map(String::as_str));
+    let command = near.first().filter(|c| *c != word)?;
     let message = format!("there is no command and no file `{word}`");
     Some(Diagnostic::new(Stage::Usage, message).note(format!("did you mean `mu-check {command}`?")))
-}
-
-/// Least number of letters to put in, take out or replace, neighbours that change places being one (Damerau, 1964; restricted).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 /// Prints a refusal that comes before there is a run.
@@ -168,14 +150,6 @@ pub(super) fn refused(diagnostic: &Diagnostic, json: bool) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distances() {
-        for (a, b, wanted) in [("", "abc", 3), ("explor", "explore", 1), ("chekc", "check", 1), ("sweep", "solve", 4), ("info", "info", 0)]
-        {
-            assert_eq!((distance(a, b), distance(b, a)), (wanted, wanted), "{a} {b}");
-        }
-    }
 
     #[test]
     fn only_near_names_are_guessed() {

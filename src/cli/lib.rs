@@ -20,12 +20,10 @@ macro_rules! eprint {
 }
 
 pub mod args;
-mod axioms;
 mod check;
 mod checkpoint;
 mod compare;
 mod counts;
-mod expected;
 mod explore;
 mod files;
 mod first;

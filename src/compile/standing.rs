@@ -54,14 +54,25 @@ impl<'m> Teller<'m> {
 
     /// The name of an action below an operator, if it gets there alone.
     pub(super) fn name_at(&self, component: usize, operator: usize, name: &str) -> Option<String> {
+        self.carried(&self.anatomy.above[component], operator, name)
+    }
+
+    /// The name that one inside an operator has inside another further out.
+    fn risen(&self, component: usize, from: usize, to: usize, name: &str) -> Option<String> {
+        let above = &self.anatomy.above[component];
+        let at = above.iter().position(|o| *o == from)?;
+        self.carried(&above[at + 1..], to, name)
+    }
+
+    /// The name that an action has inside the operator `to` after those before it in the list, if it gets there alone.
+    fn carried(&self, operators: &[usize], to: usize, name: &str) -> Option<String> {
         let mut name = name.to_string();
-        for &o in &self.anatomy.above[component] {
-            if o == operator {
+        for &o in operators {
+            if o == to {
                 return Some(name);
             }
             match &self.anatomy.operators[o].kind {
-                OperatorKind::Block(set) if set.contains(&name) => return None,
-                OperatorKind::Hide(set) if set.contains(&name) => return None,
+                OperatorKind::Block(set) | OperatorKind::Hide(set) if set.contains(&name) => return None,
                 OperatorKind::Allow(bags) if !bags.iter().any(|b| b.len() == 1 && b[0] == name) => return None,
                 OperatorKind::Rename(map) => {
                     if let Some((_, to)) = map.iter().find(|(from, _)| *from == name) {
@@ -108,29 +119,6 @@ impl<'m> Teller<'m> {
         }
         self.able.insert((operator, name.to_string()), found.clone());
         found
-    }
-
-    /// The name that one inside an operator has inside another further out.
-    fn risen(&self, component: usize, from: usize, to: usize, name: &str) -> Option<String> {
-        let above = &self.anatomy.above[component];
-        let at = above.iter().position(|o| *o == from)?;
-        let mut name = name.to_string();
-        for &o in &above[at + 1..] {
-            if o == to {
-                return Some(name);
-            }
-            match &self.anatomy.operators[o].kind {
-                OperatorKind::Block(set) | OperatorKind::Hide(set) if set.contains(&name) => return None,
-                OperatorKind::Allow(bags) if !bags.iter().any(|b| b.len() == 1 && b[0] == name) => return None,
-                OperatorKind::Rename(map) => {
-                    if let Some((_, to)) = map.iter().find(|(from, _)| *from == name) {
-                        name.clone_from(to);
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
     }
 
     /// What becomes of a multi-action of a component from the operator at this place above it on. `args`: of its first action.

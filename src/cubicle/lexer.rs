@@ -4,6 +4,7 @@
 //! begin with a capital letter are variables and constructors. Keywords are small names: the parser tells them by their text.
 
 use mu_base::source::{SourceId, Span};
+use mu_base::words::nested_comment;
 use mu_base::{Diagnostic, Stage};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -63,7 +64,8 @@ pub fn tokens(source: SourceId, text: &str) -> Result<Vec<(Tok, Span)>, Diagnost
             continue;
         }
         if rest.starts_with("(*") {
-            at += comment(rest).ok_or_else(|| Diagnostic::at(Stage::Syntax, span(at, at + 2), "this comment has no end, expected `*)`"))?;
+            at += nested_comment(rest.as_bytes())
+                .ok_or_else(|| Diagnostic::at(Stage::Syntax, span(at, at + 2), "this comment is not closed, expected `*)`"))?;
             continue;
         }
         let (tok, len) = token(rest).map_err(|message| Diagnostic::at(Stage::Syntax, span(at, at + first.len_utf8()), message))?;
@@ -72,30 +74,6 @@ pub fn tokens(source: SourceId, text: &str) -> Result<Vec<(Tok, Span)>, Diagnost
     }
     out.push((Tok::End, span(at.saturating_sub(1), at)));
     Ok(out)
-}
-
-/// The length of the comment that the text begins with.
-fn comment(text: &str) -> Option<usize> {
-    let mut depth = 0usize;
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at + 1 < bytes.len() {
-        match &bytes[at..at + 2] {
-            b"(*" => {
-                depth += 1;
-                at += 2;
-            }
-            b"*)" => {
-                depth -= 1;
-                at += 2;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            _ => at += 1,
-        }
-    }
-    None
 }
 
 fn token(text: &str) -> Result<(Tok, usize), String> {

@@ -149,30 +149,30 @@ pub struct Outcome {
 
 /// Counts states, transitions and deadlocks.
 pub fn explore(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<Outcome, Diagnostic> {
-    explore_kept(model, options, budget, progress, None, None)
+    explore_with(model, options, budget, progress, Extras::default())
 }
 
-/// As [`explore`], with checkpoints, and from one if it is given.
-pub fn explore_kept(
+/// What a count may do besides.
+#[derive(Default)]
+pub struct Extras<'a> {
+    /// Who writes checkpoints.
+    pub keeper: Option<&'a dyn Keeper>,
+    /// Where to go on from.
+    pub restored: Option<Restored>,
+    /// Who is shown the deadlocks found, up to a million, each with the number of states that it stands for.
+    pub ends: Option<&'a mut dyn FnMut(&[u32], u64)>,
+}
+
+/// As [`explore`], with what is asked for besides.
+///
+/// # Errors
+/// Those of the model; a checkpoint of a search with other symmetries.
+pub fn explore_with(
     model: &dyn Model,
     options: &Options,
     budget: &Budget,
     progress: &dyn Progress,
-    keeper: Option<&dyn Keeper>,
-    restored: Option<Restored>,
-) -> Result<Outcome, Diagnostic> {
-    explore_ends(model, options, budget, progress, keeper, restored, None)
-}
-
-/// As [`explore_kept`]; shows the deadlocks found, up to a million, each with the number of states that it stands for.
-pub fn explore_ends(
-    model: &dyn Model,
-    options: &Options,
-    budget: &Budget,
-    progress: &dyn Progress,
-    keeper: Option<&dyn Keeper>,
-    restored: Option<Restored>,
-    ends: Option<&mut dyn FnMut(&[u32], u64)>,
+    Extras { keeper, restored, ends }: Extras<'_>,
 ) -> Result<Outcome, Diagnostic> {
     let symmetries = Symmetries::find(model, options)?;
     let goal = search::Goal { keeper, symmetries: symmetries.as_ref(), keep_dead: ends.is_some(), ..search::Goal::default() };

@@ -434,7 +434,7 @@ fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
             let keeper = InMemory { header: header.clone(), always: i == 1, kept: Default::default() };
             let options = Options { threads: 1 + i, ..Options::default() };
             let budget = Budget::new(Limits { max_states: Some(limit), ..Limits::default() });
-            let stopped = super::explore_kept(&model, &options, &budget, &Silent, Some(&keeper), None).unwrap();
+            let stopped = super::explore_with(&model, &options, &budget, &Silent, keeping(&keeper)).unwrap();
             assert_eq!(stopped.stop, Stop::States);
             let bytes = keeper.kept.into_inner().unwrap();
             let mut accept = |h: &super::Header| {
@@ -443,7 +443,14 @@ fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
             };
             let restored = super::Restored::read(&mut &bytes[..], &mut accept).unwrap();
             assert_eq!(restored.states(), stopped.states);
-            let end = super::explore_kept(&model, &options, &Budget::default(), &Silent, None, Some(restored)).unwrap();
+            let end = super::explore_with(
+                &model,
+                &options,
+                &Budget::default(),
+                &Silent,
+                super::Extras { restored: Some(restored), ..Default::default() },
+            )
+            .unwrap();
             assert_eq!(
                 (end.states, end.transitions, end.deadlocks, end.levels, end.stop),
                 (whole.states, whole.transitions, whole.deadlocks, whole.levels, Stop::Complete),
@@ -453,13 +460,17 @@ fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
     }
 }
 
+fn keeping(keeper: &dyn super::Keeper) -> super::Extras<'_> {
+    super::Extras { keeper: Some(keeper), ..Default::default() }
+}
+
 /// No flipped bit, no cut, no addition goes unnoticed.
 #[test]
 fn a_damaged_checkpoint_is_refused() {
     let header = super::Header { fingerprint: "arcx".into(), values: vec![], names: Vec::new() };
     let keeper = InMemory { header, always: false, kept: Default::default() };
     let budget = Budget::new(Limits { max_states: Some(1_000), ..Limits::default() });
-    super::explore_kept(&arcx(0), &Options::default(), &budget, &Silent, Some(&keeper), None).unwrap();
+    super::explore_with(&arcx(0), &Options::default(), &budget, &Silent, keeping(&keeper)).unwrap();
     let bytes = keeper.kept.into_inner().unwrap();
     let read = |bytes: &[u8]| super::Restored::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states());
     assert!(read(&bytes).is_ok());

@@ -5,7 +5,7 @@
 
 use crate::asm::{Assembler, unknown};
 use crate::code::{Arch, Atomicity, Binary, Expr, Op, Register, Unary};
-use crate::lexer::{Cursor, Token};
+use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
 const ARCH: Arch = Arch::AArch64;

@@ -3,14 +3,11 @@
 //! In: tokens, an [`Assembler`] for each thread. Out: threads of [`crate::code`]. Jumps go to labels of their own thread.
 
 use crate::code::{Arch, Expr, Op, Register, Thread};
-use crate::condition::negated;
 use crate::layout::Layout;
-use crate::lexer::{Cursor, Kind};
+use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Span, Stage};
+use mu_outcome::table;
 use std::collections::HashMap;
-
-/// Words that end the code.
-const AFTER: [&str; 8] = ["locations", "filter", "exists", "forall", "final", "observed", "cases", "not"];
 
 /// Makes a thread.
 pub struct Assembler {
@@ -103,38 +100,7 @@ pub fn unknown(span: Span, text: &str, arch: Arch) -> Diagnostic {
 
 /// Takes the code: the heads of the columns and all rows.
 pub fn code(cursor: &mut Cursor<'_, '_>, arch: Arch, layout: &mut Layout, pairs: bool, text: &str) -> Result<Vec<Assembler>, Diagnostic> {
-    cursor.eat(";");
-    let mut threads = Vec::new();
-    loop {
-        let name = cursor.name("a thread: `P0`")?;
-        if name.text != format!("P{}", threads.len()) {
-            let error = format!("expected the thread `P{}`, found `{}`", threads.len(), name.text);
-            return Err(Diagnostic::at(Stage::Syntax, name.span, error));
-        }
-        threads.push(Assembler::new(arch, pairs));
-        if !cursor.eat("|") {
-            break;
-        }
-    }
-    cursor.expect(";")?;
-    // A variable may be called `exists`, a label may not: nothing is lost.
-    let ends = |c: &Cursor<'_, '_>| {
-        c.at_end() || c.is("~") || c.is("(") || negated(c) || AFTER.iter().any(|w| c.peek().text == *w) && c.ahead(1).text != ":"
-    };
-    while !ends(cursor) {
-        for i in 0.. {
-            let Some(assembler) = threads.get_mut(i) else {
-                return Err(Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("more columns than the {i} threads")));
-            };
-            assembler.cell(cursor, layout, text)?;
-            if cursor.eat("|") {
-                continue;
-            }
-            if !cursor.eat(";") && !ends(cursor) {
-                return Err(cursor.unexpected("`|` or `;`"));
-            }
-            break;
-        }
-    }
+    let mut threads: Vec<Assembler> = (0..table::columns(cursor)?).map(|_| Assembler::new(arch, pairs)).collect();
+    table::rows(cursor, threads.len(), |i, cursor| threads[i].cell(cursor, layout, text))?;
     Ok(threads)
 }

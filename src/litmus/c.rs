@@ -5,11 +5,11 @@
 //! ([`crate::file::Options`]).
 
 use crate::code::{Arch, Atomicity, Binary, Expr, Op, Register, Thread, Unary};
-use crate::condition::DEPTH;
 use crate::init::type_of;
 use crate::layout::{Layout, Type};
-use crate::lexer::{Cursor, Kind, Token};
+use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Span, Stage};
+use mu_outcome::question::DEPTH;
 use std::collections::HashMap;
 
 const INT: Type = Type { width: 4, signed: true };

@@ -45,26 +45,7 @@ impl Arch {
     pub fn tags(self) -> &'static [&'static str] {
         match self {
             Arch::X86 | Arch::X86_64 => &["X", "A", "MFENCE mfence", "LFENCE", "SFENCE"],
-            Arch::RiscV => &[
-                "Acq",
-                "Rel",
-                "AcqRel",
-                "Sc",
-                "X",
-                "AMO",
-                "Fence.r.r",
-                "Fence.r.w",
-                "Fence.r.rw",
-                "Fence.w.r",
-                "Fence.w.w",
-                "Fence.w.rw",
-                "Fence.rw.r",
-                "Fence.rw.w",
-                "Fence.rw.rw",
-                "Fence.tso",
-                "Fence.i",
-                "D",
-            ],
+            Arch::RiscV => mu_axioms::architecture::RISCV,
             Arch::AArch64 => &[
                 "A",
                 "L",
@@ -195,7 +176,7 @@ impl Expr {
             (_, false) => Expr::unary(Unary::Zero(bytes * 8), self),
         }
     }
-    /// Its value. Parsers bound how deep it nests ([`crate::condition::DEPTH`]).
+    /// Its value. Parsers bound how deep it nests ([`mu_outcome::question::DEPTH`]).
     pub fn value(&self, registers: &[u64], loaded: u64) -> u64 {
         match self {
             Expr::Const(v) => *v,

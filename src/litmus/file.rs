@@ -6,12 +6,13 @@ use crate::aarch64;
 use crate::asm;
 use crate::c;
 use crate::code::{Arch, Register, Thread};
-use crate::condition::{self, Question, Registers};
+use crate::condition::{Known, Observed, Registers};
 use crate::init::{self, InitialRegister};
 use crate::layout::{Layout, Type};
-use crate::lexer::{self, Cursor, Token};
 use crate::{riscv, x86};
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::words::{self, Cursor, Form, Token};
+use mu_base::{Diagnostic, SourceId, Stage};
+use mu_outcome::{Head, Question, head};
 use std::collections::HashMap;
 
 /// How to read a test.
@@ -35,21 +36,13 @@ pub struct Test {
     /// Memory.
     pub layout: Layout,
     /// What is asked.
-    pub question: Question,
-}
-
-struct Header {
-    arch: Arch,
-    name: String,
-    info: Vec<(String, String)>,
-    /// Where the initial state begins.
-    body: usize,
+    pub question: Question<Observed>,
 }
 
 /// Reads a test.
 pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Diagnostic> {
     let header = header(source, text)?;
-    let list = lexer::tokens(source, text, header.body, header.arch == Arch::C)?;
+    let list = words::tokens(source, text, header.body, if header.arch == Arch::C { Form::C } else { Form::Free })?;
     let mut cursor = Cursor::new(&list);
     let arch = header.arch;
     let mut layout = Layout::default();
@@ -71,7 +64,7 @@ pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Dia
         set_register(arch, &mut threads, &mut locals, r)?;
     }
     let mut names = Names { arch, threads: &mut threads, locals: &locals };
-    let question = condition::question(&mut cursor, &mut names, &mut layout)?;
+    let question = Question::parse(&mut cursor, &mut Known { registers: &mut names, layout: &mut layout })?;
     Ok(Test { arch, name: header.name, info: header.info, threads, layout, question })
 }
 
@@ -80,70 +73,8 @@ pub fn architecture(source: SourceId, text: &str) -> Result<Arch, Diagnostic> {
     header(source, text).map(|h| h.arch)
 }
 
-fn header(source: SourceId, text: &str) -> Result<Header, Diagnostic> {
-    let bytes = text.as_bytes();
-    let span = |start: usize, end: usize| Span { source, start: start as u32, end: end as u32 };
-    let mut at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let skip = |at: usize| match lexer::comment(bytes, at) {
-        Some(None) => Err(Diagnostic::at(Stage::Syntax, span(at, at + 2), "this comment has no end")),
-        Some(Some(end)) => Ok(Some(end)),
-        None => Ok(None),
-    };
-    loop {
-        at += text[at..].len() - text[at..].trim_start().len();
-        match skip(at)? {
-            Some(end) => at = end,
-            None => break,
-        }
-    }
-    let line = text[at..].lines().next().unwrap_or("");
-    let first = line.split_whitespace().next().unwrap_or("");
-    let Some(arch) = Arch::by_name(first) else {
-        let error = if first.is_empty() {
-            Diagnostic::at(Stage::Syntax, span(at, at), "an empty litmus test")
-                .note("expected an architecture and a name in the first line")
-        } else {
-            Diagnostic::at(Stage::Unsupported, span(at, at + first.len()), format!("architecture `{first}`"))
-        };
-        return Err(error.note("supported: X86, X86_64, RISCV, AArch64, C"));
-    };
-    let Some(name) = line.split_whitespace().nth(1).map(|n| n.trim_end_matches(';')) else {
-        return Err(Diagnostic::at(Stage::Syntax, span(at, at + first.len()), "a litmus test without a name")
-            .note("expected it after the architecture"));
-    };
-    at += line.find(first).unwrap_or(0) + first.len();
-    at += text[at..].find(name).map_or(0, |i| i + name.len());
-    let mut info = Vec::new();
-    loop {
-        let Some(&b) = bytes.get(at) else {
-            let end = text.len();
-            return Err(Diagnostic::at(Stage::Syntax, span(end, end), "expected `{` and an initial state, found the end of the text"));
-        };
-        if let Some(end) = skip(at)? {
-            at = end;
-            continue;
-        }
-        match b {
-            b'{' => break,
-            b'"' => at = text[at + 1..].find('"').map_or(bytes.len(), |i| at + 1 + i + 1),
-            _ if b.is_ascii_whitespace() || b == b';' => at += 1,
-            _ => {
-                let line = text[at..].lines().next().unwrap_or("");
-                let key = line.split('=').next().filter(|k| k.len() < line.len()).map(str::trim).unwrap_or("");
-                let named = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./".contains(&b));
-                // Only in a line `key=value` may a `{` be part of the text.
-                let line = if named { line } else { line.split('{').next().unwrap_or("") };
-                if named {
-                    info.push((key.to_string(), line[line.find('=').unwrap_or(0) + 1..].trim().to_string()));
-                }
-                at += line.len().max(1);
-                while !text.is_char_boundary(at) {
-                    at += 1;
-                }
-            }
-        }
-    }
-    Ok(Header { arch, name: name.to_string(), info, body: at })
+fn header(source: SourceId, text: &str) -> Result<Head<Arch>, Diagnostic> {
+    head(source, text, Arch::by_name, "X86, X86_64, RISCV, AArch64, C")
 }
 
 /// The full name of a register, and how many bytes a name means. The register that is always zero has no full name.

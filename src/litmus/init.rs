@@ -4,7 +4,7 @@
 
 use crate::code::Arch;
 use crate::layout::{Layout, Type};
-use crate::lexer::{Cursor, Kind, Token};
+use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Stage};
 
 /// What a register holds at first.

@@ -20,7 +20,6 @@ pub mod file;
 pub mod init;
 pub mod judge;
 pub mod layout;
-pub mod lexer;
 pub mod paths;
 pub mod report;
 pub mod riscv;

@@ -1,10 +1,9 @@
 //! A test run under a model, and what the herd tools would print of it.
 //!
-//! In: a [`Test`], a [`Judge`]. Out: a [`Report`]. The counts of the lines `Witnesses` and `Observation` are of outcomes; the herd tools count executions, of which several
-//! may have one outcome.
+//! In: a [`Test`], a [`Judge`]. Out: a [`Report`].
 
 use crate::candidates::{self, Met};
-use crate::condition::{Place, Quantifier};
+use crate::condition::Place;
 use crate::file::Test;
 use crate::judge::Judge;
 use crate::layout::Type;
@@ -12,50 +11,13 @@ use crate::paths::{self, Bounds, Runs};
 use mu_axioms::cat::{Failure, Session};
 use mu_axioms::{Execution, Relation};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
-
-/// A verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// The condition holds.
-    Ok,
-    /// It does not.
-    No,
-    /// A limit or a bound was reached before that was clear.
-    Unknown,
-}
-
-impl Verdict {
-    /// The word that is printed.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Ok => "Ok",
-            Verdict::No => "No",
-            Verdict::Unknown => "Unknown",
-        }
-    }
-}
+use mu_outcome::Answer;
 
 /// What came out of a test.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The test's name.
-    pub name: String,
-    /// The memory model's name.
-    pub model: String,
-    /// What is asked.
-    pub quantifier: Quantifier,
-    /// The proposition's text.
-    pub condition: String,
-    /// A line for each outcome: name and value of each thing observed.
-    pub outcomes: Vec<Vec<(String, String)>>,
-    /// Outcomes that satisfy the proposition.
-    pub positive: u64,
-    /// Outcomes that do not.
-    pub negative: u64,
-    /// The flags that the model raises, such as data races.
-    pub flags: Vec<String>,
-    /// The verdict.
-    pub verdict: Verdict,
+    /// What is asked and answered.
+    pub answer: Answer,
     /// Executions that the model was asked about.
     pub executions: u64,
     /// Why the search ended.
@@ -94,43 +56,10 @@ pub fn run(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) -> Re
         }
         Err(stop) => (Runs::default(), candidates::Found::default(), stop),
     };
-    let question = &test.question;
-    let counted = |o: &&Vec<u64>| question.filter.as_ref().is_none_or(|f| f.holds(&question.observed, o));
-    let mut lines: Vec<(Vec<i128>, &Vec<u64>)> = (found.outcomes.iter().filter(counted))
-        .map(|o| (question.observed.iter().zip(o).map(|(seen, &v)| seen.number(v)).collect(), o))
-        .collect();
-    lines.sort();
-    lines.dedup_by(|a, b| a.0 == b.0);
-    let positive = lines.iter().filter(|(_, o)| question.prop.holds(&question.observed, o)).count() as u64;
-    let negative = lines.len() as u64 - positive;
-    // What was found stays true whatever was not seen.
-    let sure = match question.quantifier {
-        Quantifier::Exists | Quantifier::NotExists => positive > 0,
-        Quantifier::Forall => negative > 0,
-    };
     let complete = stop == Stop::Complete && !runs.cut && !runs.long;
-    let verdict = match question.quantifier.holds(positive, negative) {
-        _ if !complete && !sure => Verdict::Unknown,
-        true => Verdict::Ok,
-        false => Verdict::No,
-    };
-    let shown =
-        |o: &[u64]| question.observed.iter().zip(o).map(|(seen, &v)| (seen.text.clone(), seen.value_text(v, &test.layout))).collect();
-    Ok(Report {
-        name: test.name.clone(),
-        model: judge.model.name().to_string(),
-        quantifier: question.quantifier,
-        condition: question.prop.text(&question.observed, &test.layout),
-        outcomes: lines.iter().map(|(_, o)| shown(o)).collect(),
-        positive,
-        negative,
-        flags: found.flags.into_iter().collect(),
-        verdict,
-        executions: found.judged,
-        stop,
-        unrolled: runs.cut.then_some(bounds.loops),
-        dropped: runs.strayed || runs.long,
-    })
+    let mut answer = Answer::new(&test.name, judge.model.name(), &test.question, &test.layout, &found.outcomes, complete);
+    answer.flags = found.flags.into_iter().collect();
+    Ok(Report { answer, executions: found.judged, stop, unrolled: runs.cut.then_some(bounds.loops), dropped: runs.strayed || runs.long })
 }
 
 fn applies(test: &Test, judge: &Judge) -> Result<(), Diagnostic> {
@@ -169,13 +98,8 @@ pub fn deciding(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) 
     };
     let mut best: Option<Drawn> = None;
     let mut error = None;
-    let question = &test.question;
-    let wanted = |o: &[u64]| {
-        let counts = question.filter.as_ref().is_none_or(|f| f.holds(&question.observed, o));
-        counts && question.prop.holds(&question.observed, o) == (question.quantifier != Quantifier::Forall)
-    };
     let mut visit = |met: &Met<'_>| {
-        if !wanted(met.outcome) {
+        if !test.question.decided_by(met.outcome) {
             return false;
         }
         match drawn(&test, judge, met) {
@@ -222,7 +146,6 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
     let text = |i: &Option<(u32, u32)>| {
         i.and_then(|(t, n)| test.threads[t as usize].texts.get(n as usize)).map(|t| t.0.clone()).unwrap_or_default()
     };
-    let outcome = test.question.observed.iter().zip(met.outcome).map(|(o, &v)| format!("{}={};", o.text, o.value_text(v, layout)));
     Ok(Drawn {
         events: skeleton.events().to_vec(),
         texts: met.instructions.iter().map(text).collect(),
@@ -230,7 +153,7 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
         relations,
         allowed: verdict.allowed,
         failure: verdict.failed,
-        outcome: outcome.collect::<Vec<_>>().join(" "),
+        outcome: test.question.outcome_text(met.outcome, layout),
     })
 }
 
@@ -240,39 +163,10 @@ fn steps(order: &Relation) -> Vec<(usize, usize)> {
 }
 
 impl Report {
-    /// `Always`, `Sometimes` or `Never`.
-    pub fn observation(&self) -> &'static str {
-        match (self.positive, self.negative) {
-            (0, _) => "Never",
-            (_, 0) => "Always",
-            _ => "Sometimes",
-        }
-    }
-    /// The text, as the herd tools print it.
-    pub fn text(&self) -> String {
-        let mut out = format!("Test {} {}\nStates {}\n", self.name, self.quantifier.kind(), self.outcomes.len());
-        for line in &self.outcomes {
-            let items: Vec<String> = line.iter().map(|(name, value)| format!("{name}={value};")).collect();
-            out += &items.join(" ");
-            out.push('\n');
-        }
-        // The witnesses of `~exists` are those that speak for it.
-        let (speak_for, against) = match self.quantifier {
-            Quantifier::NotExists => (self.negative, self.positive),
-            _ => (self.positive, self.negative),
-        };
-        out += &format!("{}\nWitnesses\nPositive: {speak_for} Negative: {against}\n", self.verdict.word());
-        for flag in &self.flags {
-            out += &format!("Flag {flag}\n");
-        }
-        out += &format!("Condition {} ({})\n", self.quantifier.word(), self.condition);
-        out += &format!("Observation {} {} {} {}\n", self.name, self.observation(), self.positive, self.negative);
-        if let Some(bound) = self.unrolled {
-            out += &format!("Loops unrolled {bound}: longer paths are left out\n");
-        }
-        if self.dropped {
-            out += "Paths left out: they access what is no variable, or are too long\n";
-        }
-        out
+    /// What was left out, a line each.
+    pub fn left_out(&self) -> Vec<String> {
+        let loops = self.unrolled.map(|bound| format!("Loops unrolled {bound}: longer paths are left out"));
+        let paths = self.dropped.then(|| "Paths left out: they access what is no variable, or are too long".to_string());
+        loops.into_iter().chain(paths).collect()
     }
 }

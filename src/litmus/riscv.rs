@@ -5,7 +5,7 @@
 
 use crate::asm::{Assembler, unknown};
 use crate::code::{Arch, Atomicity, Binary, Expr, Op, Register, Unary};
-use crate::lexer::Cursor;
+use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
 
 const ARCH: Arch = Arch::RiscV;
@@ -216,7 +216,7 @@ fn fence(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, parts: &[&str]) -> Opti
         ["i"] => a.push(Op::Fence(ARCH.tag("Fence.i"))),
         [] => {
             let mut kinds = Vec::new();
-            while cursor.peek().kind == crate::lexer::Kind::Name {
+            while cursor.peek().kind == mu_base::words::Kind::Name {
                 let kind: String = cursor.take().text.to_ascii_lowercase().chars().filter(|c| !matches!(c, 'i' | 'o')).collect();
                 kinds.push(kind);
                 if !cursor.eat(",") {

@@ -6,7 +6,7 @@
 use crate::asm::{Assembler, unknown};
 use crate::code::{Arch, Atomicity, Binary, Expr, Op, Register, Unary};
 use crate::layout::Layout;
-use crate::lexer::{Cursor, Kind, Token};
+use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Stage};
 
 /// The full register of a name, with how many bytes the name means.

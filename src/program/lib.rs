@@ -17,7 +17,6 @@ pub mod expansion;
 pub mod expr;
 pub mod generate;
 pub mod herd;
-mod lexer;
 pub mod litmus;
 mod litmus_init;
 pub mod liveness;

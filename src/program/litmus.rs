@@ -6,15 +6,16 @@
 
 use std::collections::HashMap;
 
-use super::condition::{Names, Observed, Prop, Quantifier, observed, proposition};
+use super::condition::Observed;
 use super::expr::Width;
-use super::lexer::{Cursor, Kind, Token, end_of_comment, tokens};
 use super::litmus_init::{InitialRegister, initial_state, is_register, register};
 use super::outcomes::Observable;
 use super::variables::{Type, Use, Variables};
 use super::x86::{Assembler, Order, Refusal};
 use super::{Program, Thread};
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::words::{Cursor, Form, Kind, Token, tokens};
+use mu_base::{Diagnostic, SourceId, Stage};
+use mu_outcome::{Head, Names, Question, head, table};
 
 /// The architecture in the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,128 +39,46 @@ pub struct Litmus {
     pub program: Program,
     /// Its variables.
     pub variables: Variables,
-    /// What outcomes tell: registers by thread, then memory by name.
-    pub observed: Vec<Observed>,
-    /// What is asked of the proposition.
-    pub quantifier: Quantifier,
-    /// The proposition.
-    pub prop: Prop,
-    /// Outcomes that count.
-    pub filter: Option<Prop>,
+    /// What is asked.
+    pub question: Question<Observed>,
 }
 
 impl Litmus {
     /// What to observe, in order.
     pub fn observables(&self) -> Vec<Observable> {
-        self.observed.iter().map(|o| o.what).collect()
+        self.question.observed.iter().map(|o| o.what).collect()
     }
 }
 
 /// Reads a test.
 pub fn parse(source: SourceId, text: &str) -> Result<Litmus, Diagnostic> {
-    let header = header(source, text)?;
-    // What follows `<<` is for other tools: the herd tools read to there.
-    let text = text[header.body..].find("<<").map_or(text, |at| &text[..header.body + at]);
-    let list = tokens(source, text, header.body, None)?;
-    let usual = if header.arch == Arch::X86 { Order::Intel } else { Order::Att };
-    let other = if header.arch == Arch::X86 { Order::Att } else { Order::Intel };
-    match body(&header, &list, text, usual) {
+    let head = head(source, text, arch, "X86, X86_64")?;
+    let list = tokens(source, text, head.body, Form::Free)?;
+    let usual = if head.arch == Arch::X86 { Order::Intel } else { Order::Att };
+    let other = if head.arch == Arch::X86 { Order::Att } else { Order::Intel };
+    match body(&head, &list, text, usual) {
         Ok(test) => Ok(test),
-        Err(refusal) if refusal.order => body(&header, &list, text, other).map_err(|_| refusal.diagnostic),
+        Err(refusal) if refusal.order => body(&head, &list, text, other).map_err(|_| refusal.diagnostic),
         Err(refusal) => Err(refusal.diagnostic),
     }
 }
 
-struct Header {
-    arch: Arch,
-    name: String,
-    info: Vec<(String, String)>,
-    /// Offset of the `{`.
-    body: usize,
+fn arch(name: &str) -> Option<Arch> {
+    match name {
+        "X86" => Some(Arch::X86),
+        "X86_64" => Some(Arch::X86_64),
+        _ => None,
+    }
 }
 
-/// What is before the initial state.
-fn header(source: SourceId, text: &str) -> Result<Header, Diagnostic> {
-    let bytes = text.as_bytes();
-    let mut at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    // Comments may come first.
-    loop {
-        at += text[at..].len() - text[at..].trim_start().len();
-        if !text[at..].starts_with("(*") {
-            break;
-        }
-        let span = Span { source, start: at as u32, end: at as u32 + 2 };
-        at = end_of_comment(bytes, at).ok_or_else(|| Diagnostic::at(Stage::Syntax, span, "this comment is not closed"))?;
-    }
-    let line = text[at..].lines().next().unwrap_or("");
-    let mut words = line.split_whitespace();
-    let first = words.next().unwrap_or("");
-    let span = Span { source, start: at as u32, end: (at + first.len()) as u32 };
-    let arch = match first {
-        "X86" => Arch::X86,
-        "X86_64" => Arch::X86_64,
-        "" => {
-            return Err(
-                Diagnostic::at(Stage::Syntax, span, "an empty litmus test").note("expected an architecture and a name in the first line")
-            );
-        }
-        other => {
-            let error = Diagnostic::at(Stage::Unsupported, span, format!("architecture `{other}`"));
-            return Err(error.note("supported: X86, X86_64"));
-        }
-    };
-    let Some(name) = words.next().map(|n| n.trim_end_matches(';')) else {
-        return Err(Diagnostic::at(Stage::Syntax, span, "a litmus test without a name").note("expected it after the architecture"));
-    };
-    at += line.find(name).map_or(line.len(), |i| i + name.len());
-    let mut info = Vec::new();
-    loop {
-        let Some(&b) = bytes.get(at) else {
-            let end = text.len() as u32;
-            return Err(Diagnostic::at(
-                Stage::Syntax,
-                Span { source, start: end, end },
-                "expected `{` and an initial state, found the end of the text",
-            ));
-        };
-        match b {
-            b'{' => break,
-            b'(' if bytes.get(at + 1) == Some(&b'*') => {
-                let span = Span { source, start: at as u32, end: at as u32 + 2 };
-                at = end_of_comment(bytes, at).ok_or_else(|| Diagnostic::at(Stage::Syntax, span, "this comment is not closed"))?;
-            }
-            b'"' => at = text[at + 1..].find('"').map_or(bytes.len(), |i| at + 1 + i + 1),
-            b'\n' | b' ' | b'\t' | b'\r' | b';' => at += 1,
-            _ => {
-                let line = text[at..].lines().next().unwrap_or("");
-                let key = line.split('=').next().filter(|k| k.len() < line.len()).map(str::trim).unwrap_or("");
-                let named = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./".contains(&b));
-                // Only in a line `key=value` may a `{` be part of the text.
-                let line = if named { line } else { line.split('{').next().unwrap_or("") };
-                if named {
-                    info.push((key.to_string(), line[line.find('=').unwrap_or(0) + 1..].trim().to_string()));
-                }
-                at += line.len().max(1);
-                while !text.is_char_boundary(at) {
-                    at += 1;
-                }
-            }
-        }
-    }
-    Ok(Header { arch, name: name.to_string(), info, body: at })
-}
-
-/// Words that end the code.
-const AFTER: [&str; 7] = ["locations", "filter", "exists", "forall", "final", "observed", "cases"];
-
-fn body(header: &Header, list: &[Token<'_>], text: &str, order: Order) -> Result<Litmus, Refusal> {
+fn body(head: &Head<Arch>, list: &[Token<'_>], text: &str, order: Order) -> Result<Litmus, Refusal> {
     let mut cursor = Cursor::new(list);
     cursor.expect("{")?;
-    let wide = if header.arch == Arch::X86 { Width::W32 } else { Width::W64 };
+    let wide = if head.arch == Arch::X86 { Width::W32 } else { Width::W64 };
     let mut variables = Variables::new(true);
     let initial = initial_state(&mut cursor, &mut variables, Type { width: wide, signed: false })?;
-    let mut assemblers = threads(&mut cursor, order)?;
-    code(&mut cursor, &mut assemblers, &mut variables, text)?;
+    let mut assemblers: Vec<Assembler> = (0..table::columns(&mut cursor)?).map(|i| Assembler::new(i, order)).collect();
+    table::rows(&mut cursor, assemblers.len(), |i, cursor| assemblers[i].line(cursor, &mut variables, text))?;
     let mut program = Program::default();
     let mut uses: Vec<Use> = Vec::new();
     let mut widest = Vec::new();
@@ -176,74 +95,11 @@ fn body(header: &Header, list: &[Token<'_>], text: &str, order: Order) -> Result
             types.insert((r.thread, r.view.full.clone()), ty);
         }
     }
-    let mut names =
-        Observer { arch: header.arch, threads: &mut program.threads, variables: &mut variables, types, widest, observed: Vec::new() };
-    let (filter, quantifier, prop) = constraints(&mut cursor, &mut names)?;
-    let observed = std::mem::take(&mut names.observed);
+    let mut names = Observer { arch: head.arch, threads: &mut program.threads, variables: &mut variables, types, widest };
+    let mut question = Question::parse(&mut cursor, &mut names)?;
     program.cells = variables.cells(&uses)?;
-    let mut test = Litmus {
-        arch: header.arch,
-        name: header.name.clone(),
-        info: header.info.clone(),
-        program,
-        variables,
-        observed,
-        quantifier,
-        prop,
-        filter,
-    };
-    settle(&mut test);
-    Ok(test)
-}
-
-fn threads(cursor: &mut Cursor<'_, '_>, order: Order) -> Result<Vec<Assembler>, Diagnostic> {
-    cursor.eat(";");
-    let mut assemblers = Vec::new();
-    loop {
-        let name = cursor.name("a thread: `P0`")?;
-        if name.text != format!("P{}", assemblers.len()) {
-            return Err(Diagnostic::at(
-                Stage::Syntax,
-                name.span,
-                format!("expected the thread `P{}`, found `{}`", assemblers.len(), name.text),
-            ));
-        }
-        assemblers.push(Assembler::new(assemblers.len(), order));
-        if cursor.eat("|") {
-            continue;
-        }
-        cursor.expect(";")?;
-        return Ok(assemblers);
-    }
-}
-
-/// The rows of the table of instructions.
-fn code(cursor: &mut Cursor<'_, '_>, assemblers: &mut [Assembler], variables: &mut Variables, text: &str) -> Result<(), Refusal> {
-    let ends = |c: &Cursor<'_, '_>| {
-        // A variable may be called `exists`, a label may not: nothing is lost.
-        c.at_end() || c.is("~") || c.is("(") || negated(c) || AFTER.iter().any(|w| c.is_word(w)) && c.ahead(1).text != ":"
-    };
-    while !ends(cursor) {
-        for i in 0.. {
-            let Some(assembler) = assemblers.get_mut(i) else {
-                return Err(Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("more columns than the {i} threads")).into());
-            };
-            assembler.line(cursor, variables, text)?;
-            if cursor.eat("|") {
-                continue;
-            }
-            if !cursor.eat(";") && !ends(cursor) {
-                return Err(cursor.unexpected("`|` or `;`").into());
-            }
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Whether `~exists` comes next, or `not exists`.
-fn negated(cursor: &Cursor<'_, '_>) -> bool {
-    (cursor.is("~") || cursor.is_word("not")) && cursor.ahead(1).text.eq_ignore_ascii_case("exists")
+    settle(&mut question, &program, &variables);
+    Ok(Litmus { arch: head.arch, name: head.name.clone(), info: head.info.clone(), program, variables, question })
 }
 
 fn set_register(program: &mut Program, r: &InitialRegister<'_>) -> Result<(), Diagnostic> {
@@ -264,20 +120,11 @@ struct Observer<'p> {
     variables: &'p mut Variables,
     types: HashMap<(u32, String), Type>,
     widest: Vec<HashMap<String, Width>>,
-    observed: Vec<Observed>,
-}
-
-impl Observer<'_> {
-    fn add(&mut self, what: Observed) -> usize {
-        self.observed.iter().position(|o| *o == what).unwrap_or_else(|| {
-            self.observed.push(what);
-            self.observed.len() - 1
-        })
-    }
 }
 
 impl Names for Observer<'_> {
-    fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<usize, Diagnostic> {
+    type Observed = Observed;
+    fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Observed, Diagnostic> {
         if is_register(cursor) {
             let (number, view, token) = register(cursor)?;
             let count = self.threads.len();
@@ -299,7 +146,7 @@ impl Names for Observer<'_> {
                 Arch::X86_64 => token.text.to_ascii_lowercase(),
             };
             let what = Observable::Register(number, register);
-            return Ok(self.add(Observed { what, shift: view.shift, shown, text: format!("{number}:{name}") }));
+            return Ok(Observed { what, shift: view.shift, shown, text: format!("{number}:{name}") });
         }
         let bracketed = cursor.eat("[") || {
             cursor.eat("*");
@@ -329,103 +176,29 @@ impl Names for Observer<'_> {
         let what = Observable::Cell(number as u32 + index as u32);
         let shown = v.declared.unwrap_or(Type { width: Width::W64, signed: true });
         // What has no declared type gets one when the code has said how it is used.
-        Ok(self.add(Observed { what, shift: 0, shown, text }))
+        Ok(Observed { what, shift: 0, shown, text })
     }
-    fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<i64, Diagnostic> {
+    fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {
         if cursor.peek().kind == Kind::Name {
             let name = cursor.take();
-            return Ok(self.variables.address(name.text, name.span, 0)? as i64);
+            return self.variables.address(name.text, name.span, 0);
         }
         if cursor.eat("&") {
             let name = cursor.name("a variable")?;
-            return Ok(self.variables.address(name.text, name.span, 0)? as i64);
+            return self.variables.address(name.text, name.span, 0);
         }
-        cursor.number()
+        cursor.number().map(|n| n as u64)
     }
 }
 
-/// What is after the code.
-fn constraints(cursor: &mut Cursor<'_, '_>, names: &mut Observer<'_>) -> Result<(Option<Prop>, Quantifier, Prop), Diagnostic> {
-    if cursor.eat_word("locations") {
-        cursor.expect("[")?;
-        while !cursor.eat("]") {
-            names.location(cursor)?;
-            // Types are for other tools.
-            while cursor.peek().kind == Kind::Name || cursor.is("*") {
-                cursor.take();
-            }
-            if !cursor.eat(";") && !cursor.is("]") {
-                return Err(cursor.unexpected("`;` or `]`"));
-            }
-        }
-    }
-    let filter = if cursor.eat_word("filter") { Some(proposition(cursor, names, 0)?) } else { None };
-    let quantifier = if cursor.at_end() {
-        return Ok((filter, Quantifier::Forall, Prop::True));
-    } else if cursor.eat_word("exists") || cursor.eat_word("final") || cursor.is("(") {
-        Quantifier::Exists
-    } else if cursor.eat_word("forall") {
-        Quantifier::Forall
-    } else if negated(cursor) {
-        cursor.take();
-        cursor.take();
-        Quantifier::NotExists
-    } else if cursor.eat_word("observed") {
-        let prop = observed(cursor, names)?;
-        return if cursor.at_end() { Ok((filter, Quantifier::Exists, prop)) } else { Err(cursor.unexpected("`;` or `and`")) };
-    } else if cursor.is_word("cases") {
-        return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, format!("the condition `{}`", cursor.peek().text)));
-    } else {
-        return Err(cursor.unexpected("`exists`, `~exists` or `forall`"));
-    };
-    let prop = proposition(cursor, names, 0)?;
-    cursor.eat(";");
-    // `with model: quantifier` tells what some models are expected to say; nothing to check here.
-    if !cursor.at_end() && !cursor.is_word("with") {
-        return Err(cursor.unexpected("the end of the test"));
-    }
-    Ok((filter, quantifier, prop))
-}
-
-/// Puts what is observed in order, and shows untyped cells by the width of their use.
-fn settle(test: &mut Litmus) {
-    for o in &mut test.observed {
+/// Shows cells without a declared type by the width of their use.
+fn settle(question: &mut Question<Observed>, program: &Program, variables: &Variables) {
+    for o in &mut question.observed {
         if let Observable::Cell(c) = o.what {
-            let cell = &test.program.cells[c as usize];
-            if test.variables.at(cell.address).is_some_and(|(v, _)| v.declared.is_none()) {
+            let cell = &program.cells[c as usize];
+            if variables.at(cell.address).is_some_and(|(v, _)| v.declared.is_none()) {
                 o.shown = Type { width: cell.width, signed: true };
             }
-        }
-    }
-    let mut order: Vec<usize> = (0..test.observed.len()).collect();
-    order.sort_by(|&a, &b| {
-        let key = |i: usize| match test.observed[i].what {
-            Observable::Register(t, _) => (0, t, test.observed[i].text.clone()),
-            Observable::Cell(_) => (1, 0, test.observed[i].text.clone()),
-        };
-        key(a).cmp(&key(b))
-    });
-    let mut place = vec![0; order.len()];
-    for (new, &old) in order.iter().enumerate() {
-        place[old] = new;
-    }
-    test.observed = order.iter().map(|&i| test.observed[i].clone()).collect();
-    renumber(&mut test.prop, &place);
-    if let Some(filter) = &mut test.filter {
-        renumber(filter, &place);
-    }
-}
-
-fn renumber(prop: &mut Prop, place: &[usize]) {
-    match prop {
-        Prop::True | Prop::False => {}
-        Prop::Is(i, _) => *i = place[*i],
-        Prop::Same(i, j) => (*i, *j) = (place[*i], place[*j]),
-        Prop::Not(p) => renumber(p, place),
-        Prop::And(list) | Prop::Or(list) => list.iter_mut().for_each(|p| renumber(p, place)),
-        Prop::Implies(a, b) => {
-            renumber(a, place);
-            renumber(b, place);
         }
     }
 }

@@ -3,9 +3,9 @@
 //! In: tokens after `{`. Out: declared variables, and registers with their values and types for when the threads are there.
 
 use super::expr::Width;
-use super::lexer::{Cursor, Kind, Token};
 use super::registers::{self, View};
 use super::variables::{Type, Variables};
+use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Stage};
 
 /// A register that the initial state says something of.

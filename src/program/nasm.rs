@@ -9,11 +9,11 @@
 //! Beyond the grammar: numbers in `unsafe_prop`; several `unsafe_prop` sections, any of which is unsafe; several `thread_code` sections, one
 //! for each thread in order and the last one for all further threads; the instructions that litmus tests have.
 
-use super::lexer::{Cursor, Kind, Token, tokens};
 use super::property::{Property, Scope, conjunction};
 use super::variables::{Type, Variables};
 use super::x86::{Assembler, Order};
 use super::{Access, Program, Step, expr::Expr};
+use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program,
     if threads == 0 || threads > MOST_THREADS {
         return Err(Diagnostic::new(Stage::Usage, format!("{threads} threads, expected 1 to {MOST_THREADS}")));
     }
-    let list = tokens(source, text, 0, Some(';'))?;
+    let list = tokens(source, text, 0, Form::Lines(';'))?;
     let sections = sections(&list)?;
     let of = |name: &'static str| sections.iter().filter(move |s| s.name.text == name);
     let only = |name: &'static str| -> Result<Option<&Section<'_>>, Diagnostic> {

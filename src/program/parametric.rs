@@ -5,10 +5,10 @@
 //!
 //! Beyond the grammar: `dd ?` is a variable that nothing determines at the start.
 
-use super::lexer::{Cursor, Kind, Token, tokens};
 use super::nasm::{Section, init_code, sections};
 use super::property::Comparison;
 use super::registers;
+use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
 /// A number, or `N`.
@@ -120,7 +120,7 @@ pub struct Source {
 /// # Errors
 /// What does not fit the grammar, with its place; code for single threads; registers and variables that do not have 32 bits; indexed memory.
 pub fn parse(source: SourceId, text: &str) -> Result<Source, Diagnostic> {
-    let list = tokens(source, text, 0, Some(';'))?;
+    let list = tokens(source, text, 0, Form::Lines(';'))?;
     let sections = sections(&list)?;
     let mut out = Source::default();
     let mut code: Option<Span> = None;

@@ -5,11 +5,11 @@
 //! own buffered stores first), `x` what is in memory, another name a label. Numbers are compared with their sign.
 
 use super::expr::Width;
-use super::lexer::{Cursor, Kind, Token};
 use super::machine::Machine;
 use super::registers;
 use super::variables::Variables;
 use super::{Program, Register};
+use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_model::Slot;
 use std::collections::HashMap;

@@ -1,17 +1,17 @@
 //! Litmus facts of the literature under each memory model, and the parser's cases.
 
-use super::condition::Quantifier;
-use super::herd::{self, Report, Verdict};
+use super::herd;
 use super::litmus::{self, Litmus};
 use super::memory;
 use mu_base::{Budget, Diagnostic, SourceId};
+use mu_outcome::{Answer, Quantifier, Verdict};
 
 fn test(text: &str) -> Litmus {
     litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
-fn run(text: &str, model: &str) -> Report {
-    herd::run(&test(text), memory::by_name(model).unwrap(), None, &Budget::default()).unwrap()
+fn run(text: &str, model: &str) -> Answer {
+    herd::run(&test(text), memory::by_name(model).unwrap(), None, &Budget::default()).unwrap().answer
 }
 
 fn refused(text: &str) -> Diagnostic {
@@ -220,7 +220,7 @@ fn unrestricted_conditions() {
     ] {
         assert_eq!(with(yes).verdict, Verdict::Ok, "{yes}");
     }
-    assert_eq!(test("X86 n\n{}\nP0 ;\nNOP ;\n").quantifier, Quantifier::Forall);
+    assert_eq!(test("X86 n\n{}\nP0 ;\nNOP ;\n").question.quantifier, Quantifier::Forall);
 }
 
 /// Ways to write a test that the herd tools accept.

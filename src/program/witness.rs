@@ -221,7 +221,7 @@ mod tests {
         let sb = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
         let test = litmus::parse(SourceId(0), sb).unwrap();
         let find = |model: &str| {
-            let wanted = |o: &[u64]| test.prop.holds(&test.observed, o);
+            let wanted = |o: &[u64]| test.question.holds(o);
             witness(&machine(&test, model), &test.observables(), &Budget::default(), &wanted).unwrap().execution
         };
         assert!(find("sc").is_none());
@@ -235,7 +235,7 @@ mod tests {
     fn loops_are_gone_through_as_often_as_needed() {
         let spin = "X86 spin\n{}\nP0 | P1 ;\nMOV [x],$1 | L: MOV EAX,[x] ;\n | CMP EAX,$1 ;\n | JNE L ;\nexists (1:EAX=1)\n";
         let test = litmus::parse(SourceId(0), spin).unwrap();
-        let wanted = |o: &[u64]| test.prop.holds(&test.observed, o);
+        let wanted = |o: &[u64]| test.question.holds(o);
         let found = witness(&machine(&test, "tso"), &test.observables(), &Budget::default(), &wanted).unwrap();
         let (execution, _) = found.execution.unwrap();
         assert_eq!(execution.events.len(), 2, "{execution:?}");

@@ -398,7 +398,7 @@ mod tests {
         let test = litmus::parse(SourceId(0), text).unwrap();
         let registers = observed_registers(&test.observables(), test.program.threads.len());
         let machine = Machine::new(test.program.clone(), memory::by_name(model).unwrap(), None, &registers);
-        let wanted = |o: &[u64]| test.prop.holds(&test.observed, o);
+        let wanted = |o: &[u64]| test.question.holds(o);
         let found = witness::witness(&machine, &test.observables(), &Budget::default(), &wanted).unwrap();
         let (execution, _) = found.execution.unwrap_or_else(|| panic!("{text}"));
         (test, execution)

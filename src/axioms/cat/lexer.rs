@@ -1,5 +1,6 @@
 //! Words of the `cat` language, with their places. Comments are `(* … *)`, which nest, and `//` or `#` to the end of the line.
 
+use mu_base::words::nested_comment;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
 /// A kind of word.
@@ -73,28 +74,6 @@ impl Token {
     }
 }
 
-/// The length of a comment that begins here; none if it does not end.
-fn comment(text: &[u8]) -> Option<usize> {
-    let (mut depth, mut at) = (0, 0);
-    while at + 1 < text.len() {
-        match &text[at..at + 2] {
-            b"(*" => {
-                depth += 1;
-                at += 2;
-            }
-            b"*)" => {
-                depth -= 1;
-                at += 2;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            _ => at += 1,
-        }
-    }
-    None
-}
-
 /// The length of a name that begins here: `_? letter (letter | digit | _ . -)* '?`.
 fn name(text: &[u8]) -> usize {
     let start = usize::from(text.first() == Some(&b'_'));
@@ -119,12 +98,12 @@ pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnosti
             at += 1;
         } else if rest.starts_with(b"(*") {
             let open = span(at, at + 2);
-            at += comment(rest).ok_or_else(|| Diagnostic::at(Stage::Syntax, open, "this comment does not end: expected `*)`"))?;
+            at += nested_comment(rest).ok_or_else(|| Diagnostic::at(Stage::Syntax, open, "this comment is not closed, expected `*)`"))?;
         } else if rest[0] == b'#' || rest.starts_with(b"//") {
             at += rest.iter().position(|c| *c == b'\n').unwrap_or(rest.len());
         } else if rest[0] == b'"' {
             let end = rest[1..].iter().position(|c| *c == b'"');
-            let end = end.ok_or_else(|| Diagnostic::at(Stage::Syntax, span(at, at + 1), "this text does not end: expected `\"`"))?;
+            let end = end.ok_or_else(|| Diagnostic::at(Stage::Syntax, span(at, at + 1), "this string is not closed, expected `\"`"))?;
             at += end + 2;
             out.push((Token::Text(text[from + 1..at - 1].to_string()), span(from, at)));
         } else if rest[0] == b'\'' && name(&rest[1..]) > 0 {

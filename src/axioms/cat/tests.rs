@@ -201,7 +201,7 @@ fn errors_have_places() {
         ("let f(a, b) = a;b\nacyclic f(po)", "test.cat:2:11: error: expected a tuple of 2"),
         ("acyclic po |", "test.cat:1:13: error: the end of the file does not fit here: expected an expression"),
         ("let = po", "test.cat:1:5: error: `=` does not fit here: expected a name"),
-        ("(* no end", "test.cat:1:1: error: this comment does not end"),
+        ("(* no end", "test.cat:1:1: error: this comment is not closed"),
         ("acyclic po §", "test.cat:1:12: error: `§` is no part of the cat language"),
         ("acyclic 'tag", "test.cat:1:9: error: this is a tag: expected a relation"),
         ("call nothing(po)", "test.cat:1:1: error: `nothing` is no procedure here"),

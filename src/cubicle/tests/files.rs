@@ -95,7 +95,7 @@ fn faults_are_told_with_their_places() {
         ("var Z : nat", 7, 9, "`nat` is no type"),
         ("array Z[int] : t", 7, 9, "cannot be an index"),
         ("predicate p (x) { q(x) } predicate q (x) { p(x) } unsafe (x) { p(x) }", 7, 44, "uses itself"),
-        ("unsafe (p) { P[p] = A } (* no end", 7, 25, "this comment has no end"),
+        ("unsafe (p) { P[p] = A } (* no end", 7, 25, "this comment is not closed"),
         ("unsafe (p) { P[p] = A $ }", 7, 23, "begins nothing"),
         ("number_procs 2 unsafe () { P[#3] = A }", 7, 1, "the file speaks of process #3"),
         ("init () { X = B }", 7, 1, "`init` stands twice"),

@@ -23,6 +23,7 @@ use super::sort::basic;
 use ahash::AHashMap;
 pub(crate) use infer::{Inference, NodeId};
 use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::similar::similar_names;
 use mu_base::{Diagnostic, Span, Stage};
 use mu_syntax::ast;
 use types::Types;
@@ -298,7 +299,7 @@ impl Checker {
 pub fn expecting<'a>(error: Diagnostic, name: &str, declared: impl Iterator<Item = &'a str>, what: &str) -> Diagnostic {
     const SHOWN: usize = 12;
     let mut declared: Vec<&str> = declared.collect();
-    let similar = similar_names(name, &declared);
+    let similar = similar_names(name, declared.iter().copied());
     if !similar.is_empty() {
         return error.note(format!("similar names: {}", similar.join(", ")));
     }
@@ -328,35 +329,4 @@ fn are(n: usize) -> String {
         1 => "1 is".into(),
         n => format!("{n} are"),
     }
-}
-
-/// Up to three names that differ little from the given one, nearest first.
-fn similar_names<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
-    let limit = match name.chars().count() {
-        0..=2 => return Vec::new(),
-        3..=5 => 1,
-        _ => 2,
-    };
-    let mut near: Vec<(usize, &str)> = names.iter().filter_map(|n| Some((edit_distance(name, n, limit)?, *n))).collect();
-    near.sort();
-    near.dedup();
-    near.into_iter().take(3).map(|n| n.1).collect()
-}
-
-/// Levenshtein distance if at most `limit`.
-fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > limit {
-        return None;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], next);
-        }
-    }
-    Some(row[b.len()]).filter(|d| *d <= limit)
 }

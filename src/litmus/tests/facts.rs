@@ -2,13 +2,14 @@
 
 use super::{answer, compile, judge, outcomes, refused, usual};
 use crate::code::Arch;
-use crate::report::{Verdict, deciding};
+use crate::report::deciding;
 use crate::{file, paths};
 use mu_base::{Budget, SourceId};
+use mu_outcome::Verdict;
 
 /// Whether the condition of a test holds under the model of its architecture.
 fn holds(arch: Arch, text: &str) -> bool {
-    match answer(text, &usual(arch)).verdict {
+    match answer(text, &usual(arch)).answer.verdict {
         Verdict::Ok => true,
         Verdict::No => false,
         Verdict::Unknown => panic!("unknown: {text}"),
@@ -68,10 +69,10 @@ fn atomics_on_riscv() {
 fn loops_are_unrolled_to_a_bound_that_is_said() {
     let text = "RISCV spin\n{ 0:x6=x; 1:x6=x; 0:x5=1; }\nP0 | P1 ;\nsw x5,0(x6) | L: lw x7,0(x6) ;\n | beqz x7,L ;\nforall (1:x7=1)\n";
     let report = answer(text, &usual(Arch::RiscV));
-    assert_eq!((report.unrolled, report.verdict), (Some(2), Verdict::Unknown));
-    assert!(report.text().contains("Loops unrolled 2"));
+    assert_eq!((report.unrolled, report.answer.verdict), (Some(2), Verdict::Unknown));
+    assert!(report.left_out().concat().contains("Loops unrolled 2"));
     let found = answer(&text.replace("forall", "exists"), &usual(Arch::RiscV));
-    assert_eq!(found.verdict, Verdict::Ok);
+    assert_eq!(found.answer.verdict, Verdict::Ok);
 }
 
 #[test]
@@ -99,9 +100,9 @@ fn accesses_of_several_sizes_are_cut_into_cells() {
     let text = "AArch64 m\n{ uint64_t x; uint64_t 1:X2; 0:X1=x; 1:X1=x; 0:X0=0x0101010101010101; }\nP0 | P1 ;\nSTR X0,[X1] | LDR W2,[X1,#4] ;\n | LDR X3,[X1] ;\nlocations [x; 1:X2; 1:X3;]\n";
     let report = answer(text, &usual(Arch::AArch64));
     let value = 0x0101_0101_0101_0101u64;
-    assert!(outcomes(&report).contains(&format!("1:X2={}; 1:X3={value}; [x]={value};", 0x0101_0101)), "{}", report.text());
+    assert!(outcomes(&report).contains(&format!("1:X2={}; 1:X3={value}; [x]={value};", 0x0101_0101)), "{}", report.answer.text());
     // Halves of one store are seen one at a time.
-    assert!(outcomes(&report).iter().any(|o| o.contains(&format!("1:X3={}", 0x0101_0101))), "{}", report.text());
+    assert!(outcomes(&report).iter().any(|o| o.contains(&format!("1:X3={}", 0x0101_0101))), "{}", report.answer.text());
 }
 
 #[test]
@@ -114,9 +115,9 @@ fn facts_of_c() {
     };
     let rc11 = usual(Arch::C);
     let right = answer(&mp("memory_order_release", "memory_order_acquire"), &rc11);
-    assert_eq!((right.verdict, right.flags.as_slice()), (Verdict::No, [].as_slice()));
+    assert_eq!((right.answer.verdict, right.answer.flags.as_slice()), (Verdict::No, [].as_slice()));
     let racy = answer(&mp("memory_order_relaxed", "memory_order_acquire"), &rc11);
-    assert_eq!((racy.verdict, racy.flags.as_slice()), (Verdict::Ok, ["race".to_string()].as_slice()));
+    assert_eq!((racy.answer.verdict, racy.answer.flags.as_slice()), (Verdict::Ok, ["race".to_string()].as_slice()));
     let cas = "C cas\n{ x=0; e=0; }\nP0 (atomic_int* x, int* e) { int r = atomic_compare_exchange_strong_explicit(x, e, 2, memory_order_relaxed, memory_order_relaxed); }\n\
                P1 (atomic_int* x) { atomic_store_explicit(x, 7, memory_order_relaxed); }\nlocations [0:r; x; e;]\n";
     let list = outcomes(&answer(cas, &rc11));
@@ -126,7 +127,7 @@ fn facts_of_c() {
     assert!(refused(lazy).message.contains("expected"));
     let fine =
         "C lazy\n{ x=1; y=4; }\nP0 (int* x, int* y) { int r = *x && *y == 4 && !(*y < 2); int s = -1; }\nexists (0:r=1 /\\ 0:s=-1)\n";
-    assert_eq!(answer(fine, &rc11).verdict, Verdict::Ok);
+    assert_eq!(answer(fine, &rc11).answer.verdict, Verdict::Ok);
 }
 
 #[test]
@@ -170,7 +171,7 @@ fn mistakes_have_places() {
         ("X86 t\n{}\nP0 ;\n MOV [x],[y] ;\nexists (x=1)", "of two memory operands", "MOV"),
         ("X86 t\n{}\nP0 ;\n INC EAX ;\n JL L ;\nL: ;\nexists (x=1)", "`JL` after arithmetic", "JL"),
         ("RISCV t\n{ float x; }\nP0 ;\nexists (x=1)", "the type `float`", "float"),
-        ("RISCV t\n{ (* }\n", "this comment has no end", "(*"),
+        ("RISCV t\n{ (* }\n", "this comment is not closed", "(*"),
     ];
     for (text, message, place) in cases {
         let d = refused(text);

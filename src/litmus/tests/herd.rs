@@ -71,12 +71,12 @@ fn compare(herd: &str, libdir: &str, arch: Arch, model: &str, ours: &str, seeds:
         match said.get(&format!("cycle{seed}")) {
             None => missing += 1,
             Some((set, flagged)) => {
-                if *set != outcomes(&report) || *flagged == report.flags.is_empty() {
+                if *set != outcomes(&report) || *flagged == report.answer.flags.is_empty() {
                     differ.push(format!(
                         "{} seed {seed}\n{text}herd {set:?} {flagged}\nours {:?} {:?}\n",
                         arch.name(),
                         outcomes(&report),
-                        report.flags
+                        report.answer.flags
                     ));
                 }
             }

@@ -66,7 +66,7 @@ pub(super) fn outcomes(report: &Report) -> BTreeSet<String> {
         items.sort();
         items.join(" ")
     };
-    report.outcomes.iter().map(line).collect()
+    report.answer.outcomes.iter().map(line).collect()
 }
 
 /// Every choice of `rf` and `co` is shown to the model, coherent or not: the outcomes must be those of the search that drops what cannot be.
@@ -117,7 +117,7 @@ fn by_machine(text: &str, model: &str) -> BTreeSet<String> {
         items.sort();
         items.join(" ")
     };
-    report.outcomes.iter().map(line).collect()
+    report.answer.outcomes.iter().map(line).collect()
 }
 
 fn compare_with_machines(seeds: std::ops::Range<u64>) {

@@ -55,7 +55,7 @@ fn facts_of_the_literature() {
     let allowed = |text: &str| {
         let test = test(text);
         Axioms::ALL.map(|a| {
-            let holds = |o: &[u64]| test.prop.holds(&test.observed, o);
+            let holds = |o: &[u64]| test.question.holds(o);
             execution(&test.program, a, &test.observables(), &Budget::default(), &holds).unwrap().is_some()
         })
     };

@@ -1,12 +1,12 @@
 //! From an instruction to its steps.
 
 use super::super::expr::{BinOp, Expr, Test, Width};
-use super::super::lexer::Cursor;
 use super::super::registers::View;
 use super::super::variables::{Use, Variables};
 use super::super::{Access, CARRIED, FLAGS, Fence, Next, Register};
 use super::operand::Operand;
 use super::{Assembler, Order, Refusal};
+use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Span, Stage};
 
 /// What a mnemonic does.

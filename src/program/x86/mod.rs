@@ -10,9 +10,9 @@ mod operand;
 use std::collections::HashMap;
 
 use super::expr::Width;
-use super::lexer::{Cursor, Kind};
 use super::variables::{Use, Variables};
 use super::{Access, Instruction, Next, Step, Thread};
+use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Span, Stage};
 
 /// The order of operands.

@@ -5,10 +5,10 @@
 
 use super::super::Register;
 use super::super::expr::{BinOp, Expr, Width};
-use super::super::lexer::{Cursor, Kind};
 use super::super::registers::{self, View};
 use super::super::variables::Variables;
 use super::{Assembler, Order};
+use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Span, Stage};
 
 /// An operand.

@@ -1,15 +1,16 @@
-//! Words and signs of litmus files and x86 programs, with their places.
+//! Words and signs of program texts, with their places: litmus files of all architectures, x86 programs.
 //!
-//! In: a text and an offset. Out: tokens until its end. Comments `(* … *)` nest; where no sign starts a comment, `//` does. Cost: linear. Names are Latin letters, digits, `_`, `.`.
+//! In: a text and an offset. Out: tokens up to its end, and a cursor over them. Comments `(* … *)` nest. Names are Latin letters, digits, `_` and `.`.
+//! Cost: linear.
 
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use crate::{Diagnostic, SourceId, Span, Stage};
 
 /// A kind of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// A name.
     Name,
-    /// Digits, or `0x` and hexadecimal digits.
+    /// Digits, or `0x` and hexadecimal digits, with letters that follow: `10`, `0x1f`, `1UL`, `1f`.
     Number,
     /// A text in quotes.
     Text,
@@ -21,70 +22,71 @@ pub(super) enum Kind {
 
 /// A token.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token<'a> {
+pub struct Token<'a> {
+    /// What it is.
     pub kind: Kind,
+    /// Its text.
     pub text: &'a str,
+    /// Where it stands.
     pub span: Span,
 }
 
+/// How a text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Ends of lines are blanks. Comments are also `//`, `/* … */` and `<< … >>`.
+    Free,
+    /// The same, but `(*` starts a comment only before a blank or a star: `(*x)` is an expression of C.
+    C,
+    /// The end of a line is a sign of its own, and this character starts a comment up to it.
+    Lines(char),
+}
+
 /// Signs, longer ones before their beginnings.
-const SIGNS: [&str; 36] = [
-    "/\\", "\\/", "=>", "==", "!=", "<>", "<=", ">=", "&&", "||", ";", ",", "|", "(", ")", "[", "]", "{", "}", ":", "=", "+", "-", "*",
-    "$", "%", "~", "&", "<", ">", "!", "@", "#", "\"", ".", "?",
+const SIGNS: [&str; 41] = [
+    "/\\", "\\/", "=>", "==", "!=", "<>", "<=", ">=", "&&", "||", "->", "++", "--", ";", ",", "|", "(", ")", "[", "]", "{", "}", ":", "=",
+    "+", "-", "*", "/", "$", "%", "~", "&", "<", ">", "!", "@", "#", "^", "?", "'", ".",
 ];
 
-/// Cuts a text into tokens; a `comment` sign starts a comment to the end of the line.
-pub(super) fn tokens<'a>(source: SourceId, text: &'a str, from: usize, comment: Option<char>) -> Result<Vec<Token<'a>>, Diagnostic> {
+/// Cuts a text into tokens, the last of which is of kind [`Kind::End`].
+///
+/// # Errors
+/// A comment or a text in quotes that does not end, a character that starts nothing.
+pub fn tokens(source: SourceId, text: &str, from: usize, form: Form) -> Result<Vec<Token<'_>>, Diagnostic> {
     let bytes = text.as_bytes();
     let span = |a: usize, b: usize| Span { source, start: a as u32, end: b as u32 };
-    let mut out = Vec::with_capacity((text.len() - from) / 3);
+    let mut out = Vec::with_capacity((text.len() - from) / 3 + 1);
     let mut at = from;
-    let run = |mut to: usize, test: &dyn Fn(u8) -> bool| {
-        while bytes.get(to).is_some_and(|&b| test(b)) {
-            to += 1;
-        }
-        to
-    };
     while let Some(&b) = bytes.get(at) {
         let start = at;
+        let ends_line = b == b'\n' && matches!(form, Form::Lines(_));
+        if b.is_ascii_whitespace() && !ends_line {
+            at += 1;
+            continue;
+        }
+        if let Some(end) = comment(bytes, at, form) {
+            at = end.ok_or_else(|| Diagnostic::at(Stage::Syntax, span(start, start + 2), "this comment is not closed"))?;
+            continue;
+        }
         let kind = match b {
-            b' ' | b'\t' | b'\r' => {
-                at += 1;
-                continue;
-            }
-            b'\n' if comment.is_none() => {
-                at += 1;
-                continue;
-            }
-            // Lines count where comments end with them.
             b'\n' => {
                 at += 1;
                 Kind::Sign
             }
-            _ if comment.is_some_and(|c| c as u32 == u32::from(b)) => {
-                at = run(at, &|b| b != b'\n');
-                continue;
-            }
-            b'/' if comment.is_none() && bytes.get(at + 1) == Some(&b'/') => {
-                at = run(at, &|b| b != b'\n');
-                continue;
-            }
-            b'(' if bytes.get(at + 1) == Some(&b'*') => {
-                at = end_of_comment(bytes, at)
-                    .ok_or_else(|| Diagnostic::at(Stage::Syntax, span(start, start + 2), "this comment is not closed"))?;
-                continue;
-            }
             b'0'..=b'9' => {
-                let hexadecimal = b == b'0' && matches!(bytes.get(at + 1), Some(b'x' | b'X'));
-                at = if hexadecimal { run(at + 2, &|b| b.is_ascii_hexdigit()) } else { run(at, &|b| b.is_ascii_digit()) };
+                at = run(bytes, at, |b| b.is_ascii_alphanumeric() || b == b'_');
                 Kind::Number
             }
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'.' => {
-                at = run(at, &|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
+                at = run(bytes, at, in_name);
+                Kind::Name
+            }
+            b'.' if bytes.get(at + 1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') => {
+                at = run(bytes, at, in_name);
                 Kind::Name
             }
             b'"' => {
-                at = run(at + 1, &|b| b != b'"') + 1;
+                at = run(bytes, at + 1, |b| b != b'"') + 1;
                 if at > bytes.len() {
                     return Err(Diagnostic::at(Stage::Syntax, span(start, start + 1), "this string is not closed"));
                 }
@@ -106,17 +108,46 @@ pub(super) fn tokens<'a>(source: SourceId, text: &'a str, from: usize, comment: 
     Ok(out)
 }
 
-/// The offset after the comment that starts at `at`.
-pub(super) fn end_of_comment(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0u32;
-    while at + 1 < bytes.len() {
-        match (bytes[at], bytes[at + 1]) {
-            (b'(', b'*') => {
+fn in_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'.'
+}
+
+/// The offset of the first byte from `at` on that does not pass the test.
+fn run(bytes: &[u8], at: usize, test: impl Fn(u8) -> bool) -> usize {
+    at + bytes[at..].iter().take_while(|b| test(**b)).count()
+}
+
+/// The offset after the comment that starts at `at`: none if none starts there, `Some(None)` if it does not end.
+pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
+    let find = |end: &[u8]| bytes[at + 2..].windows(2).position(|w| w == end).map(|i| at + 2 + i + 2);
+    let line = || Some(Some(run(bytes, at, |b| b != b'\n')));
+    if let Form::Lines(sign) = form
+        && sign as u32 == u32::from(*bytes.get(at)?)
+    {
+        return line();
+    }
+    match (bytes.get(at)?, bytes.get(at + 1)?) {
+        (b'(', b'*') if form == Form::C && !bytes.get(at + 2).is_some_and(|b| b.is_ascii_whitespace() || *b == b'*') => None,
+        (b'(', b'*') => Some(nested_comment(&bytes[at..]).map(|length| at + length)),
+        _ if matches!(form, Form::Lines(_)) => None,
+        (b'/', b'*') => Some(find(b"*/")),
+        (b'<', b'<') => Some(find(b">>")),
+        (b'/', b'/') => line(),
+        _ => None,
+    }
+}
+
+/// The length of the comment `(* … *)` that a text starts with; such comments nest. None if it does not end.
+pub fn nested_comment(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut at) = (0usize, 0);
+    while let Some(pair) = text.get(at..at + 2) {
+        match pair {
+            b"(*" => {
                 depth += 1;
                 at += 2;
             }
-            (b'*', b')') => {
-                depth -= 1;
+            b"*)" => {
+                depth = depth.saturating_sub(1);
                 at += 2;
                 if depth == 0 {
                     return Some(at);
@@ -130,7 +161,7 @@ pub(super) fn end_of_comment(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 /// A place in a list of tokens.
 #[derive(Clone, Debug)]
-pub(super) struct Cursor<'a, 't> {
+pub struct Cursor<'a, 't> {
     tokens: &'t [Token<'a>],
     at: usize,
 }
@@ -196,6 +227,10 @@ impl<'a, 't> Cursor<'a, 't> {
     pub fn name(&mut self, what: &str) -> Result<Token<'a>, Diagnostic> {
         if self.peek().kind == Kind::Name { Ok(self.take()) } else { Err(self.unexpected(what)) }
     }
+    /// Whether a number is here, maybe with a sign.
+    pub fn is_number(&self) -> bool {
+        self.peek().kind == Kind::Number || self.is("-") && self.ahead(1).kind == Kind::Number
+    }
     /// Takes a number with its sign.
     pub fn number(&mut self) -> Result<i64, Diagnostic> {
         let negative = self.eat("-");
@@ -204,11 +239,9 @@ impl<'a, 't> Cursor<'a, 't> {
             return Err(self.unexpected("a number"));
         }
         self.take();
-        let value = match token.text.get(..2) {
-            Some("0x" | "0X") => u64::from_str_radix(&token.text[2..], 16),
-            _ => token.text.parse::<u64>(),
-        };
-        let value = value.map_err(|_| Diagnostic::at(Stage::Syntax, token.span, format!("`{}` does not fit in 64 bits", token.text)))?;
+        let value = number(token.text);
+        let value =
+            value.ok_or_else(|| Diagnostic::at(Stage::Syntax, token.span, format!("`{}` is not a number of 64 bits", token.text)))?;
         Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 })
     }
     /// The complaint that something else was expected here.
@@ -220,5 +253,14 @@ impl<'a, 't> Cursor<'a, 't> {
             (_, text) => format!("`{text}`"),
         };
         Diagnostic::at(Stage::Syntax, token.span, format!("expected {expected}, found {found}"))
+    }
+}
+
+/// The value of a token of kind number: decimal or hexadecimal, with the suffixes of C.
+fn number(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    match digits.get(..2) {
+        Some("0x" | "0X") => u64::from_str_radix(&digits[2..], 16).ok(),
+        _ => digits.parse::<u64>().ok(),
     }
 }

@@ -1,0 +1,90 @@
+//! `litmus --model FILE.cat`: litmus tests under an axiomatic model. The model is compiled once for each architecture that the tests have.
+
+use super::{Picture, Ran, Refused, Route};
+use crate::args::LitmusArgs;
+use crate::pipeline::{Session, read_text};
+use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
+use mu_litmus::code::Arch;
+use mu_litmus::file::{Options, architecture};
+use mu_litmus::judge::family;
+use mu_litmus::paths::Bounds;
+use mu_litmus::report::deciding;
+use mu_litmus::{Judge, parse};
+use mu_report::judged;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// A model, compiled for each architecture when a test asks for it.
+pub(super) struct Axioms {
+    name: String,
+    text: String,
+    folders: Vec<PathBuf>,
+    compiled: [OnceLock<Result<Judge, Refused>>; 4],
+    bounds: Bounds,
+}
+
+impl Axioms {
+    /// Finds the model that is meant.
+    pub(super) fn find(args: &LitmusArgs) -> Result<Self, Diagnostic> {
+        let mut folders = args.include.clone();
+        let given = PathBuf::from(&args.model);
+        let candidates = std::iter::once(given.clone())
+            .chain(folders.iter().flat_map(|f| [f.join(&given), f.join(format!("{}.cat", args.model))]))
+            .chain([Path::new("specs/memory").join(format!("{}.cat", args.model))]);
+        let Some(path) = candidates.into_iter().find(|p| p.is_file()) else {
+            let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{}`", args.model));
+            return Err(error.note("expected sc, tso, pso, a file in the language cat, or the name of one in a folder of --include"));
+        };
+        let text = read_text(&path, &mut SourceMap::new())?;
+        folders.push(path.parent().unwrap_or(Path::new("")).to_path_buf());
+        Ok(Self { name: path.display().to_string(), text, folders, compiled: Default::default(), bounds: Bounds { loops: args.unroll } })
+    }
+    /// The model for an architecture.
+    fn judge(&self, arch: Arch) -> Result<&Judge, Refused> {
+        let place = &self.compiled[family(arch) as usize];
+        let compiled = place.get_or_init(|| {
+            let mut sources = SourceMap::new();
+            let resolver = |name: &str| self.folders.iter().find_map(|f| std::fs::read_to_string(f.join(name)).ok());
+            Judge::compile(&mut sources, arch, &self.name, &self.text, &resolver).map_err(|d| Refused::new(&d, &sources))
+        });
+        compiled.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Route for Axioms {
+    fn unit(&self) -> &'static str {
+        "executions"
+    }
+    fn answer(&self, session: &Session, source: SourceId, text: &str) -> Result<Result<Ran, Refused>, Diagnostic> {
+        let judge = match self.judge(architecture(source, text)?) {
+            Ok(judge) => judge,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let report = mu_litmus::run(parse(source, text, Options { pairs: judge.pairs })?, judge, self.bounds, &session.budget)?;
+        let left_out = report.left_out();
+        let flags = report.answer.flags.clone();
+        Ok(Ok(Ran {
+            file: String::new(),
+            answer: report.answer,
+            stop: report.stop,
+            effort: report.executions,
+            left_out,
+            full_buffer: false,
+            more: vec![("flags", json!(flags)), ("unrolled", json!(report.unrolled)), ("paths_left_out", json!(report.dropped))],
+        }))
+    }
+    fn draw(&self, session: &Session, source: SourceId, text: &str, picture: Picture) -> Result<Result<(String, usize), Stop>, Diagnostic> {
+        // A test is drawn after it was answered, so the model compiles.
+        let Ok(judge) = self.judge(architecture(source, text)?) else { return Ok(Err(Stop::Complete)) };
+        let test = parse(source, text, Options { pairs: judge.pairs })?;
+        let title = format!("{} under {}", test.name, judge.model.name());
+        let (found, stop) = deciding(test, judge, self.bounds, &session.budget)?;
+        let Some(drawn) = found else { return Ok(Err(stop)) };
+        let drawing = match picture {
+            Picture::Svg => judged::svg(&drawn, &title),
+            Picture::Dot => judged::dot(&drawn, &title),
+        };
+        Ok(Ok((drawing, drawn.events.len())))
+    }
+}

@@ -1,0 +1,62 @@
+//! The files that are meant by files, lists and folders. Cost: one look at each entry of the folders.
+
+use super::super::pipeline::file_error;
+use mu_base::{Diagnostic, Stage};
+use std::path::{Path, PathBuf};
+
+/// The files that a list names, one in a line, relative to its folder; lists may name lists. The herd tools call such a list `@all`.
+fn listed(list: &Path, within: &mut Vec<PathBuf>, files: &mut Vec<PathBuf>) -> Result<(), Diagnostic> {
+    let text = std::fs::read_to_string(list).map_err(|e| file_error("cannot read", list, &e))?;
+    if within.iter().any(|l| l == list) {
+        return Err(Diagnostic::new(Stage::File, format!("the list `{}` includes itself", list.display())));
+    }
+    within.push(list.to_path_buf());
+    let folder = list.parent().unwrap_or(Path::new(""));
+    for name in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
+        let path = folder.join(name);
+        if is_list(&path) { listed(&path, within, files)? } else { files.push(path) }
+    }
+    within.pop();
+    Ok(())
+}
+
+fn is_list(path: &Path) -> bool {
+    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('@')) && !path.is_dir()
+}
+
+/// The files meant, lists read, folders searched for files with the extension; whether there were lists or folders.
+pub(crate) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf>, bool), Diagnostic> {
+    let mut files = Vec::new();
+    let mut folders = false;
+    for path in given {
+        if is_list(path) {
+            folders = true;
+            listed(path, &mut Vec::new(), &mut files)?;
+            continue;
+        }
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        folders = true;
+        let before = files.len();
+        let mut todo = vec![path.clone()];
+        while let Some(folder) = todo.pop() {
+            for entry in std::fs::read_dir(&folder).map_err(|e| file_error("cannot read", &folder, &e))? {
+                let entry = entry.map_err(|e| file_error("cannot read", &folder, &e))?;
+                let kind = entry.file_type().map_err(|e| file_error("cannot read", &entry.path(), &e))?;
+                let path = entry.path();
+                if kind.is_dir() {
+                    todo.push(path);
+                } else if path.extension().is_some_and(|e| e == extension) {
+                    files.push(path);
+                }
+            }
+        }
+        files[before..].sort();
+        if files.len() == before {
+            return Err(Diagnostic::new(Stage::File, format!("no file in `{}` ends in .{extension}", path.display())));
+        }
+    }
+    Ok((files, folders))
+}

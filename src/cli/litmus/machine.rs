@@ -1,0 +1,47 @@
+//! Litmus tests of x86 on the machine of a memory model.
+
+use super::{Picture, Ran, Refused, Route};
+use crate::pipeline::Session;
+use mu_base::{Diagnostic, SourceId, Stop};
+use mu_program::memory::MemoryModel;
+use mu_program::{herd, litmus};
+use mu_report::execution;
+use serde_json::json;
+
+/// A machine.
+pub(super) struct Machine {
+    /// Its memory.
+    pub memory: &'static dyn MemoryModel,
+    /// How many stores a buffer holds, if that is given.
+    pub buffer: Option<u32>,
+}
+
+impl Route for Machine {
+    fn unit(&self) -> &'static str {
+        "states"
+    }
+    fn answer(&self, session: &Session, source: SourceId, text: &str) -> Result<Result<Ran, Refused>, Diagnostic> {
+        let report = herd::run(&litmus::parse(source, text)?, self.memory, self.buffer, &session.budget)?;
+        Ok(Ok(Ran {
+            file: String::new(),
+            answer: report.answer,
+            stop: report.stop,
+            effort: report.states,
+            left_out: Vec::new(),
+            full_buffer: report.bound_reached,
+            more: vec![("bound_reached", json!(report.bound_reached))],
+        }))
+    }
+    fn draw(&self, session: &Session, source: SourceId, text: &str, picture: Picture) -> Result<Result<(String, usize), Stop>, Diagnostic> {
+        let test = litmus::parse(source, text)?;
+        let found = herd::deciding(&test, self.memory, self.buffer, &session.budget)?;
+        let Some((execution, outcome)) = found.execution else { return Ok(Err(found.stop)) };
+        let outcome = test.question.outcome_text(&outcome, &test.variables);
+        let title = format!("an execution under {}: {outcome}", self.memory.name().to_uppercase());
+        let drawing = match picture {
+            Picture::Svg => execution::svg(&test, &execution, &title),
+            Picture::Dot => execution::dot(&test, &execution, &title),
+        };
+        Ok(Ok((drawing, execution.events.len())))
+    }
+}

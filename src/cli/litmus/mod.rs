@@ -1,0 +1,215 @@
+//! `litmus`: litmus tests under a memory model, one or thousands.
+//!
+//! A [`Route`] answers: the machine of a model ([`machine`]), or its axioms ([`axioms`]). Tests named one by one are printed as the herd tools print
+//! them; of folders each test gets a line, and all a table. Exit code: 2 if a test cannot be read, else 1 if a condition does not hold, else 3 if a
+//! limit left one open, else 0. Of a single test, an execution that decides it can be drawn. With `--expected` the answers are compared with
+//! wanted ones, and the exit code says whether all are as wanted.
+
+mod axioms;
+mod expected;
+mod listing;
+mod machine;
+mod table;
+
+pub(super) use listing::collect;
+
+use self::expected::Expected;
+use self::table::Table;
+use super::args::{LitmusArgs, MemoryName};
+use super::files::{expect_writable, no_form_of_evidence, write_text};
+use super::output;
+use super::pipeline::{Session, read_source};
+use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
+use mu_outcome::Answer;
+use mu_program::memory::{self, MemoryModel};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+impl MemoryName {
+    /// The model meant.
+    pub(super) fn model(self) -> &'static dyn MemoryModel {
+        match self {
+            MemoryName::Sc => memory::SC,
+            MemoryName::Tso => memory::TSO,
+            MemoryName::Pso => memory::PSO,
+        }
+    }
+}
+
+/// What came out of a test.
+#[derive(Debug)]
+struct Ran {
+    /// Its file.
+    file: String,
+    /// Outcomes and verdict.
+    answer: Answer,
+    /// Why the search ended.
+    stop: Stop,
+    /// States or executions looked at.
+    effort: u64,
+    /// What was left out, a line each.
+    left_out: Vec<String>,
+    /// Whether a store had to wait for a full buffer.
+    full_buffer: bool,
+    /// What only this route reports.
+    more: Vec<(&'static str, Value)>,
+}
+
+impl Ran {
+    /// The text, as the herd tools print it, and what was left out.
+    fn text(&self) -> String {
+        let mut out = self.answer.text();
+        for line in &self.left_out {
+            out += line;
+            out.push('\n');
+        }
+        out
+    }
+    fn json(&self, unit: &str) -> Value {
+        let a = &self.answer;
+        let line = |o: &Vec<(String, String)>| Value::Object(o.iter().map(|(n, v)| (n.clone(), Value::String(v.clone()))).collect());
+        let mut out = json!({
+            "file": self.file,
+            "name": a.name,
+            "kind": a.quantifier.kind(),
+            "condition": format!("{} ({})", a.quantifier.word(), a.condition),
+            "verdict": output::verdict_word(a.verdict.word()),
+            "herd": a.verdict.word(),
+            "observation": a.observation(),
+            "positive": a.positive,
+            "negative": a.negative,
+            "states": a.outcomes.iter().map(line).collect::<Vec<_>>(),
+            "stop": self.stop.word(),
+        });
+        out[format!("searched_{unit}")] = json!(self.effort);
+        for (key, value) in &self.more {
+            out[*key] = value.clone();
+        }
+        out
+    }
+}
+
+/// A test that was not run.
+#[derive(Clone, Debug)]
+struct Refused {
+    /// Why, with its place.
+    text: String,
+    /// The exit code that it asks for.
+    code: u8,
+}
+
+impl Refused {
+    fn new(diagnostic: &Diagnostic, sources: &SourceMap) -> Self {
+        Self { text: diagnostic.render(sources), code: diagnostic.exit_code() }
+    }
+}
+
+/// A way to answer tests.
+trait Route: Sync {
+    /// What is counted: `states` or `executions`.
+    fn unit(&self) -> &'static str;
+    /// Answers a test. Errors are those of the test; `Err` of the inner result those of the model.
+    fn answer(&self, session: &Session, source: SourceId, text: &str) -> Result<Result<Ran, Refused>, Diagnostic>;
+    /// Draws an execution that decides a test: the picture and its number of events, or why there is none.
+    fn draw(&self, session: &Session, source: SourceId, text: &str, picture: Picture) -> Result<Result<(String, usize), Stop>, Diagnostic>;
+}
+
+/// Runs a pure function over items on the session's threads; a single item starts none.
+pub(super) fn parallel<T: Sync, R: Send>(
+    session: &Session,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync + Send,
+) -> Result<Vec<R>, Diagnostic> {
+    if items.len() < 2 || session.threads() == 1 {
+        return Ok(items.iter().map(work).collect());
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(session.threads()).build();
+    let pool = pool.map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot start threads: {e}")))?;
+    Ok(pool.install(|| items.par_iter().map(work).collect()))
+}
+
+/// Runs the command.
+pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagnostic> {
+    output::stage("running litmus tests");
+    let start = Instant::now();
+    let (files, folders) = collect(&args.files, "litmus")?;
+    let route: Box<dyn Route> = match memory::by_name(&args.model) {
+        Some(memory) => Box::new(machine::Machine { memory, buffer: args.buffer }),
+        None => Box::new(axioms::Axioms::find(args)?),
+    };
+    let picture = args.evidence.as_deref().map(|path| Picture::of(path, &files, folders)).transpose()?;
+    let wanted = args.expected.as_deref().map(Expected::of_file).transpose()?;
+    let results = parallel(session, &files, |path| one(session, &*route, path))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let table = Table { model: &args.model, unit: route.unit(), files: &files, results: &results, wanted: wanted.as_ref(), seconds };
+    table.show(session.common.format, folders, session.common.quiet)?;
+    if let Some(path) = &args.junit {
+        write_text(path, &table.junit())?;
+    }
+    let mut told: Vec<&str> = Vec::new();
+    for refused in results.iter().filter_map(|r| r.as_ref().err()) {
+        // A model that does not compile is reported once.
+        if !told.contains(&refused.text.as_str()) {
+            told.push(&refused.text);
+            eprint!("{}", refused.text);
+        }
+    }
+    if let (Some(picture), Some(Ok(_)), Some(out)) = (picture, results.first(), &args.evidence) {
+        draw(session, &*route, &files[0], picture, out)?;
+    }
+    let full: Vec<&str> = results.iter().flatten().filter(|r| r.full_buffer).map(|r| r.answer.name.as_str()).take(5).collect();
+    if !full.is_empty() && !session.common.quiet {
+        eprintln!("warning: a store buffer was full in {}; an outcome that is not listed may need more room (--buffer)", full.join(", "));
+    }
+    Ok(table.exit_code())
+}
+
+fn one(session: &Session, route: &dyn Route, path: &Path) -> Result<Ran, Refused> {
+    let mut sources = SourceMap::new();
+    let read = read_source(path, &mut sources).and_then(|(source, text)| route.answer(session, source, &text));
+    let mut ran = read.map_err(|d| Refused::new(&d, &sources))??;
+    ran.file = path.display().to_string();
+    Ok(ran)
+}
+
+/// How an execution is drawn.
+#[derive(Clone, Copy)]
+pub(super) enum Picture {
+    Svg,
+    Dot,
+}
+
+impl Picture {
+    /// What the name of a file asks for, if it can be done.
+    fn of(path: &Path, files: &[PathBuf], folders: bool) -> Result<Self, Diagnostic> {
+        let picture = match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
+            Some("svg") => Self::Svg,
+            Some("dot") => Self::Dot,
+            _ => return Err(no_form_of_evidence(path, ".svg or .dot")),
+        };
+        if folders || files.len() != 1 {
+            return Err(Diagnostic::new(Stage::Usage, "`--evidence` takes a single test"));
+        }
+        expect_writable(path)?;
+        Ok(picture)
+    }
+}
+
+/// Draws an execution that decides a test.
+fn draw(session: &mut Session, route: &dyn Route, path: &Path, picture: Picture, out: &Path) -> Result<(), Diagnostic> {
+    output::stage_of("drawing an execution", path);
+    let (source, text) = session.read_source(path)?;
+    match route.draw(session, source, &text, picture)? {
+        Ok((picture, events)) => {
+            write_text(out, &picture)?;
+            session.say(format!("wrote {}: {events} events", out.display()));
+        }
+        Err(stop) => {
+            let why = if stop == Stop::Complete { "no execution decides it" } else { "none was found within the limits" };
+            eprintln!("{}: {why}: nothing is written", path.display());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! Answers of litmus tests as text, table, JSON and JUnit, and beside wanted ones, whatever route gave them.
+
+use super::super::args::Format;
+use super::super::output;
+use super::super::print;
+use super::expected::{Expected, Wanted};
+use super::{Ran, Refused};
+use mu_base::Diagnostic;
+use mu_outcome::Verdict;
+use mu_report::junit::{Case, Outcome, suite};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Tests, what came out of each, and what was wanted.
+pub(super) struct Table<'a> {
+    /// The memory model's name.
+    pub model: &'a str,
+    /// What the route counts: states or executions.
+    pub unit: &'static str,
+    /// A file for each result.
+    pub files: &'a [PathBuf],
+    /// A report or a refusal.
+    pub results: &'a [Result<Ran, Refused>],
+    /// Wanted answers.
+    pub wanted: Option<&'a Expected>,
+    /// Wall time.
+    pub seconds: f64,
+}
+
+/// A test whose answer is not as wanted.
+struct Difference<'a> {
+    file: String,
+    ran: &'a Ran,
+    wanted: Wanted,
+}
+
+impl<'a> Table<'a> {
+    fn ran(&self) -> impl Iterator<Item = &'a Ran> {
+        self.results.iter().flatten()
+    }
+    /// Prints all in a format; `folders` says that a line a test is wanted.
+    pub(super) fn show(&self, format: Format, folders: bool, quiet: bool) -> Result<(), Diagnostic> {
+        match format {
+            Format::Json => output::object(self.json()),
+            Format::Text if folders => print(&self.text(quiet)),
+            Format::Text => print(&self.ran().map(Ran::text).collect::<Vec<_>>().join("\n")),
+        }?;
+        match (self.wanted, format) {
+            (Some(wanted), Format::Text) => print(&self.comparison(wanted)),
+            _ => Ok(()),
+        }
+    }
+    /// 2 or more for a refusal; 1 if an answer is not as wanted, or without wanted answers, if a condition does not hold; 3 if one is open; else 0.
+    pub(super) fn exit_code(&self) -> u8 {
+        if let Some(code) = self.results.iter().filter_map(|r| r.as_ref().err()).map(|r| r.code).max() {
+            return code;
+        }
+        let compared = |r: &Ran| self.wanted.is_none_or(|w| w.of(&r.file, &r.answer.name).is_some());
+        let has = |v: Verdict| self.ran().any(|r| r.answer.verdict == v && compared(r));
+        let wrong = match self.wanted {
+            Some(wanted) => self.differences(wanted).iter().any(|d| d.ran.answer.verdict != Verdict::Unknown),
+            None => has(Verdict::No),
+        };
+        if wrong {
+            1
+        } else if has(Verdict::Unknown) {
+            3
+        } else {
+            0
+        }
+    }
+    fn differences(&self, wanted: &Expected) -> Vec<Difference<'a>> {
+        let one = |ran: &'a Ran| {
+            let wanted = wanted.of(&ran.file, &ran.answer.name)?;
+            (!wanted.met_by(&ran.answer)).then(|| Difference { file: ran.file.clone(), ran, wanted })
+        };
+        self.ran().filter_map(one).collect()
+    }
+    /// Tests of which nothing is wanted, and wanted answers of which there is no test.
+    fn unmatched<'w>(&self, wanted: &'w Expected) -> (Vec<&'a str>, Vec<&'w str>) {
+        let free = self.ran().filter(|r| wanted.of(&r.file, &r.answer.name).is_none()).map(|r| r.answer.name.as_str()).collect();
+        let names: Vec<&str> = self.ran().map(|r| r.answer.name.as_str()).collect();
+        (free, wanted.names().filter(|n| !names.contains(n)).collect())
+    }
+    fn comparison(&self, wanted: &Expected) -> String {
+        let differing = self.differences(wanted);
+        let (free, missing) = self.unmatched(wanted);
+        let compared = self.ran().count() - free.len();
+        let mut out = format!("\nas wanted    {} of {compared}\n", compared - differing.len());
+        for Difference { file, ran, wanted } in &differing {
+            let answer = &ran.answer;
+            let (found, demand) = (answer.observation(), answer.verdict.word());
+            let _ = writeln!(out, "differs      {}: wanted {}, found {found} ({demand})  ({file})", answer.name, wanted.word());
+        }
+        for (what, names) in [("not compared", &free[..]), ("no such test", &missing[..])] {
+            if !names.is_empty() {
+                let more = if names.len() > 5 { ", …" } else { "" };
+                let _ = writeln!(out, "{what:<13}{}: {}{more}", names.len(), names[..names.len().min(5)].join(", "));
+            }
+        }
+        out
+    }
+    /// Numbers of verdicts: Ok, No, Unknown, refused.
+    fn counts(&self) -> [usize; 4] {
+        let of = |v: Verdict| self.ran().filter(|r| r.answer.verdict == v).count();
+        [of(Verdict::Ok), of(Verdict::No), of(Verdict::Unknown), self.results.iter().filter(|a| a.is_err()).count()]
+    }
+    fn text(&self, quiet: bool) -> String {
+        let mut out = String::new();
+        for (path, result) in self.files.iter().zip(self.results).filter(|_| !quiet) {
+            let _ = match result {
+                Ok(Ran { answer: a, .. }) => {
+                    let flags: String = a.flags.iter().map(|f| format!(" Flag {f}")).collect();
+                    let (word, seen, path) = (a.verdict.word(), a.observation(), path.display());
+                    writeln!(out, "{word:<8}Observation {} {seen} {} {}{flags}  ({path})", a.name, a.positive, a.negative)
+                }
+                Err(_) => writeln!(out, "Refused ({})", path.display()),
+            };
+        }
+        if !quiet {
+            out.push('\n');
+        }
+        let [ok, no, unknown, refused] = self.counts();
+        let _ = writeln!(out, "model        {}\ntests        {}\nOk           {ok}\nNo           {no}", self.model, self.results.len());
+        let _ = writeln!(out, "Unknown      {unknown}\nrefused      {refused}");
+        for word in ["Always", "Sometimes", "Never"] {
+            let _ = writeln!(out, "{word:<13}{}", self.ran().filter(|r| r.answer.observation() == word).count());
+        }
+        let flagged = self.ran().filter(|r| !r.answer.flags.is_empty()).count();
+        if flagged > 0 {
+            let _ = writeln!(out, "flagged      {flagged}");
+        }
+        let effort: u64 = self.ran().map(|r| r.effort).sum();
+        let _ = writeln!(out, "{:<13}{effort}\nseconds      {:.3}", self.unit, self.seconds);
+        out
+    }
+    fn json(&self) -> Value {
+        let one = |(path, result): (&PathBuf, &Result<Ran, Refused>)| match result {
+            Ok(ran) => ran.json(self.unit),
+            Err(refused) => json!({ "file": path.display().to_string(), "error": refused.text }),
+        };
+        let tests: Vec<Value> = self.files.iter().zip(self.results).map(one).collect();
+        let [ok, no, unknown, refused] = self.counts();
+        let mut object = json!({
+            "model": self.model,
+            "tests": tests,
+            "summary": { "tests": self.results.len(), "ok": ok, "no": no, "unknown": unknown, "refused": refused },
+            "seconds": self.seconds,
+        });
+        if let Some(wanted) = self.wanted {
+            object["expected"] = self.compared(wanted);
+        }
+        object
+    }
+    fn compared(&self, wanted: &Expected) -> Value {
+        let differing = self.differences(wanted);
+        let (free, missing) = self.unmatched(wanted);
+        let one = |d: &Difference<'_>| {
+            let answer = &d.ran.answer;
+            let (found, herd) = (answer.observation(), answer.verdict.word());
+            json!({ "file": d.file, "name": answer.name, "wanted": d.wanted.word(), "observation": found, "herd": herd })
+        };
+        let compared = self.ran().count() - free.len();
+        json!({
+            "compared": compared,
+            "as_wanted": compared - differing.len(),
+            "differs": differing.iter().map(one).collect::<Vec<_>>(),
+            "not_compared": free,
+            "no_such_test": missing,
+        })
+    }
+    /// The tests as cases of a suite: a failure is an answer that is not as wanted, or a demand that is not met where nothing is wanted.
+    pub(super) fn junit(&self) -> String {
+        let case = |(path, result): (&PathBuf, &Result<Ran, Refused>)| {
+            let (name, outcome) = match result {
+                Err(refused) => (path.display().to_string(), Outcome::Error(refused.text.lines().next().unwrap_or_default().to_string())),
+                Ok(ran) => {
+                    let answer = &ran.answer;
+                    let wanted = self.wanted.and_then(|w| w.of(&ran.file, &answer.name)).unwrap_or(Wanted::Demand(true));
+                    let outcome = match answer.verdict {
+                        Verdict::Unknown => Outcome::Unknown(ran.stop.word().to_string()),
+                        _ if wanted.met_by(answer) => Outcome::Passed,
+                        _ => Outcome::Failed {
+                            message: format!("wanted {}, found {}", wanted.word(), answer.observation()),
+                            text: ran.text(),
+                        },
+                    };
+                    (answer.name.clone(), outcome)
+                }
+            };
+            Case { class: format!("litmus.{}", self.model), name, seconds: 0.0, outcome }
+        };
+        let cases: Vec<Case> = self.files.iter().zip(self.results).map(case).collect();
+        suite(&format!("litmus under {}", self.model), &cases)
+    }
+}

@@ -1,0 +1,117 @@
+//! What came out of a test, and how it is written: the form that the herd tools print.
+//!
+//! The counts of the lines `Witnesses` and `Observation` are of outcomes; the herd tools count executions, of which several may have one outcome.
+
+use crate::question::{Addresses, Observed, Quantifier, Question};
+
+/// A verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The condition holds.
+    Ok,
+    /// It does not.
+    No,
+    /// A limit or a bound was reached before that was clear.
+    Unknown,
+}
+
+impl Verdict {
+    /// The word that is printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Ok => "Ok",
+            Verdict::No => "No",
+            Verdict::Unknown => "Unknown",
+        }
+    }
+}
+
+/// What came out of a test.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The test's name.
+    pub name: String,
+    /// The memory model's name.
+    pub model: String,
+    /// What is asked.
+    pub quantifier: Quantifier,
+    /// The proposition's text.
+    pub condition: String,
+    /// A line for each outcome: name and value of each thing observed.
+    pub outcomes: Vec<Vec<(String, String)>>,
+    /// Outcomes that satisfy the proposition.
+    pub positive: u64,
+    /// Outcomes that do not.
+    pub negative: u64,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The flags that the model raises, such as data races.
+    pub flags: Vec<String>,
+}
+
+impl Answer {
+    /// The answer to a question from the outcomes that were found; `complete` says whether these are all.
+    pub fn new<'o, O: Observed>(
+        name: &str,
+        model: &str,
+        question: &Question<O>,
+        addresses: &dyn Addresses,
+        found: impl IntoIterator<Item = &'o Vec<u64>>,
+        complete: bool,
+    ) -> Self {
+        let numbers = |o: &[u64]| question.observed.iter().zip(o).map(|(seen, &v)| seen.number(v)).collect::<Vec<_>>();
+        let mut lines: Vec<(Vec<i128>, &Vec<u64>)> = found.into_iter().filter(|o| question.counts(o)).map(|o| (numbers(o), o)).collect();
+        lines.sort();
+        lines.dedup_by(|a, b| a.0 == b.0);
+        let positive = lines.iter().filter(|(_, o)| question.holds(o)).count() as u64;
+        let negative = lines.len() as u64 - positive;
+        // What was found stays true whatever was not seen.
+        let verdict = match question.quantifier.holds(positive, negative) {
+            _ if !complete && !question.quantifier.settled(positive, negative) => Verdict::Unknown,
+            true => Verdict::Ok,
+            false => Verdict::No,
+        };
+        let shown =
+            |o: &[u64]| question.observed.iter().zip(o).map(|(seen, &v)| (seen.name().to_string(), seen.text(v, addresses))).collect();
+        Answer {
+            name: name.to_string(),
+            model: model.to_string(),
+            quantifier: question.quantifier,
+            condition: question.prop.text(&question.observed, addresses),
+            outcomes: lines.iter().map(|(_, o)| shown(o)).collect(),
+            positive,
+            negative,
+            verdict,
+            flags: Vec::new(),
+        }
+    }
+    /// `Always`, `Sometimes` or `Never`.
+    pub fn observation(&self) -> &'static str {
+        match (self.positive, self.negative) {
+            (0, _) => "Never",
+            (_, 0) => "Always",
+            _ => "Sometimes",
+        }
+    }
+    /// The text, as the herd tools print it.
+    pub fn text(&self) -> String {
+        let mut out = format!("Test {} {}\nStates {}\n", self.name, self.quantifier.kind(), self.outcomes.len());
+        for line in &self.outcomes {
+            let items: Vec<String> = line.iter().map(|(name, value)| format!("{name}={value};")).collect();
+            out += &items.join(" ");
+            out.push('\n');
+        }
+        // The witnesses of `~exists` are those that speak for it.
+        let (speak_for, against) = match self.quantifier {
+            Quantifier::NotExists => (self.negative, self.positive),
+            _ => (self.positive, self.negative),
+        };
+        out += &format!("{}\nWitnesses\nPositive: {speak_for} Negative: {against}\n", self.verdict.word());
+        for flag in &self.flags {
+            out += &format!("Flag {flag}\n");
+        }
+        out += &format!("Condition {} ({})\n", self.quantifier.word(), self.condition);
+        out += &format!("Observation {} {} {} {}\n", self.name, self.observation(), self.positive, self.negative);
+        out
+    }
+}

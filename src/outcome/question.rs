@@ -1,0 +1,387 @@
+//! Questions about outcomes: `locations`, `filter`, `exists`, `~exists`, `forall`, with propositions over registers and memory.
+//!
+//! In: tokens, and someone who knows the names ([`Names`]). Out: a [`Question`]. As the herd tools have it, `not` binds closest, then `=>` (to the
+//! right), `/\`, `\/`. Invariant: conditions nest at most [`DEPTH`] deep, which bounds all recursion over them.
+
+use mu_base::words::{Cursor, Kind};
+use mu_base::{Diagnostic, Stage};
+
+/// How deep parentheses, negations and expressions may nest.
+pub const DEPTH: u32 = 400;
+
+/// What is asked of the outcomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quantifier {
+    /// Some outcome satisfies the proposition.
+    Exists,
+    /// None does.
+    NotExists,
+    /// All do.
+    Forall,
+}
+
+impl Quantifier {
+    /// The word in a file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Quantifier::Exists => "exists",
+            Quantifier::NotExists => "~exists",
+            Quantifier::Forall => "forall",
+        }
+    }
+    /// What the herd tools call such a test.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Quantifier::Exists => "Allowed",
+            Quantifier::NotExists => "Forbidden",
+            Quantifier::Forall => "Required",
+        }
+    }
+    /// Whether it holds, given how many outcomes satisfy the proposition and how many do not.
+    pub fn holds(self, positive: u64, negative: u64) -> bool {
+        match self {
+            Quantifier::Exists => positive > 0,
+            Quantifier::NotExists => positive == 0,
+            Quantifier::Forall => negative == 0,
+        }
+    }
+    /// Whether outcomes that were not seen cannot change the answer.
+    pub fn settled(self, positive: u64, negative: u64) -> bool {
+        match self {
+            Quantifier::Exists | Quantifier::NotExists => positive > 0,
+            Quantifier::Forall => negative > 0,
+        }
+    }
+}
+
+/// A register or a place in memory whose last value an outcome has.
+pub trait Observed: Clone {
+    /// Whether both are the same, so that one column is enough.
+    fn is(&self, other: &Self) -> bool;
+    /// The bits of a value that are looked at.
+    fn bits(&self, value: u64) -> u64;
+    /// Whether the bits that are looked at are those of a number in a condition.
+    fn equals(&self, value: u64, number: u64) -> bool {
+        self.bits(value) == self.bits(number)
+    }
+    /// The number that a value is.
+    fn number(&self, value: u64) -> i128;
+    /// Its name.
+    fn name(&self) -> &str;
+    /// The thread of a register; none for memory.
+    fn thread(&self) -> Option<u32>;
+    /// The text of a value: a number, or a variable if it is an address.
+    fn text(&self, value: u64, addresses: &dyn Addresses) -> String {
+        addresses.address_text(self.bits(value)).unwrap_or_else(|| self.number(value).to_string())
+    }
+}
+
+/// Who knows the addresses of variables.
+pub trait Addresses {
+    /// The variable or element at an address.
+    fn address_text(&self, address: u64) -> Option<String>;
+}
+
+/// Who knows the names of a condition.
+pub trait Names {
+    /// What outcomes have.
+    type Observed: Observed;
+    /// Takes a location.
+    fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Self::Observed, Diagnostic>;
+    /// Takes a value: a number, or a name that stands for an address.
+    fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic>;
+}
+
+/// A proposition over what is observed, by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prop {
+    /// Always.
+    True,
+    /// Never.
+    False,
+    /// It has this value.
+    Is(usize, u64),
+    /// They have the same value.
+    Same(usize, usize),
+    /// Not.
+    Not(Box<Prop>),
+    /// All of them.
+    And(Vec<Prop>),
+    /// One of them.
+    Or(Vec<Prop>),
+    /// If the first then the second.
+    Implies(Box<Prop>, Box<Prop>),
+}
+
+impl Prop {
+    /// Whether it holds of an outcome: values in the order of `observed`.
+    pub fn holds<O: Observed>(&self, observed: &[O], outcome: &[u64]) -> bool {
+        let of = |p: &Prop| p.holds(observed, outcome);
+        match self {
+            Prop::True => true,
+            Prop::False => false,
+            Prop::Is(i, value) => observed[*i].equals(outcome[*i], *value),
+            Prop::Same(i, j) => observed[*i].number(outcome[*i]) == observed[*j].number(outcome[*j]),
+            Prop::Not(p) => !of(p),
+            Prop::And(list) => list.iter().all(of),
+            Prop::Or(list) => list.iter().any(of),
+            Prop::Implies(a, b) => !of(a) || of(b),
+        }
+    }
+    /// Its text, as the herd tools write it.
+    pub fn text<O: Observed>(&self, observed: &[O], addresses: &dyn Addresses) -> String {
+        let mut out = String::new();
+        self.write(observed, addresses, 0, &mut out);
+        out
+    }
+    fn write<O: Observed>(&self, observed: &[O], addresses: &dyn Addresses, level: u8, out: &mut String) {
+        let own = match self {
+            Prop::Implies(..) => 0,
+            Prop::Or(_) => 1,
+            Prop::And(_) => 2,
+            _ => level,
+        };
+        let open = own < level;
+        let mut joined = |list: &[&Prop], sign: &str, inner: u8| {
+            out.push_str(if open { "(" } else { "" });
+            for (i, p) in list.iter().enumerate() {
+                out.push_str(if i > 0 { sign } else { "" });
+                p.write(observed, addresses, inner, out);
+            }
+            out.push_str(if open { ")" } else { "" });
+        };
+        match self {
+            Prop::True => out.push_str("true"),
+            Prop::False => out.push_str("false"),
+            Prop::Is(i, value) => {
+                let text = addresses.address_text(*value).unwrap_or_else(|| (*value as i64).to_string());
+                out.push_str(&format!("{}={text}", observed[*i].name()));
+            }
+            Prop::Same(i, j) => out.push_str(&format!("{}={}", observed[*i].name(), observed[*j].name())),
+            Prop::Not(p) => {
+                out.push_str("not (");
+                p.write(observed, addresses, 0, out);
+                out.push(')');
+            }
+            Prop::And(list) => joined(&list.iter().collect::<Vec<_>>(), " /\\ ", 3),
+            Prop::Or(list) => joined(&list.iter().collect::<Vec<_>>(), " \\/ ", 2),
+            Prop::Implies(a, b) => joined(&[a, b], " => ", 3),
+        }
+    }
+    /// Puts other numbers for what is observed.
+    fn renumber(&mut self, place: &[usize]) {
+        match self {
+            Prop::True | Prop::False => {}
+            Prop::Is(i, _) => *i = place[*i],
+            Prop::Same(i, j) => (*i, *j) = (place[*i], place[*j]),
+            Prop::Not(p) => p.renumber(place),
+            Prop::And(list) | Prop::Or(list) => list.iter_mut().for_each(|p| p.renumber(place)),
+            Prop::Implies(a, b) => {
+                a.renumber(place);
+                b.renumber(place);
+            }
+        }
+    }
+}
+
+/// What is asked of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question<O> {
+    /// What outcomes have: registers by thread, then memory by name.
+    pub observed: Vec<O>,
+    /// Outcomes for which it does not hold do not count.
+    pub filter: Option<Prop>,
+    /// Of which outcomes the proposition is asked.
+    pub quantifier: Quantifier,
+    /// What is asked.
+    pub prop: Prop,
+}
+
+impl<O: Observed> Question<O> {
+    /// Takes what is after the code of a test.
+    ///
+    /// # Errors
+    /// What is no question; a name that `names` does not know.
+    pub fn parse<N: Names<Observed = O>>(cursor: &mut Cursor<'_, '_>, names: &mut N) -> Result<Self, Diagnostic> {
+        let mut reader = Reader { names, observed: Vec::new() };
+        let (filter, quantifier, prop) = reader.constraints(cursor)?;
+        let mut question = Question { observed: reader.observed, filter, quantifier, prop };
+        question.order();
+        Ok(question)
+    }
+    fn order(&mut self) {
+        let key = |o: &O| (o.thread().is_none(), o.thread(), o.name().to_string());
+        let mut order: Vec<usize> = (0..self.observed.len()).collect();
+        order.sort_by_key(|&i| key(&self.observed[i]));
+        let mut place = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old] = new;
+        }
+        self.observed = order.iter().map(|&i| self.observed[i].clone()).collect();
+        self.prop.renumber(&place);
+        if let Some(filter) = &mut self.filter {
+            filter.renumber(&place);
+        }
+    }
+    /// Whether an outcome passes the filter.
+    pub fn counts(&self, outcome: &[u64]) -> bool {
+        self.filter.as_ref().is_none_or(|f| f.holds(&self.observed, outcome))
+    }
+    /// Whether the proposition holds of an outcome.
+    pub fn holds(&self, outcome: &[u64]) -> bool {
+        self.prop.holds(&self.observed, outcome)
+    }
+    /// Whether an outcome decides the test: it counts, and the proposition holds of it, or for `forall` does not.
+    pub fn decided_by(&self, outcome: &[u64]) -> bool {
+        self.counts(outcome) && self.holds(outcome) == (self.quantifier != Quantifier::Forall)
+    }
+    /// An outcome in one line.
+    pub fn outcome_text(&self, outcome: &[u64], addresses: &dyn Addresses) -> String {
+        let one = |(o, &v): (&O, &u64)| format!("{}={};", o.name(), o.text(v, addresses));
+        self.observed.iter().zip(outcome).map(one).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Whether `~exists` comes next, or `not exists`.
+pub(crate) fn negated(cursor: &Cursor<'_, '_>) -> bool {
+    (cursor.is("~") || cursor.is_word("not")) && cursor.ahead(1).text.eq_ignore_ascii_case("exists")
+}
+
+fn deeper(cursor: &Cursor<'_, '_>, depth: u32) -> Result<u32, Diagnostic> {
+    if depth >= DEPTH {
+        return Err(Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("a condition that nests more than {DEPTH} deep")));
+    }
+    Ok(depth + 1)
+}
+
+/// One proposition as it is, several joined.
+fn joined(mut list: Vec<Prop>, by: fn(Vec<Prop>) -> Prop) -> Prop {
+    if list.len() == 1 { list.remove(0) } else { by(list) }
+}
+
+struct Reader<'n, N: Names> {
+    names: &'n mut N,
+    observed: Vec<N::Observed>,
+}
+
+impl<N: Names> Reader<'_, N> {
+    fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<usize, Diagnostic> {
+        let found = self.names.location(cursor)?;
+        Ok(self.observed.iter().position(|o| o.is(&found)).unwrap_or_else(|| {
+            self.observed.push(found);
+            self.observed.len() - 1
+        }))
+    }
+    fn constraints(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(Option<Prop>, Quantifier, Prop), Diagnostic> {
+        if cursor.eat_word("locations") {
+            cursor.expect("[")?;
+            while !cursor.eat("]") {
+                self.location(cursor)?;
+                // Types are for other tools.
+                while cursor.peek().kind == Kind::Name || cursor.is("*") {
+                    cursor.take();
+                }
+                if !cursor.eat(";") && !cursor.is("]") {
+                    return Err(cursor.unexpected("`;` or `]`"));
+                }
+            }
+        }
+        let filter = if cursor.eat_word("filter") { Some(self.proposition(cursor, 0)?) } else { None };
+        let quantifier = if cursor.at_end() {
+            return Ok((filter, Quantifier::Forall, Prop::True));
+        } else if cursor.eat_word("exists") || cursor.eat_word("final") || cursor.is("(") {
+            Quantifier::Exists
+        } else if cursor.eat_word("forall") {
+            Quantifier::Forall
+        } else if negated(cursor) {
+            cursor.take();
+            cursor.take();
+            Quantifier::NotExists
+        } else if cursor.eat_word("observed") {
+            let prop = self.outcomes(cursor)?;
+            return if cursor.at_end() { Ok((filter, Quantifier::Exists, prop)) } else { Err(cursor.unexpected("`;` or `and`")) };
+        } else if cursor.is_word("cases") {
+            return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, format!("the condition `{}`", cursor.peek().text)));
+        } else {
+            return Err(cursor.unexpected("`exists`, `~exists` or `forall`"));
+        };
+        let prop = self.proposition(cursor, 0)?;
+        cursor.eat(";");
+        // `with model: quantifier` tells what some models are expected to say; nothing to check here.
+        if !cursor.at_end() && !cursor.is_word("with") {
+            return Err(cursor.unexpected("the end of the test"));
+        }
+        Ok((filter, quantifier, prop))
+    }
+    /// What follows `observed`: outcomes separated by `and`, each a list of values that end with `;`.
+    fn outcomes(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Prop, Diagnostic> {
+        let mut outcomes = Vec::new();
+        loop {
+            let mut values = Vec::new();
+            while !cursor.at_end() && !cursor.is_word("and") {
+                values.push(self.atom(cursor, 0)?);
+                if !cursor.eat(";") {
+                    break;
+                }
+            }
+            outcomes.push(Prop::And(values));
+            if !cursor.eat_word("and") {
+                return Ok(Prop::Or(outcomes));
+            }
+        }
+    }
+    fn proposition(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Prop, Diagnostic> {
+        let mut list = vec![self.conjunction(cursor, depth)?];
+        while cursor.eat("\\/") || cursor.eat("||") {
+            list.push(self.conjunction(cursor, depth)?);
+        }
+        Ok(joined(list, Prop::Or))
+    }
+    fn conjunction(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Prop, Diagnostic> {
+        let mut list = vec![self.implication(cursor, depth)?];
+        while cursor.eat("/\\") || cursor.eat("&&") {
+            list.push(self.implication(cursor, depth)?);
+        }
+        Ok(joined(list, Prop::And))
+    }
+    fn implication(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Prop, Diagnostic> {
+        let left = self.atom(cursor, depth)?;
+        if cursor.eat("=>") {
+            let right = self.implication(cursor, deeper(cursor, depth)?)?;
+            return Ok(Prop::Implies(Box::new(left), Box::new(right)));
+        }
+        Ok(left)
+    }
+    fn atom(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Prop, Diagnostic> {
+        if cursor.eat("(") {
+            let inner = self.proposition(cursor, deeper(cursor, depth)?)?;
+            cursor.expect(")")?;
+            return Ok(inner);
+        }
+        if cursor.eat("~") || cursor.eat("!") || cursor.is_word("not") {
+            cursor.eat_word("not");
+            return Ok(Prop::Not(Box::new(self.atom(cursor, deeper(cursor, depth)?)?)));
+        }
+        if cursor.ahead(1).text != "=" && cursor.ahead(1).text != "!=" {
+            if cursor.eat_word("true") {
+                return Ok(Prop::True);
+            }
+            if cursor.eat_word("false") {
+                return Ok(Prop::False);
+            }
+        }
+        let left = self.location(cursor)?;
+        let negated = cursor.eat("!=") || cursor.eat("<>");
+        if !negated && !cursor.eat("=") && !cursor.eat("==") {
+            return Err(cursor.unexpected("`=`"));
+        }
+        // On the right a location is in brackets, starred, or a register; a bare name is an address.
+        let register = matches!(cursor.peek().kind, Kind::Number | Kind::Name) && cursor.ahead(1).text == ":";
+        let prop = if cursor.is("[") || cursor.is("*") || register {
+            Prop::Same(left, self.location(cursor)?)
+        } else {
+            Prop::Is(left, self.names.value(cursor)?)
+        };
+        Ok(if negated { Prop::Not(Box::new(prop)) } else { prop })
+    }
+}
