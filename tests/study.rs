@@ -8,8 +8,7 @@ use std::path::Path;
 use support::{explore, mu_check, package};
 
 /// The published equations for two operations a core, in full: the study prints them cut off at thousands.
-const EQUATIONS: [(&str, u64); 4] =
-    [("1a.gos", 625_277), ("1b.gos", 343_948), ("1c.gos", 709_301), ("2.selfobserving", 1_976_012)];
+const EQUATIONS: [(&str, u64); 4] = [("1a.gos", 625_277), ("1b.gos", 343_948), ("1c.gos", 709_301), ("2.selfobserving", 1_976_012)];
 const FINISH: &str = "mem_wb_sync_store_finish";
 
 fn words(text: &str) -> Vec<String> {

@@ -112,7 +112,7 @@ pub fn with_those_that_hold<T>(
         let more = held!(symmetries.failed.lock()).clone();
         if more.is_subset(&failed) {
             // What failed is the group as a whole.
-            dropped.extend(symmetries.words().filter_map(|w| (w.len() == 1).then(|| Dropped::of(model, w[0], FAILED_TOGETHER))));
+            dropped.extend(symmetries.words().filter(|w| w.len() == 1).map(|w| Dropped::of(model, w[0], FAILED_TOGETHER)));
             return search(None).map(|t| (t, dropped));
         }
         failed.extend(more);
