@@ -4,6 +4,7 @@
 #   results/litmus.sh small 10000          so many small litmus tests, written to a scratch folder, under SC, TSO and PSO
 #   results/litmus.sh programs 2 3 4       specs/x86 for so many threads, under SC and TSO
 #   results/litmus.sh robust               store-buffer safety: interleavings by the bound on preemptions, as written and with fences
+#   results/litmus.sh figure4              the rows of figure 4 of Burckhardt and Musuvathi beside ours, in two settings
 #
 # THREADS (default: all cores), SECONDS_EACH (limit of a run, default 60) and MU_CHECK (the program, default: the release build) can be set.
 set -euo pipefail
@@ -11,7 +12,7 @@ cd "$(dirname "$0")/.."
 program=${MU_CHECK:-target/release/mu-check}
 common=(--threads "${THREADS:-$(nproc)}" --timeout "${SECONDS_EACH:-60}s" --max-memory 4GB --no-progress -q --format json)
 
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 # The number or word under a key.
 key() { sed -E "s/.*\"$1\":\"?([^,\"}]*).*/\1/" <<<"$2"; }
 
@@ -108,6 +109,52 @@ robust)
     printf '| %s | %s | %s | %.3f | %s | %s |\n' "${name%.*}" "$(key verdict "$found")" "$(key states "$found")" "$(key seconds "$found")" \
       "$(sed -n 's/^robust with \(.*\), and .*/\1/p' <<<"$text")" "$(sed -n 's/.* checks, \(.*\) states in .*/\1/p' <<<"$text")"
   done
+  ;;
+figure4)
+  folder=$(mktemp -d)
+  trap 'rm -r "$folder"' EXIT
+  printf 'X86 five\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [z],$1 ;\nMOV EAX,[y] | MOV [y],$1 ;\n | MOV EBX,[x] ;\nexists (true)\n' >"$folder/five.litmus"
+  printf 'X86 four\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EBX,[x] ;\nexists (true)\n' >"$folder/four.litmus"
+  sed 's/mov ebx, 2/mov ebx, 1/' specs/x86/dekker.asm >"$folder/dekker1.asm"
+  sed 's/mov ebx, 2/mov ebx, 3/' specs/x86/bakery.asm >"$folder/bakery3.asm"
+  cp specs/x86/dekker.asm specs/x86/take_queue.asm "$folder"
+  # Interleavings and borderline ones of a program up to a bound.
+  counted() {
+    local json count more=
+    json=$("$program" robust "$1" --count --preemptions "$2" "${@:3}" "${common[@]}" 2>/dev/null) || true
+    count=${json#*\"count\":} count=${count%%\}*}
+    [ "$(key stop "$count")" = complete ] || more="more than "
+    printf '%s%s / %s%s' "$more" "$(key interleavings "$count")" "$more" "$(key borderline "$count")"
+  }
+  echo "| program | preemptions | published total / borderline | all threads may begin | the first begins and starts the other |"
+  echo "|---|---|---|---|---|"
+  while read -r file bound total borderline; do
+    printf '| %s | %s | %s / %s | %s | %s |\n' "${file%.*}" "$bound" "$total" "$borderline" "$(counted "$folder/$file" "$bound")" \
+      "$(counted "$folder/$file" "$bound" --first 0 --starts)"
+  done <<'ROWS'
+five.litmus 3 10 4
+four.litmus 3 10 4
+dekker1.asm 1 5 4
+dekker1.asm 2 36 23
+dekker1.asm 3 183 50
+dekker1.asm 4 1219 124
+dekker1.asm 5 8472 349
+dekker.asm 1 5 4
+dekker.asm 2 36 23
+dekker.asm 3 183 50
+dekker.asm 4 1219 124
+dekker.asm 5 8472 349
+bakery3.asm 0 1 1
+bakery3.asm 1 25 20
+bakery3.asm 2 742 533
+bakery3.asm 3 12436 8599
+take_queue.asm 0 3 0
+take_queue.asm 1 47 14
+take_queue.asm 2 402 189
+take_queue.asm 3 2318 1197
+take_queue.asm 4 9147 5321
+take_queue.asm 5 29821 17922
+ROWS
   ;;
 *) usage ;;
 esac

@@ -1,6 +1,8 @@
 //! The ARCx formulas hold for a reason: for each there is a fault of the model that makes it false, and no other than those that should be.
 
-use crate::support::faults::{FAULTS, FIRST_STORES, FORMULAS, PUBLISHED_CLOSE, SMALL, STORED, narrow, patch};
+use crate::support::faults::{
+    FAULTS, FIRST_STORES, FORMULAS, PUBLISHED_CLOSE, RELEASE_FAULTS, RELEASE_FORMULAS, SMALL, STORED, narrow, patch,
+};
 use mu_check::base::SourceMap;
 use mu_check::formula::typecheck::check_formula;
 use mu_check::process::typecheck::check_specification;
@@ -27,6 +29,7 @@ fn verdicts(name: &str, specification: &str, changes: &[(&'static str, u32)], fo
         path.display().to_string()
     };
     let model = file(format!("{name}.spec"), specification);
+    let released = formulas == RELEASE_FORMULAS;
     let large = changes.iter().any(|c| c.0 == "max_operation_id" && c.1 > 1);
     let formulas: Vec<String> = formulas
         .iter()
@@ -42,6 +45,9 @@ fn verdicts(name: &str, specification: &str, changes: &[(&'static str, u32)], fo
     let mut arguments = vec!["check".to_string(), model];
     arguments.extend(formulas);
     arguments.extend(defines(&values(changes)));
+    if released {
+        arguments.extend(["-D".to_string(), "release_acquire=true".to_string()]);
+    }
     let outcome = mu_check(&arguments);
     let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{name}: {}", outcome.stderr));
     let mut verdicts = String::new();
@@ -93,7 +99,7 @@ fn every_instance_and_every_formula_is_well_typed() {
         typed = Some(checked.unwrap_or_else(|error| panic!("{}", error.render(&sources))));
     }
     let typed = typed.unwrap();
-    for folder in ["formulas", "formulas/strict"] {
+    for folder in ["formulas", "formulas/strict", "formulas/release", "formulas/cores"] {
         for entry in std::fs::read_dir(package(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|e| e == "mcf") {
@@ -139,5 +145,22 @@ fn the_published_record_forgets() {
         let fault = FAULTS.iter().find(|f| f.name == name).unwrap();
         let text = patch(&patch(&specification, fault.edits), &[PUBLISHED_CLOSE]);
         assert_eq!(verdicts(name, &text, fault.defines, &["3.cacheconsistency"]), "T", "{name}");
+    }
+}
+
+/// Store releases and load acquires: each formula of theirs fails for the faults that break what it asks for.
+#[test]
+fn every_fault_of_release_and_acquire_fails_its_formulas() {
+    let specification = specification();
+    let mut wrong = Vec::new();
+    for fault in RELEASE_FAULTS {
+        let found = verdicts(fault.name, &patch(&specification, fault.edits), fault.defines, &RELEASE_FORMULAS);
+        if found != fault.verdicts {
+            wrong.push(format!("{}: verdicts {found}, not {}, of {}", fault.name, fault.verdicts, RELEASE_FORMULAS.join(", ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for (i, formula) in RELEASE_FORMULAS.iter().enumerate() {
+        assert!(RELEASE_FAULTS.iter().any(|f| f.verdicts.as_bytes()[i] == b'F'), "no fault makes {formula} false");
     }
 }

@@ -27,6 +27,7 @@ mod schema;
 mod simulate;
 mod supply;
 mod support;
+mod study;
 mod sweep;
 mod symbolic;
 mod symmetry;

@@ -3,7 +3,7 @@
 //! All formulas are read before any is checked. One that is refused among several does not stop the others: its verdict is *unknown*, its reason
 //! `error`, and the exit code 2.
 
-use super::args::{CheckArgs, Cli, Command, Engine, Format, Reduction};
+use super::args::{CheckArgs, Cli, Command, Counting, Engine, Format, Reduction};
 use super::checkpoint::{Folder, Kept, Shelf};
 use super::files::{Form, expect_writable, no_form_of_evidence, write, write_lts, write_text};
 use super::game::solver;
@@ -21,7 +21,7 @@ use mu_evidence::checker::{self, Checked};
 use mu_formula::typed::TypedFormula;
 use mu_game::pg;
 use mu_lts::reduce::Equivalence;
-use mu_pbes::{Answer, Options, Reduced, Route, Verdict, check};
+use mu_pbes::{Answer, Options, Priority, Reduced, Route, Verdict, check};
 use mu_report::branches::branches;
 use mu_report::caption::first_comment;
 use mu_report::chart::chart;
@@ -80,11 +80,16 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
 }
 
 /// The formulas that could be read, and the refusals of the others. Error: the refusal of the only one.
-fn read<'t>(session: &Session, subject: &Loaded, texts: &'t [Text]) -> Result<(Vec<(&'t Text, TypedFormula)>, Vec<&'t Text>), Diagnostic> {
+fn read<'t>(
+    session: &Session,
+    subject: &Loaded,
+    texts: &'t [Text],
+    count: Counting,
+) -> Result<(Vec<(&'t Text, TypedFormula)>, Vec<&'t Text>), Diagnostic> {
     let (mut formulas, mut refused) = (Vec::new(), Vec::new());
     for text in texts {
         match properties::read(text, &subject.data, &subject.actions) {
-            Ok(formula) => formulas.push((text, formula)),
+            Ok(formula) => formulas.push((text, TypedFormula { as_written: count == Counting::AllParameters, ..formula })),
             Err(diagnostic) if texts.len() == 1 => return Err(diagnostic),
             Err(diagnostic) => {
                 eprint!("{}", diagnostic.render(&session.sources));
@@ -114,9 +119,9 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     }
     output::stage("reading the formulas");
     // Every formula is read before any is checked: a slip in the last one is told of before the work on the first.
-    let (formulas, refused) = read(session, subject, texts)?;
+    let (formulas, refused) = read(session, subject, texts, args.count)?;
     let kept = kept(session, args, subject)?;
-    let options = session.explore_options(&*subject.model, &args.confluence, &args.without);
+    let options = session.explore_options(&*subject.model, &args.without);
     if let Some(path) = &args.game {
         let [(_, formula)] = &formulas[..] else {
             return Err(Diagnostic::new(Stage::Usage, "`--game` takes a single formula"));
@@ -134,7 +139,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     let one = |(text, formula): &(&Text, TypedFormula), alone: bool| {
         let start = Instant::now();
         let bar = Bar::new(alone && !session.common.no_progress && !session.common.quiet);
-        let shelf = kept.as_ref().map(|(folder, kept)| Shelf::new(folder, &text.name, &text.text, kept.as_ref()));
+        let shelf = kept.as_ref().map(|(folder, kept)| Shelf::new(folder, &text.name, &text.identity(formula), kept.as_ref()));
         let shelf = shelf.as_ref().map(|s| s as &dyn mu_pbes::Shelf);
         let plain = Options::new(&options);
         let quotient_at = plain.quotient_at.filter(|_| !args.without.contains(&Reduction::Quotient));
@@ -296,7 +301,20 @@ pub(super) fn tell(
         answer.route.word(),
         answer.equations
     ));
-    session.say_symmetries(answer.symmetries, &args.without);
+    session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
+    let priority = match answer.priority {
+        Priority::None => None,
+        Priority::Used => {
+            session.say("confluence: used, no part of the formula tells the system with priority from the whole one");
+            Some(json!({ "used": true }))
+        }
+        Priority::Forbidden(ban, place) => {
+            let (line, column) = session.sources.line_column(place);
+            let name = &session.sources.get(place.source).name;
+            session.say(format!("confluence: not used, all steps were searched: {name}:{line}:{column}: {}", ban.text()));
+            Some(json!({ "used": false, "forbidden_by": ban.word(), "why": ban.text(), "line": line, "column": column }))
+        }
+    };
     if let Some(Reduced { equivalence, states, classes }) = answer.reduced {
         let why = match equivalence {
             Equivalence::Strong => "the formula does not name every label",
@@ -346,6 +364,9 @@ pub(super) fn tell(
             if let Some(why) = why {
                 object["engine_reason"] = why.into();
             }
+            if let Some(priority) = priority {
+                object["confluence"] = priority;
+            }
             if !notes.is_empty() {
                 object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
             }
@@ -389,6 +410,8 @@ fn stopped(stop: Stop, engine: Engine) -> Answer {
         never_met: Vec::new(),
         symmetries: 1,
         reduced: None,
+        priority: Priority::None,
+        dropped: Vec::new(),
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
         (Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete), Some(lts))
     } else {
         let model = &*loaded.model;
-        let options = session.explore_options(model, &args.confluence, &args.without);
+        let options = session.explore_options(model, &args.without);
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let mut counter = ways::Counter::new(model, &args.seeking.terminal);
         let (outcome, lts) = if keep {
@@ -140,7 +140,7 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
 
 /// Counts the states of a model one by one.
 pub(super) fn counted(session: &Session, args: &ExploreArgs, model: &dyn Model, budget: &Budget) -> Result<Report, Diagnostic> {
-    let options = session.explore_options(model, &args.confluence, &args.without);
+    let options = session.explore_options(model, &args.without);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let outcome = mu_explore::explore(model, &options, budget, &bar)?;
     bar.finish();
@@ -148,7 +148,7 @@ pub(super) fn counted(session: &Session, args: &ExploreArgs, model: &dyn Model, 
 }
 
 fn told(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outcome) -> Report {
-    session.say_symmetries(outcome.symmetries, &args.without);
+    session.say_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
     session.say(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",
         grouped(outcome.states),

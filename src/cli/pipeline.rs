@@ -6,6 +6,7 @@ use super::output;
 use mu_base::limits::{available_memory, peak_resident_bytes};
 use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Span, Stage, Stop};
 use mu_compile::{Compiled, Confluence};
+use mu_explore::Dropped;
 use mu_model::Model;
 use mu_process::linear::LinearProcess;
 use mu_process::linearise;
@@ -159,19 +160,24 @@ impl Session {
         Ok(model)
     }
 
-    /// How to explore a model. Steps that are prioritised by name only are not known to lead to one state, which symmetries need.
-    pub fn explore_options(&self, model: &dyn Model, confluence: &str, without: &[Reduction]) -> mu_explore::Options {
-        let symmetry = !without.contains(&Reduction::Symmetry) && ["none", "auto"].contains(&confluence);
+    /// How to explore a model. Steps that are prioritised by name only, without proof, are not known to lead to one state, which symmetries need.
+    pub fn explore_options(&self, model: &dyn Model, without: &[Reduction]) -> mu_explore::Options {
+        let proven = model.is_priority_proven();
+        if !proven {
+            self.say("symmetries: not looked for, since the steps named by `--confluence` are not proven confluent");
+        }
+        let symmetry = !without.contains(&Reduction::Symmetry) && proven;
         mu_explore::Options { threads: self.threads(), symmetry, ..Default::default() }.with_confluence_of(model)
     }
 
-    /// Says which symmetries a search used.
-    pub fn say_symmetries(&self, order: usize, without: &[Reduction]) {
+    /// Says which symmetries a search used, and which candidates it did not.
+    pub fn say_symmetries(&self, order: usize, without: &[Reduction], dropped: &[Dropped]) {
         match order {
             _ if without.contains(&Reduction::Symmetry) => self.say("symmetries: done without, as asked"),
             0 | 1 => self.say("symmetries: none used"),
             n => self.say(format!("symmetries: one state represents up to {n}; verified at every evaluation")),
         }
+        dropped.iter().for_each(|d| self.say(format!("symmetries: without {}: {}", d.name, d.why)));
     }
 
     /// Peak resident memory so far.

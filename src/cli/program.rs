@@ -37,17 +37,23 @@ pub(super) fn read(session: &mut Session, path: &Path, threads: u32) -> Result<X
     nasm::parse(source, &text, threads as usize)
 }
 
+/// Reads an x86 program that calls some states unsafe.
+pub(super) fn read_asserted(session: &mut Session, path: &Path, threads: u32) -> Result<X86Program, Diagnostic> {
+    let program = read(session, path, threads)?;
+    if program.unsafe_states.is_empty() {
+        let error = Diagnostic::new(Stage::Type, format!("`{}` has no section `unsafe_prop`", path.display()));
+        return Err(error.note("it describes the states that must not be reached"));
+    }
+    Ok(program)
+}
+
 pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
     let threads = match args.threads_of {
         ThreadsOf::Number(n) => n,
         ThreadsOf::Any => return any_number(session, args),
     };
-    let program = read(session, &args.file, threads)?;
-    if program.unsafe_states.is_empty() {
-        let error = Diagnostic::new(Stage::Type, format!("`{}` has no section `unsafe_prop`", args.file.display()));
-        return Err(error.note("it describes the states that must not be reached"));
-    }
+    let program = read_asserted(session, &args.file, threads)?;
     let memory = args.memory.model.model();
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let found = reach::reach(&program, memory, args.memory.buffer, session.threads(), &session.budget, &bar)?;

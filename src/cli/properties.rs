@@ -93,6 +93,14 @@ pub(super) fn read(text: &Text, data: &DataSpec, actions: &[ActionDecl]) -> Resu
     check_formula(&mu_syntax::parse_formula(text.source, &text.text)?, data, actions)
 }
 
+impl Text {
+    /// What checkpoints of searches for it belong to: its text and how its equations are told apart.
+    pub(super) fn identity(&self, formula: &TypedFormula) -> String {
+        let how = if formula.as_written { "% counted with all parameters\n" } else { "" };
+        format!("{how}{}", self.text)
+    }
+}
+
 /// What files about a formula are called.
 pub(super) fn file_for(path: &Path, stem: &str, several: bool) -> PathBuf {
     match path.extension() {

@@ -1,19 +1,21 @@
 //! `robust`: whether store buffers change what a program does, and fences after which they do not.
 //!
-//! Exit code: 0 robust (with `--fences`: made so), 1 not robust, 2 bad input, 3 unknown (a limit).
+//! Exit code: 0 robust (with `--fences`: made so), 1 not robust or, with `--assert`, unsafe, 2 bad input, 3 unknown (a limit).
 
 use super::args::{Format, RobustArgs};
 use super::output;
 use super::pipeline::Session;
 use super::print;
-use super::program::{read_any, steps_json, table};
+use super::program::{read_any, read_asserted, steps_json, table};
 use super::progress::grouped;
-use mu_base::{Diagnostic, Stop};
+use mu_base::{Diagnostic, Stage, Stop};
 use mu_program::Program;
 use mu_program::machine::Machine;
+use mu_program::nasm::X86Program;
+use mu_safety::count::{Count, Counting, count};
 use mu_safety::fences::{self, Fences, Place, Repair};
-use mu_safety::reach::Interleaving;
-use mu_safety::robust::{self, Borderline, Count, Robustness};
+use mu_safety::reach::{Interleaving, Safety};
+use mu_safety::robust::{self, Borderline, Robustness};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Instant;
@@ -22,6 +24,9 @@ use std::time::Instant;
 struct Answer {
     found: Robustness,
     way: Option<(Machine, Interleaving)>,
+    /// Whether assertions were asked about.
+    asserted: bool,
+    unsafe_way: Option<(Machine, Interleaving)>,
     count: Option<Count>,
     fences: Option<Fences>,
     seconds: f64,
@@ -29,22 +34,57 @@ struct Answer {
 
 pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
-    let program = read_any(session, &args.file, args.threads_of)?;
-    let found = robust::check(&program, &session.budget)?;
+    let asserted = if args.assert { Some(with_assertions(session, args)?) } else { None };
+    let program = match &asserted {
+        Some(program) => program.program.clone(),
+        None => read_any(session, &args.file, args.threads_of)?,
+    };
+    let first = args.first.map(|t| t as usize);
+    if let Some(first) = first.filter(|t| *t >= program.threads.len()) {
+        let message = format!("`--first {first}`: the program has the threads 0 to {}", program.threads.len() - 1);
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    let found = match &asserted {
+        Some(program) => robust::check_with_assertions(program, &session.budget)?,
+        None => robust::check(&program, &session.budget)?,
+    };
     let way = found.borderline.as_ref().map(|b| robust::replay(&program, b)).transpose()?;
-    let count = if args.count { Some(robust::count(&program, args.preemptions, &session.budget)?) } else { None };
+    let unsafe_way = match (&asserted, &found.unsafe_state) {
+        (Some(program), Some(way)) => Some(robust::replay_unsafe(program, way)?),
+        _ => None,
+    };
+    let counting = Counting { preemptions: args.preemptions, first, starts: args.starts };
+    let count = if args.count { Some(count(&program, counting, &session.budget)?) } else { None };
     let fences = if args.fences { Some(fences::smallest(&program, &session.budget)?) } else { None };
-    let answer = Answer { found, way, count, fences, seconds: start.elapsed().as_secs_f64() };
+    let answer = Answer { found, way, asserted: args.assert, unsafe_way, count, fences, seconds: start.elapsed().as_secs_f64() };
     match session.common.format {
         Format::Text => print(&as_text(session, &program, &answer))?,
         Format::Json => output::object(as_json(session, &program, &answer))?,
     }
     let made = answer.fences.as_ref().map(|f| f.places.is_some());
     Ok(match (made, answer.found.robust()) {
+        _ if answer.found.unsafe_state.is_some() => 1,
         (Some(true), _) | (None, Some(true)) => 0,
         (None, Some(false)) => 1,
         _ => 3,
     })
+}
+
+/// A program with states that it calls unsafe.
+fn with_assertions(session: &mut Session, args: &RobustArgs) -> Result<X86Program, Diagnostic> {
+    if args.file.extension().is_some_and(|e| e == "litmus") {
+        return Err(Diagnostic::new(Stage::Usage, "`--assert` is for programs: a litmus test has no section `unsafe_prop`"));
+    }
+    read_asserted(session, &args.file, args.threads_of)
+}
+
+/// Whether the assertions hold under sequential consistency, as far as that is known.
+fn safety(answer: &Answer) -> Safety {
+    match (&answer.found.unsafe_state, &answer.found.stop) {
+        (Some(_), _) => Safety::Unsafe,
+        (None, Stop::Complete) => Safety::Safe,
+        _ => Safety::Unknown,
+    }
 }
 
 fn word(robust: Option<bool>) -> &'static str {
@@ -70,6 +110,11 @@ fn stale(program: &Program, b: &Borderline) -> String {
 fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
     let found = &answer.found;
     let mut out = format!("verdict        {}\nthreads        {}\n", word(found.robust()), program.threads.len());
+    if answer.asserted {
+        let under =
+            if found.robust() == Some(true) { "sequential consistency, hence under total store order" } else { "sequential consistency" };
+        let _ = writeln!(out, "assertions     {} under {under}", safety(answer).word());
+    }
     let _ = writeln!(out, "states         {}", grouped(found.states));
     if found.stop != Stop::Complete {
         let _ = writeln!(out, "stopped        {}", found.stop.word());
@@ -83,6 +128,9 @@ fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
     if let (Some(b), Some((machine, way))) = (&found.borderline, &answer.way) {
         let _ = write!(out, "\nborderline interleaving\n{}", table(machine, way));
         let _ = writeln!(out, "{}", stale(program, b));
+    }
+    if let Some((machine, way)) = &answer.unsafe_way {
+        let _ = write!(out, "\ninterleaving to an unsafe state\n{}", table(machine, way));
     }
     if let Some(f) = &answer.fences {
         let _ = match &f.places {
@@ -126,6 +174,12 @@ fn as_json(session: &Session, program: &Program, answer: &Answer) -> Value {
             "newest": cell.width.signed(b.newest),
             "stale": cell.width.signed(b.stale),
         });
+    }
+    if answer.asserted {
+        object["assertions"] = json!({ "property": safety(answer).word() });
+        if let Some((machine, way)) = &answer.unsafe_way {
+            object["assertions"]["interleaving"] = steps_json(machine, &way.steps);
+        }
     }
     if let Some(c) = &answer.count {
         object["count"] = json!({

@@ -19,6 +19,7 @@ use mu_report::junit::{Case, Outcome};
 use mu_report::reference::Reference;
 use mu_report::sweep::{COMPLETE, EXPLORE, Row, Sweep, number};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -35,6 +36,8 @@ struct Job {
     name: String,
     /// Path and text.
     formula: Option<(String, String)>,
+    /// The steps that take priority.
+    confluence: String,
 }
 
 type Combination = Vec<(String, String)>;
@@ -105,9 +108,17 @@ fn growing(axes: &[Axis]) -> Vec<&Axis> {
 }
 
 fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic> {
-    let mut jobs = Vec::new();
+    let mut jobs: Vec<Job> = Vec::new();
+    let settings: BTreeSet<&String> = args.confluence.iter().collect();
+    if settings.len() < args.confluence.len() {
+        return Err(Diagnostic::new(Stage::Usage, "a setting of `--confluence` is given twice"));
+    }
+    let with_each = |name: &str, formula: Option<(String, String)>| {
+        let one = move |c: &String| Job { name: name.into(), formula: formula.clone(), confluence: c.clone() };
+        args.confluence.iter().map(one).collect::<Vec<Job>>()
+    };
     if !args.no_explore {
-        jobs.push(Job { name: EXPLORE.into(), formula: None });
+        jobs.extend(with_each(EXPLORE, None));
     }
     for path in &args.formulas {
         let text = session.read(path)?;
@@ -117,7 +128,7 @@ fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic>
         if jobs.iter().any(|j| j.name == name) {
             return Err(Diagnostic::new(Stage::Usage, format!("the formula `{name}` is given twice")));
         }
-        jobs.push(Job { name, formula: Some((path, text)) });
+        jobs.extend(with_each(&name, Some((path, text))));
     }
     Ok(jobs)
 }
@@ -191,15 +202,16 @@ struct Runner<'a> {
 impl Runner<'_> {
     /// Moves what is kept and asked for to the rows, and runs the others. Whether it was interrupted.
     fn all(&self, sweep: &mut Sweep, combinations: &[Combination], jobs: &[Job], reference: &Reference) -> Result<bool, Diagnostic> {
-        let names: Vec<String> = jobs.iter().map(|j| j.name.clone()).collect();
+        let mut names: Vec<String> = jobs.iter().map(|j| j.name.clone()).collect();
+        names.dedup();
         let bar = Bar::new(!self.session.common.no_progress && !self.session.common.quiet);
-        let mut ended: Vec<(&str, Combination)> = Vec::new();
+        let mut ended: Vec<(&str, &str, Combination)> = Vec::new();
         let mut interrupted = false;
         'all: for combination in combinations {
             for job in jobs {
                 // The series that this row is of: the job with all parameters but the one that grows.
                 let others = combination.iter().filter(|p| Some(&p.0) != sweep.order.first()).cloned().collect();
-                let series = (job.name.as_str(), others);
+                let series = (job.name.as_str(), job.confluence.as_str(), others);
                 if ended.contains(&series) {
                     continue;
                 }
@@ -235,14 +247,15 @@ impl Runner<'_> {
 
     /// Fingerprint of all that a row's figures depend on, limits aside.
     fn inputs(&self, job: &Job, combination: &Combination) -> String {
-        let explore = job.formula.is_none();
+        let count = if job.formula.is_some() { value_name(&self.args.count) } else { String::new() };
         let mut sorted = combination.clone();
         sorted.sort();
         let pieces = [
             env!("CARGO_PKG_VERSION"),
             &self.text,
             job.formula.as_ref().map_or("", |f| &f.1),
-            if explore { &self.args.confluence } else { "" },
+            &job.confluence,
+            &count,
             &format!("{:?} {} {sorted:?}", self.args.engine, self.session.threads()),
             &self.evidence(job, combination).map_or_else(String::new, |e| e.display().to_string()),
         ];
@@ -255,7 +268,8 @@ impl Runner<'_> {
         let plain = |c: char| if c.is_alphanumeric() || "-_.=+".contains(c) { c } else { '_' };
         let mut sorted = combination.clone();
         sorted.sort();
-        let parts = std::iter::once(job.name.clone()).chain(defines(&sorted));
+        let setting = (self.args.confluence.len() > 1).then(|| job.confluence.clone());
+        let parts = std::iter::once(job.name.clone()).chain(setting).chain(defines(&sorted));
         let name: String = parts.collect::<Vec<_>>().join(",").chars().map(|c| if c == ',' { c } else { plain(c) }).collect();
         Some(folder.join(format!("{name}.{}", self.args.evidence_form.ending())))
     }
@@ -273,14 +287,15 @@ impl Runner<'_> {
         };
         let old = Sweep::read(&text).map_err(damaged)?;
         let valid = |row: &Row| {
-            let job = jobs.iter().find(|j| j.name == row.job);
+            let setting = || row.confluence.clone().unwrap_or_default();
+            let job = jobs.iter().find(|j| j.name == row.job && j.confluence == setting());
             // A job of an earlier run may not be one of now.
             let other = || {
                 let path = row.formula.as_ref()?;
                 let text = std::fs::read_to_string(path).ok()?;
-                Some(Job { name: row.job.clone(), formula: Some((path.clone(), text)) })
+                Some(Job { name: row.job.clone(), formula: Some((path.clone(), text)), confluence: setting() })
             };
-            let explore = Job { name: EXPLORE.into(), formula: None };
+            let explore = Job { name: EXPLORE.into(), formula: None, confluence: setting() };
             let same = |j: &Job| self.inputs(j, &row.parameters) == row.inputs;
             let same = match job {
                 Some(job) => same(job),
@@ -303,13 +318,14 @@ impl Runner<'_> {
     fn command(&self, job: &Job, combination: &Combination) -> Result<Command, Diagnostic> {
         let program = std::env::current_exe()
             .map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot locate this program to run a row: {e}")))?;
-        let engine = self.args.engine.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default();
+        let engine = value_name(&self.args.engine);
         let common = &self.session.common;
         let mut command = Command::new(program);
         match &job.formula {
-            None => command.args([EXPLORE, "--confluence", &self.args.confluence]),
-            Some(_) => command.arg("check"),
+            None => command.arg(EXPLORE),
+            Some(_) => command.args(["check", "--count", &value_name(&self.args.count)]),
         };
+        command.args(["--confluence", &job.confluence]);
         command.args(["--format", "json", "--no-progress", "--end-with-input", "--engine", &engine]);
         command.args(["--threads", &self.session.threads().to_string()]);
         command.args(defines(combination).iter().flat_map(|d| ["-D", d]));
@@ -331,7 +347,8 @@ impl Runner<'_> {
 
     /// Runs a row. Nothing if it was interrupted.
     fn row(&self, job: &Job, combination: &Combination, inputs: &str, bar: &Bar) -> Result<Option<Row>, Diagnostic> {
-        let what = format!("{} {}", job.name, defines(combination).join(" "));
+        let setting = if self.args.confluence.len() > 1 { format!(" ({})", job.confluence) } else { String::new() };
+        let what = format!("{}{setting} {}", job.name, defines(combination).join(" "));
         let start = Instant::now();
         let evidence = self.evidence(job, combination);
         // What an earlier run left is not this one's.
@@ -348,6 +365,7 @@ impl Runner<'_> {
         let mut row = Row {
             job: job.name.clone(),
             formula: job.formula.as_ref().map(|f| f.0.clone()),
+            confluence: Some(job.confluence.clone()),
             parameters,
             seconds,
             memory: object["peak_memory_bytes"].as_u64().unwrap_or(0),
@@ -431,6 +449,11 @@ impl Runner<'_> {
         let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
         Ok(status.map(|s| (s.to_string(), out, err)))
     }
+}
+
+/// What a value is called on the command line.
+fn value_name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
 }
 
 /// FNV-1a of 128 bits over pieces and their lengths, as hexadecimal digits: the same on every machine.

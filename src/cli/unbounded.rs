@@ -5,7 +5,7 @@
 //! named is the least one. If neither decides, the answer is unknown, with what stands in the way. A formula with least fixed points is helped by a proof
 //! that all runs end, if there is one: see [`mu_regions::measure`].
 
-use super::args::{CheckArgs, Engine, Format};
+use super::args::{CheckArgs, Counting, Engine, Format};
 use super::check::{Found, tell};
 use super::output;
 use super::pipeline::Session;
@@ -54,6 +54,9 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
         |what: &str| Err(Diagnostic::new(Stage::Usage, format!("{what} does not go together with a parameter that is set to `any`")));
     if args.game.is_some() {
         return refuse("`--game`");
+    }
+    if args.count != Counting::Merged {
+        return refuse("`--count`");
     }
     if args.keeping.folder().is_some() {
         return refuse("`--checkpoint`");
@@ -151,12 +154,12 @@ fn at_level(
     let (mut states, mut equations) = (0, 0);
     for case in study.cases() {
         let regions = study.model(case)?;
-        let options = session.explore_options(&regions, "none", &args.without);
+        let options = session.explore_options(&regions, &args.without);
         let own = study.formula(case)?;
         let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
         let answer = check(&regions, &regions, &own, chosen, &session.budget)?;
         session.say(format!("{}: {:?}, {} states, {} equations", study.describe(case), answer.verdict, answer.states, answer.equations));
-        session.say_symmetries(answer.symmetries, &args.without);
+        session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
         states += answer.states;
         equations += answer.equations;
         match answer.verdict {
@@ -178,7 +181,13 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
     }
     let process = model.compiled.process();
     let any = State { kind: StateKind::True, span: mu_base::Span::default() };
-    let formula = TypedFormula { data: process.data.clone(), actions: process.actions.clone(), fix_names: Vec::new(), formula: any };
+    let formula = TypedFormula {
+        data: process.data.clone(),
+        actions: process.actions.clone(),
+        fix_names: Vec::new(),
+        formula: any,
+        as_written: false,
+    };
     let measured: Vec<bool> = (0..model.compiled.groups().len())
         .map(|g| model.measures.iter().any(|m| m.summands.contains(&model.compiled.summand_of(g))))
         .collect();
@@ -188,7 +197,7 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
         for case in study.cases() {
             let regions = study.model(case)?;
             // Symmetries need not keep which steps count.
-            let options = session.explore_options(&regions, "none", &args.without);
+            let options = session.explore_options(&regions, &args.without);
             let counts = |group: usize, _| !measured[group];
             let found = is_acyclic(&regions, &options, &session.budget, &mu_explore::Silent, Some(&counts), None)?;
             ends &= matches!(found, Cyclic::No(_));
@@ -242,7 +251,7 @@ fn counterexample_in(
         };
         let formula = properties::read(text.0, &subject.data, &subject.actions)?;
         let (model, labels) = (&*subject.model, &*subject.labels);
-        let options = session.explore_options(model, &args.confluence, &args.without);
+        let options = session.explore_options(model, &args.without);
         let answer = check(model, labels, &formula, Options { witnesses: false, ..Options::new(&options) }, &session.budget)?;
         let at = names.iter().zip(&values).map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ");
         session.say(format!("{at}: {:?}, {} states", answer.verdict, answer.states));

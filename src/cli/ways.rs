@@ -157,7 +157,7 @@ fn search(
     model: &dyn Model,
     stored: Option<&mu_lts::Lts>,
 ) -> Result<Found, Diagnostic> {
-    let options = session.explore_options(model, "none", &args.without).without_confluence();
+    let options = session.explore_options(model, &args.without).without_confluence();
     // What judges is of one thread; an evaluation that fails is told after the search, which it ends.
     let judge = RefCell::new((Judge::new(model, &seeking.terminal, stored), 0u64, None::<Diagnostic>));
     let hangs = |state: &[u32]| {

@@ -41,7 +41,7 @@ pub enum Confluence {
     None,
     /// Those that the static analysis proves confluent.
     Auto,
-    /// Those made by hiding these actions only; the user answers for it.
+    /// Those made by hiding these actions only; where the static analysis does not prove them confluent, the user answers for it.
     Named(Vec<String>),
 }
 
@@ -79,6 +79,8 @@ pub struct Compiled {
     /// Candidates, and what each makes of constants.
     symmetries: Vec<Symmetry>,
     constant_maps: Vec<symmetry::ConstantMap>,
+    /// Whether the static analysis proves all steps confluent that are marked so.
+    priority_proven: bool,
     budget: Budget,
 }
 
@@ -91,6 +93,8 @@ impl Compiled {
     /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one is met.
     pub fn limited(mut process: LinearProcess, confluence: &Confluence, budget: &Budget) -> Result<Self, Diagnostic> {
         let flags = confluence_flags(&mut process, confluence)?;
+        let named = matches!(confluence, Confluence::Named(_)) && flags.contains(&true);
+        let priority_proven = !named || confluent_summands(&mut process).iter().zip(&flags).all(|(proven, flag)| *proven || !flag);
         let program = Program::compile(&process.data)?;
         // Labels and values are terms over the program's operations: what is built on this process, such as a formula, must know them too.
         process.data.signature = program.signature().clone();
@@ -236,6 +240,7 @@ impl Compiled {
             labels,
             symmetries,
             constant_maps,
+            priority_proven,
             budget,
         })
     }
@@ -349,6 +354,9 @@ impl Model for Compiled {
     }
     fn label_count(&self) -> usize {
         self.labels.len()
+    }
+    fn is_priority_proven(&self) -> bool {
+        self.priority_proven
     }
     fn symmetries(&self) -> &[Symmetry] {
         &self.symmetries

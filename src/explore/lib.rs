@@ -38,7 +38,7 @@ pub use intern::PairTable;
 pub use lazy::Lazy;
 pub use search::internal as panicked;
 pub use seek::{Seen, Sought, Way, seek};
-pub use symmetry::Symmetries;
+pub use symmetry::{Dropped, Symmetries, with_those_that_hold};
 pub use visit::{Visited, Visitor, visit};
 
 use std::time::Duration;
@@ -125,6 +125,8 @@ pub struct Outcome {
     pub stored: u64,
     /// Order of the group of symmetries; 1: none but the identity.
     pub symmetries: usize,
+    /// Candidates for symmetries that are not used.
+    pub dropped: Vec<Dropped>,
     /// Transitions: distinct label and target for each expanded state.
     pub transitions: u64,
     /// Expanded states without steps.
@@ -174,24 +176,26 @@ pub fn explore_with(
     progress: &dyn Progress,
     Extras { keeper, restored, ends }: Extras<'_>,
 ) -> Result<Outcome, Diagnostic> {
-    let symmetries = Symmetries::find(model, options)?;
-    let goal = search::Goal { keeper, symmetries: symmetries.as_ref(), keep_dead: ends.is_some(), ..search::Goal::default() };
-    if let Some(restored) = restored {
-        let order = symmetries.as_ref().map_or(1, Symmetries::order) as u64;
-        if order != restored.counts.symmetries {
-            return Err(Diagnostic::new(mu_base::Stage::File, "the checkpoint is of a search with other symmetries")
-                .note(format!("that one had {}, this one has {order}; the identity counts", restored.counts.symmetries)));
+    let mut restored = restored;
+    let (done, dropped) = with_those_that_hold(model, options, |symmetries| {
+        let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
+        let goal = search::Goal { keeper, symmetries, keep_dead: ends.is_some(), ..search::Goal::default() };
+        if let Some(restored) = restored.as_ref() {
+            let (order, before) = (symmetries.map_or(1, Symmetries::order) as u64, restored.counts.symmetries);
+            if order > before && before > 1 {
+                // That search had dropped some. They fail here as well, as they did there.
+                return search::run(model, options, budget, progress, search::Goal { keeper: None, ..goal });
+            }
+            if order != before {
+                return Err(Diagnostic::new(mu_base::Stage::File, "the checkpoint is of a search with other symmetries")
+                    .note(format!("that one had {}, this one has {order}; the identity counts", restored.counts.symmetries)));
+            }
         }
-        return search::run_from(model, options, budget, progress, goal, Some(restored)).map(|done| shown(done, ends));
-    }
-    let done = search::run(model, options, budget, progress, goal);
-    match &symmetries {
-        Some(s) if s.broken() => {
-            let goal = search::Goal { symmetries: None, ..goal };
-            search::run(model, options, budget, progress, goal).map(|done| shown(done, ends))
-        }
-        _ => done.map(|done| shown(done, ends)),
-    }
+        search::run_from(model, options, budget, progress, goal, restored.take())
+    })?;
+    let mut outcome = shown(done, ends);
+    outcome.dropped = dropped;
+    Ok(outcome)
 }
 
 fn shown(done: search::Done, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outcome {

@@ -272,6 +272,7 @@ pub(crate) fn run_from(
         states: store.table.len() + search.surplus,
         stored: store.table.len(),
         symmetries: goal.symmetries.map_or(1, Symmetries::order),
+        dropped: Vec::new(),
         transitions: search.transitions,
         deadlocks: search.deadlocks,
         levels: search.level_count,

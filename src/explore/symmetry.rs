@@ -7,8 +7,9 @@
 //! The front end is not trusted. Whenever a transition group is evaluated on some input, it is also evaluated on all images of that input,
 //! and the results must be the images of the result ([`Symmetries::confirm`]). So every image of an expanded state has exactly the images
 //! of its steps, and the images of the stored states and steps form the reachable part of the full system. If a result differs, the
-//! search is void ([`Symmetries::broken`]) and the caller repeats it without symmetries. Results are cached, so evaluations are few and
-//! verification is nearly free.
+//! search is void ([`Symmetries::broken`]), and [`with_those_that_hold`] repeats it without the candidates that failed. Elements are tried in
+//! the order of their words, so where one fails whose prefixes pass, its last candidate is what fails. Results are cached, so evaluations are
+//! few and verification is nearly free.
 //!
 //! The initial state is its own image, so the orbits of the stored states are exactly the reachable states. Their sizes add up to the
 //! exact number of states; transitions and deadlocks are counted the same way.
@@ -17,7 +18,7 @@
 //! not change within a search: leaves are not split while symmetries are in use. Cost: at most a lookup for each leaf and symmetry, usually one
 //! or two for each symmetry.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,6 +47,14 @@ struct Element {
     classes: Vec<u32>,
 }
 
+/// How a candidate fares on the first states.
+enum Trial {
+    Passed,
+    Failed,
+    /// It changes none of them.
+    Idle,
+}
+
 /// What sets transition groups apart; those that agree are a class and judged together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Kind {
@@ -72,6 +81,55 @@ pub struct Symmetries {
     class_of: Vec<u32>,
     confirmed: Mutex<HashSet<(u32, Box<[u32]>), ahash::RandomState>>,
     broken: AtomicBool,
+    /// Candidates that were found to be none while the search ran.
+    failed: Mutex<BTreeSet<usize>>,
+}
+
+/// A candidate for a symmetry that is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The candidate's name.
+    pub name: String,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// Runs a search with the symmetries of a model, and again without those that it finds to be none, until it holds. The last argument of `search` is
+/// none if no symmetry is left. Also tells which candidates are not used.
+pub fn with_those_that_hold<T>(
+    model: &dyn Model,
+    options: &Options,
+    mut search: impl FnMut(Option<&mut Symmetries>) -> Result<T, Diagnostic>,
+) -> Result<(T, Vec<Dropped>), Diagnostic> {
+    let mut failed = BTreeSet::new();
+    loop {
+        let (found, mut dropped) = Symmetries::find_but(model, options, &failed)?;
+        let Some(mut symmetries) = found else { return search(None).map(|t| (t, dropped)) };
+        let result = search(Some(&mut symmetries));
+        if !symmetries.broken() {
+            return result.map(|t| (t, dropped));
+        }
+        let more = held!(symmetries.failed.lock()).clone();
+        if more.is_subset(&failed) {
+            // What failed is the group as a whole.
+            dropped.extend(symmetries.words().filter(|w| w.len() == 1).map(|w| Dropped::of(model, w[0], FAILED_TOGETHER)));
+            return search(None).map(|t| (t, dropped));
+        }
+        failed.extend(more);
+    }
+}
+
+/// Reasons.
+const FAILED_TRIAL: &str = "some step near the initial state has no image";
+const FAILED_SEARCH: &str = "some step that was met has no image";
+const FAILED_TOGETHER: &str = "hidden steps that are taken at once go in a circle";
+const TOO_MANY: &str = "the group would be too large";
+const MOVES_START: &str = "it moves the initial state";
+
+impl Dropped {
+    fn of(model: &dyn Model, candidate: usize, why: &'static str) -> Self {
+        Dropped { name: model.symmetries()[candidate].name.clone(), why }
+    }
 }
 
 /// Images of values and labels under candidates, remembered; one thread's.
@@ -135,14 +193,20 @@ impl Symmetries {
     /// The group that the model's candidates generate, of those that stand a trial and as far as the initial state is kept; none if that is
     /// nothing but the identity, or if the options say so.
     pub fn find(model: &dyn Model, options: &Options) -> Result<Option<Symmetries>, Diagnostic> {
+        Self::find_but(model, options, &BTreeSet::new()).map(|found| found.0)
+    }
+
+    /// As [`Symmetries::find`], without the candidates that are known to fail; also those that are not used.
+    fn find_but(model: &dyn Model, options: &Options, failed: &BTreeSet<usize>) -> Result<(Option<Symmetries>, Vec<Dropped>), Diagnostic> {
         let candidates = model.symmetries();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
         components.dedup();
         // The store of a model of one part is a table of its states: nothing to gain there.
         if !options.symmetry || candidates.is_empty() || components.len() < 2 {
-            return Ok(None);
+            return Ok((None, Vec::new()));
         }
+        let mut dropped: Vec<Dropped> = failed.iter().map(|f| Dropped::of(model, *f, FAILED_SEARCH)).collect();
         let mut all = Self::classes(model, &options.confluent);
         let (mut worker, mut images) = (model.worker(), Images::default());
         let memo = Memo::new(model.groups().len(), 1 << 24);
@@ -153,25 +217,36 @@ impl Symmetries {
             classes: (0..all.classes.len() as u32).collect(),
         };
         let mut generators = Vec::new();
-        for (i, candidate) in candidates.iter().enumerate() {
-            let Some(classes) = all.image_classes(model, worker.as_mut(), &mut images, i)? else { continue };
+        for (i, candidate) in candidates.iter().enumerate().filter(|c| !failed.contains(&c.0)) {
+            let Some(classes) = all.image_classes(model, worker.as_mut(), &mut images, i)? else {
+                dropped.push(Dropped::of(model, i, FAILED_TRIAL));
+                continue;
+            };
             let element = Element { word: vec![i], slots: candidate.slots.clone(), points: candidate.points.clone(), classes };
             all.elements = vec![element];
-            if all.trial(model, &memo, worker.as_mut(), &mut images)? {
-                generators.push(all.elements.remove(0));
+            match all.trial(model, &memo, worker.as_mut(), &mut images)? {
+                Trial::Passed => generators.push(all.elements.remove(0)),
+                Trial::Failed => dropped.push(Dropped::of(model, i, FAILED_TRIAL)),
+                // It moves nothing: there is nothing to gain.
+                Trial::Idle => {}
             }
             all.broken = AtomicBool::new(false);
             held!(all.confirmed.lock()).clear();
+            held!(all.failed.lock()).clear();
         }
+        let before: Vec<usize> = generators.iter().map(|g| g.word[0]).collect();
         all.elements = Self::closure(&identity, &mut generators);
+        dropped.extend(before[generators.len()..].iter().map(|&i| Dropped::of(model, i, TOO_MANY)));
         let initial = model.initial();
         let mut keep = Vec::new();
         for element in &all.elements {
             let image = all.vector(model, worker.as_mut(), &mut images, element, &initial)?;
             keep.push(image.as_ref() == Some(&initial));
         }
+        let moves = |(i, e): (usize, &Element)| (e.word.len() == 1 && !keep[i]).then(|| Dropped::of(model, e.word[0], MOVES_START));
+        dropped.extend(all.elements.iter().enumerate().filter_map(moves));
         all.retain(|element| keep[element]);
-        Ok(if all.elements.is_empty() { None } else { Some(all) })
+        Ok((Some(all).filter(|a| !a.elements.is_empty()), dropped))
     }
 
     fn classes(model: &dyn Model, confluent: &[bool]) -> Self {
@@ -188,7 +263,8 @@ impl Symmetries {
             classes[class as usize].members.push(g);
             class_of.push(class);
         }
-        Self { elements: Vec::new(), classes, class_of, confirmed: Mutex::default(), broken: AtomicBool::new(false) }
+        let (failed, broken) = (Mutex::default(), AtomicBool::new(false));
+        Self { elements: Vec::new(), classes, class_of, confirmed: Mutex::default(), broken, failed }
     }
 
     /// Where a candidate takes each class; none if some class goes nowhere.
@@ -225,7 +301,7 @@ impl Symmetries {
     }
 
     /// Whether the only element passes on the first states of the model, and changes something there.
-    fn trial(&self, model: &dyn Model, memo: &Memo, worker: &mut dyn Worker, images: &mut Images) -> Result<bool, Diagnostic> {
+    fn trial(&self, model: &dyn Model, memo: &Memo, worker: &mut dyn Worker, images: &mut Images) -> Result<Trial, Diagnostic> {
         let initial = model.initial();
         let (mut seen, mut queue) = (HashSet::from([initial.clone()]), vec![initial]);
         let (mut at, mut moves) = (0, false);
@@ -233,7 +309,7 @@ impl Symmetries {
             let state = queue[at].clone();
             at += 1;
             match self.vector(model, worker, images, &self.elements[0], &state)? {
-                None => return Ok(false),
+                None => return Ok(Trial::Failed),
                 Some(image) => moves |= image != state,
             }
             for (g, group) in model.groups().iter().enumerate() {
@@ -242,9 +318,9 @@ impl Symmetries {
                 }
                 let reads: Vec<u32> = group.reads.iter().map(|&s| state[s as usize]).collect();
                 // An error here is the search's to report.
-                let Ok(steps) = memo.steps(g, &reads, worker) else { return Ok(false) };
+                let Ok(steps) = memo.steps(g, &reads, worker) else { return Ok(Trial::Failed) };
                 if self.confirm(model, memo, worker, images, g, &reads)?.is_err() {
-                    return Ok(false);
+                    return Ok(Trial::Failed);
                 }
                 for values in steps.values.chunks(group.writes.len().max(1)).take(steps.labels.len()) {
                     let mut target = state.clone();
@@ -255,7 +331,7 @@ impl Symmetries {
                 }
             }
         }
-        Ok(moves)
+        Ok(if moves { Trial::Passed } else { Trial::Idle })
     }
 
     /// All products of the generators but the identity. Generators are left out, the last ones first, while there are too many products.
@@ -306,6 +382,11 @@ impl Symmetries {
     pub fn broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
+    /// Says that an element, by its number, was found not to be a symmetry; the error to end the search with.
+    pub fn refuse_element(&self, element: usize) -> Diagnostic {
+        held!(self.failed.lock()).extend(self.elements.get(element).and_then(|e| e.word.last()));
+        self.refuse()
+    }
     /// Says that something was found not to be a symmetry; the error to end the search with.
     pub fn refuse(&self) -> Diagnostic {
         self.broken.store(true, Ordering::Relaxed);
@@ -346,7 +427,7 @@ impl Symmetries {
         Ok(out)
     }
 
-    /// Asks all images of a question; `Err` in the result if some answer is not the image of the answer.
+    /// Asks all images of a question; `Err` in the result if some answer is not the image of the answer, with what failed taken note of.
     pub(crate) fn confirm(
         &self,
         model: &dyn Model,
@@ -362,40 +443,67 @@ impl Symmetries {
         }
         let own = self.answer(class, reads, memo, worker)?;
         let mut orbit: Vec<(u32, Box<[u32]>)> = vec![(class, reads.into())];
+        // An element that goes on from one that fails says nothing of its last candidate.
+        let mut failing: Vec<&[usize]> = Vec::new();
         for element in &self.elements {
-            let target = element.classes[class as usize];
-            let (from, to) = (&self.classes[class as usize].kind, &self.classes[target as usize].kind);
-            let (Some(read_places), Some(write_places)) =
-                (arrange(&from.reads, &element.slots, &to.reads), arrange(&from.writes, &element.slots, &to.writes))
-            else {
-                return Ok(Err(()));
-            };
-            let mut question = vec![0; reads.len()];
-            for ((&slot, &value), &place) in from.reads.iter().zip(reads).zip(&read_places) {
-                let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(Err(())) };
-                question[place] = image;
+            if failing.iter().any(|f| element.word.starts_with(f)) {
+                continue;
             }
-            let mut expected = Vec::with_capacity(own.len());
-            for (label, values) in &own {
-                let Some(label) = images.label(worker, &element.word, *label)? else { return Ok(Err(())) };
-                let mut step = vec![0; values.len()];
-                for ((&slot, &value), &place) in from.writes.iter().zip(values).zip(&write_places) {
-                    let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(Err(())) };
-                    step[place] = image;
-                }
-                expected.push((label, step));
+            match self.image_of_question(model, memo, worker, images, element, (class, reads), &own)? {
+                Some(image) => orbit.push(image),
+                None => failing.push(&element.word),
             }
-            expected.sort_unstable();
-            expected.dedup();
-            match self.answer(target, &question, memo, worker) {
-                Ok(answer) if answer == expected => orbit.push((target, question.into())),
-                Err(limit) if limit.stop.is_some() => return Err(limit),
-                // An image that cannot be evaluated need not be reachable: the model is fine, this is no symmetry of it.
-                _ => return Ok(Err(())),
-            }
+        }
+        if !failing.is_empty() {
+            held!(self.failed.lock()).extend(failing.into_iter().filter_map(<[usize]>::last));
+            return Ok(Err(()));
         }
         held!(self.confirmed.lock()).extend(orbit);
         Ok(Ok(()))
+    }
+
+    /// The image of a question under an element, if its answer is the image of the answer.
+    #[allow(clippy::too_many_arguments)]
+    fn image_of_question(
+        &self,
+        model: &dyn Model,
+        memo: &Memo,
+        worker: &mut dyn Worker,
+        images: &mut Images,
+        element: &Element,
+        (class, reads): (u32, &[u32]),
+        own: &[(LabelId, Vec<u32>)],
+    ) -> Result<Option<(u32, Box<[u32]>)>, Diagnostic> {
+        let target = element.classes[class as usize];
+        let (from, to) = (&self.classes[class as usize].kind, &self.classes[target as usize].kind);
+        let (Some(read_places), Some(write_places)) =
+            (arrange(&from.reads, &element.slots, &to.reads), arrange(&from.writes, &element.slots, &to.writes))
+        else {
+            return Ok(None);
+        };
+        let mut question = vec![0; reads.len()];
+        for ((&slot, &value), &place) in from.reads.iter().zip(reads).zip(&read_places) {
+            let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(None) };
+            question[place] = image;
+        }
+        let mut expected = Vec::with_capacity(own.len());
+        for (label, values) in own {
+            let Some(label) = images.label(worker, &element.word, *label)? else { return Ok(None) };
+            let mut step = vec![0; values.len()];
+            for ((&slot, &value), &place) in from.writes.iter().zip(values).zip(&write_places) {
+                let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(None) };
+                step[place] = image;
+            }
+            expected.push((label, step));
+        }
+        expected.sort_unstable();
+        expected.dedup();
+        match self.answer(target, &question, memo, worker) {
+            Ok(answer) if answer == expected => Ok(Some((target, question.into()))),
+            Err(limit) if limit.stop.is_some() => Err(limit),
+            // An image that cannot be evaluated need not be reachable: the model is fine, this is no symmetry of it.
+            _ => Ok(None),
+        }
     }
 }
 
@@ -453,7 +561,7 @@ impl<'s> Orbits<'s> {
         for &p in &self.places[at] {
             match self.images.value(ask.0, ask.1, word, source.slots[p as usize], row[p as usize])? {
                 Some(v) => image.push(v),
-                None => return Err(self.symmetries.refuse().into()),
+                None => return Err(self.symmetries.refuse_element(element).into()),
             }
         }
         let image = store.leaves[leaf].table.intern(&image);

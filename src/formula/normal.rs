@@ -78,6 +78,8 @@ pub struct Fix {
     pub rank: u32,
     /// Whether it depends on itself.
     pub recursive: bool,
+    /// Variables that count as live in any case; see [`TypedFormula::as_written`].
+    pub kept: Vec<VarId>,
     /// Its binder's place.
     pub span: Span,
 }
@@ -147,11 +149,13 @@ pub fn normalise(formula: &TypedFormula, signature: &mut Signature) -> Result<No
                 parent: None,
                 rank: 0,
                 recursive: false,
+                kept: Vec::new(),
                 span: Span::default(),
             })
             .collect(),
         polarity: vec![None; formula.fix_names.len()],
         scope: Vec::new(),
+        bound: formula.as_written.then(Vec::new),
         uses: Uses::new(),
     };
     let root = n.state(&formula.formula, true)?;
@@ -170,6 +174,8 @@ pub(super) struct Normaliser<'a> {
     /// Polarity at the binder, while in its scope.
     polarity: Vec<Option<bool>>,
     scope: Vec<FixId>,
+    /// The data variables in scope, if instances are to differ by all of them; then no quantifier moves.
+    bound: Option<Vec<VarId>>,
     pub(super) uses: Uses,
 }
 
@@ -266,7 +272,14 @@ impl Normaliser<'_> {
             }
             StateKind::Forall(vars, body) | StateKind::Exists(vars, body) => {
                 let all = matches!(f.kind, StateKind::Forall(..)) == positive;
-                self.quantified(Scope::new(all, vars, span), body, positive)?
+                if self.bound.is_none() {
+                    return self.quantified(Scope::new(all, vars, span), body, positive);
+                }
+                let inner = self.with_bound(vars, |n| n.state(body, positive))?;
+                match self.as_const(inner) {
+                    Some(_) => inner,
+                    None => self.add(if all { Node::Forall(vars.clone(), inner) } else { Node::Exists(vars.clone(), inner) }, span),
+                }
             }
             StateKind::Must(r, body) | StateKind::May(r, body) => {
                 let all = matches!(f.kind, StateKind::Must(..)) == positive;
@@ -279,12 +292,13 @@ impl Normaliser<'_> {
                 self.polarity[id.index()] = Some(positive);
                 let parent = self.scope.last().copied();
                 self.scope.push(id);
-                let inner = self.state(body, positive)?;
+                let own: Vec<VarId> = params.iter().map(|p| p.0).collect();
+                let (inner, kept) = self.with_bound(&own, |n| Ok((n.state(body, positive)?, n.bound.clone().unwrap_or_default())))?;
                 self.scope.pop();
                 let head = self.add(Node::Head(id), span);
                 let fix = &mut self.fixes[id.index()];
                 (fix.least, fix.parent, fix.body, fix.head, fix.span) = (least, parent, inner, head, span);
-                fix.params = params.iter().map(|p| p.0).collect();
+                (fix.params, fix.kept) = (own, kept);
                 if self.as_const(inner).is_some() {
                     return Ok(inner);
                 }
@@ -307,6 +321,15 @@ impl Normaliser<'_> {
                 }
             }
         })
+    }
+
+    /// What is made while variables are in scope.
+    fn with_bound<T>(&mut self, vars: &[VarId], make: impl FnOnce(&mut Self) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+        let before = self.bound.as_ref().map_or(0, Vec::len);
+        self.bound.iter_mut().for_each(|b| b.extend(vars));
+        let made = make(self);
+        self.bound.iter_mut().for_each(|b| b.truncate(before));
+        made
     }
 
     /// `[R]f` (`all`) or `<R>f`.
@@ -351,6 +374,7 @@ impl Normaliser<'_> {
             parent: self.scope.last().copied(),
             rank: 0,
             recursive: false,
+            kept: self.bound.clone().unwrap_or_default(),
             span,
         });
         self.polarity.push(None);
@@ -436,9 +460,10 @@ impl Normal {
             }
             let mut changed = false;
             for (i, fix) in self.fixes.iter().enumerate() {
-                let now = &live[fix.body.index()];
-                if *now != of_fix[i] {
-                    of_fix[i] = now.clone();
+                let mut now = live[fix.body.index()].clone();
+                union(&mut now, &fix.kept);
+                if now != of_fix[i] {
+                    of_fix[i] = now;
                     changed = true;
                 }
             }

@@ -36,7 +36,7 @@ pub fn check_formula(file: &ast::FormulaFile, data: &DataSpec, actions: &[Action
     let mut checker = Formulas { data, actions, fixes: Vec::new(), scope: Vec::new(), closed: AHashMap::new() };
     let formula = checker.state(&file.formula)?;
     let fix_names = checker.fixes.into_iter().map(|f| f.name).collect();
-    Ok(TypedFormula { data: checker.data.data, actions: checker.actions.decls, fix_names, formula })
+    Ok(TypedFormula { data: checker.data.data, actions: checker.actions.decls, fix_names, formula, as_written: false })
 }
 
 /// A fixed-point variable.

@@ -79,6 +79,9 @@ pub struct TypedFormula {
     pub fix_names: Vec<String>,
     /// The formula.
     pub formula: State,
+    /// Whether instances of a fixed point differ by all data variables in its scope, as written: also by those that the rest of the formula
+    /// cannot test. The verdict is the same, the number of equations that of a translation that merges none.
+    pub as_written: bool,
 }
 
 impl TypedFormula {

@@ -147,6 +147,10 @@ pub trait Model: Send + Sync {
     fn is_live(&self, _slot: Slot, _state: &[u32]) -> bool {
         true
     }
+    /// Whether the steps of groups marked as confluent are proven to be, so that whatever the order in which they are taken they lead to one state.
+    fn is_priority_proven(&self) -> bool {
+        true
+    }
     /// Candidates for symmetries, which generate a group.
     fn symmetries(&self) -> &[Symmetry] {
         &[]

@@ -7,6 +7,7 @@
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::flow::{self, Shelf};
 use super::instantiate::{self, Instance, Instantiation};
+use super::priority::{Ban, Priority};
 use super::product::{self, Product, Shape, shape};
 use super::quotient::{self, Reduced, Whole};
 use super::rules::When;
@@ -15,7 +16,7 @@ use super::trace;
 use ahash::{AHashMap, AHashSet};
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_evidence::{Builder, Evidence};
-use mu_explore::{Progress, Silent};
+use mu_explore::{Dropped, Progress, Silent};
 use mu_formula::normal::{Node, NodeId};
 use mu_formula::typed::TypedFormula;
 use mu_labels::ActionLabels;
@@ -127,6 +128,10 @@ pub struct Answer {
     pub symmetries: usize,
     /// The quotient on which the game was played, if one was.
     pub reduced: Option<Reduced>,
+    /// Whether confluent steps were taken at once.
+    pub priority: Priority,
+    /// Candidates for symmetries that were not used.
+    pub dropped: Vec<Dropped>,
     /// Places of modalities that no transition met has ever fitted; complete only if the whole state space was met.
     pub never_met: Vec<Span>,
 }
@@ -155,6 +160,8 @@ pub fn check(
         telling: true,
         symmetries: 1,
         reduced: None,
+        priority: Priority::None,
+        dropped: Vec::new(),
         never_met: Vec::new(),
     };
     let (all, roots) = match automaton.start()? {
@@ -254,15 +261,27 @@ fn one(
         let shelf = options.shelf.map(|s| (s, name));
         let task =
             flow::Task { model, labels, explore: options.explore, budget, progress: options.progress, shelf, runs_end: options.runs_end };
-        let outcome = match flow::search(task, automaton, &shape, start.1)? {
+        let flow::Searched { found, priority, dropped } = flow::search(task, automaton, &shape, start.1)?;
+        dropped.into_iter().for_each(|d| {
+            if !answer.dropped.contains(&d) {
+                answer.dropped.push(d)
+            }
+        });
+        answer.priority = answer.priority.and(priority);
+        let outcome = match found {
             Some((outcome, figures)) if outcome != product::Outcome::Cycle => {
                 answer.equations += figures.configurations;
                 answer.states = answer.states.max(figures.states);
                 answer.symmetries = answer.symmetries.max(figures.symmetries);
                 outcome
             }
-            // Cycles matter, or there are too many different sets for one search.
-            _ => in_batches(source, labels, automaton, &shape, start.1, budget, answer)?,
+            // Cycles matter, or there are too many different sets for one search: then on all steps.
+            other => {
+                if priority == Priority::Used && other.is_none() {
+                    answer.priority = Priority::Forbidden(Ban::Size, source_of(automaton, start.1));
+                }
+                in_batches(source, labels, automaton, &shape, start.1, budget, answer)?
+            }
         };
         match outcome {
             product::Outcome::Stopped(stop) => return Ok(Err(stop)),
@@ -279,6 +298,9 @@ fn one(
         }
     }
     answer.route = Route::Game;
+    if options.explore.confluent.iter().any(|c| *c) {
+        answer.priority = answer.priority.and(Priority::Forbidden(Ban::Game, source_of(automaton, start.1)));
+    }
     let solver = options.solver.unwrap_or(default_solver());
     let mut game = Instantiation::new(source, automaton, start);
     let mut most = options.quotient_at.unwrap_or(usize::MAX);
@@ -311,6 +333,11 @@ fn one(
             Ok(Ok(value))
         }
     }
+}
+
+/// The place of the first of some formula states.
+fn source_of(automaton: &Automaton, states: &[FormulaState]) -> Span {
+    states.iter().map(|q| automaton.normal().spans[automaton.node(*q).index()]).min().unwrap_or_default()
 }
 
 /// The game on the states' classes; none if there are too many of them.

@@ -20,12 +20,13 @@
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::obligations::{Answer, EMPTY, Images, Operations, Set, Sets, Steps};
+use super::priority::{self, Priority};
 use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_here};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_data::engine::image_of;
-use mu_explore::{Annotator, Cyclic, Flow, Keeper, Kept, Lane, Progress, Restored, Saved, Symmetries};
+use mu_explore::{Annotator, Cyclic, Dropped, Flow, Keeper, Kept, Lane, Progress, Restored, Saved, Symmetries, with_those_that_hold};
 use mu_labels::ActionLabels;
 use mu_model::{Model, Worker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -313,7 +314,7 @@ impl Oracle<'_> {
                     let _ = reply.send(named.map(|named| if named { label } else { *self.other.get_or_insert(label) }));
                 }
                 Question::Images { states, element, reply } => {
-                    let images = states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse())).collect();
+                    let images = states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse(element))).collect();
                     let _ = reply.send(images);
                 }
                 Question::States { reply } => {
@@ -356,8 +357,8 @@ impl Oracle<'_> {
     fn image_label(&mut self, element: u32, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
         self.symmetry.as_mut().map_or(Ok(None), |s| s.label(element, label.0))
     }
-    fn refuse(&self) -> Diagnostic {
-        self.group.map_or_else(gone, Symmetries::refuse)
+    fn refuse(&self, element: u32) -> Diagnostic {
+        self.group.map_or_else(gone, |group| group.refuse_element(element as usize))
     }
     /// A step whose images, if there are symmetries, were found to be those of its images.
     fn confirmed_step(&mut self, q: FormulaState, label: LabelId) -> Result<Answer, Diagnostic> {
@@ -370,19 +371,21 @@ impl Oracle<'_> {
         let mut orbit = vec![(q.0, label.0)];
         let own = self.as_set(q, answer);
         for element in 0..elements {
-            let (Some(q2), Some(label2)) = (self.image(element, q.0), self.image_label(element, label)?) else { return Err(self.refuse()) };
+            let (Some(q2), Some(label2)) = (self.image(element, q.0), self.image_label(element, label)?) else {
+                return Err(self.refuse(element));
+            };
             let expected = match own {
                 None => None,
                 Some(set) => match self.image_set(element, set) {
                     Some(image) => Some(image),
-                    None => return Err(self.refuse()),
+                    None => return Err(self.refuse(element)),
                 },
             };
             match self.step(FormulaState(q2), label2) {
                 Ok(found) if self.as_set(FormulaState(q2), found) == expected => orbit.push((q2, label2.0)),
                 Err(limit) if limit.stop.is_some() => return Err(limit),
                 // An image that cannot be evaluated need not be met without symmetries.
-                _ => return Err(self.refuse()),
+                _ => return Err(self.refuse(element)),
             }
         }
         if let Some(symmetry) = &mut self.symmetry {
@@ -405,11 +408,11 @@ impl Oracle<'_> {
             for (label, target) in steps {
                 image_steps.extend(self.image_label(element, *label)?.map(|l| (l, *target)));
             }
-            let Some(images) = images.filter(|_| image_steps.len() == steps.len()) else { return Err(self.refuse()) };
+            let Some(images) = images.filter(|_| image_steps.len() == steps.len()) else { return Err(self.refuse(element)) };
             match self.decided(&images, &image_steps) {
                 Ok(image) if image == decided => {}
                 Err(limit) if limit.stop.is_some() => return Err(limit),
-                _ => return Err(self.refuse()),
+                _ => return Err(self.refuse(element)),
             }
         }
         Ok(())
@@ -475,51 +478,55 @@ pub trait Shelf: Sync {
     fn restored(&self, search: &str) -> Result<Option<Restored>, Diagnostic>;
 }
 
-/// Searches from the initial state with the given obligations; none if the sets are too many to be numbered.
+/// What a search gave, and which reductions it used.
+pub struct Searched {
+    /// Outcome and figures; none if the sets are too many to be numbered.
+    pub found: Option<(Outcome, Figures)>,
+    /// Whether confluent steps were taken at once.
+    pub priority: Priority,
+    /// Candidates for symmetries of the model that were not used, since they are none of it or of the formula.
+    pub dropped: Vec<Dropped>,
+}
+
+/// Searches from the initial state with the given obligations; no outcome if the sets are too many to be numbered.
 ///
 /// Confluent steps are taken at once only for formulas whose verdict depends on weak traces, and if no formula state met sees tau.
-pub fn search(
-    task: Task,
-    automaton: &mut Automaton,
-    shape: &Shape,
-    roots: &[FormulaState],
-) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
+pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[FormulaState]) -> Result<Searched, Diagnostic> {
     let plain = task.explore.without_confluence();
-    let weak = shape.hostile.is_empty() && shape.kinds.values().all(|k| *k == Kind::Flow);
-    if weak && task.explore.confluent.iter().any(|c| *c) {
-        let result = search_symmetric(task, automaton, shape, roots)?;
-        // Else a path may decide that is none of the full system, where steps of tau lie between its steps.
-        if !matches!(result, Some((Outcome::Verdict(_), _))) || blind(task, automaton)? {
-            return Ok(result);
-        }
-    }
-    search_symmetric(Task { explore: &plain, ..task }, automaton, shape, roots)
+    let all_steps = Task { explore: &plain, ..task };
+    let priority = match task.explore.confluent.iter().any(|c| *c) {
+        false => Priority::None,
+        true => match priority::forbidden(automaton, shape) {
+            Some(forbidden) => forbidden,
+            None => {
+                let mut met = Vec::new();
+                let result = search_symmetric(task, automaton, shape, roots, &mut met)?;
+                // Else a path may decide that is none of the full system, where steps of tau lie between its steps.
+                let priority = match &result.found {
+                    Some((Outcome::Verdict(_), _)) => priority::of_states(automaton, task.labels, &met)?,
+                    _ => Priority::Used,
+                };
+                if priority == Priority::Used {
+                    return Ok(Searched { priority, ..result });
+                }
+                priority
+            }
+        },
+    };
+    Ok(Searched { priority, ..search_symmetric(all_steps, automaton, shape, roots, &mut Vec::new())? })
 }
 
-/// Whether tau leaves all formula states as they are.
-fn blind(task: Task, automaton: &mut Automaton) -> Result<bool, Diagnostic> {
-    for q in (0..automaton.state_count() as u32).map(FormulaState) {
-        let demand = automaton.step(q, LabelId::TAU, task.labels)?;
-        if demand == Demand::Decided || automaton.set(demand)[..] != [q] {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
+/// `met`: takes the formula states that were met, if confluent steps were taken at once.
 fn search_symmetric(
     task: Task,
     automaton: &mut Automaton,
     shape: &Shape,
     roots: &[FormulaState],
-) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
-    if let Some(mut symmetries) = Symmetries::find(task.model, task.explore)? {
-        let result = search_with(task, automaton, shape, roots, Some(&mut symmetries));
-        if !symmetries.broken() {
-            return result;
-        }
-    }
-    search_with(task, automaton, shape, roots, None)
+    met: &mut Vec<u32>,
+) -> Result<Searched, Diagnostic> {
+    let search = |symmetries: Option<&mut Symmetries>| search_with(task, automaton, shape, roots, symmetries, met);
+    let (found, dropped) = with_those_that_hold(task.model, task.explore, search)?;
+    Ok(Searched { found, priority: Priority::None, dropped })
 }
 
 fn search_with(
@@ -528,6 +535,7 @@ fn search_with(
     shape: &Shape,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
+    met: &mut Vec<u32>,
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
     let sets = Sets::default();
     let mut oracle = Oracle {
@@ -565,7 +573,8 @@ fn search_with(
     let locals = shape.kinds.values().any(|k| *k == Kind::Local);
     let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
     let mut figures = Figures::default();
-    let priority = if task.explore.confluent.iter().any(|c| *c) { "p" } else { "" };
+    let at_once = task.explore.confluent.iter().any(|c| *c);
+    let priority = if at_once { "p" } else { "" };
     let search_kept = task.shelf.map(|(shelf, name)| (shelf, format!("{name}{priority}s{}", symmetries.map_or(1, Symmetries::order))));
     let run = std::thread::scope(|scope| {
         let figures = &mut figures;
@@ -579,7 +588,15 @@ fn search_with(
             let annotated = mu_explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries, kept)?;
             let ask = Ask { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
             *figures = count(&annotated, sets, ask)?;
+            let mut known = AHashSet::new();
+            if at_once {
+                annotated.each(&mut |set, _, _| {
+                    known.insert(set);
+                    Ok(())
+                })?;
+            }
             Ok(Found {
+                met: sets.union(known),
                 decided: annotated.decided(),
                 forward: annotated.forward(),
                 stop: annotated.outcome().stop.clone(),
@@ -596,6 +613,7 @@ fn search_with(
         return Ok(None);
     }
     let found = run?;
+    *met = found.met;
     figures.symmetries = found.symmetries;
     if found.decided {
         return Ok(Some((Outcome::Verdict(!shape.universal), figures)));
@@ -623,6 +641,8 @@ fn search_with(
 
 /// What a search found.
 struct Found {
+    /// Formula states that were met, if confluent steps were taken at once.
+    met: Vec<u32>,
     decided: bool,
     forward: bool,
     stop: Stop,

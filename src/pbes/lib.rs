@@ -10,6 +10,7 @@ pub mod instantiate;
 mod mentions;
 pub mod obligations;
 pub mod print;
+pub mod priority;
 pub mod product;
 pub mod quotient;
 pub mod rules;
@@ -19,6 +20,7 @@ mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};
 pub use flow::Shelf;
+pub use priority::{Ban, Priority};
 pub use quotient::Reduced;
 
 #[cfg(test)]

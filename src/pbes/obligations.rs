@@ -9,6 +9,7 @@
 //! Cost: 12 to 16 bytes a node; an operation visits the nodes in which its operands differ, each pair once as long as the cache holds it.
 //! Invariant: nodes are never changed or removed; at most 2^28 of them, after which [`Sets::is_full`] says so and results are void.
 
+use ahash::AHashSet;
 use mu_base::ids::Maybe;
 use mu_explore::PairTable;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,6 +116,27 @@ impl Sets {
                 }
             }
         }
+        out
+    }
+    /// The members of some sets together, ascending. Shared parts are looked at once.
+    pub fn union(&self, sets: impl IntoIterator<Item = Set>) -> Vec<u32> {
+        let (mut out, mut seen) = (Vec::new(), AHashSet::new());
+        let mut stack: Vec<(Set, u32)> = sets.into_iter().map(|set| (set, 0)).collect();
+        while let Some((set, base)) = stack.pop() {
+            if !seen.insert((set, base)) {
+                continue;
+            }
+            let record = self.record(set);
+            match height(record) {
+                0 => each_bit(record, |bit| out.push(base * BLOCK + bit)),
+                h => {
+                    let (left, right) = halves(record);
+                    stack.extend([(right, base + (1 << (h - 1))), (left, base)]);
+                }
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
         out
     }
     /// The set of some ascending members.

@@ -12,6 +12,7 @@
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::check::{Answer, Route, Verdict};
+use super::priority::Priority;
 use super::product::{Kind, Shape, close, local_value, loops_here, shape};
 use super::source::steps_of;
 use ahash::AHashMap;
@@ -63,6 +64,8 @@ impl SymbolicAnswer {
             telling: true,
             symmetries: 1,
             reduced: None,
+            priority: Priority::None,
+            dropped: Vec::new(),
             never_met: Vec::new(),
         }
     }

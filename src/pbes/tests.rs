@@ -247,7 +247,7 @@ fn random_formula(r: &mut Random, depth: usize) -> (TypedFormula, World) {
     let mut g = Generator { w: &mut w, r, vars: vec![], fixes: vec![], fix_names: vec![] };
     let formula = g.state(depth, true);
     let fix_names = std::mem::take(&mut g.fix_names);
-    (TypedFormula { data: w.data.clone(), actions: w.actions.clone(), fix_names, formula }, w)
+    (TypedFormula { data: w.data.clone(), actions: w.actions.clone(), fix_names, formula, as_written: false }, w)
 }
 
 #[test]

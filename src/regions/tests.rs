@@ -36,7 +36,13 @@ fn concrete(specification: &str, text: &str, n: usize) -> Result<Verdict, Diagno
 fn runs_end(model: &Compiled, defined: &crate::Defined, found: &[crate::Measure]) -> bool {
     let process = model.process();
     let any = State { kind: StateKind::True, span: mu_base::Span::default() };
-    let any = TypedFormula { data: process.data.clone(), actions: process.actions.clone(), fix_names: Vec::new(), formula: any };
+    let any = TypedFormula {
+        data: process.data.clone(),
+        actions: process.actions.clone(),
+        fix_names: Vec::new(),
+        formula: any,
+        as_written: false,
+    };
     let Ok(study) = Study::new(model, defined, &any, Levels::Coarse) else { return false };
     study.cases().iter().all(|case| {
         let Ok(regions) = study.model(case) else { return false };

@@ -2,7 +2,10 @@
 //!
 //! Lines that start with `#` are comments; fields are separated by tabs, or by commas if no line has a tab. A first line whose second
 //! field is no number names the columns: `job`, the parameter (any other name), `size` or `states` or `equations`, `seconds`, `memory`
-//! (bytes). Without it the columns are job, parameter, size, seconds, memory. A field that is no number, such as `OOM`, stands for itself.
+//! (bytes), `confluence` (the setting that the figures are of). Without it the columns are job, parameter, size, seconds, memory. A field that is
+//! no number, such as `OOM`, stands for itself.
+
+use num_bigint::BigUint;
 
 /// Figures of one job at one value of the parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +20,17 @@ pub struct Published {
     pub seconds: String,
     /// Bytes.
     pub memory: String,
+    /// The setting of confluence; empty: none is told apart.
+    pub confluence: String,
+}
+
+impl Published {
+    /// Whether a number of states or equations is this one. A published number that ends in three zeros is taken as cut off at thousands.
+    pub fn is(&self, size: &BigUint) -> bool {
+        let Ok(own) = self.size.parse::<BigUint>() else { return false };
+        let thousand = BigUint::from(1000u32);
+        own == *size || (&own % &thousand == BigUint::ZERO && own > thousand && size / &thousand == own / &thousand)
+    }
 }
 
 /// A table of figures to compare with.
@@ -49,6 +63,7 @@ impl Reference {
                     Column::Size => &mut row.size,
                     Column::Seconds => &mut row.seconds,
                     Column::Memory => &mut row.memory,
+                    Column::Confluence => &mut row.confluence,
                 };
                 *place = if *field == "-" { String::new() } else { field.to_string() };
             }
@@ -57,9 +72,9 @@ impl Reference {
         Ok(Self { rows })
     }
 
-    /// The figures of a job at a value.
-    pub fn at(&self, job: &str, value: &str) -> Option<&Published> {
-        self.rows.iter().find(|r| r.job == job && r.value == value)
+    /// The figures of a job at a value, under a setting of confluence. Figures that are of no setting are of all.
+    pub fn at(&self, job: &str, value: &str, confluence: &str) -> Option<&Published> {
+        self.rows.iter().find(|r| r.job == job && r.value == value && (r.confluence.is_empty() || r.confluence == confluence))
     }
     /// All figures of a job.
     pub fn of<'a>(&'a self, job: &'a str) -> impl Iterator<Item = &'a Published> {
@@ -78,6 +93,7 @@ enum Column {
     Size,
     Seconds,
     Memory,
+    Confluence,
 }
 
 fn header(fields: &[&str]) -> Result<Vec<Column>, String> {
@@ -88,10 +104,11 @@ fn header(fields: &[&str]) -> Result<Vec<Column>, String> {
             "size" | "states" | "equations" => Column::Size,
             "seconds" => Column::Seconds,
             "memory" | "peak_memory_bytes" => Column::Memory,
+            "confluence" => Column::Confluence,
             _ => Column::Value,
         };
         if columns.contains(&column) {
-            return Err(format!("a second column of the kind of `{name}`; expected job, a parameter, size, seconds, memory"));
+            return Err(format!("a second column of the kind of `{name}`; expected job, a parameter, size, seconds, memory, confluence"));
         }
         columns.push(column);
     }
@@ -109,11 +126,20 @@ mod tests {
     #[test]
     fn tables_with_and_without_names() {
         let plain = Reference::read("# published\nexplore\t1\t171413\t35.7\n1a\t6\tOOM\tOOM\n1a\t7\t-\t2\n").unwrap();
-        assert_eq!(plain.at("explore", "1").unwrap().size, "171413");
-        assert_eq!((plain.at("1a", "6").unwrap().seconds.as_str(), plain.at("1a", "7").unwrap().size.as_str()), ("OOM", ""));
-        assert!(plain.at("1a", "8").is_none() && plain.of("1a").count() == 2);
+        assert_eq!(plain.at("explore", "1", "auto").unwrap().size, "171413");
+        assert_eq!(
+            (plain.at("1a", "6", "none").unwrap().seconds.as_str(), plain.at("1a", "7", "none").unwrap().size.as_str()),
+            ("OOM", "")
+        );
+        assert!(plain.at("1a", "8", "none").is_none() && plain.of("1a").count() == 2);
         let named = Reference::read("seconds,N,job\n35.7,1,explore\n").unwrap();
-        assert_eq!(named.at("explore", "1").unwrap().seconds, "35.7");
+        assert_eq!(named.at("explore", "1", "auto").unwrap().seconds, "35.7");
+        let settings = Reference::read("job,N,confluence,states\nexplore,1,auto,5\nexplore,2,x,6\n1a,1,-,7000\n").unwrap();
+        assert_eq!(settings.at("explore", "1", "auto").unwrap().size, "5");
+        assert!(settings.at("explore", "2", "auto").is_none() && settings.at("1a", "1", "auto").is_some());
+        let cut = settings.at("1a", "1", "x").unwrap();
+        assert!(cut.is(&7000u32.into()) && cut.is(&7999u32.into()) && !cut.is(&8000u32.into()) && !cut.is(&6999u32.into()));
+        assert!(!settings.at("explore", "1", "auto").unwrap().is(&6u32.into()));
         assert_eq!(Reference::read("job,N,states,equations\n").unwrap_err().0, 1);
         assert_eq!(Reference::read("a,1,2,3\n\na\n").unwrap_err().0, 3);
         assert_eq!(Reference::read("seconds,job\n").unwrap_err().0, 1);

@@ -4,11 +4,12 @@
 //! CSV and the keys of JSON are a contract with scripts.
 
 use super::plot::{Mark, Plot, Point, Series, Unit};
-use super::reference::Reference;
+use super::reference::{Published, Reference};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The job that is no formula.
@@ -25,6 +26,8 @@ pub struct Row {
     pub formula: Option<String>,
     /// Parameters given, ascending by name.
     pub parameters: Vec<(String, String)>,
+    /// The steps that took priority: `none`, `auto` or names. None: a row of a version that did not say.
+    pub confluence: Option<String>,
     /// Distinct states.
     pub states: Option<BigUint>,
     /// Transitions, of an exploration.
@@ -79,6 +82,7 @@ impl Row {
             "job": self.job,
             "formula": self.formula,
             "parameters": parameters,
+            "confluence": self.confluence,
             "states": number(&self.states),
             "transitions": number(&self.transitions),
             "equations": number(&self.equations),
@@ -101,6 +105,7 @@ impl Row {
             job: text("job")?,
             formula: text("formula"),
             parameters: parameters.iter().map(|(n, v)| Some((n.clone(), v.as_str()?.to_string()))).collect::<Option<_>>()?,
+            confluence: text("confluence"),
             states: number(value.get("states")),
             transitions: number(value.get("transitions")),
             equations: number(value.get("equations")),
@@ -174,7 +179,8 @@ impl Sweep {
             let each = names.iter().rev().map(|n| compare(a.parameter(n).unwrap_or(""), b.parameter(n).unwrap_or("")));
             each.fold(Ordering::Equal, |so_far, o| so_far.then(o))
         };
-        let order = |a: &Row, b: &Row| rank(a).cmp(&rank(b)).then_with(|| a.job.cmp(&b.job)).then_with(|| values(a, b));
+        let job = |a: &Row, b: &Row| rank(a).cmp(&rank(b)).then_with(|| a.job.cmp(&b.job)).then_with(|| a.confluence.cmp(&b.confluence));
+        let order = |a: &Row, b: &Row| job(a, b).then_with(|| values(a, b));
         self.rows.sort_by(order);
         self.kept.sort_by(order);
     }
@@ -196,12 +202,17 @@ impl Sweep {
         names
     }
 
+    /// The settings of confluence of the rows.
+    fn settings(&self) -> BTreeSet<&str> {
+        self.rows.iter().filter_map(|r| r.confluence.as_deref()).collect()
+    }
+
     /// Separated values, a line a row, after a line of names.
     pub fn csv(&self) -> String {
         let parameters = self.parameters();
         let mut out = String::from("job");
         parameters.iter().for_each(|p| out += &format!(",{}", field(p)));
-        out += ",states,transitions,equations,verdict,seconds,peak_memory_bytes,stop,engine\n";
+        out += ",states,transitions,equations,verdict,seconds,peak_memory_bytes,stop,engine,confluence\n";
         for row in &self.rows {
             out += &field(&row.job);
             for p in &parameters {
@@ -212,7 +223,8 @@ impl Sweep {
             }
             let verdict = row.verdict.as_deref().unwrap_or("");
             let engine = row.engine.as_deref().unwrap_or("");
-            let _ = writeln!(out, ",{verdict},{:.3},{},{},{engine}", row.seconds, row.memory, field(&row.stop));
+            let confluence = field(row.confluence.as_deref().unwrap_or(""));
+            let _ = writeln!(out, ",{verdict},{:.3},{},{},{engine},{confluence}", row.seconds, row.memory, field(&row.stop));
         }
         out
     }
@@ -226,6 +238,8 @@ impl Sweep {
             fixed.extend(self.rows.first().and_then(|r| r.parameter(name)).map(|v| format!("`{name}={v}`")));
         }
         let mut columns: Vec<(String, bool, Vec<String>)> = vec![("job".into(), false, self.column(|r| r.job.clone()))];
+        let several = self.settings().len() > 1;
+        columns.push(("confluence".into(), false, self.column(|r| r.confluence.clone().filter(|_| several).unwrap_or_default())));
         for name in &varied {
             columns.push((name.to_string(), true, self.column(|r| r.parameter(name).unwrap_or("").into())));
         }
@@ -237,12 +251,11 @@ impl Sweep {
         columns.push(("seconds".into(), true, self.column(|r| seconds(r.seconds))));
         columns.push(("peak MB".into(), true, self.column(|r| thousands(&format!("{:.0}", r.memory as f64 / 1e6)))));
         columns.push(("stopped by".into(), false, self.column(|r| if r.is_complete() { String::new() } else { r.stop.clone() })));
-        let published = |get: &dyn Fn(&super::reference::Published) -> String| {
-            self.column(|r| {
-                let value = varied.first().and_then(|n| r.parameter(n)).unwrap_or("");
-                reference.at(&r.job, value).map(get).unwrap_or_default()
-            })
+        let at = |r: &Row| {
+            let value = varied.first().and_then(|n| r.parameter(n)).unwrap_or("");
+            reference.at(&r.job, value, r.confluence.as_deref().unwrap_or("none"))
         };
+        let published = |get: &dyn Fn(&Published) -> String| self.column(|r| at(r).map(get).unwrap_or_default());
         columns.push(("published states or equations".into(), true, published(&|p| thousands(&p.size))));
         columns.push(("published seconds".into(), true, published(&|p| p.seconds.parse().map_or(p.seconds.clone(), seconds))));
         columns.push((
@@ -250,6 +263,21 @@ impl Sweep {
             true,
             published(&|p| p.memory.parse::<f64>().map_or(p.memory.clone(), |m| format!("{:.0}", m / 1e6))),
         ));
+        // Times are compared where the same was counted, and nowhere else.
+        let ratio = |of: &dyn Fn(&Published) -> f64, own: &dyn Fn(&Row) -> f64, digits: &dyn Fn(f64) -> String| {
+            self.column(|r| {
+                let same = at(r).filter(|p| r.is_complete() && r.size().is_some_and(|n| p.is(n)));
+                let ratio = same.map(|p| of(p) / own(r)).filter(|q| q.is_finite());
+                ratio.map_or_else(String::new, digits)
+            })
+        };
+        let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
+        columns.push((
+            "published / own seconds".into(),
+            true,
+            ratio(&|p| number(&p.seconds), &|r| r.seconds, &|q| thousands(&format!("{q:.0}"))),
+        ));
+        columns.push(("published / own MB".into(), true, ratio(&|p| number(&p.memory), &|r| r.memory as f64, &|q| format!("{q:.1}"))));
         columns.retain(|(_, _, cells)| cells.iter().any(|c| !c.is_empty()));
         let mut out = format!("Sweep of `{}`", self.model);
         if !fixed.is_empty() {
@@ -291,16 +319,20 @@ impl Sweep {
                 names.push(j)
             }
         });
-        let published: Vec<&super::reference::Published> = names.iter().flat_map(|n| reference.of(n)).collect();
+        let published: Vec<&Published> = names.iter().flat_map(|n| reference.of(n)).collect();
         values.sort_by(|a, b| compare(a, b));
         values.dedup();
         let numeric = values.iter().all(|v| v.parse::<f64>().is_ok_and(f64::is_finite));
         let place = |v: &str| if numeric { v.parse::<f64>().ok() } else { values.iter().position(|w| *w == v).map(|i| i as f64) };
+        let several = self.settings().len() > 1;
         let mut plot = Plot { title: title.to_string(), subtitle: self.model.clone(), x_label: axis.to_string(), unit, ..Plot::default() };
         plot.ticks = values.iter().filter_map(|v| Some((place(v)?, v.to_string()))).collect();
         for row in &self.rows {
             let Some((x, y)) = row.parameter(axis).and_then(place).zip(get(row)) else { continue };
             let mut name = row.job.clone();
+            if let Some(setting) = row.confluence.as_deref().filter(|_| several) {
+                let _ = write!(name, ", {setting}");
+            }
             for o in others {
                 let _ = write!(name, ", {o}={}", row.parameter(o).unwrap_or("-"));
             }
@@ -318,7 +350,7 @@ impl Sweep {
         for job in &names {
             let color = plot.series.iter().find(|s| s.name == *job || s.name.starts_with(&format!("{job}, "))).map_or(0, |s| s.color);
             let of = published.iter().filter(|p| p.job == *job);
-            let figure = |p: &super::reference::Published| {
+            let figure = |p: &Published| {
                 let text = match unit {
                     Unit::Count => &p.size,
                     Unit::Seconds => &p.seconds,
@@ -414,14 +446,14 @@ mod tests {
         let sweep = sweep();
         let csv = sweep.csv();
         let lines: Vec<&str> = csv.lines().collect();
-        assert_eq!(lines[0], "job,n,k,states,transitions,equations,verdict,seconds,peak_memory_bytes,stop,engine");
-        assert_eq!(lines[1], "explore,9,\"1,2\",1234,,,,2.500,2560000000,complete,");
-        assert_eq!(lines[3], "f|g,2,\"1,2\",500,,1500,true,0.750,20000000,complete,");
+        assert_eq!(lines[0], "job,n,k,states,transitions,equations,verdict,seconds,peak_memory_bytes,stop,engine,confluence");
+        assert_eq!(lines[1], "explore,9,\"1,2\",1234,,,,2.500,2560000000,complete,,");
+        assert_eq!(lines[3], "f|g,2,\"1,2\",500,,1500,true,0.750,20000000,complete,,");
         let reference = Reference::read("explore,9,1234,99.5\nexplore,10,OOM,OOM\n").unwrap();
         let markdown = sweep.markdown(&reference);
         assert!(markdown.contains("with `k=1,2`") && markdown.contains("mu-check sweep \"m\""), "{markdown}");
-        assert!(markdown.contains("| explore | 9 | 1,234 |  |  | 2.50 | 2,560 |  | 1,234 | 99.5 |"), "{markdown}");
-        assert!(markdown.contains("| 1,099,511,627,776 |") && markdown.contains("| timeout | OOM | OOM |"), "{markdown}");
+        assert!(markdown.contains("| explore | 9 | 1,234 |  |  | 2.50 | 2,560 |  | 1,234 | 99.5 | 40 |"), "{markdown}");
+        assert!(markdown.contains("| 1,099,511,627,776 |") && markdown.contains("| timeout | OOM | OOM |  |"), "{markdown}");
         assert!(markdown.contains("| f\\|g | 2 |"), "{markdown}");
         assert!(!markdown.contains("transitions"), "{markdown}");
     }

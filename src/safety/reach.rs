@@ -81,6 +81,31 @@ pub struct Reached {
     pub interleaving: Option<Interleaving>,
 }
 
+/// A machine, and what the program's properties see of it.
+pub(super) struct Seen {
+    pub machine: Machine,
+    /// Places of each thread.
+    pub places: Vec<Vec<u32>>,
+    pub reads: Vec<Slot>,
+    /// The properties, each with the threads that its variables may be.
+    pub choices: Vec<(Property, Vec<Vec<usize>>)>,
+}
+
+/// The machine of a program under a memory model.
+pub(super) fn seen(program: &X86Program, memory: &'static dyn MemoryModel, bound: Option<u32>) -> Seen {
+    let count = program.program.threads.len();
+    let mut watched = vec![Vec::new(); count];
+    let mut places = vec![Vec::new(); count];
+    for p in &program.unsafe_states {
+        watched.iter_mut().zip(p.registers(count)).for_each(|(w, r)| w.extend(r));
+        places.iter_mut().zip(p.places(count)).for_each(|(w, r)| w.extend(r));
+    }
+    let machine = Machine::watched(program.program.clone(), memory, bound, &watched);
+    let reads: Vec<Slot> = program.unsafe_states.iter().flat_map(|p| p.slots(&machine)).collect();
+    let choices = program.unsafe_states.iter().map(|p| (p.clone(), p.choices(count))).collect();
+    Seen { machine, places, reads, choices }
+}
+
 /// Searches for an unsafe state.
 pub fn reach(
     program: &X86Program,
@@ -90,16 +115,7 @@ pub fn reach(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Reached, Diagnostic> {
-    let count = program.program.threads.len();
-    let mut watched = vec![Vec::new(); count];
-    let mut places = vec![Vec::new(); count];
-    for p in &program.unsafe_states {
-        watched.iter_mut().zip(p.registers(count)).for_each(|(w, r)| w.extend(r));
-        places.iter_mut().zip(p.places(count)).for_each(|(w, r)| w.extend(r));
-    }
-    let machine = Machine::watched(program.program.clone(), memory, program.program.buffer_bound(asked), &watched);
-    let reads: Vec<Slot> = program.unsafe_states.iter().flat_map(|p| p.slots(&machine)).collect();
-    let choices: Vec<(Property, Vec<Vec<usize>>)> = program.unsafe_states.iter().map(|p| (p.clone(), p.choices(count))).collect();
+    let Seen { machine, places, reads, choices } = seen(program, memory, program.program.buffer_bound(asked));
     let goal: Goal = (reads.clone(), Box::new(move |m, state| choices.iter().any(|(p, all)| all.iter().any(|c| p.holds(m, state, c)))));
     let model = ProgramModel::new(machine, Some(goal));
     let options = Options { threads, confluent: invisible(&model, &places, &reads), ..Options::default() };

@@ -5,19 +5,22 @@
 //! program is safe exactly if none is borderline (Burckhardt, Musuvathi 2008, theorems 7, 9, 10).
 //!
 //! - [`check`] searches breadth first over states of the machine together with the monitor's ([`Monitor::key`], which recurs in loops).
-//! - [`count`] goes through interleavings one by one, without a store, as the paper does: with sleep sets (Godefroid 1996), so that of those
-//!   that differ in the order of independent events only one is met, or all with at most so many preemptions. An interleaving that comes back
-//!   to a state that it was in, as a waiting thread does, is not followed further.
+//! - [`check_with_assertions`] also asks whether a state is unsafe, in the same search. A program that is robust and safe here is safe under total
+//!   store order: it has no other executions there.
+//! - [`count`](super::count) goes through interleavings one by one, without a store, as the paper does.
 //!
-//! Steps without memory and fences commute with all that other threads do, and are taken at once.
+//! Steps without memory and fences commute with all that other threads do, and are taken at once, unless an assertion sees them.
 
 use ahash::AHashSet;
 
 use super::monitor::{Action, Monitor};
-use crate::reach::{Interleaving, Moved};
+use crate::reach::{Interleaving, Moved, Seen, seen};
 use mu_base::{Budget, Diagnostic, Stop};
+use mu_model::Slot;
 use mu_program::machine::{Event, Machine};
 use mu_program::memory;
+use mu_program::nasm::X86Program;
+use mu_program::property::Property;
 use mu_program::{Access, Fence, Program};
 
 /// An interleaving and the load that makes it borderline.
@@ -42,8 +45,21 @@ pub struct Robustness {
     pub borderline: Option<Borderline>,
     /// States of machine and monitor together.
     pub states: u64,
+    /// How a state is reached that an assertion calls unsafe.
+    pub unsafe_state: Option<Unsafe>,
     /// Why the search ended.
     pub stop: Stop,
+}
+
+/// A way to an unsafe state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsafe {
+    /// The threads that go, step by step.
+    pub schedule: Vec<usize>,
+    /// The assertion, by its number.
+    pub property: usize,
+    /// The threads for which it holds.
+    pub threads: Vec<usize>,
 }
 
 impl Robustness {
@@ -57,22 +73,13 @@ impl Robustness {
     }
 }
 
-/// Numbers of interleavings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Count {
-    /// Interleavings to the end of all threads, or to a state that recurs.
-    pub interleavings: u64,
-    /// Those that are borderline somewhere.
-    pub borderline: u64,
-    /// Those that ended in a state that recurs.
-    pub recurring: u64,
-    /// Why the count ended.
-    pub stop: Stop,
-}
-
 /// The machine under sequential consistency, with a monitor.
 pub(super) struct Watched {
     pub machine: Machine,
+    /// What assertions see: places of each thread, slots.
+    told: Vec<Vec<u32>>,
+    reads: Vec<Slot>,
+    assertions: Vec<(Property, Vec<Vec<usize>>)>,
 }
 
 /// A state of both.
@@ -87,10 +94,31 @@ const PATIENCE: usize = 1 << 12;
 
 impl Watched {
     pub fn new(program: Program) -> Self {
-        Self { machine: Machine::new(program, memory::SC, None, &[]) }
+        let told = vec![Vec::new(); program.threads.len()];
+        Self { machine: Machine::new(program, memory::SC, None, &[]), told, reads: Vec::new(), assertions: Vec::new() }
+    }
+    /// One that tells the states that the program calls unsafe.
+    pub fn asserted(program: &X86Program) -> Self {
+        let Seen { machine, places: told, reads, choices: assertions } = seen(program, memory::SC, None);
+        Self { machine, told, reads, assertions }
+    }
+    /// The first assertion that calls a state unsafe.
+    fn unsafe_at(&self, state: &State) -> Option<(usize, Vec<usize>)> {
+        let of = |(p, choices): &(Property, Vec<Vec<usize>>)| choices.iter().find(|c| p.holds(&self.machine, &state.slots, c)).cloned();
+        self.assertions.iter().enumerate().find_map(|(i, a)| of(a).map(|threads| (i, threads)))
+    }
+    /// Whether an assertion may tell two states apart between which a thread took a step without memory.
+    fn tells(&self, thread: usize, before: &[u32], after: &[u32]) -> bool {
+        let place = |slots: &[u32]| self.told[thread].contains(&(self.machine.place(thread, slots) as u32));
+        let at = self.machine.place_slot(thread) as Slot;
+        place(before) || place(after) || self.reads.iter().any(|&r| r != at && before[r as usize] != after[r as usize])
     }
     pub fn initial(&self) -> State {
-        let (threads, cells) = (self.machine.program.threads.len(), self.machine.program.cells.len());
+        self.initial_with(self.machine.program.cells.len())
+    }
+    /// With a monitor of more cells than the program's.
+    pub fn initial_with(&self, cells: usize) -> State {
+        let threads = self.machine.program.threads.len();
         State { slots: self.machine.initial().into(), monitor: Monitor::new(threads, cells) }
     }
     /// What a thread will do to memory next; none at its end. Its cell is known only when it runs if a register has the address.
@@ -109,13 +137,16 @@ impl Watched {
     pub fn settle(&self, state: &mut State, schedule: &mut Vec<usize>) -> Result<(), Diagnostic> {
         for t in 0..self.machine.program.threads.len() {
             for _ in 0..PATIENCE {
-                match self.next(t, state) {
-                    Some(Access::None | Access::Fence(_)) => {
-                        self.step(t, state)?;
-                        schedule.push(t);
-                    }
-                    _ => break,
+                if !matches!(self.next(t, state), Some(Access::None | Access::Fence(_))) {
+                    break;
                 }
+                let before = (!self.assertions.is_empty()).then(|| state.clone());
+                self.step(t, state)?;
+                if let Some(before) = before.filter(|b| self.tells(t, &b.slots, &state.slots)) {
+                    *state = before;
+                    break;
+                }
+                schedule.push(t);
             }
         }
         Ok(())
@@ -149,52 +180,99 @@ fn action(event: Event) -> Option<Action> {
 
 /// Whether a program is robust.
 pub fn check(program: &Program, budget: &Budget) -> Result<Robustness, Diagnostic> {
-    let watched = Watched::new(program.clone());
-    let threads = program.threads.len();
-    // Of each state: the one before and what went; monitors by number.
-    let mut found: Vec<(Option<u32>, Vec<usize>)> = Vec::new();
-    let mut seen: AHashSet<(Box<[u32]>, Vec<u32>)> = AHashSet::new();
-    let mut level: Vec<(u32, State)> = Vec::new();
-    let mut start = watched.initial();
-    let mut schedule = Vec::new();
-    watched.settle(&mut start, &mut schedule)?;
-    seen.insert((start.slots.clone(), start.monitor.key()));
-    found.push((None, schedule));
-    level.push((0, start));
-    while !level.is_empty() {
-        let mut next_level = Vec::new();
-        for (number, state) in &level {
-            if let Err(stop) = budget.check(seen.len() as u64).and_then(|()| budget.check_memory()) {
-                return Ok(Robustness { borderline: None, states: seen.len() as u64, stop });
-            }
-            for t in 0..threads {
-                let Some(intent) = watched.intent(t, state)? else { continue };
-                if let Some((cell, store)) = watched.borderline(t, intent, state) {
-                    let mut at = Some(*number);
-                    let mut parts = Vec::new();
-                    while let Some(state) = at {
-                        let (before, part) = &found[state as usize];
-                        parts.push(part);
-                        at = *before;
-                    }
-                    let schedule: Vec<usize> = parts.into_iter().rev().flatten().copied().collect();
-                    let (stale, newest) = values(program, &schedule, cell, store - 1)?;
-                    let borderline = Some(Borderline { schedule, thread: t, cell, newest, stale });
-                    return Ok(Robustness { borderline, states: seen.len() as u64, stop: Stop::Complete });
+    Search::run(Watched::new(program.clone()), budget)
+}
+
+/// Whether a program is robust, and whether it reaches a state that it calls unsafe under sequential consistency.
+pub fn check_with_assertions(program: &X86Program, budget: &Budget) -> Result<Robustness, Diagnostic> {
+    Search::run(Watched::asserted(program), budget)
+}
+
+/// The search of [`check`].
+struct Search {
+    watched: Watched,
+    /// Of each state: the one before and what went.
+    found: Vec<(Option<u32>, Vec<usize>)>,
+    /// Monitors by number.
+    seen: AHashSet<(Box<[u32]>, Vec<u32>)>,
+    next: Vec<(u32, State)>,
+    out: Robustness,
+}
+
+impl Search {
+    fn run(watched: Watched, budget: &Budget) -> Result<Robustness, Diagnostic> {
+        let out = Robustness { borderline: None, states: 0, unsafe_state: None, stop: Stop::Complete };
+        let mut search = Search { watched, found: Vec::new(), seen: AHashSet::new(), next: Vec::new(), out };
+        let (mut start, mut schedule) = (search.watched.initial(), Vec::new());
+        search.watched.settle(&mut start, &mut schedule)?;
+        search.meet(None, start, schedule);
+        'all: while !search.next.is_empty() {
+            for (number, state) in std::mem::take(&mut search.next) {
+                if search.is_answered() {
+                    break 'all;
                 }
-                let mut next = state.clone();
-                let mut schedule = vec![t];
-                watched.step(t, &mut next)?;
-                watched.settle(&mut next, &mut schedule)?;
-                if seen.insert((next.slots.clone(), next.monitor.key())) {
-                    found.push((Some(*number), schedule));
-                    next_level.push((found.len() as u32 - 1, next));
+                if let Err(stop) = budget.check(search.seen.len() as u64).and_then(|()| budget.check_memory()) {
+                    search.out.stop = stop;
+                    break 'all;
                 }
+                search.expand(number, &state)?;
             }
         }
-        level = next_level;
+        search.out.states = search.seen.len() as u64;
+        Ok(search.out)
     }
-    Ok(Robustness { borderline: None, states: seen.len() as u64, stop: Stop::Complete })
+
+    /// Whether nothing is left to be asked.
+    fn is_answered(&self) -> bool {
+        self.out.borderline.is_some() && (self.watched.assertions.is_empty() || self.out.unsafe_state.is_some())
+    }
+
+    fn meet(&mut self, before: Option<u32>, state: State, schedule: Vec<usize>) {
+        if !self.seen.insert((state.slots.clone(), state.monitor.key())) {
+            return;
+        }
+        self.found.push((before, schedule));
+        let number = self.found.len() as u32 - 1;
+        if self.out.unsafe_state.is_none()
+            && let Some((property, threads)) = self.watched.unsafe_at(&state)
+        {
+            self.out.unsafe_state = Some(Unsafe { schedule: self.way(number), property, threads });
+        }
+        self.next.push((number, state));
+    }
+
+    fn expand(&mut self, number: u32, state: &State) -> Result<(), Diagnostic> {
+        for t in 0..self.watched.machine.program.threads.len() {
+            let Some(intent) = self.watched.intent(t, state)? else { continue };
+            if self.out.borderline.is_none()
+                && let Some((cell, store)) = self.watched.borderline(t, intent, state)
+            {
+                let schedule = self.way(number);
+                let (stale, newest) = values(&self.watched.machine.program, &schedule, cell, store - 1)?;
+                self.out.borderline = Some(Borderline { schedule, thread: t, cell, newest, stale });
+                if self.is_answered() {
+                    return Ok(());
+                }
+            }
+            let mut next = state.clone();
+            let mut schedule = vec![t];
+            self.watched.step(t, &mut next)?;
+            self.watched.settle(&mut next, &mut schedule)?;
+            self.meet(Some(number), next, schedule);
+        }
+        Ok(())
+    }
+
+    /// The schedule to a state.
+    fn way(&self, number: u32) -> Vec<usize> {
+        let (mut at, mut parts) = (Some(number), Vec::new());
+        while let Some(state) = at {
+            let (before, part) = &self.found[state as usize];
+            parts.push(part);
+            at = *before;
+        }
+        parts.into_iter().rev().flatten().copied().collect()
+    }
 }
 
 /// The value of a store to a cell by number, and of the newest one, after a schedule.
@@ -213,113 +291,35 @@ fn values(program: &Program, schedule: &[usize], cell: usize, number: u32) -> Re
     Ok((stale.ok_or_else(|| Diagnostic::internal(format!("the schedule has no store {number} to the cell")))?, newest))
 }
 
-/// A place of the search for interleavings.
-struct Frame {
-    state: State,
-    /// What each thread does next.
-    intents: Vec<Option<Action>>,
-    /// Threads that need not go here: what they do was done before in another order.
-    asleep: Vec<bool>,
-    next: usize,
-    borderline: bool,
-    last: Option<usize>,
-    preemptions: u32,
-    /// The threads that went from here.
-    went: Vec<bool>,
-    /// Whether some thread would have come back to a state of this interleaving.
-    recurs: bool,
+/// The way to an unsafe state step by step, without the steps that touch no memory, and the machine that ran it.
+pub fn replay_unsafe(program: &X86Program, way: &Unsafe) -> Result<(Machine, Interleaving), Diagnostic> {
+    let machine = seen(program, memory::SC, None).machine;
+    let initial = machine.initial();
+    let (steps, end) = run(&machine, &way.schedule)?;
+    if !program.unsafe_states[way.property].holds(&machine, &end, &way.threads) {
+        return Err(Diagnostic::internal("the interleaving that was found does not end in an unsafe state"));
+    }
+    Ok((machine, Interleaving { initial, steps, property: way.property, threads: way.threads.clone() }))
 }
 
-/// Counts interleavings: all that differ in more than the order of independent events, or all with so many preemptions.
-pub fn count(program: &Program, preemptions: Option<u32>, budget: &Budget) -> Result<Count, Diagnostic> {
-    let watched = Watched::new(program.clone());
-    let threads = program.threads.len();
-    let mut out = Count { interleavings: 0, borderline: 0, recurring: 0, stop: Stop::Complete };
-    let mut on_path: AHashSet<(Box<[u32]>, Vec<u32>)> = AHashSet::new();
-    let frame = |state: State, asleep: Vec<bool>, last, preemptions, before: bool| -> Result<Frame, Diagnostic> {
-        let intents = (0..threads).map(|t| watched.intent(t, &state)).collect::<Result<Vec<_>, _>>()?;
-        let went = vec![false; threads];
-        Ok(Frame { state, intents, asleep, next: 0, borderline: before, last, preemptions, went, recurs: false })
-    };
-    let mut start = watched.initial();
-    watched.settle(&mut start, &mut Vec::new())?;
-    on_path.insert((start.slots.clone(), start.monitor.key()));
-    let mut stack = vec![frame(start, vec![false; threads], None, 0, false)?];
-    while let Some(top) = stack.last_mut() {
-        if let Err(stop) = budget.check(out.interleavings) {
-            out.stop = stop;
-            break;
+/// The steps of a schedule that are more than steps without memory, and where they end.
+fn run(machine: &Machine, schedule: &[usize]) -> Result<(Vec<Moved>, Vec<u32>), Diagnostic> {
+    let (mut state, mut steps) = (machine.initial(), Vec::new());
+    for &thread in schedule {
+        let instruction = instruction(machine, thread, &state);
+        match machine.advance(thread, &mut state)? {
+            None | Some(Event::Local) => {}
+            Some(event) => steps.push(Moved { thread, event, instruction, state: state.clone() }),
         }
-        let t = top.next;
-        if t == threads {
-            let ended = top.intents.iter().all(Option::is_none);
-            if ended || top.recurs && !top.went.contains(&true) {
-                out.interleavings += 1;
-                out.borderline += u64::from(top.borderline);
-                out.recurring += u64::from(!ended);
-            }
-            on_path.remove(&(top.state.slots.clone(), top.state.monitor.key()));
-            stack.pop();
-            continue;
-        }
-        top.next += 1;
-        let Some(intent) = top.intents[t] else { continue };
-        if top.asleep[t] {
-            continue;
-        }
-        let mut next = top.state.clone();
-        watched.step(t, &mut next)?;
-        watched.settle(&mut next, &mut Vec::new())?;
-        let key = (next.slots.clone(), next.monitor.key());
-        if on_path.contains(&key) {
-            top.recurs = true;
-            continue;
-        }
-        let mut cost = 0;
-        let mut asleep = vec![false; threads];
-        match preemptions {
-            Some(most) => {
-                // Leaving a thread that could go on is a preemption, unless it only waits.
-                if let Some(last) = top.last.filter(|&l| l != t && top.intents[l].is_some()) {
-                    let mut on = top.state.clone();
-                    watched.step(last, &mut on)?;
-                    watched.settle(&mut on, &mut Vec::new())?;
-                    cost = u32::from(!on_path.contains(&(on.slots.clone(), on.monitor.key())));
-                }
-                if top.preemptions + cost > most {
-                    continue;
-                }
-            }
-            None => {
-                // What went before in this state need not go after an independent step.
-                for u in (0..threads).filter(|&u| u != t) {
-                    asleep[u] = (top.asleep[u] || top.went[u]) && top.intents[u].is_some_and(|i| !i.conflicts(intent));
-                }
-            }
-        }
-        top.went[t] = true;
-        let before = top.borderline || watched.borderline(t, intent, &top.state).is_some();
-        let spent = top.preemptions + cost;
-        on_path.insert(key);
-        let child = frame(next, asleep, Some(t), spent, before)?;
-        stack.push(child);
     }
-    Ok(out)
+    Ok((steps, state))
 }
 
 /// A borderline interleaving step by step, without the steps that touch no memory, and the machine that ran it.
 pub fn replay(program: &Program, way: &Borderline) -> Result<(Machine, Interleaving), Diagnostic> {
     let machine = Machine::new(program.clone(), memory::SC, None, &[]);
     let initial = machine.initial();
-    let mut state = initial.clone();
-    let mut steps = Vec::new();
-    for &thread in &way.schedule {
-        let instruction = instruction(&machine, thread, &state);
-        match machine.advance(thread, &mut state)? {
-            None | Some(Event::Local) => {}
-            Some(event) => steps.push(Moved { thread, event, instruction, state: state.clone() }),
-        }
-    }
+    let (mut steps, mut state) = run(&machine, &way.schedule)?;
     // The load itself, as it goes in memory.
     let instruction = instruction(&machine, way.thread, &state);
     if let Some(event) = machine.advance(way.thread, &mut state)? {

@@ -4,9 +4,10 @@
 //! and for each cell in which order stores reached it, and a program is robust if total store order has no trace beyond those of sequential
 //! consistency.
 
+use super::count::{Counting, count};
 use super::fences::{smallest, with_fences};
 use super::reach::{Safety, reach};
-use super::robust::{check, count, replay};
+use super::robust::{check, check_with_assertions, replay, replay_unsafe};
 use mu_base::random::Random;
 use mu_base::{Budget, SourceId, Stop};
 use mu_explore::Silent;
@@ -141,11 +142,11 @@ fn compare_text(text: &str, place: &str, fences: bool) -> bool {
     assert!(sc.is_subset(&tso), "{place}");
     let found = check(program, &budget).unwrap();
     assert_eq!(found.robust(), Some(truth), "{place}");
-    let counted = count(program, None, &budget).unwrap();
+    let counted = count(program, Counting::default(), &budget).unwrap();
     assert_eq!(counted.stop, Stop::Complete, "{place}");
     assert_eq!(counted.interleavings, sc.len() as u64, "an interleaving for each trace: {place}");
     assert_eq!(counted.borderline == 0, truth, "{place}");
-    let all = count(program, Some(u32::MAX), &budget).unwrap();
+    let all = count(program, Counting { preemptions: Some(u32::MAX), ..Counting::default() }, &budget).unwrap();
     assert_eq!(all.borderline == 0, truth, "without reduction: {place}");
     assert!(all.interleavings >= counted.interleavings, "{place}");
     // By axioms: pairs of program order and reads-from, and outcomes.
@@ -275,4 +276,58 @@ fn loops_recur() {
         assert_eq!(found.robust(), Some(robust));
         assert!(found.states < 10_000, "{}", found.states);
     }
+}
+
+/// The first example of the paper's figure 4: store buffering with one access more, which touches nothing of the others. Where it stands makes
+/// no difference, and the accesses of the harness that start the second thread are one such.
+#[test]
+fn the_first_example_of_the_paper() {
+    let column = |more: &str| {
+        let text = format!("X86 sb\n{{}}\nP0 | P1 ;\nMOV [x],$1 | {more} ;\nMOV EAX,[y] | MOV [y],$1 ;\n | MOV EBX,[x] ;\nexists (true)\n");
+        test(&text).program
+    };
+    let (budget, bound) = (Budget::default(), Counting { preemptions: Some(3), ..Counting::default() });
+    for more in ["MOV [z],$1", "MOV ECX,[z]"] {
+        let counted = count(&column(more), bound, &budget).unwrap();
+        assert_eq!((counted.interleavings, counted.borderline, &counted.stop), (10, 4, &Stop::Complete), "{more}");
+    }
+    let plain = test("X86 sb\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EBX,[x] ;\nexists (true)\n").program;
+    let of = |counting: Counting| count(&plain, counting, &budget).map(|c| (c.interleavings, c.borderline)).unwrap();
+    assert_eq!(of(bound), (6, 2));
+    // The published bound is none.
+    let any = Counting { preemptions: Some(u32::MAX), ..bound };
+    assert_eq!((of(any), of(Counting { starts: true, ..any })), ((6, 2), (10, 4)));
+    // Each of the others begins with the other thread.
+    assert_eq!(of(Counting { first: Some(0), ..bound }), (3, 1));
+    assert_eq!(of(Counting { preemptions: Some(0), first: Some(1), ..Counting::default() }).0, 1);
+}
+
+/// One search answers what two do: the monitor's question as without assertions, that of the assertions as under sequential consistency. A
+/// program that is robust and safe so is safe under total store order.
+#[test]
+fn assertions_beside_the_monitor() {
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs/x86")).unwrap();
+    let (budget, mut safe, mut unsafe_there) = (Budget::default(), 0, 0);
+    for file in files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "asm")) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let program = nasm::parse(SourceId(0), &text, 2).unwrap();
+        let place = file.display();
+        if program.unsafe_states.is_empty() {
+            continue;
+        }
+        let (both, alone) = (check_with_assertions(&program, &budget).unwrap(), check(&program.program, &budget).unwrap());
+        assert_eq!(both.robust(), alone.robust(), "{place}");
+        let under = |model| reach(&program, model, None, 1, &budget, &Silent).unwrap().safety;
+        assert_eq!(both.unsafe_state.is_some(), under(memory::SC) == Safety::Unsafe, "{place}");
+        if let Some(way) = &both.unsafe_state {
+            let (_, way) = replay_unsafe(&program, way).unwrap();
+            assert!(!way.steps.is_empty(), "{place}");
+        }
+        if both.robust() == Some(true) {
+            assert_eq!(both.unsafe_state.is_some(), under(memory::TSO) == Safety::Unsafe, "robust: {place}");
+        }
+        safe += u32::from(both.unsafe_state.is_none());
+        unsafe_there += u32::from(both.unsafe_state.is_some());
+    }
+    assert!(safe > 3 && unsafe_there > 2, "{safe} safe, {unsafe_there} unsafe");
 }

@@ -260,3 +260,100 @@ pub const FAULTS: &[Fault] = &[
               so 1a holds: the machine is locally consistent, and not cache consistent",
     },
 ];
+
+/// The formulas of release and acquire, in the order of [`RELEASE_FAULTS`]'s verdicts.
+pub const RELEASE_FORMULAS: [&str; 8] = [
+    "release/1a",
+    "release/1b",
+    "release/2.selfobserving",
+    "release/4.release",
+    "release/5.cumulative",
+    "release/6.synchronisation",
+    "release/7.location",
+    "cores/3.order",
+];
+
+/// Faults of the model with store releases and load acquires, which `release_acquire` switches on.
+pub const RELEASE_FAULTS: &[Fault] = &[
+    Fault {
+        name: "released_none",
+        what: "the model as it is",
+        edits: &[],
+        defines: &[("max_operation_id", 1)],
+        verdicts: "TTTTTTTT",
+        why: "release consistency, and a location order for C++",
+    },
+    Fault {
+        name: "released_three_cores",
+        what: "the model as it is, three cores",
+        edits: &[],
+        defines: &[("num_cores", 3)],
+        verdicts: "TTTTTTTT",
+        why: "the memory makes all other cores observe a store before it does anything else",
+    },
+    Fault {
+        name: "released_two_buffer_slots",
+        what: "the model as it is, with two slots, which drain in any order",
+        edits: &[],
+        defines: &[("max_operation_id", 1), ("nr_wb_buffers", 2)],
+        verdicts: "TTTTTTFT",
+        why: "7: two stores of a core to one address leave the buffer in any order. A release waits for the buffer, so 4 holds",
+    },
+    Fault {
+        name: "release_does_not_wait",
+        what: "a release enters a buffer in which a store waits",
+        edits: &[("(bs == m_wb_init_list) -> (", "(bs . 0 == c_unoccupied) -> (")],
+        defines: &[("max_operation_id", 1), ("nr_wb_buffers", 2)],
+        verdicts: "TTTFTTFT",
+        why: "4: the release leaves first. 5: what a core has observed has left its buffer. 7 as without the fault",
+    },
+    Fault {
+        name: "memory_reorders_releases",
+        what: "the memory queues two commands and writes a release before an older store of its core",
+        edits: &[(" && m_is_oldest(p, n, cmds)", "")],
+        defines: &[("max_operation_id", 1), ("memcommands_size", 2)],
+        verdicts: "FTTFFTFF",
+        why: "4 and 5: the store is in the queue, observed by its own core alone, when the release is written. 1a, 7 and 3 fail for any queue of two",
+    },
+    Fault {
+        name: "released_two_memory_commands",
+        what: "the model as it is, but the memory queues two commands",
+        edits: &[],
+        defines: &[("max_operation_id", 1), ("memcommands_size", 2)],
+        verdicts: "FTTTTTFF",
+        why: "what is plain is reordered, as in two_memory_commands; releases and acquires hold their order",
+    },
+    Fault {
+        name: "acquire_passes_release",
+        what: "a load acquire does not wait for a release of its core in the buffer",
+        edits: &[(" && !is_released(bs . n))", ")")],
+        defines: &[("address_size", 2), ("max_operation_id", 1)],
+        verdicts: "TTTTTFTT",
+        why: "6: both cores release to one address and acquire from the other before the releases leave. C++ allows that, so the rest holds",
+    },
+    Fault {
+        name: "memory_passes_release",
+        what: "the memory queues two commands and answers an acquire before it writes an older release of its core",
+        edits: &[(" && m_has_no_release(p, n, cmds)) -> (", ") -> (")],
+        defines: &[("max_operation_id", 1), ("memcommands_size", 2)],
+        verdicts: "FTTTTFFF",
+        why: "6: the same in the memory. 1a, 7 and 3 fail for any queue of two",
+    },
+    Fault {
+        name: "one_other_observes",
+        what: "the memory makes only one other core observe a store that is no release",
+        edits: &[("m_other_cores(c, m_all_cores), a, d, n, c)", "[head(m_other_cores(c, m_all_cores))], a, d, n, c)")],
+        defines: &[("num_cores", 3)],
+        verdicts: "TFTTFTTT",
+        why: "5: a core that saw the store releases, the third sees the release. 1b: the third loads the store. 4: one operation a core, so \
+              none before a release",
+    },
+    Fault {
+        name: "acquire_passes_buffer",
+        what: "a load acquire does not wait for the buffer at all",
+        edits: &[("(forall n: Nat . ((n < m_wb_nr_buffers) => !m_buffer_has_addr(bs . n, a) && !is_released(bs . n))) -> (", "true -> (")],
+        defines: &[("max_operation_id", 1)],
+        verdicts: "FTFTTFTT",
+        why: "2: store, then acquire with the store still in the buffer; 1a and 6 as in load_passes_buffer and acquire_passes_release",
+    },
+];

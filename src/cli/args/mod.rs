@@ -226,6 +226,15 @@ pub enum Reduction {
     Quotient,
 }
 
+/// How equations are told apart. Verdicts do not depend on it.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// By the data that the rest of the formula can still test.
+    Merged,
+    /// By all data variables in scope, as the formula is written: the equations of a translation that merges none.
+    AllParameters,
+}
+
 /// Engines.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -394,9 +403,13 @@ pub struct CheckArgs {
     /// The algorithm for parity games.
     #[arg(long, value_name = "NAME", value_parser = solver_names())]
     pub solver: Option<String>,
-    /// Confluent tau steps that take priority, for formulas that cannot distinguish: `none`, `auto`, or names of hidden actions.
+    /// Confluent tau steps that take priority, for formulas that cannot distinguish: `none`, `auto`, or names of hidden actions. `-v` and JSON
+    /// say for each formula whether they did, and if not, which part of it forbids it.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
+    /// Which equations are counted as one.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
+    pub count: Counting,
     /// Reductions to switch off: `symmetry`, `quotient`.
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,

@@ -213,6 +213,15 @@ pub struct RobustArgs {
     /// Count all interleavings with at most N preemptions instead.
     #[arg(long, value_name = "N", requires = "count")]
     pub preemptions: Option<u32>,
+    /// Count those that begin with this thread: 0, 1, …
+    #[arg(long, value_name = "THREAD", requires = "count")]
+    pub first: Option<u32>,
+    /// Count the accesses by which the first thread starts the others, and those by which these begin.
+    #[arg(long, requires = "count")]
+    pub starts: bool,
+    /// Ask in the same run whether a state is reached that the program calls unsafe; one that is robust and safe is safe under TSO.
+    #[arg(long)]
+    pub assert: bool,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

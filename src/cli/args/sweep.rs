@@ -1,6 +1,6 @@
 //! Arguments of `sweep`, and what `-D` means there: lists and ranges of values.
 
-use super::{Common, Engine, Reading};
+use super::{Common, Counting, Engine, Reading};
 use clap::{Args, ValueEnum};
 use mu_base::{Diagnostic, Stage};
 use std::path::PathBuf;
@@ -26,7 +26,8 @@ Examples:
   mu-check sweep specs/arcx.spec formulas/1a.gos.mcf -D max_operation_id=0..=6 --max-memory 4GB --timeout 1h --out sweep
   mu-check sweep specs/arcx.spec -D max_operation_id=0..=9 -D num_cores=1,2 --engine symbolic --out sizes
   mu-check sweep specs/arcx.spec formulas/1a.gos.mcf -D memcommands_size=1,2 --out sweep --evidence why --junit sweep.xml
-  mu-check sweep specs/arcx.spec -D max_operation_id=0..=3 --confluence auto --reference results/published.tsv --out sweep"
+  mu-check sweep specs/arcx.spec -D max_operation_id=0..=3 --confluence auto --reference results/published.tsv --out sweep
+  mu-check sweep specs/arcx.spec -D max_operation_id=0..=4 --confluence auto --confluence mem_wb_sync_store_finish --out settings"
 )]
 pub struct SweepArgs {
     /// Specification.
@@ -51,9 +52,13 @@ pub struct SweepArgs {
     /// Check the formulas only.
     #[arg(long, requires = "formulas")]
     pub no_explore: bool,
-    /// Confluent tau steps that take priority in the exploration: `none`, `auto`, or names of hidden actions. Formulas are checked on all steps.
+    /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions; for formulas where they allow it. Given several times, all
+    /// rows are run with each.
     #[arg(long, value_name = "WHICH", default_value = "none")]
-    pub confluence: String,
+    pub confluence: Vec<String>,
+    /// Which equations of the formulas are counted as one.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
+    pub count: Counting,
     /// How to search.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
     pub engine: Engine,

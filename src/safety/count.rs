@@ -1,0 +1,203 @@
+//! Numbers of interleavings, and of those that are borderline, as Burckhardt and Musuvathi (2008) count them.
+//!
+//! In: a [`Program`]. Out: a [`Count`]. Interleavings are gone through one by one, without a store: with sleep sets (Godefroid 1996), so that of
+//! those that differ in the order of independent events only one is met, or all with at most so many preemptions (Musuvathi, Qadeer 2007). An
+//! interleaving that comes back to a state that it was in, as a waiting thread does, is not followed further.
+//!
+//! The paper's programs are run by a harness whose first thread starts the others. With [`Counting::starts`] a start is two accesses, as it
+//! is there: a locked store of the first thread, and a locked load by which the started thread begins. Cost: the interleavings, each step of
+//! which copies a state.
+
+use ahash::AHashSet;
+
+use super::monitor::Action;
+use super::robust::{State, Watched};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_program::Program;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counting {
+    /// All interleavings with at most so many preemptions; none: one for each order of dependent events.
+    pub preemptions: Option<u32>,
+    /// The thread that goes first.
+    pub first: Option<usize>,
+    /// Whether the first thread starts the others, one after the other, by accesses that count.
+    pub starts: bool,
+}
+
+/// Numbers of interleavings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Interleavings to the end of all threads, or to a state that recurs.
+    pub interleavings: u64,
+    /// Those that are borderline somewhere.
+    pub borderline: u64,
+    /// Those that ended in a state that recurs.
+    pub recurring: u64,
+    /// Why the count ended.
+    pub stop: Stop,
+}
+
+/// A state with the threads that are under way.
+#[derive(Clone)]
+struct Place {
+    state: State,
+    /// By thread: whether it was started, and whether it took note of that.
+    started: Vec<(bool, bool)>,
+}
+
+type Key = (Box<[u32]>, Vec<u32>, Vec<(bool, bool)>);
+
+impl Place {
+    fn key(&self) -> Key {
+        (self.state.slots.clone(), self.state.monitor.key(), self.started.clone())
+    }
+}
+
+/// A step of the search.
+struct Frame {
+    place: Place,
+    /// What each thread does next.
+    intents: Vec<Option<Action>>,
+    /// Threads that need not go here: what they do was done before in another order.
+    asleep: Vec<bool>,
+    next: usize,
+    borderline: bool,
+    last: Option<usize>,
+    preemptions: u32,
+    /// The threads that went from here.
+    went: Vec<bool>,
+    /// Whether some thread would have come back to a state of this interleaving.
+    recurs: bool,
+}
+
+struct Search {
+    watched: Watched,
+    counting: Counting,
+    threads: usize,
+    cells: usize,
+    on_path: AHashSet<Key>,
+}
+
+impl Search {
+    /// The thread that starts the others.
+    fn starter(&self) -> usize {
+        self.counting.first.unwrap_or(0)
+    }
+    fn start(&self) -> Result<Place, Diagnostic> {
+        let cells = self.cells + if self.counting.starts { self.threads } else { 0 };
+        let mut state = self.watched.initial_with(cells);
+        self.watched.settle(&mut state, &mut Vec::new())?;
+        let started = |t: usize| !self.counting.starts || t == self.starter();
+        Ok(Place { state, started: (0..self.threads).map(|t| (started(t), started(t))).collect() })
+    }
+    /// The thread that a thread starts next.
+    fn starts(&self, thread: usize, place: &Place) -> Option<usize> {
+        (thread == self.starter()).then(|| place.started.iter().position(|s| !s.0)).flatten()
+    }
+    /// What a thread does next; none if it has ended or was not started.
+    fn intent(&self, thread: usize, place: &Place) -> Result<Option<Action>, Diagnostic> {
+        match (self.starts(thread, place), place.started[thread]) {
+            (Some(other), _) => Ok(Some(Action::Locked(self.cells + other))),
+            (None, (false, _)) => Ok(None),
+            (None, (true, false)) => Ok(Some(Action::Test(self.cells + thread))),
+            (None, (true, true)) => self.watched.intent(thread, &place.state),
+        }
+    }
+    /// Lets a thread go.
+    fn step(&self, thread: usize, place: &Place) -> Result<Place, Diagnostic> {
+        let mut next = place.clone();
+        let mark = match self.starts(thread, place) {
+            Some(other) => Some((other, (true, false), Action::Locked(self.cells + other))),
+            None if !place.started[thread].1 => Some((thread, (true, true), Action::Test(self.cells + thread))),
+            None => None,
+        };
+        match mark {
+            Some((of, mark, action)) => {
+                next.started[of] = mark;
+                next.state.monitor.take(thread, action);
+            }
+            None => {
+                self.watched.step(thread, &mut next.state)?;
+                self.watched.settle(&mut next.state, &mut Vec::new())?;
+            }
+        }
+        Ok(next)
+    }
+    fn frame(&self, place: Place, asleep: Vec<bool>, last: Option<usize>, preemptions: u32, borderline: bool) -> Result<Frame, Diagnostic> {
+        let intents = (0..self.threads).map(|t| self.intent(t, &place)).collect::<Result<Vec<_>, _>>()?;
+        let went = vec![false; self.threads];
+        Ok(Frame { place, intents, asleep, next: 0, borderline, last, preemptions, went, recurs: false })
+    }
+    /// The frame after a thread went, if it may; takes note in the frame before.
+    fn child(&mut self, top: &mut Frame, t: usize, intent: Action) -> Result<Option<Frame>, Diagnostic> {
+        let next = self.step(t, &top.place)?;
+        let key = next.key();
+        if self.on_path.contains(&key) {
+            top.recurs = true;
+            return Ok(None);
+        }
+        let mut cost = 0;
+        let mut asleep = vec![false; self.threads];
+        match self.counting.preemptions {
+            Some(most) => {
+                // Leaving a thread that could go on is a preemption, unless it only waits.
+                if let Some(last) = top.last.filter(|&l| l != t && top.intents[l].is_some()) {
+                    cost = u32::from(!self.on_path.contains(&self.step(last, &top.place)?.key()));
+                }
+                if top.preemptions + cost > most {
+                    return Ok(None);
+                }
+            }
+            None => {
+                // What went before in this state need not go after an independent step.
+                for u in (0..self.threads).filter(|&u| u != t) {
+                    asleep[u] = (top.asleep[u] || top.went[u]) && top.intents[u].is_some_and(|i| !i.conflicts(intent));
+                }
+            }
+        }
+        top.went[t] = true;
+        let before = top.borderline || self.watched.borderline(t, intent, &top.place.state).is_some();
+        self.on_path.insert(key);
+        self.frame(next, asleep, Some(t), top.preemptions + cost, before).map(Some)
+    }
+}
+
+/// Counts interleavings.
+pub fn count(program: &Program, counting: Counting, budget: &Budget) -> Result<Count, Diagnostic> {
+    let (threads, cells) = (program.threads.len(), program.cells.len());
+    let mut search = Search { watched: Watched::new(program.clone()), counting, threads, cells, on_path: AHashSet::new() };
+    let mut out = Count { interleavings: 0, borderline: 0, recurring: 0, stop: Stop::Complete };
+    let start = search.start()?;
+    search.on_path.insert(start.key());
+    let mut stack = vec![search.frame(start, vec![false; threads], None, 0, false)?];
+    while let Some(top) = stack.last_mut() {
+        if let Err(stop) = budget.check(out.interleavings) {
+            out.stop = stop;
+            break;
+        }
+        let t = top.next;
+        if t == threads {
+            let ended = top.intents.iter().all(Option::is_none);
+            if ended || top.recurs && !top.went.contains(&true) {
+                out.interleavings += 1;
+                out.borderline += u64::from(top.borderline);
+                out.recurring += u64::from(!ended);
+            }
+            search.on_path.remove(&top.place.key());
+            stack.pop();
+            continue;
+        }
+        top.next += 1;
+        let Some(intent) = top.intents[t] else { continue };
+        let late = top.last.is_none() && counting.first.is_some_and(|first| first != t);
+        if top.asleep[t] || late {
+            continue;
+        }
+        if let Some(child) = search.child(top, t, intent)? {
+            stack.push(child);
+        }
+    }
+    Ok(out)
+}
