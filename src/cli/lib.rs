@@ -24,6 +24,7 @@ mod axioms;
 mod check;
 mod checkpoint;
 mod compare;
+mod conform;
 mod counts;
 mod expected;
 mod explore;
@@ -122,6 +123,7 @@ fn command(cli: Cli) -> u8 {
         Command::Sweep(a) => sweep::run(&mut session, a),
         Command::Litmus(a) => litmus::run(&mut session, a),
         Command::Models(a) => models::run(&mut session, a),
+        Command::Conform(a) => conform::run(&mut session, a),
         Command::Program(a) => program::run(&mut session, a),
         Command::Robust(a) => robust::run(&mut session, a),
         Command::Prove(a) => prove::prove(&mut session, a),
