@@ -26,6 +26,8 @@ pub struct Event {
     pub processor: u32,
     /// The line of the interface.
     pub operation: u32,
+    /// The first line with operations of this kind.
+    pub class: u32,
     /// What it says of it.
     pub phase: Phase,
     /// The address, if it is told here.
@@ -69,6 +71,7 @@ pub struct Alphabet {
 /// An event as texts.
 struct Told<'t> {
     operation: u32,
+    class: u32,
     phase: Phase,
     fields: Vec<(Role, &'t str)>,
 }
@@ -112,7 +115,7 @@ fn told<'t>(interface: &Interface, text: &'t str) -> Result<Vec<Told<'t>>, Diagn
                 }
                 found = Some(label);
                 let fields = fields.into_iter().map(|(role, text)| (role.clone(), text)).collect();
-                out.push(Told { operation: i as u32, phase, fields });
+                out.push(Told { operation: i as u32, class: interface.class(i), phase, fields });
             }
         }
     }
@@ -157,8 +160,16 @@ impl Alphabet {
     }
     fn event(&self, label: &str, told: &Told<'_>) -> Result<Event, Diagnostic> {
         let place = |names: &[String], text: &str| names.iter().position(|n| n == text).map(|i| i as u32);
-        let mut event =
-            Event { processor: 0, operation: told.operation, phase: told.phase, address: None, value: None, written: None, number: None };
+        let mut event = Event {
+            processor: 0,
+            operation: told.operation,
+            class: told.class,
+            phase: told.phase,
+            address: None,
+            value: None,
+            written: None,
+            number: None,
+        };
         for (role, text) in &told.fields {
             match role {
                 Role::Processor => event.processor = place(&self.names.processors, text).unwrap_or(0),

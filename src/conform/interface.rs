@@ -159,6 +159,13 @@ impl Interface {
         Ok(out)
     }
 
+    /// The first line whose operations are of the same kind: memory models cannot tell them apart.
+    pub fn class(&self, operation: usize) -> u32 {
+        let of = |o: &Operation| (o.kind, o.mark);
+        let wanted = of(&self.operations[operation]);
+        self.operations.iter().position(|o| of(o) == wanted).unwrap_or(operation) as u32
+    }
+
     /// All labels that it names.
     pub fn labels(&self) -> impl Iterator<Item = &Label> {
         self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).chain(&self.observed)

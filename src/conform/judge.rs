@@ -4,6 +4,7 @@
 //! the initial value stays: [`canonical`] gives one history for each class. A history is allowed if the model has an execution with its values: some
 //! choice of writes that are read, and some coherence order; decided exactly.
 
+use crate::alphabet::Alphabet;
 use crate::interface::Interface;
 use crate::sequences::Entry;
 use mu_axioms::Kind;
@@ -55,10 +56,10 @@ impl Against {
         };
         Worker { judge }
     }
-    /// Refuses operations that it has no words for.
-    pub fn check(&self, interface: &Interface) -> Result<(), Diagnostic> {
-        let update = interface.operations.iter().find(|o| o.kind == Kind::Update);
-        match (&self.form, update) {
+    /// Refuses operations of a machine that it has no words for.
+    pub fn check(&self, interface: &Interface, alphabet: &Alphabet) -> Result<(), Diagnostic> {
+        let operations = alphabet.events.iter().map(|e| &interface.operations[e.operation as usize]);
+        match (&self.form, operations.into_iter().find(|o| o.kind == Kind::Update)) {
             (Form::Views(_), Some(o)) => {
                 let message = format!("`{}` is a model of serial views, which do not know updates", self.name);
                 Err(Diagnostic::at(Stage::Unsupported, o.end.span, message))

@@ -55,6 +55,8 @@ pub struct Answer {
     pub stuck: u64,
     /// Why it ended.
     pub stop: Stop,
+    /// The histories that were judged, in order, if they are to be kept.
+    pub kept: Vec<History>,
 }
 
 /// Interned sets of states, closed under internal steps.
@@ -156,14 +158,24 @@ struct Search<'m> {
     answer: Answer,
 }
 
-/// Searches the histories of at most `operations` operations of each processor.
+/// How far to go.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// Most operations of a processor.
+    pub operations: usize,
+    /// Threads that judge.
+    pub threads: usize,
+    /// Whether all histories that are judged are kept.
+    pub keep: bool,
+}
+
+/// Searches the histories within a bound.
 pub fn search(
     interface: &Interface,
     machine: &Machine,
     group: &Group,
     models: &[Against],
-    operations: usize,
-    threads: usize,
+    bound: Bound,
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
     let weight = |word: &Vec<u32>| {
@@ -180,13 +192,14 @@ pub fn search(
         complete: None,
         stuck: 0,
         stop: machine.outcome.stop.clone(),
+        kept: Vec::new(),
     };
     let mut search = Search {
         interface,
         machine,
         group,
         sets: Sets::new(machine, group),
-        sequences: Sequences::new(operations, interface.first),
+        sequences: Sequences::new(bound.operations, interface.first),
         levels: VecDeque::new(),
         weights: machine.alphabet.words.iter().map(weight).collect(),
         programs: AHashSet::new(),
@@ -200,7 +213,10 @@ pub fn search(
         let mut level: Vec<(Vec<u32>, u32)> = level.into_iter().collect();
         level.sort_unstable();
         let judged = search.finished(&level);
-        let step = search.judge(&judged, models, threads, budget).and_then(|()| search.expand(&level, budget));
+        if bound.keep {
+            search.answer.kept.extend(judged.iter().map(|j| j.0.clone()));
+        }
+        let step = search.judge(&judged, models, bound.threads, budget).and_then(|()| search.expand(&level, budget));
         match step {
             Err(Diagnostic { stop: Some(stop), .. }) => {
                 search.answer.stop = stop;

@@ -24,8 +24,10 @@ pub enum State {
 pub struct Entry {
     /// How far it is.
     pub state: State,
-    /// Its line of the interface.
+    /// Its line of the interface; the first of its kind once it has ended.
     pub operation: u32,
+    /// The first line of its kind.
+    pub class: u32,
     /// Its address, as far as it is known.
     pub address: Option<u32>,
     /// What it reads or stores.
@@ -36,12 +38,12 @@ pub struct Entry {
     pub number: Option<u64>,
 }
 
-const MISSING: Entry = Entry { state: State::Missing, operation: 0, address: None, value: None, written: None, number: None };
+const MISSING: Entry = Entry { state: State::Missing, operation: 0, class: 0, address: None, value: None, written: None, number: None };
 
 impl Entry {
     fn of(event: &Event, state: State) -> Entry {
-        let number = if state == State::Done { None } else { event.number };
-        Entry { state, operation: event.operation, address: event.address, value: event.value, written: event.written, number }
+        let (number, operation) = if state == State::Done { (None, event.class) } else { (event.number, event.operation) };
+        Entry { state, operation, class: event.class, address: event.address, value: event.value, written: event.written, number }
     }
     /// Whether it can become another one, which has ended.
     pub fn leads_to(&self, other: &Entry) -> bool {
@@ -50,7 +52,7 @@ impl Entry {
             State::Missing => true,
             State::Begun => {
                 let fields = fits(self.address, other.address) && fits(self.value, other.value) && fits(self.written, other.written);
-                self.operation == other.operation && fields
+                self.class == other.class && fields
             }
             State::Done => self == other,
         }
@@ -132,6 +134,7 @@ impl Sequences {
                     return Err(Diagnostic::new(Stage::Type, message));
                 };
                 entry.state = State::Done;
+                entry.operation = entry.class;
                 entry.address = entry.address.or(event.address);
                 entry.value = entry.value.or(event.value);
                 entry.written = entry.written.or(event.written);

@@ -23,14 +23,15 @@ pub enum Language {
 }
 
 impl Language {
-    /// That in which a model of a dialect can be asked about a history.
-    pub fn of(dialect: Dialect, history: &History) -> Language {
+    /// Those in which a model of a dialect can be asked about a history, the first one first. Models of no architecture that speak of acquires and releases are not
+    /// for X86; RISC-V has their words.
+    pub fn of(dialect: Dialect, history: &History) -> &'static [Language] {
         match dialect {
-            Dialect::Of(Architecture::RiscV) => Language::RiscV,
-            Dialect::Of(Architecture::AArch64) => Language::AArch64,
-            Dialect::Of(Architecture::C11) => Language::C,
-            _ if history.threads.iter().flatten().any(|o| o.mark != Mark::Plain) => Language::C,
-            _ => Language::X86,
+            Dialect::Of(Architecture::RiscV) => &[Language::RiscV],
+            Dialect::Of(Architecture::AArch64) => &[Language::AArch64],
+            Dialect::Of(Architecture::C11) => &[Language::C],
+            _ if history.threads.iter().flatten().any(|o| o.mark != Mark::Plain) => &[Language::RiscV],
+            _ => &[Language::X86, Language::RiscV],
         }
     }
 }

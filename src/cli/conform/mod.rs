@@ -12,12 +12,13 @@ use super::models::{Named, named};
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use super::{litmus, output, print, ways};
+use mu_axioms::models::Dialect;
 use mu_axioms::views::Views;
 use mu_base::{Diagnostic, Stage};
 use mu_conform::interface::Interface;
 use mu_conform::judge::{Against, Form as Judging, Reason};
 use mu_conform::machine::Machine;
-use mu_conform::search::{Answer, Found, search};
+use mu_conform::search::{Answer, Bound, Found, search};
 use mu_conform::symmetry::Group;
 use mu_conform::witness;
 use mu_conform::write::{Language, litmus as test_of};
@@ -74,7 +75,6 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     let (source, text) = session.read_source(&args.interface)?;
     let interface = Interface::parse(source, &text)?;
     let (models, texts) = models(session, args)?;
-    models.iter().try_for_each(|m| m.check(&interface))?;
     let form = Form::of(&args.model);
     let confluence = if form.is_lts() || form == Form::System { "none" } else { "auto" };
     // What the interface speaks of is not hidden.
@@ -87,6 +87,7 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let machine = Machine::explore(model, &interface, &options, &session.budget, &bar)?;
     bar.finish();
+    models.iter().try_for_each(|m| m.check(&interface, &machine.alphabet))?;
     session.say(format!("{} states, {} after reduction", grouped(machine.outcome.states), grouped(machine.lts.state_count() as u64)));
     let group = if args.without_symmetry {
         Group::trivial(&machine.alphabet, &machine.lts)
@@ -95,7 +96,8 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     };
     session.say(format!("symmetries of order {}: {}", group.elements.len(), group.names.join(", ")));
     output::stage("searching histories");
-    let answer = search(&interface, &machine, &group, &models, args.operations as usize, session.threads(), &session.budget)?;
+    let bound = Bound { operations: args.operations as usize, threads: session.threads(), keep: false };
+    let answer = search(&interface, &machine, &group, &models, bound, &session.budget)?;
     session.say(format!("{} histories judged", grouped(answer.histories)));
     let mut shown = Vec::new();
     for ((against, text), found) in models.iter().zip(&texts).zip(&answer.found) {
@@ -154,15 +156,22 @@ fn show(
     (against, text): (&Against, Option<&Text>),
     found: &Found,
 ) -> Result<Shown, Diagnostic> {
-    let language = match &against.form {
-        Judging::Cat { dialect, .. } => Language::of(*dialect, &found.history),
-        Judging::Views(_) => Language::of(mu_axioms::models::Dialect::Plain, &found.history),
+    let dialect = match &against.form {
+        Judging::Cat { dialect, .. } => *dialect,
+        Judging::Views(_) => Dialect::Plain,
     };
-    let litmus = test_of(&found.history, &format!("not-{}", against.name), language);
-    let confirmed = match text {
-        None => Err("models of serial views judge no litmus tests".to_string()),
-        Some(text) => confirm(session, against, text, &litmus)?,
-    };
+    let languages = Language::of(dialect, &found.history);
+    let write = |language: Language| test_of(&found.history, &format!("not-{}", against.name), language);
+    let (language, litmus) = (languages[0], write(languages[0]));
+    let mut confirmed = Err("models of serial views judge no litmus tests".to_string());
+    if let Some(text) = text {
+        for language in languages {
+            confirmed = confirm(session, against, text, &write(*language))?;
+            if confirmed.is_ok() {
+                break;
+            }
+        }
+    }
     let options = session.explore_options(model, "none", &[]);
     let steps = witness::run(model, interface, &machine.alphabet, &found.concrete, &options, &session.budget)?;
     let steps = steps.ok_or_else(|| Diagnostic::internal("no run of the machine has a history that it was found to have"))?;

@@ -78,9 +78,11 @@ impl Told<'_> {
         line("machine", self.args.model.display().to_string());
         line("bound", self.bound());
         if a.stop != Stop::Complete {
-            let reached = a.complete.map_or("nothing".to_string(), |n| format!("all histories of up to {n} operations"));
-            let part = if self.machine.outcome.stop == Stop::Complete { "" } else { " of a part of the machine" };
-            line("stopped", format!("{}: {reached}{part} were judged", a.stop.word()));
+            let reached = match a.complete {
+                Some(n) if self.machine.outcome.stop == Stop::Complete => format!("all executions of up to {n} operations were judged"),
+                _ => "a part of the machine's executions was judged".to_string(),
+            };
+            line("stopped", format!("{}: {reached}", a.stop.word()));
         }
         line("symmetries", self.symmetries());
         line(
