@@ -44,6 +44,9 @@ pub use mu_compile as compile;
 /// The explicit engine.
 pub use mu_explore as explore;
 
+/// Machines against memory models.
+pub use mu_conform as conform;
+
 /// Programs under weak memory: safety, robustness, fences.
 pub use mu_safety as safety;
 

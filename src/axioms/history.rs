@@ -1,10 +1,10 @@
 //! Small programs with the values that their reads take: what a litmus test asks a memory model about.
 //!
-//! Text: threads between `||`, operations between `;`, as in `W x 1; R y 0 || W y 1; R x 0`. `R.acq`, `W.rel` are acquires and releases, `F` is a full fence. All
-//! locations are 0 at first. `~ x=2` at the end asks besides that `x` is 2 at last. The writes to a location have different values, none of them 0, so that the value of a
-//! read says which write it takes.
+//! Text: threads between `||`, operations between `;`, as in `W x 1; R y 0 || W y 1; R x 0`. `R.acq`, `W.rel` are acquires and releases, `F` is a full fence, `U x 0 1` reads 0 and
+//! writes 1 at once. All locations are 0 at first. `~ x=2` at the end asks besides that `x` is 2 at last. In a text the writes to a location have different values, none of them 0,
+//! so that the value of a read says which write it takes; histories made otherwise need not keep to that.
 //!
-//! A model allows a history if it allows some coherence order with it.
+//! A model allows a history if it allows some choice of writes of the values that are read, and some coherence order, with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,21 +12,30 @@ use std::fmt::Write;
 use mu_base::Diagnostic;
 
 use crate::cat::{Model, Session, Verdict};
-use crate::execution::{Event, Kind, SetId, Skeleton};
+use crate::execution::{Event, Kind, SetId, Skeleton, Vocabulary};
 use crate::models::{Dialect, Mark};
 use crate::relation::Relation;
 
 /// One operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Operation {
-    /// A read, a write, or a fence.
+    /// A read, a write, an update, or a fence.
     pub kind: Kind,
     /// Its location; 0 for a fence.
     pub location: u32,
-    /// What it reads or writes; 0 for a fence.
+    /// What it writes, or reads if it only reads; 0 for a fence.
     pub value: u64,
+    /// What an update reads; 0 for all else.
+    pub read: u64,
     /// What it is besides.
     pub mark: Mark,
+}
+
+impl Operation {
+    /// What it reads, if it reads.
+    pub fn taken(&self) -> u64 {
+        if self.kind == Kind::Update { self.read } else { self.value }
+    }
 }
 
 /// A program with the values of its reads.
@@ -70,12 +79,14 @@ impl History {
                     "W" => (Kind::Write, Mark::Plain),
                     "W.rel" => (Kind::Write, Mark::Release),
                     "F" => (Kind::Fence, Mark::Plain),
-                    other => return Err(format!("`{other}` is no operation: expected `R`, `R.acq`, `W`, `W.rel` or `F`")),
+                    "U" => (Kind::Update, Mark::Plain),
+                    other => return Err(format!("`{other}` is no operation: expected `R`, `R.acq`, `W`, `W.rel`, `U` or `F`")),
                 };
                 list.push(match (kind, words.as_slice()) {
-                    (Kind::Fence, [_]) => Operation { kind, location: 0, value: 0, mark },
-                    (_, [_, l, v]) if kind != Kind::Fence => Operation { kind, location: number(l), value: value(v)?, mark },
-                    _ => return Err(format!("`{op}` is no operation: expected `R x 0`, `W x 1` or `F`")),
+                    (Kind::Fence, [_]) => Operation { kind, location: 0, value: 0, read: 0, mark },
+                    (Kind::Update, [_, l, r, v]) => Operation { kind, location: number(l), value: value(v)?, read: value(r)?, mark },
+                    (Kind::Read | Kind::Write, [_, l, v]) => Operation { kind, location: number(l), value: value(v)?, read: 0, mark },
+                    _ => return Err(format!("`{op}` is no operation: expected `R x 0`, `W x 1`, `U x 0 1` or `F`")),
                 });
             }
             history.threads.push(list);
@@ -98,11 +109,16 @@ impl History {
             }
         }
         let known = |l: u32, v: u64| v == 0 || written.contains_key(&(l, v));
-        let wrong = self.operations().filter(|o| o.kind.reads()).map(|o| (o.location, o.value)).find(|&(l, v)| !known(l, v));
+        let wrong = self.operations().filter(|o| o.kind.reads()).map(|o| (o.location, o.taken())).find(|&(l, v)| !known(l, v));
         match wrong.or_else(|| self.last.iter().copied().find(|&(l, v)| !known(l, v))) {
             Some((l, v)) => Err(format!("nobody writes {v} to `{}`", location_name(l))),
             None => Ok(()),
         }
+    }
+    /// Whether somebody writes what each read reads.
+    pub fn is_sourced(&self) -> bool {
+        let written = |l: u32, v: u64| v == 0 || self.operations().any(|w| w.kind.writes() && (w.location, w.value) == (l, v));
+        self.operations().filter(|o| o.kind.reads()).all(|o| written(o.location, o.taken()))
     }
     /// How many operations it has.
     pub fn len(&self) -> usize {
@@ -117,30 +133,66 @@ impl History {
         let used = self.operations().filter(|o| o.kind != Kind::Fence).map(|o| o.location + 1);
         used.chain(self.last.iter().map(|l| l.0 + 1)).max().unwrap_or(0)
     }
-    /// Its events: the initial writes, then the threads one after the other.
+    /// Its events: the initial writes, then the threads one after the other. An update is a read and a write.
     pub fn events(&self) -> Vec<(Event, Mark)> {
         let mut out: Vec<(Event, Mark)> = (0..self.locations()).map(|l| (Event::initial(l, 0), Mark::Plain)).collect();
         for (t, thread) in self.threads.iter().enumerate() {
+            let t = t as u32;
             for (i, o) in thread.iter().enumerate() {
-                let event = match o.kind {
-                    Kind::Fence => Event::other(t as u32, i as u32, Kind::Fence),
-                    kind => Event::access(t as u32, i as u32, kind, o.location, o.value),
-                };
-                out.push((event, o.mark));
+                let i = 2 * i as u32;
+                match o.kind {
+                    Kind::Fence => out.push((Event::other(t, i, Kind::Fence), o.mark)),
+                    Kind::Update => {
+                        out.push((Event::access(t, i, Kind::Read, o.location, o.read), o.mark));
+                        out.push((Event::access(t, i + 1, Kind::Write, o.location, o.value), o.mark));
+                    }
+                    kind => out.push((Event::access(t, i, kind, o.location, o.value), o.mark)),
+                }
             }
         }
         out
     }
-    /// Which write each read takes.
-    pub fn reads_from(&self, s: &Skeleton) -> Relation {
-        let e = s.events();
-        let mut rf = Relation::empty(s.len());
-        for r in s.set(SetId::READS).iter() {
-            if let Some(w) = s.sources(r).find(|&w| e[w].value == e[r].value) {
-                rf.insert(w, r);
+    /// Its events in the words of a dialect, whose vocabulary is given.
+    pub fn skeleton(&self, dialect: Dialect, vocabulary: &Vocabulary) -> Skeleton {
+        let events = self.events();
+        let mut skeleton = dialect.skeleton(vocabulary, &events);
+        let mut at = self.locations() as usize;
+        for o in self.operations() {
+            if o.kind == Kind::Update {
+                dialect.update(vocabulary, &mut skeleton, at, at + 1);
+                at += 1;
             }
+            at += 1;
         }
-        rf
+        skeleton
+    }
+    /// The ways to give each read a write of the value that it reads; none if nobody writes it.
+    pub fn reads_from(&self, s: &Skeleton) -> Vec<Relation> {
+        let e = s.events();
+        let mut out = vec![Relation::empty(s.len())];
+        for r in s.set(SetId::READS).iter() {
+            let sources: Vec<usize> = s.sources(r).filter(|&w| e[w].value == e[r].value).collect();
+            if let [w] = sources[..] {
+                out.iter_mut().for_each(|rf| rf.insert(w, r));
+                continue;
+            }
+            let with = |rf: &Relation, w: usize| {
+                let mut rf = rf.clone();
+                rf.insert(w, r);
+                rf
+            };
+            out = out.iter().flat_map(|rf| sources.iter().map(move |&w| with(rf, w))).collect();
+        }
+        out
+    }
+    /// The writes of the value that each read reads, all in one relation: what serial views ask for.
+    pub fn sources(&self, s: &Skeleton) -> Relation {
+        let mut all = Relation::empty(s.len());
+        let e = s.events();
+        for r in s.set(SetId::READS).iter() {
+            s.sources(r).filter(|&w| e[w].value == e[r].value).for_each(|w| all.insert(w, r));
+        }
+        all
     }
     /// Calls `visit` with each coherence order that leaves the wanted values at last, until it returns true or fails; says whether it did return true.
     pub fn coherence_orders(&self, s: &Skeleton, visit: &mut dyn FnMut(&Relation) -> Result<bool, Diagnostic>) -> Result<bool, Diagnostic> {
@@ -177,6 +229,7 @@ impl History {
                 let letter = if o.kind.reads() { "R" } else { "W" };
                 let _ = match o.kind {
                     Kind::Fence => write!(out, "F"),
+                    Kind::Update => write!(out, "U {} {} {}", location_name(o.location), o.read, o.value),
                     _ => write!(out, "{letter}{mark} {} {}", location_name(o.location), o.value),
                 };
             }
@@ -203,6 +256,10 @@ impl History {
                 let _ = match o.kind {
                     Kind::Fence => writeln!(out, "  atomic_thread_fence(memory_order_seq_cst);"),
                     Kind::Write => writeln!(out, "  atomic_store_explicit({l}, {}, memory_order_{order});", o.value),
+                    Kind::Update => {
+                        condition.push(format!("{t}:r{i}={}", o.read));
+                        writeln!(out, "  int r{i} = atomic_exchange_explicit({l}, {}, memory_order_{order});", o.value)
+                    }
                     _ => {
                         condition.push(format!("{t}:r{i}={}", o.value));
                         writeln!(out, "  int r{i} = atomic_load_explicit({l}, memory_order_{order});")
@@ -230,30 +287,38 @@ impl<'m> Judge<'m> {
     pub fn new(model: &'m Model, dialect: Dialect) -> Self {
         Self { model, dialect, session: Session::new(model) }
     }
-    /// Whether the model allows a history. Cost: a check for each coherence order.
+    /// Whether the model allows a history. Cost: a check for each choice of writes that are read and each coherence order.
     pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
-        let skeleton = self.dialect.skeleton(self.model.vocabulary(), &history.events());
-        let rf = history.reads_from(&skeleton);
+        let skeleton = history.skeleton(self.dialect, self.model.vocabulary());
         let mut run = self.session.on(&skeleton)?;
-        if !run.holds() || !run.reads(&rf)? {
+        if !run.holds() {
             return Ok(false);
         }
-        history.coherence_orders(&skeleton, &mut |co| run.coherence(&rf, co))
-    }
-    /// What the model says of a history under the first coherence order that it allows, or else under the first that there is.
-    pub fn verdict(&mut self, history: &History) -> Result<(Verdict, Skeleton, Relation, Relation), Diagnostic> {
-        let skeleton = self.dialect.skeleton(self.model.vocabulary(), &history.events());
-        let rf = history.reads_from(&skeleton);
-        let mut chosen: Option<Relation> = None;
-        let mut run = self.session.on(&skeleton)?;
-        history.coherence_orders(&skeleton, &mut |co| {
-            let allowed = run.allows(&rf, co)?;
-            if allowed || chosen.is_none() {
-                chosen = Some(co.clone());
+        for rf in history.reads_from(&skeleton) {
+            if run.reads(&rf)? && history.coherence_orders(&skeleton, &mut |co| run.coherence(&rf, co))? {
+                return Ok(true);
             }
-            Ok(allowed)
-        })?;
-        let co = chosen.unwrap_or_else(|| Relation::empty(skeleton.len()));
+        }
+        Ok(false)
+    }
+    /// What the model says of a history under the first choice of writes and coherence order that it allows, or else under the first that there is.
+    pub fn verdict(&mut self, history: &History) -> Result<(Verdict, Skeleton, Relation, Relation), Diagnostic> {
+        let skeleton = history.skeleton(self.dialect, self.model.vocabulary());
+        let mut chosen: Option<(Relation, Relation)> = None;
+        let mut run = self.session.on(&skeleton)?;
+        for rf in history.reads_from(&skeleton) {
+            let found = history.coherence_orders(&skeleton, &mut |co| {
+                let allowed = run.allows(&rf, co)?;
+                if allowed || chosen.is_none() {
+                    chosen = Some((rf.clone(), co.clone()));
+                }
+                Ok(allowed)
+            })?;
+            if found {
+                break;
+            }
+        }
+        let (rf, co) = chosen.unwrap_or_else(|| (Relation::empty(skeleton.len()), Relation::empty(skeleton.len())));
         let verdict = run.verdict(&rf, &co)?;
         Ok((verdict, skeleton.clone(), rf, co))
     }

@@ -139,6 +139,20 @@ impl Dialect {
             (Dialect::Of(_), ..) => &["Exp"],
         }
     }
+    /// Relates the two events of an update, in the words of the dialect.
+    pub fn update(self, vocabulary: &Vocabulary, skeleton: &mut Skeleton, read: usize, write: usize) {
+        let tags: &[&str] = match self {
+            Dialect::Of(Architecture::X86) => &["X", "A"],
+            Dialect::Of(Architecture::RiscV) => &["AMO"],
+            _ => &[],
+        };
+        skeleton.relate(crate::execution::RelationId::AMO, read, write);
+        for tag in tags {
+            if let Some(crate::execution::Name::Set(id)) = vocabulary.find(tag) {
+                [read, write].into_iter().for_each(|e| skeleton.tag(id, e));
+            }
+        }
+    }
     /// A skeleton of plain operations in the words of the dialect; `vocabulary` is the dialect's.
     pub fn skeleton(self, vocabulary: &Vocabulary, events: &[(Event, Mark)]) -> Skeleton {
         let mut s = Skeleton::new(vocabulary, events.iter().map(|e| e.0.clone()).collect());

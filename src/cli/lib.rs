@@ -23,6 +23,7 @@ pub mod args;
 mod check;
 mod checkpoint;
 mod compare;
+mod conform;
 mod counts;
 mod explore;
 mod files;
@@ -120,6 +121,7 @@ fn command(cli: Cli) -> u8 {
         Command::Sweep(a) => sweep::run(&mut session, a),
         Command::Litmus(a) => litmus::run(&mut session, a),
         Command::Models(a) => models::run(&mut session, a),
+        Command::Conform(a) => conform::run(&mut session, a),
         Command::Program(a) => program::run(&mut session, a),
         Command::Robust(a) => robust::run(&mut session, a),
         Command::Prove(a) => prove::prove(&mut session, a),

@@ -19,7 +19,7 @@ use mu_lts::Lts;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
 use mu_process::linearise;
-use mu_process::spec::ProcSpec;
+use mu_process::spec::{Proc, ProcKind, ProcSpec};
 use mu_process::typecheck::check_specification;
 use mu_program::expansion::mcrl2;
 use mu_program::machine::Machine;
@@ -91,6 +91,11 @@ fn reader(path: &Path) -> &'static Reader {
 impl Session {
     /// A model of any front end. Errors: those of reading it; a limit met meanwhile.
     pub(super) fn load(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
+        self.load_showing(path, confluence, &[])
+    }
+
+    /// The same, where a specification does not hide these actions.
+    pub(super) fn load_showing(&mut self, path: &Path, confluence: &str, shown: &[&str]) -> Result<Loaded, Diagnostic> {
         let process = match reader(path) {
             Reader::Refused(expected) => {
                 return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no model", path.display())).note(*expected));
@@ -104,7 +109,8 @@ impl Session {
                 return read(self, path);
             }
             Reader::Specification(read) => {
-                let spec = self.timed(path, *read)?;
+                let mut spec = self.timed(path, *read)?;
+                show(&mut spec, shown);
                 self.linearised(&spec, &linearise::Options::default())?
             }
         };
@@ -125,6 +131,37 @@ impl Session {
         let spec = read(self, path)?;
         self.say(format!("parsed and type checked {} in {:.3} s", path.display(), start.elapsed().as_secs_f64()));
         Ok(spec)
+    }
+}
+
+/// Takes names out of all `hide`s of a specification.
+fn show(spec: &mut ProcSpec, names: &[&str]) {
+    if names.is_empty() {
+        return;
+    }
+    let mut open: Vec<&mut Proc> = spec.procs.iter_mut().map(|p| &mut p.body).chain([&mut spec.init]).collect();
+    while let Some(p) = open.pop() {
+        match &mut p.kind {
+            ProcKind::Action(..) | ProcKind::Call(..) | ProcKind::Delta | ProcKind::Tau => {}
+            ProcKind::Choice(a, b)
+            | ProcKind::Seq(a, b)
+            | ProcKind::Parallel(a, b)
+            | ProcKind::LeftMerge(a, b)
+            | ProcKind::Sync(a, b)
+            | ProcKind::BoundedInit(a, b) => open.extend([&mut **a, &mut **b]),
+            ProcKind::If(_, a, b) => open.extend([Some(a), b.as_mut()].into_iter().flatten().map(|p| &mut **p)),
+            ProcKind::Hide(hidden, a) => {
+                hidden.retain(|h| !names.contains(&h.as_str()));
+                open.push(a);
+            }
+            ProcKind::At(a, _)
+            | ProcKind::Sum(_, a)
+            | ProcKind::Dist(_, _, a)
+            | ProcKind::Block(_, a)
+            | ProcKind::Allow(_, a)
+            | ProcKind::Rename(_, a)
+            | ProcKind::Comm(_, a) => open.push(a),
+        }
     }
 }
 

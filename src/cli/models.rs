@@ -9,25 +9,40 @@ use super::pipeline::{Session, file_error, read_text};
 use super::print;
 use mu_axioms::cat::Model;
 use mu_axioms::lattice::{Bound, Candidate, Lattice, compare, draw};
-use mu_axioms::models::{self, Dialect, KNOWN};
+use mu_axioms::models::{self, Dialect, KNOWN, Known};
 use mu_base::{Diagnostic, Stage, Stop};
 use serde_json::json;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A compiled model with its name.
-struct Named {
-    name: String,
-    model: Model,
-    dialect: Dialect,
+pub(super) struct Named {
+    pub name: String,
+    pub model: Model,
+    pub dialect: Dialect,
+    /// Its text.
+    pub text: String,
+    /// Where it stands, if it is a file.
+    pub folder: Option<PathBuf>,
+}
+
+impl Named {
+    fn known(known: &Known, session: &mut Session) -> Result<Self, Diagnostic> {
+        let model = known.compile(&mut session.sources)?;
+        Ok(Named { name: known.name.to_string(), model, dialect: known.dialect, text: known.text.to_string(), folder: None })
+    }
+    /// The text of a file that it may include.
+    pub(super) fn beside(folder: Option<&Path>, name: &str) -> Option<String> {
+        folder.and_then(|f| std::fs::read_to_string(f.join(name)).ok()).or_else(|| models::file(name))
+    }
 }
 
 pub(super) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagnostic> {
     if let Some(path) = &args.svg {
         expect_writable(path)?;
     }
-    let named = named(session, args)?;
+    let named = named(session, &args.models)?;
     let start = Instant::now();
     super::output::stage("comparing memory models");
     let candidates: Vec<Candidate<'_>> = named.iter().map(|n| Candidate { name: &n.name, model: &n.model, dialect: n.dialect }).collect();
@@ -48,35 +63,33 @@ pub(super) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagno
     Ok(if lattice.stop == Stop::Complete { 0 } else { 3 })
 }
 
-/// The models to compare, compiled.
-fn named(session: &mut Session, args: &ModelsArgs) -> Result<Vec<Named>, Diagnostic> {
-    let mut out = Vec::new();
-    for word in &args.models {
-        let path = Path::new(word);
-        if let Some(known) = models::by_name(word) {
-            out.push(Named { name: word.clone(), model: known.compile(&mut session.sources)?, dialect: known.dialect });
-            continue;
-        }
-        if path.extension().is_none_or(|e| e != "cat") {
-            let names: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
-            let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is no memory model"));
-            return Err(unknown.note(format!("expected a file `.cat` or one of {}", names.join(", "))));
-        }
-        let text = read_text(path, &mut session.sources)?;
-        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        let beside = move |name: &str| std::fs::read_to_string(folder.join(name)).ok().or_else(|| models::file(name));
-        // The head says which words the model uses; it is read before the names are known.
-        let dialect = Dialect::of_head(&mu_axioms::cat::head(&text));
-        let model = Model::compile(&mut session.sources, word, &text, &beside, &dialect.vocabulary(), &[])?;
-        let name = path.file_stem().map_or_else(|| word.clone(), |s| s.to_string_lossy().into_owned());
-        out.push(Named { name, model, dialect });
+/// The models that are named, compiled; all of the project if none is.
+pub(super) fn named(session: &mut Session, words: &[String]) -> Result<Vec<Named>, Diagnostic> {
+    if words.is_empty() {
+        return KNOWN.iter().map(|known| Named::known(known, session)).collect();
     }
-    if out.is_empty() {
-        for known in KNOWN {
-            out.push(Named { name: known.name.to_string(), model: known.compile(&mut session.sources)?, dialect: known.dialect });
-        }
+    words.iter().map(|word| one(session, word)).collect()
+}
+
+/// The model of a name or a file.
+fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
+    let path = Path::new(word);
+    if let Some(known) = models::by_name(word) {
+        return Named::known(known, session);
     }
-    Ok(out)
+    if path.extension().is_none_or(|e| e != "cat") {
+        let names: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
+        let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is no memory model"));
+        return Err(unknown.note(format!("expected a file `.cat` or one of {}", names.join(", "))));
+    }
+    let text = read_text(path, &mut session.sources)?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    let beside = |name: &str| Named::beside(Some(&folder), name);
+    // The head says which words the model uses; it is read before the names are known.
+    let dialect = Dialect::of_head(&mu_axioms::cat::head(&text));
+    let model = Model::compile(&mut session.sources, word, &text, &beside, &dialect.vocabulary(), &[])?;
+    let name = super::ways::stem(path);
+    Ok(Named { name, model, dialect, text, folder: Some(folder) })
 }
 
 fn bound_text(lattice: &Lattice) -> String {

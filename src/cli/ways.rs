@@ -241,33 +241,43 @@ pub(super) fn evidence(model: &dyn Model, way: &Way) -> Evidence {
 
 fn save(session: &Session, args: &ExploreArgs, model: &dyn Model, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
     let name = file_name(&args.model);
-    let head = || {
-        let keys = [("verdict", Value::Null), ("kind", json!("trace")), ("model", json!(args.model.display().to_string()))];
-        keys.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
-    };
-    let as_json = |story: &Story, path: &Path| {
-        write(path, |file| story.write_json(head(), BufWriter::new(file)).map_err(|e| file_error("cannot write", path, &e)))
-    };
     if let (Some(path), Some((evidence, story))) = (&args.seeking.evidence, told.first()) {
-        match Picture::of(path)? {
-            Picture::Json => as_json(story, path)?,
-            Picture::Lts => write_lts(&evidence.lts(model).0, path)?,
-            Picture::Chart => {
-                let n = story.steps.len();
-                let what = format!("a path of {n} step{} to {}", if n == 1 { "" } else { "s" }, goal(&args.seeking));
-                write_text(path, &chart(story, &format!("{} of {name}", goal(&args.seeking)), &what).unwrap_or_default())?;
-            }
-        }
-        session.say(format!("wrote {}", path.display()));
+        let n = story.steps.len();
+        let what = format!("a path of {n} step{} to {}", if n == 1 { "" } else { "s" }, goal(&args.seeking));
+        draw(session, path, &args.model, model, (evidence, story), (&format!("{} of {name}", goal(&args.seeking)), &what))?;
     }
     if let Some(folder) = &args.seeking.trace_dir {
         for (i, (_, story)) in told.iter().enumerate() {
             let word = args.seeking.sought().unwrap_or("trace");
             let path = folder.join(format!("{word}-{}.json", i + 1));
-            as_json(story, &path)?;
+            as_json(story, &args.model, &path)?;
             session.say(format!("wrote {}", path.display()));
         }
     }
+    Ok(())
+}
+
+fn as_json(story: &Story, file: &Path, path: &Path) -> Result<(), Diagnostic> {
+    let keys = [("verdict", Value::Null), ("kind", json!("trace")), ("model", json!(file.display().to_string()))];
+    let head = keys.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
+    write(path, |out| story.write_json(head, BufWriter::new(out)).map_err(|e| file_error("cannot write", path, &e)))
+}
+
+/// Writes a path to a file, whose name says in which form. `file`: that of the model; `title`, `what`: what the path is.
+pub(super) fn draw(
+    session: &Session,
+    path: &Path,
+    file: &Path,
+    model: &dyn Model,
+    (evidence, story): (&Evidence, &Story),
+    (title, what): (&str, &str),
+) -> Result<(), Diagnostic> {
+    match Picture::of(path)? {
+        Picture::Json => as_json(story, file, path)?,
+        Picture::Lts => write_lts(&evidence.lts(model).0, path)?,
+        Picture::Chart => write_text(path, &chart(story, title, what).unwrap_or_default())?,
+    }
+    session.say(format!("wrote {}", path.display()));
     Ok(())
 }
 
@@ -280,7 +290,12 @@ fn goal(seeking: &Seeking) -> String {
     }
 }
 
-fn file_name(path: &Path) -> String {
+/// A file's name without its ending.
+pub(super) fn stem(path: &Path) -> String {
+    path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+pub(super) fn file_name(path: &Path) -> String {
     path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 

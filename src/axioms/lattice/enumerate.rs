@@ -57,7 +57,7 @@ fn fill(shape: &[usize], t: usize, used: u32, alphabet: Alphabet, program: &mut 
             if mark != Mark::Plain && !alphabet.marks {
                 continue;
             }
-            program.threads[t].push(Operation { kind, location: l, value: 0, mark });
+            program.threads[t].push(Operation { kind, location: l, value: 0, read: 0, mark });
             let go_on = fill(shape, t, used.max(l + 1), alphabet, program, visit);
             program.threads[t].pop();
             if !go_on {
@@ -67,7 +67,7 @@ fn fill(shape: &[usize], t: usize, used: u32, alphabet: Alphabet, program: &mut 
     }
     let between = place > 0 && place + 1 < shape[t] && program.threads[t][place - 1].kind != Kind::Fence;
     if alphabet.fences && between {
-        program.threads[t].push(Operation { kind: Kind::Fence, location: 0, value: 0, mark: Mark::Plain });
+        program.threads[t].push(Operation { kind: Kind::Fence, location: 0, value: 0, read: 0, mark: Mark::Plain });
         let go_on = fill(shape, t, used, alphabet, program, visit);
         program.threads[t].pop();
         return go_on;

@@ -31,7 +31,7 @@ fn skeleton(h: &History) -> Skeleton {
 }
 fn exist(v: &Views, h: &History) -> bool {
     let s = skeleton(h);
-    let rf = h.reads_from(&s);
+    let rf = h.sources(&s);
     match v.judge(&s, &rf).unwrap() {
         Seen::Views(list) => {
             list.iter().for_each(|view| assert!(is_serial(&s, &view.order, &rf), "{} {view:?}", h.text()));
@@ -63,7 +63,7 @@ fn history(random: &mut Random, most: usize, threads: usize, locations: usize) -
         };
         written[l] += u64::from(write);
         let kind = if write { Kind::Write } else { Kind::Read };
-        h.threads[t].push(Operation { kind, location: l as u32, value: if write { written[l] } else { 0 }, mark });
+        h.threads[t].push(Operation { kind, location: l as u32, value: if write { written[l] } else { 0 }, read: 0, mark });
     }
     for o in h.threads.iter_mut().flatten().filter(|o| o.kind == Kind::Read) {
         o.value = random.below(written[o.location as usize] as usize + 1) as u64;
@@ -99,7 +99,7 @@ fn the_search_finds_what_permutations_find() {
         let mut random = Random::new(seed);
         let h = history(&mut random, 5, 2, 2);
         let s = skeleton(&h);
-        let mut rf = h.reads_from(&s);
+        let mut rf = h.sources(&s);
         for r in s.set(SetId::READS).iter() {
             s.sources(r).filter(|_| random.chance(1, 4)).for_each(|w| rf.insert(w, r));
         }

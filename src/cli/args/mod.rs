@@ -1,5 +1,6 @@
 //! The command line: what it accepts, with help and examples. A contract: scripts rely on names, keys and exit codes.
 
+mod conform;
 mod first;
 mod game;
 mod lts;
@@ -11,6 +12,7 @@ mod shell;
 mod simulate;
 pub mod sweep;
 
+pub use self::conform::ConformArgs;
 pub use self::first::{EvalArgs, NewArgs, Project};
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
@@ -71,6 +73,8 @@ pub enum Command {
     Litmus(LitmusArgs),
     /// Compare memory models: which is weaker than which, with a smallest test for each difference.
     Models(ModelsArgs),
+    /// Check whether all programs of a machine behave as memory models allow, or find a smallest one that does not.
+    Conform(ConformArgs),
     /// Check an x86 program for unsafe states under a memory model.
     Program(ProgramArgs),
     /// Check whether store buffers change what a program does, and where fences must stand.
@@ -103,6 +107,7 @@ impl Command {
             Command::Pbes(a) => &a.model,
             Command::Simulate(a) => &a.model,
             Command::Sweep(a) => &a.model,
+            Command::Conform(a) => &a.model,
             Command::Eval(a) => return a.model.as_deref(),
             _ => return None,
         })
@@ -123,6 +128,7 @@ impl Command {
             Command::Sweep(a) => &a.common,
             Command::Litmus(a) => &a.common,
             Command::Models(a) => &a.common,
+            Command::Conform(a) => &a.common,
             Command::Program(a) => &a.common,
             Command::Robust(a) => &a.common,
             Command::Prove(a) => &a.common,
@@ -148,6 +154,7 @@ impl Command {
             Command::Convert(a) => &a.reading,
             Command::Pbes(a) => &a.reading,
             Command::Sweep(a) => &a.reading,
+            Command::Conform(a) => &a.reading,
             Command::Simulate(a) => &a.reading,
             _ => return None,
         })

@@ -1,0 +1,50 @@
+//! Arguments of `conform`.
+
+use super::{Common, Reading};
+use clap::Args;
+use std::path::PathBuf;
+
+/// `conform`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 the machine conforms, 1 a program shows that it does not, 2 bad input, 3 a limit or an interrupt came first, 4 internal error. Without `--against` the answer is a table, and 0 says that it is complete.
+
+Examples:
+  mu-check conform specs/arcx.spec --interface specs/arcx.interface -D max_operation_id=1
+  mu-check conform specs/arcx.spec --interface specs/arcx.interface -D max_operation_id=1 --against sc --litmus SB.litmus --evidence run.svg
+  mu-check conform specs/machines/tso.mcrl2 --interface specs/machines/buffers.interface --against tso --operations 3"
+)]
+pub struct ConformArgs {
+    /// The machine: a specification, or any other model, that chooses its operations freely.
+    pub model: PathBuf,
+    /// Which labels are memory operations (see docs/memory-models.md).
+    #[arg(long, value_name = "FILE")]
+    pub interface: PathBuf,
+    /// A memory model: a name, a `.cat` file, or a `.views` file; may be given several times (default: all of the project).
+    #[arg(long, value_name = "MODEL")]
+    pub against: Vec<String>,
+    /// Most operations of each processor.
+    #[arg(long, value_name = "K", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=6))]
+    pub operations: u32,
+    /// Write the smallest test to this file, as the herd tools read it. For one memory model.
+    #[arg(long, value_name = "FILE")]
+    pub litmus: Option<PathBuf>,
+    /// Write the smallest test of each memory model into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub tests: Option<PathBuf>,
+    /// Write the run of the machine to this `.svg`, `.json`, `.aut` or `.dot` file. For one memory model.
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
+    /// Draw the forbidden execution with its cycle, to this `.svg` or `.dot` file. For one memory model.
+    #[arg(long, value_name = "FILE")]
+    pub execution: Option<PathBuf>,
+    /// Take every history by itself, whatever symmetries the machine has.
+    #[arg(long)]
+    pub without_symmetry: bool,
+    /// How models other than specifications are read.
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}

@@ -1,0 +1,244 @@
+//! `conform`: a machine against memory models, up to a number of operations of each processor.
+//!
+//! What the search finds is confirmed on two routes that share no code with it: the litmus test is judged by the layer `litmus`, and the run of the
+//! machine is taken step by step on the model, and its history read off again. A disagreement is an internal error.
+
+mod told;
+
+use super::args::{ConformArgs, Format};
+use super::check::Picture;
+use super::files::{Form, expect_writable, write_text};
+use super::models::{Named, named};
+use super::pipeline::{Session, file_error};
+use super::progress::{Bar, grouped};
+use super::{litmus, output, print, ways};
+use mu_axioms::models::Dialect;
+use mu_axioms::views::Views;
+use mu_base::{Diagnostic, Stage};
+use mu_conform::interface::Interface;
+use mu_conform::judge::{Against, Form as Judging, Reason};
+use mu_conform::machine::Machine;
+use mu_conform::search::{Answer, Bound, Found, search};
+use mu_conform::symmetry::Group;
+use mu_conform::witness;
+use mu_conform::write::{Language, litmus as test_of};
+use mu_evidence::Evidence;
+use mu_explore::{PathStep, Way};
+use mu_litmus::paths::Bounds;
+use mu_model::Model;
+use mu_report::judged;
+use mu_report::story::{Story, story};
+use std::path::{Path, PathBuf};
+
+/// How a model of axioms is compiled again, for litmus tests.
+struct Text {
+    text: String,
+    folder: Option<PathBuf>,
+}
+
+/// A memory model that forbids something that the machine does.
+struct Shown {
+    found: Found,
+    reason: Reason,
+    language: Language,
+    /// The test.
+    litmus: String,
+    /// Whether the litmus route forbids it too; why it was not asked otherwise.
+    confirmed: Result<(), String>,
+    evidence: Evidence,
+    story: Story,
+}
+
+/// Everything that an output speaks of.
+struct Told<'a> {
+    args: &'a ConformArgs,
+    names: Vec<String>,
+    machine: &'a Machine,
+    group: &'a Group,
+    answer: &'a Answer,
+    shown: Vec<Option<Shown>>,
+    seconds: f64,
+    peak: u64,
+}
+
+pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagnostic> {
+    let one = args.against.len() == 1;
+    let single = [("--litmus", &args.litmus), ("--evidence", &args.evidence), ("--execution", &args.execution)];
+    for (option, path) in single.iter().filter_map(|(o, p)| p.as_ref().map(|p| (o, p))) {
+        if !one {
+            return Err(Diagnostic::new(Stage::Usage, format!("`{option}` is for one memory model: expected `--against` once")));
+        }
+        expect_writable(path)?;
+    }
+    args.evidence.as_deref().map(Picture::of).transpose()?;
+    let execution = args.execution.as_deref().map(|p| litmus::Picture::of(p, &[PathBuf::new()], false)).transpose()?;
+    let (source, text) = session.read_source(&args.interface)?;
+    let interface = Interface::parse(source, &text)?;
+    let (models, texts) = models(session, args)?;
+    let form = Form::of(&args.model);
+    let confluence = if form.is_lts() || form == Form::System { "none" } else { "auto" };
+    // What the interface speaks of is not hidden.
+    let shown: Vec<&str> = interface.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).map(|l| l.action.as_str()).collect();
+    let loaded = session.load_showing(&args.model, confluence, &shown)?;
+    let actions: Vec<(String, usize)> = loaded.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
+    interface.check(&actions)?;
+    let model = &*loaded.model;
+    let options = session.explore_options(model, confluence, &[]);
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let machine = Machine::explore(model, &interface, &options, &session.budget, &bar)?;
+    bar.finish();
+    models.iter().try_for_each(|m| m.check(&interface, &machine.alphabet))?;
+    session.say(format!("{} states, {} after reduction", grouped(machine.outcome.states), grouped(machine.lts.state_count() as u64)));
+    let group = if args.without_symmetry {
+        Group::trivial(&machine.alphabet, &machine.lts)
+    } else {
+        Group::find(&machine.alphabet, &machine.lts, session.threads())
+    };
+    session.say(format!("symmetries of order {}: {}", group.elements.len(), group.names.join(", ")));
+    output::stage("searching histories");
+    let bound = Bound { operations: args.operations as usize, threads: session.threads(), keep: false };
+    let answer = search(&interface, &machine, &group, &models, bound, &session.budget)?;
+    session.say(format!("{} histories judged", grouped(answer.histories)));
+    let mut shown = Vec::new();
+    for ((against, text), found) in models.iter().zip(&texts).zip(&answer.found) {
+        let found = found.as_ref().map(|f| show(session, &interface, model, &machine, (against, text.as_ref()), f)).transpose()?;
+        shown.push(found);
+    }
+    let names = models.iter().map(|m| m.name.clone()).collect();
+    let (seconds, peak) = (session.budget.elapsed().as_secs_f64(), session.peak_memory());
+    let told = Told { args, names, machine: &machine, group: &group, answer: &answer, shown, seconds, peak };
+    write_files(session, &told, model, &models, &texts, execution)?;
+    match session.common.format {
+        Format::Json => output::object(told.json())?,
+        Format::Text => print(&told.text(session))?,
+    }
+    Ok(told.code())
+}
+
+/// The memory models that are asked, and the texts of those made of axioms.
+fn models(session: &mut Session, args: &ConformArgs) -> Result<(Vec<Against>, Vec<Option<Text>>), Diagnostic> {
+    let mut out = (Vec::new(), Vec::new());
+    let words: Vec<Option<&String>> = if args.against.is_empty() { vec![None] } else { args.against.iter().map(Some).collect() };
+    for word in words {
+        if let Some(word) = word.filter(|w| Path::new(w).extension().is_some_and(|e| e == "views")) {
+            let path = Path::new(word);
+            let text = super::pipeline::read_text(path, &mut session.sources)?;
+            let views = Views::compile(&mut session.sources, word, &text)?;
+            out.0.push(Against { name: ways::stem(path), form: Judging::Views(views) });
+            out.1.push(None);
+            continue;
+        }
+        for n in named(session, word.map_or(&[], std::slice::from_ref))? {
+            out.0.push(Against { name: n.name, form: Judging::Cat { model: n.model, dialect: n.dialect } });
+            out.1.push(Some(Text { text: n.text, folder: n.folder }));
+        }
+    }
+    Ok(out)
+}
+
+/// The judge of litmus tests that is made of a model's text.
+fn judge(against: &Against, text: &Text, litmus: &str) -> Result<(mu_litmus::Judge, mu_litmus::Test), Diagnostic> {
+    let mut sources = mu_base::SourceMap::new();
+    let source = sources.add("the smallest test", litmus);
+    let arch = mu_litmus::file::architecture(source, litmus)?;
+    let beside = |name: &str| Named::beside(text.folder.as_deref(), name);
+    let judge = mu_litmus::Judge::compile(&mut sources, arch, &against.name, &text.text, &beside)?;
+    let test = mu_litmus::parse(source, litmus, mu_litmus::file::Options { pairs: judge.pairs })?;
+    Ok((judge, test))
+}
+
+/// Confirms what was found: by the litmus route, and by a replay of a run.
+fn show(
+    session: &Session,
+    interface: &Interface,
+    model: &dyn Model,
+    machine: &Machine,
+    (against, text): (&Against, Option<&Text>),
+    found: &Found,
+) -> Result<Shown, Diagnostic> {
+    let dialect = match &against.form {
+        Judging::Cat { dialect, .. } => *dialect,
+        Judging::Views(_) => Dialect::Plain,
+    };
+    let languages = Language::of(dialect, &found.history);
+    let write = |language: Language| test_of(&found.history, &format!("not-{}", against.name), language);
+    let (language, litmus) = (languages[0], write(languages[0]));
+    let mut confirmed = Err("models of serial views judge no litmus tests".to_string());
+    if let Some(text) = text {
+        for language in languages {
+            confirmed = confirm(session, against, text, &write(*language))?;
+            if confirmed.is_ok() {
+                break;
+            }
+        }
+    }
+    let options = session.explore_options(model, "none", &[]);
+    let steps = witness::run(model, interface, &machine.alphabet, &found.concrete, &options, &session.budget)?;
+    let steps = steps.ok_or_else(|| Diagnostic::internal("no run of the machine has a history that it was found to have"))?;
+    let (walk, replayed) = witness::replay(model, interface, &machine.alphabet.names, &steps)?;
+    if replayed != found.concrete {
+        return Err(Diagnostic::internal("the run that was replayed has another history"));
+    }
+    let steps = walk.path().iter().map(|m| PathStep { label: m.label, group: m.group as usize, state: m.state.clone() });
+    let evidence = ways::evidence(model, &Way { steps: steps.collect(), back_to: None });
+    mu_evidence::checker::replay(&evidence, model)?;
+    let story = story(&evidence, model, false, usize::MAX)?;
+    let reason = against.worker().reason(&found.history)?;
+    Ok(Shown { found: found.clone(), reason, language, litmus, confirmed, evidence, story })
+}
+
+/// Whether the litmus route forbids a test too.
+fn confirm(session: &Session, against: &Against, text: &Text, litmus: &str) -> Result<Result<(), String>, Diagnostic> {
+    let (judge, test) = match judge(against, text, litmus) {
+        Ok(both) => both,
+        Err(d) => return Ok(Err(format!("the litmus route does not take it: {}", d.plain()))),
+    };
+    let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
+    match report.verdict {
+        mu_litmus::report::Verdict::No => Ok(Ok(())),
+        mu_litmus::report::Verdict::Unknown => Ok(Err(format!("the litmus route stopped: {}", report.stop.word()))),
+        mu_litmus::report::Verdict::Ok => {
+            Err(Diagnostic::internal(format!("`{}` allows as a litmus test what it forbids as a history: {litmus}", against.name)))
+        }
+    }
+}
+
+fn write_files(
+    session: &Session,
+    told: &Told<'_>,
+    model: &dyn Model,
+    models: &[Against],
+    texts: &[Option<Text>],
+    execution: Option<litmus::Picture>,
+) -> Result<(), Diagnostic> {
+    let args = told.args;
+    if let Some(folder) = &args.tests {
+        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+        for (name, shown) in told.names.iter().zip(&told.shown) {
+            if let Some(shown) = shown {
+                write_text(&folder.join(format!("{name}.litmus")), &shown.litmus)?;
+            }
+        }
+    }
+    let (Some(Some(shown)), 1) = (told.shown.first(), told.shown.len()) else { return Ok(()) };
+    if let Some(path) = &args.litmus {
+        write_text(path, &shown.litmus)?;
+    }
+    let what = format!("{} is not {}", ways::file_name(&args.model), told.names[0]);
+    if let Some(path) = &args.evidence {
+        let sentence = format!("a run with {}", shown.found.history.text());
+        ways::draw(session, path, &args.model, model, (&shown.evidence, &shown.story), (&what, &sentence))?;
+    }
+    let (Some(path), Some(picture), Some(text)) = (&args.execution, execution, &texts[0]) else { return Ok(()) };
+    let Ok((judge, test)) = judge(&models[0], text, &shown.litmus) else { return Ok(()) };
+    let (drawn, _) = mu_litmus::report::deciding(test, &judge, Bounds { loops: 1 }, &session.budget)?;
+    if let Some(drawn) = drawn {
+        let title = format!("{what}: {}", shown.found.history.text());
+        let picture = match picture {
+            litmus::Picture::Svg => judged::svg(&drawn, &title),
+            litmus::Picture::Dot => judged::dot(&drawn, &title),
+        };
+        write_text(path, &picture)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! What `conform` says: a table or a single verdict as text, all of it as JSON. The schema is docs/schema/conform.json.
+
+use super::super::pipeline::Session;
+use super::super::progress::grouped;
+use super::{Shown, Told};
+use mu_base::Stop;
+use mu_conform::write::Language;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+fn language(language: Language) -> &'static str {
+    match language {
+        Language::X86 => "X86",
+        Language::RiscV => "RISCV",
+        Language::AArch64 => "AArch64",
+        Language::C => "C",
+    }
+}
+
+/// The cycle, which ends where it begins.
+fn cycle(shown: &Shown) -> String {
+    let mut out = String::new();
+    for (event, edge) in &shown.reason.cycle {
+        let _ = if edge.is_empty() { write!(out, "{event}  ") } else { write!(out, "{event} —{edge}→ ") };
+    }
+    let closed = shown.reason.cycle.last().is_some_and(|last| !last.1.is_empty());
+    let first = shown.reason.cycle.first().filter(|_| closed).map_or("", |f| f.0.as_str());
+    format!("{out}{first}")
+}
+
+impl Told<'_> {
+    fn complete(&self) -> bool {
+        self.answer.stop == Stop::Complete
+    }
+    /// The exit code.
+    pub(super) fn code(&self) -> u8 {
+        let violated = self.shown.iter().any(Option::is_some);
+        let open = !self.complete() && self.shown.iter().any(Option::is_none);
+        match (violated && !self.args.against.is_empty(), open) {
+            (true, _) => 1,
+            (false, true) => 3,
+            (false, false) => 0,
+        }
+    }
+    fn word(&self, shown: Option<&Shown>) -> &'static str {
+        match shown {
+            Some(_) => "does not conform",
+            None if self.complete() => "conforms",
+            None => "unknown",
+        }
+    }
+    fn symmetries(&self) -> String {
+        match (&self.group.names[..], self.args.without_symmetry) {
+            (_, true) => "not looked for, as asked".into(),
+            ([], _) => "none found".into(),
+            (names, _) => format!("{}: order {}, verified", names.join(", "), self.group.elements.len()),
+        }
+    }
+    /// How far the search came.
+    fn bound(&self) -> String {
+        let names = &self.machine.alphabet.names;
+        let (k, longest) = (self.args.operations, self.answer.longest);
+        let own = if longest < k as usize && self.complete() && self.shown.iter().any(Option::is_none) {
+            format!(" (the machine itself ends after {longest})")
+        } else {
+            String::new()
+        };
+        let (p, a, v) = (names.processors.len(), names.addresses.len(), names.values.len());
+        format!("{k} operations of each processor{own}; {p} processors, {a} addresses, {v} values")
+    }
+    /// For people.
+    pub(super) fn text(&self, session: &Session) -> String {
+        let a = self.answer;
+        let mut out = String::new();
+        let mut line = |what: &str, text: String| {
+            let _ = writeln!(out, "{what:<13}{text}");
+        };
+        line("machine", self.args.model.display().to_string());
+        line("bound", self.bound());
+        if a.stop != Stop::Complete {
+            let reached = match a.complete {
+                Some(n) if self.machine.outcome.stop == Stop::Complete => format!("all executions of up to {n} operations were judged"),
+                _ => "a part of the machine's executions was judged".to_string(),
+            };
+            line("stopped", format!("{}: {reached}", a.stop.word()));
+        }
+        line("symmetries", self.symmetries());
+        line(
+            "states",
+            format!("{}, {} after reduction", grouped(self.machine.outcome.states), grouped(self.machine.lts.state_count() as u64)),
+        );
+        line("programs", grouped(a.programs));
+        line("executions", grouped(a.histories));
+        if a.stuck > 0 {
+            line("stuck", format!("{} histories with an operation that never ends: they are not judged", grouped(a.stuck)));
+        }
+        line("seconds", format!("{:.3}", self.seconds));
+        line("peak memory", format!("{} MiB", self.peak >> 20));
+        out.push('\n');
+        match (&self.names[..], &self.shown[..]) {
+            ([name], [shown]) => out += &self.single(session, name, shown.as_ref()),
+            (names, all) => {
+                for (name, shown) in names.iter().zip(all) {
+                    let told = match shown {
+                        Some(s) => format!("✘  {}", s.found.history.text()),
+                        None if self.complete() => format!("✔  up to {} operations of each processor", a.longest),
+                        None => "?  unknown".to_string(),
+                    };
+                    let _ = writeln!(out, "{name:<16}{told}");
+                }
+            }
+        }
+        out
+    }
+    fn single(&self, session: &Session, name: &str, shown: Option<&Shown>) -> String {
+        let Some(s) = shown else { return format!("{}: {name}\n", self.word(None)) };
+        let mut out = format!("does not conform: {name} forbids {}\n\n{}\n", s.found.history.text(), s.litmus);
+        let _ = writeln!(out, "forbidden by {}", if s.reason.axiom.is_empty() { "the model" } else { &s.reason.axiom });
+        if !s.reason.cycle.is_empty() {
+            let _ = writeln!(out, "cycle        {}", cycle(s));
+        }
+        let _ = match &s.confirmed {
+            Ok(()) => writeln!(out, "confirmed    forbidden by the litmus route; the run is replayed on the machine"),
+            Err(why) => writeln!(out, "confirmed    the run is replayed on the machine; {why}"),
+        };
+        if !session.common.quiet {
+            out.push('\n');
+            out += &s.story.text_of("a shortest run", session.common.verbose > 0);
+        }
+        out
+    }
+    /// As an object.
+    pub(super) fn json(&self) -> Value {
+        let a = self.answer;
+        let names = &self.machine.alphabet.names;
+        let models = self.names.iter().zip(&self.shown).map(|(name, shown)| {
+            let mut object = json!({ "name": name, "verdict": self.word(shown.as_ref()) });
+            if let Some(s) = shown {
+                let cycle: Vec<Value> = s.reason.cycle.iter().map(|(e, r)| json!({ "event": e, "relation": r })).collect();
+                let run: Vec<Value> = s.story.steps.iter().map(|step| json!(step.action)).collect();
+                object["test"] = json!(s.found.history.text());
+                object["operations"] = json!(s.found.history.len());
+                object["axiom"] = json!(s.reason.axiom);
+                object["cycle"] = json!(cycle);
+                object["language"] = json!(language(s.language));
+                object["litmus"] = json!(s.litmus);
+                object["confirmed"] = json!({ "litmus": s.confirmed.is_ok(), "replay": true });
+                object["run"] = json!(run);
+            }
+            object
+        });
+        json!({
+            "model": self.args.model.display().to_string(),
+            "interface": self.args.interface.display().to_string(),
+            "operations": self.args.operations,
+            "longest": a.longest,
+            "processors": names.processors,
+            "addresses": names.addresses,
+            "values": names.values,
+            "symmetries": { "order": self.group.elements.len(), "names": self.group.names },
+            "states": self.machine.outcome.states,
+            "transitions": self.machine.outcome.transitions,
+            "reduced_states": self.machine.lts.state_count(),
+            "programs": a.programs,
+            "executions": a.histories,
+            "histories": a.met,
+            "sets": a.sets,
+            "stuck": a.stuck,
+            "complete_to": a.complete,
+            "models": models.collect::<Vec<_>>(),
+            "stop": a.stop.word(),
+            "seconds": self.seconds,
+            "peak_memory_bytes": self.peak,
+        })
+    }
+}

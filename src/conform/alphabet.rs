@@ -1,0 +1,211 @@
+//! Labels as events: what an interface makes of the texts of labels.
+//!
+//! Invariant: processors, addresses and values are numbered in the order of their texts, shorter ones first; value 0 is the initial one. A *word*
+//! is the events of one label, sorted; no two of one processor.
+
+use crate::interface::{Interface, Label, Role};
+use ahash::AHashMap;
+use mu_base::{Diagnostic, Stage};
+use mu_lts::relabel::{name_of, parts};
+
+/// What an event says of its operation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Phase {
+    /// It begins.
+    Begin,
+    /// It ends.
+    End,
+    /// It begins and ends.
+    Whole,
+}
+
+/// A memory operation, or its beginning or end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Event {
+    /// The processor.
+    pub processor: u32,
+    /// The line of the interface.
+    pub operation: u32,
+    /// The first line with operations of this kind.
+    pub class: u32,
+    /// What it says of it.
+    pub phase: Phase,
+    /// The address, if it is told here.
+    pub address: Option<u32>,
+    /// The value, if it is told here.
+    pub value: Option<u32>,
+    /// What an update writes, if it is told here.
+    pub written: Option<u32>,
+    /// Its number, if it is told here.
+    pub number: Option<u64>,
+}
+
+/// The names that occur.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Processors.
+    pub processors: Vec<String>,
+    /// Addresses.
+    pub addresses: Vec<String>,
+    /// Values, the initial one first.
+    pub values: Vec<String>,
+}
+
+/// The words of a machine.
+#[derive(Clone, Debug, Default)]
+pub struct Alphabet {
+    /// Names.
+    pub names: Names,
+    /// Events by number.
+    pub events: Vec<Event>,
+    /// Words by number: numbers of events, sorted.
+    pub words: Vec<Vec<u32>>,
+    /// The number of each word.
+    pub by_word: AHashMap<Vec<u32>, u32>,
+    /// The number of each event.
+    pub by_event: AHashMap<Event, u32>,
+    /// The word of each label that has one.
+    pub of_label: AHashMap<String, u32>,
+}
+
+/// An event as texts.
+struct Told<'t> {
+    operation: u32,
+    class: u32,
+    phase: Phase,
+    fields: Vec<(Role, &'t str)>,
+}
+
+/// The texts of a part's arguments: what `,` separates outside brackets and quotes.
+pub fn arguments(part: &str) -> Vec<&str> {
+    let inner = part[name_of(part).len()..].trim();
+    let Some(inner) = inner.strip_prefix('(').and_then(|i| i.strip_suffix(')')) else { return Vec::new() };
+    let (mut depth, mut quoted, mut from) = (0usize, false, 0);
+    let mut out = Vec::new();
+    for (i, c) in inner.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                out.push(inner[from..i].trim());
+                from = i + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(inner[from..].trim());
+    out
+}
+
+/// The events of a label.
+fn told<'t>(interface: &Interface, text: &'t str) -> Result<Vec<Told<'t>>, Diagnostic> {
+    let mut out = Vec::new();
+    for part in parts(text) {
+        let (name, arguments) = (name_of(part), arguments(part));
+        let mut found: Option<&Label> = None;
+        for (i, o) in interface.operations.iter().enumerate() {
+            let end = if o.begin.is_some() { Phase::End } else { Phase::Whole };
+            for (phase, label) in o.begin.iter().map(|b| (Phase::Begin, b)).chain([(end, &o.end)]) {
+                let Some(fields) = label.fits(name, &arguments) else { continue };
+                if let Some(other) = found {
+                    return Err(Diagnostic::at(Stage::Type, label.span, format!("the label `{part}` fits two lines of the interface"))
+                        .related(other.span, "the other one"));
+                }
+                found = Some(label);
+                let fields = fields.into_iter().map(|(role, text)| (role.clone(), text)).collect();
+                out.push(Told { operation: i as u32, class: interface.class(i), phase, fields });
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    names.dedup();
+    names
+}
+
+impl Alphabet {
+    /// That of some labels.
+    pub fn of<'t>(interface: &Interface, labels: impl Iterator<Item = &'t str> + Clone) -> Result<Alphabet, Diagnostic> {
+        let mut names = Names::default();
+        let mut kept: Vec<(&str, Vec<Told<'_>>)> = Vec::new();
+        for label in labels {
+            let told = told(interface, label)?;
+            for (role, text) in told.iter().flat_map(|t| &t.fields) {
+                match role {
+                    Role::Processor => names.processors.push((*text).to_string()),
+                    Role::Address => names.addresses.push((*text).to_string()),
+                    Role::Value | Role::Written if *text != interface.initial => names.values.push((*text).to_string()),
+                    _ => {}
+                }
+            }
+            if !told.is_empty() {
+                kept.push((label, told));
+            }
+        }
+        kept.sort_by_key(|k| k.0);
+        let mut values = sorted(names.values);
+        values.insert(0, interface.initial.clone());
+        let names = Names { processors: sorted(names.processors), addresses: sorted(names.addresses), values };
+        let mut out = Alphabet { names, ..Alphabet::default() };
+        for (label, told) in kept {
+            let events: Vec<Event> = told.iter().map(|t| out.event(label, t)).collect::<Result<_, _>>()?;
+            out.add(label, events)?;
+        }
+        Ok(out)
+    }
+    fn event(&self, label: &str, told: &Told<'_>) -> Result<Event, Diagnostic> {
+        let place = |names: &[String], text: &str| names.iter().position(|n| n == text).map(|i| i as u32);
+        let mut event = Event {
+            processor: 0,
+            operation: told.operation,
+            class: told.class,
+            phase: told.phase,
+            address: None,
+            value: None,
+            written: None,
+            number: None,
+        };
+        for (role, text) in &told.fields {
+            match role {
+                Role::Processor => event.processor = place(&self.names.processors, text).unwrap_or(0),
+                Role::Address => event.address = place(&self.names.addresses, text),
+                Role::Value => event.value = place(&self.names.values, text),
+                Role::Written => event.written = place(&self.names.values, text),
+                Role::Number => {
+                    let wrong = || Diagnostic::new(Stage::Type, format!("`{text}` in the label `{label}` is no number of an operation"));
+                    event.number = Some(text.parse().map_err(|_| wrong())?);
+                }
+                Role::Other | Role::Any | Role::Text(_) => {}
+            }
+        }
+        Ok(event)
+    }
+    fn add(&mut self, label: &str, events: Vec<Event>) -> Result<(), Diagnostic> {
+        let mut word: Vec<u32> = Vec::with_capacity(events.len());
+        for e in &events {
+            if events.iter().filter(|f| f.processor == e.processor).count() > 1 {
+                let message = format!("the label `{label}` holds two operations of one processor: their program order is not known");
+                return Err(Diagnostic::new(Stage::Unsupported, message));
+            }
+            let next = self.events.len() as u32;
+            let id = *self.by_event.entry(*e).or_insert(next);
+            if id == next {
+                self.events.push(*e);
+            }
+            word.push(id);
+        }
+        word.sort_unstable();
+        let next = self.words.len() as u32;
+        let id = *self.by_word.entry(word.clone()).or_insert(next);
+        if id == next {
+            self.words.push(word);
+        }
+        self.of_label.insert(label.to_string(), id);
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! What a processor has done so far, in program order: interned lists of operations, and what an event makes of them.
+//!
+//! Invariant: a list has one number for good; an operation that has ended does not remember its number, so that lists that memory models
+//! cannot tell apart are one.
+
+use crate::alphabet::{Event, Phase};
+use crate::symmetry::Renaming;
+use ahash::AHashMap;
+use mu_base::{Diagnostic, Stage};
+
+/// How far an operation is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum State {
+    /// One with a greater number is known already, nothing of this one.
+    Missing,
+    /// It has begun.
+    Begun,
+    /// It has ended.
+    Done,
+}
+
+/// An operation of a processor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Entry {
+    /// How far it is.
+    pub state: State,
+    /// Its line of the interface; the first of its kind once it has ended.
+    pub operation: u32,
+    /// The first line of its kind.
+    pub class: u32,
+    /// Its address, as far as it is known.
+    pub address: Option<u32>,
+    /// What it reads or stores.
+    pub value: Option<u32>,
+    /// What it writes, if it is an update.
+    pub written: Option<u32>,
+    /// Its number, until it ends.
+    pub number: Option<u64>,
+}
+
+const MISSING: Entry = Entry { state: State::Missing, operation: 0, class: 0, address: None, value: None, written: None, number: None };
+
+impl Entry {
+    fn of(event: &Event, state: State) -> Entry {
+        let (number, operation) = if state == State::Done { (None, event.class) } else { (event.number, event.operation) };
+        Entry { state, operation, class: event.class, address: event.address, value: event.value, written: event.written, number }
+    }
+    /// Whether it can become another one, which has ended.
+    pub fn leads_to(&self, other: &Entry) -> bool {
+        let fits = |mine: Option<u32>, its: Option<u32>| mine.is_none() || mine == its;
+        match self.state {
+            State::Missing => true,
+            State::Begun => {
+                let fields = fits(self.address, other.address) && fits(self.value, other.value) && fits(self.written, other.written);
+                self.class == other.class && fields
+            }
+            State::Done => self == other,
+        }
+    }
+    /// Whether an end can be that of this operation: nothing of what both say differs.
+    fn ends_with(&self, event: &Event) -> bool {
+        let fits = |mine: Option<u32>, its: Option<u32>| mine.is_none() || its.is_none() || mine == its;
+        let fields = fits(self.address, event.address) && fits(self.value, event.value) && fits(self.written, event.written);
+        self.state == State::Begun && self.operation == event.operation && self.number == event.number && fields
+    }
+}
+
+/// Interned lists. List 0 is empty.
+pub struct Sequences {
+    lists: Vec<Vec<Entry>>,
+    ids: AHashMap<Vec<Entry>, u32>,
+    next: AHashMap<(u32, u32), Option<u32>>,
+    images: AHashMap<(u32, u32), u32>,
+    most: usize,
+    first: u64,
+}
+
+impl Sequences {
+    /// Lists of at most so many operations; `first` is the number of the first one.
+    pub fn new(most: usize, first: u64) -> Self {
+        let ids = [(Vec::new(), 0)].into_iter().collect();
+        Self { lists: vec![Vec::new()], ids, next: AHashMap::new(), images: AHashMap::new(), most, first }
+    }
+    /// A list.
+    pub fn get(&self, id: u32) -> &[Entry] {
+        &self.lists[id as usize]
+    }
+    /// Whether all its operations have ended.
+    pub fn is_done(&self, id: u32) -> bool {
+        self.get(id).iter().all(|e| e.state == State::Done)
+    }
+    fn intern(&mut self, list: Vec<Entry>) -> u32 {
+        let next = self.lists.len() as u32;
+        let id = *self.ids.entry(list.clone()).or_insert(next);
+        if id == next {
+            self.lists.push(list);
+        }
+        id
+    }
+    /// What an event makes of a list; none if it then had too many operations. Error: an operation ends that has not begun, or is there twice.
+    pub fn after(&mut self, id: u32, number: u32, event: &Event) -> Result<Option<u32>, Diagnostic> {
+        if let Some(known) = self.next.get(&(id, number)) {
+            return Ok(*known);
+        }
+        let mut list = self.get(id).to_vec();
+        let next = if self.add(&mut list, event)? { Some(self.intern(list)) } else { None };
+        self.next.insert((id, number), next);
+        Ok(next)
+    }
+    fn add(&self, list: &mut Vec<Entry>, event: &Event) -> Result<bool, Diagnostic> {
+        match (event.phase, event.number) {
+            (Phase::Begin, _) => list.push(Entry::of(event, State::Begun)),
+            (Phase::Whole, None) => list.push(Entry::of(event, State::Done)),
+            (Phase::Whole, Some(n)) => {
+                let Some(at) = n.checked_sub(self.first) else {
+                    let message = format!("an operation has the number {n}; the interface says that the first one has {}", self.first);
+                    return Err(Diagnostic::new(Stage::Type, message));
+                };
+                if at >= self.most as u64 {
+                    return Ok(false);
+                }
+                let at = at as usize;
+                while list.len() <= at {
+                    list.push(MISSING);
+                }
+                if list[at] != MISSING {
+                    return Err(Diagnostic::new(Stage::Type, format!("a processor has two operations with the number {n}")));
+                }
+                list[at] = Entry::of(event, State::Done);
+            }
+            (Phase::End, _) => {
+                let Some(entry) = list.iter_mut().find(|e| e.ends_with(event)) else {
+                    let message = "an operation of the machine ends that has not begun, by the interface";
+                    return Err(Diagnostic::new(Stage::Type, message));
+                };
+                entry.state = State::Done;
+                entry.operation = entry.class;
+                entry.address = entry.address.or(event.address);
+                entry.value = entry.value.or(event.value);
+                entry.written = entry.written.or(event.written);
+                entry.number = None;
+            }
+        }
+        Ok(list.len() <= self.most)
+    }
+    /// What a renaming, by its number, makes of a list.
+    pub fn image(&mut self, number: u32, renaming: &Renaming, id: u32) -> u32 {
+        if id == 0 {
+            return 0;
+        }
+        if let Some(known) = self.images.get(&(number, id)) {
+            return *known;
+        }
+        let rename = |e: &Entry| Entry {
+            address: e.address.map(|a| renaming.addresses[a as usize]),
+            value: e.value.map(|v| renaming.value(e.address, v)),
+            written: e.written.map(|v| renaming.value(e.address, v)),
+            ..*e
+        };
+        let list = self.get(id).iter().map(rename).collect();
+        let image = self.intern(list);
+        self.images.insert((number, id), image);
+        image
+    }
+}

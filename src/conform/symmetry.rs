@@ -1,0 +1,205 @@
+//! Symmetries of a machine: renamings of processors, of addresses, and of the values at an address, under which it does the same.
+//!
+//! Candidates are the swaps of two names. Each is verified on the reduced transition system: the system with its labels renamed must be bisimilar to it, by
+//! partition refinement of both together. As no two states of a reduced system are bisimilar, this also says which state goes where. Swaps that hold
+//! generate the group. Values are first swapped at one address; where that fails, at all. The initial value stays: memory models know it.
+//! Cost: a refinement for each candidate.
+
+use crate::alphabet::{Alphabet, Event};
+use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
+use mu_lts::Lts;
+use mu_lts::reduce::{Equivalence, partition};
+
+/// Most elements of a group.
+const MOST: usize = 5000;
+
+/// A renaming with what it makes of states.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Renaming {
+    /// Of processors.
+    pub processors: Vec<u32>,
+    /// Of addresses.
+    pub addresses: Vec<u32>,
+    /// Of the values at each address, by its old name.
+    pub values: Vec<Vec<u32>>,
+    /// Of states.
+    pub states: Vec<u32>,
+}
+
+impl Renaming {
+    /// The renaming that changes nothing.
+    pub fn identity(alphabet: &Alphabet, states: usize) -> Renaming {
+        let names = &alphabet.names;
+        let up_to = |n: usize| (0..n as u32).collect::<Vec<u32>>();
+        Renaming {
+            processors: up_to(names.processors.len()),
+            addresses: up_to(names.addresses.len()),
+            values: vec![up_to(names.values.len()); names.addresses.len().max(1)],
+            states: up_to(states),
+        }
+    }
+    /// What becomes of a value at an address.
+    pub fn value(&self, address: Option<u32>, value: u32) -> u32 {
+        self.values[address.unwrap_or(0) as usize][value as usize]
+    }
+    fn event(&self, e: &Event) -> Event {
+        Event {
+            processor: self.processors[e.processor as usize],
+            address: e.address.map(|a| self.addresses[a as usize]),
+            value: e.value.map(|v| self.value(e.address, v)),
+            written: e.written.map(|v| self.value(e.address, v)),
+            ..*e
+        }
+    }
+    /// This one, then another.
+    fn then(&self, other: &Renaming) -> Renaming {
+        let compose = |a: &[u32], b: &[u32]| a.iter().map(|&x| b[x as usize]).collect::<Vec<u32>>();
+        let values = self.values.iter().enumerate().map(|(a, of)| {
+            let there = self.addresses.get(a).copied().unwrap_or(0) as usize;
+            compose(of, &other.values[there])
+        });
+        Renaming {
+            processors: compose(&self.processors, &other.processors),
+            addresses: compose(&self.addresses, &other.addresses),
+            values: values.collect(),
+            states: compose(&self.states, &other.states),
+        }
+    }
+    fn key(&self) -> (Vec<u32>, Vec<u32>, Vec<Vec<u32>>) {
+        (self.processors.clone(), self.addresses.clone(), self.values.clone())
+    }
+}
+
+/// The verified symmetries of a machine.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its elements, the identity first.
+    pub elements: Vec<Renaming>,
+    /// What was found to be interchangeable, as text.
+    pub names: Vec<String>,
+}
+
+impl Group {
+    /// No symmetry but the identity.
+    pub fn trivial(alphabet: &Alphabet, lts: &Lts) -> Group {
+        Group { elements: vec![Renaming::identity(alphabet, lts.state_count())], names: Vec::new() }
+    }
+    /// All that are found.
+    pub fn find(alphabet: &Alphabet, lts: &Lts, threads: usize) -> Group {
+        let mut group = Group::trivial(alphabet, lts);
+        let identity = group.elements[0].clone();
+        let names = &alphabet.names;
+        let mut generators = Vec::new();
+        let mut try_swap = |candidate: Renaming| {
+            let found = verified(alphabet, lts, candidate, threads);
+            let holds = found.is_some();
+            generators.extend(found);
+            holds
+        };
+        let mut told = Vec::new();
+        let swapped = |mut list: Vec<u32>, i: usize, j: usize| {
+            list.swap(i, j);
+            list
+        };
+        for (what, all) in [("processors", &names.processors), ("addresses", &names.addresses)] {
+            let mut moved = Vec::new();
+            for (i, j) in pairs(0, all.len()) {
+                let mut candidate = identity.clone();
+                let list = if what == "processors" { &mut candidate.processors } else { &mut candidate.addresses };
+                *list = swapped(list.clone(), i, j);
+                if try_swap(candidate) {
+                    moved.extend([i, j]);
+                }
+            }
+            told.extend(count(&mut moved).map(|n| format!("{n} {what}")));
+        }
+        // Where a value has no address, the values at one address cannot be told from those at another.
+        if alphabet.events.iter().all(|e| e.address.is_some() || (e.value.is_none() && e.written.is_none())) {
+            let (mut at_each, mut at_all) = (Vec::new(), Vec::new());
+            for (i, j) in pairs(1, names.values.len()) {
+                let mut one = |address: usize| {
+                    let mut candidate = identity.clone();
+                    candidate.values[address].swap(i, j);
+                    try_swap(candidate)
+                };
+                let separate = (0..names.addresses.len()).filter(|&a| one(a)).count();
+                if separate > 0 {
+                    at_each.extend([i, j]);
+                }
+                if separate < names.addresses.len() {
+                    let mut candidate = identity.clone();
+                    candidate.values.iter_mut().for_each(|of| of.swap(i, j));
+                    if try_swap(candidate) {
+                        at_all.extend([i, j]);
+                    }
+                }
+            }
+            told.extend(count(&mut at_each).map(|n| format!("{n} values at each address")));
+            told.extend(count(&mut at_all).map(|n| format!("{n} values")));
+        }
+        group.names = told;
+        group.close(&generators);
+        group
+    }
+    fn close(&mut self, generators: &[Renaming]) {
+        let mut known: AHashMap<_, ()> = self.elements.iter().map(|e| (e.key(), ())).collect();
+        let mut at = 0;
+        while at < self.elements.len() {
+            for g in generators {
+                let next = self.elements[at].then(g);
+                if self.elements.len() < MOST && known.insert(next.key(), ()).is_none() {
+                    self.elements.push(next);
+                }
+            }
+            at += 1;
+        }
+        // A part of a group is no group: its orbits would not be classes.
+        if self.elements.len() >= MOST {
+            self.elements.truncate(1);
+            self.names.clear();
+        }
+    }
+}
+
+fn pairs(from: usize, to: usize) -> impl Iterator<Item = (usize, usize)> {
+    (from..to).flat_map(move |i| (i + 1..to).map(move |j| (i, j)))
+}
+
+fn count(moved: &mut Vec<usize>) -> Option<usize> {
+    moved.sort_unstable();
+    moved.dedup();
+    (!moved.is_empty()).then_some(moved.len())
+}
+
+/// A renaming with what it makes of states, if the renamed system is bisimilar to the system.
+fn verified(alphabet: &Alphabet, lts: &Lts, mut candidate: Renaming, threads: usize) -> Option<Renaming> {
+    let mut words = vec![LabelId::TAU];
+    for word in &alphabet.words {
+        let mut image: Vec<u32> = Vec::with_capacity(word.len());
+        for &e in word {
+            image.push(*alphabet.by_event.get(&candidate.event(&alphabet.events[e as usize]))?);
+        }
+        image.sort_unstable();
+        words.push(LabelId(alphabet.by_word.get(&image)? + 1));
+    }
+    let n = lts.state_count();
+    let shift = StateId::new(n).0;
+    let mut union = lts.clone();
+    union.offsets.extend(lts.offsets[1..].iter().map(|o| o + lts.transition_count() as u64));
+    union.labels.extend(lts.labels.iter().map(|l| words[l.index()]));
+    union.targets.extend(lts.targets.iter().map(|t| StateId(t.0 + shift)));
+    let blocks = partition(&union, Equivalence::Strong, threads);
+    if !blocks.same(lts.initial, StateId(lts.initial.0 + shift)) {
+        return None;
+    }
+    let mut original: Vec<Option<u32>> = vec![None; blocks.blocks];
+    for s in 0..n {
+        let place = &mut original[blocks.block_of[s] as usize];
+        if place.replace(s as u32).is_some() {
+            return None;
+        }
+    }
+    candidate.states = (0..n).map(|s| original[blocks.block_of[n + s] as usize]).collect::<Option<_>>()?;
+    Some(candidate)
+}

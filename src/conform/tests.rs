@@ -1,0 +1,385 @@
+//! The search against a twin that keeps every pair of state and history; parsers; tests in all languages against the judges.
+
+use crate::alphabet::{Alphabet, Phase};
+use crate::interface::Interface;
+use crate::judge::{Against, Form, canonical, program};
+use crate::machine::Machine;
+use crate::search::{Answer, Bound, search};
+use crate::sequences::{Entry, State};
+use crate::symmetry::Group;
+use crate::witness;
+use crate::write::{Language, litmus};
+use mu_axioms::Kind;
+use mu_axioms::history::{History, Operation};
+use mu_axioms::models::{KNOWN, Mark, file};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::random::Random;
+use mu_base::{Budget, SourceId, SourceMap};
+use mu_explore::{Options, Silent};
+use mu_lts::{Labels, Lts};
+use mu_model::from_lts::LtsModel;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const WHOLE: &str = "initial v0; load ld(p, a, v); store st(p, a, v);";
+const SPLIT: &str = "initial v0; load bl(p, a, n) -> el(p, v, n); store bs(p, a, v) -> es(p, a, v);";
+
+fn interface(text: &str) -> Interface {
+    Interface::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{text}: {}", d.message))
+}
+
+/// A random system of processors and one shared number, which says what they may do and read. Whole operations, or such that begin and end.
+fn random_lts(random: &mut Random, split: bool) -> Lts {
+    let (shared, ops) = (3, 4);
+    let mut table = Labels::default();
+    let mut edges: Vec<(StateId, LabelId, StateId)> = Vec::new();
+    // A processor's place: 0 is idle, 1 + op is at work. A number tells its operations apart, as there is one at a time.
+    let place = |pc: [usize; 2], s: usize| StateId(((pc[0] * (ops + 1) + pc[1]) * shared + s) as u32);
+    let label = |table: &mut Labels, text: String| match table.texts.iter().position(|t| *t == text) {
+        Some(i) => LabelId::new(i),
+        None => {
+            table.texts.push(text);
+            LabelId::new(table.texts.len() - 1)
+        }
+    };
+    for s in 0..shared {
+        for pc in (0..=ops).flat_map(|a| (0..=ops).map(move |b| [a, b])) {
+            for p in 0..2 {
+                for op in 0..ops {
+                    let (kind, address) = (op / 2, op % 2);
+                    let next = random.below(shared);
+                    let value = random.below(3);
+                    let mut moved = pc;
+                    let text = if !split {
+                        if pc != [0, 0] || random.chance(1, 3) {
+                            continue;
+                        }
+                        if kind == 0 { format!("ld(p{p}, a{address}, v{value})") } else { format!("st(p{p}, a{address}, v1)") }
+                    } else if pc[p] == 0 && random.chance(1, 2) {
+                        moved[p] = 1 + op;
+                        if kind == 0 { format!("bl(p{p}, a{address}, 7)") } else { format!("bs(p{p}, a{address}, v1)") }
+                    } else if pc[p] == 1 + op && random.chance(2, 3) {
+                        moved[p] = 0;
+                        if kind == 0 { format!("el(p{p}, v{value}, 7)") } else { format!("es(p{p}, a{address}, v1)") }
+                    } else {
+                        continue;
+                    };
+                    let l = label(&mut table, text);
+                    edges.push((place(pc, s), l, place(moved, next)));
+                }
+            }
+            if random.chance(1, 3) {
+                let l = if random.chance(1, 2) { LabelId::TAU } else { label(&mut table, "noise".into()) };
+                edges.push((place(pc, s), l, place(pc, random.below(shared))));
+            }
+        }
+    }
+    Lts::from_edges(place([0, 0], 0), (ops + 1) * (ops + 1) * shared, &edges, table)
+}
+
+/// The system that first chooses one of the images under swaps of processors and of addresses: symmetric in both.
+fn symmetric(lts: &Lts) -> Lts {
+    let n = lts.state_count();
+    let mut table = lts.table.clone();
+    let mut edges = Vec::new();
+    for image in 0..4usize {
+        let shift = |s: StateId| StateId((1 + image * n + s.index()) as u32);
+        edges.push((StateId(0), LabelId::TAU, shift(lts.initial)));
+        for s in 0..n {
+            for (l, t) in lts.successors(StateId(s as u32)) {
+                let mut text = lts.table.texts[l.index()].clone();
+                for (bit, letter) in ["p", "a"].into_iter().enumerate() {
+                    if image >> bit & 1 == 1 {
+                        text = text.replace(&format!("{letter}0"), "#").replace(&format!("{letter}1"), &format!("{letter}0"));
+                        text = text.replace('#', &format!("{letter}1"));
+                    }
+                }
+                let id = table.texts.iter().position(|t| *t == text).unwrap_or_else(|| {
+                    table.texts.push(text.clone());
+                    table.texts.len() - 1
+                });
+                edges.push((shift(StateId(s as u32)), LabelId::new(id), shift(t)));
+            }
+        }
+    }
+    Lts::from_edges(StateId(0), 4 * n + 1, &edges, table)
+}
+
+/// All histories of at most `most` operations of each processor, by keeping every pair of state and history.
+fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
+    let alphabet = Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str)).unwrap();
+    let mut met: BTreeSet<(u32, String)> = BTreeSet::new();
+    let mut open: Vec<(StateId, Vec<Vec<Entry>>)> = vec![(lts.initial, vec![Vec::new(); alphabet.names.processors.len()])];
+    let mut out = BTreeSet::new();
+    while let Some((state, lists)) = open.pop() {
+        if !met.insert((state.0, format!("{lists:?}"))) {
+            continue;
+        }
+        if lists.iter().flatten().all(|e| e.state == State::Done) && lists.iter().any(|l| !l.is_empty()) {
+            out.insert(canonical(interface, &lists.iter().map(Vec::as_slice).collect::<Vec<_>>()));
+        }
+        for (l, t) in lts.successors(state) {
+            let mut next = lists.clone();
+            if let Some(word) = alphabet.of_label.get(&lts.table.texts[l.index()]) {
+                let event = alphabet.events[alphabet.words[*word as usize][0] as usize];
+                let list = &mut next[event.processor as usize];
+                if event.phase == Phase::End {
+                    let e = list.last_mut().unwrap();
+                    (e.state, e.number, e.value) = (State::Done, None, e.value.or(event.value));
+                } else {
+                    let state = if event.phase == Phase::Begin { State::Begun } else { State::Done };
+                    list.push(Entry {
+                        state,
+                        operation: event.operation,
+                        class: event.class,
+                        address: event.address,
+                        value: event.value,
+                        written: None,
+                        number: event.number,
+                    });
+                }
+                if list.len() > most {
+                    continue;
+                }
+            }
+            open.push((t, next));
+        }
+    }
+    out
+}
+
+fn searched(interface: &Interface, lts: &Lts, symmetry: bool, models: &[Against], most: usize) -> (Answer, usize, Machine) {
+    let model = LtsModel::new(Arc::new(lts.clone()));
+    let options = Options { threads: 1, ..Options::default() };
+    let machine = Machine::explore(&model, interface, &options, &Budget::default(), &Silent).unwrap();
+    let group = if symmetry { Group::find(&machine.alphabet, &machine.lts, 1) } else { Group::trivial(&machine.alphabet, &machine.lts) };
+    let bound = Bound { operations: most, threads: 2, keep: true };
+    let answer = search(interface, &machine, &group, models, bound, &Budget::default()).unwrap();
+    (answer, group.elements.len(), machine)
+}
+
+#[test]
+fn histories_are_those_of_every_pair_of_state_and_history() {
+    let (mut reduced, mut histories) = (0, 0);
+    for seed in 0..24 {
+        let mut random = Random::new(seed);
+        let split = seed % 2 == 1;
+        let interface = interface(if split { SPLIT } else { WHOLE });
+        let mut lts = random_lts(&mut random, split);
+        if seed % 4 >= 2 {
+            lts = symmetric(&lts);
+        }
+        let Some(most) = [2].into_iter().find(|_| lts.table.texts.len() > 4) else { continue };
+        let expected = naive(&interface, &lts, most);
+        for symmetry in [false, true] {
+            let (answer, order, _) = searched(&interface, &lts, symmetry, &[], most);
+            let found: BTreeSet<History> = answer.kept.iter().cloned().collect();
+            assert_eq!(found, expected, "seed {seed}, symmetry {symmetry}, order {order}");
+            assert_eq!(found.len(), answer.kept.len(), "seed {seed}: each class once");
+            reduced += usize::from(order > 1);
+        }
+        histories += expected.len();
+    }
+    assert!(reduced >= 10 && histories > 500, "{reduced} symmetric systems, {histories} histories");
+}
+
+/// What is found is a smallest history that the model forbids, and a run of the machine shows it.
+#[test]
+fn what_is_found_is_smallest_and_has_a_run() {
+    let mut sources = SourceMap::new();
+    let models: Vec<Against> = ["sc", "pso", "slow"]
+        .into_iter()
+        .map(|name| {
+            let known = mu_axioms::models::by_name(name).unwrap();
+            Against { name: name.into(), form: Form::Cat { model: known.compile(&mut sources).unwrap(), dialect: known.dialect } }
+        })
+        .collect();
+    let mut shown = 0;
+    for seed in 0..12 {
+        let mut random = Random::new(100 + seed);
+        let split = seed % 2 == 1;
+        let interface = interface(if split { SPLIT } else { WHOLE });
+        let lts = random_lts(&mut random, split);
+        let (answer, _, machine) = searched(&interface, &lts, true, &models, 2);
+        for (against, found) in models.iter().zip(&answer.found) {
+            let mut worker = against.worker();
+            let mut forbidden = answer.kept.iter().filter(|h| !worker.allows(h).unwrap());
+            let expected = forbidden.by_ref().min_by_key(|h| (h.len(), (*h).clone()));
+            assert_eq!(found.as_ref().map(|f| &f.history), expected, "seed {seed}, {}", against.name);
+            let Some(found) = found else { continue };
+            let model = LtsModel::new(Arc::new(lts.clone()));
+            let options = Options { threads: 1, ..Options::default() };
+            let steps = witness::run(&model, &interface, &machine.alphabet, &found.concrete, &options, &Budget::default());
+            let steps = steps.unwrap().unwrap_or_else(|| panic!("seed {seed}: no run"));
+            let (walk, replayed) = witness::replay(&model, &interface, &machine.alphabet.names, &steps).unwrap();
+            assert_eq!((walk.position(), replayed), (steps.len(), found.concrete.clone()), "seed {seed}");
+            shown += 1;
+        }
+    }
+    assert!(shown >= 12, "{shown} found");
+}
+
+/// A random history: two or three threads, two locations, values that need not be written once, or at all.
+fn random_history(random: &mut Random, marks: bool) -> History {
+    let mut history = History { threads: vec![Vec::new(); 2 + random.below(2)], last: Vec::new() };
+    for t in 0..history.threads.len() {
+        for _ in 0..1 + random.below(2) {
+            let kind = *random.choose(&[Kind::Read, Kind::Read, Kind::Write, Kind::Write, Kind::Update, Kind::Fence]);
+            let mark = match kind {
+                Kind::Read if marks && random.chance(1, 2) => Mark::Acquire,
+                Kind::Write if marks && random.chance(1, 2) => Mark::Release,
+                _ => Mark::Plain,
+            };
+            let [value, read] = [random.below(3) as u64, random.below(3) as u64];
+            history.threads[t].push(match kind {
+                Kind::Fence => Operation { kind, location: 0, value: 0, read: 0, mark },
+                Kind::Update => Operation { kind, location: random.below(2) as u32, value, read, mark },
+                _ => Operation { kind, location: random.below(2) as u32, value, read: 0, mark },
+            });
+        }
+    }
+    history
+}
+
+/// The litmus test that is written of a history asks what the history asks: two front ends and one model agree.
+#[test]
+fn written_tests_ask_the_same() {
+    let (mut allowed, mut forbidden) = ([0; 4], [0; 4]);
+    for known in KNOWN {
+        let mut sources = SourceMap::new();
+        let model = known.compile(&mut sources).unwrap();
+        let against = Against { name: known.name.into(), form: Form::Cat { model, dialect: known.dialect } };
+        let mut worker = against.worker();
+        let mut judges: [Option<mu_litmus::Judge>; 4] = [const { None }; 4];
+        for seed in 0..60 {
+            let mut random = Random::new(seed);
+            let history = random_history(&mut random, seed % 2 == 1);
+            let allows = worker.allows(&history).unwrap();
+            let mut asked = 0;
+            for &language in Language::of(known.dialect, &history) {
+                let text = litmus(&history, "test", language);
+                let source = sources.add("test", text.clone());
+                let arch = mu_litmus::file::architecture(source, &text).unwrap();
+                let place = &mut judges[language as usize];
+                if place.is_none() {
+                    *place = mu_litmus::Judge::compile(&mut sources, arch, known.name, known.text, &file).ok();
+                }
+                let Some(judge) = place else { continue };
+                let test = mu_litmus::parse(source, &text, mu_litmus::file::Options { pairs: judge.pairs });
+                let test = test.unwrap_or_else(|d| panic!("{}{text}", d.render(&sources)));
+                let report = mu_litmus::run(test, judge, mu_litmus::paths::Bounds { loops: 1 }, &Budget::default()).unwrap();
+                assert_eq!(report.positive > 0, allows, "seed {seed}, {}: {}\n{text}", known.name, history.text());
+                let count = if allows { &mut allowed } else { &mut forbidden };
+                count[language as usize] += 1;
+                asked += 1;
+            }
+            assert!(asked > 0, "{}: no language", known.name);
+        }
+    }
+    assert!(allowed.iter().chain(&forbidden).all(|n| *n > 3), "{allowed:?} {forbidden:?}");
+}
+
+#[test]
+fn canonical_histories_stand_for_their_class() {
+    let interface = interface("initial v0; load ld(p, a, v); store st(p, a, v); fence f(p); update u(p, a, v, w);");
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let processors: Vec<Vec<Entry>> = (0..3)
+            .map(|_| {
+                let entry = |random: &mut Random| {
+                    let operation = random.below(4) as u32;
+                    let some = |n: usize| Some(n as u32).filter(|_| operation != 2);
+                    let (a, v, w) = (random.below(3), random.below(3), random.below(3));
+                    let written = some(w).filter(|_| operation == 3);
+                    Entry { state: State::Done, operation, class: operation, address: some(a), value: some(v), written, number: None }
+                };
+                (0..random.below(4)).map(|_| entry(&mut random)).collect()
+            })
+            .collect();
+        let slices = |l: &[Vec<Entry>]| canonical(&interface, &l.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let first = slices(&processors);
+        // Other names: processors turned, addresses turned, the values that are not initial swapped at one address.
+        let at = random.below(3) as u32;
+        let turned = |e: &Entry| {
+            let swap = |v: Option<u32>| if e.address == Some(at) { v.map(|v| [0, 2, 1][v as usize]) } else { v };
+            Entry { address: e.address.map(|a| (a + 1) % 3), value: swap(e.value), written: swap(e.written), ..*e }
+        };
+        let mut others: Vec<Vec<Entry>> = processors.iter().map(|p| p.iter().map(turned).collect()).collect();
+        others.rotate_left(random.below(3));
+        assert_eq!(first, slices(&others), "seed {seed}");
+        let run = program(&interface, &others.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        assert_eq!(run.len(), first.len(), "seed {seed}");
+        assert!(run.threads.iter().flatten().all(|o| o.kind != Kind::Read || o.value == 0), "seed {seed}");
+    }
+}
+
+#[test]
+fn interfaces_are_read_and_errors_have_places() {
+    let i = interface(
+        "initial 0; numbers from 1; load acquire a(\"r\", p, _, a, v, n); store release s(p, a, v) -> t(p); observe o(p, a, v, n, q);",
+    );
+    assert_eq!((i.first, i.operations.len(), i.observed.len()), (1, 2, 1));
+    assert_eq!((i.operations[0].mark, i.operations[1].mark), (Mark::Acquire, Mark::Release));
+    for (text, place, message) in [
+        ("load ld(p, a, v);", "", "nothing says what memory holds at first"),
+        ("initial 0;", "", "an interface without operations"),
+        ("initial 0; initial 1;", "initial", "a second initial value"),
+        ("initial 0; lode ld(p, a, v);", "lode", "`lode` begins no line of an interface"),
+        ("initial 0; load ld(p, x, v);", "x", "`x` does not say what the argument is"),
+        ("initial 0; load ld(p, p, v);", "p", "`p` twice in one label"),
+        ("initial 0; load ld(p, a);", "ld", "no argument of this load is `v`"),
+        ("initial 0; load ld(a, v);", "ld", "no argument of this load is `p`"),
+        ("initial 0; store s(p, a, v, w);", "s", "`w` is for updates"),
+        ("initial 0; update u(p, a, v);", "u", "no argument of this update is `w`"),
+        ("initial 0; fence f(p, a);", "f", "a fence has neither"),
+        ("initial 0; load b(p, a, n) -> e(p, v);", "b", "the number of a load must stand both"),
+        ("initial 0; load ld(p, a, v)", "", "expected"),
+        ("initial 0; load ld(p, a, q, v);", "ld", "`q` is for observations"),
+    ] {
+        let error = Interface::parse(SourceId(0), text).unwrap_err();
+        assert!(error.message.contains(message), "{text}: {}", error.message);
+        let span = error.span.unwrap_or_else(|| panic!("{text}: no place"));
+        assert_eq!(&text[span.start as usize..span.end as usize], place, "{text}");
+    }
+    let i = interface("initial 0; load ld(p, a, v); store st(p, a, v);");
+    let actions = |list: &[(&str, usize)]| list.iter().map(|(n, c)| (n.to_string(), *c)).collect::<Vec<_>>();
+    i.check(&actions(&[("ld", 3), ("st", 3), ("x", 0)])).unwrap();
+    for (list, message) in [(&[("ld", 3)][..], "the machine has no action `st`"), (&[("ld", 2), ("st", 3)], "`ld` has 2 arguments")] {
+        assert!(i.check(&actions(list)).unwrap_err().message.contains(message));
+    }
+}
+
+/// What makes no sense by the interface is an error, not an answer.
+#[test]
+fn labels_that_make_no_sense_are_refused() {
+    let run = |interface_text: &str, labels: &[&str]| {
+        let interface = interface(interface_text);
+        let mut table = Labels::default();
+        table.texts.extend(labels.iter().map(ToString::to_string));
+        let edges: Vec<_> = (0..labels.len()).map(|i| (StateId(i as u32), LabelId::new(i + 1), StateId(i as u32 + 1))).collect();
+        let model = LtsModel::new(Arc::new(Lts::from_edges(StateId(0), labels.len() + 1, &edges, table)));
+        let options = Options { threads: 1, ..Options::default() };
+        let machine = Machine::explore(&model, &interface, &options, &Budget::default(), &Silent)?;
+        let group = Group::find(&machine.alphabet, &machine.lts, 1);
+        search(&interface, &machine, &group, &[], Bound { operations: 3, threads: 1, keep: true }, &Budget::default())
+    };
+    let numbered = "initial v0; load ld(p, a, v, n); store st(p, a, v, n);";
+    for (interface, labels, message) in [
+        (SPLIT, &["el(p0, v0, 7)"][..], "ends that has not begun"),
+        (SPLIT, &["bl(p0, a0, 1)", "el(p0, v0, 2)"], "ends that has not begun"),
+        (numbered, &["ld(p0, a0, v0, x)"], "is no number"),
+        (numbered, &["ld(p0, a0, v0, 1)", "st(p0, a0, v0, 1)"], "two operations with the number 1"),
+        (WHOLE, &["other(p0)"], "no label of the machine is a memory operation"),
+        (WHOLE, &["ld(p0, a0, v0)|st(p0, a0, v1)"], "holds two operations of one processor"),
+    ] {
+        let error = run(interface, labels).unwrap_err();
+        assert!(error.message.contains(message), "{labels:?}: {}", error.message);
+    }
+    // Numbers give the program order; a history waits until those before are known.
+    let answer = run(numbered, &["ld(p0, a0, v1, 1)", "st(p1, a0, v1, 0)", "st(p0, a0, v0, 0)"]).unwrap();
+    let texts: Vec<String> = answer.kept.iter().map(History::text).collect();
+    assert_eq!(texts, ["W x 0; R x 1 || W x 1"]);
+    // Two operations of different processors in one label.
+    let answer = run(WHOLE, &["ld(p0, a0, v0)|st(p1, a0, v1)"]).unwrap();
+    assert_eq!(answer.kept.iter().map(History::text).collect::<Vec<_>>(), ["R x 0 || W x 1"]);
+}

@@ -1,0 +1,154 @@
+//! A run of the machine that has a given history, and its replay.
+//!
+//! In: the model itself, not its reduction. The search is breadth-first over pairs of a state and the part of the history that lies behind, and
+//! follows only labels that can still lead to the whole; so the run is a shortest one. [`replay`] shares no code with the search: it takes the
+//! steps by hand and reads the history off their labels.
+
+use crate::alphabet::{Alphabet, Names};
+use crate::interface::Interface;
+use crate::sequences::{Entry, Sequences};
+use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic};
+use mu_explore::walk::Walk;
+use mu_explore::{Lazy, Options};
+use mu_model::Model;
+
+/// A step of a run: its label and the state after it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// The label.
+    pub label: LabelId,
+    /// The state after it.
+    pub state: Vec<u32>,
+}
+
+/// A state of the machine with a number for what lies behind.
+type Node = (StateId, u32);
+
+/// Shortest run with a history; none if there is none. Error: a limit came first.
+pub fn run(
+    model: &dyn Model,
+    interface: &Interface,
+    alphabet: &Alphabet,
+    wanted: &[Vec<Entry>],
+    options: &Options,
+    budget: &Budget,
+) -> Result<Option<Vec<Step>>, Diagnostic> {
+    let mut lazy = Lazy::new(model, &options.without_confluence())?;
+    let most = wanted.iter().map(Vec::len).max().unwrap_or(0);
+    let mut sequences = Sequences::new(most, interface.first);
+    let mut histories: Vec<Vec<u32>> = vec![vec![0; wanted.len()]];
+    let mut known: AHashMap<Vec<u32>, u32> = [(histories[0].clone(), 0)].into_iter().collect();
+    // By label: its word, none if it is internal.
+    let mut words: AHashMap<LabelId, Option<u32>> = AHashMap::new();
+    let mut nodes: Vec<(Node, usize, LabelId)> = vec![((lazy.initial(), 0), 0, LabelId::TAU)];
+    let mut met: AHashMap<Node, ()> = [((lazy.initial(), 0), ())].into_iter().collect();
+    let mut steps = Vec::new();
+    let mut at = 0;
+    while at < nodes.len() {
+        if at % 1024 == 0 {
+            budget.check(nodes.len() as u64).and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)?;
+        }
+        let ((state, behind), ..) = nodes[at];
+        lazy.successors(state, &mut steps)?;
+        for (label, target) in steps.drain(..) {
+            let word = *words.entry(label).or_insert_with(|| alphabet.of_label.get(&model.label_text(label)).copied());
+            let mut now = behind;
+            if let Some(word) = word {
+                let mut next = histories[behind as usize].clone();
+                let Some(()) = follow(&mut sequences, alphabet, word, &mut next, wanted)? else { continue };
+                let fresh = histories.len() as u32;
+                now = *known.entry(next.clone()).or_insert(fresh);
+                if now == fresh {
+                    histories.push(next);
+                }
+            }
+            if met.insert((target, now), ()).is_none() {
+                nodes.push(((target, now), at, label));
+                let done = histories[now as usize].iter().zip(wanted).all(|(&h, w)| sequences.get(h) == w.as_slice());
+                if done {
+                    return Ok(Some(path(&lazy, &nodes)));
+                }
+            }
+        }
+        at += 1;
+    }
+    Ok(None)
+}
+
+/// Takes a word; none if the wanted history cannot follow any more.
+fn follow(
+    sequences: &mut Sequences,
+    alphabet: &Alphabet,
+    word: u32,
+    history: &mut [u32],
+    wanted: &[Vec<Entry>],
+) -> Result<Option<()>, Diagnostic> {
+    for &e in &alphabet.words[word as usize] {
+        let event = &alphabet.events[e as usize];
+        let p = event.processor as usize;
+        let Some(next) = sequences.after(history[p], e, event)? else { return Ok(None) };
+        let list = sequences.get(next);
+        if list.len() > wanted[p].len() || !list.iter().zip(&wanted[p]).all(|(a, b)| a.leads_to(b)) {
+            return Ok(None);
+        }
+        history[p] = next;
+    }
+    Ok(Some(()))
+}
+
+/// The steps to the last node.
+fn path(lazy: &Lazy<'_>, nodes: &[(Node, usize, LabelId)]) -> Vec<Step> {
+    let mut out = Vec::new();
+    let mut at = nodes.len() - 1;
+    while at != 0 {
+        let ((state, _), before, label) = nodes[at];
+        out.push(Step { label, state: lazy.vector(state) });
+        at = before;
+    }
+    out.reverse();
+    out
+}
+
+/// Takes the steps of a run on the model by hand, and reads off what each processor did, in the names of `names`. Error: a step is none of the model's.
+pub fn replay<'m>(
+    model: &'m dyn Model,
+    interface: &Interface,
+    names: &Names,
+    steps: &[Step],
+) -> Result<(Walk<'m>, Vec<Vec<Entry>>), Diagnostic> {
+    let mut walk = Walk::new(model, 0)?;
+    let mut texts = Vec::new();
+    for step in steps {
+        let chosen = walk.moves().iter().position(|m| m.label == step.label && m.state == step.state);
+        let index = chosen.ok_or_else(|| Diagnostic::internal("a step of the run is none of the model"))?;
+        walk.take(index)?;
+        texts.push(model.label_text(step.label));
+    }
+    let mut alphabet = Alphabet::of(interface, texts.iter().map(String::as_str))?;
+    let mut sequences = Sequences::new(steps.len(), interface.first);
+    let mut lists = vec![0u32; names.processors.len()];
+    let own = alphabet.names.clone();
+    alphabet.names = names.clone();
+    for text in &texts {
+        let Some(&word) = alphabet.of_label.get(text) else { continue };
+        for &e in &alphabet.words[word as usize] {
+            let event = alphabet.events[e as usize];
+            let p = names.processors.iter().position(|n| *n == own.processors[event.processor as usize]);
+            let p = p.ok_or_else(|| Diagnostic::internal("a processor of the run is none of the machine"))?;
+            if let Some(next) = sequences.after(lists[p], e, &event)? {
+                lists[p] = next;
+            }
+        }
+    }
+    let known = |all: &[String], from: &[String], at: u32| all.iter().position(|n| *n == from[at as usize]).map(|i| i as u32);
+    let rename = |e: &Entry| Entry {
+        address: e.address.and_then(|a| known(&names.addresses, &own.addresses, a)),
+        value: e.value.and_then(|v| known(&names.values, &own.values, v)),
+        written: e.written.and_then(|v| known(&names.values, &own.values, v)),
+        ..*e
+    };
+    let done = lists.iter().map(|&l| sequences.get(l).iter().map(rename).collect()).collect();
+    Ok((walk, done))
+}
