@@ -3,8 +3,7 @@
 //! A machine that implements a model shows exactly the outcomes that its axioms allow: both inclusions, by enumeration of all histories of two processors
 //! and two addresses. From the same enumeration follows which other models the machine breaks, and the smallest test for each.
 
-mod support;
-
+use crate::support::{faults, mu_check, package};
 use mu_check::axioms::Kind;
 use mu_check::axioms::history::{History, Judge, Operation};
 use mu_check::axioms::models::{KNOWN, Mark, by_name};
@@ -19,7 +18,6 @@ use mu_check::process::{linearise, typecheck::check_specification};
 use mu_check::syntax::{parse_specification, template};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use support::{faults, mu_check, package};
 
 /// The histories of a specification's text, with what its interface says, up to `operations` of each processor.
 fn histories(text: &str, interface: &str, defines: &[(&str, u32)], operations: usize) -> BTreeSet<History> {

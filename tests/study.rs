@@ -72,7 +72,7 @@ fn both_settings_of_the_published_table() {
     assert_eq!(rows, [("auto", 2_909), ("auto", 171_413), (FINISH, 5_140), (FINISH, 238_984)]);
     let table = std::fs::read_to_string(folder.path().join("sweep.md")).unwrap();
     let last = |setting: &str| {
-        let line = table.lines().filter(|l| l.contains(&format!("| explore | {setting} | 1 |"))).next_back().unwrap();
+        let line = table.lines().rfind(|l| l.contains(&format!("| explore | {setting} | 1 |"))).unwrap();
         line.rsplit(" | ").next().unwrap().trim_end_matches(" |").to_string()
     };
     assert!(last("auto").parse::<u64>().unwrap() > 1, "{table}");

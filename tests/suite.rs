@@ -27,6 +27,7 @@ mod schema;
 mod simulate;
 mod supply;
 mod support;
+mod conform;
 mod study;
 mod sweep;
 mod symbolic;

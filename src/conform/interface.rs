@@ -20,8 +20,8 @@
 
 use mu_axioms::Kind;
 use mu_axioms::models::Mark;
+use mu_base::words::{self, Cursor, Form, Kind as Word};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
-use mu_litmus::lexer::{self, Cursor, Kind as Word};
 
 /// What an argument is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,7 +108,7 @@ pub struct Interface {
 impl Interface {
     /// Reads a file.
     pub fn parse(source: SourceId, text: &str) -> Result<Interface, Diagnostic> {
-        let tokens = lexer::tokens(source, text, 0, false)?;
+        let tokens = words::tokens(source, text, 0, Form::Free)?;
         let mut cursor = Cursor::new(&tokens);
         let mut initial = None;
         let mut out = Interface { initial: String::new(), first: 0, operations: Vec::new(), observed: Vec::new() };

@@ -268,7 +268,7 @@ fn written_tests_ask_the_same() {
                 let test = mu_litmus::parse(source, &text, mu_litmus::file::Options { pairs: judge.pairs });
                 let test = test.unwrap_or_else(|d| panic!("{}{text}", d.render(&sources)));
                 let report = mu_litmus::run(test, judge, mu_litmus::paths::Bounds { loops: 1 }, &Budget::default()).unwrap();
-                assert_eq!(report.positive > 0, allows, "seed {seed}, {}: {}\n{text}", known.name, history.text());
+                assert_eq!(report.answer.positive > 0, allows, "seed {seed}, {}: {}\n{text}", known.name, history.text());
                 let count = if allows { &mut allowed } else { &mut forbidden };
                 count[language as usize] += 1;
                 asked += 1;

@@ -83,7 +83,7 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     let actions: Vec<(String, usize)> = loaded.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
     interface.check(&actions)?;
     let model = &*loaded.model;
-    let options = session.explore_options(model, confluence, &[]);
+    let options = session.explore_options(model, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let machine = Machine::explore(model, &interface, &options, &session.budget, &bar)?;
     bar.finish();
@@ -172,7 +172,7 @@ fn show(
             }
         }
     }
-    let options = session.explore_options(model, "none", &[]);
+    let options = session.explore_options(model, &[]);
     let steps = witness::run(model, interface, &machine.alphabet, &found.concrete, &options, &session.budget)?;
     let steps = steps.ok_or_else(|| Diagnostic::internal("no run of the machine has a history that it was found to have"))?;
     let (walk, replayed) = witness::replay(model, interface, &machine.alphabet.names, &steps)?;
@@ -194,10 +194,10 @@ fn confirm(session: &Session, against: &Against, text: &Text, litmus: &str) -> R
         Err(d) => return Ok(Err(format!("the litmus route does not take it: {}", d.plain()))),
     };
     let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
-    match report.verdict {
-        mu_litmus::report::Verdict::No => Ok(Ok(())),
-        mu_litmus::report::Verdict::Unknown => Ok(Err(format!("the litmus route stopped: {}", report.stop.word()))),
-        mu_litmus::report::Verdict::Ok => {
+    match report.answer.verdict {
+        mu_outcome::Verdict::No => Ok(Ok(())),
+        mu_outcome::Verdict::Unknown => Ok(Err(format!("the litmus route stopped: {}", report.stop.word()))),
+        mu_outcome::Verdict::Ok => {
             Err(Diagnostic::internal(format!("`{}` allows as a litmus test what it forbids as a history: {litmus}", against.name)))
         }
     }
