@@ -11,6 +11,7 @@ use crate::cube::{Cube, Mix};
 use crate::decide::Decider;
 use crate::simplex::Answer;
 use crate::stages;
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
 /// A set of features.
@@ -120,7 +121,7 @@ impl Pattern {
 /// A cube that others are matched against.
 pub struct Target<'a> {
     signature: &'a Signature,
-    cube: &'a Cube,
+    cube: Cow<'a, Cube>,
     features: Features,
     decider: Decider<'a>,
     stages: Vec<Vec<u8>>,
@@ -155,17 +156,18 @@ impl Assignment {
 }
 
 impl<'a> Target<'a> {
-    /// Makes the cube ready.
+    /// Makes the cube ready. There is a process always, so a cube that names none gets one.
     pub fn new(signature: &'a Signature, cube: &'a Cube) -> Target<'a> {
+        let cube = if cube.processes == 0 { Cow::Owned(cube.widened(signature, 1)) } else { Cow::Borrowed(cube) };
         let processes = cube.processes as u8;
         let weak = signature.weak.contains(&true);
         Target {
             signature,
-            cube,
-            features: Features::of(signature, cube),
+            features: Features::of(signature, &cube),
             decider: Decider::of(signature, cube.processes, &cube.atoms),
             stages: if weak { (0..processes).map(|p| stages::of(&cube.atoms, p)).collect() } else { Vec::new() },
             fences: if weak { (0..processes).map(|p| stages::fence(&cube.atoms, p)).collect() } else { Vec::new() },
+            cube,
         }
     }
     /// Its features.
