@@ -106,6 +106,7 @@ fn refused(system: &System, refused: &Refused) -> String {
             format!("`{name}` is not shown to lead into cube {} only from the cubes of the certificate", cube + 1)
         }
         Refused::Safety(claim) => format!("`unsafe` number {} is not shown to be in the cubes of the certificate", claim + 1),
+        Refused::TooLarge(what) => format!("{what} is too large for the verifier"),
         Refused::Stopped(stop) => format!("stopped: {}", stop.word()),
     }
 }

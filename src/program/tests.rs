@@ -341,6 +341,23 @@ fn wrong_input_is_refused_with_its_place() {
     assert!(found.message.contains("0x0"), "{found:?}");
 }
 
+#[test]
+fn computed_addresses_of_thread_data_are_refused() {
+    let text = |operand: &str| {
+        format!("begin thread_data\nX dd 0\nend thread_data\nbegin shared_data\nY dd 0\nend shared_data\nbegin thread_code\nmov eax, {operand}\nend thread_code\n")
+    };
+    let parse = |operand: &str| super::nasm::parse(SourceId(0), &text(operand), 2);
+    for operand in ["[X]", "[X + $next]", "[X + $1]", "[Y + ecx*4]", "[Y + 0]"] {
+        assert!(parse(operand).is_ok(), "{operand}");
+    }
+    for operand in ["[X + ecx*4]", "[ecx*4 + X]", "[X + 4]", "[4 + X]", "[X + $1 + ecx]", "[X + eax - 4]", "X + 4"] {
+        let found = parse(operand).expect_err(operand);
+        let span = found.span.expect("a place");
+        assert!(found.message.contains("`X` is thread data"), "{operand}: {found:?}");
+        assert!(operand.contains(&text(operand)[span.start as usize..span.end as usize]), "{operand}: {found:?}");
+    }
+}
+
 /// Every beginning of a test, and every test with a character less, is read or refused, never a panic.
 #[test]
 fn damaged_tests_do_no_harm() {

@@ -5,7 +5,7 @@
 //! Dropping a process that nothing mentions forgets that there are so many processes: an over-approximation that only adds smaller systems.
 //! Cost: a few passes over the atoms, and one call of the decision procedure.
 
-use crate::atom::{Atom, Cell, Linear, Literal, NONE, OTHER, Point, Signature, Sort};
+use crate::atom::{Atom, Cell, Linear, Literal, NONE, OTHER, Point, Signature, Sort, map_set};
 use crate::decide::satisfiable;
 use crate::simplex::{Answer, Relation};
 use crate::stages;
@@ -63,6 +63,15 @@ impl Cube {
             return None;
         }
         Some(Cube { processes, atoms }.renumbered(signature))
+    }
+    /// The same cube among more processes, of which nothing is said.
+    #[must_use]
+    pub fn widened(&self, signature: &Signature, processes: usize) -> Cube {
+        let wide = |a: &Atom| match a {
+            Atom::In(c, set) if signature.sort(*c) == Sort::Process => Atom::In(*c, map_set(*set, self.processes, processes, |p| p)),
+            a => a.clone(),
+        };
+        Cube { processes, atoms: self.atoms.iter().map(wide).collect() }
     }
     /// Only processes that are mentioned, in an order that depends on how they are.
     fn renumbered(self, signature: &Signature) -> (Cube, Vec<u8>) {

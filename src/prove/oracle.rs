@@ -5,11 +5,12 @@
 //! States are stored by columns: for each cell and value the set of states, as bits. A conjunction over finite domains is a conjunction of columns;
 //! arithmetic, order and stages are tested state by state on what remains.
 
-use crate::atom::{Atom, OTHER, Signature, Sort};
+use crate::atom::{Atom, Linear, Literal, OTHER, Signature, Sort};
 use crate::cube::Cube;
 use crate::instance::{Instance, State};
 use crate::rules::Rules;
 use crate::search::Oracle;
+use crate::simplex::Relation;
 use crate::start::claims;
 use crate::subsume::{Pattern, Target};
 use std::collections::HashMap;
@@ -123,9 +124,6 @@ impl<'a> Instances<'a> {
             };
             let states = instance.reachable(most, &forbidden, stop);
             let full = states.len() >= most;
-            if std::env::var("MU_DEBUG").is_ok() {
-                eprintln!("instance {processes}: {} states, {} cells", states.len(), instance.cells);
-            }
             banks.push(Bank::new(instance, states));
             if full || stop() {
                 break;
@@ -234,9 +232,34 @@ impl Oracle for Instances<'_> {
     }
 }
 
-/// The atoms, with sets of finite domains that exclude values also as one atom for each excluded value.
+/// The comparisons that a comparison of numbers implies and that are easier to keep: `a = b` implies `a <= b` and `a >= b`, `a < b` implies `a <= b`.
+fn halves(signature: &Signature, sum: &Linear) -> Vec<Atom> {
+    let integer = sum.terms.iter().all(|t| signature.sort(t.0) == Sort::Integer);
+    let half = |sign: i64| {
+        let terms = sum.terms.iter().map(|t| Some((t.0, t.1.checked_mul(sign)?))).collect::<Option<Vec<_>>>()?;
+        match Linear::new(terms, sum.constant.checked_mul(sign)?, Relation::Le, integer) {
+            Ok(Literal::Atom(a)) => Some(a),
+            _ => None,
+        }
+    };
+    let signs: &[i64] = match sum.relation {
+        Relation::Eq => &[1, -1],
+        Relation::Lt => &[1],
+        Relation::Le | Relation::Ne => &[],
+    };
+    signs.iter().filter_map(|s| half(*s)).collect()
+}
+
+/// The atoms, with sets of finite domains that exclude values also as one atom for each excluded value, and comparisons of numbers that are easier to
+/// keep before those that they follow from.
 fn loosened(signature: &Signature, cube: &Cube) -> Vec<Atom> {
-    let mut atoms = cube.atoms.clone();
+    let mut atoms = Vec::new();
+    for a in &cube.atoms {
+        if let Atom::Linear(l) = a {
+            atoms.extend(halves(signature, l));
+        }
+        atoms.push(a.clone());
+    }
     for a in &cube.atoms {
         let Atom::In(c, set) = a else { continue };
         if c.view().is_some() {

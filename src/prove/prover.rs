@@ -1,7 +1,7 @@
 //! The prover: searches of growing size, with and without approximations, until one ends; then the proof is verified, or the trace is done on the machine.
 //!
 //! Small systems are proved without approximations faster than an instance is explored; for large ones approximations decide whether the search ends at
-//! all. Neither is known before, so both are tried with limits that grow by turns. A trace through an approximation refutes it: it is remembered, and the
+//! all. Neither is known before, so both are tried with limits that grow by turns; the exact search goes on where it stopped. A trace through an approximation refutes it: it is remembered, and the
 //! search begins again.
 
 use crate::certificate;
@@ -97,7 +97,7 @@ struct Prover<'a> {
     searches: usize,
     refuted: usize,
     verification: Duration,
-    spurious: Option<String>,
+    exact: Search<'a>,
 }
 
 /// Proves or refutes that the system is safe.
@@ -112,10 +112,10 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         options,
         budget,
         counts: Counts::default(),
-        searches: 0,
+        searches: 1,
         refuted: 0,
         verification: Duration::ZERO,
-        spurious: None,
+        exact: Search::new(&rules, budget),
     };
     let verdict = prover.run();
     Outcome { verdict, counts: prover.counts, searches: prover.searches, refuted: prover.refuted, verification: prover.verification }
@@ -152,10 +152,8 @@ impl Prover<'_> {
         Verdict::Unknown(why)
     }
     fn exact(&mut self, most: usize) -> Result<Verdict, Why> {
-        self.searches += 1;
-        let mut search = Search::new(self.rules, self.budget);
-        let end = search.run(&mut Exact, most);
-        self.counts = search.counts;
+        let end = self.exact.run(&mut Exact, most);
+        self.counts = self.exact.counts;
         match end {
             End::Fixpoint(cubes) => self.safe(&cubes),
             End::Reached(path) => self.reached(&path),
@@ -206,7 +204,6 @@ impl Prover<'_> {
             Err(reason) => {
                 let names = path.iter().rev().filter(|n| n.parent.is_some());
                 let steps: Vec<&str> = names.map(|n| self.system.transitions[self.rules.rules[n.rule].transition].name.as_str()).collect();
-                self.spurious = Some(reason.clone());
                 Err(Why::Spurious(format!("{reason} (steps: {})", steps.join(", "))))
             }
         }

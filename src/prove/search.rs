@@ -3,12 +3,15 @@
 //! ```text
 //! waiting := unsafe cubes
 //! while a cube is waiting:                       fewest processes first, then fewest atoms
+//!     covered by others, alone or together?      delete it
+//!     delete what it covers
 //!     for each rule and binding, each pre-image:
-//!         covered already?                       leave it out
+//!         covered by one cube?                   leave it out
 //!         meets init?                            a trace; if a cube on it was approximated, learn and start again
 //!         approximate it, if the oracle lets     the larger cube takes its place (BRAB: Conchon, Goel, Krstić, Mebsout, Zaïdi, 2013)
-//!         what it covers is deleted
 //! ```
+//!
+//! Most cubes that are found are never expanded, so what is dear is asked of a cube when its turn comes.
 //!
 //! All cubes that were not deleted, at the end, are the complement of an inductive invariant: each covers its pre-images or they are in other
 //! cubes. The invariants of the file are cubes that count as covered and are not expanded.
@@ -21,6 +24,9 @@ use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::{Budget, Stop};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// Most atoms that an instance of a cube may ask beyond a cube that it helps to cover.
+const MOST_OPEN: usize = 2;
 
 /// How a cube came about.
 #[derive(Clone, Debug)]
@@ -97,6 +103,7 @@ pub struct Search<'a> {
     pub counts: Counts,
     ticks: u32,
     most: usize,
+    begun: bool,
 }
 
 impl<'a> Search<'a> {
@@ -112,9 +119,10 @@ impl<'a> Search<'a> {
             counts: Counts::default(),
             ticks: 0,
             most: usize::MAX,
+            begun: false,
         }
     }
-    /// Runs it, to at most so many cubes.
+    /// Runs it, or goes on with it, to at most so many cubes.
     pub fn run(&mut self, oracle: &mut dyn Oracle, most: usize) -> End {
         self.most = most;
         match self.go(oracle) {
@@ -124,20 +132,21 @@ impl<'a> Search<'a> {
         }
     }
     fn go(&mut self, oracle: &mut dyn Oracle) -> Result<End, Failure> {
-        for cube in claims(self.rules, &self.rules.invariants)? {
-            self.index.push(Pattern::new(&self.rules.signature, cube));
-            self.assumptions += 1;
-        }
-        for cube in claims(self.rules, &self.rules.unsafes)? {
-            let node = Node { cube, parent: None, rule: 0, binding: Vec::new(), names: Vec::new(), approximate: false };
-            if let Some(end) = self.offer(node, &mut Exact)? {
+        if !self.begun {
+            self.begun = true;
+            if let Some(end) = self.begin()? {
                 return Ok(end);
             }
         }
-        while let Some(Reverse((_, _, node))) = self.waiting.pop() {
+        while let Some(Reverse(turn)) = self.waiting.pop() {
+            let node = turn.2;
             let Some(cube) = self.alive(node) else { continue };
             if self.nodes.len() > self.most {
+                self.waiting.push(Reverse(turn));
                 return Ok(End::Stopped(Stop::States));
+            }
+            if self.is_superseded(node, &cube) {
+                continue;
             }
             self.counts.expanded += 1;
             for rule in 0..self.rules.rules.len() {
@@ -161,6 +170,20 @@ impl<'a> Search<'a> {
         }
         Ok(End::Fixpoint(self.index.patterns().filter(|(i, _)| *i >= self.assumptions).map(|(_, p)| p.cube.clone()).collect()))
     }
+    /// Takes in what is assumed and what is unsafe.
+    fn begin(&mut self) -> Result<Option<End>, Failure> {
+        for cube in claims(self.rules, &self.rules.invariants)? {
+            self.index.push(Pattern::new(&self.rules.signature, cube));
+            self.assumptions += 1;
+        }
+        for cube in claims(self.rules, &self.rules.unsafes)? {
+            let node = Node { cube, parent: None, rule: 0, binding: Vec::new(), names: Vec::new(), approximate: false };
+            if let Some(end) = self.offer(node, &mut Exact)? {
+                return Ok(Some(end));
+            }
+        }
+        Ok(None)
+    }
     fn alive(&self, node: usize) -> Option<Cube> {
         self.index.pattern(self.assumptions + node).map(|p| p.cube.clone())
     }
@@ -180,7 +203,7 @@ impl<'a> Search<'a> {
         self.tick()?;
         {
             let mut target = Target::new(signature, &node.cube);
-            if self.index.cover(&mut target).is_some() || self.index.covered(&mut target) {
+            if self.index.cover(&mut target, None).is_some() {
                 self.counts.covered += 1;
                 return Ok(None);
             }
@@ -197,18 +220,29 @@ impl<'a> Search<'a> {
             }
         }
         let pattern = Pattern::new(signature, node.cube.clone());
-        for i in self.index.covered_by(signature, &pattern) {
-            if i >= self.assumptions {
-                self.index.remove(i);
-                self.counts.deleted += 1;
-            }
-        }
         let number = self.nodes.len();
         self.waiting.push(Reverse((node.cube.processes, node.cube.atoms.len(), number)));
         self.index.push(pattern);
         self.nodes.push(node);
         self.counts.nodes += 1;
         Ok(None)
+    }
+    /// Whether other cubes cover that of the node, whose turn it is; then it is deleted, else what it covers is.
+    fn is_superseded(&mut self, node: usize, cube: &Cube) -> bool {
+        let own = Some(self.assumptions + node);
+        let mut target = Target::new(&self.rules.signature, cube);
+        if self.index.cover(&mut target, own).is_some() || self.index.covered(&mut target, own, MOST_OPEN) {
+            self.index.remove(self.assumptions + node);
+            self.counts.covered += 1;
+            return true;
+        }
+        for i in self.index.covered_by(&self.rules.signature, &Pattern::new(&self.rules.signature, cube.clone())) {
+            if i >= self.assumptions && Some(i) != own {
+                self.index.remove(i);
+                self.counts.deleted += 1;
+            }
+        }
+        false
     }
     fn reached(&mut self, node: Node) -> End {
         let mut path = Vec::new();

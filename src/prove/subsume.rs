@@ -11,7 +11,9 @@ use crate::cube::{Cube, Mix};
 use crate::decide::Decider;
 use crate::simplex::Answer;
 use crate::stages;
-use std::hash::{Hash, Hasher};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A set of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -120,11 +122,13 @@ impl Pattern {
 /// A cube that others are matched against.
 pub struct Target<'a> {
     signature: &'a Signature,
-    cube: &'a Cube,
+    cube: Cow<'a, Cube>,
     features: Features,
     decider: Decider<'a>,
     stages: Vec<Vec<u8>>,
     fences: Vec<Option<u8>>,
+    /// What is known of atoms that took a decision: instances of many cubes share them.
+    known: HashMap<Atom, Option<bool>, BuildHasherDefault<Mix>>,
 }
 
 /// Where a stage goes: to a stage of the target, or now.
@@ -134,8 +138,10 @@ struct Assignment {
     to: Vec<u8>,
     stage: Vec<((u8, u8), Place)>,
     joint: Option<Place>,
-    /// How many atoms may yet be open: none, where all must hold.
-    open: usize,
+    /// How many atoms may be open: none, where all must hold.
+    most: usize,
+    /// Those that are.
+    open: Vec<Atom>,
 }
 
 impl Assignment {
@@ -155,17 +161,19 @@ impl Assignment {
 }
 
 impl<'a> Target<'a> {
-    /// Makes the cube ready.
+    /// Makes the cube ready. There is a process always, so a cube that names none gets one.
     pub fn new(signature: &'a Signature, cube: &'a Cube) -> Target<'a> {
+        let cube = if cube.processes == 0 { Cow::Owned(cube.widened(signature, 1)) } else { Cow::Borrowed(cube) };
         let processes = cube.processes as u8;
         let weak = signature.weak.contains(&true);
         Target {
             signature,
-            cube,
-            features: Features::of(signature, cube),
+            features: Features::of(signature, &cube),
             decider: Decider::of(signature, cube.processes, &cube.atoms),
             stages: if weak { (0..processes).map(|p| stages::of(&cube.atoms, p)).collect() } else { Vec::new() },
             fences: if weak { (0..processes).map(|p| stages::fence(&cube.atoms, p)).collect() } else { Vec::new() },
+            cube,
+            known: HashMap::default(),
         }
     }
     /// Its features.
@@ -178,14 +186,14 @@ impl<'a> Target<'a> {
             return false;
         }
         let mut assignment = self.start(pattern, 0);
-        self.admits(pattern, &pattern.ground, &assignment).is_some() && self.extend(pattern, 0, &mut assignment, &mut |_, _| true)
+        self.admits(pattern, &pattern.ground, &mut assignment) && self.extend(pattern, 0, &mut assignment, &mut |_| true)
     }
-    fn start(&self, pattern: &Pattern, open: usize) -> Assignment {
+    fn start(&self, pattern: &Pattern, most: usize) -> Assignment {
         let mut to = vec![62u8; pattern.cube.processes];
         for (p, t) in to.iter_mut().enumerate().take(self.signature.fixed) {
             *t = p as u8;
         }
-        Assignment { to, stage: Vec::new(), joint: None, open }
+        Assignment { to, stage: Vec::new(), joint: None, most, open: Vec::new() }
     }
     /// The atom of the pattern under the assignment.
     fn image(&self, pattern: &Pattern, atom: &Atom, assignment: &Assignment) -> Literal {
@@ -224,14 +232,8 @@ impl<'a> Target<'a> {
         }
     }
     /// Assigns the steps of the plan from `at` on. Calls `found` with each full assignment until it says true.
-    fn extend(
-        &mut self,
-        pattern: &Pattern,
-        at: usize,
-        assignment: &mut Assignment,
-        found: &mut dyn FnMut(&mut Self, &Assignment) -> bool,
-    ) -> bool {
-        let Some((step, atoms)) = pattern.plan.get(at) else { return found(self, assignment) };
+    fn extend(&mut self, pattern: &Pattern, at: usize, assignment: &mut Assignment, found: &mut dyn FnMut(&Assignment) -> bool) -> bool {
+        let Some((step, atoms)) = pattern.plan.get(at) else { return found(assignment) };
         match *step {
             Step::Process(p) => {
                 for q in self.signature.fixed as u8..self.cube.processes as u8 {
@@ -290,29 +292,40 @@ impl<'a> Target<'a> {
         at: usize,
         atoms: &[usize],
         assignment: &mut Assignment,
-        found: &mut dyn FnMut(&mut Self, &Assignment) -> bool,
+        found: &mut dyn FnMut(&Assignment) -> bool,
     ) -> bool {
-        let Some(open) = self.admits(pattern, atoms, assignment) else { return false };
-        let before = std::mem::replace(&mut assignment.open, open);
-        let done = self.extend(pattern, at + 1, assignment, found);
-        assignment.open = before;
+        let before = assignment.open.len();
+        let done = self.admits(pattern, atoms, assignment) && self.extend(pattern, at + 1, assignment, found);
+        assignment.open.truncate(before);
         done
     }
-    /// Whether the atoms hold, or no more of them are open than may be; how many may yet be.
-    fn admits(&mut self, pattern: &Pattern, atoms: &[usize], assignment: &Assignment) -> Option<usize> {
-        let mut open = assignment.open;
+    /// Whether the atoms hold, or no more of them are open than may be.
+    fn admits(&mut self, pattern: &Pattern, atoms: &[usize], assignment: &mut Assignment) -> bool {
         for i in atoms {
             match self.image(pattern, &pattern.cube.atoms[*i], assignment) {
                 Literal::True => {}
-                Literal::False => return None,
-                Literal::Atom(a) => match self.decider.evaluate(&a) {
+                Literal::False => return false,
+                Literal::Atom(a) => match self.evaluate(&a) {
                     Some(true) => {}
-                    Some(false) => return None,
-                    None => open = open.checked_sub(1)?,
+                    Some(false) => return false,
+                    None if assignment.open.contains(&a) => {}
+                    None if assignment.open.len() == assignment.most => return false,
+                    None => assignment.open.push(a),
                 },
             }
         }
-        Some(open)
+        true
+    }
+    fn evaluate(&mut self, atom: &Atom) -> Option<bool> {
+        if let Atom::In(..) | Atom::Fence(..) = atom {
+            return self.decider.evaluate(atom);
+        }
+        if let Some(known) = self.known.get(atom) {
+            return *known;
+        }
+        let found = self.decider.evaluate(atom);
+        self.known.insert(atom.clone(), found);
+        found
     }
     /// What instances of the pattern ask beyond what the cube implies: at most `most` atoms each. An empty list: it covers the cube.
     fn residues(&mut self, pattern: &Pattern, most: usize, out: &mut Vec<Vec<Atom>>) {
@@ -320,32 +333,13 @@ impl<'a> Target<'a> {
             return;
         }
         let mut assignment = self.start(pattern, most);
-        let count = pattern.cube.atoms.len();
-        let mut lists: Vec<Vec<Atom>> = Vec::new();
-        let mut visit = |this: &mut Self, assignment: &Assignment| {
-            let mut rest = Vec::new();
-            for i in 0..count {
-                match this.image(pattern, &pattern.cube.atoms[i], assignment) {
-                    Literal::True => {}
-                    Literal::False => return false,
-                    Literal::Atom(a) => match this.decider.evaluate(&a) {
-                        Some(true) => {}
-                        Some(false) => return false,
-                        None => rest.push(a),
-                    },
-                }
-                if rest.len() > most {
-                    return false;
-                }
-            }
-            lists.push(rest);
+        let mut visit = |assignment: &Assignment| {
+            out.push(assignment.open.clone());
             false
         };
-        if let Some(open) = self.admits(pattern, &pattern.ground, &assignment) {
-            assignment.open = open;
+        if self.admits(pattern, &pattern.ground, &mut assignment) {
             self.extend(pattern, 0, &mut assignment, &mut visit);
         }
-        out.append(&mut lists);
     }
 }
 
@@ -388,11 +382,12 @@ impl Index {
     pub fn patterns(&self) -> impl Iterator<Item = (usize, &Pattern)> {
         self.patterns.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?)))
     }
-    /// A cube that covers the target alone.
-    pub fn cover(&self, target: &mut Target<'_>) -> Option<usize> {
+    /// A cube, but one, that covers the target alone.
+    pub fn cover(&self, target: &mut Target<'_>, but: Option<usize>) -> Option<usize> {
         let features = target.features;
         for (i, f) in self.features.iter().enumerate() {
             if f.within(&features)
+                && Some(i) != but
                 && let Some(p) = &self.patterns[i]
                 && target.is_covered_by(p)
             {
@@ -414,33 +409,98 @@ impl Index {
         }
         found
     }
-    /// Whether the cubes together cover the target. Instances that ask for one atom beyond what the target implies count: if the target cannot have all
-    /// these atoms fail, each of its states is in one of the cubes. *No* may be wrong, *yes* is not.
-    pub fn covered(&self, target: &mut Target<'_>) -> bool {
+    /// Whether the cubes, but one, together cover the target. Instances that ask for few atoms beyond what the target implies count: if it cannot be that of each
+    /// instance some atom fails, each state of the target is in one of the cubes. *No* may be wrong, *yes* is not.
+    pub fn covered(&self, target: &mut Target<'_>, but: Option<usize>, most: usize) -> bool {
         let mut open: Vec<Vec<Atom>> = Vec::new();
-        for p in self.patterns.iter().flatten() {
+        for (_, p) in self.patterns().filter(|(i, _)| Some(*i) != but) {
             let before = open.len();
-            target.residues(p, 1, &mut open);
+            target.residues(p, most, &mut open);
             if open[before..].iter().any(Vec::is_empty) {
                 return true;
             }
         }
-        open.sort_unstable();
+        open.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         open.dedup();
-        if open.is_empty() {
-            return false;
+        open.truncate(MOST_CLAUSES);
+        !open.is_empty() && target.cannot_avoid(&open, &mut MOST_BRANCHES.clone())
+    }
+}
+
+/// Most instances, and most cases, of a question whether cubes cover one together.
+const MOST_CLAUSES: usize = 200;
+const MOST_BRANCHES: u32 = 60;
+
+impl Target<'_> {
+    /// Whether what is asserted is contradictory with an atom of each list failing: unit propagation, then cases of the shortest list.
+    fn cannot_avoid(&mut self, lists: &[Vec<Atom>], branches: &mut u32) -> bool {
+        self.decider.push();
+        let found = self.splits(lists, branches);
+        self.decider.pop();
+        found
+    }
+    fn splits(&mut self, lists: &[Vec<Atom>], branches: &mut u32) -> bool {
+        let mut left: Vec<Vec<Atom>> = lists.to_vec();
+        let mut failing = 0;
+        loop {
+            // Lists of one atom: it fails.
+            let (units, longer): (Vec<_>, Vec<_>) = left.into_iter().partition(|l| l.len() == 1);
+            for unit in &units {
+                if !self.deny(&unit[0]) {
+                    return true;
+                }
+            }
+            failing += units.len();
+            if !units.is_empty() && self.decider.check() == Answer::Unsatisfiable {
+                return true;
+            }
+            if units.is_empty() && failing > 0 || longer.is_empty() {
+                left = longer;
+                break;
+            }
+            left = Vec::new();
+            for list in longer {
+                let mut rest = Vec::new();
+                let mut fails = false;
+                for a in list {
+                    match self.decider.evaluate(&a) {
+                        Some(true) => {}
+                        Some(false) => fails = true,
+                        None => rest.push(a),
+                    }
+                }
+                match (fails, rest.is_empty()) {
+                    (true, _) => {}
+                    (false, true) => return true,
+                    (false, false) => left.push(rest),
+                }
+            }
+            failing += 1;
         }
-        target.decider.push();
-        let mut closed = false;
-        for a in open.iter().flatten() {
-            match a.negate(target.signature, target.cube.processes) {
-                Ok(Literal::Atom(opposite)) => target.decider.assert(&opposite),
-                Ok(Literal::False) => closed = true,
-                Ok(Literal::True) | Err(_) => {}
+        let Some(at) = (0..left.len()).min_by_key(|i| left[*i].len()) else { return false };
+        let list = left.swap_remove(at);
+        for (i, a) in list.iter().enumerate() {
+            if *branches == 0 {
+                return false;
+            }
+            *branches -= 1;
+            self.decider.push();
+            list[..i].iter().for_each(|b| self.decider.assert(b));
+            let closed = !self.deny(a) || self.decider.check() == Answer::Unsatisfiable || self.cannot_avoid(&left, branches);
+            self.decider.pop();
+            if !closed {
+                return false;
             }
         }
-        closed = closed || target.decider.check() == Answer::Unsatisfiable;
-        target.decider.pop();
-        closed
+        true
+    }
+    /// Asserts that the atom fails; false if it cannot.
+    fn deny(&mut self, atom: &Atom) -> bool {
+        match atom.negate(self.signature, self.cube.processes) {
+            Ok(Literal::Atom(opposite)) => self.decider.assert(&opposite),
+            Ok(Literal::False) => return false,
+            Ok(Literal::True) | Err(_) => {}
+        }
+        true
     }
 }

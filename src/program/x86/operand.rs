@@ -161,7 +161,11 @@ impl Assembler {
         };
         while (cursor.is("+") || cursor.is("-")) && cursor.ahead(1).kind == Kind::Number {
             cursor.eat("+");
-            value = value.wrapping_add(cursor.number()?);
+            let by = cursor.number()?;
+            if by != 0 && variables.get(name.text).is_some_and(|v| v.per_thread) {
+                return Err(computed(name.text, name.span.to(cursor.before().span)));
+            }
+            value = value.wrapping_add(by);
         }
         Ok(value)
     }
@@ -174,9 +178,11 @@ impl Assembler {
 
     /// What is in brackets or parentheses: a sum, or AT&T's base, index and scale.
     fn address(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables, mut sum: Sum) -> Result<Expr, Diagnostic> {
+        let open = cursor.peek().span;
         let close = if cursor.eat("[") { "]" } else { ")" };
         cursor.eat("(");
         let mut part = 0;
+        let mut moved = 0u64;
         loop {
             let negative = cursor.is("-");
             if cursor.is("%") || cursor.peek().kind == Kind::Name && registers::parse(cursor.peek().text).is_some() {
@@ -201,7 +207,9 @@ impl Assembler {
                     sum.add(e);
                 }
             } else if cursor.peek().kind == Kind::Number || negative {
-                sum.constant = sum.constant.wrapping_add(cursor.number()? as u64);
+                let by = cursor.number()? as u64;
+                moved = moved.wrapping_add(by);
+                sum.constant = sum.constant.wrapping_add(by);
             } else if cursor.peek().kind == Kind::Name {
                 sum.constant = sum.constant.wrapping_add(self.immediate(cursor, variables)? as u64);
             } else if cursor.eat("$") {
@@ -230,6 +238,18 @@ impl Assembler {
             }
         }
         cursor.expect(close)?;
+        if (sum.rest.is_some() || moved != 0)
+            && let Some((v, _)) = variables.at(sum.constant.wrapping_sub(moved)).filter(|(v, _)| v.per_thread)
+        {
+            return Err(computed(&v.name, open.to(cursor.before().span)));
+        }
         Ok(sum.finish())
     }
+}
+
+/// In thread data a name is the own element: what a register or a number added to it would mean is not said.
+fn computed(name: &str, span: Span) -> Diagnostic {
+    let message = format!("`{name}` is thread data, with an element for each thread: which one a computed address means is not defined");
+    Diagnostic::at(Stage::Unsupported, span, message)
+        .note(format!("`[{name}]` is the own element, `[{name} + $next]` that of the next thread, `[{name} + $1]` that of thread 1"))
 }

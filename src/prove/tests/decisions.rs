@@ -5,9 +5,8 @@ use mu_base::random::Random;
 use mu_prove::atom::{Atom, Cell, Linear, Literal, OTHER, Point, Signature, Sort};
 use mu_prove::decide::Decider;
 use mu_prove::simplex::{Answer, Relation};
-use mu_prove::verify::logic::{self, Fact, Kind, Sign, World};
-use num_rational::BigRational;
-use std::collections::BTreeMap;
+use mu_prove::verify::logic::{self, Fact, Kind, World, only};
+use mu_prove::verify::sums::{Sign, Sum};
 
 const SORTS: [Sort; 7] = [Sort::Integer, Sort::Integer, Sort::Integer, Sort::Finite(3), Sort::Finite(3), Sort::Process, Sort::Process];
 
@@ -107,31 +106,27 @@ fn has_solution(atoms: &[Atom]) -> bool {
 }
 
 fn fact(atom: &Atom) -> Fact {
-    let cell = |c: &Cell| logic::Cell { symbol: c.symbol(), args: Vec::new(), look: None };
+    let cell = |c: &Cell| logic::Cell::new(c.symbol(), [], None);
     let point = |p: &Point| match p {
         Point::Variable(v) => logic::Point::Named(*v),
         Point::Cell(c) => logic::Point::Held(cell(c)),
     };
     match atom {
         Atom::In(c, set) => {
-            let mut values: Vec<u32> = (0..3).filter(|v| set & (1 << v) != 0).collect();
-            if set & OTHER != 0 {
-                values.push(logic::OTHER);
-            }
-            Fact::Among(cell(c), values)
+            let other = if set & OTHER != 0 { only(logic::OTHER) } else { 0 };
+            Fact::Among(cell(c), u128::from(set & 7) | other)
         }
         Atom::Same(a, b, equal) => Fact::Twins(cell(a), cell(b), *equal),
         Atom::Before(a, b, strict) => Fact::Ahead(point(a), point(b), *strict),
         Atom::Linear(l) => {
-            let number = |n: i64| BigRational::from_integer(n.into());
-            let terms: BTreeMap<_, _> = l.terms.iter().map(|(c, f)| (cell(c), number(*f))).collect();
+            let terms = l.terms.iter().map(|(c, f)| (cell(c), i128::from(*f))).collect();
             let sign = match l.relation {
                 Relation::Le => Sign::AtMost,
                 Relation::Lt => Sign::Less,
                 Relation::Eq => Sign::Zero,
                 Relation::Ne => Sign::NotZero,
             };
-            Fact::Sum(terms, number(l.constant), sign)
+            Fact::Sum(Sum::new(terms, l.constant.into(), sign).expect("small numbers"))
         }
         Atom::Fence(p, s) => Fact::Fence(*p, *s),
     }

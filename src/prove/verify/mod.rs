@@ -9,17 +9,25 @@
 //! Inside: for some instance of a cube all facts follow; otherwise a case is split on a fact of an instance and both halves are asked. Every answer that is not found
 //! refuses the certificate.
 
+mod inside;
 pub mod logic;
 pub mod read;
 mod smt;
 pub mod step;
+pub mod sums;
 
-use logic::{Cell, Fact, JOINT, Kind, OTHER, Point, World};
+use inside::{Plan, Target};
+use logic::{Cell, Fact, JOINT, Kind, World, recell};
 use mu_base::limits::{Budget, Stop};
 use mu_cubicle::system::{Access, Claim, Proc, System, TypeId};
-use step::{Reader, Step, cells, looks, recell, wider};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use step::{Reader, Step, wider};
 
 const MOST_CASES: u32 = 12;
+/// Most parameters of a transition, a claim or `init`; with 60 names in a cube of the certificate they fit a set.
+const MOST_PARAMETERS: usize = 60;
+/// Fewer pairs of a cube and a transition than these are not shared among threads.
+const FEW_PAIRS: usize = 200;
 
 /// A cube that no reachable state is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +78,8 @@ pub enum Refused {
     },
     /// An unsafe cube is not inside.
     Safety(usize),
+    /// The system, or a number in it, is too large for the verifier: what.
+    TooLarge(&'static str),
     /// A limit.
     Stopped(Stop),
 }
@@ -81,8 +91,10 @@ struct Verifier<'a> {
     index: Vec<u32>,
     /// The certificate's cubes, then the assumptions.
     cubes: Vec<Never>,
-    symbols: Vec<Vec<usize>>,
-    asked: std::cell::Cell<u64>,
+    plans: Vec<Plan>,
+    asked: AtomicU64,
+    /// Whether a number did not fit; then no answer counts.
+    overflow: AtomicBool,
     budget: &'a Budget,
 }
 
@@ -101,6 +113,16 @@ pub fn kinds(system: &System) -> Vec<Kind> {
 /// The certificate as text, read, with the assumptions of the file.
 fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Verifier<'a>, usize), Refused> {
     let kinds = kinds(system);
+    let params = system.transitions.iter().map(|t| t.params.len()).chain(system.unsafes.iter().map(|c| c.params.len()));
+    if params.chain([system.init.params.len(), system.fixed as usize]).max() > Some(MOST_PARAMETERS) {
+        return Err(Refused::TooLarge("more than 60 parameters"));
+    }
+    if kinds.iter().any(|k| matches!(k, Kind::Values(n) if *n >= logic::OTHER)) {
+        return Err(Refused::TooLarge("a type of more than 126 constructors"));
+    }
+    if system.symbols.iter().any(|s| s.arity > 3) {
+        return Err(Refused::TooLarge("an array of more than three indices"));
+    }
     let certificate = read::read(system, &kinds, text).map_err(Refused::Unreadable)?;
     let mut index = vec![0; system.constructors.len()];
     for t in &system.types {
@@ -108,11 +130,20 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
     }
     let weak = system.symbols.iter().map(|s| certificate.tso && s.kind == mu_cubicle::system::Kind::Weak).collect();
     let count = certificate.cubes.len();
-    let mut verifier =
-        Verifier { system, kinds, weak, index, cubes: certificate.cubes, symbols: Vec::new(), asked: std::cell::Cell::new(0), budget };
+    let mut verifier = Verifier {
+        system,
+        kinds,
+        weak,
+        index,
+        cubes: certificate.cubes,
+        plans: Vec::new(),
+        asked: AtomicU64::new(0),
+        overflow: AtomicBool::new(false),
+        budget,
+    };
     let assumptions: Vec<Never> = system.invariants.iter().flat_map(|c| verifier.claim(c)).collect();
     verifier.cubes.extend(assumptions);
-    verifier.symbols = verifier.cubes.iter().map(|c| symbols(&c.facts)).collect();
+    verifier.plans = verifier.cubes.iter().map(|c| Plan::new(&verifier.kinds, system.fixed as usize, c)).collect();
     Ok((verifier, count))
 }
 
@@ -132,17 +163,14 @@ pub fn verify(system: &System, text: &str, budget: &Budget) -> Result<Asked, Ref
     for (i, claim) in system.unsafes.iter().enumerate() {
         for never in verifier.claim(claim) {
             asked.safety += 1;
-            if !verifier.inside(&never) {
+            if !verifier.inside(&never, None) {
                 return Err(Refused::Safety(i));
             }
         }
     }
-    for i in 0..count {
-        for t in 0..system.transitions.len() {
-            asked.consecution += verifier.consecution(i, t, &mut |before| verifier.inside(before))?;
-        }
-    }
-    asked.decisions = verifier.asked.get();
+    asked.consecution = verifier.all_steps(count)?;
+    asked.decisions = verifier.asked.load(Ordering::Relaxed);
+    verifier.expect_small()?;
     Ok(asked)
 }
 
@@ -170,14 +198,7 @@ pub fn obligations(system: &System, text: &str, write: &mut dyn FnMut(&str, &str
             })?;
         }
     }
-    Ok(())
-}
-
-fn symbols(facts: &[Fact]) -> Vec<usize> {
-    let mut found: Vec<usize> = facts.iter().flat_map(cells).map(|c| c.symbol).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
+    verifier.expect_small()
 }
 
 /// All lists of `count` processes below `named`, distinct or not.
@@ -197,8 +218,51 @@ impl Verifier<'_> {
         let closed = self.system.processes.is_some_and(|m| m as usize == named);
         World { kinds: &self.kinds, named, fixed: self.system.fixed as usize, closed }
     }
+    fn expect_small(&self) -> Result<(), Refused> {
+        if self.overflow.load(Ordering::Relaxed) { Err(Refused::TooLarge("a number of more than 60 bits")) } else { Ok(()) }
+    }
+    /// All questions of consecution, shared among threads; their number, or the first one in order whose answer is wrong.
+    fn all_steps(&self, count: usize) -> Result<usize, Refused> {
+        let transitions = self.system.transitions.len();
+        let pairs = count * transitions;
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut asked = 0;
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= pairs {
+                    return Ok(asked);
+                }
+                let (cube, transition) = (at / transitions, at % transitions);
+                match self.consecution(cube, transition, &mut |before| self.inside(before, Some(cube))) {
+                    Ok(n) => asked += n,
+                    Err(refused) => {
+                        // No later pair matters; those before it are being asked.
+                        next.store(pairs, Ordering::Relaxed);
+                        return Err((at, refused));
+                    }
+                }
+            }
+        };
+        let threads = if pairs < FEW_PAIRS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from).min(8) };
+        let results: Vec<Result<usize, (usize, Refused)>> = std::thread::scope(|scope| {
+            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            helpers.into_iter().map(|h| h.join().expect("a verifying thread does not panic")).chain([own]).collect()
+        });
+        let mut asked = 0;
+        let mut first: Option<(usize, Refused)> = None;
+        for result in results {
+            match result {
+                Ok(n) => asked += n,
+                Err(found) if first.as_ref().is_none_or(|f| found.0 < f.0) => first = Some(found),
+                Err(_) => {}
+            }
+        }
+        first.map_or(Ok(asked), |f| Err(f.1))
+    }
     fn contradicts(&self, named: usize, facts: &[Fact]) -> bool {
-        self.asked.set(self.asked.get() + 1);
+        self.asked.fetch_add(1, Ordering::Relaxed);
         self.world(named).contradicts(facts)
     }
     /// Lists of distinct processes for parameters beside those named: old ones, then new ones in order; with the number of names then.
@@ -228,7 +292,7 @@ impl Verifier<'_> {
                 Proc::Fixed(n) => (n - 1) as u8,
             };
             let look = |a: &Access| if self.weak[a.symbol.index()] { a.by.map(|p| (process(p), JOINT)) } else { None };
-            let reader = Reader { process: &process, look: &look, index: &self.index, world: self.world(named) };
+            let reader = Reader { process: &process, look: &look, index: &self.index, world: self.world(named), overflow: &self.overflow };
             let (facts, _) = reader.facts(&claim.cube);
             if !self.contradicts(named, &facts) {
                 found.push(Never { named, facts });
@@ -239,9 +303,9 @@ impl Verifier<'_> {
     /// What a cube says of an initial state, where all reads look at memory now.
     fn at_the_start(&self, cube: &Never) -> Vec<Fact> {
         let named = cube.named.max(1);
-        let now = |c: &Cell| Cell { look: None, ..c.clone() };
+        let now = |c: &Cell| c.seen(None);
         let facts = cube.facts.iter().filter(|f| !matches!(f, Fact::Fence(..))).map(|f| recell(f, &now)).map(|f| match f {
-            Fact::Among(c, set) if self.kinds[c.symbol] == Kind::Process => Fact::Among(c, wider(&set, cube.named, named)),
+            Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => Fact::Among(c, wider(set, cube.named, named)),
             Fact::Twins(a, b, false) if a == b => Fact::Never,
             f => f,
         });
@@ -256,7 +320,8 @@ impl Verifier<'_> {
                     Proc::Var(v) => map[v as usize],
                     Proc::Fixed(n) => (n - 1) as u8,
                 };
-                let reader = Reader { process: &process, look: &|_| None, index: &self.index, world: self.world(named) };
+                let reader =
+                    Reader { process: &process, look: &|_| None, index: &self.index, world: self.world(named), overflow: &self.overflow };
                 self.system.init.dnf.iter().map(|c| reader.facts(c).0).collect()
             })
             .collect()
@@ -284,21 +349,14 @@ impl Verifier<'_> {
         let never = &self.cubes[cube];
         let mut asked = 0;
         let set: Vec<usize> = t.updates.iter().map(|u| u.symbol().index()).collect();
-        if !self.symbols[cube].iter().any(|s| set.contains(s)) {
+        if !self.plans[cube].symbols.iter().any(|s| set.contains(s)) {
             // Nothing that the cube mentions changes; a read before it asks for more, not less.
             return Ok(0);
         }
         for (binding, named) in self.bindings(t.params.len(), never.named) {
             self.budget.check(0).map_err(Refused::Stopped)?;
             let world = self.world(named);
-            let facts: Vec<Fact> = never
-                .facts
-                .iter()
-                .map(|f| match f {
-                    Fact::Among(c, set) if self.kinds[c.symbol] == Kind::Process => Fact::Among(c.clone(), wider(set, never.named, named)),
-                    f => f.clone(),
-                })
-                .collect();
+            let facts = self.widened(never, named);
             let step = Step {
                 system: self.system,
                 kinds: &self.kinds,
@@ -307,6 +365,7 @@ impl Verifier<'_> {
                 transition: t,
                 binding: &binding,
                 world,
+                overflow: &self.overflow,
             };
             for before in step.before(&facts) {
                 asked += 1;
@@ -318,233 +377,48 @@ impl Verifier<'_> {
         }
         Ok(asked)
     }
-    /// Whether the cube is inside the union of the certificate's and the assumed cubes.
-    fn inside(&self, cube: &Never) -> bool {
-        self.split(cube, MOST_CASES)
+    /// The facts of the cube among more names.
+    fn widened(&self, cube: &Never, named: usize) -> Vec<Fact> {
+        let wide = |f: &Fact| match f {
+            Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => Fact::Among(*c, wider(*set, cube.named, named)),
+            f => f.clone(),
+        };
+        cube.facts.iter().map(wide).collect()
     }
-    fn split(&self, cube: &Never, depth: u32) -> bool {
-        if self.contradicts(cube.named, &cube.facts) {
-            return true;
+    /// Whether the cube is inside the union of the certificate's and the assumed cubes, of which one is tried first.
+    fn inside(&self, cube: &Never, first: Option<usize>) -> bool {
+        if cube.named == 0 {
+            // There is a process always: one gets a name.
+            return self.split(&Never { named: 1, facts: self.widened(cube, 1) }, first, MOST_CASES);
         }
-        let present = symbols(&cube.facts);
-        // Instances with the facts that do not follow: one without any covers the cube.
-        let mut open: Option<Vec<Fact>> = None;
-        for (i, c) in self.cubes.iter().enumerate() {
-            let missing = self.symbols[i].iter().filter(|s| present.binary_search(s).is_err()).count();
-            if c.named > cube.named.max(1) || missing > 1 || (missing > 0 && depth == 0) {
-                continue;
-            }
-            let most = open.as_ref().map_or(3, |o| o.len().saturating_sub(1));
-            if let Some(rest) = self.closest(c, cube, most) {
-                if rest.is_empty() {
-                    return true;
-                }
-                open = Some(rest);
+        self.split(cube, first, MOST_CASES)
+    }
+    fn split(&self, cube: &Never, first: Option<usize>, depth: u32) -> bool {
+        let Some(mut target) = Target::new(self, cube) else { return true };
+        for i in first.into_iter().chain((0..self.cubes.len()).filter(|i| Some(*i) != first)) {
+            let plan = &self.plans[i];
+            if target.lacks(&plan.symbols) == 0 && target.may_hold(plan) && target.closest(&self.cubes[i], plan, 0).is_some() {
+                return true;
             }
         }
-        let Some(open) = open else { return false };
         if depth == 0 {
             return false;
         }
-        let world = self.world(cube.named);
+        // Instances with the facts that do not follow: of the one with the fewest a fact splits the cube.
+        let mut open: Option<Vec<Fact>> = None;
+        for (c, plan) in self.cubes.iter().zip(&self.plans) {
+            if target.lacks(&plan.symbols) > 1 {
+                continue;
+            }
+            let most = open.as_ref().map_or(3, |o| o.len() - 1);
+            open = target.closest(c, plan, most).or(open);
+            if open.as_ref().is_some_and(|o| o.len() <= 1) {
+                break;
+            }
+        }
+        let Some(open) = open else { return false };
+        let Some(fact) = open.into_iter().next() else { return true };
         let with = |f: Fact| Never { named: cube.named, facts: cube.facts.iter().cloned().chain([f]).collect() };
-        self.split(&with(world.opposite(&open[0])), depth - 1) && self.split(&with(open[0].clone()), depth - 1)
+        self.split(&with(self.world(cube.named).opposite(&fact)), first, depth - 1) && self.split(&with(fact), first, depth - 1)
     }
-    /// The instance of `inner` of which the fewest facts, at most `most`, do not follow from the cube, and none is contradicted.
-    fn closest(&self, inner: &Never, cube: &Never, most: usize) -> Option<Vec<Fact>> {
-        let fixed = self.system.fixed as usize;
-        let mut search = Matching { verifier: self, inner, cube, best: None, most };
-        let mut names: Vec<u8> = (0..fixed as u8).collect();
-        search.name(&mut names);
-        search.best
-    }
-}
-
-struct Matching<'a> {
-    verifier: &'a Verifier<'a>,
-    inner: &'a Never,
-    cube: &'a Never,
-    best: Option<Vec<Fact>>,
-    most: usize,
-}
-
-impl Matching<'_> {
-    fn done(&self) -> bool {
-        self.best.as_ref().is_some_and(Vec::is_empty)
-    }
-    /// Names the processes of the inner cube one by one.
-    fn name(&mut self, names: &mut Vec<u8>) {
-        if self.done() {
-            return;
-        }
-        if names.len() == self.inner.named {
-            let views = {
-                let mut v: Vec<(u8, u8)> = self.inner.facts.iter().flat_map(looks).collect();
-                v.sort_unstable();
-                v.dedup();
-                v
-            };
-            self.place(names, &views, &mut Vec::new());
-            return;
-        }
-        // A process that only looks, alone in its cube, may be one without a name where it looks now.
-        for p in 0..self.cube.named.max(1) as u8 {
-            if names.contains(&p) {
-                continue;
-            }
-            names.push(p);
-            if self.rest(names, None).is_some() {
-                self.name(names);
-            }
-            names.pop();
-        }
-    }
-    /// Places the stages of the inner cube one by one: at stages of the cube in the same order, or now.
-    fn place(&mut self, names: &[u8], views: &[(u8, u8)], places: &mut Vec<Option<u8>>) {
-        if self.done() {
-            return;
-        }
-        let Some(view) = views.get(places.len()) else {
-            if let Some(rest) = self.rest(names, Some((views, places)))
-                && self.best.as_ref().is_none_or(|b| rest.len() < b.len())
-            {
-                self.most = rest.len();
-                self.best = Some(rest);
-            }
-            return;
-        };
-        let process = names[usize::from(view.0)];
-        let mut stages: Vec<u8> = self.cube.facts.iter().flat_map(looks).filter(|v| v.0 == process).map(|v| v.1).collect();
-        stages.sort_unstable();
-        stages.dedup();
-        let previous = views.iter().zip(places.iter()).rfind(|(v, _)| v.0 == view.0).map(|x| *x.1);
-        let shared = views.iter().zip(places.iter()).find(|(v, _)| v.1 == JOINT && view.1 == JOINT).map(|x| *x.1);
-        let alone = views.iter().filter(|v| v.1 == JOINT).count() <= 1;
-        let mut options: Vec<Option<u8>> = stages.into_iter().map(Some).chain([None]).collect();
-        if view.1 == JOINT && !alone {
-            // The moment that several share is that of the cube, or now.
-            options = vec![Some(JOINT), None];
-        }
-        for option in options {
-            let in_order = match (previous, option) {
-                (None, _) | (Some(_), None) => true,
-                (Some(None), Some(_)) => false,
-                (Some(Some(x)), Some(y)) => x <= y,
-            };
-            if in_order && shared.is_none_or(|s| s == option) {
-                places.push(option);
-                self.place(names, views, places);
-                places.pop();
-            }
-        }
-    }
-    /// The facts of the instance that do not follow; `None` if one is contradicted, or there are too many. Without places, facts at stages wait.
-    fn rest(&self, names: &[u8], places: Option<(&[(u8, u8)], &[Option<u8>])>) -> Option<Vec<Fact>> {
-        let mut rest = Vec::new();
-        for fact in &self.inner.facts {
-            let known = |p: u8| usize::from(p) < names.len();
-            let all_known = cells(fact).iter().all(|c| c.args.iter().all(|a| known(*a)) && c.look.is_none_or(|v| known(v.0)))
-                && looks(fact).iter().all(|v| known(v.0))
-                && match fact {
-                    Fact::Ahead(a, b, _) => [a, b].iter().all(|p| !matches!(p, Point::Named(n) if !known(*n))),
-                    Fact::Among(c, set) if self.verifier.kinds[c.symbol] == Kind::Process => {
-                        names.len() == self.inner.named || set.iter().all(|v| *v != OTHER && known(*v as u8))
-                    }
-                    _ => true,
-                };
-            if !all_known || (places.is_none() && !looks(fact).is_empty()) {
-                continue;
-            }
-            match self.follows(fact, names, places) {
-                Truth::Yes => {}
-                Truth::No => return None,
-                Truth::Open(f) => rest.push(f),
-            }
-            if rest.len() > self.most {
-                return None;
-            }
-        }
-        Some(rest)
-    }
-    fn follows(&self, fact: &Fact, names: &[u8], places: Option<(&[(u8, u8)], &[Option<u8>])>) -> Truth {
-        let place = |view: (u8, u8)| {
-            let (views, places) = places?;
-            let at = views.iter().position(|v| *v == view)?;
-            places[at].map(|s| (names[usize::from(view.0)], s))
-        };
-        let cell = |c: &Cell| Cell {
-            symbol: c.symbol,
-            args: c.args.iter().map(|a| names[usize::from(*a)]).collect(),
-            look: c.look.and_then(place),
-        };
-        if let Fact::Fence(p, s) = fact {
-            let Some((q, stage)) = place((*p, *s)) else { return Truth::Yes };
-            let holds = self.cube.facts.iter().any(|f| matches!(f, Fact::Fence(r, t) if *r == q && *t <= stage));
-            return if holds { Truth::Yes } else { Truth::No };
-        }
-        let image = match recell(fact, &cell) {
-            Fact::Among(c, set) if self.verifier.kinds[c.symbol] == Kind::Process => {
-                let mut image: Vec<u32> = set.iter().filter(|v| **v != OTHER).map(|v| u32::from(names[*v as usize])).collect();
-                if set.contains(&OTHER) {
-                    image.extend((0..self.cube.named as u32).filter(|p| names.iter().all(|n| u32::from(*n) != *p)));
-                    image.push(OTHER);
-                }
-                Fact::Among(c, image)
-            }
-            Fact::Ahead(a, b, strict) => {
-                let point = |p: Point| if let Point::Named(n) = p { Point::Named(names[usize::from(n)]) } else { p };
-                Fact::Ahead(point(a), point(b), strict)
-            }
-            Fact::Twins(a, b, same) if a == b => return if same { Truth::Yes } else { Truth::No },
-            f => f,
-        };
-        self.judge(image)
-    }
-    /// Whether the fact follows from the cube.
-    fn judge(&self, fact: Fact) -> Truth {
-        let facts = &self.cube.facts;
-        if facts.contains(&fact) {
-            return Truth::Yes;
-        }
-        let named = self.cube.named;
-        let mut related: Vec<Cell> = cells(&fact);
-        if let Fact::Among(c, set) = &fact
-            && !facts.iter().any(|f| matches!(f, Fact::Twins(a, b, _) if a == c || b == c))
-        {
-            // Nothing but its own domain speaks of the cell.
-            let mut domain = self.verifier.world(named).all(c);
-            for f in facts {
-                if let Fact::Among(d, s) = f
-                    && d == c
-                {
-                    domain.retain(|v| s.contains(v));
-                }
-            }
-            return if domain.iter().all(|v| set.contains(v)) {
-                Truth::Yes
-            } else if domain.iter().all(|v| !set.contains(v)) {
-                Truth::No
-            } else {
-                Truth::Open(fact)
-            };
-        }
-        related.retain(|c| facts.iter().any(|f| cells(f).contains(c)));
-        if related.is_empty() && !matches!(fact, Fact::Ahead(..)) && !cells(&fact).is_empty() {
-            return Truth::Open(fact);
-        }
-        let with = |f: Fact| [facts.as_slice(), &[f]].concat();
-        if self.verifier.contradicts(named, &with(self.verifier.world(named).opposite(&fact))) {
-            Truth::Yes
-        } else if self.verifier.contradicts(named, &with(fact.clone())) {
-            Truth::No
-        } else {
-            Truth::Open(fact)
-        }
-    }
-}
-
-enum Truth {
-    Yes,
-    No,
-    Open(Fact),
 }

@@ -1,11 +1,12 @@
 //! Reads certificates; see [`crate::certificate`] for the form. Errors name the line and what was expected there.
 
-use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, Sign};
+use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, only};
+use super::sums::{Sign, Sum};
 use super::{Certificate, Never};
 use mu_cubicle::system::System;
 use num_rational::BigRational;
 use num_traits::Zero;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Where and why a certificate cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,14 +69,14 @@ impl Reader<'_> {
         if arity != args.len() {
             return self.fail(format!("`{text}`: `{name}` has {arity} indices"));
         }
-        Ok(Cell { symbol, args, look })
+        Ok(Cell::new(symbol, args, look))
     }
     fn point(&self, text: &str) -> Read<Point> {
         if let Ok(p) = self.process(text) {
             return Ok(Point::Named(p));
         }
         let cell = self.cell(text)?;
-        if self.kinds[cell.symbol] != Kind::Process {
+        if self.kinds[cell.symbol()] != Kind::Process {
             return self.fail(format!("`{text}` holds no process"));
         }
         Ok(Point::Held(cell))
@@ -85,7 +86,7 @@ impl Reader<'_> {
         match words.as_slice() {
             [word @ ("same" | "differ"), a, b] => {
                 let (a, b) = (self.cell(a)?, self.cell(b)?);
-                if self.kinds[a.symbol] != self.kinds[b.symbol] || matches!(self.kinds[a.symbol], Kind::Integer | Kind::Real) {
+                if self.kinds[a.symbol()] != self.kinds[b.symbol()] || matches!(self.kinds[a.symbol()], Kind::Integer | Kind::Real) {
                     return self.fail("cells of one sort that is no number are expected");
                 }
                 Ok(Fact::Twins(a, b, *word == "same"))
@@ -103,15 +104,15 @@ impl Reader<'_> {
         let parts = text.split_once(" in ").and_then(|(c, s)| Some((c, s.trim().strip_prefix('{')?.strip_suffix('}')?)));
         let Some((cell, set)) = parts else { return self.fail(format!("`{text}`: expected a fact")) };
         let cell = self.cell(cell.trim())?;
-        let mut values = Vec::new();
+        let mut values = 0;
         for v in set.split(',').map(str::trim).filter(|v| !v.is_empty()) {
-            match self.kinds[cell.symbol] {
-                Kind::Process if v == "other" => values.push(OTHER),
-                Kind::Process => values.push(u32::from(self.process(v)?)),
+            match self.kinds[cell.symbol()] {
+                Kind::Process if v == "other" => values |= only(OTHER),
+                Kind::Process => values |= only(u32::from(self.process(v)?)),
                 Kind::Values(_) => {
-                    let of = self.system.type_of(self.system.symbols[cell.symbol].sort);
+                    let of = self.system.type_of(self.system.symbols[cell.symbol()].sort);
                     match of.constructors.iter().position(|c| self.system.constructor(*c).name == v) {
-                        Some(i) => values.push(i as u32),
+                        Some(i) => values |= only(i as u32),
                         None => return self.fail(format!("`{v}` is no value of type `{}`", of.name)),
                     }
                 }
@@ -122,16 +123,17 @@ impl Reader<'_> {
     }
     fn sum(&self, words: &[&str]) -> Read<Fact> {
         let number = |w: &str| w.parse::<BigRational>().or_else(|_| self.fail(format!("`{w}`: expected a number")));
-        let (mut terms, mut rest) = (BTreeMap::new(), words);
+        let (mut terms, mut rest): (Vec<(Cell, BigRational)>, _) = (Vec::new(), words);
         while let [factor, cell, "+", tail @ ..] = rest {
             let cell = self.cell(cell)?;
-            if !matches!(self.kinds[cell.symbol], Kind::Integer | Kind::Real) {
+            if !matches!(self.kinds[cell.symbol()], Kind::Integer | Kind::Real) {
                 return self.fail("a sum has cells that hold numbers");
             }
             let factor = number(factor)?;
-            if factor.is_zero() || terms.insert(cell, factor).is_some() {
+            if factor.is_zero() || terms.iter().any(|t| t.0 == cell) {
                 return self.fail("a sum has each cell once, with a factor that is not zero");
             }
+            terms.push((cell, factor));
             rest = tail;
         }
         let [constant, sign, "0"] = rest else { return self.fail("expected FACTOR CELL + .. + CONSTANT SIGN 0") };
@@ -142,7 +144,10 @@ impl Reader<'_> {
             "!=" => Sign::NotZero,
             other => return self.fail(format!("`{other}`: expected <=, <, = or !=")),
         };
-        Ok(Fact::Sum(terms, number(constant)?, sign))
+        match Sum::of(&terms, &number(constant)?, sign) {
+            Some(sum) => Ok(Fact::Sum(sum)),
+            None => self.fail("a number in the sum needs more than 60 bits"),
+        }
     }
 }
 

@@ -4,11 +4,10 @@
 //! instances of the certificate's cubes for the named processes are denied; stages of an instance are placed at the stages of the obligation as the verifier
 //! places them.
 
-use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, Sign};
-use super::step::{looks, recell};
+use super::inside::instance;
+use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, looks, members, only};
+use super::sums::Sign;
 use super::{Never, Verifier, choices};
-use num_rational::BigRational;
-use num_traits::{Signed, Zero};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -28,9 +27,9 @@ struct Text<'a> {
 
 impl Text<'_> {
     fn cell(&mut self, c: &Cell) -> String {
-        self.cells.insert(c.clone());
-        let mut name = self.verifier.system.symbols[c.symbol].name.clone();
-        for a in &c.args {
+        self.cells.insert(*c);
+        let mut name = self.verifier.system.symbols[c.symbol()].name.clone();
+        for a in c.args() {
             let _ = write!(name, " p{a}");
         }
         if let Some((p, s)) = c.look {
@@ -44,22 +43,19 @@ impl Text<'_> {
             Point::Held(c) => self.cell(c),
         }
     }
-    fn number(n: &BigRational, real: bool) -> String {
-        let dot = if real { ".0" } else { "" };
-        let text = if n.is_integer() { format!("{}{dot}", n.numer().abs()) } else { format!("(/ {}.0 {}.0)", n.numer().abs(), n.denom()) };
-        if n.is_negative() { format!("(- {text})") } else { text }
+    fn number(n: i128, real: bool) -> String {
+        let text = format!("{}{}", n.unsigned_abs(), if real { ".0" } else { "" });
+        if n < 0 { format!("(- {text})") } else { text }
     }
     fn fact(&mut self, fact: &Fact) -> String {
         match fact {
             Fact::Among(c, set) => {
                 let name = self.cell(c);
-                let process = self.verifier.kinds[c.symbol] == Kind::Process;
-                let mut parts: Vec<String> = set
-                    .iter()
-                    .filter(|v| **v != OTHER)
+                let process = self.verifier.kinds[c.symbol()] == Kind::Process;
+                let mut parts: Vec<String> = members(set & !only(OTHER))
                     .map(|v| if process { format!("(= {name} p{v})") } else { format!("(= {name} {v})") })
                     .collect();
-                if set.contains(&OTHER) {
+                if set & only(OTHER) != 0 {
                     let apart: Vec<String> = (0..self.named).map(|p| format!("(distinct {name} p{p})")).collect();
                     parts.push(format!("(and true {})", apart.join(" ")));
                 }
@@ -73,25 +69,16 @@ impl Text<'_> {
                 let (a, b) = (self.point(a), self.point(b));
                 format!("({} {a} {b})", if *strict { "<" } else { "<=" })
             }
-            Fact::Sum(terms, constant, sign) => {
-                let real = terms.keys().any(|c| self.verifier.kinds[c.symbol] == Kind::Real);
-                let mut scale = constant.denom().clone();
-                if !real {
-                    for f in terms.values() {
-                        scale = num_integer::lcm(scale, f.denom().clone());
-                    }
-                } else {
-                    scale = 1.into();
-                }
-                let scale = BigRational::from_integer(scale);
-                let mut sum = format!("(+ {}", Self::number(&(constant * &scale), real));
-                for (c, f) in terms {
+            Fact::Sum(s) => {
+                let real = s.terms.iter().any(|t| self.verifier.kinds[t.0.symbol()] == Kind::Real);
+                let mut sum = format!("(+ {}", Self::number(s.constant, real));
+                for (c, f) in s.terms.iter() {
                     let name = self.cell(c);
-                    let _ = write!(sum, " (* {} {name})", Self::number(&(f * &scale), real));
+                    let _ = write!(sum, " (* {} {name})", Self::number(*f, real));
                 }
-                sum.push_str(if terms.is_empty() { " 0)" } else { ")" });
-                let zero = Self::number(&BigRational::zero(), real);
-                match sign {
+                sum.push_str(if s.terms.is_empty() { " 0)" } else { ")" });
+                let zero = Self::number(0, real);
+                match s.sign {
                     Sign::AtMost => format!("(<= {sum} {zero})"),
                     Sign::Less => format!("(< {sum} {zero})"),
                     Sign::Zero => format!("(= {sum} {zero})"),
@@ -123,7 +110,7 @@ impl Text<'_> {
         let mut names = Text { verifier: self.verifier, named: self.named, cells: BTreeSet::new(), body: String::new() };
         for c in &cells {
             let name = names.cell(c);
-            let kind = self.verifier.kinds[c.symbol];
+            let kind = self.verifier.kinds[c.symbol()];
             let _ = writeln!(out, "(declare-const {name} {})", if kind == Kind::Real { "Real" } else { "Int" });
             if let Kind::Values(n) = kind {
                 let _ = writeln!(out, "(assert (and (<= 0 {name}) (< {name} {n})))");
@@ -213,25 +200,4 @@ fn placements(cube: &Never, inner: &Never, names: &[u8]) -> Vec<Places> {
             .collect();
     }
     list
-}
-
-fn instance(kinds: &[Kind], fact: &Fact, names: &[u8], places: &Places, named: usize) -> Fact {
-    let place = |v: (u8, u8)| places.iter().find(|p| p.0 == v).and_then(|p| p.1).map(|s| (names[usize::from(v.0)], s));
-    let cell =
-        |c: &Cell| Cell { symbol: c.symbol, args: c.args.iter().map(|a| names[usize::from(*a)]).collect(), look: c.look.and_then(place) };
-    match recell(fact, &cell) {
-        Fact::Among(c, set) if kinds[c.symbol] == Kind::Process => {
-            let mut image: Vec<u32> = set.iter().filter(|v| **v != OTHER).map(|v| u32::from(names[*v as usize])).collect();
-            if set.contains(&OTHER) {
-                image.extend((0..named as u32).filter(|p| names.iter().all(|n| u32::from(*n) != *p)));
-                image.push(OTHER);
-            }
-            Fact::Among(c, image)
-        }
-        Fact::Ahead(a, b, strict) => {
-            let point = |p: Point| if let Point::Named(n) = p { Point::Named(names[usize::from(n)]) } else { p };
-            Fact::Ahead(point(a), point(b), strict)
-        }
-        f => f,
-    }
 }

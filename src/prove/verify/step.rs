@@ -3,11 +3,14 @@
 //! Under total store order it uses the same meaning of stages as the certificate ([`crate::stages`] says it): a write reaches memory at once, and each stage
 //! looks either after it or at what memory was. Here *every* division is tried that keeps the order of stages; nothing is left out for being covered.
 
-use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, Sign, World};
+use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell};
+use super::sums::{LARGEST, Sign, Sum};
 use mu_cubicle::system::{self, Access, Atom, Op, Proc, System, Term, Transition, Update, Value};
+use num_integer::Integer;
 use num_rational::BigRational;
-use num_traits::{One, Zero};
+use num_traits::ToPrimitive;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is left when a step is undone.
 pub struct Step<'a> {
@@ -25,6 +28,8 @@ pub struct Step<'a> {
     pub binding: &'a [u8],
     /// The processes.
     pub world: World<'a>,
+    /// Set where a number is too large for a fact; then no answer counts.
+    pub overflow: &'a AtomicBool,
 }
 
 /// A value before the step.
@@ -33,8 +38,38 @@ enum Held {
     Process(u8),
     Constant(u32),
     Cell(Cell),
-    Sum(BTreeMap<Cell, BigRational>, BigRational),
+    Sum(Scaled),
 }
+
+/// Cells with whole factors and a constant, divided by a positive number.
+#[derive(Clone, Debug)]
+struct Scaled {
+    terms: Vec<(Cell, i128)>,
+    constant: i128,
+    scale: i128,
+}
+
+impl Scaled {
+    /// The sum of some of these with factors, as a fact.
+    fn compared(parts: &[(&Scaled, i128)], constant: i128, sign: Sign) -> Option<Fact> {
+        let scale = parts.iter().fold(1, |l: i128, p| l.lcm(&p.0.scale));
+        if scale > LARGEST {
+            return None;
+        }
+        let (mut terms, mut sum) = (Vec::new(), constant.checked_mul(scale)?);
+        for (part, by) in parts {
+            let by = by.checked_mul(scale / part.scale)?;
+            for (c, f) in &part.terms {
+                terms.push((*c, f.checked_mul(by)?));
+            }
+            sum = sum.checked_add(part.constant.checked_mul(by)?)?;
+        }
+        Sum::new(terms, sum, sign).map(Fact::Sum)
+    }
+}
+
+/// How a value is seen that an update forgets.
+const FORGOTTEN: Option<(u8, u8)> = Some((253, 253));
 
 type Bound = Vec<(u32, u8)>;
 /// A case: its condition, and the value; none if the cell keeps its own.
@@ -50,11 +85,13 @@ pub struct Reader<'a> {
     pub index: &'a [u32],
     /// The processes.
     pub world: World<'a>,
+    /// Set where a number is too large for a fact.
+    pub overflow: &'a AtomicBool,
 }
 
 impl Reader<'_> {
     fn cell(&self, a: &Access) -> Cell {
-        Cell { symbol: a.symbol.index(), args: a.args.iter().map(|p| (self.process)(*p)).collect(), look: (self.look)(a) }
+        Cell::new(a.symbol.index(), a.args.iter().map(|p| (self.process)(*p)), (self.look)(a))
     }
     fn held(&self, term: &Term) -> Held {
         match term {
@@ -62,12 +99,17 @@ impl Reader<'_> {
             Term::Cons(c) => Held::Constant(self.index[c.index()]),
             Term::Cell(a) => Held::Cell(self.cell(a)),
             Term::Sum(s) => {
-                let mut terms: BTreeMap<Cell, BigRational> = BTreeMap::new();
-                for (a, f) in &s.terms {
-                    *terms.entry(self.cell(a)).or_insert_with(BigRational::zero) += f;
-                }
-                terms.retain(|_, f| !f.is_zero());
-                Held::Sum(terms, s.constant.clone())
+                let scale = s.terms.iter().fold(s.constant.denom().clone(), |l, t| l.lcm(t.1.denom()));
+                let by = BigRational::from_integer(scale.clone());
+                let whole = |n: &BigRational| (n * &by).to_integer().to_i128().filter(|n| (-LARGEST..=LARGEST).contains(n));
+                let sum = || {
+                    let terms = s.terms.iter().map(|(a, f)| Some((self.cell(a), whole(f)?))).collect::<Option<_>>()?;
+                    Some(Scaled { terms, constant: whole(&s.constant)?, scale: scale.to_i128().filter(|n| *n <= LARGEST)? })
+                };
+                Held::Sum(sum().unwrap_or_else(|| {
+                    self.overflow.store(true, Ordering::Relaxed);
+                    Scaled { terms: Vec::new(), constant: 0, scale: 1 }
+                }))
             }
         }
     }
@@ -79,7 +121,7 @@ impl Reader<'_> {
             match atom {
                 Atom::False => facts.push(Fact::Never),
                 Atom::Fence(_) => fence = true,
-                Atom::Compare(l, op, r) => facts.extend(compare(self.world, &self.held(l), *op, &self.held(r))),
+                Atom::Compare(l, op, r) => facts.extend(compare(self.world, &self.held(l), *op, &self.held(r), self.overflow)),
             }
         }
         (facts, fence)
@@ -87,12 +129,12 @@ impl Reader<'_> {
 }
 
 /// `left op right`; nothing if it always holds.
-fn compare(world: World<'_>, left: &Held, op: Op, right: &Held) -> Option<Fact> {
+fn compare(world: World<'_>, left: &Held, op: Op, right: &Held, overflow: &AtomicBool) -> Option<Fact> {
     let known = |holds: bool| if holds { None } else { Some(Fact::Never) };
     let equal = op == Op::Eq;
     let among = |c: &Cell, v: u32| {
-        let set = world.all(c).into_iter().filter(|x| (*x == v) == equal).collect();
-        Some(Fact::Among(c.clone(), set))
+        let set = if equal { only(v) } else { !only(v) };
+        Some(Fact::Among(*c, world.all(c) & set))
     };
     let order = |a: Point, b: Point| match (&a, &b) {
         (Point::Named(x), Point::Named(y)) if x == y => known(op == Op::Le),
@@ -100,23 +142,22 @@ fn compare(world: World<'_>, left: &Held, op: Op, right: &Held) -> Option<Fact> 
     };
     let point = |h: &Held| match h {
         Held::Process(p) => Point::Named(*p),
-        Held::Cell(c) => Point::Held(c.clone()),
+        Held::Cell(c) => Point::Held(*c),
         _ => unreachable!("the type checker lets only processes and numbers be ordered"),
     };
     match (left, right) {
-        (Held::Sum(a, c), Held::Sum(b, d)) => {
-            let mut terms = a.clone();
-            for (cell, f) in b {
-                *terms.entry(cell.clone()).or_insert_with(BigRational::zero) -= f;
-            }
-            terms.retain(|_, f| !f.is_zero());
+        (Held::Sum(a), Held::Sum(b)) => {
             let sign = match op {
                 Op::Eq => Sign::Zero,
                 Op::Neq => Sign::NotZero,
                 Op::Lt => Sign::Less,
                 Op::Le => Sign::AtMost,
             };
-            Some(Fact::Sum(terms, c - d, sign))
+            let fact = Scaled::compared(&[(a, 1), (b, -1)], 0, sign);
+            if fact.is_none() {
+                overflow.store(true, Ordering::Relaxed);
+            }
+            fact
         }
         (l, r) if matches!(op, Op::Lt | Op::Le) => order(point(l), point(r)),
         (Held::Process(a), Held::Process(b)) => known((a == b) == equal),
@@ -124,7 +165,7 @@ fn compare(world: World<'_>, left: &Held, op: Op, right: &Held) -> Option<Fact> 
         (Held::Cell(c), Held::Constant(v)) | (Held::Constant(v), Held::Cell(c)) => among(c, *v),
         (Held::Cell(c), Held::Process(p)) | (Held::Process(p), Held::Cell(c)) => among(c, u32::from(*p)),
         (Held::Cell(a), Held::Cell(b)) if a == b => known(equal),
-        (Held::Cell(a), Held::Cell(b)) => Some(Fact::Twins(a.clone(), b.clone(), equal)),
+        (Held::Cell(a), Held::Cell(b)) => Some(Fact::Twins(*a, *b, equal)),
         _ => Some(Fact::Never),
     }
 }
@@ -152,7 +193,7 @@ impl Step<'_> {
         let locked = self.locked();
         // What the actor reads, it reads at its first stage from here on, or now if the access is locked.
         let look = |a: &Access| if self.weak[a.symbol.index()] && !locked { actor.map(|p| (p, 0)) } else { None };
-        f(&Reader { process: &process, look: &look, index: self.index, world: self.world })
+        f(&Reader { process: &process, look: &look, index: self.index, world: self.world, overflow: self.overflow })
     }
     /// All conjunctions from which the step may lead to the facts. None are left out but those that contradict themselves.
     pub fn before(&self, after: &[Fact]) -> Vec<Vec<Fact>> {
@@ -215,7 +256,7 @@ impl Step<'_> {
         }
         let mut values: BTreeMap<Cell, Vec<Choice>> = BTreeMap::new();
         for cell in cells {
-            let now = Cell { look: None, ..cell.clone() };
+            let now = cell.seen(None);
             let stays = match cell.look {
                 Some(v) if late.contains(&v) => false,
                 Some(v) => {
@@ -226,7 +267,7 @@ impl Step<'_> {
                 }
                 None => false,
             };
-            let rest = if stays { cell.clone() } else { now.clone() };
+            let rest = if stays { cell } else { now };
             let mut list = self.set(&now);
             for c in &mut list {
                 c.1.get_or_insert_with(|| self.own(&rest));
@@ -238,14 +279,14 @@ impl Step<'_> {
         self.combine(&facts, &order, &values, &mut BTreeMap::new(), base, found);
     }
     fn own(&self, cell: &Cell) -> Held {
-        match self.kinds[cell.symbol] {
-            Kind::Integer | Kind::Real => Held::Sum(BTreeMap::from([(cell.clone(), BigRational::one())]), BigRational::zero()),
-            _ => Held::Cell(cell.clone()),
+        match self.kinds[cell.symbol()] {
+            Kind::Integer | Kind::Real => Held::Sum(Scaled { terms: vec![(*cell, 1)], constant: 0, scale: 1 }),
+            _ => Held::Cell(*cell),
         }
     }
     /// The cell that stands for the value after an update to anything.
     fn forgotten(&self, cell: &Cell) -> Held {
-        self.own(&Cell { look: Some((253, 253)), ..cell.clone() })
+        self.own(&cell.seen(FORGOTTEN))
     }
     /// What the step sets a cell to.
     fn set(&self, cell: &Cell) -> Vec<Choice> {
@@ -254,17 +295,17 @@ impl Step<'_> {
             Value::Term(t) => self.with(bound, |r| r.held(t)),
         };
         for u in &self.transition.updates {
-            if u.symbol().index() != cell.symbol {
+            if u.symbol().index() != cell.symbol() {
                 continue;
             }
             match u {
                 Update::Assign { args, value: v, .. } => {
-                    if args.iter().map(|p| self.process(*p, &Vec::new())).eq(cell.args.iter().copied()) {
+                    if args.iter().map(|p| self.process(*p, &Vec::new())).eq(cell.args()) {
                         return vec![(Vec::new(), Some(value(v, &Vec::new())))];
                     }
                 }
                 Update::Cases { bound, cases, .. } => {
-                    let bound: Bound = bound.iter().map(|b| b.0).zip(cell.args.iter().copied()).collect();
+                    let bound: Bound = bound.iter().map(|b| b.0).zip(cell.args()).collect();
                     let mut list: Vec<Choice> = Vec::new();
                     let mut none_before: Vec<Vec<Fact>> = vec![Vec::new()];
                     for c in cases {
@@ -306,7 +347,7 @@ impl Step<'_> {
             for f in facts {
                 before.extend(self.put(f, chosen));
             }
-            let lost: Vec<Cell> = before.iter().flat_map(cells).filter(|c| c.look == Some((253, 253))).collect();
+            let lost: Vec<Cell> = before.iter().flat_map(cells).filter(|c| c.look == FORGOTTEN).collect();
             if !lost.is_empty() && self.world.contradicts(&before) {
                 return;
             }
@@ -322,7 +363,7 @@ impl Step<'_> {
             if values[*cell].len() > 1 && self.world.contradicts(&next) {
                 continue;
             }
-            chosen.insert((*cell).clone(), value.clone());
+            chosen.insert(**cell, value.clone());
             self.combine(facts, rest, values, chosen, next, found);
             chosen.remove(*cell);
         }
@@ -334,29 +375,27 @@ impl Step<'_> {
             Point::Named(n) => Held::Process(*n),
             Point::Held(c) => of(c),
         };
+        let compare = |a: Held, op, b: Held| compare(self.world, &a, op, &b, self.overflow);
         let known = |holds: bool| if holds { None } else { Some(Fact::Never) };
         match fact {
             Fact::Among(c, set) => match of(c) {
-                Held::Process(p) => known(set.contains(&u32::from(p))),
-                Held::Constant(v) => known(set.contains(&v)),
-                Held::Cell(c) => Some(Fact::Among(c, set.clone())),
+                Held::Process(p) => known(set & only(u32::from(p)) != 0),
+                Held::Constant(v) => known(set & only(v) != 0),
+                Held::Cell(c) => Some(Fact::Among(c, *set)),
                 Held::Sum(..) => None,
             },
-            Fact::Twins(a, b, same) => compare(self.world, &of(a), if *same { Op::Eq } else { Op::Neq }, &of(b)),
-            Fact::Ahead(a, b, strict) => compare(self.world, &point(a), if *strict { Op::Lt } else { Op::Le }, &point(b)),
-            Fact::Sum(terms, constant, sign) => {
-                let mut sum: BTreeMap<Cell, BigRational> = BTreeMap::new();
-                let mut constant = constant.clone();
-                for (c, f) in terms {
-                    if let Held::Sum(more, add) = of(c) {
-                        for (d, g) in more {
-                            *sum.entry(d).or_insert_with(BigRational::zero) += f * g;
-                        }
-                        constant += f * add;
-                    }
+            Fact::Twins(a, b, same) => compare(of(a), if *same { Op::Eq } else { Op::Neq }, of(b)),
+            Fact::Ahead(a, b, strict) => compare(point(a), if *strict { Op::Lt } else { Op::Le }, point(b)),
+            Fact::Sum(s) if s.terms.iter().all(|t| !chosen.contains_key(&t.0)) => Some(fact.clone()),
+            Fact::Sum(s) => {
+                let values: Vec<(Held, i128)> = s.terms.iter().map(|(c, f)| (of(c), *f)).collect();
+                let parts: Vec<(&Scaled, i128)> =
+                    values.iter().filter_map(|(v, f)| if let Held::Sum(p) = v { Some((p, *f)) } else { None }).collect();
+                let fact = Scaled::compared(&parts, s.constant, s.sign);
+                if fact.is_none() {
+                    self.overflow.store(true, Ordering::Relaxed);
                 }
-                sum.retain(|_, f| !f.is_zero());
-                Some(Fact::Sum(sum, constant, *sign))
+                fact
             }
             Fact::Fence(..) | Fact::Never => Some(fact.clone()),
         }
@@ -397,61 +436,21 @@ impl Step<'_> {
     }
 }
 
-/// The cells of a fact.
-pub fn cells(fact: &Fact) -> Vec<Cell> {
-    match fact {
-        Fact::Among(c, _) => vec![c.clone()],
-        Fact::Twins(a, b, _) => vec![a.clone(), b.clone()],
-        Fact::Ahead(a, b, _) => [a, b].into_iter().filter_map(|p| if let Point::Held(c) = p { Some(c.clone()) } else { None }).collect(),
-        Fact::Sum(terms, ..) => terms.keys().cloned().collect(),
-        Fact::Fence(..) | Fact::Never => Vec::new(),
-    }
-}
-
-/// The stages that a fact mentions.
-pub fn looks(fact: &Fact) -> Vec<(u8, u8)> {
-    match fact {
-        Fact::Fence(p, s) => vec![(*p, *s)],
-        f => cells(f).into_iter().filter_map(|c| c.look).collect(),
-    }
-}
-
-/// The fact with each cell replaced.
-pub fn recell(fact: &Fact, to: &dyn Fn(&Cell) -> Cell) -> Fact {
-    match fact {
-        Fact::Among(c, set) => Fact::Among(to(c), set.clone()),
-        Fact::Twins(a, b, same) => Fact::Twins(to(a), to(b), *same),
-        Fact::Ahead(a, b, strict) => {
-            let point = |p: &Point| if let Point::Held(c) = p { Point::Held(to(c)) } else { p.clone() };
-            Fact::Ahead(point(a), point(b), *strict)
-        }
-        Fact::Sum(terms, constant, sign) => {
-            let mut sum: BTreeMap<Cell, BigRational> = BTreeMap::new();
-            for (c, f) in terms {
-                *sum.entry(to(c)).or_insert_with(BigRational::zero) += f;
-            }
-            sum.retain(|_, f| !f.is_zero());
-            Fact::Sum(sum, constant.clone(), *sign)
-        }
-        Fact::Fence(..) | Fact::Never => fact.clone(),
-    }
-}
-
 fn relook(fact: &Fact, to: &dyn Fn((u8, u8)) -> (u8, u8)) -> Fact {
     match fact {
         Fact::Fence(p, s) => {
             let (p, s) = to((*p, *s));
             Fact::Fence(p, s)
         }
-        f => recell(f, &|c| Cell { look: c.look.map(to), ..c.clone() }),
+        f => recell(f, &|c| c.seen(c.look.map(to))),
     }
 }
 
 /// The values of a set of processes when there are more names.
-pub fn wider(set: &[u32], from: usize, named: usize) -> Vec<u32> {
-    let mut set = set.to_vec();
-    if set.contains(&OTHER) {
-        set.extend(from as u32..named as u32);
+pub fn wider(set: Set, from: usize, named: usize) -> Set {
+    if set & only(OTHER) == 0 {
+        set
+    } else {
+        set | members(only(named as u32) - 1).filter(|v| *v >= from as u32).fold(0, |s, v| s | only(v))
     }
-    set
 }

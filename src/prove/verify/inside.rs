@@ -1,0 +1,305 @@
+//! Whether a cube is inside another: whether the other's processes can be named by the cube's, and its stages placed at stages of the cube in their order or
+//! *now*, so that every fact of the other follows. Processes are named one by one, those of which most is said first, and each fact is judged as soon as it can be. What
+//! a fact comes to is remembered for the cube, since instances share most of their facts.
+
+use super::logic::{Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell};
+use super::{Never, Verifier};
+use std::collections::HashMap;
+
+/// Where stages are placed: at stages, or now.
+pub(super) type Places = Vec<((u8, u8), Option<u8>)>;
+
+/// A cube of the certificate made ready to be matched.
+pub(super) struct Plan {
+    /// The order in which processes are named, after the fixed ones.
+    order: Vec<u8>,
+    /// Facts without stages that can be judged once so many of the order have names; those at stages at the end.
+    steps: Vec<Vec<usize>>,
+    staged: Vec<usize>,
+    views: Vec<(u8, u8)>,
+    /// The symbols that it mentions.
+    pub(super) symbols: Vec<usize>,
+    /// What some cell of a symbol must be known to hold.
+    wanted: Vec<(usize, Set)>,
+}
+
+/// The symbols that facts mention.
+pub(super) fn symbols(facts: &[Fact]) -> Vec<usize> {
+    let mut found: Vec<usize> = facts.iter().flat_map(cells).map(|c| c.symbol()).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The processes that must have names before the fact can be judged: a set of processes that tells apart named ones needs all of them.
+fn needs(kinds: &[Kind], fact: &Fact, named: usize) -> Set {
+    let mut found = cells(fact).iter().flat_map(|c| c.args().chain(c.look.map(|v| v.0))).fold(0, |s, p| s | only(p.into()));
+    match fact {
+        Fact::Among(c, set) if kinds[c.symbol()] == Kind::Process => {
+            found |= if set & only(OTHER) != 0 { only(named as u32) - 1 } else { *set };
+        }
+        Fact::Ahead(a, b, _) => {
+            for p in [a, b] {
+                if let Point::Named(n) = p {
+                    found |= only((*n).into());
+                }
+            }
+        }
+        Fact::Fence(p, _) => found |= only((*p).into()),
+        _ => {}
+    }
+    found
+}
+
+impl Plan {
+    /// Makes the cube ready.
+    pub(super) fn new(kinds: &[Kind], fixed: usize, cube: &Never) -> Plan {
+        let needed: Vec<Set> = cube.facts.iter().map(|f| needs(kinds, f, cube.named)).collect();
+        let mut order: Vec<u8> = (fixed as u8..cube.named as u8).collect();
+        order.sort_by_key(|p| std::cmp::Reverse(needed.iter().filter(|n| **n & only((*p).into()) != 0).count()));
+        let mut steps = vec![Vec::new(); order.len() + 1];
+        let mut staged = Vec::new();
+        for (i, f) in cube.facts.iter().enumerate() {
+            if looks(f).is_empty() {
+                let last = order.iter().rposition(|p| needed[i] & only((*p).into()) != 0);
+                steps[last.map_or(0, |l| l + 1)].push(i);
+            } else {
+                staged.push(i);
+            }
+        }
+        let mut views: Vec<(u8, u8)> = cube.facts.iter().flat_map(looks).collect();
+        views.sort_unstable();
+        views.dedup();
+        let wanted = cube.facts.iter().filter_map(|f| match f {
+            Fact::Among(c, set) if matches!(kinds[c.symbol()], Kind::Values(_)) => Some((c.symbol(), *set)),
+            _ => None,
+        });
+        let wanted = wanted.collect();
+        Plan { order, steps, staged, views, symbols: symbols(&cube.facts), wanted }
+    }
+}
+
+/// What is known of a fact.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Truth {
+    Yes,
+    No,
+    Open,
+}
+
+/// A cube that others are matched against.
+pub(super) struct Target<'a> {
+    verifier: &'a Verifier<'a>,
+    cube: &'a Never,
+    world: World<'a>,
+    domains: Domains,
+    cells: Vec<Cell>,
+    /// Cells that equalities or differences join with others.
+    joined: Vec<Cell>,
+    stages: Vec<Vec<u8>>,
+    judged: HashMap<Fact, Truth>,
+    /// What the best instance so far asks beyond the cube, and how many facts one may ask.
+    best: Option<Vec<Fact>>,
+    most: usize,
+}
+
+impl<'a> Target<'a> {
+    /// Makes a cube with a named process ready; `None` if its facts contradict each other.
+    pub(super) fn new(verifier: &'a Verifier<'a>, cube: &'a Never) -> Option<Target<'a>> {
+        let world = verifier.world(cube.named);
+        if verifier.contradicts(cube.named, &cube.facts) {
+            return None;
+        }
+        let domains = world.domains(&cube.facts)?;
+        let mut all: Vec<Cell> = cube.facts.iter().flat_map(cells).collect();
+        all.sort_unstable();
+        all.dedup();
+        let joined = cube.facts.iter().filter(|f| matches!(f, Fact::Twins(..))).flat_map(cells).collect();
+        let mut stages = vec![Vec::new(); cube.named];
+        for (p, s) in cube.facts.iter().flat_map(looks) {
+            if !stages[usize::from(p)].contains(&s) {
+                stages[usize::from(p)].push(s);
+            }
+        }
+        stages.iter_mut().for_each(|s: &mut Vec<u8>| s.sort_unstable());
+        Some(Target { verifier, cube, world, domains, cells: all, joined, stages, judged: HashMap::new(), best: None, most: 0 })
+    }
+    /// How many of the symbols it does not mention.
+    pub(super) fn lacks(&self, symbols: &[usize]) -> usize {
+        symbols.iter().filter(|s| self.cells.binary_search_by_key(*s, Cell::symbol).is_err()).count()
+    }
+    /// Whether each fact about values that the plan wants can follow for some cell.
+    pub(super) fn may_hold(&self, plan: &Plan) -> bool {
+        plan.wanted
+            .iter()
+            .all(|(symbol, set)| self.cells.iter().any(|c| c.symbol() == *symbol && self.world.held(&self.domains, c) & !set == 0))
+    }
+    /// The instance of the cube of which the fewest facts, at most `most`, do not follow, and none is contradicted: these facts.
+    pub(super) fn closest(&mut self, inner: &Never, plan: &Plan, most: usize) -> Option<Vec<Fact>> {
+        if inner.named > self.cube.named {
+            return None;
+        }
+        (self.best, self.most) = (None, most);
+        let mut names = vec![u8::MAX; inner.named];
+        (0..self.world.fixed.min(inner.named)).for_each(|p| names[p] = p as u8);
+        self.name(inner, plan, 0, &mut names, &mut Vec::new());
+        self.best.take()
+    }
+    fn is_done(&self) -> bool {
+        self.best.as_ref().is_some_and(Vec::is_empty)
+    }
+    /// Judges the facts that can be judged now, then names the next process.
+    fn name(&mut self, inner: &Never, plan: &Plan, at: usize, names: &mut Vec<u8>, open: &mut Vec<Fact>) {
+        let before = open.len();
+        if self.admits(inner, &plan.steps[at], names, &Vec::new(), open) {
+            match plan.order.get(at) {
+                None => self.place(inner, plan, names, &mut Vec::new(), open),
+                Some(process) => {
+                    for p in 0..self.cube.named as u8 {
+                        if names.contains(&p) {
+                            continue;
+                        }
+                        names[usize::from(*process)] = p;
+                        self.name(inner, plan, at + 1, names, open);
+                        names[usize::from(*process)] = u8::MAX;
+                        if self.is_done() {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        open.truncate(before);
+    }
+    /// Places the stages of the inner cube one by one: at stages of the cube in the same order, or now.
+    fn place(&mut self, inner: &Never, plan: &Plan, names: &[u8], places: &mut Places, open: &mut Vec<Fact>) {
+        if self.is_done() {
+            return;
+        }
+        let Some(&view) = plan.views.get(places.len()) else {
+            let before = open.len();
+            if self.admits(inner, &plan.staged, names, places, open) && self.best.as_ref().is_none_or(|b| open.len() < b.len()) {
+                self.most = open.len();
+                self.best = Some(open.clone());
+            }
+            open.truncate(before);
+            return;
+        };
+        let process = names[usize::from(view.0)];
+        let previous = places.iter().rfind(|x| x.0.0 == view.0).map(|x| x.1);
+        let shared = places.iter().find(|x| x.0.1 == JOINT && view.1 == JOINT).map(|x| x.1);
+        let alone = plan.views.iter().filter(|v| v.1 == JOINT).count() <= 1;
+        let options: Vec<Option<u8>> = if view.1 == JOINT && !alone {
+            // The moment that several share is that of the cube, or now.
+            vec![Some(JOINT), None]
+        } else {
+            self.stages[usize::from(process)].iter().copied().map(Some).chain([None]).collect()
+        };
+        for option in options {
+            let in_order = match (previous, option) {
+                (None, _) | (Some(_), None) => true,
+                (Some(None), Some(_)) => false,
+                (Some(Some(x)), Some(y)) => x <= y,
+            };
+            if in_order && shared.is_none_or(|s| s == option) {
+                places.push((view, option));
+                self.place(inner, plan, names, places, open);
+                places.pop();
+            }
+        }
+    }
+    /// Judges facts of the inner cube; false if one is contradicted, or too many do not follow.
+    fn admits(&mut self, inner: &Never, list: &[usize], names: &[u8], places: &Places, open: &mut Vec<Fact>) -> bool {
+        for i in list {
+            let fact = instance(&self.verifier.kinds, &inner.facts[*i], names, places, self.cube.named);
+            match self.judge(&fact, names, places, &inner.facts[*i]) {
+                Truth::Yes => {}
+                Truth::No => return false,
+                Truth::Open => open.push(fact),
+            }
+            // The best so far is to be improved upon.
+            if open.len() > self.most {
+                return false;
+            }
+        }
+        true
+    }
+    fn judge(&mut self, fact: &Fact, names: &[u8], places: &Places, of: &Fact) -> Truth {
+        match fact {
+            Fact::Among(c, set) => {
+                let domain = self.world.held(&self.domains, c);
+                if domain & !set == 0 {
+                    return Truth::Yes;
+                }
+                if domain & set == 0 {
+                    return Truth::No;
+                }
+                if !self.joined.contains(c) {
+                    // Nothing but its own domain speaks of the cell.
+                    return Truth::Open;
+                }
+            }
+            Fact::Fence(..) => {
+                let Fact::Fence(p, s) = of else { return Truth::No };
+                let Some(stage) = places.iter().find(|x| x.0 == (*p, *s)).and_then(|x| x.1) else { return Truth::Yes };
+                let q = names[usize::from(*p)];
+                let holds = self.cube.facts.iter().any(|f| matches!(f, Fact::Fence(r, t) if *r == q && *t <= stage));
+                return if holds { Truth::Yes } else { Truth::No };
+            }
+            Fact::Twins(a, b, same) if a == b => return if *same { Truth::Yes } else { Truth::No },
+            Fact::Never => return Truth::No,
+            Fact::Twins(..) | Fact::Sum(_) => {
+                let own = cells(fact);
+                if !own.is_empty() && own.iter().all(|c| self.cells.binary_search(c).is_err()) {
+                    return Truth::Open;
+                }
+            }
+            Fact::Ahead(..) => {}
+        }
+        if let Some(known) = self.judged.get(fact) {
+            return *known;
+        }
+        let truth = self.decide(fact);
+        self.judged.insert(fact.clone(), truth);
+        truth
+    }
+    fn decide(&self, fact: &Fact) -> Truth {
+        let facts = &self.cube.facts;
+        if facts.contains(fact) {
+            return Truth::Yes;
+        }
+        let with = |f: Fact| [facts.as_slice(), &[f]].concat();
+        if self.verifier.contradicts(self.cube.named, &with(self.world.opposite(fact))) {
+            Truth::Yes
+        } else if self.verifier.contradicts(self.cube.named, &with(fact.clone())) {
+            Truth::No
+        } else {
+            Truth::Open
+        }
+    }
+}
+
+/// The fact with processes named and stages placed, in a cube of so many processes.
+pub(super) fn instance(kinds: &[Kind], fact: &Fact, names: &[u8], places: &Places, named: usize) -> Fact {
+    let name = |p: u8| names[usize::from(p)];
+    let place = |v: (u8, u8)| places.iter().find(|p| p.0 == v).and_then(|p| p.1).map(|s| (name(v.0), s));
+    let cell = |c: &Cell| c.renamed(name).seen(c.look.and_then(place));
+    match fact {
+        Fact::Among(c, set) if kinds[c.symbol()] == Kind::Process => {
+            let mut image = members(set & !only(OTHER)).fold(0, |s, v| s | only(u32::from(names[v as usize])));
+            if set & only(OTHER) != 0 {
+                let taken = names.iter().filter(|n| usize::from(**n) < named).fold(0, |s, n| s | only((*n).into()));
+                image |= only(OTHER) | (only(named as u32) - 1) & !taken;
+            }
+            Fact::Among(cell(c), image)
+        }
+        Fact::Ahead(a, b, strict) => {
+            let point = |p: &Point| match p {
+                Point::Named(n) => Point::Named(name(*n)),
+                Point::Held(c) => Point::Held(cell(c)),
+            };
+            Fact::Ahead(point(a), point(b), *strict)
+        }
+        f => recell(f, &cell),
+    }
+}

@@ -1,0 +1,287 @@
+//! The verifier's arithmetic: sums of cells that compare with zero, and whether such sums contradict each other. Equations are solved for a cell and put into
+//! the rest, inequalities are eliminated as Fourier and Motzkin do, sums over integers are rounded, differences are split. Factors are
+//! whole; where one leaves 127 bits, what would follow is left out, which can only refuse a certificate.
+
+use super::logic::{Cell, Fact, World};
+use num_integer::Integer;
+use num_rational::BigRational;
+use num_traits::ToPrimitive;
+use std::sync::Arc;
+
+const MOST_CONSTRAINTS: usize = 400;
+/// Largest number that a sum may be made of; products of two stay far below 127 bits together with a few more.
+pub(super) const LARGEST: i128 = 1 << 60;
+
+/// How a sum compares with zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Sign {
+    /// At most.
+    AtMost,
+    /// Less.
+    Less,
+    /// Equal.
+    Zero,
+    /// Different.
+    NotZero,
+}
+
+/// A sum of cells with whole factors and a constant, and how it compares with zero.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sum {
+    /// Cells, ascending, with their factors, none of them zero.
+    pub terms: Arc<[(Cell, i128)]>,
+    /// Without cells.
+    pub constant: i128,
+    /// How it compares.
+    pub sign: Sign,
+}
+
+/// Terms ascending, each cell once, no factor zero; `None` if a number is too large.
+fn merged(mut terms: Vec<(Cell, i128)>) -> Option<Vec<(Cell, i128)>> {
+    terms.sort_unstable_by_key(|t| t.0);
+    let mut list: Vec<(Cell, i128)> = Vec::with_capacity(terms.len());
+    for (cell, factor) in terms {
+        match list.last_mut() {
+            Some(last) if last.0 == cell => last.1 = last.1.checked_add(factor)?,
+            _ => list.push((cell, factor)),
+        }
+    }
+    list.retain(|t| t.1 != 0);
+    list.iter().all(|t| t.1 != i128::MIN).then_some(list)
+}
+
+impl Sum {
+    /// The sum without common divisor; `None` if a number is too large.
+    pub fn new(terms: Vec<(Cell, i128)>, constant: i128, sign: Sign) -> Option<Sum> {
+        let sum = Sum::divided(terms, constant, sign)?;
+        let small = |n: &i128| (-LARGEST..=LARGEST).contains(n);
+        (sum.terms.iter().all(|t| small(&t.1)) && small(&sum.constant)).then_some(sum)
+    }
+    fn divided(terms: Vec<(Cell, i128)>, mut constant: i128, sign: Sign) -> Option<Sum> {
+        let mut terms = merged(terms)?;
+        let divisor = terms.iter().fold(constant.checked_abs()?, |g, t| g.gcd(&t.1));
+        // An equation has one form: the first factor is positive.
+        let turned = matches!(sign, Sign::Zero | Sign::NotZero) && terms.first().is_some_and(|t| t.1 < 0);
+        let divisor = if turned { -divisor } else { divisor };
+        if divisor != 0 {
+            terms.iter_mut().for_each(|t| t.1 /= divisor);
+            constant /= divisor;
+        }
+        Some(Sum { terms: terms.into(), constant, sign })
+    }
+    /// The same from rational numbers.
+    pub fn of(terms: &[(Cell, BigRational)], constant: &BigRational, sign: Sign) -> Option<Sum> {
+        let mut scale = constant.denom().clone();
+        for (_, f) in terms {
+            scale = scale.lcm(f.denom());
+        }
+        let scale = BigRational::from_integer(scale);
+        let whole = |n: &BigRational| (n * &scale).to_integer().to_i128().filter(|n| (-LARGEST..=LARGEST).contains(n));
+        Sum::new(terms.iter().map(|(c, f)| Some((*c, whole(f)?))).collect::<Option<_>>()?, whole(constant)?, sign)
+    }
+    /// The sum that compares otherwise.
+    #[must_use]
+    pub fn opposite(&self) -> Sum {
+        let sign = match self.sign {
+            Sign::Zero => Sign::NotZero,
+            Sign::NotZero => Sign::Zero,
+            Sign::AtMost => Sign::Less,
+            Sign::Less => Sign::AtMost,
+        };
+        match sign {
+            Sign::Zero | Sign::NotZero => Sum { sign, ..self.clone() },
+            _ => Sum { terms: self.terms.iter().map(|t| (t.0, -t.1)).collect(), constant: -self.constant, sign },
+        }
+    }
+    /// The sum with each cell replaced.
+    #[must_use]
+    pub fn map(&self, to: &dyn Fn(&Cell) -> Cell) -> Sum {
+        let terms: Vec<(Cell, i128)> = self.terms.iter().map(|t| (to(&t.0), t.1)).collect();
+        Sum::divided(terms, self.constant, self.sign).expect("a few numbers of 60 bits add up to fewer than 127")
+    }
+}
+
+/// A sum that is at most zero, less, or zero.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Row {
+    terms: Vec<(Cell, i128)>,
+    constant: i128,
+    sign: Sign,
+}
+
+impl Row {
+    fn of(sum: &Sum) -> Row {
+        Row { terms: sum.terms.to_vec(), constant: sum.constant, sign: sum.sign }
+    }
+    fn factor(&self, cell: &Cell) -> i128 {
+        self.terms.iter().find(|t| t.0 == *cell).map_or(0, |t| t.1)
+    }
+    /// Whether the row, which has no cells, does not hold.
+    fn is_false(&self) -> bool {
+        self.terms.is_empty()
+            && match self.sign {
+                Sign::AtMost => self.constant > 0,
+                Sign::Less => self.constant >= 0,
+                Sign::Zero => self.constant != 0,
+                Sign::NotZero => self.constant == 0,
+            }
+    }
+    /// The row times a positive number and the other times any: their sum, without a common divisor.
+    fn plus(&self, by: i128, other: &Row, times: i128) -> Option<Row> {
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        for (c, f) in &self.terms {
+            terms.push((*c, f.checked_mul(by)?));
+        }
+        for (c, f) in &other.terms {
+            terms.push((*c, f.checked_mul(times)?));
+        }
+        let constant = self.constant.checked_mul(by)?.checked_add(other.constant.checked_mul(times)?)?;
+        let sign = match (self.sign, other.sign) {
+            (s, Sign::Zero) => s,
+            (Sign::Less, _) | (_, Sign::Less) => Sign::Less,
+            (_, s) => s,
+        };
+        let mut row = Row { terms: merged(terms)?, constant, sign };
+        let divisor = row.terms.iter().fold(row.constant.checked_abs()?, |g, t| g.gcd(&t.1));
+        if divisor > 1 {
+            row.terms.iter_mut().for_each(|t| t.1 /= divisor);
+            row.constant /= divisor;
+        }
+        Some(row)
+    }
+    /// Over integers: factors without a common divisor, the constant rounded up, strict made weak. `None` if it cannot hold.
+    fn rounded(mut self, world: World<'_>) -> Option<Row> {
+        if self.is_false() {
+            return None;
+        }
+        if self.terms.is_empty() || !self.terms.iter().all(|t| world.is_integer(&t.0)) {
+            return Some(self);
+        }
+        if self.sign == Sign::Less
+            && let Some(above) = self.constant.checked_add(1)
+        {
+            (self.constant, self.sign) = (above, Sign::AtMost);
+        }
+        let divisor = self.terms.iter().fold(0, |g: i128, t| g.gcd(&t.1));
+        if divisor > 1 && self.sign != Sign::Less {
+            if self.sign == Sign::Zero && self.constant % divisor != 0 {
+                return None;
+            }
+            self.terms.iter_mut().for_each(|t| t.1 /= divisor);
+            self.constant = Integer::div_ceil(&self.constant, &divisor);
+        }
+        Some(self)
+    }
+}
+
+/// The two rows' sum in which the cell cancels, where they bound it from opposite sides or one is an equation.
+fn joined(a: &Row, b: &Row, cell: &Cell) -> Option<Row> {
+    let (f, g) = (a.factor(cell), b.factor(cell));
+    if a.sign == Sign::Zero {
+        // b * |f| - a * g * sign(f)
+        return b.plus(f.checked_abs()?, a, -g.checked_mul(f.signum())?);
+    }
+    if b.sign == Sign::Zero {
+        return joined(b, a, cell);
+    }
+    a.plus(g.checked_abs()?, b, f.checked_abs()?)
+}
+
+/// Whether the sums among the facts contradict each other. *No* may be wrong, *yes* is not.
+pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
+    let sums = facts.iter().filter_map(|f| if let Fact::Sum(s) = f { Some(Row::of(s)) } else { None });
+    let (differ, rows): (Vec<Row>, Vec<Row>) = sums.partition(|r| r.sign == Sign::NotZero);
+    (!rows.is_empty() || !differ.is_empty()) && empty(world, rows, &differ, budget)
+}
+
+fn empty(world: World<'_>, rows: Vec<Row>, differ: &[Row], budget: &mut u32) -> bool {
+    if eliminated(world, rows.clone(), budget) {
+        return true;
+    }
+    let Some((first, rest)) = differ.split_first() else { return false };
+    if *budget == 0 {
+        return false;
+    }
+    *budget -= 1;
+    [1, -1].into_iter().all(|side| {
+        let mut more = rows.clone();
+        let terms = first.terms.iter().map(|t| (t.0, t.1 * side)).collect();
+        more.push(Row { terms, constant: first.constant * side, sign: Sign::Less });
+        empty(world, more, rest, budget)
+    })
+}
+
+/// Eliminates all cells; whether a contradiction is left.
+fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
+    let Some(mut rows) = rows.into_iter().map(|r| r.rounded(world)).collect::<Option<Vec<Row>>>() else { return true };
+    loop {
+        rows.retain(|r| !r.terms.is_empty());
+        rows.sort_unstable();
+        rows.dedup();
+        let equation = rows.iter().position(|r| r.sign == Sign::Zero);
+        let (cell, solved) = match equation {
+            Some(at) => {
+                let row = rows.swap_remove(at);
+                // The least factor keeps numbers small.
+                let Some(least) = row.terms.iter().min_by_key(|t| (t.1.abs(), t.0)) else { return false };
+                (least.0, Some(row))
+            }
+            None => match cheapest(&rows) {
+                Some(cell) => (cell, None),
+                None => return false,
+            },
+        };
+        if rows.len() > MOST_CONSTRAINTS || *budget == 0 {
+            return false;
+        }
+        let (with, without): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|r| r.factor(&cell) != 0);
+        rows = without;
+        let mut new = Vec::new();
+        match &solved {
+            Some(row) => new.extend(with.iter().filter_map(|r| joined(row, r, &cell))),
+            None => {
+                for a in with.iter().filter(|r| r.factor(&cell) > 0) {
+                    new.extend(with.iter().filter(|r| r.factor(&cell) < 0).filter_map(|b| joined(a, b, &cell)));
+                }
+            }
+        }
+        for row in new {
+            match row.rounded(world) {
+                Some(row) => rows.push(row),
+                None => return true,
+            }
+        }
+    }
+}
+
+/// The cell whose elimination makes the fewest new rows.
+fn cheapest(rows: &[Row]) -> Option<Cell> {
+    let mut counts: Vec<(Cell, usize, usize)> = Vec::new();
+    for (c, f) in rows.iter().flat_map(|r| &r.terms) {
+        let at = counts.iter().position(|x| x.0 == *c).unwrap_or_else(|| {
+            counts.push((*c, 0, 0));
+            counts.len() - 1
+        });
+        if *f > 0 { counts[at].1 += 1 } else { counts[at].2 += 1 }
+    }
+    counts.into_iter().min_by_key(|c| (c.1 * c.2, c.0)).map(|c| c.0)
+}
+
+/// What follows from the sums among the facts without the cell.
+pub fn without(facts: &[Fact], cell: &Cell) -> Vec<Sum> {
+    let rows: Vec<Row> = facts
+        .iter()
+        .filter_map(|f| if let Fact::Sum(s) = f { Some(Row::of(s)) } else { None })
+        .filter(|r| r.sign != Sign::NotZero)
+        .collect();
+    let mut found = Vec::new();
+    for (i, a) in rows.iter().enumerate() {
+        for b in &rows[i + 1..] {
+            let opposite = (a.factor(cell) > 0) != (b.factor(cell) > 0);
+            if opposite || a.sign == Sign::Zero || b.sign == Sign::Zero {
+                found.extend(joined(a, b, cell).and_then(|r| Sum::new(r.terms, r.constant, r.sign)));
+            }
+        }
+    }
+    found
+}
