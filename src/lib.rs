@@ -72,6 +72,7 @@ pub use mu_evidence as evidence;
 pub use mu_pbes as pbes;
 
 /// Parameters without a value.
+pub use mu_engines as engines;
 pub use mu_regions as regions;
 
 /// Results as text, JSON, tables and pictures.

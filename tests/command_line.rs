@@ -32,6 +32,7 @@ const COMMANDS: [&str; 23] = [
     "solve",
     "simulate",
     "litmus",
+    "conform",
     "program",
     "robust",
     "new",

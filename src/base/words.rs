@@ -239,9 +239,11 @@ impl<'a, 't> Cursor<'a, 't> {
             return Err(self.unexpected("a number"));
         }
         self.take();
-        let value = number(token.text);
-        let value =
-            value.ok_or_else(|| Diagnostic::at(Stage::Syntax, token.span, format!("`{}` is not a number of 64 bits", token.text)))?;
+        let Some(value) = number(token.text) else {
+            let digits = token.text.bytes().all(|b| b.is_ascii_digit()) || token.text.starts_with("0x");
+            let why = if digits { "does not fit in 64 bits" } else { "is not a number" };
+            return Err(Diagnostic::at(Stage::Syntax, token.span, format!("`{}` {why}", token.text)));
+        };
         Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 })
     }
     /// The complaint that something else was expected here.

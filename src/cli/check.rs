@@ -3,8 +3,9 @@
 //! All formulas are read before any is checked. One that is refused among several does not stop the others: its verdict is *unknown*, its reason
 //! `error`, and the exit code 2.
 
-use super::args::{CheckArgs, Cli, Command, Counting, Engine, Format, Reduction};
+use super::args::{CheckArgs, Cli, Command, Counting, Format, Reduction};
 use super::checkpoint::{Folder, Kept, Shelf};
+use super::engines;
 use super::files::{Form, expect_writable, no_form_of_evidence, write, write_lts, write_text};
 use super::game::solver;
 use super::load::Loaded;
@@ -16,12 +17,13 @@ use super::progress::Bar;
 use super::properties::{self, Text};
 use clap::Parser;
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
+use mu_engines::{Options, Subject};
 use mu_evidence::Evidence;
 use mu_evidence::checker::{self, Checked};
 use mu_formula::typed::TypedFormula;
 use mu_game::pg;
 use mu_lts::reduce::Equivalence;
-use mu_pbes::{Answer, Options, Priority, Reduced, Route, Verdict, check};
+use mu_pbes::{Answer, Priority, Reduced, Route, Verdict};
 use mu_report::branches::branches;
 use mu_report::caption::first_comment;
 use mu_report::chart::chart;
@@ -93,7 +95,7 @@ fn read<'t>(
             Err(diagnostic) if texts.len() == 1 => return Err(diagnostic),
             Err(diagnostic) => {
                 eprint!("{}", diagnostic.render(&session.sources));
-                let unknown = stopped(Stop::Interrupted, Engine::Explicit);
+                let unknown = stopped(Stop::Interrupted, "explicit");
                 let mut object = as_json(&text.name, &unknown, None, &[], 0.0);
                 object["reason"] = "error".into();
                 object["error"] = output::error_as_json(&diagnostic, &session.sources);
@@ -136,30 +138,38 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
         }
     }
     let solver = solver(args.solver.as_ref());
+    let wishes = engines::wishes_of_check(args);
+    engines::expect_taken(args.engine, &wishes)?;
+    let asked = Subject { model: &*subject.model, labels: &*subject.labels };
     let one = |(text, formula): &(&Text, TypedFormula), alone: bool| {
         let start = Instant::now();
         let bar = Bar::new(alone && !session.common.no_progress && !session.common.quiet);
         let shelf = kept.as_ref().map(|(folder, kept)| Shelf::new(folder, &text.name, &text.identity(formula), kept.as_ref()));
         let shelf = shelf.as_ref().map(|s| s as &dyn mu_pbes::Shelf);
-        let plain = Options::new(&options);
-        let quotient_at = plain.quotient_at.filter(|_| !args.without.contains(&Reduction::Quotient));
-        let chosen = Options { solver: Some(solver), progress: &bar, shelf, quotient_at, witnesses: args.evidence.is_some(), ..plain };
-        let model = (&*subject.model, &*subject.labels);
-        let explicit = |budget: &_| check(model.0, model.1, formula, chosen, budget);
-        let result = match args.engine {
-            Engine::Explicit => explicit(&session.budget).map(|a| (a, None)),
-            Engine::Symbolic => super::symbolic::check(session, args, model, formula).map(|a| (a, None)),
-            Engine::Auto => super::symbolic::check_by_either(session, args, model, formula, &explicit).map(|(a, why)| (a, Some(why))),
+        let chosen = Options {
+            solver: Some(solver),
+            progress: &bar,
+            shelf,
+            quotient: !args.without.contains(&Reduction::Quotient),
+            witnesses: args.evidence.is_some(),
+            beside: formulas.len(),
+            ..Options::new(options.clone())
         };
-        let (answer, why) = match result {
-            Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, args.engine), None),
-            result => result?,
+        let (answer, why) = match args.engine.check(asked, formula, &wishes, &chosen, &session.budget) {
+            Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, args.engine.name()), None),
+            found => {
+                let found = found?;
+                if let Some(watched) = &found.watched {
+                    engines::say_diagrams(session, asked.model, &watched.outcome);
+                    session.say(format!("{} obligations met states, {} pairs", watched.obligations, watched.pairs));
+                }
+                (found.answer, found.reason.map(|why| format!("{}: {why}", found.engine)))
+            }
         };
         bar.finish();
         Ok(Found { answer, why, at: None, seconds: start.elapsed().as_secs_f64() })
     };
-    // The explicit engine has work for all threads on one formula, the symbolic one on several.
-    let workers = if args.engine == Engine::Explicit { 1 } else { session.threads().min(formulas.len()) };
+    let workers = if args.engine.shares_a_formula() { 1 } else { session.threads().min(formulas.len()) };
     let (mut violated, mut unknown) = (false, false);
     let mut cases: Vec<Case> = refused.iter().map(|t| case(args, t, 0.0, Outcome::Error("the formula is refused".into()))).collect();
     let mut tell = |(text, formula): &(&Text, TypedFormula), found: Found| {
@@ -398,8 +408,8 @@ fn kept<'a>(session: &Session, args: &CheckArgs, subject: &'a Loaded) -> Result<
 }
 
 /// The answer if a limit is met inside an evaluation.
-fn stopped(stop: Stop, engine: Engine) -> Answer {
-    let route = if engine == Engine::Symbolic { Route::Symbolic } else { Route::Constant };
+fn stopped(stop: Stop, engine: &str) -> Answer {
+    let route = if engine == "symbolic" { Route::Symbolic } else { Route::Constant };
     Answer {
         verdict: Verdict::Unknown(stop),
         route,
@@ -417,7 +427,7 @@ fn stopped(stop: Stop, engine: Engine) -> Answer {
 
 /// The answers if a limit is met before there is a model.
 fn none_checked(session: &Session, args: &CheckArgs, texts: &[Text], stop: &Stop) -> Result<u8, Diagnostic> {
-    let answer = stopped(stop.clone(), args.engine);
+    let answer = stopped(stop.clone(), args.engine.name());
     let seconds = session.budget.elapsed().as_secs_f64();
     match session.common.format {
         Format::Json => {

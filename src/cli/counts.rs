@@ -1,11 +1,12 @@
 //! What an exploration counted, by whatever engine, as text or JSON.
 
-use super::args::Format;
+use super::args::{ExploreArgs, Format, SetStrategy};
 use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::ways::Ends;
 use mu_base::{Diagnostic, Stop};
+use mu_engines::{Counted, Detail};
 use num_bigint::BigUint;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -35,6 +36,29 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// The report of what an engine counted.
+    pub(super) fn of(counted: Counted, args: &ExploreArgs) -> Self {
+        let (nodes, layers) = match &counted.detail {
+            Detail::Explicit(_) => (None, None),
+            Detail::Symbolic(outcome) => {
+                let layers = if args.strategy == Some(SetStrategy::Chaining) { "rounds" } else { "levels" };
+                (Some((outcome.nodes, outcome.peak_nodes)), outcome.levels.map(|count| (layers, count)))
+            }
+        };
+        Self {
+            engine: counted.engine,
+            reason: counted.reason,
+            states: counted.states,
+            transitions: counted.transitions,
+            deadlocks: counted.deadlocks,
+            ends: None,
+            warnings: Vec::new(),
+            stop: counted.stop,
+            nodes,
+            layers,
+            reduced: None,
+        }
+    }
     pub(super) fn explicit(states: u64, transitions: u64, deadlocks: u64, stop: Stop) -> Self {
         Self {
             engine: "explicit",

@@ -1,8 +1,9 @@
 //! `explore`: the transition system of a model, counted, reduced, written.
 
-use super::args::{Engine, ExploreArgs, Format, Reduce};
+use super::args::{ExploreArgs, Format, Reduce, SetStrategy};
 use super::checkpoint;
 use super::counts::Report;
+use super::engines;
 use super::files::{expect_lts_name, expect_writable, write_lts};
 use super::notes;
 use super::output;
@@ -10,7 +11,8 @@ use super::pipeline::Session;
 use super::print;
 use super::progress::{Bar, grouped};
 use super::ways;
-use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_engines::{Counted, Detail, Options};
 use mu_lts::reduce::{Equivalence, reduce};
 use mu_model::Model;
 use std::sync::Arc;
@@ -39,14 +41,11 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
         expect_writable(out)?;
     }
     let start = Instant::now();
-    let result = match args.engine {
-        Engine::Explicit if args.strategy.is_some() => {
-            Err(Diagnostic::new(Stage::Usage, "`--strategy` is for `--engine symbolic` and `auto`"))
-        }
-        Engine::Explicit => explicit(session, args, None),
-        Engine::Symbolic => super::symbolic::explore(session, args),
-        Engine::Auto => super::symbolic::explore_by_either(session, args),
-    };
+    if args.strategy.is_some() && args.engine.shares_a_formula() {
+        return Err(Diagnostic::new(Stage::Usage, "`--strategy` is for `--engine symbolic` and `auto`"));
+    }
+    engines::expect_taken(args.engine, &engines::wishes_of_explore(args))?;
+    let result = by_engine(session, args, start);
     match result {
         // A limit was met before the search began.
         Err(Diagnostic { stop: Some(stop), .. }) => {
@@ -56,9 +55,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     }
 }
 
-/// One state at a time. `reason`: why this engine, if that was to be found out.
-pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option<String>) -> Result<u8, Diagnostic> {
-    let start = Instant::now();
+fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Result<u8, Diagnostic> {
     if args.seeking.sought().is_some() {
         let loaded = session.load(&args.model, "none")?;
         return ways::run(session, args, &*loaded.model, loaded.stored.as_deref());
@@ -71,42 +68,25 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     let mut way = None;
-    let (mut report, lts) = if let Some(lts) = loaded.stored {
+    let (report, lts) = if let Some(lts) = loaded.stored {
         drop(loaded.model);
         let lts = Arc::unwrap_or_clone(lts);
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
         (Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete), Some(lts))
     } else {
         let model = &*loaded.model;
-        let options = session.explore_options(model, &args.without);
-        let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let mut counter = ways::Counter::new(model, &args.seeking.terminal);
-        let (outcome, lts) = if keep {
-            mu_explore::explore_lts(model, &options, &session.budget, &bar).map(|(o, l)| (o, Some(l)))?
-        } else {
-            let restored = args.keeping.resume.as_deref().map(|folder| checkpoint::restore_counts(model, folder)).transpose()?;
-            if let Some(restored) = &restored {
-                session.say(format!("resumes from {} states", grouped(restored.states())));
-            }
-            let keep = |folder| checkpoint::Folder::new(model, folder, args.keeping.checkpoint_every, session.common.verbose > 0);
-            let folder = args.keeping.folder().map(keep).transpose()?;
-            let file = folder.as_ref().map(checkpoint::Folder::counts);
-            let keeper = file.as_ref().map(|f| f as &dyn mu_explore::Keeper);
-            let whole = restored.is_none();
-            let ends = counter.as_mut().filter(|_| whole).map(|c| |state: &[u32], n| c.count(state, n));
-            let mut ends = ends;
-            let ends = ends.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
-            let extras = mu_explore::Extras { keeper, restored, ends };
-            mu_explore::explore_with(model, &options, &session.budget, &bar, extras).map(|o| (o, None))?
-        };
-        bar.finish();
-        let ends = if keep || args.keeping.resume.is_some() { None } else { counter.map(ways::Counter::ends) };
+        let counted = counted(session, args, model, counter.as_mut())?;
         let warnings = notes::tell_dead(session, model)?;
+        // Only a search that starts at the beginning and stores no transition system shows its ends.
+        let shown = matches!(counted.detail, Detail::Explicit(_)) && !keep && args.keeping.resume.is_none();
+        let ends = counter.filter(|_| shown).map(ways::Counter::ends);
         let hangs = ends.is_some_and(|e| e.hangs > 0) && args.overview && session.common.format == Format::Text;
         way = hangs.then(|| ways::shortest_hang(session, args, model)).transpose()?;
-        (Report { ends, warnings, ..told(session, args, &outcome) }, lts)
+        let lts = counted.lts.clone();
+        (Report { ends, warnings, ..Report::of(counted, args) }, lts)
     };
-    report.reason = reason;
+    let mut report = report;
     output::know("states", super::counts::number(&report.states));
     output::know("transitions", report.transitions.as_ref().map(super::counts::number).into());
     output::know("deadlocks", report.deadlocks.as_ref().map(super::counts::number).into());
@@ -138,16 +118,40 @@ pub(super) fn explicit(session: &mut Session, args: &ExploreArgs, reason: Option
     }
 }
 
-/// Counts the states of a model one by one.
-pub(super) fn counted(session: &Session, args: &ExploreArgs, model: &dyn Model, budget: &Budget) -> Result<Report, Diagnostic> {
-    let options = session.explore_options(model, &args.without);
+/// Counts the states of a model by the engine that was asked for. `counter`: who is shown the ends.
+fn counted(
+    session: &Session,
+    args: &ExploreArgs,
+    model: &dyn Model,
+    counter: Option<&mut ways::Counter<'_>>,
+) -> Result<Counted, Diagnostic> {
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let outcome = mu_explore::explore(model, &options, budget, &bar)?;
+    let options = Options {
+        strategy: args.strategy.map_or_else(Default::default, SetStrategy::strategy),
+        progress: &bar,
+        ..Options::new(session.explore_options(model, &args.without))
+    };
+    let restored = args.keeping.resume.as_deref().map(|folder| checkpoint::restore_counts(model, folder)).transpose()?;
+    if let Some(restored) = &restored {
+        session.say(format!("resumes from {} states", grouped(restored.states())));
+    }
+    let keep = |folder| checkpoint::Folder::new(model, folder, args.keeping.checkpoint_every, session.common.verbose > 0);
+    let folder = args.keeping.folder().map(keep).transpose()?;
+    let file = folder.as_ref().map(checkpoint::Folder::counts);
+    let keeper = file.as_ref().map(|f| f as &dyn mu_explore::Keeper);
+    let mut shown = counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));
+    let ends = shown.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
+    let extras = mu_explore::Extras { keeper, restored, ends };
+    let counted = args.engine.count(model, &engines::wishes_of_explore(args), &options, extras, &session.budget)?;
     bar.finish();
-    Ok(told(session, args, &outcome))
+    match &counted.detail {
+        Detail::Explicit(outcome) => say_search(session, args, outcome),
+        Detail::Symbolic(outcome) => engines::say_diagrams(session, model, outcome),
+    }
+    Ok(counted)
 }
 
-fn told(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outcome) -> Report {
+fn say_search(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outcome) {
     session.say_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
     session.say(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",
@@ -160,5 +164,4 @@ fn told(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outcome) ->
     ));
     session.say(format!("packed states: {} bits; values of the parts: {:?}", outcome.key_bits, outcome.part_values));
     session.say(format!("caches: {:?}", outcome.cache));
-    Report::explicit(outcome.states, outcome.transitions, outcome.deadlocks, outcome.stop.clone())
 }

@@ -256,7 +256,7 @@ impl Runner<'_> {
             job.formula.as_ref().map_or("", |f| &f.1),
             &job.confluence,
             &count,
-            &format!("{:?} {} {sorted:?}", self.args.engine, self.session.threads()),
+            &format!("{} {} {sorted:?}", self.args.engine.name(), self.session.threads()),
             &self.evidence(job, combination).map_or_else(String::new, |e| e.display().to_string()),
         ];
         fingerprint(&pieces)
@@ -318,7 +318,7 @@ impl Runner<'_> {
     fn command(&self, job: &Job, combination: &Combination) -> Result<Command, Diagnostic> {
         let program = std::env::current_exe()
             .map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot locate this program to run a row: {e}")))?;
-        let engine = value_name(&self.args.engine);
+        let engine = self.args.engine.name();
         let common = &self.session.common;
         let mut command = Command::new(program);
         match &job.formula {
@@ -326,7 +326,7 @@ impl Runner<'_> {
             Some(_) => command.args(["check", "--count", &value_name(&self.args.count)]),
         };
         command.args(["--confluence", &job.confluence]);
-        command.args(["--format", "json", "--no-progress", "--end-with-input", "--engine", &engine]);
+        command.args(["--format", "json", "--no-progress", "--end-with-input", "--engine", engine]);
         command.args(["--threads", &self.session.threads().to_string()]);
         command.args(defines(combination).iter().flat_map(|d| ["-D", d]));
         if let Some(n) = common.max_states {

@@ -5,13 +5,14 @@
 //! named is the least one. If neither decides, the answer is unknown, with what stands in the way. A formula with least fixed points is helped by a proof
 //! that all runs end, if there is one: see [`mu_regions::measure`].
 
-use super::args::{CheckArgs, Counting, Engine, Format};
+use super::args::{CheckArgs, Counting, Format};
 use super::check::{Found, tell};
 use super::output;
 use super::pipeline::Session;
 use super::properties::{self, Text};
 use mu_base::{Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
+use mu_engines::Engine;
 use mu_explore::{Cyclic, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_model::Model;
@@ -61,8 +62,8 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
     if args.keeping.folder().is_some() {
         return refuse("`--checkpoint`");
     }
-    if args.engine == Engine::Symbolic {
-        return refuse("`--engine symbolic`");
+    if args.engine.name() != mu_engines::explicit::Explicit.name() {
+        return refuse(&format!("`--engine {}`", args.engine.name()));
     }
     let expanded = session.expand(&args.model)?;
     let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;

@@ -44,9 +44,9 @@ pub fn head<A>(source: SourceId, text: &str, known: impl Fn(&str) -> Option<A>, 
         return Err(match first {
             "" => Diagnostic::at(Stage::Syntax, span(at, at), "an empty litmus test")
                 .note("expected an architecture and a name in the first line"),
-            _ => Diagnostic::at(Stage::Unsupported, span(at, at + first.len()), format!("architecture `{first}`")),
-        }
-        .note(format!("supported: {names}")));
+            _ => Diagnostic::at(Stage::Unsupported, span(at, at + first.len()), format!("architecture `{first}`"))
+                .note(format!("supported: {names}")),
+        });
     };
     let Some(name) = line.split_whitespace().nth(1).map(|n| n.trim_end_matches(';')) else {
         return Err(Diagnostic::at(Stage::Syntax, span(at, at + first.len()), "a litmus test without a name")

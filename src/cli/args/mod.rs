@@ -25,6 +25,7 @@ pub use self::seek::Seeking;
 pub use self::shell::{CompletionsArgs, ManualArgs};
 pub use self::simulate::SimulateArgs;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
 
@@ -242,15 +243,13 @@ pub enum Counting {
     AllParameters,
 }
 
-/// Engines.
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
-    /// One state at a time.
-    Explicit,
-    /// Sets of states as decision diagrams: exact counts; conjunctive and disjunctive formulas such as safety properties.
-    Symbolic,
-    /// Explicit for few states, symbolic for more where possible; reports the reason.
-    Auto,
+/// An engine of the registry.
+pub type EngineRef = &'static dyn mu_engines::Engine;
+
+/// Reads the name of an engine; the help lists those of the registry.
+fn engine() -> impl TypedValueParser<Value = EngineRef> {
+    let known = mu_engines::engines().iter().map(|e| PossibleValue::new(e.name()).help(e.about()));
+    PossibleValuesParser::new(known).map(|name| mu_engines::by_name(&name).unwrap_or(mu_engines::engines()[0]))
 }
 
 /// Strategies of the symbolic engine.
@@ -326,8 +325,8 @@ pub struct ExploreArgs {
     #[command(flatten)]
     pub relabelling: Relabelling,
     /// How to search.
-    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
-    pub engine: Engine,
+    #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = mu_engines::engines()[0].name())]
+    pub engine: EngineRef,
     /// Show a shortest path to a hang after the counts, if there is one.
     #[arg(skip)]
     pub overview: bool,
@@ -421,8 +420,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// How to search.
-    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
-    pub engine: Engine,
+    #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = mu_engines::engines()[0].name())]
+    pub engine: EngineRef,
     /// Checkpoints of searches of the product of model and formula.
     #[command(flatten)]
     pub keeping: Keeping,

@@ -1,6 +1,6 @@
 //! Arguments of `sweep`, and what `-D` means there: lists and ranges of values.
 
-use super::{Common, Counting, Engine, Reading};
+use super::{Common, Counting, EngineRef, Reading, engine};
 use clap::{Args, ValueEnum};
 use mu_base::{Diagnostic, Stage};
 use std::path::PathBuf;
@@ -60,8 +60,8 @@ pub struct SweepArgs {
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
     pub count: Counting,
     /// How to search.
-    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Explicit)]
-    pub engine: Engine,
+    #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = mu_engines::engines()[0].name())]
+    pub engine: EngineRef,
     /// How models other than specifications are read.
     #[command(flatten)]
     pub reading: Reading,

@@ -1,0 +1,59 @@
+//! What the command line asks of engines, and what it says of their searches.
+
+use super::args::{CheckArgs, EngineRef, ExploreArgs, SetStrategy};
+use super::files::Form;
+use super::pipeline::Session;
+use mu_base::{Diagnostic, Stage};
+use mu_engines::Wish;
+use mu_model::Model;
+use mu_symbolic::{Outcome, Strategy};
+
+impl SetStrategy {
+    /// The strategy meant.
+    pub(super) fn strategy(self) -> Strategy {
+        match self {
+            SetStrategy::BreadthFirst => Strategy::BreadthFirst,
+            SetStrategy::Chaining => Strategy::Chaining,
+            SetStrategy::Saturation => Strategy::Saturation,
+        }
+    }
+}
+
+/// What is asked of `explore` besides numbers.
+pub(super) fn wishes_of_explore(args: &ExploreArgs) -> Vec<Wish> {
+    let relabelled = !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty();
+    let kept = args.out.is_some() || args.reduce.is_some();
+    let asked = [
+        (kept, Wish::TransitionSystem),
+        (args.keeping.is_wanted(), Wish::Checkpoint),
+        (relabelled, Wish::Relabelling),
+        // Labels are changed in the transition system.
+        (relabelled && !kept, Wish::TransitionSystem),
+        (args.confluence != "none", Wish::Priority),
+        (Form::of(&args.model).is_lts(), Wish::Stored),
+    ];
+    asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
+}
+
+/// What is asked of `check` besides a verdict.
+pub(super) fn wishes_of_check(args: &CheckArgs) -> Vec<Wish> {
+    let asked = [(args.keeping.is_wanted(), Wish::Checkpoint), (args.confluence != "none", Wish::Priority)];
+    asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
+}
+
+/// Refuses what an engine that was named does not do.
+pub(super) fn expect_taken(engine: EngineRef, wishes: &[Wish]) -> Result<(), Diagnostic> {
+    let Some(wish) = engine.declines(wishes) else { return Ok(()) };
+    let message = format!("{} cannot be combined with `--engine {}`", wish.words(), engine.name());
+    Err(Diagnostic::new(Stage::Usage, message).note("omit `--engine` to use the explicit engine"))
+}
+
+/// Says what a search of sets of states cost.
+pub(super) fn say_diagrams(session: &Session, model: &dyn Model, outcome: &Outcome) {
+    let order: Vec<&str> = outcome.order.iter().map(|&s| model.slots().get(s as usize).map_or("", |s| s.name.as_str())).collect();
+    session.say(format!("order of slots: {}", order.join(" ")));
+    session.say(format!(
+        "{} relations of {} nodes, learned by {} calls; {} nodes for {} states; at most {} nodes, {} collections",
+        outcome.relations, outcome.relation_nodes, outcome.calls, outcome.nodes, outcome.states, outcome.peak_nodes, outcome.collections
+    ));
+}
