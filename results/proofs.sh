@@ -4,7 +4,7 @@
 #   results/proofs.sh FOLDER PEER [PATTERN]     FOLDER/expected.tsv lists the systems: file, model (sc or tso), verdict, ..; PEER is the other program
 #
 # PATTERN keeps the files that match. SECONDS_EACH (limit of a run, default 60), MU_CHECK (the program, default: the release build) and PEER_SC (what
-# the peer wants for sequential consistency, default: -model SC) can be set. Times are of whole processes.
+# the peer wants for sequential consistency, default: -model SC) can be set. Times are of whole processes, the fastest of three below a second.
 set -uo pipefail
 [ $# -ge 2 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 folder=$1 peer=$2 pattern=${3:-.}
@@ -13,12 +13,18 @@ limit=${SECONDS_EACH:-60}
 rows=$(mktemp)
 trap 'rm "$rows"' EXIT
 
-# Runs a command within the limit: leaves its output in `said`, its seconds in `took`.
+# Runs a command within the limit: leaves its output in `said`, its seconds in `took`; of runs below a second the fastest of three.
 timed() {
-  local from=${EPOCHREALTIME/./}
-  said=$(timeout "$limit" "$@" 2>&1)
-  local code=$?
-  took=$(awk -v from="$from" -v to="${EPOCHREALTIME/./}" 'BEGIN { printf "%.3f", (to - from) / 1e6 }')
+  local from code least=
+  for _ in 1 2 3; do
+    from=${EPOCHREALTIME/./}
+    said=$(timeout $((limit + 2)) "$@" 2>&1)
+    code=$?
+    took=$((${EPOCHREALTIME/./} - from))
+    [ -n "$least" ] && ((took > least)) || least=$took
+    ((took < 1000000)) || break
+  done
+  took=$(awk -v t="$least" 'BEGIN { printf "%.3f", t / 1e6 }')
   [ $code != 124 ] || said=
 }
 
@@ -47,7 +53,6 @@ awk -F'\t' -v limit="$limit" '
     if (decided && $3 == $5) { sum += log(ratio); count++ }
     order = index("differs slow    neither more    same", kind)
     shown = decided && $3 == $5 ? sprintf("%.1f", ratio) : ""
-    printf "%02d\t%s\t| %s | %s | %s | %.3f | %s | %.3f | %s | %s |\n", order, $1, $1, $2, $3, $4, $5, $6, shown, $7 > "/dev/stderr"
     line[NR] = sprintf("%02d\t%09.3f\t| `%s` | %s | %s | %.3f | %s | %.3f | %s | %s |", order, 10000 - (decided ? ratio : 0), $1, $2, $3, $4, $5, $6, shown, $7)
   }
   END {
@@ -56,4 +61,4 @@ awk -F'\t' -v limit="$limit" '
     print "| system | model | mu-check | s | peer | s | ratio | why |"
     print "|---|---|---|---|---|---|---|---|"
     for (i = 1; i <= NR; i++) print line[i] | "sort | cut -f3"
-  }' "$rows" 2>/dev/null
+  }' "$rows"

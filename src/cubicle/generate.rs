@@ -20,13 +20,15 @@ pub struct Shape {
     pub quantifiers: bool,
     /// Cells that `init` leaves open, `:= .`, constants.
     pub open: bool,
+    /// Processes meet in memory only: variables are weak, cells of plain arrays are their process's own.
+    pub private: bool,
     /// Most transitions.
     pub transitions: usize,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Shape { weak: true, arithmetic: true, quantifiers: true, open: true, transitions: 5 }
+        Shape { weak: true, arithmetic: true, quantifiers: true, open: true, private: false, transitions: 5 }
     }
 }
 
@@ -76,9 +78,10 @@ pub fn file(random: &mut Random, shape: Shape) -> File {
         }
     };
     maybe(random, true, "Flag", 1, Sort::Bool, Declared::Plain);
-    maybe(random, true, "Turn", 0, Sort::Proc, Declared::Plain);
-    maybe(random, true, "Mode", 0, Sort::Loc, Declared::Plain);
-    maybe(random, shape.arithmetic, "Count", 0, Sort::Int, Declared::Plain);
+    let shared = if shape.private { Declared::Weak } else { Declared::Plain };
+    maybe(random, true, "Turn", 0, Sort::Proc, shared);
+    maybe(random, true, "Mode", 0, Sort::Loc, shared);
+    maybe(random, shape.arithmetic, "Count", 0, Sort::Int, shared);
     maybe(random, shape.arithmetic && !shape.weak, "Ticket", 1, Sort::Int, Declared::Plain);
     maybe(random, shape.quantifiers && !shape.weak, "Link", 2, Sort::Bool, Declared::Plain);
     maybe(random, shape.open, "Kind", 1, Sort::Bool, Declared::Constant);
@@ -144,9 +147,14 @@ impl Maker<'_> {
         let fixed = self.random.chance(1, 30);
         if fixed { name("#1") } else { self.random.choose(procs).clone() }
     }
+    /// Whether only a process itself accesses its cell of the array.
+    fn is_own(&self, at: usize) -> bool {
+        self.shape.private && self.symbols[at].arity > 0 && self.symbols[at].declared == Declared::Plain
+    }
     /// A cell of a symbol; in claims somebody looks at memory.
     fn cell(&mut self, at: usize, procs: &[Name], claim: bool) -> Term {
-        let args: Vec<_> = (0..self.symbols[at].arity).map(|_| self.index(procs)).collect();
+        let own = self.is_own(at) && !claim;
+        let args: Vec<_> = (0..self.symbols[at].arity).map(|_| if own { name("p") } else { self.index(procs) }).collect();
         let s = &self.symbols[at];
         let cell = if args.is_empty() { named(s.name) } else { Term::Cell(name(s.name), args) };
         if claim && s.declared == Declared::Weak {
@@ -229,7 +237,7 @@ impl Maker<'_> {
     fn update(&mut self, at: usize, params: &[Name], guard: &mut Vec<Expr>) -> Update {
         let (arity, sort) = (self.symbols[at].arity, self.symbols[at].sort);
         let target = name(self.symbols[at].name);
-        if self.random.chance(1, 4) {
+        if !self.is_own(at) && self.random.chance(1, 4) {
             let bound: Vec<_> = ["j", "k"][..arity].iter().map(|n| name(*n)).collect();
             let procs = [params, &bound[..]].concat();
             let mut cases = Vec::new();
@@ -243,7 +251,8 @@ impl Maker<'_> {
             }
             return Update { by: None, name: target, args: bound, right: Right::Cases(cases) };
         }
-        let args: Vec<_> = (0..arity).map(|_| self.random.choose(params).clone()).collect();
+        let own = self.is_own(at);
+        let args: Vec<_> = (0..arity).map(|_| if own { name("p") } else { self.random.choose(params).clone() }).collect();
         let open = self.shape.open && sort != Sort::Int && self.random.chance(1, 10);
         let value = if open { Value::Any } else { Value::Term(self.value(at, sort, params, guard)) };
         Update { by: None, name: target, args, right: Right::Value(value) }

@@ -104,7 +104,10 @@ struct Prover<'a> {
 pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let rules = match translate(system, options.memory) {
         Ok(rules) => rules,
-        Err(Refusal(why)) => return unknown(Why::Refused(why)),
+        Err(Refusal(why)) => {
+            let verdict = instances(system, options.memory, Why::Refused(why), budget);
+            return Outcome { verdict, counts: Counts::default(), searches: 0, refuted: 0, verification: Duration::ZERO };
+        }
     };
     let mut prover = Prover {
         system,
@@ -119,10 +122,6 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     };
     let verdict = prover.run();
     Outcome { verdict, counts: prover.counts, searches: prover.searches, refuted: prover.refuted, verification: prover.verification }
-}
-
-fn unknown(why: Why) -> Outcome {
-    Outcome { verdict: Verdict::Unknown(why), counts: Counts::default(), searches: 0, refuted: 0, verification: Duration::ZERO }
 }
 
 impl Prover<'_> {
@@ -147,7 +146,7 @@ impl Prover<'_> {
             }
         }
         if matches!(why, Why::Spurious(_)) {
-            return self.instances(why);
+            return instances(self.system, self.rules.memory, why, self.budget);
         }
         Verdict::Unknown(why)
     }
@@ -208,27 +207,28 @@ impl Prover<'_> {
             }
         }
     }
-    /// A trace of the abstraction cannot be done: perhaps a small instance has another one.
-    fn instances(&mut self, why: Why) -> Verdict {
-        let params = self.system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(1).max(1);
-        let sizes = match self.system.processes {
-            Some(n) => vec![n as usize],
-            None => (params..=params.max(4)).collect(),
-        };
-        for n in sizes {
-            let Ok(machine) = machine(self.system, self.rules.memory, n as u32) else { continue };
-            let Ok(reach) = machine.reach(300_000, true, self.budget) else { continue };
-            if let Some((state, claim, procs)) = &reach.violation {
-                let replayed = reach.run(*state);
-                let acts: Vec<_> = replayed.steps.iter().map(|s| s.0.clone()).collect();
-                let Ok(replayed) = machine.replay(&acts, &self.system.unsafes[*claim], procs) else { continue };
-                let steps = replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
-                let states =
-                    std::iter::once(&replayed.start).chain(replayed.steps.iter().map(|s| &s.1)).map(|s| machine.state_text(s)).collect();
-                let run = Run { processes: n as u32, replayed, steps, states, claim: (*claim, procs.clone()) };
-                return Verdict::Unsafe(Box::new(run));
-            }
+}
+
+/// Nothing is found for every number of processes: perhaps a small number of them has a run.
+fn instances(system: &System, memory: Memory, why: Why, budget: &Budget) -> Verdict {
+    let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(1).max(1);
+    let sizes = match system.processes {
+        Some(n) => vec![n as usize],
+        None => (params..=params.max(4)).collect(),
+    };
+    for n in sizes {
+        let Ok(machine) = machine(system, memory, n as u32) else { continue };
+        let Ok(reach) = machine.reach(300_000, true, budget) else { continue };
+        if let Some((state, claim, procs)) = &reach.violation {
+            let replayed = reach.run(*state);
+            let acts: Vec<_> = replayed.steps.iter().map(|s| s.0.clone()).collect();
+            let Ok(replayed) = machine.replay(&acts, &system.unsafes[*claim], procs) else { continue };
+            let steps = replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
+            let states =
+                std::iter::once(&replayed.start).chain(replayed.steps.iter().map(|s| &s.1)).map(|s| machine.state_text(s)).collect();
+            let run = Run { processes: n as u32, replayed, steps, states, claim: (*claim, procs.clone()) };
+            return Verdict::Unsafe(Box::new(run));
         }
-        Verdict::Unknown(why)
     }
+    Verdict::Unknown(why)
 }

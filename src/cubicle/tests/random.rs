@@ -23,7 +23,7 @@ fn seeds() -> std::ops::Range<u64> {
 
 fn shape(random: &mut Random) -> Shape {
     let mut flag = || random.chance(1, 2);
-    Shape { weak: flag(), arithmetic: flag(), quantifiers: flag(), open: flag(), transitions: 4 }
+    Shape { weak: flag(), arithmetic: flag(), quantifiers: flag(), open: flag(), private: false, transitions: 4 }
 }
 
 fn system(seed: u64) -> (String, System) {

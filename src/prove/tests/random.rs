@@ -1,0 +1,144 @@
+//! Proofs of random systems against the explicit machine for small numbers of processes, under both memory models. A failure prints the seed and the system;
+//! `MU_CHECK_SEED=n` replays one. `MU_CHECK_RUNS=n` makes more of the ignored test, and `MU_CHECK_PEER=PROGRAM` asks another prover too, which
+//! is called as `PROGRAM -nocolor -quiet [-model SC] FILE` and says `SAFE` or `UNSAFE`.
+
+use mu_base::limits::{Budget, Limits};
+use mu_base::random::Random;
+use mu_cubicle::System;
+use mu_cubicle::ast::File;
+use mu_cubicle::generate::{Shape, file};
+use mu_prove::rules::Memory;
+use mu_prove::verify::Refused;
+use mu_prove::{Options, Verdict, Why, prove};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn budget(milliseconds: u64) -> Budget {
+    Budget::new(Limits { timeout: Some(Duration::from_millis(milliseconds)), ..Limits::default() })
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    safe: usize,
+    bad: usize,
+    unknown: usize,
+    /// Of these, the machine with a small number of processes finds a run.
+    missed: usize,
+    /// Instances of systems said to be safe that the machine has searched to the end.
+    complete: usize,
+    peer_same: usize,
+    peer_open: usize,
+    peer_other: Vec<String>,
+}
+
+/// Whether the machine of so many processes reaches an unsafe state, and whether it has seen all states.
+fn machine(system: &System, memory: Memory, n: u32, most: usize) -> Option<(bool, bool)> {
+    let machine = mu_prove::replay::machine(system, memory, n).ok()?;
+    let reach = machine.reach(most, true, &budget(300)).ok()?;
+    Some((reach.violation.is_some(), reach.states.len() < most))
+}
+
+/// One system under one memory model.
+fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, counts: &mut Counts) {
+    let Ok(system) = mu_cubicle::check(made) else { return };
+    let options = Options { memory, instances: 3, ..Options::default() };
+    let outcome = prove(&system, options, &budget(300));
+    let sizes = system.fixed.max(1)..=system.processes.unwrap_or(sizes).min(sizes);
+    let word = match outcome.verdict {
+        Verdict::Safe { .. } => {
+            counts.safe += 1;
+            for n in sizes {
+                let Some((bad, complete)) = machine(&system, memory, n, most) else { continue };
+                counts.complete += usize::from(complete);
+                assert!(!bad, "seed {seed}, {memory:?}, {n} processes: safe, the machine says unsafe\n{made}");
+            }
+            "SAFE"
+        }
+        // The machine has done the run: nothing is left to compare.
+        Verdict::Unsafe(_) => {
+            counts.bad += 1;
+            "UNSAFE"
+        }
+        Verdict::Unknown(Why::Unverified(r)) if !matches!(r, Refused::Stopped(_)) => {
+            panic!("seed {seed}, {memory:?}: an invariant is not verified, {r:?}\n{made}");
+        }
+        Verdict::Unknown(_) => {
+            counts.unknown += 1;
+            counts.missed += usize::from(sizes.into_iter().any(|n| machine(&system, memory, n, most).is_some_and(|m| m.0)));
+            return;
+        }
+    };
+    if let Ok(program) = std::env::var("MU_CHECK_PEER") {
+        match peer(&program, made, memory) {
+            Some(other) if other == word => counts.peer_same += 1,
+            Some(other) => counts.peer_other.push(format!("seed {seed}, {memory:?}: {word}, the peer says {other}")),
+            None => counts.peer_open += 1,
+        }
+    }
+}
+
+/// What another prover says within two seconds.
+fn peer(program: &str, made: &File, memory: Memory) -> Option<&'static str> {
+    let folder = tempfile::tempdir().ok()?;
+    let path = folder.path().join("random.cub");
+    std::fs::write(&path, made.to_string()).ok()?;
+    let output = std::fs::File::create(folder.path().join("said")).ok()?;
+    let mut command = Command::new(program);
+    command.args(["-nocolor", "-quiet"]);
+    if memory == Memory::Sc {
+        command.args(["-model", "SC"]);
+    }
+    let mut child = command.arg(&path).stdout(output).stderr(Stdio::null()).spawn().expect("the peer starts");
+    let start = Instant::now();
+    while child.try_wait().ok()?.is_none() {
+        if start.elapsed() > Duration::from_secs(2) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let said = std::fs::read_to_string(folder.path().join("said")).ok()?;
+    if said.contains("UNSAFE") {
+        Some("UNSAFE")
+    } else if said.contains("is SAFE") {
+        Some("SAFE")
+    } else {
+        None
+    }
+}
+
+#[test]
+fn random_systems_agree_with_the_machine() {
+    for memory in [Memory::Sc, Memory::Tso] {
+        let shape = Shape { private: memory == Memory::Tso, transitions: 4, ..Shape::default() };
+        let mut counts = Counts::default();
+        (0..60).for_each(|seed| compare(seed, &file(&mut Random::new(seed), shape), memory, 3, 3000, &mut counts));
+        assert!(counts.safe > 5 && counts.bad > 5 && counts.complete > 5, "{memory:?}: {counts:?}");
+    }
+}
+
+#[test]
+#[ignore = "minutes: MU_CHECK_RUNS systems, 1,000 unless told, each under both memory models"]
+fn thousands_of_random_systems_agree_with_the_machine_and_a_peer() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let first = number("MU_CHECK_FIRST").unwrap_or(0);
+    let seeds = match number("MU_CHECK_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => first..first + number("MU_CHECK_RUNS").unwrap_or(1000),
+    };
+    for memory in [Memory::Sc, Memory::Tso] {
+        let mut counts = Counts::default();
+        for seed in seeds.clone() {
+            let mut random = Random::new(seed);
+            let mut flag = || random.chance(2, 3);
+            let private = memory == Memory::Tso;
+            let shape = Shape { weak: private || flag(), arithmetic: flag(), quantifiers: flag(), open: flag(), private, transitions: 5 };
+            compare(seed, &file(&mut random, shape), memory, 4, 4000, &mut counts);
+        }
+        for line in &counts.peer_other {
+            println!("{line}");
+        }
+        println!("{memory:?}, seeds {seeds:?}: {} differences with the peer; {counts:?}", counts.peer_other.len());
+    }
+}
