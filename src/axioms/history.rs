@@ -55,6 +55,43 @@ pub fn location_name(l: u32) -> String {
     }
 }
 
+fn each_permutation(n: usize, order: &mut Vec<usize>, visit: &mut dyn FnMut(&[usize])) {
+    if order.len() == n {
+        visit(order);
+    }
+    for i in 0..n {
+        if !order.contains(&i) {
+            order.push(i);
+            each_permutation(n, order, visit);
+            order.pop();
+        }
+    }
+}
+
+/// Threads with locations and values in the order in which they are met.
+fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
+    fn place<T: PartialEq>(names: &mut Vec<T>, name: T) -> usize {
+        names.iter().position(|n| *n == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        })
+    }
+    let (mut locations, mut values): (Vec<u32>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
+    let mut rename = |o: &Operation| {
+        if o.kind == Kind::Fence {
+            return *o;
+        }
+        let location = place(&mut locations, o.location);
+        if values.len() <= location {
+            values.push(vec![0]);
+        }
+        let mut name = |v: u64| place(&mut values[location], v) as u64;
+        let read = if o.kind == Kind::Update { name(o.read) } else { 0 };
+        Operation { location: location as u32, read, value: name(o.value), ..*o }
+    };
+    History { threads: threads.map(|t| t.iter().map(&mut rename).collect()).collect(), last: Vec::new() }
+}
+
 impl History {
     /// Reads the text of a history; what is wrong with it otherwise.
     pub fn parse(text: &str) -> Result<History, String> {
@@ -114,6 +151,33 @@ impl History {
             Some((l, v)) => Err(format!("nobody writes {v} to `{}`", location_name(l))),
             None => Ok(()),
         }
+    }
+    /// The least history with other names: threads in another order, the longest first, without those that are empty; locations, and the values at each, in the
+    /// order in which they are met. The value 0 stays. Models cannot tell it from this one.
+    pub fn canonical(&self) -> History {
+        let busy: Vec<&Vec<Operation>> = self.threads.iter().filter(|t| !t.is_empty()).collect();
+        let mut best: Option<History> = None;
+        each_permutation(busy.len(), &mut Vec::new(), &mut |order| {
+            if order.windows(2).all(|w| busy[w[0]].len() >= busy[w[1]].len()) {
+                let next = renamed(order.iter().map(|&i| busy[i]));
+                if best.as_ref().is_none_or(|b| next < *b) {
+                    best = Some(next);
+                }
+            }
+        });
+        best.unwrap_or_default()
+    }
+    /// What was run, whatever was read: the canonical history in which all reads have the value 0.
+    pub fn program(&self) -> History {
+        let mut out = self.clone();
+        for o in out.threads.iter_mut().flatten() {
+            match o.kind {
+                Kind::Read => o.value = 0,
+                Kind::Update => o.read = 0,
+                _ => {}
+            }
+        }
+        out.canonical()
     }
     /// Whether somebody writes what each read reads.
     pub fn is_sourced(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Memory models as judges of histories, and the form in which they are asked.
 //!
 //! A memory model does not know processors, addresses and values by name. So histories are asked up to all their permutations, where
-//! the initial value stays: [`canonical`] gives one history for each class. A history is allowed if the model has an execution with its values: some
+//! the initial value stays: [`History::canonical`] gives one for each class. A history is allowed if the model has an execution with its values: some
 //! choice of writes that are read, and some coherence order; decided exactly.
 
 use crate::alphabet::Alphabet;
@@ -132,68 +132,13 @@ fn of_verdict(verdict: &Verdict, skeleton: &mu_axioms::Skeleton) -> Reason {
     Reason { axiom: failure.axiom.clone(), cycle: names.zip(edges).collect() }
 }
 
-/// The history of what processors did, all of it ended: the least under permutations of processors, addresses, and values at each address.
-pub fn canonical(interface: &Interface, processors: &[&[Entry]]) -> History {
-    let busy: Vec<&[Entry]> = processors.iter().copied().filter(|p| !p.is_empty()).collect();
-    let mut best: Option<History> = None;
-    each_order(busy.len(), &mut Vec::new(), &mut |order| {
-        // Longer programs first: a sieve for orders that are not least.
-        if order.windows(2).all(|w| busy[w[0]].len() >= busy[w[1]].len()) {
-            let next = named(interface, order.iter().map(|&i| busy[i]));
-            if best.as_ref().is_none_or(|b| next < *b) {
-                best = Some(next);
-            }
-        }
-    });
-    best.unwrap_or_default()
-}
-
-fn each_order(n: usize, order: &mut Vec<usize>, visit: &mut dyn FnMut(&[usize])) {
-    if order.len() == n {
-        visit(order);
-    }
-    for i in 0..n {
-        if !order.contains(&i) {
-            order.push(i);
-            each_order(n, order, visit);
-            order.pop();
-        }
-    }
-}
-
-fn place(names: &mut Vec<u32>, name: u32) -> usize {
-    names.iter().position(|n| *n == name).unwrap_or_else(|| {
-        names.push(name);
-        names.len() - 1
-    })
-}
-
-/// With addresses and values named in the order in which they are met.
-fn named<'e>(interface: &Interface, processors: impl Iterator<Item = &'e [Entry]>) -> History {
-    let (mut addresses, mut values): (Vec<u32>, Vec<Vec<u32>>) = (Vec::new(), Vec::new());
-    let mut operation = |e: &Entry| {
+/// The history of what processors did, all of it ended, in the names of the machine.
+pub fn history(interface: &Interface, processors: &[&[Entry]]) -> History {
+    let operation = |e: &Entry| {
         let line = &interface.operations[e.operation as usize];
-        if line.kind == Kind::Fence {
-            return Operation { kind: Kind::Fence, location: 0, value: 0, read: 0, mark: line.mark };
-        }
-        let location = place(&mut addresses, e.address.unwrap_or(0));
-        if values.len() <= location {
-            values.push(vec![0]);
-        }
-        let mut value = |v: Option<u32>| place(&mut values[location], v.unwrap_or(0)) as u64;
-        let (first, second) = (value(e.value), if line.kind == Kind::Update { value(e.written) } else { 0 });
-        let (value, read) = if line.kind == Kind::Update { (second, first) } else { (first, 0) };
-        Operation { kind: line.kind, location: location as u32, value, read, mark: line.mark }
+        let [value, written] = [e.value, e.written].map(|v| u64::from(v.unwrap_or(0)));
+        let (value, read) = if line.kind == Kind::Update { (written, value) } else { (value, 0) };
+        Operation { kind: line.kind, location: e.address.unwrap_or(0), value, read, mark: line.mark }
     };
-    History { threads: processors.map(|p| p.iter().map(&mut operation).collect()).collect(), last: Vec::new() }
-}
-
-/// What was read is left out: the program that was run, in canonical form.
-pub fn program(interface: &Interface, processors: &[&[Entry]]) -> History {
-    let blank = |e: &Entry| match interface.operations[e.operation as usize].kind {
-        Kind::Read | Kind::Update => Entry { value: Some(0), ..*e },
-        _ => *e,
-    };
-    let lists: Vec<Vec<Entry>> = processors.iter().map(|p| p.iter().map(blank).collect()).collect();
-    canonical(interface, &lists.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    History { threads: processors.iter().map(|p| p.iter().map(operation).collect()).collect(), last: Vec::new() }
 }

@@ -18,6 +18,7 @@ pub mod judge;
 pub mod machine;
 pub mod search;
 mod sequences;
+pub mod shown;
 pub mod symmetry;
 #[cfg(test)]
 mod tests;

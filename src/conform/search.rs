@@ -13,7 +13,7 @@
 
 use crate::alphabet::Phase;
 use crate::interface::Interface;
-use crate::judge::{Against, canonical, program};
+use crate::judge::{self, Against};
 use crate::machine::Machine;
 use crate::sequences::{Entry, Sequences};
 use crate::symmetry::Group;
@@ -40,7 +40,7 @@ pub struct Answer {
     /// For each model: a smallest history of the machine that it forbids.
     pub found: Vec<Option<Found>>,
     /// Programs met, up to the symmetries of memory models.
-    pub programs: u64,
+    pub programs: AHashSet<History>,
     /// Histories judged, up to the same.
     pub histories: u64,
     /// Histories met in all, unfinished ones too, up to the symmetries of the machine.
@@ -154,7 +154,6 @@ struct Search<'m> {
     levels: VecDeque<Level>,
     /// How far ahead each word leads.
     weights: Vec<usize>,
-    programs: AHashSet<History>,
     answer: Answer,
 }
 
@@ -184,7 +183,7 @@ pub fn search(
     };
     let answer = Answer {
         found: vec![None; models.len()],
-        programs: 0,
+        programs: AHashSet::new(),
         histories: 0,
         met: 0,
         sets: 0,
@@ -202,7 +201,6 @@ pub fn search(
         sequences: Sequences::new(bound.operations, interface.first),
         levels: VecDeque::new(),
         weights: machine.alphabet.words.iter().map(weight).collect(),
-        programs: AHashSet::new(),
         answer,
     };
     let start = search.sets.closed(vec![machine.lts.initial.0]);
@@ -231,7 +229,6 @@ pub fn search(
         }
         size += 1;
     }
-    search.answer.programs = search.programs.len() as u64;
     search.answer.sets = search.sets.lists.len() as u64;
     Ok(search.answer)
 }
@@ -246,8 +243,9 @@ impl Search<'_> {
             }
             let lists: Vec<&[Entry]> = history.iter().map(|&s| self.sequences.get(s)).collect();
             self.answer.longest = self.answer.longest.max(lists.iter().map(|l| l.len()).max().unwrap_or(0));
-            classes.entry(canonical(self.interface, &lists)).or_insert(history);
-            self.programs.insert(program(self.interface, &lists));
+            let named = judge::history(self.interface, &lists);
+            self.answer.programs.insert(named.program());
+            classes.entry(named.canonical()).or_insert(history);
         }
         let mut all: Vec<(History, Vec<u32>)> = classes.into_iter().map(|(h, c)| (h, c.clone())).collect();
         all.sort_unstable();

@@ -2,7 +2,7 @@
 
 use crate::alphabet::{Alphabet, Phase};
 use crate::interface::Interface;
-use crate::judge::{Against, Form, canonical, program};
+use crate::judge::{Against, Form, history};
 use crate::machine::Machine;
 use crate::search::{Answer, Bound, search};
 use crate::sequences::{Entry, State};
@@ -116,7 +116,7 @@ fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
             continue;
         }
         if lists.iter().flatten().all(|e| e.state == State::Done) && lists.iter().any(|l| !l.is_empty()) {
-            out.insert(canonical(interface, &lists.iter().map(Vec::as_slice).collect::<Vec<_>>()));
+            out.insert(history(interface, &lists.iter().map(Vec::as_slice).collect::<Vec<_>>()).canonical());
         }
         for (l, t) in lts.successors(state) {
             let mut next = lists.clone();
@@ -296,8 +296,8 @@ fn canonical_histories_stand_for_their_class() {
                 (0..random.below(4)).map(|_| entry(&mut random)).collect()
             })
             .collect();
-        let slices = |l: &[Vec<Entry>]| canonical(&interface, &l.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        let first = slices(&processors);
+        let named = |l: &[Vec<Entry>]| history(&interface, &l.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let first = named(&processors).canonical();
         // Other names: processors turned, addresses turned, the values that are not initial swapped at one address.
         let at = random.below(3) as u32;
         let turned = |e: &Entry| {
@@ -306,8 +306,9 @@ fn canonical_histories_stand_for_their_class() {
         };
         let mut others: Vec<Vec<Entry>> = processors.iter().map(|p| p.iter().map(turned).collect()).collect();
         others.rotate_left(random.below(3));
-        assert_eq!(first, slices(&others), "seed {seed}");
-        let run = program(&interface, &others.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        assert_eq!(first, named(&others).canonical(), "seed {seed}");
+        let run = named(&others).program();
+        assert_eq!(run, first.program(), "seed {seed}");
         assert_eq!(run.len(), first.len(), "seed {seed}");
         assert!(run.threads.iter().flatten().all(|o| o.kind != Kind::Read || o.value == 0), "seed {seed}");
     }

@@ -62,6 +62,21 @@ pub fn run(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) -> Re
     Ok(Report { answer, executions: found.judged, stop, unrolled: runs.cut.then_some(bounds.loops), dropped: runs.strayed || runs.long })
 }
 
+/// Shows all candidate executions of a test to a visitor, coherent or not; the test is then ready to tell its outcomes. Also says whether a path was left out.
+pub fn each(
+    test: &mut Test,
+    judge: &Judge,
+    bounds: Bounds,
+    budget: &Budget,
+    visit: candidates::Visit<'_>,
+) -> Result<(Stop, bool), Diagnostic> {
+    applies(test, judge)?;
+    match prepare(test, bounds, budget) {
+        Ok(runs) => candidates::search_all(test, &runs, judge, budget, visit).map(|(_, stop)| (stop, runs.cut || runs.long)),
+        Err(stop) => Ok((stop, false)),
+    }
+}
+
 fn applies(test: &Test, judge: &Judge) -> Result<(), Diagnostic> {
     if judge.is_for(test.arch) {
         return Ok(());

@@ -134,6 +134,15 @@ pub struct LitmusArgs {
     /// Draw an execution that decides a single test: `.svg` or `.dot`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
+    /// Ask a machine, as `conform` does: which outcomes it shows, beside those that the memory model allows.
+    #[arg(long, value_name = "MODEL", requires = "interface", conflicts_with_all = ["expected", "junit", "evidence", "buffer"])]
+    pub machine: Option<PathBuf>,
+    /// Which labels of the machine are memory operations.
+    #[arg(long, value_name = "FILE", requires = "machine")]
+    pub interface: Option<PathBuf>,
+    /// Most operations of each processor of the machine.
+    #[arg(long, value_name = "K", default_value_t = 2, requires = "machine", value_parser = clap::value_parser!(u32).range(1..=6))]
+    pub operations: u32,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

@@ -3,11 +3,13 @@
 //! What the search finds is confirmed on two routes that share no code with it: the litmus test is judged by the layer `litmus`, and the run of the
 //! machine is taken step by step on the model, and its history read off again. A disagreement is an internal error.
 
+pub(super) mod shown;
 mod told;
 
 use super::args::{ConformArgs, Format};
 use super::check::Picture;
 use super::files::{Form, expect_writable, write_text};
+use super::load::Loaded;
 use super::models::{Named, named};
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
@@ -72,23 +74,10 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     }
     args.evidence.as_deref().map(Picture::of).transpose()?;
     let execution = args.execution.as_deref().map(|p| litmus::Picture::of(p, &[PathBuf::new()], false)).transpose()?;
-    let (source, text) = session.read_source(&args.interface)?;
-    let interface = Interface::parse(source, &text)?;
     let (models, texts) = models(session, args)?;
-    let form = Form::of(&args.model);
-    let confluence = if form.is_lts() || form == Form::System { "none" } else { "auto" };
-    // What the interface speaks of is not hidden.
-    let shown: Vec<&str> = interface.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).map(|l| l.action.as_str()).collect();
-    let loaded = session.load_showing(&args.model, confluence, &shown)?;
-    let actions: Vec<(String, usize)> = loaded.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
-    interface.check(&actions)?;
+    let Read { interface, loaded, machine } = read(session, &args.model, &args.interface)?;
     let model = &*loaded.model;
-    let options = session.explore_options(model, &[]);
-    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let machine = Machine::explore(model, &interface, &options, &session.budget, &bar)?;
-    bar.finish();
     models.iter().try_for_each(|m| m.check(&interface, &machine.alphabet))?;
-    session.say(format!("{} states, {} after reduction", grouped(machine.outcome.states), grouped(machine.lts.state_count() as u64)));
     let group = if args.without_symmetry {
         Group::trivial(&machine.alphabet, &machine.lts)
     } else {
@@ -113,6 +102,31 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         Format::Text => print(&told.text(session))?,
     }
     Ok(told.code())
+}
+
+/// A machine with its interface, explored.
+struct Read {
+    interface: Interface,
+    loaded: Loaded,
+    machine: Machine,
+}
+
+fn read(session: &mut Session, path: &Path, interface: &Path) -> Result<Read, Diagnostic> {
+    let (source, text) = session.read_source(interface)?;
+    let interface = Interface::parse(source, &text)?;
+    let form = Form::of(path);
+    let confluence = if form.is_lts() || form == Form::System { "none" } else { "auto" };
+    // What the interface speaks of is not hidden.
+    let shown: Vec<&str> = interface.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).map(|l| l.action.as_str()).collect();
+    let loaded = session.load_showing(path, confluence, &shown)?;
+    let actions: Vec<(String, usize)> = loaded.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
+    interface.check(&actions)?;
+    let options = session.explore_options(&*loaded.model, &[]);
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let machine = Machine::explore(&*loaded.model, &interface, &options, &session.budget, &bar)?;
+    bar.finish();
+    session.say(format!("{} states, {} after reduction", grouped(machine.outcome.states), grouped(machine.lts.state_count() as u64)));
+    Ok(Read { interface, loaded, machine })
 }
 
 /// The memory models that are asked, and the texts of those made of axioms.

@@ -89,7 +89,7 @@ impl Told<'_> {
             "states",
             format!("{}, {} after reduction", grouped(self.machine.outcome.states), grouped(self.machine.lts.state_count() as u64)),
         );
-        line("programs", grouped(a.programs));
+        line("programs", grouped(a.programs.len() as u64));
         line("executions", grouped(a.histories));
         if a.stuck > 0 {
             line("stuck", format!("{} histories with an operation that never ends: they are not judged", grouped(a.stuck)));
@@ -161,7 +161,7 @@ impl Told<'_> {
             "states": self.machine.outcome.states,
             "transitions": self.machine.outcome.transitions,
             "reduced_states": self.machine.lts.state_count(),
-            "programs": a.programs,
+            "programs": a.programs.len(),
             "executions": a.histories,
             "histories": a.met,
             "sets": a.sets,

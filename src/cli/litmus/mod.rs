@@ -135,6 +135,9 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     output::stage("running litmus tests");
     let start = Instant::now();
     let (files, folders) = collect(&args.files, "litmus")?;
+    if let (Some(machine), Some(interface)) = (&args.machine, &args.interface) {
+        return super::conform::shown::run(session, args, (machine, interface), &files);
+    }
     let route: Box<dyn Route> = match memory::by_name(&args.model) {
         Some(memory) => Box::new(machine::Machine { memory, buffer: args.buffer }),
         None => Box::new(axioms::Axioms::find(args)?),

@@ -1,0 +1,150 @@
+//! `litmus --machine MODEL --interface FILE`: which outcomes of litmus tests a machine shows, beside those that a memory model allows.
+//!
+//! One search gives all that the machine does up to `--operations`; each test is then looked up. Exit code: 1 if a test shows what the model forbids, 2 if
+//! a test cannot be read, 3 if a limit came first, else 0. Tests that are no programs of the machine are told with the reason.
+
+use super::super::args::{Format, LitmusArgs};
+use super::super::models::{Named, named};
+use super::super::pipeline::{Session, read_source};
+use super::super::{output, print};
+use super::{Read, read};
+use mu_base::{Diagnostic, SourceMap, Stop};
+use mu_conform::search::{Bound, search};
+use mu_conform::shown::{Behaviour, Outcomes, outcomes};
+use mu_conform::symmetry::Group;
+use mu_litmus::{Judge, Test};
+use mu_outcome::question::Observed;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// What is said of a test.
+enum Said {
+    /// Its outcomes, on a machine that was searched to the end or not.
+    Outcomes(Box<Test>, Outcomes),
+    /// The machine cannot be asked.
+    Not(String),
+    /// It cannot be read.
+    Refused(String, u8),
+}
+
+pub(in super::super) fn run(
+    session: &mut Session,
+    args: &LitmusArgs,
+    (path, interface): (&Path, &Path),
+    files: &[PathBuf],
+) -> Result<u8, Diagnostic> {
+    let against = named(session, std::slice::from_ref(&args.model))?.remove(0);
+    let mut sources = SourceMap::new();
+    let beside = |name: &str| Named::beside(against.folder.as_deref(), name);
+    let judge = Judge::compile(&mut sources, mu_litmus::Arch::X86, &against.name, &against.text, &beside)?;
+    let Read { interface, machine, .. } = read(session, path, interface)?;
+    let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
+    output::stage("searching histories");
+    let bound = Bound { operations: args.operations as usize, threads: session.threads(), keep: true };
+    let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
+    let behaviour = Behaviour { programs: answer.programs, histories: answer.kept.into_iter().collect() };
+    let said: Vec<Said> = files.iter().map(|f| one(session, f, &judge, &behaviour)).collect::<Result<_, _>>()?;
+    let complete = answer.stop == Stop::Complete;
+    match session.common.format {
+        Format::Json => output::object(as_json(args, path, files, &said, &answer.stop))?,
+        Format::Text => print(&as_text(args, files, &said, &answer.stop))?,
+    }
+    for said in &said {
+        if let Said::Refused(text, _) = said {
+            eprint!("{text}");
+        }
+    }
+    let limited = |s: &Said| matches!(s, Said::Outcomes(_, o) if o.stop != Some(Stop::Complete));
+    let refused = said.iter().filter_map(|s| if let Said::Refused(_, code) = s { Some(*code) } else { None }).max();
+    let broken = said.iter().any(|s| matches!(s, Said::Outcomes(_, o) if !limited(s) && o.shown.difference(&o.allowed).next().is_some()));
+    Ok(refused.unwrap_or(match (broken, complete && !said.iter().any(limited)) {
+        (true, _) => 1,
+        (false, true) => 0,
+        (false, false) => 3,
+    }))
+}
+
+fn one(session: &Session, path: &Path, judge: &Judge, machine: &Behaviour) -> Result<Said, Diagnostic> {
+    let mut sources = SourceMap::new();
+    let test = read_source(path, &mut sources)
+        .and_then(|(source, text)| mu_litmus::parse(source, &text, mu_litmus::file::Options { pairs: judge.pairs }));
+    let test = match test {
+        Ok(test) => test,
+        Err(d) => return Ok(Said::Refused(d.render(&sources), d.exit_code())),
+    };
+    Ok(match outcomes(test, judge, machine, &session.budget)? {
+        Ok((test, outcomes)) => Said::Outcomes(Box::new(test), outcomes),
+        Err(why) => Said::Not(why),
+    })
+}
+
+/// Outcomes as the herd tools print them, without what differs in spelling only.
+fn lines<'o>(test: &Test, outcomes: impl Iterator<Item = &'o Vec<u64>>) -> Vec<String> {
+    let observed = &test.question.observed;
+    let one = |o: &Vec<u64>| {
+        observed.iter().zip(o).map(|(seen, &v)| format!("{}={};", seen.text, Observed::text(seen, v, &test.layout))).collect::<Vec<_>>()
+    };
+    outcomes.map(|o| one(o).join(" ")).collect()
+}
+
+fn as_text(args: &LitmusArgs, files: &[PathBuf], said: &[Said], stop: &Stop) -> String {
+    let mut out = String::new();
+    let mut counts = [0usize; 4];
+    for (path, said) in files.iter().zip(said) {
+        match said {
+            Said::Refused(..) => counts[3] += 1,
+            Said::Not(why) => {
+                counts[2] += 1;
+                let _ = writeln!(out, "-  {}: {why}", path.display());
+            }
+            Said::Outcomes(test, o) => {
+                let (broken, never) = (lines(test, o.shown.difference(&o.allowed)), lines(test, o.allowed.difference(&o.shown)));
+                counts[usize::from(broken.is_empty())] += 1;
+                let mark = if broken.is_empty() { "✔" } else { "✘" };
+                let _ = writeln!(
+                    out,
+                    "{mark}  {}: shows {} of {} outcomes",
+                    test.name,
+                    o.shown.intersection(&o.allowed).count(),
+                    o.allowed.len()
+                );
+                broken.iter().for_each(|l| out += &format!("     forbidden, shown: {l}\n"));
+                never.iter().for_each(|l| out += &format!("     allowed, not shown: {l}\n"));
+            }
+        }
+    }
+    let [broken, fine, not, refused] = counts;
+    let _ = writeln!(out, "\nmodel        {}\nbound        {} operations of each processor", args.model, args.operations);
+    let _ = writeln!(out, "conform      {fine}\ndo not       {broken}\nnot asked    {not}\nrefused      {refused}");
+    if *stop != Stop::Complete {
+        let _ = writeln!(out, "stopped      {}: the machine may show more", stop.word());
+    }
+    out
+}
+
+fn as_json(args: &LitmusArgs, path: &Path, files: &[PathBuf], said: &[Said], stop: &Stop) -> Value {
+    let tests = files.iter().zip(said).map(|(file, said)| {
+        let file = file.display().to_string();
+        match said {
+            Said::Refused(text, _) => json!({ "file": file, "error": text }),
+            Said::Not(why) => json!({ "file": file, "not_asked": why }),
+            Said::Outcomes(test, o) => json!({
+                "file": file,
+                "name": test.name,
+                "shown": lines(test, o.shown.iter()),
+                "allowed": lines(test, o.allowed.iter()),
+                "forbidden_but_shown": lines(test, o.shown.difference(&o.allowed)),
+                "allowed_not_shown": lines(test, o.allowed.difference(&o.shown)),
+                "stop": o.stop.as_ref().map(|s| s.word()),
+            }),
+        }
+    });
+    json!({
+        "machine": path.display().to_string(),
+        "against": args.model,
+        "operations": args.operations,
+        "tests": tests.collect::<Vec<_>>(),
+        "stop": stop.word(),
+    })
+}
