@@ -351,10 +351,7 @@ pub const RELEASE_FAULTS: &[Fault] = &[
     Fault {
         name: "acquire_passes_buffer",
         what: "a load acquire does not wait for the buffer at all",
-        edits: &[(
-            "(forall n: Nat . ((n < m_wb_nr_buffers) => !m_buffer_has_addr(bs . n, a) && !is_released(bs . n))) -> (",
-            "true -> (",
-        )],
+        edits: &[("(forall n: Nat . ((n < m_wb_nr_buffers) => !m_buffer_has_addr(bs . n, a) && !is_released(bs . n))) -> (", "true -> (")],
         defines: &[("max_operation_id", 1)],
         verdicts: "FTFTTFTT",
         why: "2: store, then acquire with the store still in the buffer; 1a and 6 as in load_passes_buffer and acquire_passes_release",
