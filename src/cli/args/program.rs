@@ -123,12 +123,12 @@ pub struct LitmusArgs {
     /// How often a path may jump back, under a model in `cat`.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=64))]
     pub unroll: u32,
-    /// Compare with wanted answers. On a machine: a log of the herd tools, or lines of a test's name and one of Allowed, Forbidden, Always, Sometimes,
-    /// Never, Ok, No; the exit code is then 0 if all are as wanted, 1 if some are not. Under a model in `cat`: lines of file, model, and 1 if the
-    /// condition holds, else 0, separated by tabs.
+    /// Compare with wanted answers: a log of the herd tools; lines of a test's name and one of Allowed, Forbidden, Always, Sometimes, Never, Ok,
+    /// No; or lines of file, anything, and 1 if the test's demand is met, else 0, separated by tabs. The exit code is then 1 if an answer differs,
+    /// 3 if one is open, else 0.
     #[arg(long, value_name = "FILE")]
     pub expected: Option<PathBuf>,
-    /// Write the answers of a machine as a JUnit report, a test case each.
+    /// Write the answers as a JUnit report, a test case each.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
     /// Draw an execution that decides a single test: `.svg` or `.dot`.
