@@ -102,3 +102,30 @@ fn symmetries_that_hold_survive_those_that_do_not() {
     // Steps that nobody proves confluent: no symmetry may rely on where they lead.
     assert!(said("-D max_operation_id=0 --confluence mem_wb_sync_store").1.contains("not proven confluent"));
 }
+
+/// The published formulas stand without some parentheses. Where that changes what is meant, the error says where they go.
+#[test]
+fn listings_without_their_parentheses_are_answered_with_the_correction() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = package("specs/arcx.spec");
+    let without = [
+        ("1a.gos", "[true*] (forall p1: CoreID. (forall", "[true*] forall p1: CoreID. forall"),
+        ("1d.gos", "[true*] (forall", "[true*] forall"),
+    ];
+    for (name, with, printed) in without {
+        let text = std::fs::read_to_string(package(&format!("formulas/{name}.mcf"))).unwrap();
+        let open = text.find(with).unwrap() + "[true*] ".len();
+        // As many close at the end as are gone at the beginning.
+        let gone = with.len() - printed.len();
+        let printed = text.replacen(with, printed, 1);
+        let printed = format!("{}\n", &printed.trim_end()[..printed.trim_end().len() - gone]);
+        let file = folder.path().join(format!("{name}.mcf"));
+        std::fs::write(&file, &printed).unwrap();
+        let outcome = mu_check(&["check".to_string(), spec.clone(), file.display().to_string()]);
+        assert_eq!(outcome.code, 2);
+        let place = |at: usize| format!("{}:{}", printed[..at].matches('\n').count() + 1, at - printed[..at].rfind('\n').unwrap());
+        let (first, last) = (place(open), place(printed.trim_end().len()));
+        let expected = format!("well typed with `(` at {first} and `)` at {last}, around `forall p1");
+        assert!(outcome.stderr.contains(&expected) || outcome.json.to_string().contains(&expected), "{expected}\n{}", outcome.stderr);
+    }
+}

@@ -6,6 +6,7 @@
 use super::pipeline::Session;
 use mu_base::{Diagnostic, SourceId, Stage};
 use mu_data::expr::DataSpec;
+use mu_formula::correct::{Correction, corrections};
 use mu_formula::typecheck::check_formula;
 use mu_formula::typed::TypedFormula;
 use mu_labels::ActionDecl;
@@ -90,7 +91,30 @@ fn split(text: &str) -> Vec<(String, String)> {
 
 /// Reads a formula over the data and the actions of a model.
 pub(super) fn read(text: &Text, data: &DataSpec, actions: &[ActionDecl]) -> Result<TypedFormula, Diagnostic> {
-    check_formula(&mu_syntax::parse_formula(text.source, &text.text)?, data, actions)
+    let file = mu_syntax::parse_formula(text.source, &text.text)?;
+    check_formula(&file, data, actions).map_err(|error| match corrections(&text.text, &error, data, actions) {
+        Some(all) => {
+            let words: Vec<String> = all.iter().map(|c| correction(&text.text, *c)).collect();
+            error.note(format!("well typed with {}", words.join(", and ")))
+        }
+        None => error,
+    })
+}
+
+/// A correction in words.
+fn correction(text: &str, correction: Correction) -> String {
+    let place = |at: usize| {
+        let before = &text[..at];
+        let line = before.rfind('\n').map_or(0, |n| n + 1);
+        format!("{}:{}", before.matches('\n').count() + 1, text[line..at].chars().count() + 1)
+    };
+    match correction {
+        Correction::Pair(open, close) => {
+            let line: String = text[open..].lines().next().unwrap_or("").trim_end().chars().take(LONGEST).collect();
+            format!("`(` at {} and `)` at {}, around `{line}` …", place(open), place(close))
+        }
+        Correction::Closes(here, there) => format!("`)` at {} instead of {}", place(here), place(there)),
+    }
 }
 
 impl Text {

@@ -1,6 +1,7 @@
 //! State, regular and action formulas. Knows nothing of linear processes.
 #![warn(missing_docs)]
 
+pub mod correct;
 pub mod equations;
 mod inward;
 pub mod mentioned;

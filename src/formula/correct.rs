@@ -1,0 +1,204 @@
+//! Corrections of formulas whose parentheses stand elsewhere than they are meant.
+//!
+//! Two slips of published formulas. As in mCRL2, the operand of a modality ends before a binary operator: `[R] forall x: S. a => b` is
+//! `([R] forall x: S. a) => b`, and `x` in `b` is not bound. And `val(c && a(x))` has an action where only data may stand; `val(c) && a(x)` is meant. In: the text of
+//! such a formula. Out: the changes that make it well typed; a pair of parentheses goes around a binder and all that follows in its group. A correction is
+//! given only if the corrected text was parsed and type checked. Cost: a few checks of the formula, after an error only.
+
+use super::typecheck::check_formula;
+use mu_base::{Diagnostic, SourceId, Span};
+use mu_data::expr::DataSpec;
+use mu_labels::ActionDecl;
+use mu_syntax::ast::{StateFormula, StateFormulaKind};
+use mu_syntax::parse_formula;
+
+/// Most corrections that are tried.
+const MOST: usize = 8;
+
+/// A correction, with places in the formula's text in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Correction {
+    /// A parenthesis opens before one byte and closes before the other.
+    Pair(usize, usize),
+    /// A parenthesis closes before the first byte, and that at the second one goes.
+    Closes(usize, usize),
+}
+
+/// A change of the text: a character is put before a byte, or that byte goes.
+type Change = (usize, Option<char>);
+
+impl Correction {
+    fn changes(self) -> [Change; 2] {
+        match self {
+            Correction::Pair(open, close) => [(open, Some('(')), (close, Some(')'))],
+            Correction::Closes(here, there) => [(here, Some(')')), (there, None)],
+        }
+    }
+}
+
+/// What a formula lacks, if its error is of this kind and the corrections make it well typed.
+pub fn corrections(text: &str, error: &Diagnostic, data: &DataSpec, actions: &[ActionDecl]) -> Option<Vec<Correction>> {
+    let mut error = error.clone();
+    let (mut out, mut changes): (Vec<Correction>, Vec<Change>) = (Vec::new(), Vec::new());
+    for _ in 0..MOST {
+        let now = with(text, &changes);
+        let file = parse_formula(SourceId(0), &now).ok()?;
+        let found = parentheses(&now, &file.formula, &error).or_else(|| outside_data(&now, &error, actions))?;
+        let place = |at| as_written(&changes, at);
+        let found = match found {
+            Correction::Pair(a, b) => Correction::Pair(place(a), place(b)),
+            Correction::Closes(a, b) => Correction::Closes(place(a), place(b)),
+        };
+        out.push(found);
+        changes.extend(found.changes());
+        changes.sort_by_key(|c| c.0);
+        let file = parse_formula(SourceId(0), &with(text, &changes)).ok()?;
+        match check_formula(&file, data, actions) {
+            Ok(_) => return Some(out),
+            Err(next) => error = next,
+        }
+    }
+    None
+}
+
+/// Parentheses around a binder whose scope ended before the name in question.
+fn parentheses(text: &str, formula: &StateFormula, error: &Diagnostic) -> Option<Correction> {
+    let open = binder(formula, error.related.first()?.0.end)? as usize;
+    let close = end_of_group(text, open);
+    ((error.span?.start as usize) < close).then_some(Correction::Pair(open, close))
+}
+
+/// The end of `val(c` before `&& a(x))`, where `a` is an action.
+fn outside_data(text: &str, error: &Diagnostic, actions: &[ActionDecl]) -> Option<Correction> {
+    let span = error.span?;
+    let at = span.start as usize;
+    let name = text.get(at..span.end as usize)?;
+    if !actions.iter().any(|a| a.name == name) {
+        return None;
+    }
+    let before = text[..at].trim_end().strip_suffix("&&")?.trim_end();
+    let mut depth = 0;
+    let open = before.char_indices().rev().find(|(_, c)| {
+        depth += i32::from(*c == ')') - i32::from(*c == '(');
+        depth < 0
+    });
+    text[..open?.0].trim_end().ends_with("val").then_some(())?;
+    let close = end_of_group(text, at);
+    let close = close + text[close..].find(')')?;
+    Some(Correction::Closes(before.len(), close))
+}
+
+/// The text with changes made, which ascend.
+fn with(text: &str, changes: &[Change]) -> String {
+    let (mut out, mut at) = (String::new(), 0);
+    for &(place, put) in changes {
+        out.push_str(&text[at..place]);
+        out.extend(put);
+        at = place + usize::from(put.is_none());
+    }
+    out + &text[at..]
+}
+
+/// The place in the text as written of one in the text with changes.
+fn as_written(changes: &[Change], place: usize) -> usize {
+    changes
+        .iter()
+        .fold((place, 0isize), |(now, shift), &(at, put)| match (put, at.checked_add_signed(shift)) {
+            (Some(_), Some(at)) if at < place => (now - 1, shift + 1),
+            (None, Some(at)) if at <= place => (now + 1, shift - 1),
+            _ => (now, shift),
+        })
+        .0
+}
+
+/// Where the outermost binder begins whose scope ends at a place.
+fn binder(formula: &StateFormula, end: u32) -> Option<u32> {
+    let mut todo = vec![formula];
+    let mut found: Option<Span> = None;
+    while let Some(f) = todo.pop() {
+        match &f.kind {
+            StateFormulaKind::Quantified(_, _, body) | StateFormulaKind::Fix { body, .. } => {
+                if f.span.end == end && found.is_none_or(|s| f.span.start < s.start) {
+                    found = Some(f.span);
+                }
+                todo.push(body);
+            }
+            StateFormulaKind::Not(g) | StateFormulaKind::Minus(g) | StateFormulaKind::Must(_, g) | StateFormulaKind::May(_, g) => {
+                todo.push(g)
+            }
+            StateFormulaKind::Binary(_, a, b) => todo.extend([&**a, &**b]),
+            _ => {}
+        }
+    }
+    found.map(|s| s.start)
+}
+
+/// Where the group of brackets ends in which a place stands: behind its last character that is no blank and in no comment.
+fn end_of_group(text: &str, from: usize) -> usize {
+    let (mut depth, mut comment, mut last) = (0u32, false, from);
+    for (i, c) in text[from..].char_indices() {
+        match c {
+            '\n' => comment = false,
+            _ if comment => continue,
+            '%' => comment = true,
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth == 0 => break,
+            ')' | ']' | '}' => depth -= 1,
+            // The end of a formula in a file with sections.
+            ';' if depth == 0 => break,
+            _ => {}
+        }
+        if !comment && !c.is_whitespace() {
+            last = from + i + c.len_utf8();
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mu_process::typecheck::check_specification;
+    use mu_syntax::parse_specification;
+
+    fn corrected(text: &str) -> Option<String> {
+        let model = "act a, b; c: Nat; init a;";
+        let model = check_specification(&parse_specification(SourceId(0), model).unwrap()).unwrap();
+        let error = check_formula(&parse_formula(SourceId(0), text).unwrap(), &model.data, &model.actions).err()?;
+        let corrections = corrections(text, &error, &model.data, &model.actions)?;
+        let mut changes: Vec<Change> = corrections.iter().flat_map(|c| c.changes()).collect();
+        changes.sort_by_key(|c| c.0);
+        Some(with(text, &changes))
+    }
+
+    #[test]
+    fn parentheses_go_around_the_rest_of_the_group() {
+        let same = |text: &str, expected: &str| assert_eq!(corrected(text).as_deref(), Some(expected), "{text}");
+        same("[true*] forall n: Nat. val(n < 3) => [c(n)]false", "[true*] (forall n: Nat. val(n < 3) => [c(n)]false)");
+        same(
+            "([a] forall n: Nat. val(n < 3) => [c(n)]false % so\n) && [b]false",
+            "([a] (forall n: Nat. val(n < 3) => [c(n)]false) % so\n) && [b]false",
+        );
+        // Two that end in one place: the outer one covers the rest of both.
+        same(
+            "[a] forall n: Nat. forall m: Nat. val(n < m) => [c(n)][c(m)]false % end\n",
+            "[a] (forall n: Nat. forall m: Nat. val(n < m) => [c(n)][c(m)]false) % end\n",
+        );
+        same("[a] mu X(n: Nat = 0). val(n < 3) || <a>X(n + 1)", "[a] (mu X(n: Nat = 0). val(n < 3) || <a>X(n + 1))");
+        // One after the other.
+        same(
+            "[a] forall n: Nat. val(n < 3) => [b] exists m: Nat. val(m < n) && <c(m)>true",
+            "[a] (forall n: Nat. val(n < 3) => [b] (exists m: Nat. val(m < n) && <c(m)>true))",
+        );
+        // An action among data, alone and with the other slip.
+        same("[true* . exists n: Nat. (val(n < 3 && c(n)))]false", "[true* . exists n: Nat. (val(n < 3) && c(n))]false");
+        same(
+            "[a] forall n: Nat. val((n < 3)) => [b . (exists m: Nat. (val(m != n && m < 9 && c(m))))]false",
+            "[a] (forall n: Nat. val((n < 3)) => [b . (exists m: Nat. (val(m != n && m < 9) && c(m)))]false)",
+        );
+        assert_eq!(corrected("[exists n: Nat. val(n < 3 || c(n))]false"), None);
+        // No parentheses help: nothing is said.
+        assert_eq!(corrected("[c(n)] forall n: Nat. val(n < 3)"), None);
+        assert_eq!(corrected("[a] forall n: Nat. val(n < 3) => [c(n + true)]false"), None);
+    }
+}
