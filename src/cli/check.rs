@@ -302,19 +302,7 @@ pub(super) fn tell(
         answer.equations
     ));
     session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
-    let priority = match answer.priority {
-        Priority::None => None,
-        Priority::Used => {
-            session.say("confluence: used, no part of the formula tells the system with priority from the whole one");
-            Some(json!({ "used": true }))
-        }
-        Priority::Forbidden(ban, place) => {
-            let (line, column) = session.sources.line_column(place);
-            let name = &session.sources.get(place.source).name;
-            session.say(format!("confluence: not used, all steps were searched: {name}:{line}:{column}: {}", ban.text()));
-            Some(json!({ "used": false, "forbidden_by": ban.word(), "why": ban.text(), "line": line, "column": column }))
-        }
-    };
+    let priority = say_priority(session, &answer);
     if let Some(Reduced { equivalence, states, classes }) = answer.reduced {
         let why = match equivalence {
             Equivalence::Strong => "the formula does not name every label",
@@ -381,6 +369,23 @@ pub(super) fn tell(
         Format::Text => {
             let text = as_text(session, path, &answer, at.as_deref(), story.as_ref(), seconds);
             output::verdict_of(path, None, Some(text), answer.verdict == Verdict::False)
+        }
+    }
+}
+
+/// Says whether confluent steps were taken at once, if that was asked for; the same for JSON.
+fn say_priority(session: &Session, answer: &Answer) -> Option<Value> {
+    match answer.priority {
+        Priority::None => None,
+        Priority::Used => {
+            session.say("confluence: used, no part of the formula tells the system with priority from the whole one");
+            Some(json!({ "used": true }))
+        }
+        Priority::Forbidden(ban, place) => {
+            let (line, column) = session.sources.line_column(place);
+            let name = &session.sources.get(place.source).name;
+            session.say(format!("confluence: not used, all steps were searched: {name}:{line}:{column}: {}", ban.text()));
+            Some(json!({ "used": false, "forbidden_by": ban.word(), "why": ban.text(), "line": line, "column": column }))
         }
     }
 }

@@ -235,6 +235,7 @@ pub fn check(
     }
     answer.telling |= answer.verdict == Verdict::False;
     answer.never_met = automaton.never_met();
+    answer.equations += automaton.more_equations();
     Ok(answer)
 }
 

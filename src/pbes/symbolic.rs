@@ -37,15 +37,17 @@ pub struct SymbolicAnswer {
     pub watched: Option<Watched>,
     /// Why, if a run decides the formula and was found within the limits.
     pub evidence: Option<Evidence>,
+    /// See [`Automaton::more_equations`].
+    more: u64,
 }
 
 impl SymbolicAnswer {
     fn constant(value: bool) -> Self {
-        Self { verdict: if value { Verdict::True } else { Verdict::False }, watched: None, evidence: None }
+        Self { verdict: if value { Verdict::True } else { Verdict::False }, watched: None, evidence: None, more: 0 }
     }
     /// Pairs of system state and obligation met.
     pub fn equations(&self) -> BigUint {
-        self.watched.as_ref().map_or_else(BigUint::default, |w| w.pairs.clone())
+        self.watched.as_ref().map_or_else(BigUint::default, |w| w.pairs.clone() + self.more)
     }
     /// States of the model.
     pub fn states(&self) -> BigUint {
@@ -124,7 +126,7 @@ pub fn check_symbolically(
         Some(run) => Some(evidence(model, labels, &mut automaton, run, verdict == Verdict::True)?),
         None => None,
     };
-    Ok(SymbolicAnswer { verdict, watched: Some(watched), evidence })
+    Ok(SymbolicAnswer { verdict, watched: Some(watched), evidence, more: automaton.more_equations() })
 }
 
 /// Whether a cycle of hostile obligations may go through fixed points of both kinds.

@@ -140,6 +140,7 @@ pub struct Automaton {
     steps: AHashMap<(FormulaState, Seen), Demand>,
     patterns: Patterns,
     mentions: Option<AHashSet<OpId>>,
+    as_written: bool,
 }
 
 /// Which rules an evaluation looks at.
@@ -174,6 +175,7 @@ impl Automaton {
             steps: AHashMap::new(),
             patterns: Patterns::default(),
             mentions: super::mentions::mentions(formula),
+            as_written: formula.as_written,
         };
         automaton.intern_set(Vec::new());
         Ok(automaton)
@@ -189,6 +191,11 @@ impl Automaton {
     /// The normal form.
     pub fn normal(&self) -> &Normal {
         &self.normal
+    }
+    /// Equations of a translation of the formula as written that no state here stands for: one for a formula that does not begin with a fixed point,
+    /// before which such a translation puts one.
+    pub fn more_equations(&self) -> u64 {
+        u64::from(self.as_written && !matches!(self.normal.node(self.normal.root), Node::Call(..)))
     }
     /// The rules.
     pub fn rules(&self) -> &Rules {
