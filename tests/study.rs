@@ -112,16 +112,25 @@ fn listings_without_their_parentheses_are_answered_with_the_correction() {
     let folder = tempfile::tempdir().unwrap();
     let spec = package("specs/arcx.spec");
     let without = [
-        ("1a.gos", "[true*] (forall p1: CoreID. (forall", "[true*] forall p1: CoreID. forall"),
-        ("1d.gos", "[true*] (forall", "[true*] forall"),
+        (
+            "1a.gos",
+            "[true*] (forall p1: CoreID. (forall w1p1: CoreID, w1a1: Address, w1b1: Byte, w1n1: Nat. (",
+            "[true*] forall p1: CoreID. forall w1p1: CoreID, w1a1: Address, w1b1: Byte, w1n1: Nat. ",
+        ),
+        (
+            "1d.gos",
+            "[true*] (forall p1: CoreID, w1a1: Address, w1b1: Byte, w1n1: Nat. (",
+            "[true*] forall p1: CoreID, w1a1: Address, w1b1: Byte, w1n1: Nat. ",
+        ),
     ];
     for (name, with, printed) in without {
         let text = std::fs::read_to_string(package(&format!("formulas/{name}.mcf"))).unwrap();
         let open = text.find(with).unwrap() + "[true*] ".len();
-        // As many close at the end as are gone at the beginning.
+        // As many close at the end as are gone at the beginning, each on its line or not.
         let gone = with.len() - printed.len();
-        let printed = text.replacen(with, printed, 1);
-        let printed = format!("{}\n", &printed.trim_end()[..printed.trim_end().len() - gone]);
+        let mut printed = text.replacen(with, printed, 1);
+        (0..gone).for_each(|_| printed.truncate(printed.rfind(')').unwrap()));
+        let printed = format!("{}\n", printed.trim_end());
         let file = folder.path().join(format!("{name}.mcf"));
         std::fs::write(&file, &printed).unwrap();
         let outcome = mu_check(&["check".to_string(), spec.clone(), file.display().to_string()]);
