@@ -344,7 +344,9 @@ fn wrong_input_is_refused_with_its_place() {
 #[test]
 fn computed_addresses_of_thread_data_are_refused() {
     let text = |operand: &str| {
-        format!("begin thread_data\nX dd 0\nend thread_data\nbegin shared_data\nY dd 0\nend shared_data\nbegin thread_code\nmov eax, {operand}\nend thread_code\n")
+        format!(
+            "begin thread_data\nX dd 0\nend thread_data\nbegin shared_data\nY dd 0\nend shared_data\nbegin thread_code\nmov eax, {operand}\nend thread_code\n"
+        )
     };
     let parse = |operand: &str| super::nasm::parse(SourceId(0), &text(operand), 2);
     for operand in ["[X]", "[X + $next]", "[X + $1]", "[Y + ecx*4]", "[Y + 0]"] {
