@@ -62,6 +62,12 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("conform", "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface", 0, None),
     ("conform", "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --against sc --operations 3", 1, None),
     ("conform", "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --max-states 200", 3, None),
+    (
+        "litmus",
+        "litmus @SB.litmus @bad.litmus @inc.litmus --machine ^specs/machines/tso.spec --interface ^specs/machines/machine.interface",
+        2,
+        None,
+    ),
     ("error", "conform ^specs/machines/tso.spec --interface ^specs/arcx.interface", 2, None),
     ("robust", "robust ^specs/x86/dekker.asm", 1, None),
     ("robust", "robust ^specs/x86/spinlock.asm --fences", 0, None),

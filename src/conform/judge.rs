@@ -85,9 +85,12 @@ impl Worker<'_> {
             Judge::Cat(judge) => judge.allows(history),
             Judge::Views(views) => {
                 let skeleton = history.skeleton(Dialect::Plain, &Views::vocabulary());
-                let rf = history.sources(&skeleton);
-                let sourced = skeleton.set(mu_axioms::SetId::READS).iter().all(|r| rf.before(r).next().is_some());
-                Ok(sourced && matches!(views.judge(&skeleton, &rf)?, Seen::Views(_)))
+                for rf in history.reads_from(&skeleton) {
+                    if matches!(views.judge(&skeleton, &rf)?, Seen::Views(_)) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
             }
         }
     }
@@ -103,10 +106,11 @@ impl Worker<'_> {
             }
             Judge::Views(views) => {
                 let skeleton = history.skeleton(Dialect::Plain, &Views::vocabulary());
-                let axiom = match views.judge(&skeleton, &history.sources(&skeleton))? {
-                    Seen::Views(_) => String::new(),
-                    Seen::None { of, .. } if of.is_empty() => "there is no serial view".into(),
-                    Seen::None { of, .. } => format!("there is no serial view for {of}"),
+                let first = history.reads_from(&skeleton).into_iter().next();
+                let seen = first.map(|rf| views.judge(&skeleton, &rf)).transpose()?;
+                let axiom = match seen {
+                    Some(Seen::None { of, .. }) if !of.is_empty() => format!("there is no serial view for {of}"),
+                    _ => "there is no serial view".into(),
                 };
                 Ok(Reason { axiom, cycle: Vec::new() })
             }

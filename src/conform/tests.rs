@@ -279,6 +279,34 @@ fn written_tests_ask_the_same() {
     assert!(allowed.iter().chain(&forbidden).all(|n| *n > 3), "{allowed:?} {forbidden:?}");
 }
 
+/// Models that are written in both forms judge alike, also where values do not say which write is read.
+#[test]
+fn axioms_and_serial_views_judge_alike() {
+    let mut counts = [0, 0];
+    for name in ["sc", "pc", "pram", "causal", "cache", "slow", "local"] {
+        let mut sources = SourceMap::new();
+        let known = mu_axioms::models::by_name(name).unwrap();
+        let cat = Against { name: name.into(), form: Form::Cat { model: known.compile(&mut sources).unwrap(), dialect: known.dialect } };
+        let path = format!("{}/../../specs/memory/{name}.views", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let views = mu_axioms::views::Views::compile(&mut sources, name, &text).unwrap();
+        let views = Against { name: name.into(), form: Form::Views(views) };
+        let (mut cat, mut views) = (cat.worker(), views.worker());
+        for seed in 0..80 {
+            let mut random = Random::new(seed);
+            let mut history = random_history(&mut random, false);
+            history.threads.iter_mut().for_each(|t| t.retain(|o| matches!(o.kind, Kind::Read | Kind::Write)));
+            let allows = cat.allows(&history).unwrap();
+            assert_eq!(views.allows(&history).unwrap(), allows, "seed {seed}, {name}: {}", history.text());
+            if !allows {
+                assert!(!views.reason(&history).unwrap().axiom.is_empty() && !cat.reason(&history).unwrap().axiom.is_empty());
+            }
+            counts[usize::from(allows)] += 1;
+        }
+    }
+    assert!(counts.iter().all(|n| *n > 50), "{counts:?}");
+}
+
 #[test]
 fn canonical_histories_stand_for_their_class() {
     let interface = interface("initial v0; load ld(p, a, v); store st(p, a, v); fence f(p); update u(p, a, v, w);");

@@ -42,13 +42,6 @@ impl Told<'_> {
             (false, false) => 0,
         }
     }
-    fn word(&self, shown: Option<&Shown>) -> &'static str {
-        match shown {
-            Some(_) => "does not conform",
-            None if self.complete() => "conforms",
-            None => "unknown",
-        }
-    }
     fn symmetries(&self) -> String {
         match (&self.group.names[..], self.args.without_symmetry) {
             (_, true) => "not looked for, as asked".into(),
@@ -113,7 +106,7 @@ impl Told<'_> {
         out
     }
     fn single(&self, session: &Session, name: &str, shown: Option<&Shown>) -> String {
-        let Some(s) = shown else { return format!("{}: {name}\n", self.word(None)) };
+        let Some(s) = shown else { return format!("{}: {name}\n", if self.complete() { "conforms" } else { "unknown" }) };
         let mut out = format!("does not conform: {name} forbids {}\n\n{}\n", s.found.history.text(), s.litmus);
         let _ = writeln!(out, "forbidden by {}", if s.reason.axiom.is_empty() { "the model" } else { &s.reason.axiom });
         if !s.reason.cycle.is_empty() {
@@ -134,7 +127,12 @@ impl Told<'_> {
         let a = self.answer;
         let names = &self.machine.alphabet.names;
         let models = self.names.iter().zip(&self.shown).map(|(name, shown)| {
-            let mut object = json!({ "name": name, "verdict": self.word(shown.as_ref()) });
+            let verdict = match shown {
+                Some(_) => "false",
+                None if self.complete() => "true",
+                None => "unknown",
+            };
+            let mut object = json!({ "name": name, "verdict": verdict });
             if let Some(s) = shown {
                 let cycle: Vec<Value> = s.reason.cycle.iter().map(|(e, r)| json!({ "event": e, "relation": r })).collect();
                 let run: Vec<Value> = s.story.steps.iter().map(|step| json!(step.action)).collect();
