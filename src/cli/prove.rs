@@ -166,7 +166,7 @@ fn as_text(session: &Session, system: &System, args: &ProveArgs, outcome: &Outco
         session.peak_memory() >> 20
     );
     if let Verdict::Unsafe(run) = &outcome.verdict {
-        out += &run_text(system, run);
+        out += &run_text(run);
     }
     out
 }
@@ -176,7 +176,7 @@ fn claim_text(run: &Run) -> String {
     if who.is_empty() { "`unsafe` holds".into() } else { format!("`unsafe` holds of {}", who.join(", ")) }
 }
 
-fn run_text(_: &System, run: &Run) -> String {
+fn run_text(run: &Run) -> String {
     let mut out = format!("\na run with {} processes, {} steps\n", run.processes, run.steps.len());
     let _ = writeln!(out, "     start: {}", run.states[0]);
     for (i, (step, state)) in run.steps.iter().zip(&run.states[1..]).enumerate() {

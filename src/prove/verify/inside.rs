@@ -101,6 +101,8 @@ pub(super) struct Target<'a> {
     /// What the best instance so far asks beyond the cube, and how many facts one may ask.
     best: Option<Vec<Fact>>,
     most: usize,
+    /// The facts that an instance asks alone, if they are wanted.
+    single: Option<Vec<Fact>>,
 }
 
 impl<'a> Target<'a> {
@@ -122,7 +124,19 @@ impl<'a> Target<'a> {
             }
         }
         stages.iter_mut().for_each(|s: &mut Vec<u8>| s.sort_unstable());
-        Some(Target { verifier, cube, world, domains, cells: all, joined, stages, judged: HashMap::new(), best: None, most: 0 })
+        Some(Target {
+            verifier,
+            cube,
+            world,
+            domains,
+            cells: all,
+            joined,
+            stages,
+            judged: HashMap::new(),
+            best: None,
+            most: 0,
+            single: None,
+        })
     }
     /// How many of the symbols it does not mention.
     pub(super) fn lacks(&self, symbols: &[usize]) -> usize {
@@ -144,6 +158,12 @@ impl<'a> Target<'a> {
         (0..self.world.fixed.min(inner.named)).for_each(|p| names[p] = p as u8);
         self.name(inner, plan, 0, &mut names, &mut Vec::new());
         self.best.take()
+    }
+    /// The facts that some instance of the cube asks alone: where one holds, the target is inside.
+    pub(super) fn singles(&mut self, inner: &Never, plan: &Plan) -> Vec<Fact> {
+        self.single = Some(Vec::new());
+        self.closest(inner, plan, 1);
+        self.single.take().unwrap_or_default()
     }
     fn is_done(&self) -> bool {
         self.best.as_ref().is_some_and(Vec::is_empty)
@@ -178,9 +198,13 @@ impl<'a> Target<'a> {
         }
         let Some(&view) = plan.views.get(places.len()) else {
             let before = open.len();
-            if self.admits(inner, &plan.staged, names, places, open) && self.best.as_ref().is_none_or(|b| open.len() < b.len()) {
-                self.most = open.len();
-                self.best = Some(open.clone());
+            if self.admits(inner, &plan.staged, names, places, open) {
+                if let Some(single) = &mut self.single {
+                    single.extend(open.iter().cloned());
+                } else if self.best.as_ref().is_none_or(|b| open.len() < b.len()) {
+                    self.most = open.len();
+                    self.best = Some(open.clone());
+                }
             }
             open.truncate(before);
             return;

@@ -6,8 +6,8 @@
 //!   cubes of the certificate, or of the file's `invariant`s, which are assumed.
 //! - *Initiation*: no initial state is in a cube.
 //!
-//! Inside: for some instance of a cube all facts follow; otherwise a case is split on a fact of an instance and both halves are asked. Every answer that is not found
-//! refuses the certificate.
+//! Inside: for some instance of a cube all facts follow; otherwise where a fact holds that an instance asks alone it is inside, and what is left is asked; otherwise
+//! a case is split on a fact of an instance and both halves are asked. Every answer that is not found refuses the certificate.
 
 mod inside;
 pub mod logic;
@@ -404,7 +404,21 @@ impl Verifier<'_> {
         if depth == 0 {
             return false;
         }
-        // Instances with the facts that do not follow: of the one with the fewest a fact splits the cube.
+        let world = self.world(cube.named);
+        let with = |more: Vec<Fact>| Never { named: cube.named, facts: [cube.facts.as_slice(), &more].concat() };
+        // Where a fact holds that an instance asks alone, the cube is inside it: what is left is where none of these facts holds.
+        let mut none: Vec<Fact> = Vec::new();
+        for (c, plan) in self.cubes.iter().zip(&self.plans) {
+            if target.lacks(&plan.symbols) <= 1 {
+                none.extend(target.singles(c, plan).iter().map(|f| world.opposite(f)));
+            }
+        }
+        if !none.is_empty() {
+            none.sort_unstable();
+            none.dedup();
+            return self.split(&with(none), first, depth - 1);
+        }
+        // Of the instance that asks the fewest facts one splits the cube.
         let mut open: Option<Vec<Fact>> = None;
         for (c, plan) in self.cubes.iter().zip(&self.plans) {
             if target.lacks(&plan.symbols) > 1 {
@@ -418,7 +432,6 @@ impl Verifier<'_> {
         }
         let Some(open) = open else { return false };
         let Some(fact) = open.into_iter().next() else { return true };
-        let with = |f: Fact| Never { named: cube.named, facts: cube.facts.iter().cloned().chain([f]).collect() };
-        self.split(&with(self.world(cube.named).opposite(&fact)), first, depth - 1) && self.split(&with(fact), first, depth - 1)
+        self.split(&with(vec![world.opposite(&fact)]), first, depth - 1) && self.split(&with(vec![fact]), first, depth - 1)
     }
 }

@@ -1,0 +1,52 @@
+//! The x86 programs of specs/x86 proved for any number of threads, or refuted with a run that the machine does: the rows of x86-tso-programs' table.
+
+use mu_base::SourceId;
+use mu_base::limits::{Budget, Limits};
+use mu_cubicle::x86::{Options, translate};
+use mu_prove::{Verdict, prove};
+use std::path::Path;
+use std::time::Duration;
+
+#[test]
+fn the_table_of_the_paper_is_proved_for_any_number_of_threads() {
+    let split = Options { split_xchg: true, ..Options::default() };
+    let plain = Options::default();
+    // Program (`unlocked`: without the prefix), and the length of the shortest run where there is one.
+    let rows = [
+        ("naive_mutex_count_lock.asm", plain, Some(12)),
+        ("naive_mutex_count.asm", plain, Some(12)),
+        ("mutex_xchg.asm", split, Some(10)),
+        ("mutex_xchg.asm", plain, None),
+        ("mutex_cmpxchg.asm unlocked", plain, Some(10)),
+        ("mutex_cmpxchg.asm", plain, None),
+        ("spinlock.asm unlocked", plain, Some(6)),
+        ("spinlock.asm", plain, None),
+        ("barrier_single.asm", plain, None),
+    ];
+    rows.into_iter().for_each(|(name, options, length)| check(name, options, length));
+}
+
+#[test]
+#[ignore = "seconds"]
+fn the_barrier_of_several_rounds_is_proved_for_any_number_of_threads() {
+    check("barrier_multiple.asm", Options::default(), None);
+}
+
+/// The verdict of a row, and that its run is no shorter than the shortest.
+fn check(name: &str, options: Options, length: Option<usize>) {
+    let file = name.split(' ').next().unwrap_or(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/x86").join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).replace("cs: nop", "cs:");
+    let text = if file == name { text } else { text.replace("lock ", "") };
+    let program = mu_program::parametric::parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{name}: {}", d.plain()));
+    let system = translate(&program, options).and_then(|f| mu_cubicle::check(&f)).unwrap_or_else(|d| panic!("{name}: {}", d.plain()));
+    let budget = Budget::new(Limits { timeout: Some(Duration::from_secs(60)), ..Limits::default() });
+    match (prove(&system, mu_prove::Options::default(), &budget).verdict, length) {
+        (Verdict::Safe { .. }, None) => {}
+        (Verdict::Unsafe(run), Some(length)) => {
+            let steps = run.steps.iter().filter(|s| !s.starts_with("flush")).count();
+            assert!(steps >= length, "{name}: {steps} steps, the shortest run has {length}");
+        }
+        (other, _) => panic!("{name}: {other:?}"),
+    }
+}
