@@ -24,7 +24,9 @@ extern crate self as mu_base;
 pub mod atomics;
 #[path = "../../src/base/random.rs"]
 pub mod random;
-#[path = "../../src/explore/table.rs"]
-pub(crate) mod table;
+#[path = "../../src/explore"]
+mod explore {
+    pub(crate) mod table;
+}
 #[path = "../../src/symbolic/ldd/mod.rs"]
 pub(crate) mod ldd;
