@@ -7,6 +7,7 @@ use super::source::{SourceMap, Span};
 
 /// The stage that refuses. Decides the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Stage {
     /// Command line and parameters.
     Usage,
@@ -80,6 +81,18 @@ pub struct Diagnostic {
     pub stop: Option<Stop>,
 }
 
+/// The message with its line, if that is known without the sources; [`Diagnostic::render`] shows all.
+impl std::fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(line) = &self.line {
+            write!(f, "line {}, column {}: ", line.number, line.column)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
 impl Diagnostic {
     /// An error at a place.
     pub fn at(stage: Stage, span: Span, message: impl Into<String>) -> Self {
@@ -106,10 +119,6 @@ impl Diagnostic {
             None => self.message = format!("{name}: {}", self.message),
         }
         self
-    }
-    /// Its line and column, if it has a line, and the message: all that can be said without the files.
-    pub fn plain(&self) -> String {
-        self.line.as_ref().map_or_else(|| self.message.clone(), |l| format!("line {}, column {}: {}", l.number, l.column, self.message))
     }
     /// A limit that came first.
     pub fn stopped(stop: Stop) -> Self {

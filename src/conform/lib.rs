@@ -2,7 +2,7 @@
 //!
 //! In: a model of the machine, which chooses its operations freely; an [`interface`] that says which labels are memory operations; memory models.
 //! Out: for each memory model, that it allows all that the machine does, or a smallest program and outcome that it forbids ([`search`]), with
-//! a run of the machine ([`witness`]) and a litmus test ([`write`]).
+//! a run of the machine ([`witness`]) and a litmus test ([`mod@write`]).
 //!
 //! A *history* is what the axioms of a memory model see: the operations of each processor in program order, with the values that
 //! loads return. Which histories a machine has depends only on its visible traces; so the machine is explored once, all other labels are hidden,

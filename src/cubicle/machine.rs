@@ -4,11 +4,11 @@
 //! number in the table of buffers; 0 is empty). Steps follow algorithm 1 of x86-tso-programs: a transition writes memory as one entry of its actor's
 //! buffer; a locked one waits for the empty buffer and writes through; the oldest entry of a buffer may reach memory at any time.
 //!
-//! Cells that nothing determines hold [`ANY`]. When a step asks for one, it is told so ([`Need`]) and tries each value of the sort: such a state stands for all
+//! Cells that nothing determines hold [`ANY`]. When a step asks for one, it is told so (`Need`) and tries each value of the sort: such a state stands for all
 //! states that it can become. Numbers have no end of values; the caller lists candidates, or there are none and the step is refused by name.
 //! States that contradict an assumption (`invariant`) are not reached.
 //!
-//! Invariant: a step's result depends on the cells that [`Machine::reads`] lists and nothing else. Cost of a step: its cells and cases; reading
+//! Invariant: a step's result depends on the cells that `Machine::reads` lists and nothing else. Cost of a step: its cells and cases; reading
 //! memory through a buffer is linear in the buffer.
 
 use crate::ground::{

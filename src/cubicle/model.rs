@@ -7,8 +7,8 @@
 //! Values that nothing determines are all there from the start where their sort has an end of them. A number that nothing determines stays open and
 //! is refused when it is asked for. Steps to states that contradict an assumption are left out.
 //!
-//! Codes become dense numbers ([`Dense`]). Candidates for symmetries exchange neighbouring processes that the system does not name; a system that
-//! compares processes by order has none. Cost: that of [`Machine::fire`] for each question that the engine has not asked before.
+//! Codes become dense numbers (`Dense`). Candidates for symmetries exchange neighbouring processes that the system does not name; a system that
+//! compares processes by order has none. Cost: that of `Machine::fire` for each question that the engine has not asked before.
 
 use crate::ground::{Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, MEMORY, looked_at, sort, term_cells};
 use crate::machine::{Machine, Memory, Need};

@@ -39,7 +39,7 @@
 //! - Process identifiers are totally ordered; `<` on them is that order, and `#1 < #2 < ..` come first in it.
 //!
 //! Everything refers to places in the file by [`Place`], which does not count in comparisons. Invariant: indices are in range, sorts fit
-//! ([`crate::check`] makes systems, nothing else needs to check again).
+//! ([`fn@crate::check`] makes systems, nothing else needs to check again).
 
 use mu_base::source::Place;
 use num_rational::BigRational;

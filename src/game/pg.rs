@@ -194,7 +194,7 @@ mod tests {
             ("hello", "expected the identifier of a vertex, found \"hello\""),
         ] {
             let d = read(text).unwrap_err();
-            assert!(d.plain().contains(wanted), "{text:?}: {}", d.plain());
+            assert!(d.to_string().contains(wanted), "{text:?}: {}", d);
         }
     }
 }

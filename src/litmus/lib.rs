@@ -1,6 +1,6 @@
 //! Litmus tests for RISC-V, AArch64, x86 and C11: text -> candidate executions -> outcomes under an axiomatic memory model.
 //!
-//! In: the text of a `.litmus` file as the herd tools read it ([`file`]). Each thread is lowered to a small code ([`code`]) and run over the
+//! In: the text of a `.litmus` file as the herd tools read it ([`mod@file`]). Each thread is lowered to a small code ([`code`]) and run over the
 //! values that its reads may take ([`paths`]), which gives events, dependencies and final registers. Paths of all threads are put together
 //! with choices of reads-from and coherence ([`candidates`]); a model of the layer `axioms` judges each ([`judge`]). Out: a [`report`].
 //!

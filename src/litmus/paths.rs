@@ -2,7 +2,7 @@
 //!
 //! In: a thread, the values that each cell may hold. Out: [`Shape`]s, which say what happens but for values, each with its [`Trace`]s, which say the values. The values that
 //! cells may hold are found by repetition: what stores have written in one round, loads may read in the next. A value that takes more rounds
-//! than there are reads depends on itself, and no execution has it. So does a value of which every derivation needs the very store that is to write it ([`Origins`]).
+//! than there are reads depends on itself, and no execution has it. So does a value of which every derivation needs the very store that is to write it (`Origins`).
 //!
 //! Dependencies are those of syntax. Loops run until they have jumped back [`Bounds::loops`] times; longer paths are dropped and said.
 

@@ -413,10 +413,10 @@ mod tests {
         ] {
             let d = parse(text).unwrap_err();
             assert_eq!(d.stage, Stage::File);
-            assert!(d.plain().contains(wanted), "{text:?}: {}", d.plain());
+            assert!(d.to_string().contains(wanted), "{text:?}: {}", d);
         }
         let d = read(b"des (0,1,1)\n(0,\"a\xff\",0)\n".as_slice(), &AutOptions::default()).unwrap_err();
-        assert!(d.plain().contains("line 2, column 6: expected a label in UTF-8"), "{}", d.plain());
+        assert!(d.to_string().contains("line 2, column 6: expected a label in UTF-8"), "{}", d);
         let d = read([0x1f, 0x8b, 8, 0].as_slice(), &AutOptions::default()).unwrap_err();
         assert!(d.message.starts_with("cannot read"), "{}", d.message);
     }

@@ -1,9 +1,9 @@
 //! Quotients of transition systems: [`Lts`] + [`Equivalence`] -> the partition of its states, or the smaller system.
 //!
-//! - strong: signature refinement ([`super::refine`]).
+//! - strong: signature refinement (`refine`).
 //! - branching, with or without divergence: contraction of tau components ([`super::tau`]), then signature refinement.
 //!   Divergence-preserving means: of equivalent states either both or neither have an infinite tau path within their class.
-//! - weak: on the branching quotient, see [`super::weak`]. Trace, weak trace: determinisation, see [`super::trace`].
+//! - weak: on the branching quotient, see `weak`. Trace, weak trace: determinisation, see [`super::trace`].
 //!
 //! A quotient holds what is reachable from the initial state, which is state 0; states are numbered breadth first; parallel transitions
 //! are merged. Inert tau steps are dropped, under branching and weak bisimulation tau loops as well, while the quotient by

@@ -1,4 +1,4 @@
-//! What litmus tests ask and answer, whatever runs them: the head of a file ([`head`]), the table of its code ([`table`]), the
+//! What litmus tests ask and answer, whatever runs them: the head of a file ([`mod@head`]), the table of its code ([`table`]), the
 //! question about its outcomes ([`question`]), verdicts and reports ([`answer`]).
 //!
 //! Two routes use it: machines of the layer `program` and axioms of the layer `litmus`. An outcome is a list of values, one for each register or

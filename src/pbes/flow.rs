@@ -12,7 +12,7 @@
 //!
 //! A symmetry of the model is used if it is a symmetry of the formula too: it preserves the initial obligations, and the image of what a
 //! formula state becomes along a label is what its image becomes along the image of the label. The second condition holds if the
-//! formula mentions none of the constants that are permuted ([`super::mentions`]). Otherwise each answer is verified; if one
+//! formula mentions none of the constants that are permuted (`mentions`). Otherwise each answer is verified; if one
 //! fails, the search is void and is repeated without symmetries.
 //!
 //! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the number of obligations of a complete search

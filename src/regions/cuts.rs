@@ -6,7 +6,7 @@
 //! have the same intervals, none of them empty, and one of them stands for the case. A *partition* puts intervals into blocks; a block's number is
 //! that of the least number of its first interval for the case's valuation, so that abstract values are values.
 //!
-//! Cost: valuations up to a small bound are enumerated. Invariant: each valuation is of exactly one case (see [`cases`]).
+//! Cost: valuations up to a small bound are enumerated. Invariant: each valuation is of exactly one case (see `cases`).
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

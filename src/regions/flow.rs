@@ -2,7 +2,7 @@
 //!
 //! In: data specification, linear process, formula. Out: for each variable, argument of an action and argument of a constructor a [`Type`],
 //! which is its sort with a class at each number; of each class, what is done with its members. A class is one of *counters* if a constant without
-//! a value is in it; then nothing may be done with its members but what [`Flow::builtin`] lets pass: copy, compare, add a literal. All else marks
+//! a value is in it; then nothing may be done with its members but what `Flow::builtin` lets pass: copy, compare, add a literal. All else marks
 //! the class with its place, and a counter with a mark is refused with it. Equations are typed once, without polymorphism (Milner 1978, for
 //! one instance of each mapping); built-ins anew at each use.
 //!

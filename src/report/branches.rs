@@ -2,7 +2,7 @@
 //!
 //! Rows follow the tree of shortest ways from the initial state; a step to a state that has its row elsewhere ends in its number. Numbers at
 //! the margin are those of the states, as in the files `.aut` and `.dot`. Hidden actions are grey; parameters that a step changed show
-//! when the pointer rests on it. Cost: one pass; at most [`MOST`] rows.
+//! when the pointer rests on it. Cost: one pass; at most `MOST` rows.
 
 use super::story::{Story, StoryStep};
 use super::svg::{Anchor, Svg, width_of};

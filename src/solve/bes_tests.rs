@@ -54,7 +54,7 @@ fn refusals_name_place_and_text() {
         ("bes mu X = X; init X; more", "expected the end of the text, found \"more\""),
     ] {
         let d = read(text).unwrap_err();
-        assert!(d.plain().contains(wanted), "{text:?}: {}", d.plain());
+        assert!(d.to_string().contains(wanted), "{text:?}: {}", d);
     }
 }
 

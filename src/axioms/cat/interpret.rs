@@ -186,7 +186,7 @@ pub fn by_location(skeleton: &Skeleton, set: &Set) -> Vec<Set> {
     by.into_values().collect()
 }
 
-/// Calls `visit` with each of the orders that [`Data::Orders`] describes, until it returns true; says whether one did.
+/// Calls `visit` with each of the orders that `Data::Orders` describes, until it returns true; says whether one did.
 pub fn each_order(parts: &[Set], extends: &Relation, order: &mut Relation, visit: &mut dyn FnMut(&Relation) -> bool) -> bool {
     let Some((part, rest)) = parts.split_first() else { return visit(order) };
     let mut closed = extends.clone();

@@ -205,7 +205,7 @@ fn show(
 fn confirm(session: &Session, against: &Against, text: &Text, litmus: &str) -> Result<Result<(), String>, Diagnostic> {
     let (judge, test) = match judge(against, text, litmus) {
         Ok(both) => both,
-        Err(d) => return Ok(Err(format!("the litmus route does not take it: {}", d.plain()))),
+        Err(d) => return Ok(Err(format!("the litmus route does not take it: {}", d))),
     };
     let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
     match report.answer.verdict {

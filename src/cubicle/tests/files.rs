@@ -13,9 +13,9 @@ fn folder() -> std::path::PathBuf {
 
 fn read(name: &str) -> System {
     let text = std::fs::read_to_string(folder().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{name}: {}", d.plain()));
-    let system = check(&tree).unwrap_or_else(|d| panic!("{name}: {}", d.plain()));
-    let again = parse(SourceId(0), &tree.to_string()).unwrap_or_else(|d| panic!("{name}: {}", d.plain()));
+    let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{name}: {}", d));
+    let system = check(&tree).unwrap_or_else(|d| panic!("{name}: {}", d));
+    let again = parse(SourceId(0), &tree.to_string()).unwrap_or_else(|d| panic!("{name}: {}", d));
     assert_eq!(again, tree, "{name}");
     assert_eq!(check(&again).as_ref(), Ok(&system), "{name}");
     system
@@ -24,8 +24,8 @@ fn read(name: &str) -> System {
 /// Whether an unsafe state is reachable with buffers of at most two entries.
 fn is_unsafe(system: &System, n: u32, memory: Memory) -> bool {
     let setup = Setup { buffer: Some(2), ..Setup::default() };
-    let machine = Machine::new(system, n, memory, setup).unwrap_or_else(|d| panic!("{}", d.plain()));
-    let reach = machine.reach(1_000_000, true, &Budget::default()).unwrap_or_else(|d| panic!("{}", d.plain()));
+    let machine = Machine::new(system, n, memory, setup).unwrap_or_else(|d| panic!("{}", d));
+    let reach = machine.reach(1_000_000, true, &Budget::default()).unwrap_or_else(|d| panic!("{}", d));
     assert!(reach.states.len() < 1_000_000);
     reach.violation.is_some()
 }
@@ -121,7 +121,7 @@ fn deep_formulas_are_refused_and_long_ones_are_read() {
     let fault = parse(SourceId(0), &deep).map(|_| ()).expect_err("deep");
     assert!(fault.message.contains("nest 500 levels"), "{}", fault.message);
     let long = format!("{HEAD}unsafe () {{ X = A{} }}", " && X <> B".repeat(50_000));
-    let system = parse(SourceId(0), &long).and_then(|t| check(&t)).unwrap_or_else(|d| panic!("{}", d.plain()));
+    let system = parse(SourceId(0), &long).and_then(|t| check(&t)).unwrap_or_else(|d| panic!("{}", d));
     assert_eq!(system.unsafes[0].cube.len(), 2);
     let wide = format!("{HEAD}unsafe () {{ (X = A || X = B){} }}", " && (X = A || P[#1] = B)".repeat(40));
     let fault = parse(SourceId(0), &wide).and_then(|t| check(&t)).map(|_| ()).expect_err("wide");
@@ -135,9 +135,8 @@ fn older_spellings_are_one_tree() {
         "transition t (p) requires { [p]W = 1 } { [p]W := 2 }",
         "transition t (p) requires { read(p, W) = 1 } { write(p, W, 2) }",
     ];
-    let trees: Vec<_> =
-        guards.iter().map(|g| parse(SourceId(0), &format!("{HEAD}{g}")).unwrap_or_else(|d| panic!("{g}: {}", d.plain()))).collect();
+    let trees: Vec<_> = guards.iter().map(|g| parse(SourceId(0), &format!("{HEAD}{g}")).unwrap_or_else(|d| panic!("{g}: {}", d))).collect();
     assert!(trees.windows(2).all(|t| t[0] == t[1]));
-    let system = check(&trees[0]).unwrap_or_else(|d| panic!("{}", d.plain()));
+    let system = check(&trees[0]).unwrap_or_else(|d| panic!("{}", d));
     assert!(system.transitions[0].locked);
 }

@@ -30,8 +30,8 @@ fn system(seed: u64) -> (String, System) {
     let mut random = Random::new(seed);
     let shape = shape(&mut random);
     let text = file(&mut random, shape).to_string();
-    let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.plain()));
-    let system = check(&tree).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.plain()));
+    let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+    let system = check(&tree).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
     (text, system)
 }
 
@@ -42,7 +42,7 @@ fn printed_systems_parse_to_themselves() {
         let shape = shape(&mut random);
         let tree = file(&mut random, shape);
         let text = tree.to_string();
-        let again = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.plain()));
+        let again = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
         assert_eq!(again, tree, "seed {seed}\n{text}");
     }
 }
@@ -131,8 +131,8 @@ fn machine_and_oracle_reach_the_same() {
             }
             let Some(expected) = naive.reach(1500) else { continue };
             let setup = Setup { buffer: Some(2), ..Setup::default() };
-            let machine = Machine::new(&system, n, memory, setup).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.plain()));
-            let reach = machine.reach(1 << 20, false, &Budget::default()).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.plain()));
+            let machine = Machine::new(&system, n, memory, setup).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+            let reach = machine.reach(1 << 20, false, &Budget::default()).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
             let ours: BTreeSet<_> = reach.states.iter().flat_map(|s| closed(&machine, s)).collect();
             let theirs: BTreeSet<_> = expected.keys().map(told).collect();
             assert!(ours == theirs, "seed {seed}, {memory:?}, {n} processes: {} and {} states\n{text}", ours.len(), theirs.len());
@@ -142,13 +142,13 @@ fn machine_and_oracle_reach_the_same() {
                 let run = reach.run(*state);
                 let acts: Vec<_> = run.steps.iter().map(|s| s.0.clone()).collect();
                 let fires: Vec<_> = acts.iter().filter(|a| matches!(a, mu_cubicle::machine::Act::Fire(..))).cloned().collect();
-                machine.replay(&acts, &system.unsafes[*claim], procs).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.plain()));
-                machine.replay(&fires, &system.unsafes[*claim], procs).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.plain()));
+                machine.replay(&acts, &system.unsafes[*claim], procs).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+                machine.replay(&fires, &system.unsafes[*claim], procs).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
             }
             let setup = Setup { buffer: Some(2), ..Setup::default() };
             let eager = Machine::new(&system, n, memory, setup).and_then(SystemModel::new);
             match eager.and_then(|m| explored(&m)) {
-                Err(d) => assert!(expected.is_empty(), "seed {seed}: {}\n{text}", d.plain()),
+                Err(d) => assert!(expected.is_empty(), "seed {seed}: {}\n{text}", d),
                 Ok(ours) => {
                     let steps = |(s, steps): (&State, &BTreeSet<(String, State)>)| {
                         let mut all: BTreeSet<_> = steps.iter().map(|(l, s)| (l.clone(), told(s))).collect();

@@ -24,11 +24,11 @@ fn translated(text: &str, options: Options) -> Result<(mu_cubicle::ast::File, Sy
 /// The least number of transitions, flushes not counted, to an unsafe state; none if there is no way.
 fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
     let setup = Setup { buffer: Some(3), ..Setup::default() };
-    let machine = Machine::new(system, n, Memory::Tso, setup).unwrap_or_else(|d| panic!("{}", d.plain()));
+    let machine = Machine::new(system, n, Memory::Tso, setup).unwrap_or_else(|d| panic!("{}", d));
     let claims: Vec<_> = system.unsafes.iter().map(|c| machine.ask(c)).collect();
     let mut best: HashMap<Vec<u32>, u32> = HashMap::new();
     let mut todo: VecDeque<(Vec<u32>, u32)> = VecDeque::new();
-    todo.extend(machine.initial_states().unwrap_or_else(|d| panic!("{}", d.plain())).into_iter().map(|s| (s, 0)));
+    todo.extend(machine.initial_states().unwrap_or_else(|d| panic!("{}", d)).into_iter().map(|s| (s, 0)));
     while let Some((state, steps)) = todo.pop_front() {
         if best.get(&state).is_some_and(|b| *b <= steps) {
             continue;
@@ -41,7 +41,7 @@ fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
             Act::Flush(_) => todo.push_front((next, steps)),
             Act::Fire(..) => todo.push_back((next, steps + 1)),
         });
-        successors.unwrap_or_else(|d| panic!("{}", d.plain()));
+        successors.unwrap_or_else(|d| panic!("{}", d));
     }
     None
 }
@@ -70,7 +70,7 @@ fn the_table_of_the_paper() {
         };
         // The article's listings have no instruction for the critical section.
         let program = program.replace("cs: nop", "cs:");
-        let (file, system) = translated(&program, options).unwrap_or_else(|d| panic!("{name}: {}", d.plain()));
+        let (file, system) = translated(&program, options).unwrap_or_else(|d| panic!("{name}: {}", d));
         let found = columns(&file);
         assert_eq!((found.registers, found.weak, found.transitions), (registers, weak, transitions), "{name}\n{file}");
         assert_eq!(steps_to_unsafe(&system, 2), length, "{name}\n{file}");
@@ -91,11 +91,10 @@ fn registers_may_hold_anything_at_the_start() {
     let code = program("", "cmp eax, 0\nje ok\njmp bad\nok: jmp ok");
     let any = Options { any_registers: true, ..Options::default() };
     let start = |options| {
-        let (_, system) = translated(&code, options).unwrap_or_else(|d| panic!("{}", d.plain()));
+        let (_, system) = translated(&code, options).unwrap_or_else(|d| panic!("{}", d));
         let candidates = [0, 1].map(|n| num_rational::BigRational::from_integer(n.into())).into();
-        let machine =
-            Machine::new(&system, 1, Memory::Tso, Setup { candidates, ..Setup::default() }).unwrap_or_else(|d| panic!("{}", d.plain()));
-        let reach = machine.reach(1000, true, &mu_base::Budget::default()).unwrap_or_else(|d| panic!("{}", d.plain()));
+        let machine = Machine::new(&system, 1, Memory::Tso, Setup { candidates, ..Setup::default() }).unwrap_or_else(|d| panic!("{}", d));
+        let reach = machine.reach(1000, true, &mu_base::Budget::default()).unwrap_or_else(|d| panic!("{}", d));
         reach.violation.is_some()
     };
     assert!(!start(Options::default()));

@@ -1,4 +1,4 @@
-//! The abstract machine: evaluates code on a stack of values, innermost, with lazy connectives and lazy arguments ([`super::lazy`]).
+//! The abstract machine: evaluates code on a stack of values, innermost, with lazy connectives and lazy arguments (`lazy`).
 //!
 //! Calls in tail position reuse their frame; all other recursion grows the machine stack by `stacker`, up to a depth limit. An
 //! equation applied is a *step*; how many may follow each other in one frame is limited. Terms with unknowns are evaluated as far

@@ -4,7 +4,7 @@
 //! an equation of the form `x == e` among its conjuncts binds `x` (the one-point rule); else the search branches on what has
 //! the fewest options: the elements that a pattern may be in a finite list, set or bag; the integers between the bounds that
 //! comparisons give; the constructors of a sort; the sides of a disjunction; the variables of an `exists` together with the unknowns; at last
-//! the equations of a function ([`cases`]). After each step the condition is evaluated again, which prunes. Terms of infinite sorts grow constructor by constructor, up to a limit.
+//! the equations of a function (`cases`). After each step the condition is evaluated again, which prunes. Terms of infinite sorts grow constructor by constructor, up to a limit.
 //!
 //! Every solution comes once: branches exclude each other, but for disjunctions and `exists`, where repeated solutions are dropped.
 //! Compare narrowing (Hanus, 1994) and mCRL2's enumerator (Groote, Mousavi: "Modeling and Analysis of Communicating Systems",

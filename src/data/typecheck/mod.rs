@@ -1,7 +1,7 @@
 //! Type checking of data: syntax trees -> typed expressions, declarations -> signature and equations.
 //!
-//! Sorts are inferred in two passes over an expression: bottom-up sets of candidate types ([`infer`]), then top-down elaboration at
-//! the type that the context wants ([`elaborate`]), which makes every implicit coercion a node. No backtracking: the cost is linear
+//! Sorts are inferred in two passes over an expression: bottom-up sets of candidate types (`infer`), then top-down elaboration at
+//! the type that the context wants (`elaborate`), which makes every implicit coercion a node. No backtracking: the cost is linear
 //! in the expression for a bounded number of overloads, so chains of ten thousand operators and literals of a hundred thousand
 //! elements are no matter. Where two readings need the same least number of coercions the expression is refused as ambiguous.
 //!

@@ -6,7 +6,7 @@
 //! normal form with the values of its live data variables. Answers are interned sets of states.
 //!
 //! Cost: one evaluation or solution of the conditions of modalities for each label and those values of a state that they read, one of the
-//! targets for each state and pattern of modalities that fit ([`patterns`]); then two hash lookups.
+//! targets for each state and pattern of modalities that fit (`patterns`); then two hash lookups.
 //! Invariant: states are append-only; equal (node, values) have equal numbers.
 
 mod kept;

@@ -38,8 +38,8 @@ fn check(name: &str, options: Options, length: Option<usize>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/x86").join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).replace("cs: nop", "cs:");
     let text = if file == name { text } else { text.replace("lock ", "") };
-    let program = mu_program::parametric::parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{name}: {}", d.plain()));
-    let system = translate(&program, options).and_then(|f| mu_cubicle::check(&f)).unwrap_or_else(|d| panic!("{name}: {}", d.plain()));
+    let program = mu_program::parametric::parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{name}: {}", d));
+    let system = translate(&program, options).and_then(|f| mu_cubicle::check(&f)).unwrap_or_else(|d| panic!("{name}: {}", d));
     let budget = Budget::new(Limits { timeout: Some(Duration::from_secs(60)), ..Limits::default() });
     match (prove(&system, mu_prove::Options::default(), &budget).verdict, length) {
         (Verdict::Safe { .. }, None) => {}
