@@ -75,6 +75,8 @@ pub struct Outcome {
     pub searches: usize,
     /// How many approximations were refuted.
     pub refuted: usize,
+    /// How many of them were proposed again, which the oracle rules out.
+    pub repeated: usize,
     /// The time that the verification took.
     pub verification: Duration,
 }
@@ -96,6 +98,7 @@ struct Prover<'a> {
     counts: Counts,
     searches: usize,
     refuted: usize,
+    repeated: usize,
     verification: Duration,
     exact: Search<'a>,
 }
@@ -106,7 +109,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         Ok(rules) => rules,
         Err(Refusal(why)) => {
             let verdict = instances(system, options.memory, Why::Refused(why), budget);
-            return Outcome { verdict, counts: Counts::default(), searches: 0, refuted: 0, verification: Duration::ZERO };
+            return Outcome { verdict, counts: Counts::default(), searches: 0, refuted: 0, repeated: 0, verification: Duration::ZERO };
         }
     };
     let mut prover = Prover {
@@ -117,11 +120,13 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         counts: Counts::default(),
         searches: 1,
         refuted: 0,
+        repeated: 0,
         verification: Duration::ZERO,
         exact: Search::new(&rules, budget),
     };
     let verdict = prover.run();
-    Outcome { verdict, counts: prover.counts, searches: prover.searches, refuted: prover.refuted, verification: prover.verification }
+    let Prover { counts, searches, refuted, repeated, verification, .. } = prover;
+    Outcome { verdict, counts, searches, refuted, repeated, verification }
 }
 
 impl Prover<'_> {
@@ -166,6 +171,7 @@ impl Prover<'_> {
         let budget = self.budget;
         let mut oracle =
             Instances::new(self.rules, self.options.instances, states, &|| start.elapsed() > slice || budget.check(0).is_err());
+        let mut refuted: Vec<Cube> = Vec::new();
         for _ in 0..searches {
             self.searches += 1;
             let mut search = Search::new(self.rules, self.budget);
@@ -175,7 +181,13 @@ impl Prover<'_> {
                 End::Fixpoint(cubes) => return self.safe(&cubes),
                 End::Reached(path) => match path.iter().rev().find(|n| n.approximate) {
                     Some(node) => {
+                        // Else the searches would go round in a circle.
+                        if refuted.contains(&node.cube) {
+                            self.repeated += 1;
+                            break;
+                        }
                         self.refuted += 1;
+                        refuted.push(node.cube.clone());
                         oracle.refute(node.cube.clone());
                     }
                     None => return self.reached(&path),
