@@ -85,6 +85,8 @@ fn auto_chooses_and_says_why() {
     let few = explore(&defines(&[("max_operation_id", 0)]), "auto");
     assert_eq!((&few["engine"], &few["states"]), (&"explicit".into(), &6_052.into()));
     assert_eq!(few["reason"], "not more than 200,000 states");
+    // Ends are judged where they were shown, and nowhere else.
+    assert!(few["ends"].is_null() && explore(&defines(&[("max_operation_id", 0)]), "explicit")["ends"].is_object());
     let many = explore(&defines(&[("max_operation_id", 1)]), "auto");
     assert_eq!((&many["engine"], &many["states"]), (&"symbolic".into(), &275_528.into()));
     assert_eq!(many["reason"], "more than 200,000 states");

@@ -124,19 +124,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     let (formulas, refused) = read(session, subject, texts, args.count)?;
     let kept = kept(session, args, subject)?;
     let options = session.explore_options(&*subject.model, &args.without);
-    if let Some(path) = &args.game {
-        let [(_, formula)] = &formulas[..] else {
-            return Err(Diagnostic::new(Stage::Usage, "`--game` takes a single formula"));
-        };
-        output::stage_of("writing the game", path);
-        match mu_pbes::game::game(&*subject.model, &*subject.labels, formula, &options, &session.budget)? {
-            Ok(game) => {
-                write(path, |file| pg::write(&game, file))?;
-                session.say(format!("wrote {}: {} vertices, {} moves", path.display(), game.vertex_count(), game.edge_count()));
-            }
-            Err(stop) => eprintln!("{}: not written, the game was not complete ({})", path.display(), stop.word()),
-        }
-    }
+    write_game(session, args, subject, &formulas, &options)?;
     let solver = solver(args.solver.as_ref());
     let wishes = engines::wishes_of_check(args);
     engines::expect_taken(args.engine, &wishes)?;
@@ -218,6 +206,29 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     } else {
         0
     })
+}
+
+/// Writes the game of a single formula, if that is asked for.
+fn write_game(
+    session: &Session,
+    args: &CheckArgs,
+    subject: &Loaded,
+    formulas: &[(&Text, TypedFormula)],
+    options: &mu_explore::Options,
+) -> Result<(), Diagnostic> {
+    let Some(path) = &args.game else { return Ok(()) };
+    let [(_, formula)] = formulas else {
+        return Err(Diagnostic::new(Stage::Usage, "`--game` takes a single formula"));
+    };
+    output::stage_of("writing the game", path);
+    match mu_pbes::game::game(&*subject.model, &*subject.labels, formula, options, &session.budget)? {
+        Ok(game) => {
+            write(path, |file| pg::write(&game, file))?;
+            session.say(format!("wrote {}: {} vertices, {} moves", path.display(), game.vertex_count(), game.edge_count()));
+        }
+        Err(stop) => eprintln!("{}: not written, the game was not complete ({})", path.display(), stop.word()),
+    }
+    Ok(())
 }
 
 /// A formula as a case of a test suite.

@@ -55,6 +55,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     }
 }
 
+/// Counts by the engine that was asked for, and writes, reduces and reports what is wanted.
 fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Result<u8, Diagnostic> {
     if args.seeking.sought().is_some() {
         let loaded = session.load(&args.model, "none")?;
@@ -76,14 +77,12 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     } else {
         let model = &*loaded.model;
         let mut counter = ways::Counter::new(model, &args.seeking.terminal);
-        let counted = counted(session, args, model, counter.as_mut())?;
+        let mut counted = counted(session, args, model, counter.as_mut())?;
         let warnings = notes::tell_dead(session, model)?;
-        // Only a search that starts at the beginning and stores no transition system shows its ends.
-        let shown = matches!(counted.detail, Detail::Explicit(_)) && !keep && args.keeping.resume.is_none();
-        let ends = counter.filter(|_| shown).map(ways::Counter::ends);
+        let ends = counter.filter(|_| counted.shown_ends).map(ways::Counter::ends);
         let hangs = ends.is_some_and(|e| e.hangs > 0) && args.overview && session.common.format == Format::Text;
         way = hangs.then(|| ways::shortest_hang(session, args, model)).transpose()?;
-        let lts = counted.lts.clone();
+        let lts = counted.lts.take();
         (Report { ends, warnings, ..Report::of(counted, args) }, lts)
     };
     let mut report = report;

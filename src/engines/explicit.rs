@@ -31,9 +31,11 @@ impl Engine for Explicit {
         extras: Extras<'_>,
         budget: &Budget,
     ) -> Result<Counted, Diagnostic> {
+        let mut shown_ends = false;
         let (outcome, lts) = if wishes.contains(&Wish::TransitionSystem) {
             explore_lts(model, &options.explore, budget, options.progress).map(|(o, l)| (o, Some(l)))?
         } else {
+            shown_ends = extras.ends.is_some();
             (explore_with(model, &options.explore, budget, options.progress, extras)?, None)
         };
         Ok(Counted {
@@ -43,6 +45,7 @@ impl Engine for Explicit {
             transitions: Some(outcome.transitions.into()),
             deadlocks: Some(outcome.deadlocks.into()),
             stop: outcome.stop.clone(),
+            shown_ends,
             lts,
             detail: Detail::Explicit(outcome),
         })

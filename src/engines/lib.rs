@@ -99,6 +99,8 @@ pub struct Counted {
     pub deadlocks: Option<BigUint>,
     /// Why it stopped; the numbers are exact if it is complete.
     pub stop: Stop,
+    /// Whether all ends were shown to who asked for them ([`Extras::ends`]).
+    pub shown_ends: bool,
     /// The transition system, if [`Wish::TransitionSystem`] was among the wishes.
     pub lts: Option<Lts>,
     /// What the engine's own search said.

@@ -39,6 +39,7 @@ impl Engine for Symbolic {
             transitions: outcome.transitions.clone(),
             deadlocks: outcome.deadlocks.clone(),
             stop: outcome.stop.clone(),
+            shown_ends: false,
             lts: None,
             detail: Detail::Symbolic(outcome),
         })

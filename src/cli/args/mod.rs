@@ -249,7 +249,7 @@ pub type EngineRef = &'static dyn mu_engines::Engine;
 /// Reads the name of an engine; the help lists those of the registry.
 fn engine() -> impl TypedValueParser<Value = EngineRef> {
     let known = mu_engines::engines().iter().map(|e| PossibleValue::new(e.name()).help(e.about()));
-    PossibleValuesParser::new(known).map(|name| mu_engines::by_name(&name).unwrap_or(mu_engines::engines()[0]))
+    PossibleValuesParser::new(known).try_map(|name| mu_engines::by_name(&name).ok_or_else(|| format!("no engine is called `{name}`")))
 }
 
 /// Strategies of the symbolic engine.
