@@ -17,7 +17,7 @@ use super::progress::Bar;
 use super::properties::{self, Text};
 use clap::Parser;
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
-use mu_engines::{Options, Subject};
+use mu_engines::{Options, Subject, Task};
 use mu_evidence::Evidence;
 use mu_evidence::checker::{self, Checked};
 use mu_formula::typed::TypedFormula;
@@ -143,7 +143,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
             beside: formulas.len(),
             ..Options::new(options.clone())
         };
-        let (answer, why) = match args.engine.check(asked, formula, &wishes, &chosen, &session.budget) {
+        let (answer, why) = match args.engine.check(asked, formula, Task { wishes: &wishes, options: &chosen, budget: &session.budget }) {
             Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, args.engine.name()), None),
             found => {
                 let found = found?;

@@ -12,7 +12,7 @@ use super::print;
 use super::progress::{Bar, grouped};
 use super::ways;
 use mu_base::{Diagnostic, Stage, Stop};
-use mu_engines::{Counted, Detail, Options};
+use mu_engines::{Counted, Detail, Options, Task};
 use mu_lts::reduce::{Equivalence, reduce};
 use mu_model::Model;
 use std::sync::Arc;
@@ -141,7 +141,8 @@ fn counted(
     let mut shown = counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));
     let ends = shown.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
     let extras = mu_explore::Extras { keeper, restored, ends };
-    let counted = args.engine.count(model, &engines::wishes_of_explore(args), &options, extras, &session.budget)?;
+    let task = Task { wishes: &engines::wishes_of_explore(args), options: &options, budget: &session.budget };
+    let counted = args.engine.count(model, task, extras)?;
     bar.finish();
     match &counted.detail {
         Detail::Explicit(outcome) => say_search(session, args, outcome),

@@ -4,7 +4,7 @@
 
 use crate::explicit::Explicit;
 use crate::symbolic::Symbolic;
-use crate::{Checked, Counted, Engine, Options, Subject, Wish};
+use crate::{Checked, Counted, Engine, Subject, Task, Wish};
 use mu_base::{Budget, Diagnostic, Limits, Stage, Stop};
 use mu_explore::Extras;
 use mu_formula::typed::TypedFormula;
@@ -47,55 +47,41 @@ impl Engine for Auto {
     fn shares_a_formula(&self) -> bool {
         false
     }
-    fn count(
-        &self,
-        model: &dyn Model,
-        wishes: &[Wish],
-        options: &Options<'_>,
-        extras: Extras<'_>,
-        budget: &Budget,
-    ) -> Result<Counted, Diagnostic> {
-        if let Some(wish) = Symbolic.declines(wishes) {
-            let counted = Explicit.count(model, wishes, options, extras, budget)?;
+    fn count(&self, model: &dyn Model, task: Task<'_>, extras: Extras<'_>) -> Result<Counted, Diagnostic> {
+        if let Some(wish) = Symbolic.declines(task.wishes) {
+            let counted = Explicit.count(model, task, extras)?;
             return Ok(Counted { reason: Some(format!("required by {}", wish.words())), ..counted });
         }
-        let (look, own) = first_look(budget);
-        let few = Explicit.count(model, wishes, options, Extras::default(), &look)?;
+        let (look, own) = first_look(task.budget);
+        let few = Explicit.count(model, Task { budget: &look, ..task }, Extras::default())?;
         if few.stop != Stop::States || own {
             return Ok(Counted { reason: Some(format!("not more than {}", FEW.1)), ..few });
         }
-        let many = Symbolic.count(model, wishes, options, Extras::default(), &half(budget))?;
+        let many = Symbolic.count(model, Task { budget: &half(task.budget), ..task }, Extras::default())?;
         if many.stop != Stop::Memory {
             return Ok(Counted { reason: Some(format!("more than {}", FEW.1)), ..many });
         }
-        let all = Explicit.count(model, wishes, options, extras, budget)?;
+        let all = Explicit.count(model, task, extras)?;
         Ok(Counted { reason: Some(OUTGROWN.into()), ..all })
     }
-    fn check(
-        &self,
-        subject: Subject<'_>,
-        formula: &TypedFormula,
-        wishes: &[Wish],
-        options: &Options<'_>,
-        budget: &Budget,
-    ) -> Result<Checked, Diagnostic> {
+    fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
         let explicit = |reason: String, budget: &Budget| {
-            Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, wishes, options, budget)? })
+            Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, Task { budget, ..task })? })
         };
-        if let Some(wish) = Symbolic.declines(wishes) {
-            return explicit(format!("required by {}", wish.words()), budget);
+        if let Some(wish) = Symbolic.declines(task.wishes) {
+            return explicit(format!("required by {}", wish.words()), task.budget);
         }
-        let (look, own) = first_look(budget);
+        let (look, own) = first_look(task.budget);
         let few = explicit(format!("not more than {}", FEW.1), &look)?;
         if own || few.answer.verdict != Verdict::Unknown(Stop::States) {
             return Ok(few);
         }
-        let why = match Symbolic.check(subject, formula, wishes, options, &half(budget)) {
+        let why = match Symbolic.check(subject, formula, Task { budget: &half(task.budget), ..task }) {
             Ok(found) if found.answer.verdict == Verdict::Unknown(Stop::Memory) => OUTGROWN.to_string(),
             Ok(found) => return Ok(Checked { reason: Some(format!("more than {}", FEW.1)), ..found }),
             Err(refusal) if refusal.stage == Stage::Unsupported => refusal.message,
             Err(error) => return Err(error),
         };
-        explicit(why, budget)
+        explicit(why, task.budget)
     }
 }

@@ -1,7 +1,7 @@
 //! One state at a time: the search of `explore`, the products and games of `pbes`. Takes every wish.
 
-use crate::{Checked, Counted, Detail, Engine, Options, Subject, Wish};
-use mu_base::{Budget, Diagnostic};
+use crate::{Checked, Counted, Detail, Engine, Subject, Task, Wish};
+use mu_base::Diagnostic;
 use mu_explore::{Extras, explore_lts, explore_with};
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
@@ -23,20 +23,13 @@ impl Engine for Explicit {
     fn shares_a_formula(&self) -> bool {
         true
     }
-    fn count(
-        &self,
-        model: &dyn Model,
-        wishes: &[Wish],
-        options: &Options<'_>,
-        extras: Extras<'_>,
-        budget: &Budget,
-    ) -> Result<Counted, Diagnostic> {
+    fn count(&self, model: &dyn Model, task: Task<'_>, extras: Extras<'_>) -> Result<Counted, Diagnostic> {
         let mut shown_ends = false;
-        let (outcome, lts) = if wishes.contains(&Wish::TransitionSystem) {
-            explore_lts(model, &options.explore, budget, options.progress).map(|(o, l)| (o, Some(l)))?
+        let (outcome, lts) = if task.wishes.contains(&Wish::TransitionSystem) {
+            explore_lts(model, &task.options.explore, task.budget, task.options.progress).map(|(o, l)| (o, Some(l)))?
         } else {
             shown_ends = extras.ends.is_some();
-            (explore_with(model, &options.explore, budget, options.progress, extras)?, None)
+            (explore_with(model, &task.options.explore, task.budget, task.options.progress, extras)?, None)
         };
         Ok(Counted {
             engine: self.name(),
@@ -50,14 +43,8 @@ impl Engine for Explicit {
             detail: Detail::Explicit(outcome),
         })
     }
-    fn check(
-        &self,
-        subject: Subject<'_>,
-        formula: &TypedFormula,
-        _: &[Wish],
-        options: &Options<'_>,
-        budget: &Budget,
-    ) -> Result<Checked, Diagnostic> {
+    fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
+        let options = task.options;
         let plain = mu_pbes::Options::new(&options.explore);
         let chosen = mu_pbes::Options {
             solver: options.solver,
@@ -67,7 +54,7 @@ impl Engine for Explicit {
             witnesses: options.witnesses,
             ..plain
         };
-        let answer = mu_pbes::check(subject.model, subject.labels, formula, chosen, budget)?;
+        let answer = mu_pbes::check(subject.model, subject.labels, formula, chosen, task.budget)?;
         Ok(Checked { engine: self.name(), reason: None, answer, watched: None })
     }
 }

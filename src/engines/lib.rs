@@ -138,6 +138,17 @@ pub struct Subject<'a> {
     pub labels: &'a dyn ActionLabels,
 }
 
+/// What is asked of an engine, and how far it may go.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// What is asked for besides numbers and verdicts.
+    pub wishes: &'a [Wish],
+    /// How.
+    pub options: &'a Options<'a>,
+    /// How far.
+    pub budget: &'a Budget,
+}
+
 /// A way to count and to check.
 pub trait Engine: Sync + Debug {
     /// The name that options and reports use.
@@ -152,26 +163,12 @@ pub trait Engine: Sync + Debug {
     ///
     /// # Errors
     /// Those of the model.
-    fn count(
-        &self,
-        model: &dyn Model,
-        wishes: &[Wish],
-        options: &Options<'_>,
-        extras: Extras<'_>,
-        budget: &Budget,
-    ) -> Result<Counted, Diagnostic>;
+    fn count(&self, model: &dyn Model, task: Task<'_>, extras: Extras<'_>) -> Result<Counted, Diagnostic>;
     /// Checks a formula.
     ///
     /// # Errors
     /// Those of the model and of the formula's data; a formula that the engine does not take is an error of stage `Unsupported`.
-    fn check(
-        &self,
-        subject: Subject<'_>,
-        formula: &TypedFormula,
-        wishes: &[Wish],
-        options: &Options<'_>,
-        budget: &Budget,
-    ) -> Result<Checked, Diagnostic>;
+    fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic>;
 }
 
 /// All engines; the first is the default.

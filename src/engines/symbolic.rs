@@ -1,7 +1,7 @@
 //! Sets of states as decision diagrams: the layer `symbolic`, and the obligations of `pbes` over its diagrams.
 
-use crate::{Checked, Counted, Detail, Engine, Options, Subject, Wish};
-use mu_base::{Budget, Diagnostic};
+use crate::{Checked, Counted, Detail, Engine, Options, Subject, Task, Wish};
+use mu_base::Diagnostic;
 use mu_explore::Extras;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
@@ -30,8 +30,8 @@ impl Engine for Symbolic {
     fn shares_a_formula(&self) -> bool {
         false
     }
-    fn count(&self, model: &dyn Model, _: &[Wish], options: &Options<'_>, _: Extras<'_>, budget: &Budget) -> Result<Counted, Diagnostic> {
-        let outcome = reach(model, &diagrams(options), budget)?;
+    fn count(&self, model: &dyn Model, task: Task<'_>, _: Extras<'_>) -> Result<Counted, Diagnostic> {
+        let outcome = reach(model, &diagrams(task.options), task.budget)?;
         Ok(Counted {
             engine: self.name(),
             reason: None,
@@ -44,15 +44,8 @@ impl Engine for Symbolic {
             detail: Detail::Symbolic(outcome),
         })
     }
-    fn check(
-        &self,
-        subject: Subject<'_>,
-        formula: &TypedFormula,
-        _: &[Wish],
-        options: &Options<'_>,
-        budget: &Budget,
-    ) -> Result<Checked, Diagnostic> {
-        let found = check_symbolically(subject.model, subject.labels, formula, &diagrams(options), budget)?;
+    fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
+        let found = check_symbolically(subject.model, subject.labels, formula, &diagrams(task.options), task.budget)?;
         let watched = found.watched.clone();
         Ok(Checked { engine: self.name(), reason: None, answer: found.into_answer(), watched })
     }
