@@ -97,6 +97,19 @@ fn auto_chooses_and_says_why() {
     assert_eq!(reduced["reason"], "required by writing or reducing a transition system");
 }
 
+/// A stored system is not searched: `auto` says so. Every value of a parameter is the explicit engine's, which `auto` leaves it to.
+#[test]
+fn auto_leaves_to_the_explicit_engine_what_only_that_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("small.aut").display().to_string();
+    std::fs::write(&file, "des (0,1,2)\n(0,\"a\",1)\n").unwrap();
+    let stored = mu_check(&["explore", &file, "--engine", "auto"]);
+    assert_eq!((stored.code, &stored.json["reason"]), (0, &"required by a file of a transition system".into()), "{}", stored.stderr);
+    let (model, formula) = (arcx().display().to_string(), package("formulas/1b.gos.mcf"));
+    let any = |engine: &str| mu_check(&["check", &model, &formula, "-D", "max_operation_id=any", "--engine", engine]);
+    assert_eq!((any("auto").code, any("symbolic").code), (0, 2));
+}
+
 #[test]
 fn limits_are_answers() {
     let model = arcx().display().to_string();

@@ -12,7 +12,9 @@ use super::print;
 use super::progress::{Bar, grouped};
 use super::ways;
 use mu_base::{Diagnostic, Stage, Stop};
-use mu_engines::{Counted, Detail, Options, Task};
+use mu_engines::auto::{self, Auto};
+use mu_engines::explicit::Explicit;
+use mu_engines::{Counted, Detail, Engine, Options, Task};
 use mu_lts::reduce::{Equivalence, reduce};
 use mu_model::Model;
 use std::sync::Arc;
@@ -41,7 +43,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
         expect_writable(out)?;
     }
     let start = Instant::now();
-    if args.strategy.is_some() && args.engine.shares_a_formula() {
+    if args.strategy.is_some() && args.engine.name() == Explicit.name() {
         return Err(Diagnostic::new(Stage::Usage, "`--strategy` is for `--engine symbolic` and `auto`"));
     }
     engines::expect_taken(args.engine, &engines::wishes_of_explore(args))?;
@@ -69,11 +71,14 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     let mut way = None;
-    let (report, lts) = if let Some(lts) = loaded.stored {
+    let (mut report, lts) = if let Some(lts) = loaded.stored {
         drop(loaded.model);
         let lts = Arc::unwrap_or_clone(lts);
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
-        (Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete), Some(lts))
+        let report = Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete);
+        // There is nothing to search; `auto` says why all the same.
+        let reason = if args.engine.name() == Auto.name() { auto::required(&engines::wishes_of_explore(args)) } else { None };
+        (Report { reason, ..report }, Some(lts))
     } else {
         let model = &*loaded.model;
         let mut counter = ways::Counter::new(model, &args.seeking.terminal);
@@ -85,7 +90,6 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         let lts = counted.lts.take();
         (Report { ends, warnings, ..Report::of(counted, args) }, lts)
     };
-    let mut report = report;
     output::know("states", super::counts::number(&report.states));
     output::know("transitions", report.transitions.as_ref().map(super::counts::number).into());
     output::know("deadlocks", report.deadlocks.as_ref().map(super::counts::number).into());

@@ -13,6 +13,7 @@ use super::properties::{self, Text};
 use mu_base::{Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
+use mu_engines::symbolic::Symbolic;
 use mu_explore::{Cyclic, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_model::Model;
@@ -62,8 +63,8 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
     if args.keeping.folder().is_some() {
         return refuse("`--checkpoint`");
     }
-    if args.engine.name() != mu_engines::explicit::Explicit.name() {
-        return refuse(&format!("`--engine {}`", args.engine.name()));
+    if args.engine.name() == Symbolic.name() {
+        return refuse("`--engine symbolic`");
     }
     let expanded = session.expand(&args.model)?;
     let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;

@@ -34,6 +34,11 @@ fn half(budget: &Budget) -> Budget {
 
 const OUTGROWN: &str = "the diagrams outgrew half of the memory";
 
+/// Why these wishes leave only the explicit engine, if they do.
+pub fn required(wishes: &[Wish]) -> Option<String> {
+    Symbolic.declines(wishes).map(|wish| format!("required by {}", wish.words()))
+}
+
 impl Engine for Auto {
     fn name(&self) -> &'static str {
         "auto"
@@ -48,9 +53,9 @@ impl Engine for Auto {
         false
     }
     fn count(&self, model: &dyn Model, task: Task<'_>, extras: Extras<'_>) -> Result<Counted, Diagnostic> {
-        if let Some(wish) = Symbolic.declines(task.wishes) {
+        if let Some(reason) = required(task.wishes) {
             let counted = Explicit.count(model, task, extras)?;
-            return Ok(Counted { reason: Some(format!("required by {}", wish.words())), ..counted });
+            return Ok(Counted { reason: Some(reason), ..counted });
         }
         let (look, own) = first_look(task.budget);
         let few = Explicit.count(model, Task { budget: &look, ..task }, Extras::default())?;
@@ -68,8 +73,8 @@ impl Engine for Auto {
         let explicit = |reason: String, budget: &Budget| {
             Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, Task { budget, ..task })? })
         };
-        if let Some(wish) = Symbolic.declines(task.wishes) {
-            return explicit(format!("required by {}", wish.words()), task.budget);
+        if let Some(reason) = required(task.wishes) {
+            return explicit(reason, task.budget);
         }
         let (look, own) = first_look(task.budget);
         let few = explicit(format!("not more than {}", FEW.1), &look)?;
