@@ -151,6 +151,19 @@ pub(super) fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagn
     }
 }
 
+/// Takes the name of the next variable that a section declares; none at its end.
+pub(super) fn declared_name<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Option<Token<'a>>, Diagnostic> {
+    while cursor.eat("\n") {}
+    if cursor.at_end() {
+        return Ok(None);
+    }
+    let name = cursor.name("the name of a variable")?;
+    if super::registers::parse(name.text).is_some() || ["N", "eip"].contains(&name.text) {
+        return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` cannot be the name of a variable", name.text)));
+    }
+    Ok(Some(name))
+}
+
 fn declarations(
     section: &Section<'_>,
     elements: usize,
@@ -160,14 +173,7 @@ fn declarations(
 ) -> Result<(), Diagnostic> {
     let mut cursor = Cursor::new(&section.tokens);
     loop {
-        while cursor.eat("\n") {}
-        if cursor.at_end() {
-            return Ok(());
-        }
-        let name = cursor.name("the name of a variable")?;
-        if super::registers::parse(name.text).is_some() || ["N", "eip"].contains(&name.text) {
-            return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` cannot be the name of a variable", name.text)));
-        }
+        let Some(name) = declared_name(&mut cursor)? else { return Ok(()) };
         if variables.get(name.text).is_some() {
             return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is declared twice", name.text)));
         }

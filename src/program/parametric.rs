@@ -5,8 +5,8 @@
 //!
 //! Beyond the grammar: `dd ?` is a variable that nothing determines at the start.
 
-use super::nasm::{Section, init_code, sections};
-use super::property::Comparison;
+use super::nasm::{Section, declared_name, init_code, sections};
+use super::property::{Comparison, compares_places};
 use super::registers;
 use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
@@ -158,14 +158,7 @@ pub fn parse(source: SourceId, text: &str) -> Result<Source, Diagnostic> {
 fn declarations(section: &Section<'_>, per_thread: bool, out: &mut Source) -> Result<(), Diagnostic> {
     let mut cursor = Cursor::new(&section.tokens);
     loop {
-        while cursor.eat("\n") {}
-        if cursor.at_end() {
-            return Ok(());
-        }
-        let name = cursor.name("the name of a variable")?;
-        if registers::parse(name.text).is_some() || ["N", "eip"].contains(&name.text) {
-            return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` cannot be the name of a variable", name.text)));
-        }
+        let Some(name) = declared_name(&mut cursor)? else { return Ok(()) };
         if out.variables.iter().any(|v| v.name == name.text) {
             return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is there twice", name.text)));
         }
@@ -296,17 +289,11 @@ fn property(section: &Section<'_>, source: &Source) -> Result<Unsafe, Diagnostic
     let mut out = Unsafe { threads: Vec::new(), atoms: Vec::new() };
     loop {
         let start = cursor.peek().span;
-        let place = (0..).map(|i| cursor.ahead(i)).take_while(|t| t.kind != Kind::End && t.text != "&&").any(|t| t.text == "eip");
+        let place = compares_places(&cursor);
         let left = side(&mut cursor, &mut out, source, place)?;
         let sign = cursor.take();
-        let comparison = match sign.text {
-            "=" | "==" => Comparison::Equal,
-            "<>" | "!=" => Comparison::Different,
-            "<" => Comparison::Less,
-            "<=" => Comparison::AtMost,
-            ">" => Comparison::Greater,
-            ">=" => Comparison::AtLeast,
-            _ => return Err(Diagnostic::at(Stage::Syntax, sign.span, format!("expected a comparison, found `{}`", sign.text))),
+        let Some(comparison) = Comparison::of_sign(sign.text) else {
+            return Err(Diagnostic::at(Stage::Syntax, sign.span, format!("expected a comparison, found `{}`", sign.text)));
         };
         let right = side(&mut cursor, &mut out, source, place)?;
         let span = start.to(cursor.before().span);

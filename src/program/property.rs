@@ -31,6 +31,26 @@ pub enum Comparison {
     AtLeast,
 }
 
+impl Comparison {
+    /// The comparison that a sign writes.
+    pub(super) fn of_sign(sign: &str) -> Option<Self> {
+        Some(match sign {
+            "=" | "==" => Comparison::Equal,
+            "<>" | "!=" => Comparison::Different,
+            "<" => Comparison::Less,
+            "<=" => Comparison::AtMost,
+            ">" => Comparison::Greater,
+            ">=" => Comparison::AtLeast,
+            _ => return None,
+        })
+    }
+}
+
+/// Whether the comparison that starts here is about places in the code: a name beside `eip` is a label, whatever else has that name.
+pub(super) fn compares_places(cursor: &Cursor<'_, '_>) -> bool {
+    (0..).map(|i| cursor.ahead(i)).take_while(|t| t.kind != Kind::End && t.text != "&&").any(|t| t.text == "eip")
+}
+
 /// One side of a comparison. Threads are numbers of the property's variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Term {
@@ -96,22 +116,13 @@ struct Reader<'a, 't, 's> {
 impl Reader<'_, '_, '_> {
     fn atom(&mut self) -> Result<(), Diagnostic> {
         let start = self.cursor.peek().span;
-        // A name beside `eip` is a label, whatever else has that name.
-        let label = (0..).map(|i| self.cursor.ahead(i)).take_while(|t| t.kind != Kind::End && t.text != "&&").any(|t| t.text == "eip");
+        let label = compares_places(&self.cursor);
         let left = self.term(label)?;
         let sign = self.cursor.take();
-        let comparison = match sign.text {
-            "=" | "==" => Comparison::Equal,
-            "<>" | "!=" => Comparison::Different,
-            "<" => Comparison::Less,
-            "<=" => Comparison::AtMost,
-            ">" => Comparison::Greater,
-            ">=" => Comparison::AtLeast,
-            _ => {
-                let found = if sign.kind == Kind::End { "the end of the section".into() } else { format!("`{}`", sign.text) };
-                let text = format!("expected a comparison (`=`, `<>`, `<`, `<=`, `>`, `>=`), found {found}");
-                return Err(Diagnostic::at(Stage::Syntax, sign.span, text));
-            }
+        let Some(comparison) = Comparison::of_sign(sign.text) else {
+            let found = if sign.kind == Kind::End { "the end of the section".into() } else { format!("`{}`", sign.text) };
+            let text = format!("expected a comparison (`=`, `<>`, `<`, `<=`, `>`, `>=`), found {found}");
+            return Err(Diagnostic::at(Stage::Syntax, sign.span, text));
         };
         let right = self.term(label)?;
         let is_place = |t: &Term| matches!(t, Term::Place(_) | Term::Label(_));
