@@ -133,3 +133,23 @@ fn what_was_refuted_is_not_proposed_again() {
     assert!(matches!(outcome.verdict, Verdict::Safe { .. }), "{:?}", outcome.verdict);
     assert!(outcome.refuted > 0 && outcome.repeated == 0, "{} refuted, {} again", outcome.refuted, outcome.repeated);
 }
+
+#[test]
+fn a_cube_without_processes_is_judged_where_there_is_one() {
+    // With one process the run `set` is unsafe. Both certificates say that no process differs from `Turn`, which is true, and that `Bad` needs such a process,
+    // which seems to follow where a cube that names no process forgets that there is one.
+    let system = system(
+        "var Turn : proc
+var Bad : bool
+var Start : bool
+init (p) { Turn = p && Bad = False }
+unsafe () { Bad = True }
+transition set () requires { Start = True } { Bad := True }
+",
+    );
+    assert_eq!(word(&system, Memory::Sc), ("unsafe", String::new(), 1));
+    let never = "mu-check certificate 1\nmemory sc\nnever p1\n  Turn in {other}\n";
+    assert_eq!(verify::verify(&system, never, &budget(20_000)), Err(verify::Refused::Safety(0)));
+    let bad = format!("{never}never\n  Turn in {{other}}\n  Bad in {{True}}\n");
+    assert_eq!(verify::verify(&system, &bad, &budget(20_000)), Err(verify::Refused::Consecution { cube: 1, transition: 0 }));
+}

@@ -1,5 +1,5 @@
 //! Proofs of random systems against the explicit machine for small numbers of processes, under both memory models. A failure prints the seed and the system;
-//! `MU_CHECK_SEED=n` replays one. `MU_CHECK_RUNS=n` makes more of the ignored test, and `MU_CHECK_PEER=PROGRAM` asks another prover too, which
+//! `MU_CHECK_SEED=n` replays one and prints it. `MU_CHECK_RUNS=n` makes more of the ignored test, and `MU_CHECK_PEER=PROGRAM` asks another prover too, which
 //! is called as `PROGRAM -nocolor -quiet [-model SC] FILE` and says `SAFE` or `UNSAFE`.
 
 use mu_base::limits::{Budget, Limits};
@@ -138,7 +138,11 @@ fn thousands_of_random_systems_agree_with_the_machine_and_a_peer() {
             let mut flag = || random.chance(2, 3);
             let private = memory == Memory::Tso;
             let shape = Shape { weak: private || flag(), arithmetic: flag(), quantifiers: flag(), open: flag(), private, transitions: 5 };
-            compare(seed, &file(&mut random, shape), memory, 4, 4000, &mut counts);
+            let made = file(&mut random, shape);
+            if seeds.end - seeds.start == 1 {
+                println!("{memory:?}:\n{made}");
+            }
+            compare(seed, &made, memory, 4, 4000, &mut counts);
         }
         for line in counts.peer_other.iter().chain(&counts.unverified) {
             println!("{line}");
