@@ -153,3 +153,24 @@ transition set () requires { Start = True } { Bad := True }
     let bad = format!("{never}never\n  Turn in {{other}}\n  Bad in {{True}}\n");
     assert_eq!(verify::verify(&system, &bad, &budget(20_000)), Err(verify::Refused::Consecution { cube: 1, transition: 0 }));
 }
+
+#[test]
+fn a_case_is_split_on_a_fact_whose_symbols_the_cube_does_not_mention() {
+    // Before `lower`, `Flag` and `Sent` of `q` are open: that they differ is in one cube of the invariant, that they agree in another.
+    let system = system(
+        "type loc = A | B | C
+array Pc[proc] : loc
+array Flag[proc] : bool
+array Sent[proc] : bool
+var Count : int
+var Y : loc
+init (p) { (Pc[p] = A || Pc[p] = B) && Flag[p] = False && Count = 0 && Y = A && Sent[p] = False }
+unsafe (x) { Count > 1 && Flag[x] <> Sent[x] }
+unsafe (x y) { Pc[y] = C && Sent[x] = Flag[x] && Count > 2 }
+transition raise ([p] q) requires { Pc[p] = A && Sent[p] = True } { Pc[q] := B; Flag[p] := True }
+transition lower ([p] q) requires { Pc[p] = A } { Pc[p] := Pc[p]; Flag[q] := False; Sent[q] := False }
+transition move ([p]) requires { Pc[p] = A } { Pc[p] := C; Flag[j] := case | p < p : True | Pc[j] = Y : True | _ : Flag[j] }
+",
+    );
+    assert_eq!(word(&system, Memory::Sc).0, "safe");
+}

@@ -19,6 +19,8 @@ pub(super) struct Plan {
     views: Vec<(u8, u8)>,
     /// The symbols that it mentions.
     pub(super) symbols: Vec<usize>,
+    /// The symbols that each fact mentions.
+    mentions: Vec<Vec<usize>>,
     /// What some cell of a symbol must be known to hold.
     wanted: Vec<(usize, Set)>,
 }
@@ -75,7 +77,8 @@ impl Plan {
             _ => None,
         });
         let wanted = wanted.collect();
-        Plan { order, steps, staged, views, symbols: symbols(&cube.facts), wanted }
+        let mentions = cube.facts.iter().map(|f| symbols(std::slice::from_ref(f))).collect();
+        Plan { order, steps, staged, views, symbols: symbols(&cube.facts), mentions, wanted }
     }
 }
 
@@ -138,9 +141,13 @@ impl<'a> Target<'a> {
             single: None,
         })
     }
-    /// How many of the symbols it does not mention.
-    pub(super) fn lacks(&self, symbols: &[usize]) -> usize {
-        symbols.iter().filter(|s| self.cells.binary_search_by_key(*s, Cell::symbol).is_err()).count()
+    /// Whether it mentions each of the symbols.
+    pub(super) fn mentions(&self, symbols: &[usize]) -> bool {
+        symbols.iter().all(|s| self.cells.binary_search_by_key(s, |c| c.symbol()).is_ok())
+    }
+    /// Whether at most one fact of the plan's cube has symbols that it does not mention: such a fact never follows.
+    pub(super) fn lacks_one_at_most(&self, plan: &Plan) -> bool {
+        self.mentions(&plan.symbols) || plan.mentions.iter().filter(|m| !self.mentions(m)).count() <= 1
     }
     /// Whether each fact about values that the plan wants can follow for some cell.
     pub(super) fn may_hold(&self, plan: &Plan) -> bool {

@@ -397,7 +397,7 @@ impl Verifier<'_> {
         let Some(mut target) = Target::new(self, cube) else { return true };
         for i in first.into_iter().chain((0..self.cubes.len()).filter(|i| Some(*i) != first)) {
             let plan = &self.plans[i];
-            if target.lacks(&plan.symbols) == 0 && target.may_hold(plan) && target.closest(&self.cubes[i], plan, 0).is_some() {
+            if target.mentions(&plan.symbols) && target.may_hold(plan) && target.closest(&self.cubes[i], plan, 0).is_some() {
                 return true;
             }
         }
@@ -409,7 +409,7 @@ impl Verifier<'_> {
         // Where a fact holds that an instance asks alone, the cube is inside it: what is left is where none of these facts holds.
         let mut none: Vec<Fact> = Vec::new();
         for (c, plan) in self.cubes.iter().zip(&self.plans) {
-            if target.lacks(&plan.symbols) <= 1 {
+            if target.lacks_one_at_most(plan) {
                 none.extend(target.singles(c, plan).iter().map(|f| world.opposite(f)));
             }
         }
@@ -421,7 +421,7 @@ impl Verifier<'_> {
         // Of the instance that asks the fewest facts one splits the cube.
         let mut open: Option<Vec<Fact>> = None;
         for (c, plan) in self.cubes.iter().zip(&self.plans) {
-            if target.lacks(&plan.symbols) > 1 {
+            if !target.lacks_one_at_most(plan) {
                 continue;
             }
             let most = open.as_ref().map_or(3, |o| o.len() - 1);
