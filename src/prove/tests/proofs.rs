@@ -128,7 +128,7 @@ fn a_certificate_without_a_cube_or_with_a_wrong_one_is_refused() {
 /// A proof is found after some approximations were refuted; none of them is proposed again.
 #[test]
 fn what_was_refuted_is_not_proposed_again() {
-    let system = system(include_str!("../../../specs/cubicle/lamport.cub"));
+    let system = system(include_str!("../../../specs/cubicle/lamport_full.cub"));
     let outcome = prove(&system, Options { memory: Memory::Sc, ..Options::default() }, &budget(20_000));
     assert!(matches!(outcome.verdict, Verdict::Safe { .. }), "{:?}", outcome.verdict);
     assert!(outcome.refuted > 0 && outcome.repeated == 0, "{} refuted, {} again", outcome.refuted, outcome.repeated);
