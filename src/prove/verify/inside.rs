@@ -145,9 +145,9 @@ impl<'a> Target<'a> {
     pub(super) fn mentions(&self, symbols: &[usize]) -> bool {
         symbols.iter().all(|s| self.cells.binary_search_by_key(s, |c| c.symbol()).is_ok())
     }
-    /// Whether at most one fact of the plan's cube has symbols that it does not mention: such a fact never follows.
-    pub(super) fn lacks_one_at_most(&self, plan: &Plan) -> bool {
-        self.mentions(&plan.symbols) || plan.mentions.iter().filter(|m| !self.mentions(m)).count() <= 1
+    /// How many facts of the plan's cube have symbols that it does not mention: such a fact never follows.
+    pub(super) fn lacks(&self, plan: &Plan) -> usize {
+        if self.mentions(&plan.symbols) { 0 } else { plan.mentions.iter().filter(|m| !self.mentions(m)).count() }
     }
     /// Whether each fact about values that the plan wants can follow for some cell.
     pub(super) fn may_hold(&self, plan: &Plan) -> bool {

@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use step::{Reader, Step, wider};
 
 const MOST_CASES: u32 = 12;
+/// Most facts that may be open of an instance on which a case is split.
+const MOST_OPEN: usize = 3;
 /// Most parameters of a transition, a claim or `init`; with 60 names in a cube of the certificate they fit a set.
 const MOST_PARAMETERS: usize = 60;
 /// Fewer pairs of a cube and a transition than these are not shared among threads.
@@ -407,26 +409,28 @@ impl Verifier<'_> {
         let world = self.world(cube.named);
         let with = |more: Vec<Fact>| Never { named: cube.named, facts: [cube.facts.as_slice(), &more].concat() };
         // Where a fact holds that an instance asks alone, the cube is inside it: what is left is where none of these facts holds.
+        let lacks: Vec<usize> = self.plans.iter().map(|plan| target.lacks(plan)).collect();
+        let cubes = || self.cubes.iter().zip(&self.plans).zip(&lacks);
         let mut none: Vec<Fact> = Vec::new();
-        for (c, plan) in self.cubes.iter().zip(&self.plans) {
-            if target.lacks_one_at_most(plan) {
-                none.extend(target.singles(c, plan).iter().map(|f| world.opposite(f)));
-            }
+        for ((c, plan), _) in cubes().filter(|c| *c.1 <= 1) {
+            none.extend(target.singles(c, plan).iter().map(|f| world.opposite(f)));
         }
         if !none.is_empty() {
             none.sort_unstable();
             none.dedup();
             return self.split(&with(none), first, depth - 1);
         }
-        // Of the instance that asks the fewest facts one splits the cube.
+        // Of the instance that asks the fewest facts one splits the cube; cubes about other things come last, as they rarely help.
         let mut open: Option<Vec<Fact>> = None;
-        for (c, plan) in self.cubes.iter().zip(&self.plans) {
-            if !target.lacks_one_at_most(plan) {
-                continue;
+        for few in [true, false] {
+            for ((c, plan), _) in cubes().filter(|c| (*c.1 <= 1) == few && *c.1 <= MOST_OPEN) {
+                let most = open.as_ref().map_or(MOST_OPEN, |o| o.len() - 1);
+                open = target.closest(c, plan, most).or(open);
+                if open.as_ref().is_some_and(|o| o.len() <= 1) {
+                    break;
+                }
             }
-            let most = open.as_ref().map_or(3, |o| o.len() - 1);
-            open = target.closest(c, plan, most).or(open);
-            if open.as_ref().is_some_and(|o| o.len() <= 1) {
+            if open.is_some() {
                 break;
             }
         }
