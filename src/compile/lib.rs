@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod absence;
+mod groups;
 mod offers;
 mod parts;
 mod position;
@@ -18,19 +19,19 @@ mod undecided;
 mod values;
 mod worker;
 
+use self::groups::{Builder, Layout};
 use self::tables::{LabelTable, ValueTable};
 use self::undecided::Conditions;
 use self::worker::LinearWorker;
-use ahash::AHashMap;
 use mu_base::ids::{LabelId, OpId, SortId, VarId};
 use mu_base::{Budget, Diagnostic, Span, Stage};
 use mu_data::engine::{Engine, Program};
-use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
+use mu_data::expr::{DataSpec, Expr, ExprKind};
 use mu_data::text;
 use mu_labels::{ActionLabels, MultiAction};
 use mu_model::{Group, Model, Slot, SlotInfo, Symmetry, Worker};
-use mu_process::confluence::{confluent_summands, fixes};
-use mu_process::linear::{Act, LinearProcess, ParamRole};
+use mu_process::confluence::confluent_summands;
+use mu_process::linear::{Act, LinearProcess};
 use std::sync::Arc;
 
 /// Which tau steps may be taken at once.
@@ -99,130 +100,18 @@ impl Compiled {
         // Labels and values are terms over the program's operations: what is built on this process, such as a formula, must know them too.
         process.data.signature = program.signature().clone();
         let mut engine = Engine::new(program.clone()).limited(budget);
-        let mut tables: Vec<ValueTable> = Vec::new();
-        let mut by_sort: AHashMap<SortId, usize> = AHashMap::new();
-        let mut table_of = Vec::new();
-        let mut sort_of = Vec::new();
-        let mut slots = Vec::new();
-        let mut initial = Vec::new();
-        let slot_of: AHashMap<VarId, Slot> = process.params.iter().enumerate().map(|(i, p)| (p.var, i as Slot)).collect();
-        let names = mu_process::print::parameter_names(&process);
-        for (param, name) in process.params.iter().zip(names) {
-            let var = process.data.signature.var(param.var);
-            let (component, control) = match param.role {
-                ParamRole::Control(c) => (c, true),
-                ParamRole::Data(c) => (c, false),
-            };
-            let name = if control { position::name(&process.components, component) } else { name };
-            // Control locations have a table of their own, so that their numbers are small and dense.
-            let table = if control {
-                tables.push(ValueTable::default());
-                tables.len() - 1
-            } else {
-                *by_sort.entry(var.sort).or_insert_with(|| {
-                    tables.push(ValueTable::default());
-                    tables.len() - 1
-                })
-            };
-            slots.push(SlotInfo { name, component, control });
-            table_of.push(table);
-            let value = engine.from_expr(&param.init)?;
-            initial.push(tables[table].intern(&engine.to_expr_at(&value, var.sort)));
-            sort_of.push(var.sort);
-        }
-        let mut conditions: Vec<Conditions> = slots.iter().map(|_| Conditions::default()).collect();
+        let mut layout = Layout::new(&process, &mut engine)?;
         let special = process.data.special_sorts();
-        let mut groups = Vec::new();
-        let mut codes = Vec::new();
-        'summands: for (i, summand) in process.summands.iter().enumerate() {
-            let mut fixed = Substitution::new();
-            let mut requires: Vec<(Slot, u32)> = Vec::new();
-            let mut rest = Vec::new();
-            for conjunct in summand.guard.conjuncts(&process.data.signature) {
-                let conjunct = conjunct.substitute(&fixed);
-                match fixes(&mut process.data.signature, &special, &conjunct) {
-                    Some((v, k)) if slot_of.contains_key(&v) => {
-                        let slot = slot_of[&v];
-                        let value = engine.from_expr(&k).map_err(|e| e.placed(summand.span()))?;
-                        let canonical = engine.to_expr_at(&value, sort_of[slot as usize]);
-                        requires.push((slot, tables[table_of[slot as usize]].intern(&canonical)));
-                        if !slots[slot as usize].control {
-                            conditions[slot as usize].add(&conjunct, summand.span());
-                        }
-                        fixed.insert(v, k);
-                    }
-                    _ => rest.push(conjunct),
-                }
-            }
-            let mut guard = Expr::boolean(&mut process.data.signature, true);
-            for conjunct in rest {
-                let conjunct = conjunct.substitute(&fixed);
-                let mut free = Vec::new();
-                conjunct.free_vars(&mut free);
-                if free.is_empty() {
-                    // A closed conjunct is decided here and now.
-                    let value = engine.from_expr(&conjunct).map_err(|e| e.placed(summand.span()))?;
-                    if value.is_false() {
-                        continue 'summands;
-                    }
-                    if value.is_true() {
-                        continue;
-                    }
-                }
-                guard = Expr::and(&mut process.data.signature, guard, conjunct);
-            }
-            let with_fixed = |acts: &[Act]| -> Vec<Act> {
-                acts.iter().map(|a| Act { args: a.args.iter().map(|e| e.substitute(&fixed)).collect(), ..a.clone() }).collect()
-            };
-            let actions = with_fixed(&summand.actions);
-            let mut writes = Vec::new();
-            let mut updates = Vec::new();
-            for (p, e) in &summand.updates {
-                let e = e.substitute(&fixed);
-                writes.push(*p as Slot);
-                updates.push(e);
-            }
-            let mut used = Vec::new();
-            guard.free_vars(&mut used);
-            actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
-            updates.iter().for_each(|e| e.free_vars(&mut used));
-            let mut reads: Vec<Slot> = used.iter().filter_map(|v| slot_of.get(v).copied()).collect();
-            reads.sort_unstable();
-            requires.sort_unstable();
-            let hidden: Vec<String> = summand.hidden.iter().map(|a| process.actions[a.action.index()].name.clone()).collect();
-            let mut name: Vec<&str> = summand.actions.iter().map(|a| process.actions[a.action.index()].name.as_str()).collect();
-            if name.is_empty() {
-                name = hidden.iter().map(String::as_str).collect();
-            }
-            groups.push(Group {
-                name: if name.is_empty() { "tau".into() } else { name.join("|") },
-                requires,
-                reads: reads.clone(),
-                writes,
-                hidden,
-                tau: summand.actions.is_empty(),
-                confluent: flags[i],
-            });
-            codes.push(GroupCode {
-                summand: i,
-                reads: reads.iter().map(|s| process.params[*s as usize].var).collect(),
-                sum_vars: summand.sum_vars.clone(),
-                guard,
-                actions,
-                hidden: with_fixed(&summand.hidden),
-                updates,
-                span: summand.span(),
-            });
-        }
-        for ((param, &id), (conditions, &table)) in process.params.iter().zip(&initial).zip(conditions.iter().zip(&table_of)) {
-            if conditions.is_empty() {
-                continue;
-            }
-            let value = engine.from_normal(&tables[table].get(id))?;
-            if !value.is_data() {
-                conditions.decide(&mut engine, param.var, &value)?;
+        let (mut groups, mut codes) = (Vec::new(), Vec::new());
+        let mut builder = Builder { process: &mut process, engine: &mut engine, layout: &mut layout, special };
+        for (i, confluent) in flags.iter().enumerate() {
+            if let Some((group, code)) = builder.group(i, *confluent)? {
+                groups.push(group);
+                codes.push(code);
             }
         }
+        layout.decide(&process, &mut engine)?;
+        let Layout { slots, initial, table_of, sort_of, tables, conditions, .. } = layout;
         let (symmetries, constant_maps) = symmetry::candidates(&process, &slots, &sort_of, &groups, &codes);
         let labels = LabelTable::default();
         let budget = budget.clone();

@@ -6,7 +6,7 @@ use super::super::variables::{Use, Variables};
 use super::super::{Access, CARRIED, FLAGS, Fence, Next, Register};
 use super::operand::Operand;
 use super::{Assembler, Order, Refusal};
-use mu_base::words::Cursor;
+use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Span, Stage};
 
 /// What a mnemonic does.
@@ -119,26 +119,9 @@ fn mnemonic(word: &str) -> Option<(Kind, Option<Width>)> {
 }
 
 impl Assembler {
+    /// Lowers the instruction at the cursor, up to its end.
     pub(super) fn instruction(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<(), Refusal> {
-        let mut locked = None;
-        let (word, kind, width) = loop {
-            let word = cursor.name("an instruction")?;
-            let Some((kind, width)) = mnemonic(&word.text.to_ascii_lowercase()) else {
-                let error = Diagnostic::at(Stage::Unsupported, word.span, format!("unknown instruction `{}`", word.text));
-                return Err(error.note("known: mov, movzx, movsx, lea, add, sub, and, or, xor, shl, shr, sar, inc, dec, neg, not, cmp, test, xchg, xadd, cmpxchg, set*, cmov*, jmp, j*, mfence, sfence, lfence, nop, pause, ret, and the prefix lock").into());
-            };
-            if kind != Kind::Lock {
-                break (word, kind, width);
-            }
-            locked = Some(word.span);
-            // The herd tools let the prefix stand as an instruction of its own.
-            cursor.eat(";");
-        };
-        let lockable = matches!(kind, Kind::Arithmetic(op) if !matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar))
-            || matches!(kind, Kind::Unary(_) | Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange);
-        if let Some(span) = locked.filter(|_| !lockable) {
-            return Err(Diagnostic::at(Stage::Type, span, format!("`lock` before `{}`, which cannot be locked", word.text)).into());
-        }
+        let Head { word, kind, width, locked } = head(cursor)?;
         if let Kind::Jump | Kind::JumpIf(_) = kind {
             let target = cursor.name("a label")?;
             self.jumps.push((self.thread.steps.len(), target.text.into(), target.span));
@@ -156,48 +139,42 @@ impl Assembler {
                 break;
             }
         }
-        let count = |operands: &[Operand], expected: usize| {
-            if operands.len() == expected {
-                return Ok(());
-            }
-            let text = format!("`{}` has {expected} operand{}, found {}", word.text, if expected == 1 { "" } else { "s" }, operands.len());
-            Err(Refusal::from(Diagnostic::at(Stage::Syntax, word.span, text)))
-        };
-        match kind {
-            Kind::Fence(fence) => {
-                count(&operands, 0)?;
-                self.push(Access::Fence(fence), Vec::new(), Next::Fall);
-                return Ok(());
-            }
-            Kind::Nothing => {
-                self.push(Access::None, Vec::new(), Next::Fall);
-                return Ok(());
-            }
-            Kind::Return => {
-                count(&operands, 0)?;
-                self.push(Access::None, Vec::new(), Next::Jump(u32::MAX));
-                return Ok(());
-            }
-            _ => {}
-        }
-        let lowered = Lowered { word: word.text, span: word.span, width, locked: locked.is_some(), lockable };
-        if matches!(kind, Kind::Unary(_) | Kind::Set(_)) {
-            count(&operands, 1)?;
-            let target = operands.remove(0);
-            return match kind {
-                Kind::Set(test) => self.set(&lowered, test, target),
-                Kind::Unary(op) => self.unary(&lowered, op, target, variables),
-                _ => Ok(()),
-            };
-        }
         // A shift by one may leave the one out.
         if operands.len() == 1 && matches!(kind, Kind::Arithmetic(BinOp::Shl | BinOp::Shr | BinOp::Sar)) {
             let one = Operand::Immediate(1, word.span);
             operands.insert(if self.order == Order::Intel { 1 } else { 0 }, one);
         }
-        count(&operands, 2)?;
-        let mut source = operands.remove(1);
-        let mut target = operands.remove(0);
+        let expected = match kind {
+            Kind::Nothing => operands.len(),
+            Kind::Fence(_) | Kind::Return => 0,
+            Kind::Unary(_) | Kind::Set(_) => 1,
+            _ => 2,
+        };
+        if operands.len() != expected {
+            let text = format!("`{}` has {expected} operand{}, found {}", word.text, if expected == 1 { "" } else { "s" }, operands.len());
+            return Err(Diagnostic::at(Stage::Syntax, word.span, text).into());
+        }
+        let lowered = Lowered { word: word.text, span: word.span, width, locked, lockable: kind.lockable() };
+        match kind {
+            Kind::Fence(fence) => self.push(Access::Fence(fence), Vec::new(), Next::Fall),
+            Kind::Nothing => self.push(Access::None, Vec::new(), Next::Fall),
+            Kind::Return => {
+                self.returns.push(self.thread.steps.len());
+                self.push(Access::None, Vec::new(), Next::Jump(0));
+            }
+            Kind::Set(test) => return self.set(&lowered, test, operands.remove(0)),
+            Kind::Unary(op) => return self.unary(&lowered, op, operands.remove(0), variables),
+            _ => {
+                let second = operands.remove(1);
+                return self.binary(&lowered, kind, operands.remove(0), second, variables);
+            }
+        }
+        Ok(())
+    }
+
+    /// An instruction of two operands, in the order of the text.
+    fn binary(&mut self, i: &Lowered<'_>, kind: Kind, first: Operand, second: Operand, variables: &mut Variables) -> Result<(), Refusal> {
+        let (mut target, mut source) = (first, second);
         let fixed = matches!(kind, Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange);
         // With memory on one side only one reading of these is possible.
         let swapped = if fixed && source.is_memory() != target.is_memory() {
@@ -213,24 +190,26 @@ impl Assembler {
         // `test` writes nothing, so a number may stand on either side.
         let may_be_number = kind == Kind::Compare(BinOp::And) && !source.is_immediate();
         if target.is_immediate() && !may_be_number {
-            let error = Diagnostic::at(Stage::Type, target.span(), format!("a number cannot be the destination of `{}`", word.text));
+            let error = Diagnostic::at(Stage::Type, target.span(), format!("a number cannot be the destination of `{}`", i.word));
             return Err(Refusal { diagnostic: error, order: !source.is_immediate() });
         }
         if target.is_memory() && source.is_memory() {
             let span = target.span().to(source.span());
-            return Err(Diagnostic::at(Stage::Type, span, format!("both operands of `{}` are in memory", word.text)).into());
+            return Err(Diagnostic::at(Stage::Type, span, format!("both operands of `{}` are in memory", i.word)).into());
         }
         match kind {
-            Kind::Mov => self.mov(&lowered, target, source, variables),
-            Kind::Extend { signed, from } => self.extend(&lowered, signed, from, target, source, variables),
-            Kind::Lea => self.lea(&lowered, target, source),
-            Kind::Arithmetic(op) => self.arithmetic(&lowered, op, target, source, variables),
-            Kind::Compare(op) => self.compare(&lowered, op, target, source, variables),
-            Kind::Exchange => self.exchange(&lowered, target, source, variables),
-            Kind::ExchangeAdd => self.exchange_add(&lowered, target, source, variables),
-            Kind::CompareExchange => self.compare_exchange(&lowered, target, source, variables),
-            Kind::MoveIf(test) => self.move_if(&lowered, test, target, source, variables),
-            _ => Ok(()),
+            Kind::Mov => self.mov(i, target, source, variables),
+            Kind::Extend { signed, from } => self.extend(i, signed, from, target, source, variables),
+            Kind::Lea => self.lea(i, target, source),
+            Kind::Arithmetic(op) => self.arithmetic(i, op, target, source, variables),
+            Kind::Compare(op) => self.compare(i, op, target, source, variables),
+            Kind::Exchange => self.exchange(i, target, source, variables),
+            Kind::ExchangeAdd => self.exchange_add(i, target, source, variables),
+            Kind::CompareExchange => self.compare_exchange(i, target, source, variables),
+            Kind::MoveIf(test) => self.move_if(i, test, target, source, variables),
+            Kind::Lock | Kind::Jump | Kind::JumpIf(_) | Kind::Fence(_) | Kind::Nothing | Kind::Return | Kind::Unary(_) | Kind::Set(_) => {
+                Err(Diagnostic::internal(format!("`{}` as an instruction of two operands", i.word)).into())
+            }
         }
     }
 
@@ -613,6 +592,45 @@ struct Lowered<'a> {
     locked: bool,
     /// Whether it may be locked.
     lockable: bool,
+}
+
+/// What stands before the operands.
+struct Head<'a> {
+    word: Token<'a>,
+    kind: Kind,
+    width: Option<Width>,
+    locked: bool,
+}
+
+impl Kind {
+    /// Whether the prefix `lock` may stand before it.
+    fn lockable(self) -> bool {
+        match self {
+            Kind::Arithmetic(op) => !matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar),
+            kind => matches!(kind, Kind::Unary(_) | Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange),
+        }
+    }
+}
+
+fn head<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Head<'a>, Refusal> {
+    let mut locked = None;
+    loop {
+        let word = cursor.name("an instruction")?;
+        let Some((kind, width)) = mnemonic(&word.text.to_ascii_lowercase()) else {
+            let error = Diagnostic::at(Stage::Unsupported, word.span, format!("unknown instruction `{}`", word.text));
+            return Err(error.note("known: mov, movzx, movsx, lea, add, sub, and, or, xor, shl, shr, sar, inc, dec, neg, not, cmp, test, xchg, xadd, cmpxchg, set*, cmov*, jmp, j*, mfence, sfence, lfence, nop, pause, ret, and the prefix lock").into());
+        };
+        if kind == Kind::Lock {
+            locked = Some(word.span);
+            // The herd tools let the prefix stand as an instruction of its own.
+            cursor.eat(";");
+            continue;
+        }
+        if let Some(span) = locked.filter(|_| !kind.lockable()) {
+            return Err(Diagnostic::at(Stage::Type, span, format!("`lock` before `{}`, which cannot be locked", word.text)).into());
+        }
+        return Ok(Head { word, kind, width, locked: locked.is_some() });
+    }
 }
 
 #[cfg(test)]

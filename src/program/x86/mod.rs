@@ -35,6 +35,8 @@ pub(super) struct Assembler {
     pub uses: Vec<Use>,
     labels: HashMap<String, (u32, Span)>,
     jumps: Vec<(usize, String, Span)>,
+    /// Steps that end the thread.
+    returns: Vec<usize>,
     /// Names that stand for numbers.
     constants: HashMap<String, i64>,
     /// The widest name by which the code calls each register.
@@ -62,6 +64,7 @@ impl Assembler {
             uses: Vec::new(),
             labels: HashMap::new(),
             jumps: Vec::new(),
+            returns: Vec::new(),
             constants: HashMap::new(),
             widest: HashMap::new(),
         }
@@ -121,12 +124,10 @@ impl Assembler {
                 Next::Fall => {}
             }
         }
-        // Where a return leads.
+        // A return leads behind the last step.
         let end = self.thread.steps.len() as u32;
-        for step in &mut self.thread.steps {
-            if let Next::Jump(to) = &mut step.next {
-                *to = (*to).min(end);
-            }
+        for at in self.returns {
+            self.thread.steps[at].next = Next::Jump(end);
         }
         Ok((self.thread, self.uses))
     }
