@@ -3,7 +3,7 @@
 //! All formulas are read before any is checked. One that is refused among several does not stop the others: its verdict is *unknown*, its reason
 //! `error`, and the exit code 2.
 
-use super::args::{CheckArgs, Cli, Command, Counting, Format, Reduction};
+use super::args::{CheckArgs, Counting, ExploreArgs, Format, Reduction, Relabelling, Seeking};
 use super::checkpoint::{Folder, Kept, Shelf};
 use super::engines;
 use super::files::{Form, expect_writable, no_form_of_evidence, write, write_lts, write_text};
@@ -15,7 +15,6 @@ use super::pipeline::{Session, file_error};
 use super::print;
 use super::progress::Bar;
 use super::properties::{self, Text};
-use clap::Parser;
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
 use mu_engines::{Options, Subject, Task};
 use mu_evidence::Evidence;
@@ -67,17 +66,22 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         )
         .note("`explore` has `--evidence`, `--checkpoint` and `--resume` for a model alone"));
     }
-    let defaults = Cli::try_parse_from(["mu-check", "explore", "model"]).map_err(|e| Diagnostic::new(Stage::Internal, e.to_string()))?;
-    let Command::Explore(mut explore) = defaults.command else {
-        return Err(Diagnostic::new(Stage::Internal, "`explore` is another command"));
+    let explore = ExploreArgs {
+        model: args.model.clone(),
+        out: None,
+        reduce: None,
+        timings: args.timings.clone(),
+        seeking: Seeking::default(),
+        keeping: args.keeping.clone(),
+        confluence: args.confluence.clone(),
+        without: args.without.clone(),
+        relabelling: Relabelling::default(),
+        engine: args.engine,
+        overview: true,
+        strategy: None,
+        reading: args.reading.clone(),
+        common: args.common.clone(),
     };
-    explore.model.clone_from(&args.model);
-    explore.confluence.clone_from(&args.confluence);
-    explore.without.clone_from(&args.without);
-    explore.timings.clone_from(&args.timings);
-    explore.common.clone_from(&args.common);
-    explore.reading.clone_from(&args.reading);
-    (explore.engine, explore.overview) = (args.engine, true);
     super::explore::run(session, &explore)
 }
 

@@ -53,7 +53,7 @@ mod ways;
 use self::args::{Cli, Command};
 use self::output::print;
 use self::pipeline::Session;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use mu_base::{Diagnostic, SourceMap, Stage};
 use std::process::ExitCode;
 
@@ -61,11 +61,16 @@ use std::process::ExitCode;
 pub fn run() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
     let json = args::wants_json(&words);
-    if let Some(refusal) = first::mistyped(&words, &args::command_names()) {
+    // Describing all commands takes longer than a small model does: once is enough.
+    let mut description = Cli::command();
+    if let Some(refusal) = first::mistyped(&words, &args::command_names(&description)) {
         return ExitCode::from(first::refused(&refusal, json));
     }
-    let words = args::with_default_command(words);
-    let cli = match Cli::try_parse_from(words) {
+    let words = args::with_default_command(&description, words);
+    let matches = description.try_get_matches_from_mut(words);
+    let parsed = matches.and_then(|m| Cli::from_arg_matches(&m)).map_err(|e| e.format(&mut description));
+    std::mem::forget(description);
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
             let _ = e.print();

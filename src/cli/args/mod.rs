@@ -26,7 +26,7 @@ pub use self::shell::{CompletionsArgs, ManualArgs};
 pub use self::simulate::SimulateArgs;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
 
 /// Explicit-state model checking of mCRL2 specifications.
@@ -464,8 +464,8 @@ fn parse_time(text: &str) -> Result<std::time::Duration, String> {
 }
 
 /// The names of all commands.
-pub fn command_names() -> Vec<String> {
-    Cli::command().get_subcommands().map(|c| c.get_name().to_string()).collect()
+pub fn command_names(cli: &clap::Command) -> Vec<String> {
+    cli.get_subcommands().map(|c| c.get_name().to_string()).collect()
 }
 
 /// Whether arguments, right or wrong, ask for JSON.
@@ -474,8 +474,7 @@ pub fn wants_json(words: &[String]) -> bool {
 }
 
 /// Puts `check` before the first word that is not an option if that is no command.
-pub fn with_default_command(mut words: Vec<String>) -> Vec<String> {
-    let cli = Cli::command();
+pub fn with_default_command(cli: &clap::Command, mut words: Vec<String>) -> Vec<String> {
     let commands: Vec<&str> = cli.get_subcommands().map(|c| c.get_name()).chain(["help"]).collect();
     let takes_value = |word: &str| {
         let of = |arg: &clap::Arg| match word.strip_prefix("--") {
@@ -510,6 +509,7 @@ pub fn with_default_command(mut words: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -542,7 +542,7 @@ mod tests {
             words.retain(|w| !w.is_empty());
             assert!(!words.is_empty(), "{name}: {help}");
             for line in words {
-                let line = with_default_command(line);
+                let line = with_default_command(&Cli::command(), line);
                 assert!(
                     ["mu-check", &line[1]].contains(&name.as_str()) || ["compare", "simulate", "pbes"].contains(&name.as_str()),
                     "{name}: {line:?}"
@@ -556,7 +556,7 @@ mod tests {
 
     #[test]
     fn check_is_the_default() {
-        let with = |text: &str| with_default_command(text.split(' ').map(String::from).collect()).join(" ");
+        let with = |text: &str| with_default_command(&Cli::command(), text.split(' ').map(String::from).collect()).join(" ");
         assert_eq!(with("mu-check m f"), "mu-check check m f");
         assert_eq!(with("mu-check -D n=1 --solver zielonka m f"), "mu-check check -D n=1 --solver zielonka m f");
         assert_eq!(with("mu-check -q --threads 2 explore m"), "mu-check explore -q --threads 2 m");
