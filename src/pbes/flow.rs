@@ -300,7 +300,7 @@ impl<'a> Symmetry<'a> {
     }
 }
 
-impl Oracle<'_> {
+impl<'a> Oracle<'a> {
     fn serve(&mut self, questions: Receiver<Question>) {
         for question in questions {
             // A thread that does not wait any more has met an error of its own.
@@ -347,6 +347,15 @@ impl Oracle<'_> {
     }
     fn image(&mut self, element: u32, q: u32) -> Option<u32> {
         self.symmetry.as_mut()?.image(self.automaton, element, q)
+    }
+    /// Of the symmetries those that take the obligations at the start to themselves, if there are any.
+    fn stabiliser<'s>(&mut self, symmetries: Option<&'s mut Symmetries>, task: Task<'a>, initial: Set) -> Option<&'s Symmetries> {
+        let all = symmetries?;
+        self.symmetry = Symmetry::new(all, task.model, task.labels, self.automaton);
+        let count = self.symmetry.as_ref().map_or(0, |s| s.elements.len() as u32);
+        let keep: Vec<bool> = (0..count).map(|e| self.image_set(e, initial) == Some(initial)).collect();
+        all.retain(|e| keep.get(e).copied().unwrap_or(false));
+        Some(&*all).filter(|a| a.order() > 1)
     }
     /// The images of a set's members.
     fn image_set(&mut self, element: u32, set: Set) -> Option<Set> {
@@ -556,17 +565,7 @@ fn search_with(
     if initial == EMPTY {
         return Ok(Some((Outcome::Verdict(shape.universal), Figures::default())));
     }
-    // Of the symmetries those that take the obligations at the start to themselves.
-    let symmetries: Option<&Symmetries> = match symmetries {
-        None => None,
-        Some(all) => {
-            oracle.symmetry = Symmetry::new(all, task.model, task.labels, oracle.automaton);
-            let count = oracle.symmetry.as_ref().map_or(0, |s| s.elements.len() as u32);
-            let keep: Vec<bool> = (0..count).map(|e| oracle.image_set(e, initial) == Some(initial)).collect();
-            all.retain(|e| keep.get(e).copied().unwrap_or(false));
-            Some(&*all).filter(|a| a.order() > 1)
-        }
-    };
+    let symmetries = oracle.stabiliser(symmetries, task, initial);
     oracle.symmetry = symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
     oracle.group = symmetries;
     let (questions, asked) = channel();
@@ -613,30 +612,40 @@ fn search_with(
         return Ok(None);
     }
     let found = run?;
-    *met = found.met;
     figures.symmetries = found.symmetries;
+    met.clone_from(&found.met);
+    Ok(Some((conclude(found, task, automaton, shape, symmetries)?, figures)))
+}
+
+/// What a search says of the formula.
+fn conclude(
+    found: Found,
+    task: Task,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    symmetries: Option<&Symmetries>,
+) -> Result<Outcome, Diagnostic> {
     if found.decided {
-        return Ok(Some((Outcome::Verdict(!shape.universal), figures)));
+        return Ok(Outcome::Verdict(!shape.universal));
     }
     if found.stop != Stop::Complete {
-        return Ok(Some((Outcome::Stopped(found.stop), figures)));
+        return Ok(Outcome::Stopped(found.stop));
     }
     if shape.hostile.is_empty() {
-        return Ok(Some((Outcome::Verdict(shape.universal), figures)));
+        return Ok(Outcome::Verdict(shape.universal));
     }
     let all: Vec<FormulaState> = (0..automaton.state_count() as u32).map(FormulaState).collect();
     if loops_here(automaton, shape, &all)? {
-        return Ok(Some((Outcome::Cycle, figures)));
+        return Ok(Outcome::Cycle);
     }
-    let verdict = match found.forward || task.runs_end {
-        true => Outcome::Verdict(shape.universal),
-        false => match mu_explore::is_acyclic(task.model, task.explore, task.budget, task.progress, None, symmetries)? {
-            Cyclic::No(_) => Outcome::Verdict(shape.universal),
-            Cyclic::Yes(..) => Outcome::Cycle,
-            Cyclic::Unknown(outcome) => Outcome::Stopped(outcome.stop),
-        },
-    };
-    Ok(Some((verdict, figures)))
+    if found.forward || task.runs_end {
+        return Ok(Outcome::Verdict(shape.universal));
+    }
+    Ok(match mu_explore::is_acyclic(task.model, task.explore, task.budget, task.progress, None, symmetries)? {
+        Cyclic::No(_) => Outcome::Verdict(shape.universal),
+        Cyclic::Yes(..) => Outcome::Cycle,
+        Cyclic::Unknown(outcome) => Outcome::Stopped(outcome.stop),
+    })
 }
 
 /// What a search found.

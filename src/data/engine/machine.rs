@@ -126,15 +126,7 @@ impl Machine {
             match node {
                 Node::Call(index, args) => {
                     let func = &p.funcs[*index as usize];
-                    let mut frame = self.stack.len();
-                    for a in args {
-                        let v = self.eval(p, a, base)?;
-                        self.stack.push(v);
-                    }
-                    if frame > floor {
-                        self.stack.drain(floor..frame);
-                        frame = floor;
-                    }
+                    let frame = self.frame(p, args, base, floor)?;
                     let selected = self.select_rule(p, func, frame)?;
                     match selected {
                         Selected::Rule(leaf) => {
@@ -203,20 +195,7 @@ impl Machine {
                     }
                     node = body;
                 }
-                Node::Shared(id, body) => {
-                    if let Some(Some(v)) = self.shared.get(*id as usize) {
-                        break v.clone();
-                    }
-                    let suspended = std::mem::take(&mut self.suspended);
-                    let v = self.eval(p, body, base)?;
-                    self.suspended = suspended;
-                    let id = *id as usize;
-                    if id >= self.shared.len() {
-                        self.shared.resize(id + 1, None);
-                    }
-                    self.shared[id] = Some(v.clone());
-                    break v;
-                }
+                Node::Shared(id, body) => break self.shared_value(p, *id as usize, body, base)?,
                 Node::Prim2(builtin, op, args) => {
                     let a = self.eval(p, &args[0], base)?;
                     let b = self.eval(p, &args[1], base)?;
@@ -230,27 +209,7 @@ impl Machine {
                     let a = self.eval(p, arg, base)?;
                     break self.select_part(p, *op, a);
                 }
-                Node::Make(op, flags, args) => {
-                    break match &**args {
-                        [a] => Value::app1(*op, *flags, self.eval(p, a, base)?),
-                        [a, b] => {
-                            let a = self.eval(p, a, base)?;
-                            Value::app2(*op, *flags, a, self.eval(p, b, base)?)
-                        }
-                        [a, b, c] => {
-                            let a = self.eval(p, a, base)?;
-                            let b = self.eval(p, b, base)?;
-                            Value::app3(*op, *flags, a, b, self.eval(p, c, base)?)
-                        }
-                        args => {
-                            let mut values = Vec::with_capacity(args.len());
-                            for a in args {
-                                values.push(self.eval(p, a, base)?);
-                            }
-                            Value::app(*op, *flags, values)
-                        }
-                    };
-                }
+                Node::Make(op, flags, args) => break self.make(p, *op, *flags, args, base)?,
                 Node::List(heads, tail) => break self.list(p, heads, tail, base)?,
                 Node::Local(_) | Node::Int(_) | Node::Con(_) | Node::Bool(_) | Node::Nil(_) => break self.eval(p, node, base)?,
                 Node::Sym(op) => break Value::Sym(*op),
@@ -259,6 +218,59 @@ impl Machine {
         };
         self.stack.truncate(floor);
         Ok(value)
+    }
+
+    /// Evaluates arguments to the top of the stack, in place of the frame that began at `floor`; where they are.
+    #[inline]
+    fn frame(&mut self, p: &Program, args: &[Node], base: usize, floor: usize) -> Outcome<usize> {
+        let frame = self.stack.len();
+        for a in args {
+            let v = self.eval(p, a, base)?;
+            self.stack.push(v);
+        }
+        if frame > floor {
+            self.stack.drain(floor..frame);
+        }
+        Ok(floor)
+    }
+
+    /// What an expression that stands in several places has been evaluated to, or is now.
+    fn shared_value(&mut self, p: &Program, id: usize, body: &Node, base: usize) -> Outcome<Value> {
+        if let Some(Some(v)) = self.shared.get(id) {
+            return Ok(v.clone());
+        }
+        let suspended = std::mem::take(&mut self.suspended);
+        let v = self.eval(p, body, base)?;
+        self.suspended = suspended;
+        if id >= self.shared.len() {
+            self.shared.resize(id + 1, None);
+        }
+        self.shared[id] = Some(v.clone());
+        Ok(v)
+    }
+
+    /// An operation without equations on its arguments.
+    #[inline]
+    fn make(&mut self, p: &Program, op: OpId, flags: u8, args: &[Node], base: usize) -> Outcome<Value> {
+        Ok(match args {
+            [a] => Value::app1(op, flags, self.eval(p, a, base)?),
+            [a, b] => {
+                let a = self.eval(p, a, base)?;
+                Value::app2(op, flags, a, self.eval(p, b, base)?)
+            }
+            [a, b, c] => {
+                let a = self.eval(p, a, base)?;
+                let b = self.eval(p, b, base)?;
+                Value::app3(op, flags, a, b, self.eval(p, c, base)?)
+            }
+            args => {
+                let mut values = Vec::with_capacity(args.len());
+                for a in args {
+                    values.push(self.eval(p, a, base)?);
+                }
+                Value::app(op, flags, values)
+            }
+        })
     }
 
     fn list(&mut self, p: &Program, heads: &[Node], tail: &Node, base: usize) -> Outcome<Value> {

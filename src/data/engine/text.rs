@@ -4,7 +4,7 @@ use super::compile::Program;
 use super::machine::Machine;
 use crate::expr::Binder;
 use crate::signature::{Builtin, Op, OpKind};
-use crate::value::{Rich, Value};
+use crate::value::{Lambda, Rich, Value};
 use std::fmt::Write;
 
 /// Longest text in a message.
@@ -86,17 +86,7 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out
         return;
     }
     let sequence = |out: &mut String, open: &str, items: &mut dyn Iterator<Item = &Value>, close: &str| {
-        out.push_str(open);
-        for (i, item) in items.enumerate() {
-            if i > 0 {
-                out.push_str(", ");
-            }
-            write(p, item, limit, depth + 1, naming, out);
-            if out.len() > limit {
-                break;
-            }
-        }
-        out.push_str(close);
+        write_sequence(p, items, (open, close), limit, depth, naming, out);
     };
     match v {
         Value::Bool(b) => _ = write!(out, "{b}"),
@@ -130,22 +120,7 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out
                 }
                 out.push('}');
             }
-            Rich::Closure(c) => {
-                let (open, dot, close) = match c.lambda.binder {
-                    Binder::Lambda => ("lambda ", ". ", ""),
-                    Binder::Forall => ("forall ", ". ", ""),
-                    Binder::Exists => ("exists ", ". ", ""),
-                    Binder::SetComprehension | Binder::BagComprehension => ("{ ", " | ", " }"),
-                };
-                out.push_str(open);
-                for (i, (var, sort)) in c.lambda.vars.iter().zip(&c.lambda.sorts).enumerate() {
-                    let name = if var.index() < p.signature.var_count() { p.signature.var(*var).name.as_str() } else { "x" };
-                    _ = write!(out, "{}{name}: {}", if i > 0 { ", " } else { "" }, p.signature.sorts.text(*sort));
-                }
-                out.push_str(dot);
-                out.push('…');
-                out.push_str(close);
-            }
+            Rich::Closure(c) => write_head(p, &c.lambda, out),
             Rich::Table(_, base, entries) => {
                 write(p, base, limit, depth + 1, naming, out);
                 for (k, v) in entries.iter() {
@@ -161,33 +136,72 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out
                 sequence(out, "(", &mut args.iter(), ")");
             }
         },
+        _ => write_application(p, v, limit, depth, naming, out),
+    }
+}
+
+/// `open` item, .. `close`
+fn write_sequence(
+    p: &Program,
+    items: &mut dyn Iterator<Item = &Value>,
+    (open, close): (&str, &str),
+    limit: usize,
+    depth: usize,
+    naming: Naming,
+    out: &mut String,
+) {
+    out.push_str(open);
+    for (i, item) in items.enumerate() {
+        out.push_str(if i > 0 { ", " } else { "" });
+        write(p, item, limit, depth + 1, naming, out);
+        if out.len() > limit {
+            break;
+        }
+    }
+    out.push_str(close);
+}
+
+/// What binds variables, with its body left out.
+fn write_head(p: &Program, lambda: &Lambda, out: &mut String) {
+    let (open, dot, close) = match lambda.binder {
+        Binder::Lambda => ("lambda ", ". ", ""),
+        Binder::Forall => ("forall ", ". ", ""),
+        Binder::Exists => ("exists ", ". ", ""),
+        Binder::SetComprehension | Binder::BagComprehension => ("{ ", " | ", " }"),
+    };
+    out.push_str(open);
+    for (i, (var, sort)) in lambda.vars.iter().zip(&lambda.sorts).enumerate() {
+        let name = if var.index() < p.signature.var_count() { p.signature.var(*var).name.as_str() } else { "x" };
+        _ = write!(out, "{}{name}: {}", if i > 0 { ", " } else { "" }, p.signature.sorts.text(*sort));
+    }
+    out.push_str(dot);
+    out.push('…');
+    out.push_str(close);
+}
+
+fn write_application(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out: &mut String) {
+    let Some((op, args)) = v.as_app() else { return };
+    let name = &p.signature.op(op).name;
+    match (&p.signature.op(op).kind, args) {
+        (OpKind::Builtin(Builtin::Not | Builtin::Negate | Builtin::Complement | Builtin::Size), [a]) => {
+            out.push_str(name);
+            write_operand(p, a, limit, depth, naming, out);
+        }
+        (OpKind::Builtin(b), [x, y]) if !matches!(b, Builtin::Max | Builtin::Min | Builtin::Count | Builtin::Exp | Builtin::SetInsert) => {
+            write_operand(p, x, limit, depth, naming, out);
+            _ = write!(out, " {name} ");
+            write_operand(p, y, limit, depth, naming, out);
+        }
+        (OpKind::Builtin(Builtin::FSetToSet | Builtin::FBagToBag), [a]) => write(p, a, limit, depth + 1, naming, out),
         _ => {
-            let Some((op, args)) = v.as_app() else { return };
-            let name = &p.signature.op(op).name;
-            match (&p.signature.op(op).kind, args) {
-                (OpKind::Builtin(Builtin::Not | Builtin::Negate | Builtin::Complement | Builtin::Size), [a]) => {
-                    out.push_str(name);
-                    write_operand(p, a, limit, depth, naming, out);
+            out.push_str(name);
+            let mut from = 0;
+            for &to in &p.op(op).levels[1..] {
+                let to = (to as usize).min(args.len());
+                if from < to {
+                    write_sequence(p, &mut args[from..to].iter(), ("(", ")"), limit, depth, naming, out);
                 }
-                (OpKind::Builtin(b), [x, y])
-                    if !matches!(b, Builtin::Max | Builtin::Min | Builtin::Count | Builtin::Exp | Builtin::SetInsert) =>
-                {
-                    write_operand(p, x, limit, depth, naming, out);
-                    _ = write!(out, " {name} ");
-                    write_operand(p, y, limit, depth, naming, out);
-                }
-                (OpKind::Builtin(Builtin::FSetToSet | Builtin::FBagToBag), [a]) => write(p, a, limit, depth + 1, naming, out),
-                _ => {
-                    out.push_str(name);
-                    let mut from = 0;
-                    for &to in &p.op(op).levels[1..] {
-                        let to = (to as usize).min(args.len());
-                        if from < to {
-                            sequence(out, "(", &mut args[from..to].iter(), ")");
-                        }
-                        from = to;
-                    }
-                }
+                from = to;
             }
         }
     }

@@ -232,6 +232,114 @@ fn laid_out(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) ->
     Layout { params, defaults, placements, ending }
 }
 
+/// Makes summands of steps that automata take together.
+struct Maker<'a> {
+    automata: &'a [Automaton],
+    placements: &'a [Placement],
+    /// The values of parameters that do not matter.
+    defaults: &'a [Expr],
+    /// The parameters, as expressions.
+    params: &'a [Expr],
+    /// Variables of locations by their parameters.
+    as_param: &'a Substitution,
+    /// Values of global variables.
+    globals: &'a Substitution,
+}
+
+/// What the steps of some automata are together.
+#[derive(Default)]
+struct Joint {
+    sum_vars: Vec<VarId>,
+    /// Where the automata are.
+    control: Vec<Expr>,
+    guard: Vec<Expr>,
+    updates: Vec<(usize, Expr)>,
+    had_sum: bool,
+}
+
+impl Maker<'_> {
+    /// The summand of a step; none if its guard is false.
+    fn summand(&self, signature: &mut Signature, step: Combined, eliminate: bool) -> Option<Summand> {
+        let mut joint = Joint::default();
+        for &(c, part) in &step.parts {
+            self.add(signature, &mut joint, c, part);
+        }
+        for &(c, value) in &step.phases {
+            joint.control.extend(self.at_location(signature, c, value as usize));
+        }
+        let Joint { mut sum_vars, control, mut guard, updates, had_sum } = joint;
+        guard.extend(step.guard.iter().map(|g| g.substitute(self.as_param)));
+        let solved = if eliminate { one_point(signature, &mut sum_vars, &mut guard) } else { Substitution::new() };
+        if guard.iter().any(|g| g.as_bool(signature) == Some(false)) {
+            return None;
+        }
+        let finish = |e: &Expr| e.substitute(self.as_param).substitute(&solved).substitute(self.globals);
+        let act = |a: &Act| Act { args: a.args.iter().map(finish).collect(), ..a.clone() };
+        let mut actions: Vec<Act> = step.acts.iter().map(act).collect();
+        actions.sort_by_key(|a| a.action);
+        let hidden: Vec<Act> = step.hidden.iter().map(act).collect();
+        let mut updates: Vec<(usize, Expr)> =
+            updates.into_iter().map(|(p, e)| (p, e.substitute(&solved).substitute(self.globals))).collect();
+        updates.retain(|(p, e)| *e != self.params[*p]);
+        updates.sort_by_key(|u| u.0);
+        let mut conjunction = Expr::boolean(signature, true);
+        for g in control.into_iter().chain(guard) {
+            conjunction = Expr::and(signature, conjunction, g.substitute(self.globals));
+        }
+        // Every sort has an element, so a sum over a variable that nothing depends on is no sum.
+        let mut used = Vec::new();
+        conjunction.free_vars(&mut used);
+        actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
+        updates.iter().for_each(|(_, e)| e.free_vars(&mut used));
+        sum_vars.retain(|v| used.contains(v));
+        Some(Summand { sum_vars, guard: conjunction, actions, hidden, updates, had_sum })
+    }
+
+    /// Adds what one automaton does.
+    fn add(&self, signature: &mut Signature, joint: &mut Joint, c: usize, part: Part) {
+        let placement = &self.placements[c];
+        let edge = match part {
+            Part::Edge(e) => &self.automata[c].edges[e],
+            Part::Phase => {
+                let p = placement.control.expect("a phase has two locations");
+                joint.updates.push((p, Expr::number(2, basic::POS)));
+                return;
+            }
+        };
+        joint.had_sum |= edge.had_sum;
+        joint.sum_vars.extend(&edge.sum_vars);
+        joint.control.extend(self.at_location(signature, c, edge.from));
+        joint.guard.extend(edge.guard.iter().map(|g| g.substitute(self.as_param)));
+        if let Some(p) = placement.control
+            && edge.from != edge.to
+        {
+            joint.updates.push((p, Expr::number(edge.to as u32 + 1, basic::POS)));
+        }
+        let mut set = vec![];
+        for (v, value) in &edge.assigns {
+            let p = placement.of_var[v];
+            set.push(p);
+            let value = value.substitute(self.as_param);
+            if value != self.params[p] {
+                joint.updates.push((p, value));
+            }
+        }
+        for v in &self.automata[c].locations[edge.from].vars {
+            let p = placement.of_var[v];
+            if !set.contains(&p) {
+                set.push(p);
+                joint.updates.push((p, self.defaults[p].clone()));
+            }
+        }
+    }
+
+    /// That an automaton is at a location, if it has several.
+    fn at_location(&self, signature: &mut Signature, c: usize, location: usize) -> Option<Expr> {
+        let here = Expr::number(location as u32 + 1, basic::POS);
+        self.placements[c].control.map(|p| Expr::equal(signature, self.params[p].clone(), here))
+    }
+}
+
 /// The linear process of combined summands.
 pub(super) fn assemble(
     spec: &ProcSpec,
@@ -259,81 +367,10 @@ pub(super) fn assemble(
     for p in &mut params {
         p.init = p.init.substitute(&globals);
     }
-    let at_location = |data: &mut DataSpec, control: Option<usize>, location: usize| -> Option<Expr> {
-        let here = Expr::number(location as u32 + 1, basic::POS);
-        control.map(|p| Expr::equal(&mut data.signature, param_exprs[p].clone(), here))
-    };
-    let mut summands = Vec::with_capacity(combined.len());
-    for combination in combined {
-        let mut sum_vars = Vec::new();
-        let mut control_guard = Vec::new();
-        let mut guard = Vec::new();
-        let mut updates: Vec<(usize, Expr)> = Vec::new();
-        let mut had_sum = false;
-        for &(c, part) in &combination.parts {
-            let placement = &placements[c];
-            let edge = match part {
-                Part::Edge(e) => &automata[c].edges[e],
-                Part::Phase => {
-                    let p = placement.control.expect("a phase has two locations");
-                    updates.push((p, Expr::number(2, basic::POS)));
-                    continue;
-                }
-            };
-            had_sum |= edge.had_sum;
-            sum_vars.extend(&edge.sum_vars);
-            control_guard.extend(at_location(&mut data, placement.control, edge.from));
-            guard.extend(edge.guard.iter().map(|g| g.substitute(&as_param)));
-            if let Some(p) = placement.control
-                && edge.from != edge.to
-            {
-                updates.push((p, Expr::number(edge.to as u32 + 1, basic::POS)));
-            }
-            let mut set = vec![];
-            for (v, value) in &edge.assigns {
-                let p = placement.of_var[v];
-                set.push(p);
-                let value = value.substitute(&as_param);
-                if value != param_exprs[p] {
-                    updates.push((p, value));
-                }
-            }
-            for v in &automata[c].locations[edge.from].vars {
-                let p = placement.of_var[v];
-                if !set.contains(&p) {
-                    set.push(p);
-                    updates.push((p, defaults[p].clone()));
-                }
-            }
-        }
-        for &(c, value) in &combination.phases {
-            control_guard.extend(at_location(&mut data, placements[c].control, value as usize));
-        }
-        guard.extend(combination.guard.iter().map(|g| g.substitute(&as_param)));
-        let solved = if eliminate { one_point(&mut data.signature, &mut sum_vars, &mut guard) } else { Substitution::new() };
-        if guard.iter().any(|g| g.as_bool(&data.signature) == Some(false)) {
-            continue;
-        }
-        let finish = |e: &Expr| e.substitute(&as_param).substitute(&solved).substitute(&globals);
-        let act = |a: &Act| Act { args: a.args.iter().map(finish).collect(), ..a.clone() };
-        let mut actions: Vec<Act> = combination.acts.iter().map(act).collect();
-        actions.sort_by_key(|a| a.action);
-        let hidden: Vec<Act> = combination.hidden.iter().map(act).collect();
-        let mut updates: Vec<(usize, Expr)> = updates.into_iter().map(|(p, e)| (p, e.substitute(&solved).substitute(&globals))).collect();
-        updates.retain(|(p, e)| *e != param_exprs[*p]);
-        updates.sort_by_key(|u| u.0);
-        let mut conjunction = Expr::boolean(&mut data.signature, true);
-        for g in control_guard.into_iter().chain(guard) {
-            conjunction = Expr::and(&mut data.signature, conjunction, g.substitute(&globals));
-        }
-        // Every sort has an element, so a sum over a variable that nothing depends on is no sum.
-        let mut used = Vec::new();
-        conjunction.free_vars(&mut used);
-        actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
-        updates.iter().for_each(|(_, e)| e.free_vars(&mut used));
-        sum_vars.retain(|v| used.contains(v));
-        summands.push(Summand { sum_vars, guard: conjunction, actions, hidden, updates, had_sum });
-    }
+    let maker =
+        Maker { automata, placements: &placements, defaults: &defaults, params: &param_exprs, as_param: &as_param, globals: &globals };
+    let summands = combined.into_iter().filter_map(|c| maker.summand(&mut data.signature, c, eliminate));
+    let mut summands: Vec<Summand> = summands.collect();
     let mut actions = spec.actions.clone();
     if let Some(ending) = ending {
         summands.push(termination(automata, &placements, &param_exprs, &mut data, &mut actions, ending));

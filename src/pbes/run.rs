@@ -1,0 +1,212 @@
+//! The value of a task: by the product search, or by a parity game on the model or on a quotient of it.
+//!
+//! The product search takes all steps or, where the formula cannot tell, confluent ones at once; where cycles matter it goes on in batches, then to the game. A
+//! large game is tried on a quotient ([`super::quotient`]). Cost: that of the searches; a quotient explores no more states than the game has vertices.
+
+use super::automaton::{Automaton, FormulaState};
+use super::check::{Answer, Options, Route};
+use super::explain::{finish, game_evidence};
+use super::flow;
+use super::instantiate::{self, Instantiation};
+use super::plan::{Task, Way};
+use super::priority::{Ban, Priority};
+use super::product::{self, Product, Shape, shape};
+use super::quotient::{self, Whole};
+use super::source::Source;
+use super::trace;
+use mu_base::{Budget, Diagnostic, Span, Stop};
+use mu_labels::ActionLabels;
+use mu_model::Model;
+use mu_model::from_lts::LtsModel;
+use mu_solve::default_solver;
+use std::time::Instant;
+
+/// Obligations that start one search together, if there are too many for one: fewer of them share more of their sets, more of them
+/// share the exploration.
+const FIRST_BATCH: usize = 16;
+
+/// The value of a task, or why there is none.
+type Found = Result<bool, Stop>;
+
+/// A check under way.
+pub(super) struct Run<'a> {
+    pub model: &'a dyn Model,
+    pub labels: &'a dyn ActionLabels,
+    /// All steps of the model.
+    pub source: Source<'a>,
+    pub automaton: Automaton,
+    pub options: Options<'a>,
+    pub budget: &'a Budget,
+    /// The figures so far.
+    pub answer: Answer,
+}
+
+/// The place of the first of some formula states.
+fn source_of(automaton: &Automaton, states: &[FormulaState]) -> Span {
+    states.iter().map(|q| automaton.normal().spans[automaton.node(*q).index()]).min().unwrap_or_default()
+}
+
+impl Run<'_> {
+    /// The value of a task; `name` is that of its search on the shelf.
+    pub fn task(&mut self, task: &Task, name: &str) -> Result<Found, Diagnostic> {
+        if task.way == Way::Product
+            && let Some(shape) = shape(&self.automaton, &task.roots, task.all)
+            && let Some(found) = self.by_product(task, name, &shape)?
+        {
+            return Ok(found);
+        }
+        self.by_game(task)
+    }
+
+    /// By the product search; none if that cannot tell.
+    fn by_product(&mut self, task: &Task, name: &str, shape: &Shape) -> Result<Option<Found>, Diagnostic> {
+        let Run { model, labels, options, budget, .. } = *self;
+        if self.answer.route == Route::Constant {
+            self.answer.route = Route::Product;
+        }
+        let shelf = options.shelf.map(|s| (s, name));
+        let search =
+            flow::Task { model, labels, explore: options.explore, budget, progress: options.progress, shelf, runs_end: options.runs_end };
+        let flow::Searched { found, priority, dropped } = flow::search(search, &mut self.automaton, shape, &task.roots)?;
+        for d in dropped {
+            if !self.answer.dropped.contains(&d) {
+                self.answer.dropped.push(d);
+            }
+        }
+        self.answer.priority = self.answer.priority.and(priority);
+        let outcome = match found {
+            Some((outcome, figures)) if outcome != product::Outcome::Cycle => {
+                self.answer.equations += figures.configurations;
+                self.answer.states = self.answer.states.max(figures.states);
+                self.answer.symmetries = self.answer.symmetries.max(figures.symmetries);
+                outcome
+            }
+            // Cycles matter, or there are too many different sets for one search: then on all steps.
+            other => {
+                if priority == Priority::Used && other.is_none() {
+                    self.answer.priority = Priority::Forbidden(Ban::Size, source_of(&self.automaton, &task.roots));
+                }
+                self.in_batches(shape, &task.roots)?
+            }
+        };
+        match outcome {
+            product::Outcome::Stopped(stop) => Ok(Some(Err(stop))),
+            product::Outcome::Cycle => Ok(None),
+            product::Outcome::Verdict(value) => {
+                if options.wants_evidence(self.answer.telling, value) && value != task.all {
+                    let shortest = trace::shortest(&mut self.source, labels, &mut self.automaton, shape, &task.roots, budget)?;
+                    self.answer.evidence = shortest.map(|builder| finish(builder, value, &self.source)).transpose()?;
+                }
+                Ok(Some(Ok(value)))
+            }
+        }
+    }
+
+    /// The product search, for many starting obligations in batches whose size is adapted to the time that they take.
+    fn in_batches(&mut self, shape: &Shape, roots: &[FormulaState]) -> Result<product::Outcome, Diagnostic> {
+        let mut size = if roots.len() <= 4 * FIRST_BATCH { roots.len() } else { FIRST_BATCH };
+        let (mut at, mut growing) = (0, true);
+        // Seconds an obligation in the batch before; the first batch explores the model and says nothing.
+        let mut before: Option<f64> = None;
+        let mut acyclic = None;
+        while at < roots.len() {
+            let batch = &roots[at..(at + size).min(roots.len())];
+            let start = Instant::now();
+            let mut product = Product::new(&mut self.source, self.labels, &mut self.automaton, shape);
+            let outcome = product.run(batch, &mut acyclic, self.budget)?;
+            self.answer.equations += product.figures.configurations;
+            if outcome != product::Outcome::Verdict(shape.universal) {
+                return Ok(outcome);
+            }
+            let cost = start.elapsed().as_secs_f64() / batch.len() as f64;
+            if at > 0 && growing {
+                if before.is_none_or(|b| cost < 0.95 * b) {
+                    size *= 2;
+                } else {
+                    size = (size / 2).max(1);
+                    growing = false;
+                }
+                before = Some(cost);
+            }
+            at += batch.len();
+        }
+        Ok(product::Outcome::Verdict(shape.universal))
+    }
+
+    /// By a parity game.
+    fn by_game(&mut self, task: &Task) -> Result<Found, Diagnostic> {
+        let Run { labels, options, budget, .. } = *self;
+        self.answer.route = Route::Game;
+        if options.explore.confluent.iter().any(|c| *c) {
+            self.answer.priority = self.answer.priority.and(Priority::Forbidden(Ban::Game, source_of(&self.automaton, &task.roots)));
+        }
+        let solver = options.solver.unwrap_or(default_solver());
+        let mut game = Instantiation::new(&self.source, &mut self.automaton, (task.all, &task.roots));
+        let mut most = options.quotient_at.unwrap_or(usize::MAX);
+        let outcome = loop {
+            if let Some(outcome) = game.run(&mut self.source, labels, &mut self.automaton, solver, most, budget)? {
+                break outcome;
+            }
+            // As many states as the game has vertices cost about as much as the game did.
+            let states = if options.quotient_at == Some(0) { usize::MAX } else { game.vertex_count() };
+            match Whole::explore(&mut self.source, &mut self.automaton, labels, states, budget)? {
+                Err(stop) => break instantiate::Outcome::Stopped(stop),
+                Ok(None) => most = most.max(1).saturating_mul(4),
+                Ok(Some(whole)) => {
+                    if let Some(found) = self.on_quotient(&whole, task)? {
+                        return Ok(found);
+                    }
+                    most = usize::MAX;
+                }
+            }
+        };
+        let instance = game.instance();
+        self.answer.equations += instance.arena.len() as u64;
+        match outcome {
+            instantiate::Outcome::Stopped(stop) => Ok(Err(stop)),
+            instantiate::Outcome::Verdict(value) => {
+                if options.wants_evidence(self.answer.telling, value) {
+                    let builder = game_evidence(&instance, value, &self.source);
+                    self.answer.evidence = Some(finish(builder, value, &self.source)?);
+                }
+                Ok(Ok(value))
+            }
+        }
+    }
+
+    /// By the game on the states' classes; none if there are too many of them.
+    fn on_quotient(&mut self, whole: &Whole, task: &Task) -> Result<Option<Found>, Diagnostic> {
+        let Run { labels, options, budget, .. } = *self;
+        let plain = options.explore.without_confluence();
+        let solver = options.solver.unwrap_or(default_solver());
+        let mut blind = quotient::blind(&mut self.automaton, labels)?;
+        loop {
+            let quotient = whole.quotient(blind, plain.thread_count());
+            if options.quotient_at != Some(0) && quotient.reduced.classes > whole.state_count() / 4 * 3 {
+                return Ok(None);
+            }
+            let model = LtsModel::new(quotient.lts.clone());
+            let mut classes = Source::new(&model, &plain)?;
+            let mut game = Instantiation::new(&classes, &mut self.automaton, (task.all, &task.roots));
+            let Some(outcome) = game.run(&mut classes, labels, &mut self.automaton, solver, usize::MAX, budget)? else { return Ok(None) };
+            // The game may have met formula states that tell hidden steps.
+            if blind && !quotient::blind(&mut self.automaton, labels)? {
+                blind = false;
+                continue;
+            }
+            let instance = game.instance();
+            self.answer.equations += instance.arena.len() as u64;
+            self.answer.reduced = Some(quotient.reduced);
+            return Ok(Some(match outcome {
+                instantiate::Outcome::Stopped(stop) => Err(stop),
+                instantiate::Outcome::Verdict(value) => {
+                    if options.wants_evidence(self.answer.telling, value) {
+                        let builder = whole.evidence(&quotient, &instance, value, &mut self.source, &classes)?;
+                        self.answer.evidence = Some(finish(builder, value, &self.source)?);
+                    }
+                    Ok(value)
+                }
+            }));
+        }
+    }
+}
