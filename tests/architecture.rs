@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const MOST_LINES: usize = 800;
+const MOST_LINES_OF_A_FUNCTION: usize = 100;
 
 fn read(path: impl AsRef<Path>) -> String {
     let path = Path::new(ROOT).join(path);
@@ -281,6 +282,47 @@ fn files_open_with_their_purpose_and_stay_short() {
         let lines = text.lines().count();
         assert!(lines <= MOST_LINES, "{} has {lines} lines, more than {MOST_LINES}: split it", file.display());
     }
+}
+
+/// The functions of a formatted file: name, first line, number of lines.
+fn functions(text: &str) -> Vec<(String, usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let words: Vec<&str> = line.split_whitespace().take_while(|w| !w.contains('=')).collect();
+        let Some(name) = words.iter().position(|w| *w == "fn").and_then(|at| words.get(at + 1)) else { continue };
+        // A signature ends with an opening brace, or with a semicolon in a trait; its end stands as far to the right as its start.
+        let Some(opening) = (i..lines.len()).find(|&j| lines[j].ends_with('{') || lines[j].ends_with(';') || lines[j].ends_with('}'))
+        else {
+            continue;
+        };
+        if !lines[opening].ends_with('{') {
+            continue;
+        }
+        let end = format!("{indent}}}");
+        if let Some(last) = (opening..lines.len()).find(|&j| lines[j] == end) {
+            let name = name.split(['(', '<']).next().unwrap_or(name);
+            found.push((name.to_string(), i + 1, last - i + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_stay_short() {
+    let text = "trait T {\n    fn a(&self);\n    fn b(\n        &self,\n    ) -> u32 {\n        1\n    }\n}\nfn c() {}\n";
+    assert_eq!(functions(text), [("b".to_string(), 3, 5)]);
+    let mut long = Vec::new();
+    for path in files("src", "rs").into_iter().filter(|p| p.components().all(|c| c.as_os_str() != "tests")) {
+        let all = functions(&read(&path));
+        long.extend(
+            all.into_iter()
+                .filter(|f| f.2 > MOST_LINES_OF_A_FUNCTION)
+                .map(|(name, at, n)| format!("{}:{at}: `{name}` has {n} lines", path.display())),
+        );
+    }
+    assert!(long.is_empty(), "longer than {MOST_LINES_OF_A_FUNCTION} lines:\n{}", long.join("\n"));
 }
 
 #[test]

@@ -122,15 +122,8 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     {
         svg.rect(if story.verdict { "last-true" } else { "last" }, (8.0, tops[at]), (width - 16.0, y + 4.0 - tops[at]));
     }
-    for (i, (name, of)) in heads.iter().enumerate() {
-        svg.line("lane", (x[i], body - 4.0), (x[i], bottom));
-        let w = width_of(name, 12.0).max(width_of(of, 10.0)) + 18.0;
-        svg.rect("head", (x[i] - w / 2.0, top), (w, 36.0));
-        svg.text("name", (x[i], top + if of.is_empty() { 22.0 } else { 15.0 }), Anchor::Middle, name);
-        svg.text("of", (x[i], top + 29.0), Anchor::Middle, of);
-        for (n, line) in tails[i].iter().enumerate() {
-            svg.text(if n == 0 { "posture" } else { "offer" }, (x[i], bottom + 12.0 + n as f64 * LINE), Anchor::Middle, line);
-        }
+    for (i, (head, tail)) in heads.iter().zip(&tails).enumerate() {
+        draw_lane(&mut svg, x[i], (top, bottom), head, tail);
     }
     for ((event, &y), lines) in all.iter().zip(&rows).zip(&texts) {
         svg.group(&tooltip(story, event));
@@ -158,6 +151,18 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     }
     let low = legend(&mut svg, story, &all, &short, (bottom + 14.0 + below, width));
     Some(svg.finish(width, low, STYLE))
+}
+
+/// A lane: the name and the place of its component above, what it offers at the end below.
+fn draw_lane(svg: &mut Svg, x: f64, (top, bottom): (f64, f64), (name, of): &(String, String), tail: &[String]) {
+    svg.line("lane", (x, top + 40.0), (x, bottom));
+    let w = width_of(name, 12.0).max(width_of(of, 10.0)) + 18.0;
+    svg.rect("head", (x - w / 2.0, top), (w, 36.0));
+    svg.text("name", (x, top + if of.is_empty() { 22.0 } else { 15.0 }), Anchor::Middle, name);
+    svg.text("of", (x, top + 29.0), Anchor::Middle, of);
+    for (n, line) in tail.iter().enumerate() {
+        svg.text(if n == 0 { "posture" } else { "offer" }, (x, bottom + 12.0 + n as f64 * LINE), Anchor::Middle, line);
+    }
 }
 
 /// Where a component stands if the path ends in a state without steps, in lines.

@@ -119,132 +119,200 @@ struct Side {
 
 /// Lays an execution out.
 pub fn layout(test: &Litmus, execution: &Execution) -> Layout {
-    let events = &execution.events;
-    let threads = test.program.threads.len();
-    let mut order: Vec<usize> = (0..events.len()).collect();
-    order.sort_by_key(|&i| events[i].thread);
-    let mut place_of = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(place, &event)| place_of[event] = place);
-    let column = |place: usize| events[order[place]].thread;
-    let mut row = vec![0usize; order.len()];
-    for i in 1..order.len() {
-        row[i] = if column(i) == column(i - 1) { row[i - 1] + 1 } else { 0 };
-    }
-    let rows = row.iter().max().map_or(0, |r| r + 1);
+    let grid = Grid::new(test, execution);
+    let mut place_of = vec![0; grid.order.len()];
+    grid.order.iter().enumerate().for_each(|(place, &event)| place_of[event] = place);
     let mut edges: Vec<(usize, Edge, usize)> = execution.edges().into_iter().map(|(a, e, b)| (place_of[a], e, place_of[b])).collect();
     edges.sort_unstable();
-    // Lanes: by gap between columns (gap `c` is left of column `c`), on its left and on its right side; channels: by gap between rows.
-    let mut lanes = vec![[0usize; 2]; threads + 1];
-    let mut channels = vec![0usize; rows + 1];
-    let mut take = |gap: usize, side: usize| {
-        lanes[gap][side] += 1;
-        lanes[gap][side] - 1
-    };
-    let mut sides: Vec<Side> = Vec::new();
-    for &(from, edge, to) in edges.iter().filter(|e| e.1 != Edge::Po) {
-        let (a, b) = (column(from), column(to));
-        let right = if a == b { (true, true) } else { (a < b, b < a) };
-        let lanes = if a == b {
-            let lane = take(a + 1, 0);
-            Some((lane, None, lane))
-        } else if a.abs_diff(b) > 1 {
-            let leave = if a < b { take(a + 1, 0) } else { take(a, 1) };
-            let arrive = if a < b { take(b, 1) } else { take(b + 1, 0) };
-            let gap = row[from].max(row[to]);
-            channels[gap] += 1;
-            Some((leave, Some((gap, channels[gap] - 1)), arrive))
-        } else {
-            None
-        };
-        sides.push(Side { from, edge, to, right, lanes });
-    }
-    // Ports: each end of a side arrow has a place on its side of its box, in the order of where the other end is.
-    let mut ports: Vec<[Vec<(usize, usize, bool)>; 2]> = vec![Default::default(); order.len()];
-    for (i, s) in sides.iter().enumerate() {
-        ports[s.from][usize::from(s.right.0)].push((row[s.to], i, true));
-        ports[s.to][usize::from(s.right.1)].push((row[s.from], i, false));
-    }
-    ports.iter_mut().flatten().for_each(|p| p.sort_unstable());
-    let most = |place: usize| ports[place].iter().map(Vec::len).max().unwrap_or(0);
-    // Sizes.
-    let mut widths: Vec<f64> = test.program.threads.iter().map(|t| width_of(&t.name, 12.0) + 16.0).collect();
-    let mut heights = vec![38f64; rows];
-    let loads_initial = |place: usize| events[order[place]].reads() && events[order[place]].source.is_none();
-    for (place, &event) in order.iter().enumerate() {
-        let e = &events[event];
-        let label = format!("{}: {}", letter(place), text(test, e));
-        let wide = (width_of(&label, 12.0) * 1.06).max(width_of(code(test, e), 10.0)) + 20.0;
-        widths[e.thread] = widths[e.thread].max(wide).max(if loads_initial(place) { 80.0 } else { 0.0 });
-        heights[row[place]] = heights[row[place]].max(PORT * (most(place) + 1) as f64);
-    }
-    let mut left = Vec::new();
-    let mut x = LEFT + if lanes[0][1] > 0 { LANE * (lanes[0][1] + 1) as f64 } else { 0.0 };
-    for c in 0..threads {
-        left.push(x);
-        let [a, b] = lanes[c + 1];
-        x += widths[c];
-        if c + 1 < threads {
-            x += GAP.0.max(GAP.0 / 2.0 + LANE * (a + b + 1) as f64);
-        } else if a > 0 {
-            x += LANE * (a + 1) as f64;
+    let routes = Routes::new(&grid, &edges);
+    let frame = Frame::new(&grid, &routes);
+    let arrows = frame.arrows(&grid, &routes, &edges);
+    let columns = frame.left.iter().zip(&frame.widths).map(|(left, width)| left + width / 2.0).collect();
+    Layout { order: grid.order, boxes: frame.boxes, arrows, columns, size: frame.size }
+}
+
+/// The events in columns and rows.
+struct Grid<'a> {
+    test: &'a Litmus,
+    events: &'a [Event],
+    /// The event at each place.
+    order: Vec<usize>,
+    /// The row of each place.
+    row: Vec<usize>,
+    rows: usize,
+}
+
+impl<'a> Grid<'a> {
+    fn new(test: &'a Litmus, execution: &'a Execution) -> Self {
+        let events = &execution.events;
+        let mut order: Vec<usize> = (0..events.len()).collect();
+        order.sort_by_key(|&i| events[i].thread);
+        let mut row = vec![0usize; order.len()];
+        for i in 1..order.len() {
+            row[i] = if events[order[i]].thread == events[order[i - 1]].thread { row[i - 1] + 1 } else { 0 };
         }
+        let rows = row.iter().max().map_or(0, |r| r + 1);
+        Self { test, events, order, row, rows }
     }
-    let right_end = x + LEFT;
-    // Channels run above the arrows from initial values.
-    let mut stub = vec![0.0; rows];
-    (0..order.len()).filter(|&p| loads_initial(p)).for_each(|p| stub[row[p]] = 24.0);
-    let mut top = Vec::new();
-    let mut y = TOP;
-    for r in 0..rows {
-        y += GAP.1.max(24.0 + stub[r] + LANE * channels[r] as f64);
-        top.push(y);
-        y += heights[r];
+    fn event(&self, place: usize) -> &Event {
+        &self.events[self.order[place]]
     }
-    let boxes: Vec<Place> =
-        (0..order.len()).map(|p| Place { at: (left[column(p)], top[row[p]]), size: (widths[column(p)], heights[row[p]]) }).collect();
-    // Lines.
-    let port = |place: usize, right: bool, arrow: usize, leaves: bool| -> Point {
-        let b = &boxes[place];
-        let list = &ports[place][usize::from(right)];
-        let at = list.iter().position(|p| p.1 == arrow && p.2 == leaves).unwrap_or(0);
-        (b.at.0 + if right { b.size.0 } else { 0.0 }, b.at.1 + b.size.1 * (at + 1) as f64 / (list.len() + 1) as f64)
-    };
-    // Lanes count from the column that they serve.
-    let lane = |place: usize, right: bool, n: usize| {
-        let away = LANE * (n + 1) as f64;
-        if right { boxes[place].at.0 + boxes[place].size.0 + away } else { boxes[place].at.0 - away }
-    };
-    let mut arrows = Vec::new();
-    for &(from, edge, to) in edges.iter().filter(|e| e.1 == Edge::Po) {
-        let (a, b) = (&boxes[from], &boxes[to]);
-        let x = a.at.0 + a.size.0 / 2.0;
-        arrows.push(Arrow { from: Some(from), edge, to, line: vec![(x, a.at.1 + a.size.1), (x, b.at.1)], label: (0.0, 0.0) });
+    fn column(&self, place: usize) -> usize {
+        self.event(place).thread
     }
-    for place in (0..order.len()).filter(|&p| loads_initial(p)) {
-        let b = &boxes[place];
-        let x = b.at.0 + 22.0;
-        arrows.push(Arrow { from: None, edge: Edge::Rf, to: place, line: vec![(x, b.at.1 - 20.0), (x, b.at.1)], label: (0.0, 0.0) });
+    fn threads(&self) -> usize {
+        self.test.program.threads.len()
     }
-    for (i, s) in sides.iter().enumerate() {
-        let (start, end) = (port(s.from, s.right.0, i, true), port(s.to, s.right.1, i, false));
-        let line = match s.lanes {
-            None => vec![start, end],
-            Some((leave, channel, arrive)) => {
-                let (a, b) = (lane(s.from, s.right.0, leave), lane(s.to, s.right.1, arrive));
-                match channel {
-                    None => vec![start, (a, start.1), (a, end.1), end],
-                    Some((gap, n)) => {
-                        let y = top[gap] - stub[gap] - LANE * (n as f64 + 1.0);
-                        vec![start, (a, start.1), (a, y), (b, y), (b, end.1), end]
+    fn loads_initial(&self, place: usize) -> bool {
+        self.event(place).reads() && self.event(place).source.is_none()
+    }
+}
+
+/// How arrows run.
+struct Routes {
+    sides: Vec<Side>,
+    /// How many lanes there are, by gap between columns (gap `c` is left of column `c`): on its left and on its right side.
+    lanes: Vec<[usize; 2]>,
+    /// How many channels there are, by gap between rows.
+    channels: Vec<usize>,
+    /// The ends of arrows at the left and the right side of each box, in the order of where the other end is: its row, the arrow, whether it leaves.
+    ports: Vec<[Vec<(usize, usize, bool)>; 2]>,
+}
+
+impl Routes {
+    fn new(grid: &Grid, edges: &[(usize, Edge, usize)]) -> Self {
+        let mut lanes = vec![[0usize; 2]; grid.threads() + 1];
+        let mut channels = vec![0usize; grid.rows + 1];
+        let mut take = |gap: usize, side: usize| {
+            lanes[gap][side] += 1;
+            lanes[gap][side] - 1
+        };
+        let mut sides: Vec<Side> = Vec::new();
+        for &(from, edge, to) in edges.iter().filter(|e| e.1 != Edge::Po) {
+            let (a, b) = (grid.column(from), grid.column(to));
+            let right = if a == b { (true, true) } else { (a < b, b < a) };
+            let lanes = if a == b {
+                let lane = take(a + 1, 0);
+                Some((lane, None, lane))
+            } else if a.abs_diff(b) > 1 {
+                let leave = if a < b { take(a + 1, 0) } else { take(a, 1) };
+                let arrive = if a < b { take(b, 1) } else { take(b + 1, 0) };
+                let gap = grid.row[from].max(grid.row[to]);
+                channels[gap] += 1;
+                Some((leave, Some((gap, channels[gap] - 1)), arrive))
+            } else {
+                None
+            };
+            sides.push(Side { from, edge, to, right, lanes });
+        }
+        let mut ports: Vec<[Vec<(usize, usize, bool)>; 2]> = vec![Default::default(); grid.order.len()];
+        for (i, s) in sides.iter().enumerate() {
+            ports[s.from][usize::from(s.right.0)].push((grid.row[s.to], i, true));
+            ports[s.to][usize::from(s.right.1)].push((grid.row[s.from], i, false));
+        }
+        ports.iter_mut().flatten().for_each(|p| p.sort_unstable());
+        Self { sides, lanes, channels, ports }
+    }
+    /// Most ends at a side of a box.
+    fn most(&self, place: usize) -> usize {
+        self.ports[place].iter().map(Vec::len).max().unwrap_or(0)
+    }
+}
+
+/// Where columns, rows and boxes are.
+struct Frame {
+    left: Vec<f64>,
+    widths: Vec<f64>,
+    top: Vec<f64>,
+    /// Room for the arrows from initial values above each row.
+    stub: Vec<f64>,
+    boxes: Vec<Place>,
+    size: Point,
+}
+
+impl Frame {
+    fn new(grid: &Grid, routes: &Routes) -> Self {
+        let places = || 0..grid.order.len();
+        let mut widths: Vec<f64> = grid.test.program.threads.iter().map(|t| width_of(&t.name, 12.0) + 16.0).collect();
+        let mut heights = vec![38f64; grid.rows];
+        // Channels run above the arrows from initial values.
+        let mut stub = vec![0.0; grid.rows];
+        for place in places() {
+            let e = grid.event(place);
+            let label = format!("{}: {}", letter(place), text(grid.test, e));
+            let wide = (width_of(&label, 12.0) * 1.06).max(width_of(code(grid.test, e), 10.0)) + 20.0;
+            let row = grid.row[place];
+            widths[e.thread] = widths[e.thread].max(wide);
+            if grid.loads_initial(place) {
+                widths[e.thread] = widths[e.thread].max(80.0);
+                stub[row] = 24.0;
+            }
+            heights[row] = heights[row].max(PORT * (routes.most(place) + 1) as f64);
+        }
+        let lane_room = |count: usize| if count > 0 { LANE * (count + 1) as f64 } else { 0.0 };
+        let mut left = Vec::new();
+        let mut x = LEFT + lane_room(routes.lanes[0][1]);
+        for (c, width) in widths.iter().enumerate() {
+            left.push(x);
+            let [a, b] = routes.lanes[c + 1];
+            x += width + if c + 1 < widths.len() { GAP.0.max(GAP.0 / 2.0 + LANE * (a + b + 1) as f64) } else { lane_room(a) };
+        }
+        let mut top = Vec::new();
+        let mut y = TOP;
+        for r in 0..grid.rows {
+            y += GAP.1.max(24.0 + stub[r] + LANE * routes.channels[r] as f64);
+            top.push(y);
+            y += heights[r];
+        }
+        let place = |p| Place { at: (left[grid.column(p)], top[grid.row[p]]), size: (widths[grid.column(p)], heights[grid.row[p]]) };
+        let boxes = places().map(place).collect();
+        Self { left, widths, top, stub, boxes, size: (x + LEFT, y + 20.0) }
+    }
+
+    fn arrows(&self, grid: &Grid, routes: &Routes, edges: &[(usize, Edge, usize)]) -> Vec<Arrow> {
+        let boxes = &self.boxes;
+        let port = |place: usize, right: bool, arrow: usize, leaves: bool| -> Point {
+            let b = &boxes[place];
+            let list = &routes.ports[place][usize::from(right)];
+            let at = list.iter().position(|p| p.1 == arrow && p.2 == leaves).unwrap_or(0);
+            (b.at.0 + if right { b.size.0 } else { 0.0 }, b.at.1 + b.size.1 * (at + 1) as f64 / (list.len() + 1) as f64)
+        };
+        // Lanes count from the column that they serve.
+        let lane = |place: usize, right: bool, n: usize| {
+            let away = LANE * (n + 1) as f64;
+            if right { boxes[place].at.0 + boxes[place].size.0 + away } else { boxes[place].at.0 - away }
+        };
+        let mut arrows = Vec::new();
+        for &(from, edge, to) in edges.iter().filter(|e| e.1 == Edge::Po) {
+            let (a, b) = (&boxes[from], &boxes[to]);
+            let x = a.at.0 + a.size.0 / 2.0;
+            arrows.push(Arrow { from: Some(from), edge, to, line: vec![(x, a.at.1 + a.size.1), (x, b.at.1)], label: (0.0, 0.0) });
+        }
+        for place in (0..grid.order.len()).filter(|&p| grid.loads_initial(p)) {
+            let b = &boxes[place];
+            let x = b.at.0 + 22.0;
+            arrows.push(Arrow { from: None, edge: Edge::Rf, to: place, line: vec![(x, b.at.1 - 20.0), (x, b.at.1)], label: (0.0, 0.0) });
+        }
+        for (i, s) in routes.sides.iter().enumerate() {
+            let (start, end) = (port(s.from, s.right.0, i, true), port(s.to, s.right.1, i, false));
+            let line = match s.lanes {
+                None => vec![start, end],
+                Some((leave, channel, arrive)) => {
+                    let (a, b) = (lane(s.from, s.right.0, leave), lane(s.to, s.right.1, arrive));
+                    match channel {
+                        None => vec![start, (a, start.1), (a, end.1), end],
+                        Some((gap, n)) => {
+                            let y = self.top[gap] - self.stub[gap] - LANE * (n as f64 + 1.0);
+                            vec![start, (a, start.1), (a, y), (b, y), (b, end.1), end]
+                        }
                     }
                 }
-            }
-        };
-        arrows.push(Arrow { from: Some(s.from), edge: s.edge, to: s.to, line, label: (0.0, 0.0) });
+            };
+            arrows.push(Arrow { from: Some(s.from), edge: s.edge, to: s.to, line, label: (0.0, 0.0) });
+        }
+        label(&mut arrows);
+        arrows
     }
-    label(&mut arrows);
-    let columns = (0..threads).map(|c| left[c] + widths[c] / 2.0).collect();
-    Layout { order, boxes, arrows, columns, size: (right_end, y + 20.0) }
 }
 
 /// The point at a share of a line's length.

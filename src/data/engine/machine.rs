@@ -127,8 +127,7 @@ impl Machine {
                 Node::Call(index, args) => {
                     let func = &p.funcs[*index as usize];
                     let frame = self.frame(p, args, base, floor)?;
-                    let selected = self.select_rule(p, func, frame)?;
-                    match selected {
+                    match self.select_rule(p, func, frame)? {
                         Selected::Rule(leaf) => {
                             self.steps += 1;
                             turns += 1;

@@ -137,40 +137,8 @@ impl Checker {
                 let candidates = self.literal(inference, &children, "set", TyKind::FSet)?;
                 Ok(inference.add(span, NodeKind::Set, children, candidates))
             }
-            DataKind::Bag(pairs) => {
-                let mut elements = Vec::with_capacity(pairs.len());
-                let mut children = Vec::with_capacity(2 * pairs.len());
-                let mut extra = 0u32;
-                for (element, count) in pairs {
-                    let element = self.infer(inference, element)?;
-                    let count = self.infer(inference, count)?;
-                    extra = extra.saturating_add(self.require(inference, count, Ty::NAT, "the multiplicity in a bag")?);
-                    elements.push(element);
-                    children.extend([element, count]);
-                }
-                let mut candidates = self.literal(inference, &elements, "bag", TyKind::FBag)?;
-                candidates.iter_mut().for_each(|c| c.cost = c.cost.saturating_add(extra));
-                Ok(inference.add(span, NodeKind::Bag, children, candidates))
-            }
-            DataKind::Comprehension(decl, body) => {
-                let (vars, child) = self.infer_scope(inference, std::slice::from_ref(&**decl), body, "comprehension", span)?;
-                let element = self.var_type(vars[0]);
-                let mut candidates = Vec::new();
-                if let Some(cost) = self.cost_at(inference, child, Ty::BOOL) {
-                    let ty = self.types.intern(TyKind::Set(element));
-                    candidates.push(Candidate { ty, cost, choice: Choice::Body(Ty::BOOL), ambiguous: false });
-                }
-                if let Some(cost) = self.cost_at(inference, child, Ty::NAT) {
-                    let ty = self.types.intern(TyKind::Bag(element));
-                    candidates.push(Candidate { ty, cost, choice: Choice::Body(Ty::NAT), ambiguous: false });
-                }
-                if candidates.is_empty() {
-                    let found = self.found_text(inference, child);
-                    return Err(error(body.span, format!("the body of a comprehension has sort {found}"))
-                        .note("expected Bool (a set) or Nat (a bag)"));
-                }
-                Ok(inference.add(span, NodeKind::Comprehension(vars[0]), vec![child], candidates))
-            }
+            DataKind::Bag(pairs) => self.infer_bag(inference, pairs, span),
+            DataKind::Comprehension(decl, body) => self.infer_comprehension(inference, decl, body, span),
             DataKind::Apply(head, args) => {
                 if let DataKind::Name(name) = &head.kind
                     && !self.hides_operation(name, args.len())
@@ -195,46 +163,109 @@ impl Checker {
                 let children = vec![self.infer(inference, left)?, self.infer(inference, right)?];
                 self.infer_call(inference, binary_name(*op), children, span)
             }
-            DataKind::Lambda(decls, body) => {
-                let (vars, child) = self.infer_scope(inference, decls, body, "lambda", span)?;
-                let domain: Box<[Ty]> = vars.iter().map(|v| self.var_type(*v)).collect();
-                let mut candidates = Vec::new();
-                for c in inference.node(child).candidates.clone() {
-                    for range in self.types.above(c.ty) {
-                        let cost = c.cost + self.types.distance(c.ty, range).unwrap_or(0);
-                        let ty = self.types.intern(TyKind::Function(domain.clone(), range));
-                        insert(&mut candidates, Candidate { ty, cost, choice: Choice::Body(range), ambiguous: false }, false);
-                    }
-                }
-                Ok(inference.add(span, NodeKind::Bind(Binder::Lambda, vars), vec![child], self.prune(candidates)))
-            }
+            DataKind::Lambda(decls, body) => self.infer_lambda(inference, decls, body, span),
             DataKind::Forall(decls, body) => self.infer_quantifier(inference, Binder::Forall, "forall", decls, body, span),
             DataKind::Exists(decls, body) => self.infer_quantifier(inference, Binder::Exists, "exists", decls, body, span),
-            DataKind::Where(body, definitions) => {
-                let mut typed = Vec::with_capacity(definitions.len());
-                for (name, value) in definitions {
-                    if definitions.iter().any(|d| d.0.kind == name.kind && d.0.span.start < name.span.start) {
-                        return Err(error(name.span, format!("`{}` is defined twice in one `whr`", name.kind)));
-                    }
-                    let value = self.check(value, None)?;
-                    let var = self.data.signature.declare_var(name.kind.clone(), value.sort, name.span);
-                    typed.push((var, value));
-                }
-                let mark = self.open_scope();
-                for ((name, _), (var, _)) in definitions.iter().zip(&typed) {
-                    self.bind(&name.kind, *var);
-                }
-                let child = self.infer(inference, body);
-                self.close_scope(mark, "whr", span);
-                let child = child?;
-                let mut candidates = inference.node(child).candidates.clone();
-                for c in &mut candidates {
-                    c.choice = Choice::Body(c.ty);
-                    c.ambiguous = false;
-                }
-                Ok(inference.add(span, NodeKind::Where(typed), vec![child], candidates))
+            DataKind::Where(body, definitions) => self.infer_where(inference, body, definitions, span),
+        }
+    }
+
+    /// Elements with their multiplicities.
+    fn infer_bag(&mut self, inference: &mut Inference, pairs: &[(ast::Data, ast::Data)], span: Span) -> Result<NodeId, Diagnostic> {
+        let mut elements = Vec::with_capacity(pairs.len());
+        let mut children = Vec::with_capacity(2 * pairs.len());
+        let mut extra = 0u32;
+        for (element, count) in pairs {
+            let element = self.infer(inference, element)?;
+            let count = self.infer(inference, count)?;
+            extra = extra.saturating_add(self.require(inference, count, Ty::NAT, "the multiplicity in a bag")?);
+            elements.push(element);
+            children.extend([element, count]);
+        }
+        let mut candidates = self.literal(inference, &elements, "bag", TyKind::FBag)?;
+        candidates.iter_mut().for_each(|c| c.cost = c.cost.saturating_add(extra));
+        Ok(inference.add(span, NodeKind::Bag, children, candidates))
+    }
+
+    /// `{ x: S | body }`: a set if the body is a truth value, a bag if it is a number.
+    fn infer_comprehension(
+        &mut self,
+        inference: &mut Inference,
+        decl: &ast::VarDecl,
+        body: &ast::Data,
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
+        let (vars, child) = self.infer_scope(inference, std::slice::from_ref(decl), body, "comprehension", span)?;
+        let element = self.var_type(vars[0]);
+        let mut candidates = Vec::new();
+        if let Some(cost) = self.cost_at(inference, child, Ty::BOOL) {
+            let ty = self.types.intern(TyKind::Set(element));
+            candidates.push(Candidate { ty, cost, choice: Choice::Body(Ty::BOOL), ambiguous: false });
+        }
+        if let Some(cost) = self.cost_at(inference, child, Ty::NAT) {
+            let ty = self.types.intern(TyKind::Bag(element));
+            candidates.push(Candidate { ty, cost, choice: Choice::Body(Ty::NAT), ambiguous: false });
+        }
+        if candidates.is_empty() {
+            let found = self.found_text(inference, child);
+            return Err(
+                error(body.span, format!("the body of a comprehension has sort {found}")).note("expected Bool (a set) or Nat (a bag)")
+            );
+        }
+        Ok(inference.add(span, NodeKind::Comprehension(vars[0]), vec![child], candidates))
+    }
+
+    /// A function, for each sort that its body may have.
+    fn infer_lambda(
+        &mut self,
+        inference: &mut Inference,
+        decls: &[ast::VarDecl],
+        body: &ast::Data,
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
+        let (vars, child) = self.infer_scope(inference, decls, body, "lambda", span)?;
+        let domain: Box<[Ty]> = vars.iter().map(|v| self.var_type(*v)).collect();
+        let mut candidates = Vec::new();
+        for c in inference.node(child).candidates.clone() {
+            for range in self.types.above(c.ty) {
+                let cost = c.cost + self.types.distance(c.ty, range).unwrap_or(0);
+                let ty = self.types.intern(TyKind::Function(domain.clone(), range));
+                insert(&mut candidates, Candidate { ty, cost, choice: Choice::Body(range), ambiguous: false }, false);
             }
         }
+        Ok(inference.add(span, NodeKind::Bind(Binder::Lambda, vars), vec![child], self.prune(candidates)))
+    }
+
+    /// `body whr x = e end`: the definitions do not see each other.
+    fn infer_where(
+        &mut self,
+        inference: &mut Inference,
+        body: &ast::Data,
+        definitions: &[(ast::Ident, ast::Data)],
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
+        let mut typed = Vec::with_capacity(definitions.len());
+        for (name, value) in definitions {
+            if definitions.iter().any(|d| d.0.kind == name.kind && d.0.span.start < name.span.start) {
+                return Err(error(name.span, format!("`{}` is defined twice in one `whr`", name.kind)));
+            }
+            let value = self.check(value, None)?;
+            let var = self.data.signature.declare_var(name.kind.clone(), value.sort, name.span);
+            typed.push((var, value));
+        }
+        let mark = self.open_scope();
+        for ((name, _), (var, _)) in definitions.iter().zip(&typed) {
+            self.bind(&name.kind, *var);
+        }
+        let child = self.infer(inference, body);
+        self.close_scope(mark, "whr", span);
+        let child = child?;
+        let mut candidates = inference.node(child).candidates.clone();
+        for c in &mut candidates {
+            c.choice = Choice::Body(c.ty);
+            c.ambiguous = false;
+        }
+        Ok(inference.add(span, NodeKind::Where(typed), vec![child], candidates))
     }
 
     fn infer_name(&mut self, inference: &mut Inference, name: &str, span: Span) -> Result<NodeId, Diagnostic> {
