@@ -249,3 +249,32 @@ fn every_command_takes_every_front_end() {
     let three = folder.expect(0, &format!("explore {spinlock} --threads-of 3 --model sc"));
     assert!(three["states"].as_u64() > Some(129), "{three}");
 }
+
+/// A file of the mCRL2 toolset brings the data that formulas speak of; its numbers are digits of a machine.
+#[test]
+fn an_lts_file_of_the_toolset_is_checked_with_the_data_that_it_brings() {
+    let file = crate::support::package("tests/files/declared.lts");
+    for (formula, code) in [
+        ("[true*](forall x: D, n: Nat. [a(x, n)](val(n == 2) || (exists m: Nat. val(m < 4) && <a(f(x), m)>true)))", 0),
+        ("<true*>(exists n: Nat, i: Int. val(i < 0 && n > exp(2, 70)) && <far(n, i)>true)", 0),
+        ("<true*>(exists l: List(D). val(#l == 2) && <all({1, 2}, l)>true)", 0),
+        ("<true*>(exists x: D. <a(x, largest([3, 5], 0))>true)", 1),
+        ("[true*](forall x: D, n: Nat. [a(x, n)]val(is_second(x)))", 1),
+    ] {
+        let outcome = mu_check(&["check", &file, "-f", formula]);
+        assert_eq!(outcome.code, code, "{formula}: {}{}", outcome.stderr, outcome.json);
+    }
+    let (states, transitions, _) = crate::support::explore(Path::new(&file), &[]);
+    assert_eq!((states, transitions), (7, 6));
+    let folder = Folder::new();
+    let texts = |name: &str| {
+        mu_check(&["convert", &file, &folder.text(name)]);
+        std::fs::read_to_string(folder.path(name)).unwrap()
+    };
+    let aut = texts("a.aut");
+    assert!(aut.contains("\"far(1180591620717411303429, -4)\"") && aut.contains("\"all({1, 2}, [d1, d2(7)])\""), "{aut}");
+    // What is written has the same labels.
+    mu_check(&["convert", &file, &folder.text("b.lts")]);
+    mu_check(&["convert", &folder.text("b.lts"), &folder.text("b.aut")]);
+    assert_eq!(std::fs::read_to_string(folder.path("b.aut")).unwrap(), aut);
+}

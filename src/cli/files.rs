@@ -106,14 +106,17 @@ pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     write(path, |file| file.write_all(text.as_bytes()).map_err(|e| file_error("cannot write", path, &e)))
 }
 
-/// Reads a transition system in the form that the name says.
-pub(super) fn read_lts(path: &Path) -> Result<Lts, Diagnostic> {
+/// What a file with declarations brings: a specification without behaviour, or why there is no text for it.
+pub(super) type Brought = Option<Result<String, Diagnostic>>;
+
+/// Reads a transition system in the form that the name says, and the declarations if the file brings some.
+pub(super) fn read_lts(path: &Path) -> Result<(Lts, Brought), Diagnostic> {
     output::stage("reading a transition system");
     let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     match Form::of(path) {
-        Form::Binary => binary::read(file),
-        Form::Mcrl2 => mcrl2::read(file),
-        _ => aut::read(file, &aut::AutOptions::default()),
+        Form::Binary => binary::read(file).map(|lts| (lts, None)),
+        Form::Mcrl2 => mcrl2::read_with_declarations(file).map(|(lts, brought)| (lts, Some(brought))),
+        _ => aut::read(file, &aut::AutOptions::default()).map(|lts| (lts, None)),
     }
     .map_err(|d| in_file(d, path))
 }

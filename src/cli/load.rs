@@ -195,9 +195,10 @@ fn equation_system(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagn
     check_specification(&equations::read(expanded.source, &expanded.text)?.specification)
 }
 
-/// A stored transition system. Its labels are typed by the model of `--data`, else by what occurs.
+/// A stored transition system. Its labels are typed by the model of `--data`, else by the declarations that the file brings, else by what occurs.
 fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
-    let lts = Arc::new(read_lts(path)?);
+    let (lts, brought) = read_lts(path)?;
+    let lts = Arc::new(lts);
     let model = Arc::new(LtsModel::new(lts.clone()));
     let stored = Some(lts.clone());
     if let Some(declares) = session.reading.data.clone() {
@@ -208,7 +209,25 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
         return Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored });
     }
     session.expect_no_parameters(path)?;
+    let why = match brought.map(|text| text.and_then(|text| declared(session, path, &lts.table.texts, &text))) {
+        Some(Ok(labels)) => {
+            let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
+            return Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored });
+        }
+        Some(Err(why)) => Some(why.message),
+        None => None,
+    };
+    if let Some(why) = why {
+        eprintln!("warning: the declarations in {} are not used: {why}; `--data MODEL` gives others", path.display());
+    }
     let labels = InferredLabels::new(&lts.table.texts)?;
     let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
     Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored })
+}
+
+/// The labels of a transition system by the declarations that its file brings.
+fn declared(session: &mut Session, path: &Path, texts: &[String], declarations: &str) -> Result<DeclaredLabels, Diagnostic> {
+    let source = session.sources.add(format!("the declarations of {}", path.display()), declarations.to_string());
+    let spec = check_specification(&mu_syntax::parse_specification(source, declarations)?)?;
+    DeclaredLabels::new(texts, spec.data, spec.actions)
 }

@@ -34,7 +34,10 @@ impl DeclaredLabels {
             }
             typed.push(multi);
         }
-        let mut engine = Engine::new(Program::compile(&data)?);
+        let program = Program::compile(&data)?;
+        // Values are terms over the program's operations: formulas over them must know these too.
+        data.signature = program.signature().clone();
+        let mut engine = Engine::new(program);
         let mut labels = Vec::with_capacity(typed.len());
         for multi in typed {
             let mut values = MultiAction::new();

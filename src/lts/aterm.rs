@@ -1,6 +1,6 @@
 //! Streams of shared terms as mCRL2's binary files hold them: bits -> symbols, terms, numbers, and back.
 //!
-//! The form, as of version 0x8307 of 2023: after eight zero bits, the magic number 0x8baf and the version, each of 16 bits, come packets,
+//! The form, as of versions 0x8306 of 2020 to 0x8308 of 2024: after eight zero bits, the magic number 0x8baf and the version, each of 16 bits, come packets,
 //! most significant bits first. The two bits of a packet say what follows:
 //!
 //! | packet | content |
@@ -24,7 +24,7 @@ use mu_base::{Diagnostic, Stage};
 
 const MAGIC: u64 = 0x8baf;
 /// Versions that are read; the last is written.
-const VERSIONS: [u64; 2] = [0x8306, 0x8307];
+const VERSIONS: [u64; 3] = [0x8306, 0x8307, 0x8308];
 /// Arities and names beyond this are damage.
 const MOST: u64 = 1 << 20;
 /// The name of integers' symbol.
@@ -280,6 +280,21 @@ impl<W: Write> Writer<W> {
         Ok(term)
     }
 
+    /// The number of an integer.
+    pub fn share_int(&mut self, value: u64) -> std::io::Result<Term> {
+        let symbol = self.symbol(INT, 0)?;
+        // No term of this symbol has arguments: the two halves tell integers apart.
+        let key = (symbol, vec![value as Term, (value >> 32) as Term]);
+        if let Some(&term) = self.terms.get(&key) {
+            return Ok(term);
+        }
+        self.packet(1, symbol, &[])?;
+        self.number(value)?;
+        let term = self.terms.len() as Term;
+        self.terms.insert(key, term);
+        Ok(term)
+    }
+
     /// A list of shared terms, shared.
     pub fn share_list(&mut self, items: &[Term]) -> std::io::Result<Term> {
         let mut list = self.share("<empty_list>", &[])?;
@@ -324,7 +339,7 @@ mod tests {
         writer.hand(f, &[]).unwrap();
         writer.hand_number(300).unwrap();
         writer.finish().unwrap();
-        let mut expected = format!("{:08b}{:016b}{:016b}", 0, 0x8baf, 0x8307);
+        let mut expected = format!("{:08b}{:016b}{:016b}", 0, 0x8baf, 0x8308);
         expected += "00"; // a symbol: length 1, 'f', arity 0
         expected += "00000001";
         expected += &format!("{:08b}", b'f');

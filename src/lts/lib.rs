@@ -5,6 +5,7 @@ pub mod aterm;
 pub mod aut;
 pub mod binary;
 pub mod compare;
+mod declared;
 pub mod distinguish;
 pub mod dot;
 pub mod info;

@@ -16,7 +16,8 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use ahash::AHashMap;
 use num_bigint::BigInt;
 
-use super::aterm::{Content, Item, Reader, Term, Writer};
+use super::aterm::{Content, Item, Reader, Symbol, Term, Writer};
+use super::declared::Declarations;
 use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
@@ -24,28 +25,64 @@ use mu_base::{Diagnostic, Stage};
 /// First bytes of a stream of terms.
 pub const MAGIC: [u8; 3] = [0x00, 0x8b, 0xaf];
 /// Labels longer than this are refused: shared terms may unfold to more than memory holds.
-const MOST_TEXT: usize = 1 << 20;
+pub(super) const MOST_TEXT: usize = 1 << 20;
 
-fn refuse(message: impl Into<String>) -> Diagnostic {
+pub(super) fn refuse(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Stage::File, message)
 }
 
 /// Reads a system.
+///
+/// # Errors
+/// The file is damaged, or has time or probabilities.
 pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
+    Ok(read_with_declarations(input)?.0)
+}
+
+/// Reads a system and the declarations of its data and actions, as a specification without behaviour; or why they have no text.
+///
+/// # Errors
+/// The file is damaged, or has time or probabilities.
+pub fn read_with_declarations(input: impl Read) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
     let mut stream = Reader::new(BufReader::with_capacity(1 << 20, input))?;
     if !matches!(stream.item()?, Item::Apply(s, _) if stream.name(s) == "labelled_transition_system") {
         return Err(refuse("this file of mCRL2 holds no labelled transition system").note("expected what `lps2lts` and `ltsconvert` write"));
     }
-    // Sorts, aliases, constructors, mappings, equations.
-    for _ in 0..5 {
+    let declarations = declarations(&mut stream)?;
+    Ok((system(stream)?, declarations))
+}
+
+/// The head of the stream: outside, what is damaged; inside, what has no text.
+fn declarations<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<Result<String, Diagnostic>, Diagnostic> {
+    let mut all = Ok(Declarations::default());
+    let also = |all: Result<Declarations, Diagnostic>, add: &dyn Fn(&mut Declarations) -> Result<(), Diagnostic>| {
+        all.and_then(|mut d| add(&mut d).map(|()| d))
+    };
+    for kind in ["sort", "alias", "cons", "map", "eqn"] {
         let Item::Int(count) = stream.item()? else { return Err(refuse("the file is damaged: the data specification has no count")) };
         for _ in 0..count {
-            expect_term(&mut stream)?;
+            let (symbol, parts) = expect_term(stream)?;
+            let name = stream.name(symbol);
+            all = also(all, &|d| match kind {
+                "cons" | "map" => d.add_operation(stream, kind, &parts),
+                _ => d.add(stream, name, &parts),
+            });
         }
     }
     // Process parameters, actions.
-    expect_term(&mut stream)?;
-    expect_term(&mut stream)?;
+    expect_term(stream)?;
+    let (_, parts) = expect_term(stream)?;
+    if let [first, rest] = parts[..] {
+        let rest = Texts(stream).list(rest)?;
+        for action in std::iter::once(first).chain(rest) {
+            all = also(all, &|d| d.add_action(stream, action));
+        }
+    }
+    Ok(all.map(Declarations::finish))
+}
+
+/// The rest of the stream.
+fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic> {
     let mut table = Labels::default();
     let mut by_text: AHashMap<String, LabelId> = AHashMap::new();
     by_text.insert(table.texts[0].clone(), LabelId::TAU);
@@ -109,9 +146,9 @@ fn probabilistic() -> Diagnostic {
     Diagnostic::new(Stage::Unsupported, "the transition system has probabilities, which are not supported")
 }
 
-fn expect_term<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<(), Diagnostic> {
+fn expect_term<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<(Symbol, Vec<Term>), Diagnostic> {
     match stream.item()? {
-        Item::Apply(..) => Ok(()),
+        Item::Apply(symbol, parts) => Ok((symbol, parts)),
         _ => Err(refuse("the file is damaged: a declaration is missing")),
     }
 }
@@ -132,10 +169,10 @@ fn state<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<StateId, Diagnos
 }
 
 /// Terms as mCRL2 prints them.
-struct Texts<'a, R>(&'a Reader<R>);
+pub(super) struct Texts<'a, R>(pub &'a Reader<R>);
 
 impl<R: std::io::BufRead> Texts<'_, R> {
-    fn list(&self, mut list: Term) -> Result<Vec<Term>, Diagnostic> {
+    pub fn list(&self, mut list: Term) -> Result<Vec<Term>, Diagnostic> {
         let mut items = Vec::new();
         loop {
             match self.0.content(list) {
@@ -148,7 +185,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             }
         }
     }
-    fn name(&self, term: Term) -> &str {
+    pub fn name(&self, term: Term) -> &str {
         match self.0.content(term) {
             Content::Apply(name, _) => name,
             Content::Int(_) => "",
@@ -197,14 +234,14 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             _ => self.operation(term).map(|name| (name, &[] as &[Term])),
         }
     }
-    fn operation(&self, term: Term) -> Option<&str> {
+    pub fn operation(&self, term: Term) -> Option<&str> {
         match self.0.content(term) {
             Content::Apply("OpId" | "OpIdNoIndex" | "DataVarId" | "DataVarIdNoIndex", [name, ..]) => Some(self.name(*name)),
             _ => None,
         }
     }
     /// A number that is built of constructors.
-    fn numeral(&self, mut term: Term) -> Option<BigInt> {
+    pub fn numeral(&self, mut term: Term) -> Option<BigInt> {
         // From the least digit on: digits of one bit, or of 64.
         let (mut value, mut shift, mut negative) = (BigInt::from(0), 0u64, false);
         loop {
@@ -561,31 +598,32 @@ fn argument<W: Write>(out: &mut Writer<W>, text: &str, sort: Sort) -> std::io::R
     };
     match sort {
         Sort::Bool | Sort::Value => constant(out, text, sort.name()),
-        Sort::Nat if text == "0" => constant(out, "@c0", "Nat"),
-        Sort::Nat => {
-            let inner = positive(out, text)?;
-            unary(out, "@cNat", "Pos", "Nat", inner)
-        }
+        Sort::Nat => digits(out, text, "Nat"),
         Sort::Int => match text.strip_prefix('-') {
-            Some(digits) => {
-                let inner = positive(out, digits)?;
+            Some(text) => {
+                let inner = digits(out, text, "Pos")?;
                 unary(out, "@cNeg", "Pos", "Int", inner)
             }
             None => {
-                let inner = argument(out, text, Sort::Nat)?;
+                let inner = digits(out, text, "Nat")?;
                 unary(out, "@cInt", "Nat", "Int", inner)
             }
         },
     }
 }
 
-fn positive<W: Write>(out: &mut Writer<W>, digits: &str) -> std::io::Result<Term> {
-    let value: num_bigint::BigUint = digits.parse().map_err(std::io::Error::other)?;
-    let twice = function(out, "@cDub", &["Bool", "Pos"], "Pos")?;
-    let bits = [constant(out, "false", "Bool")?, constant(out, "true", "Bool")?];
-    let mut term = constant(out, "@c1", "Pos")?;
-    for i in (0..value.bits() - 1).rev() {
-        term = out.share("DataAppl", &[twice, bits[usize::from(value.bit(i))], term])?;
+/// A positive or natural number: digits of 64 bits, from the most significant one on.
+fn digits<W: Write>(out: &mut Writer<W>, text: &str, sort: &str) -> std::io::Result<Term> {
+    let value: num_bigint::BigUint = text.parse().map_err(std::io::Error::other)?;
+    let words = value.to_u64_digits();
+    let (first, rest) = words.split_last().map_or((0, [].as_slice()), |(f, r)| (*f, r));
+    let start = function(out, if sort == "Pos" { "@most_significant_digit" } else { "@most_significant_digitNat" }, &["@word"], sort)?;
+    let word = out.share_int(first)?;
+    let mut term = out.share("DataAppl", &[start, word])?;
+    for &word in rest.iter().rev() {
+        let next = function(out, "@concat_digit", &[sort, "@word"], sort)?;
+        let word = out.share_int(word)?;
+        term = out.share("DataAppl", &[next, term, word])?;
     }
     Ok(term)
 }
