@@ -20,6 +20,7 @@ mod fuzzed;
 mod language;
 mod limits;
 mod linearise_random;
+mod pages;
 mod properties;
 mod reports;
 mod rewriting;

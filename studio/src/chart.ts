@@ -10,6 +10,7 @@ const ROW = 40;
 /** Where the lines of arrows run in a row. */
 const LINE = 28;
 const GUTTER = 64;
+const LABEL = "600 13px system-ui, sans-serif";
 const NARROWEST = 104;
 const BEYOND = 150;
 /** Rows drawn above and below those in sight. */
@@ -94,10 +95,14 @@ export class Chart {
   private layout(available = this.scroller.clientWidth): void {
     const { lanes } = this.view;
     if (lanes.length === 0 || available === 0) return;
-    const heads = lanes.map((l) => Math.min(230, widest([this.run.lanes[l] ?? ""], "600 13px system-ui, sans-serif") + 26));
-    const wanted = heads.map((w) => Math.max(NARROWEST, w));
+    // On a narrow screen names are cut, so that more lanes are in sight.
+    const narrow = available < 560;
+    const most = narrow ? 96 : 230;
+    const heads = lanes.map((l) => Math.min(most, widest([this.run.lanes[l] ?? ""], "600 13px system-ui, sans-serif") + 26));
+    const wanted = heads.map((w) => Math.max(narrow ? 72 : NARROWEST, w));
     const sum = wanted.reduce((a, b) => a + b, 0);
-    const room = available - GUTTER - BEYOND;
+    const beyond = narrow ? 60 : BEYOND;
+    const room = available - GUTTER - beyond;
     // Lanes share what is left, up to what is easy to follow.
     const factor = Math.max(1, Math.min(1.7, room / sum));
     let x = GUTTER;
@@ -106,7 +111,7 @@ export class Chart {
       x += w * factor;
       return middle;
     });
-    this.width = Math.max(available, x + BEYOND);
+    this.width = Math.max(available, x + beyond);
     const cells = lanes.map((l, i) => this.headCell(l, i, (this.x[i] ?? 0) - ((wanted[i] ?? 0) * factor) / 2, (wanted[i] ?? 0) * factor));
     this.head.replaceChildren(...cells);
     this.head.style.width = this.body.style.width = `${this.width}px`;
@@ -247,8 +252,12 @@ export class Chart {
     const low = Math.min(...at);
     const away = event.lanes.filter((l) => !this.view.lanes.includes(l)).map((l) => this.run.lanes[l]);
     const label = h("span", { class: "label", title: event.text }, event.text, away.length > 0 && h("i", {}, ` with ${away.join(", ")}`));
-    label.style.left = `${low + 8}px`;
-    label.style.maxWidth = `${this.width - low - 16}px`;
+    // A text that is too long for the room to the right of its lane begins further left.
+    const room = this.width - low - 16;
+    const wide = event.text.length * 9 < room ? 0 : widest([label.textContent ?? ""], LABEL) + 8;
+    const left = Math.max(GUTTER, Math.min(low + 8, this.width - wide - 8));
+    label.style.left = `${left}px`;
+    label.style.maxWidth = `${this.width - left - 8}px`;
     return label;
   }
 

@@ -34,7 +34,9 @@ function comment(text: string): { said: string; lines: number } {
     else if (line.trim() !== "") break;
     lines += 1;
   }
-  return { said: said.join("\n").trim(), lines: said.length > 0 ? lines : 0 };
+  // A line goes on with the next, unless that is empty, indented or an item of a list.
+  const joined = said.join("\n").trim().replace(/([^\n])\n(?![\n\s*-])/g, "$1 ");
+  return { said: joined, lines: said.length > 0 ? lines : 0 };
 }
 
 /** A text with numbered lines; its comments are set apart. */
@@ -43,16 +45,21 @@ export function code(text: string, first: number, marked: Map<number, string> = 
     const at = line.indexOf("%");
     const parts = at < 0 ? [line] : [line.slice(0, at), h("span", { class: "comment" }, line.slice(at))];
     const why = marked.get(first + i);
-    return h("span", { class: why ? "line is-marked" : "line", "data-line": first + i, title: why ?? null }, ...parts, "\n");
+    return h("span", { class: why ? "line is-marked" : "line", "data-line": first + i, title: why ?? null }, ...parts);
   });
   return h("pre", { class: "code", tabindex: 0 }, ...lines);
+}
+
+/** A text whose parts between backticks are code. */
+function quoted(text: string): (Node | string)[] {
+  return text.split("`").map((part, i) => (i % 2 === 1 ? h("code", {}, part) : part));
 }
 
 export function notes(list: Note[]): HTMLElement | null {
   if (list.length === 0) return null;
   const items = list.map((n) => {
     const place = n.file === null ? "" : ` (${n.file}${n.line === null ? "" : `:${n.line}`}${n.column === null ? "" : `:${n.column}`})`;
-    return h("li", { class: n.kind }, h("strong", {}, n.kind === "warning" ? "Warning: " : "Note: "), n.text, h("span", { class: "quiet" }, place));
+    return h("li", { class: n.kind }, h("strong", {}, n.kind === "warning" ? "Warning: " : "Note: "), ...quoted(n.text), h("span", { class: "quiet" }, place));
   });
   return h("ul", { class: "notes" }, ...items);
 }

@@ -50,7 +50,7 @@ function layout(graph: Graph): { boxes: Box[]; width: number; height: number; co
   const boxes = graph.events.map((e, i): Box => {
     if (e.thread === null) {
       const box = { x: start, y: TOP - 18, width: wide[i] ?? 0 };
-      start += box.width + 40;
+      start += box.width + 70;
       return box;
     }
     const column = lefts[e.thread] ?? { left: 30, width: 100 };
@@ -83,7 +83,7 @@ function route(from: Box, to: Box, lane: number): { path: string; label: Point; 
   const b: Point = [right ? to.x : to.x + to.width, ty + shift];
   const control: Point = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2 - 14 + 30 * lane];
   // Labels of arrows that cross stand apart.
-  return { path: `M${a}Q${control} ${b}`, label: between(a, control, b, 0.34), tangent: [b[0] - control[0], b[1] - control[1]] };
+  return { path: `M${a}Q${control} ${b}`, label: between(a, control, b, 0.26), tangent: [b[0] - control[0], b[1] - control[1]] };
 }
 
 export function graphView(graph: Graph): HTMLElement {
@@ -95,7 +95,9 @@ export function graphView(graph: Graph): HTMLElement {
     const top = boxes.find((_, i) => graph.events[i]?.thread === t)?.y ?? TOP;
     picture.append(s("text", { class: "thread", x: columns[t], y: top - 16, "text-anchor": "middle" }, name));
   });
-  const relations = [...new Set(graph.edges.map((e) => e.relation))];
+  const known = ["po", "rf", "co", "fr"];
+  const rank = (relation: string) => (known.includes(kind(relation)) ? known.indexOf(kind(relation)) : known.length);
+  const relations = [...new Set(graph.edges.map((e) => e.relation))].sort((a, b) => rank(a) - rank(b));
   const drawn = new Map<string, SVGElement[]>(relations.map((r) => [r, []]));
   const lanes = new Map<string, number>();
   for (const edge of [...graph.edges].sort((a, b) => Number(a.relation !== "po") - Number(b.relation !== "po"))) {

@@ -5,7 +5,7 @@ import { baseName, code, notes } from "./formula";
 import { graphView } from "./graph";
 import { Run } from "./run";
 import { table } from "./table";
-import type { Conform, Conformance, Evidence, Explore, Litmus, LitmusTest } from "./types";
+import type { Conform, Conformance, Evidence, Explore, Litmus, LitmusTest, Verdict } from "./types";
 import type { Viewer } from "./viewer";
 
 const list = (words: string[]) => words.join(", ");
@@ -78,7 +78,7 @@ function test(one: LitmusTest): HTMLElement {
     facts([
       ["File", one.file],
       ["Condition", one.condition && h("code", {}, one.condition)],
-      ["Observed", one.observation && `${one.observation}: ${one.positive} outcomes meet the condition, ${one.negative} do not`],
+      ["Observed", one.observation && `${one.observation}: the condition is met by ${plural(Number(one.positive), "outcome")}, not by ${one.negative}`],
       ["Flags", one.flags && list(one.flags)],
       ["Stopped", one.stop === "complete" ? "" : one.stop],
       ["Not asked", one.not_asked],
@@ -126,11 +126,15 @@ export function litmusView(litmus: Litmus): HTMLElement {
   );
 }
 
+function answer(word: Verdict): HTMLElement {
+  return verdict(word, { true: "conforms", false: "does not conform", unknown: "unknown" }[word]);
+}
+
 function conformance(one: Conformance, viewer: Viewer, run: Run | null): HTMLElement {
   const cycle = (one.cycle ?? []).flatMap((c) => [h("code", {}, c.event), c.relation ? ` —${c.relation}→ ` : " "]);
   const closed = one.cycle?.at(-1)?.relation ? h("code", {}, one.cycle[0]?.event ?? "") : null;
   const parts: (Node | false | null | undefined)[] = [
-    h("h3", {}, one.name, " ", verdict(one.verdict)),
+    h("h3", {}, one.name, " ", answer(one.verdict)),
     facts([
       ["Shows", one.test && h("code", {}, one.test)],
       ["Forbidden by", one.axiom],
@@ -153,7 +157,7 @@ export function conformView(conform: Conform, viewer: Viewer, runs: Run[]): HTML
       detail.replaceChildren(conformance(one, viewer, run));
       if (run) viewer.show(run);
     };
-    return { cells: [one.name, verdict(one.verdict, one.verdict === "false" ? "does not conform" : one.verdict === "true" ? "conforms" : "unknown"), one.test ?? "", one.operations ?? ""], open };
+    return { cells: [one.name, answer(one.verdict), one.test ?? "", one.operations ?? ""], open };
   });
   const models = table("Memory models", ["Model", "Answer", "Smallest difference", "Operations"], lines, [3]);
   const first = conform.models.findIndex((m) => m.verdict === "false");

@@ -30,11 +30,11 @@ export class Pane {
     const controls = h(
       "div",
       { class: "slider screen" },
-      button("⏮", "Initial state", -Infinity),
+      button("|◀", "Initial state", -Infinity),
       button("◀", "Previous step", -1),
       this.slider,
       button("▶", "Next step", 1),
-      button("⏭", "Last step", Infinity),
+      button("▶|", "Last step", Infinity),
       this.place,
     );
     const title = h("h4", { class: "pane-title" }, run.title);

@@ -38,7 +38,7 @@ export class StatePanel {
         const changed = old !== value;
         if (this.onlyChanges && !changed) return [];
         if (value === null && !changed) return [];
-        return [this.row(p.name, old, value, changed)];
+        return [this.row(p.name === `position of ${component}` ? "position" : p.name, old, value, changed)];
       });
       if (rows.length === 0) continue;
       groups += 1;

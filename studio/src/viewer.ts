@@ -37,7 +37,7 @@ export class Viewer {
     );
     this.element.append(bar, this.compared, this.row);
     // The menu of lanes closes as menus do.
-    document.addEventListener("click", (e) => !this.lanes.contains(e.target as Node) && this.lanes.removeAttribute("open"));
+    document.addEventListener("click", (e) => !e.composedPath().includes(this.lanes) && this.lanes.removeAttribute("open"));
     this.lanes.addEventListener("keydown", (e) => {
       if (e.key !== "Escape") return;
       this.lanes.removeAttribute("open");
@@ -53,7 +53,7 @@ export class Viewer {
     this.place();
     const others = this.all();
     const options = others.map((r, i) => (r === run ? null : h("option", { value: i }, r.title))).filter((o) => o !== null);
-    this.other.replaceChildren(h("option", { value: "" }, "no other"), ...options);
+    this.other.replaceChildren(h("option", { value: -1 }, "no other"), ...options);
     (this.other.parentElement as HTMLElement).hidden = options.length === 0;
     this.menu();
     this.refresh();
@@ -185,7 +185,10 @@ export class Viewer {
     const open = this.lanes.open;
     this.lanes.replaceChildren(h("summary", {}, `Lanes ${shown} of ${this.order.length}`), h("ul", {}, ...items));
     this.lanes.open = open;
-    if (focus) this.lanes.querySelector<HTMLElement>(`[data-lane="${focus[0]}"] ${focus[1]}:not(:disabled)`)?.focus();
+    if (!focus) return;
+    // The list is new: the focus goes back to where it was, or beside a button that cannot be used any more.
+    const item = this.lanes.querySelector(`[data-lane="${focus[0]}"]`);
+    (item?.querySelector<HTMLElement>(`${focus[1]}:not(:disabled)`) ?? item?.querySelector<HTMLElement>("button:not(:disabled)"))?.focus();
   }
 
   private search(): void {
