@@ -40,7 +40,10 @@ init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First || Se
     write("never.mcf", "\n% Nothing leaves.\n[true* . leave(1)]false\n");
     write("always.mcf", "[true*]<true>true");
     write("bad.mcf", "[true*]<fly>true");
-    write("SB.litmus", "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n");
+    write(
+        "SB.litmus",
+        "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n",
+    );
     folder
 }
 
@@ -132,7 +135,8 @@ fn reports_are_made_of_results() {
 /// FNV-1a over names and contents, as `studio/build.mjs` computes it.
 fn fingerprint() -> String {
     let studio = PathBuf::from(package("studio"));
-    let mut names: Vec<String> = std::fs::read_dir(studio.join("src")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        std::fs::read_dir(studio.join("src")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     let sources = names.iter().map(|n| format!("src/{n}")).chain(["package-lock.json", "tsconfig.json", "build.mjs"].map(String::from));
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;

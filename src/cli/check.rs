@@ -396,23 +396,23 @@ pub(super) fn tell(
     let line = || as_text(session, path, &answer, at.as_deref(), story.as_ref(), seconds);
     let line = (session.common.format == Format::Text).then(line);
     let object = wants_object(session, args).then(|| {
-            let mut object = with_text(as_json(path, &answer, story.as_ref(), &vacuous, seconds), text);
-            if let Some(why) = why {
-                object["engine_reason"] = why.into();
-            }
-            if let Some(priority) = priority {
-                object["confluence"] = priority;
-            }
-            if !notes.is_empty() {
-                object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
-            }
-            if let Some(ending) = story.as_ref().and_then(|s| s.ending.as_ref()) {
-                object["ending"] = ending.json();
-            }
-            if let Some(at) = at {
-                object["for"] = at.into();
-            }
-            object
+        let mut object = with_text(as_json(path, &answer, story.as_ref(), &vacuous, seconds), text);
+        if let Some(why) = why {
+            object["engine_reason"] = why.into();
+        }
+        if let Some(priority) = priority {
+            object["confluence"] = priority;
+        }
+        if !notes.is_empty() {
+            object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
+        }
+        if let Some(ending) = story.as_ref().and_then(|s| s.ending.as_ref()) {
+            object["ending"] = ending.json();
+        }
+        if let Some(at) = at {
+            object["for"] = at.into();
+        }
+        object
     });
     output::verdict_of(path, object, line, violated)
 }

@@ -316,18 +316,18 @@ fn report(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
 /// What was found, as an object.
 fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidence, Story)]) -> Value {
     let ways: Vec<Value> = told.iter().map(|(_, story)| story.json()).collect();
-        json!({
-            "model": args.model.display().to_string(),
-            "sought": args.seeking.sought(),
-            "action": args.seeking.action,
-            "found": told.len(),
-            "ways": ways,
-            "clean_ends": found.clean,
-            "states": found.states,
-            "stop": found.stop.word(),
-            "seconds": session.budget.elapsed().as_secs_f64(),
-            "peak_memory_bytes": session.peak_memory(),
-        })
+    json!({
+        "model": args.model.display().to_string(),
+        "sought": args.seeking.sought(),
+        "action": args.seeking.action,
+        "found": told.len(),
+        "ways": ways,
+        "clean_ends": found.clean,
+        "states": found.states,
+        "stop": found.stop.word(),
+        "seconds": session.budget.elapsed().as_secs_f64(),
+        "peak_memory_bytes": session.peak_memory(),
+    })
 }
 
 fn text(session: &Session, seeking: &Seeking, found: &Found, told: &[(Evidence, Story)]) -> String {

@@ -68,7 +68,8 @@ fn schema(kind: &str) -> &'static str {
 
 /// Whose result a value is, by its keys.
 fn kind(value: &Value) -> Result<&'static str, String> {
-    let expected = "expected what `check`, `explore`, `litmus` or `conform` prints with `--format json`, evidence as JSON, or a `sweep.json`";
+    let expected =
+        "expected what `check`, `explore`, `litmus` or `conform` prints with `--format json`, evidence as JSON, or a `sweep.json`";
     let has = |keys: &[&str]| keys.iter().all(|k| value.get(k).is_some());
     if !value.is_object() {
         return Err(format!("this is no result; {expected}"));

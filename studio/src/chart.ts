@@ -18,6 +18,23 @@ const MORE = 12;
 /** Most rows on paper. */
 const MOST_PRINTED = 600;
 
+const HEADS = [LABEL, "11px system-ui, sans-serif"];
+
+/** A component's name, and what its arguments are. */
+function nameParts(name: string): string[] {
+  const open = name.indexOf("(");
+  return open > 0 && name.endsWith(")") ? [name.slice(0, open), name.slice(open + 1, -1)] : [name];
+}
+
+/** A text without its middle, where it is too wide: names differ at their ends. */
+function cut(text: string, width: number, font: string): string {
+  let out = text;
+  for (let left = text.length - 1; left > 4 && widest([out], font) > width; left--) {
+    out = `${text.slice(0, Math.floor(left / 3))}…${text.slice(text.length - Math.ceil((left * 2) / 3))}`;
+  }
+  return out;
+}
+
 export interface View {
   /** Lanes in their order, those that are shown. */
   lanes: number[];
@@ -98,13 +115,14 @@ export class Chart {
     // On a narrow screen names are cut, so that more lanes are in sight.
     const narrow = available < 560;
     const most = narrow ? 96 : 230;
-    const heads = lanes.map((l) => Math.min(most, widest([this.run.lanes[l] ?? ""], "600 13px system-ui, sans-serif") + 26));
-    const wanted = heads.map((w) => Math.max(narrow ? 72 : NARROWEST, w));
-    const sum = wanted.reduce((a, b) => a + b, 0);
+    const least = narrow ? 72 : NARROWEST;
+    const heads = lanes.map((l) => Math.max(least, Math.min(most, Math.max(...nameParts(this.run.lanes[l] ?? "").map((part, i) => widest([part], HEADS[i] ?? LABEL))) + 26)));
     const beyond = narrow ? 60 : BEYOND;
     const room = available - GUTTER - beyond;
-    // Lanes share what is left, up to what is easy to follow.
-    const factor = Math.max(1, Math.min(1.7, room / sum));
+    // Lanes share the room: they get wider up to what is easy to follow, and narrower as long as names can be told apart.
+    const all = heads.reduce((a, b) => a + b, 0);
+    const wanted = heads.map((w) => Math.max(least, Math.min(w, (w * room) / all)));
+    const factor = Math.max(1, Math.min(1.7, room / wanted.reduce((a, b) => a + b, 0)));
     let x = GUTTER;
     this.x = wanted.map((w) => {
       const middle = x + (w * factor) / 2;
@@ -122,7 +140,7 @@ export class Chart {
 
   private headCell(lane: number, place: number, left: number, width: number): HTMLElement {
     const name = this.run.lanes[lane] ?? "";
-    const cell = h("div", { class: "lane-head", draggable: "true", title: `${name} (drag to move)` }, h("span", {}, name));
+    const cell = h("div", { class: "lane-head", draggable: "true", title: `${name} (drag to move)` }, ...nameParts(name).map((part, i) => h("span", {}, cut(part, width - 28, HEADS[i] ?? LABEL))));
     cell.style.left = `${left + 4}px`;
     cell.style.width = `${width - 8}px`;
     cell.addEventListener("dragstart", (e) => e.dataTransfer?.setData("text/plain", String(lane)));
@@ -271,6 +289,14 @@ export class Chart {
     const room = clientHeight - this.head.offsetHeight;
     if (top < scrollTop + ROW) this.scroller.scrollTop = Math.max(0, top - 2 * ROW);
     else if (top + 3 * ROW > scrollTop + room) this.scroller.scrollTop = top + 3 * ROW - room;
+    // So do its lanes, where not all fit beside each other.
+    const event = this.events[this.rowOf[this.selected - 1] ?? 0];
+    const { at } = event ? this.places(event) : { at: [] };
+    if (at.length === 0) return;
+    const { scrollLeft, clientWidth } = this.scroller;
+    const [low, high] = [Math.min(...at) - GUTTER, Math.max(...at) + GUTTER];
+    if (low < scrollLeft) this.scroller.scrollLeft = Math.max(0, low);
+    else if (high > scrollLeft + clientWidth) this.scroller.scrollLeft = Math.min(low, high - clientWidth);
   }
 
   private key(e: KeyboardEvent): void {

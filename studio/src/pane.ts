@@ -1,6 +1,6 @@
 // One run on a page: slider, chart and state, with one position among the steps that are shown.
 
-import { h, plural } from "./dom";
+import { count, h, plural } from "./dom";
 import { Chart, type View } from "./chart";
 import type { Run } from "./run";
 import { StatePanel } from "./state";
@@ -60,7 +60,7 @@ export class Pane {
     this.after = this.stops[at] ?? 0;
     this.slider.value = String(at);
     this.slider.setAttribute("aria-valuetext", this.run.say(this.after - 1));
-    this.place.textContent = `${this.after} of ${plural(this.run.steps.length, "step")}`;
+    this.place.textContent = `${count(this.after)} of ${plural(this.run.steps.length, "step")}`;
     this.chart.at(this.after);
     this.state.show(this.after, this.run.linear ? (this.stops[at - 1] ?? 0) : this.run.previous(this.after));
     if (tell) this.moved(this.after);

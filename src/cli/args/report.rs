@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 /// `report`
 #[derive(Args, Debug)]
-#[command(after_help = "Results are the files that `check`, `explore`, `litmus` and `conform` print with `--format json`, evidence in `.json` files, and the
+#[command(
+    after_help = "Results are the files that `check`, `explore`, `litmus` and `conform` print with `--format json`, evidence in `.json` files, and the
 `sweep.json` of a folder that `sweep` wrote. The page is one file that needs no network.
 
 Examples:
   mu-check check specs/arcx.spec formulas/1a.gos.mcf -D memcommands_size=2 --format json > result.json || mu-check report result.json --out report.html
-  mu-check report monday.json tuesday.json sweep/sweep.json --title 'Two days' --out report.html")]
+  mu-check report monday.json tuesday.json sweep/sweep.json --title 'Two days' --out report.html"
+)]
 pub struct ReportArgs {
     /// Results, as JSON.
     #[arg(required = true, value_name = "RESULT.json")]

@@ -68,14 +68,18 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     let one = args.against.len() == 1;
     let single = [("--litmus", &args.litmus), ("--evidence", &args.evidence), ("--execution", &args.execution)];
     for (option, path) in single.iter().filter_map(|(o, p)| p.as_ref().map(|p| (o, p))) {
-        if !one && !(*option == "--evidence" && page::is_named_so(path)) {
+        let is_page = *option == "--evidence" && page::is_named_so(path);
+        if !one && !is_page {
             return Err(Diagnostic::new(Stage::Usage, format!("`{option}` is for one memory model: expected `--against` once")));
         }
         expect_writable(path)?;
     }
     args.evidence.as_deref().map(Picture::of).transpose()?;
     if args.execution.as_deref().is_some_and(page::is_named_so) {
-        return Err(no_form_of_evidence(args.execution.as_deref().unwrap_or(Path::new("")), ".svg, .dot or .json; `--evidence FILE.html` shows it too"));
+        return Err(no_form_of_evidence(
+            args.execution.as_deref().unwrap_or(Path::new("")),
+            ".svg, .dot or .json; `--evidence FILE.html` shows it too",
+        ));
     }
     let execution = args.execution.as_deref().map(|p| litmus::Picture::of(p, &[PathBuf::new()], false)).transpose()?;
     let (models, texts) = models(session, args)?;
