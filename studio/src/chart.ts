@@ -3,14 +3,14 @@
 // Rows are of one height, so that the place of each is known without drawing it; ten thousand steps cost what forty do. To assistive technology
 // the chart is a list of steps of which one is selected; all rows of a step after the first are part of it. For print a stretch of rows is drawn in full.
 
-import { fresh, h, s, widest } from "./dom";
+import { font, fresh, h, s, widest } from "./dom";
 import type { Event, Run } from "./run";
 
 const ROW = 40;
 /** Where the lines of arrows run in a row. */
 const LINE = 28;
 const GUTTER = 64;
-const LABEL = "600 13px system-ui, sans-serif";
+const LABEL = font(13, 600);
 const NARROWEST = 104;
 const BEYOND = 150;
 /** Rows drawn above and below those in sight. */
@@ -18,7 +18,7 @@ const MORE = 12;
 /** Most rows on paper. */
 const MOST_PRINTED = 600;
 
-const HEADS = [LABEL, "11px system-ui, sans-serif"];
+const HEADS = [LABEL, font(11)];
 
 /** A component's name, and what its arguments are. */
 function nameParts(name: string): string[] {
@@ -27,9 +27,9 @@ function nameParts(name: string): string[] {
 }
 
 /** A text without its middle, where it is too wide: names differ at their ends. */
-function cut(text: string, width: number, font: string): string {
+function cut(text: string, width: number, face: string): string {
   let out = text;
-  for (let left = text.length - 1; left > 4 && widest([out], font) > width; left--) {
+  for (let left = text.length - 1; left > 4 && widest([out], face) > width; left--) {
     out = `${text.slice(0, Math.floor(left / 3))}…${text.slice(text.length - Math.ceil((left * 2) / 3))}`;
   }
   return out;
@@ -117,7 +117,7 @@ export class Chart {
     const most = narrow ? 96 : 230;
     const least = narrow ? 72 : NARROWEST;
     const heads = lanes.map((l) => Math.max(least, Math.min(most, Math.max(...nameParts(this.run.lanes[l] ?? "").map((part, i) => widest([part], HEADS[i] ?? LABEL))) + 26)));
-    const beyond = narrow ? 60 : BEYOND;
+    const beyond = narrow ? 60 : Math.max(60, Math.min(BEYOND, available - GUTTER - lanes.length * least));
     const room = available - GUTTER - beyond;
     // Lanes share the room: they get wider up to what is easy to follow, and narrower as long as names can be told apart.
     const all = heads.reduce((a, b) => a + b, 0);

@@ -94,6 +94,12 @@ export function command(text: string): HTMLElement {
   return h("div", { class: "command" }, code, button);
 }
 
+/** The page's font at a size, for measuring. */
+const family = getComputedStyle(document.body).fontFamily;
+export function font(size: number, weight = 400): string {
+  return `${weight} ${size}px ${family}`;
+}
+
 /** The widest that texts get in a font, in pixels. */
 const pen = document.createElement("canvas").getContext("2d");
 export function widest(texts: string[], font: string): number {

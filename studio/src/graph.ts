@@ -1,14 +1,14 @@
 // Executions as graphs: memory operations in a column a thread, arrows for program order (po), reads-from (rf), coherence (co), from-read (fr), and
 // whatever else a memory model names. Relations can be hidden; what forbids an execution is red. All of it stands below as text as well.
 
-import { fresh, h, s, widest } from "./dom";
+import { font, fresh, h, s, widest } from "./dom";
 import type { Graph } from "./types";
 
 const BOX_HEIGHT = 40;
 const ROW = 92;
 const GAP = 120;
 const TOP = 46;
-const FONT = "600 13px system-ui, sans-serif";
+const FONT = font(13, 600);
 
 interface Box {
   x: number;

@@ -3,7 +3,7 @@
 // As in the plots that `sweep` writes: a full dot is a value, a diamond the cost of the verdict false, a cross where a limit ended a run. The
 // ordinate is logarithmic unless that is switched off. Each curve has its name at its end, so that no one has to tell colours apart.
 
-import { bytes, count, fresh, h, s, seconds, verdict, widest } from "./dom";
+import { bytes, count, font, fresh, h, s, seconds, verdict, widest } from "./dom";
 import { baseName } from "./formula";
 import { table } from "./table";
 import type { Row, Sweep } from "./types";
@@ -83,7 +83,7 @@ function picture(rows: Row[], abscissa: string, measure: Measure, logarithmic: b
   const [xLow, xHigh] = [Math.min(...xs), Math.max(...xs)];
   const marks = ticks(Math.min(...all.map((p) => p.y)), Math.max(...all.map((p) => p.y)), logarithmic);
   const [yLow, yHigh] = [marks[0] ?? 0, marks.at(-1) ?? 1];
-  const names = Math.min(240, widest([...curves.keys()], "13px system-ui, sans-serif") + 22);
+  const names = Math.min(240, widest([...curves.keys()], font(13, 600)) + 22);
   const right = WIDTH - names;
   const scale = (n: number) => (logarithmic ? Math.log10(n) : n);
   const px = (x: number) => (xHigh === xLow ? (LEFT + right) / 2 : LEFT + 14 + ((x - xLow) / (xHigh - xLow)) * (right - LEFT - 28));

@@ -176,6 +176,27 @@ async function two() {
   await context.close();
 }
 
+async function shapes() {
+  write("dead.mcrl2", "act a, b: Nat; e;\nproc P(n: Nat) = (n < 3) -> a(n) . P(n + 1) + b(n) . P(0) + (n == 2) -> e . delta;\ninit P(0);\n");
+  run("check", "dead.mcrl2", "-f", "nu X. (<true*.e>true && [a(0)||b(1)]X)", "-f", "mu X. [!e]X", "--evidence", "shapes.html");
+  const { page, errors, context } = await open(browser, at("shapes.html"));
+  equal("columns without comments", await page.locator(".results thead th").allInnerTexts(), ["Formula", "Verdict", "Run", "States", "Equations", "Time"]);
+  equal("a loop", await page.locator(".chart-tail").innerText(), "↺ From here the run goes on again from the start.");
+  await page.locator(".results .open").first().click();
+  equal("states of evidence that branches", await page.locator(".row .number").allInnerTexts(), ["0 → 1", "1 → 2", "1 → 0", "2 → 3"]);
+  const old = () => page.locator(".state .is-changed del").allInnerTexts().then((t) => t.at(-1));
+  await page.locator(".row").nth(3).click();
+  equal("values along the way to a step, not along the list", await old(), "2");
+  await page.locator(".row").nth(2).click();
+  equal("values of another branch", await old(), "1");
+  await page.locator(".row").nth(0).click();
+  equal("where it goes on", await page.locator(".goes-on button").allInnerTexts(), ["a(1)", "b(1)"]);
+  await page.locator(".goes-on button").first().click();
+  equal("it goes there", await page.locator(".state h4").innerText(), "After step 2 of 4: a(1)");
+  equal("no error", errors, []);
+  await context.close();
+}
+
 async function long() {
   run("explore", "count.mcrl2", "--action", "done", "--evidence", "long.html");
   const times = [];
@@ -236,7 +257,7 @@ async function sweep() {
   await context.close();
 }
 
-for (const test of [counterexample, hostile, two, long, memory, sweep]) {
+for (const test of [counterexample, hostile, two, shapes, long, memory, sweep]) {
   console.log(test.name);
   try {
     await test();
