@@ -6,6 +6,7 @@
 use crate::support::package;
 use mu_check::report::page::{HASHES, SCRIPT};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -73,6 +74,31 @@ fn one_page_has_all_formulas() {
     assert_eq!(shown(at, "one.html")[0]["value"], printed);
 }
 
+/// The page has the first values and what each step says; that gives the values that `--full-states` lists.
+#[test]
+fn steps_say_enough_for_all_values() {
+    let folder = prepare();
+    let arcx = format!("check {} {} -D memcommands_size=2 -D max_operation_id=1", package("specs/arcx.spec"), package("formulas/1a.gos.mcf"));
+    let mut begun = 0;
+    for line in ["check chain.mcrl2 never.mcf", &arcx] {
+        let output = run(folder.path(), &format!("{line} --full-states --format json"));
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let result = &object["results"][0];
+        let parameters = result["parameters"].as_array().unwrap();
+        let mut values: BTreeMap<String, Value> =
+            parameters.iter().map(|p| (p["name"].as_str().unwrap().to_string(), p["initial"].clone())).collect();
+        for (n, step) in result["evidence"].as_array().unwrap().iter().enumerate() {
+            begun += step["meaning"].as_object().map_or(0, |m| m.values().filter(|v| !v.is_null()).count());
+            for key in ["changed", "meaning"] {
+                values.extend(step[key].as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())));
+            }
+            let known = values.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), v.clone()));
+            assert_eq!(Value::Object(known.collect()), step["state"], "{line}, step {}", n + 1);
+        }
+    }
+    assert!(begun > 0, "no parameter begins to mean something with the value that it had");
+}
+
 #[test]
 fn pages_of_other_commands() {
     let folder = prepare();
@@ -96,6 +122,11 @@ fn pages_of_other_commands() {
     let model = &shown(at, "tso.html")[0]["value"]["models"][0];
     let red = model["execution"]["edges"].as_array().unwrap().iter().filter(|e| e["forbids"] == true).count();
     assert_eq!((red, model["evidence"]["steps"].as_array().unwrap().len()), (4, 4), "{model}");
+    // Where nothing is found there is a page as well, which says so.
+    assert_eq!(code(at, &line.replace("--against sc", "--against tso")), 0);
+    assert_eq!(shown(at, "tso.html")[0]["value"]["models"][0]["verdict"], "true");
+    assert_eq!(code(at, "explore chain.mcrl2 --deadlock --evidence none.html"), 0);
+    assert_eq!(shown(at, "none.html")[0]["value"]["found"], 0);
     let refused = run(at, &line.replace("--evidence", "--execution"));
     assert!(String::from_utf8_lossy(&refused.stderr).contains(".svg, .dot or .json"), "{refused:?}");
 }
