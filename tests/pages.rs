@@ -78,7 +78,8 @@ fn one_page_has_all_formulas() {
 #[test]
 fn steps_say_enough_for_all_values() {
     let folder = prepare();
-    let arcx = format!("check {} {} -D memcommands_size=2 -D max_operation_id=1", package("specs/arcx.spec"), package("formulas/1a.gos.mcf"));
+    let arcx =
+        format!("check {} {} -D memcommands_size=2 -D max_operation_id=1", package("specs/arcx.spec"), package("formulas/1a.gos.mcf"));
     let mut begun = 0;
     for line in ["check chain.mcrl2 never.mcf", &arcx] {
         let output = run(folder.path(), &format!("{line} --full-states --format json"));
@@ -116,6 +117,13 @@ fn pages_of_other_commands() {
     assert_eq!(code(at, "litmus SB.litmus --evidence SB.json"), 0);
     let graph: Value = serde_json::from_str(&std::fs::read_to_string(at.join("SB.json")).unwrap()).unwrap();
     assert_eq!(graph, test["execution"]);
+    // The run of a program, whose stores wait in buffers or do not.
+    let old = "[true*.read(0,y,0).true*.read(1,x,0).true*.flush(0,x,1).true*.flush(1,y,1)]false";
+    for (memory, formula, relations_of_run) in [("tso", old, "fr fr po po"), ("sc", "[true*.read(1,x,1)]false", "po rf")] {
+        assert_eq!(code(at, &format!("check SB.litmus -f {formula} --model {memory} --evidence run.html")), 1);
+        let graph = &shown(at, "run.html")[0]["value"]["results"][0]["execution"];
+        assert_eq!((relations(graph), graph["title"].as_str()), (relations_of_run.into(), Some("Memory operations of the run")), "{graph}");
+    }
     let machine = (package("specs/machines/tso.spec"), package("specs/machines/machine.interface"));
     let line = format!("conform {} --interface {} --against sc --operations 2 --evidence tso.html", machine.0, machine.1);
     assert_eq!(code(at, &line), 1);

@@ -221,6 +221,12 @@ pub(super) fn publish(session: &Session, args: &CheckArgs, object: Value) -> Res
     if session.common.format == Format::Json { output::object(object) } else { Ok(()) }
 }
 
+/// The memory operations of a path of a program, as a graph.
+pub(super) fn memory_operations(session: &Session, model: &Path, story: &Story) -> Option<Value> {
+    let buffered = session.reading.memory.model.model().name() != mu_program::memory::SC.name();
+    (Form::of(model) == Form::Program).then(|| mu_report::accesses::graph(story, buffered))?
+}
+
 /// Adds a formula's text to its result, from the first line that is not blank.
 pub(super) fn with_text(mut object: Value, text: &Text) -> Value {
     let blank = text.text.lines().take_while(|l| l.trim().is_empty()).count();
@@ -408,6 +414,9 @@ pub(super) fn tell(
         }
         if let Some(ending) = story.as_ref().and_then(|s| s.ending.as_ref()) {
             object["ending"] = ending.json();
+        }
+        if let Some(graph) = story.as_ref().and_then(|s| memory_operations(session, &args.model, s)) {
+            object["execution"] = graph;
         }
         if let Some(at) = at {
             object["for"] = at.into();

@@ -6,7 +6,7 @@
 //! transition system a deadlock counts as an end if all steps into it are `Terminate` or one of `--terminal`.
 
 use super::args::{ExploreArgs, Format, Seeking};
-use super::check::Picture;
+use super::check::{Picture, memory_operations};
 use super::files::{expect_writable, write, write_lts, write_text};
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
@@ -315,7 +315,14 @@ fn report(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
 
 /// What was found, as an object.
 fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidence, Story)]) -> Value {
-    let ways: Vec<Value> = told.iter().map(|(_, story)| story.json()).collect();
+    let way = |(_, story): &(Evidence, Story)| {
+        let mut object = story.json();
+        if let Some(graph) = memory_operations(session, &args.model, story) {
+            object["execution"] = graph;
+        }
+        object
+    };
+    let ways: Vec<Value> = told.iter().map(way).collect();
     json!({
         "model": args.model.display().to_string(),
         "sought": args.seeking.sought(),

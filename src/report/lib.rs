@@ -1,6 +1,7 @@
 //! Presentation: evidence as a story and a chart, tables, plots. Values in, text out; `cli` handles files and terminals.
 #![warn(missing_docs)]
 
+pub mod accesses;
 pub mod branches;
 pub mod caption;
 pub mod chart;

@@ -1,6 +1,7 @@
 // Formulas on a model: the table of verdicts, and of the selected one its text, remarks and run.
 
 import { count, facts, h, plural, seconds, verdict } from "./dom";
+import { graphView } from "./graph";
 import { Run } from "./run";
 import { table } from "./table";
 import type { Check, CheckResult, Note } from "./types";
@@ -133,6 +134,7 @@ export function checkView(check: Check, viewer: Viewer, runs: Run[]): HTMLElemen
       if (run) {
         detail.append(viewer.element);
         viewer.show(run);
+        if (result.execution) detail.append(graphView(result.execution));
       } else if (result.verdict !== "unknown") detail.append(h("p", { class: "quiet" }, "This verdict has no run that shows it."));
     };
     const said = comment(result.text ?? "").said.split(/\n\s*\n/)[0] ?? "";

@@ -47,6 +47,7 @@ export function exploreView(explore: Explore, viewer: Viewer, runs: Run[]): HTML
     const open = () => {
       detail.replaceChildren(viewer.element);
       viewer.show(run);
+      if (way.execution) detail.append(graphView(way.execution));
     };
     const loop = way.back_to === null ? "" : `a loop from after step ${way.back_to}`;
     return { cells: [`Way ${i + 1}`, plural(way.steps.length, "step"), way.steps.at(-1)?.action ?? "", loop], open };

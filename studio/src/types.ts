@@ -65,6 +65,7 @@ export interface Evidence {
   model?: string;
   formula?: string;
   ending?: Ending;
+  execution?: Graph;
 }
 
 interface Head {
@@ -99,6 +100,7 @@ export interface CheckResult {
   vacuous: { line: number; column: number; text: string }[];
   notes?: Note[];
   ending?: Ending;
+  execution?: Graph;
   error?: { message: string; place: { file: string; line: number; column: number; text: string } | null; notes: string[] };
 }
 
