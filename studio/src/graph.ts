@@ -24,6 +24,12 @@ function caption(graph: Graph, at: number): string {
   return event ? `${event.name}: ${event.text}` : "";
 }
 
+/** What stands below that: its instruction or step, and that it reads what no event wrote. */
+function below(graph: Graph, at: number): string {
+  const event = graph.events[at];
+  return [event?.code, event?.reads_initial && "initial value"].filter(Boolean).join(", ");
+}
+
 /** The class that colours a relation. */
 function kind(relation: string): string {
   const base = ["po", "rf", "co", "fr"].find((name) => relation === name || relation === `${name}e` || relation === `${name}i`);
@@ -32,7 +38,7 @@ function kind(relation: string): string {
 
 /** Boxes of events: initial writes in a row on top, each thread in a column. */
 function layout(graph: Graph): { boxes: Box[]; width: number; height: number; columns: number[] } {
-  const wide = graph.events.map((e, i) => Math.max(widest([caption(graph, i)], FONT), widest([e.code], "12px monospace")) + 28);
+  const wide = graph.events.map((_, i) => Math.max(widest([caption(graph, i)], FONT), widest([below(graph, i)], "12px monospace")) + 28);
   const columns: number[] = [];
   let x = 30;
   const initial = graph.events.flatMap((e, i) => (e.thread === null ? [i] : []));
@@ -123,13 +129,12 @@ export function graphView(graph: Graph): HTMLElement {
     drawn.get(edge.relation)?.push(group);
     picture.append(group);
   }
-  graph.events.forEach((event, i) => {
+  graph.events.forEach((_, i) => {
     const box = boxes[i];
     if (!box) return;
     const middle = box.x + box.width / 2;
-    const texts = [s("text", { class: "event", x: middle, y: box.y + (event.code ? 17 : 25), "text-anchor": "middle" }, caption(graph, i))];
-    if (event.code) texts.push(s("text", { class: "code", x: middle, y: box.y + 33, "text-anchor": "middle" }, event.code));
-    if (event.reads_initial) texts.push(s("text", { class: "code", x: box.x + 2, y: box.y - 6 }, "reads the initial value"));
+    const texts = [s("text", { class: "event", x: middle, y: box.y + (below(graph, i) ? 17 : 25), "text-anchor": "middle" }, caption(graph, i))];
+    if (below(graph, i)) texts.push(s("text", { class: "code", x: middle, y: box.y + 33, "text-anchor": "middle" }, below(graph, i)));
     picture.append(s("g", {}, s("rect", { class: "box", x: box.x, y: box.y, width: box.width, height: BOX_HEIGHT, rx: 6 }), ...texts));
   });
   const toggles = relations.map((relation) => {
