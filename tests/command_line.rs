@@ -15,7 +15,8 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
+    "report",
     "prove",
     "verify",
     "models",

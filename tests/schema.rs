@@ -1,8 +1,9 @@
 //! Outputs of real runs are what `docs/schema/*.json` says, and the schemas are strict: a key more or less does not pass.
 //!
-//! The validator below knows just the keywords of JSON Schema (draft 2020-12) that these schemas use, and refuses a schema with any other.
+//! The validator (`report::schema`) knows just the keywords of JSON Schema (draft 2020-12) that these schemas use; a schema with any other is refused here.
 
 use crate::support::package;
+use mu_check::report::schema::Schema;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -104,15 +105,12 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("simulate", "simulate @chain.mcrl2 --trace @saved.json --script @script.txt", 0, None),
 ];
 
-/// A schema: its text, read and found to have known keywords only.
-struct Schema(Value);
-
 fn schema(name: &str) -> Schema {
     let path = package(&format!("docs/schema/{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let root = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{path}: {e}"));
     known(&root, &root);
-    Schema(root)
+    Schema::new(root)
 }
 
 /// Panics at a keyword that the validator does not know, or a reference to nothing.
@@ -138,83 +136,9 @@ fn known(schema: &Value, root: &Value) {
 /// The one pattern.
 const LARGE_NUMBER: &str = "^[0-9]{20,}$";
 
-impl Schema {
-    /// Error: the first thing that is wrong, with its place.
-    fn validate(&self, value: &Value) -> Result<(), String> {
-        self.check(&self.0, value, "")
-    }
-
-    fn check(&self, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
-        let refuse = |why: String| Err(format!("{at}: {why}"));
-        if let Some(all) = schema.as_bool() {
-            return if all { Ok(()) } else { refuse("nothing may be here".into()) };
-        }
-        let of = |keyword: &str| schema.get(keyword);
-        let list = |keyword: &str| of(keyword).and_then(Value::as_array).cloned().unwrap_or_default();
-        if let Some(target) = of("$ref") {
-            self.check(self.0.pointer(&target.as_str().unwrap()[1..]).unwrap(), value, at)?;
-        }
-        if let Some(kind) = of("type") {
-            let is = |kind: &Value| match kind.as_str().unwrap() {
-                "object" => value.is_object(),
-                "array" => value.is_array(),
-                "string" => value.is_string(),
-                "boolean" => value.is_boolean(),
-                "null" => value.is_null(),
-                "number" => value.is_number(),
-                "integer" => value.is_i64() || value.is_u64(),
-                other => panic!("`{other}` is no type"),
-            };
-            if !kind.as_array().map_or_else(|| is(kind), |kinds| kinds.iter().any(is)) {
-                return refuse(format!("{value} is not of type {kind}"));
-            }
-        }
-        if of("const").is_some_and(|c| c != value) || of("enum").is_some_and(|_| !list("enum").contains(value)) {
-            return refuse(format!("{value} is none of the values"));
-        }
-        if of("anyOf").is_some() {
-            let tried: Vec<String> = list("anyOf").iter().filter_map(|s| self.check(s, value, at).err()).collect();
-            if tried.len() == list("anyOf").len() {
-                return refuse(format!("none of these: {}", tried.join("; ")));
-            }
-        }
-        if of("minimum").and_then(Value::as_f64).is_some_and(|least| value.as_f64().is_some_and(|number| number < least)) {
-            return refuse(format!("{value} is too small"));
-        }
-        let large = |text: &str| text.len() >= 20 && text.bytes().all(|b| b.is_ascii_digit());
-        if of("pattern").is_some() && value.as_str().is_some_and(|text| !large(text)) {
-            return refuse(format!("{value} is no large number"));
-        }
-        if let Some(object) = value.as_object() {
-            if let Some(key) = list("required").iter().find(|k| !object.contains_key(k.as_str().unwrap())) {
-                return refuse(format!("{key} is not there"));
-            }
-            for (key, item) in object {
-                let place = format!("{at}/{key}");
-                match (of("properties").and_then(|p| p.get(key)), of("additionalProperties")) {
-                    (Some(schema), _) | (None, Some(schema)) => self.check(schema, item, &place)?,
-                    (None, None) => {}
-                }
-            }
-        }
-        if let Some(array) = value.as_array() {
-            if of("minItems").and_then(Value::as_u64).is_some_and(|n| (array.len() as u64) < n) {
-                return refuse("too few items".into());
-            }
-            let first = list("prefixItems");
-            for (i, item) in array.iter().enumerate() {
-                if let Some(schema) = first.get(i).or(of("items")) {
-                    self.check(schema, item, &format!("{at}/{i}"))?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 #[test]
 fn the_validator_refuses() {
-    let schema = Schema(serde_json::json!({
+    let root = serde_json::json!({
         "type": "object",
         "properties": {
             "n": { "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": LARGE_NUMBER }] },
@@ -225,8 +149,9 @@ fn the_validator_refuses() {
         "required": ["n"],
         "additionalProperties": false,
         "$defs": { "pair": { "type": "array", "prefixItems": [{ "type": "string" }, { "type": ["integer", "null"] }], "items": false, "minItems": 2 } },
-    }));
-    known(&schema.0, &schema.0);
+    });
+    known(&root, &root);
+    let schema = Schema::new(root);
     for good in [
         r#"{"n": 0}"#,
         r#"{"n": "18446744073709551616", "word": null}"#,

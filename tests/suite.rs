@@ -22,6 +22,7 @@ mod language;
 mod limits;
 mod linearise_random;
 mod proofs;
+mod pages;
 mod properties;
 mod reports;
 mod rewriting;

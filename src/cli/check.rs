@@ -11,6 +11,7 @@ use super::game::solver;
 use super::load::Loaded;
 use super::notes::{self, Seen};
 use super::output;
+use super::page;
 use super::pipeline::{Session, file_error};
 use super::print;
 use super::progress::Bar;
@@ -27,6 +28,7 @@ use mu_report::branches::branches;
 use mu_report::caption::first_comment;
 use mu_report::chart::chart;
 use mu_report::junit::{Case, Outcome};
+use mu_report::page::Shown;
 use mu_report::story::{MOST_IN_ANSWER, MOST_IN_TEXT, Story, ending, story};
 use serde_json::{Value, json};
 use std::io::BufWriter;
@@ -104,10 +106,8 @@ fn read<'t>(
                 object["reason"] = "error".into();
                 object["error"] = output::error_as_json(&diagnostic, &session.sources);
                 let line = format!("{}: unknown (error)\n", text.name.display());
-                match session.common.format {
-                    Format::Json => output::verdict_of(&text.name, Some(object), None, false)?,
-                    Format::Text => output::verdict_of(&text.name, None, Some(line), false)?,
-                }
+                let line = (session.common.format == Format::Text).then_some(line);
+                output::verdict_of(&text.name, Some(object), line, false)?;
                 refused.push(text);
             }
         }
@@ -188,7 +188,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
         }
     }
     let warnings = notes::tell_dead(session, &*subject.model)?;
-    if session.common.format == Format::Json {
+    if wants_object(session, args) {
         let mut results = output::verdicts();
         let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
         results.sort_by_key(|r| names.iter().position(|n| r["formula"] == n.as_str()));
@@ -196,7 +196,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
         if !warnings.is_empty() {
             object["warnings"] = warnings.into();
         }
-        output::object(object)?;
+        publish(session, args, object)?;
     }
     if let Some(path) = &args.junit {
         write_text(path, &mu_report::junit::suite(&args.model.display().to_string(), &cases))?;
@@ -210,6 +210,34 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     } else {
         0
     })
+}
+
+/// Whether all results are wanted as one object: printed, or shown on a page.
+fn wants_object(session: &Session, args: &CheckArgs) -> bool {
+    session.common.format == Format::Json || args.evidence.as_deref().is_some_and(page::is_named_so)
+}
+
+/// Writes the object of all results to the page, prints it, or both, as is asked.
+pub(super) fn publish(session: &Session, args: &CheckArgs, object: Value) -> Result<(), Diagnostic> {
+    if let Some(path) = args.evidence.as_deref().filter(|p| page::is_named_so(p)) {
+        page::write(session, path, &file_name(&args.model), &[Shown::of("check", output::with_head(object.clone()))])?;
+    }
+    if session.common.format == Format::Json { output::object(object) } else { Ok(()) }
+}
+
+/// The memory operations of a path of a program, as a graph.
+pub(super) fn memory_operations(session: &Session, model: &Path, story: &Story) -> Option<Value> {
+    let buffered = session.reading.memory.model.model().name() != mu_program::memory::SC.name();
+    (Form::of(model) == Form::Program).then(|| mu_report::accesses::graph(story, buffered))?
+}
+
+/// Adds a formula's text to its result, from the first line that is not blank.
+pub(super) fn with_text(mut object: Value, text: &Text) -> Value {
+    let blank = text.text.lines().take_while(|l| l.trim().is_empty()).count();
+    let own: Vec<&str> = text.text.lines().skip(blank).collect();
+    object["text"] = own.join("\n").trim_end().into();
+    object["first_line"] = (blank + 1).into();
+    object
 }
 
 /// Writes the game of a single formula, if that is asked for.
@@ -357,6 +385,7 @@ pub(super) fn tell(
             let picture = args.evidence.as_deref().map(Picture::of).transpose()?;
             let most = match session.common.format {
                 _ if matches!(picture, Some(Picture::Json | Picture::Chart)) => usize::MAX,
+                _ if matches!(picture, Some(Picture::Page)) => MOST_IN_ANSWER,
                 Format::Json => MOST_IN_ANSWER,
                 Format::Text => MOST_IN_TEXT,
             };
@@ -368,34 +397,37 @@ pub(super) fn tell(
     };
     match (&answer.evidence, &story) {
         (Some(evidence), Some(story)) => write_evidence(session, args, subject, (text, several), (evidence, story))?,
-        _ if args.evidence.is_some() => eprintln!("{}: no evidence: nothing is written", path.display()),
+        _ if args.evidence.as_deref().is_some_and(|p| !page::is_named_so(p)) => {
+            eprintln!("{}: no evidence: nothing is written", path.display());
+        }
         _ => {}
     }
-    match session.common.format {
-        Format::Json => {
-            let mut object = as_json(path, &answer, story.as_ref(), &vacuous, seconds);
-            if let Some(why) = why {
-                object["engine_reason"] = why.into();
-            }
-            if let Some(priority) = priority {
-                object["confluence"] = priority;
-            }
-            if !notes.is_empty() {
-                object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
-            }
-            if let Some(ending) = story.as_ref().and_then(|s| s.ending.as_ref()) {
-                object["ending"] = ending.json();
-            }
-            if let Some(at) = at {
-                object["for"] = at.into();
-            }
-            output::verdict_of(path, Some(object), None, answer.verdict == Verdict::False)
+    let violated = answer.verdict == Verdict::False;
+    let line = || as_text(session, path, &answer, at.as_deref(), story.as_ref(), seconds);
+    let line = (session.common.format == Format::Text).then(line);
+    let object = wants_object(session, args).then(|| {
+        let mut object = with_text(as_json(path, &answer, story.as_ref(), &vacuous, seconds), text);
+        if let Some(why) = why {
+            object["engine_reason"] = why.into();
         }
-        Format::Text => {
-            let text = as_text(session, path, &answer, at.as_deref(), story.as_ref(), seconds);
-            output::verdict_of(path, None, Some(text), answer.verdict == Verdict::False)
+        if let Some(priority) = priority {
+            object["confluence"] = priority;
         }
-    }
+        if !notes.is_empty() {
+            object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
+        }
+        if let Some(ending) = story.as_ref().and_then(|s| s.ending.as_ref()) {
+            object["ending"] = ending.json();
+        }
+        if let Some(graph) = story.as_ref().and_then(|s| memory_operations(session, &args.model, s)) {
+            object["execution"] = graph;
+        }
+        if let Some(at) = at {
+            object["for"] = at.into();
+        }
+        object
+    });
+    output::verdict_of(path, object, line, violated)
 }
 
 /// Says whether confluent steps were taken at once, if that was asked for; the same for JSON.
@@ -449,12 +481,12 @@ fn stopped(stop: Stop, engine: &str) -> Answer {
 fn none_checked(session: &Session, args: &CheckArgs, texts: &[Text], stop: &Stop) -> Result<u8, Diagnostic> {
     let answer = stopped(stop.clone(), args.engine.name());
     let seconds = session.budget.elapsed().as_secs_f64();
-    match session.common.format {
-        Format::Json => {
-            let results: Vec<Value> = texts.iter().map(|t| as_json(&t.name, &answer, None, &[], seconds)).collect();
-            output::object(json!({ "results": results, "peak_memory_bytes": session.peak_memory() }))?;
-        }
-        Format::Text => print(&texts.iter().map(|t| as_text(session, &t.name, &answer, None, None, seconds)).collect::<String>())?,
+    if wants_object(session, args) {
+        let results: Vec<Value> = texts.iter().map(|t| with_text(as_json(&t.name, &answer, None, &[], seconds), t)).collect();
+        publish(session, args, json!({ "results": results, "peak_memory_bytes": session.peak_memory() }))?;
+    }
+    if session.common.format == Format::Text {
+        print(&texts.iter().map(|t| as_text(session, &t.name, &answer, None, None, seconds)).collect::<String>())?;
     }
     Ok(3)
 }
@@ -490,7 +522,7 @@ fn word(verdict: &Verdict) -> (&'static str, String) {
 
 fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuous], seconds: f64) -> Value {
     let (verdict, reason) = word(&answer.verdict);
-    json!({
+    let mut object = json!({
         "formula": path.display().to_string(),
         "verdict": verdict,
         "reason": if reason == "complete" { answer.route.word().to_string() } else { reason },
@@ -502,7 +534,11 @@ fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuo
         "evidence_left_out": story.map_or(0, |s| s.left_out(MOST_IN_ANSWER)),
         "back_to": story.and_then(|s| s.back_to),
         "vacuous": vacuous.iter().map(|v| json!({ "line": v.line, "column": v.column, "text": v.text })).collect::<Vec<_>>(),
-    })
+    });
+    if let (Some(story), Some(object)) = (story.filter(|s| !s.steps.is_empty()), object.as_object_mut()) {
+        object.extend(story.setting_json());
+    }
+    object
 }
 
 fn as_text(session: &Session, path: &Path, answer: &Answer, at: Option<&str>, story: Option<&Story>, seconds: f64) -> String {
@@ -545,6 +581,8 @@ fn write_evidence(
             })?;
         }
         Picture::Lts => write_lts(&evidence.lts(&*subject.model).0, &path)?,
+        // One page shows all formulas, when all are checked.
+        Picture::Page => return Ok(()),
         Picture::Chart => {
             let names = format!("{} on {}", file_name(formula), file_name(&args.model));
             let comment = first_comment(&text.text);
@@ -570,6 +608,7 @@ pub(super) enum Picture {
     Json,
     Lts,
     Chart,
+    Page,
 }
 
 impl Picture {
@@ -581,7 +620,8 @@ impl Picture {
         match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
             Some("json") => Ok(Picture::Json),
             Some("svg") => Ok(Picture::Chart),
-            _ => Err(no_form_of_evidence(path, ".json, .svg, .aut, .aut.gz, .blts, .lts or .dot")),
+            Some("html") => Ok(Picture::Page),
+            _ => Err(no_form_of_evidence(path, ".json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot")),
         }
     }
 }

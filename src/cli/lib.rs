@@ -36,6 +36,7 @@ mod lts;
 mod models;
 mod notes;
 mod output;
+mod page;
 pub mod pipeline;
 mod program;
 mod progress;
@@ -106,11 +107,15 @@ fn command(cli: Cli) -> u8 {
         Command::Sweep(_) => Session::of_processes(common, reading),
         _ => Session::new(common, reading),
     };
+    let help = session.common.define.iter().any(|d| d == "help");
+    if !help && matches!(cli.command, Command::Check(_) | Command::Explore(_) | Command::Litmus(_) | Command::Conform(_)) {
+        output::command();
+    }
     if let Some(model) = cli.command.model() {
         output::model(model);
     }
     let result: Result<u8, Diagnostic> = match &cli.command {
-        _ if session.common.define.iter().any(|d| d == "help") && cli.command.model().is_some() => {
+        _ if help && cli.command.model().is_some() => {
             first::parameters(&mut session, cli.command.model().unwrap_or(std::path::Path::new("")))
         }
         Command::Check(a) => check::run(&mut session, a),
@@ -124,6 +129,7 @@ fn command(cli: Cli) -> u8 {
         Command::Pbes(a) => game::pbes(&mut session, a),
         Command::Solve(a) => game::solve(&mut session, a),
         Command::Sweep(a) => sweep::run(&mut session, a),
+        Command::Report(a) => page::run(&session, a),
         Command::Litmus(a) => litmus::run(&mut session, a),
         Command::Models(a) => models::run(&mut session, a),
         Command::Conform(a) => conform::run(&mut session, a),

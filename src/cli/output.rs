@@ -119,6 +119,23 @@ pub(super) fn error_as_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Val
     })
 }
 
+/// The command of this process, as a line that a shell reads: results say how they were made.
+pub(super) fn command_line() -> String {
+    let plain = |w: &String| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
+    let word = |w: String| if plain(&w) { w } else { format!("'{}'", w.replace('\'', "'\\''")) };
+    std::iter::once("mu-check".to_string()).chain(std::env::args().skip(1).map(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// Results say by which command they were made.
+pub(super) fn command() {
+    state().head.insert("command".into(), command_line().into());
+}
+
+/// An object with what every result begins with.
+pub(super) fn with_head(value: Value) -> Value {
+    state().headed(value)
+}
+
 /// The model's file.
 pub(super) fn model(file: &Path) {
     state().head.insert("model".into(), file.display().to_string().into());
@@ -191,7 +208,9 @@ impl State {
         if let Some(object) = value.as_object_mut() {
             let tool = json!({ "name": "mu-check", "version": env!("CARGO_PKG_VERSION") });
             let own = [("tool".to_string(), tool), ("schema_version".to_string(), SCHEMA_VERSION.into())];
-            for (key, value) in self.head.clone().into_iter().chain(own) {
+            let refused = object.contains_key("error");
+            let head = self.head.clone().into_iter().filter(|(key, _)| !refused || key != "command");
+            for (key, value) in head.chain(own) {
                 object.entry(key).or_insert(value);
             }
         }

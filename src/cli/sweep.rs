@@ -9,6 +9,7 @@
 use super::args::Format;
 use super::args::sweep::{Axis, SweepArgs, axes, combinations};
 use super::files::{Form, write_text};
+use super::output;
 use super::pipeline::{Session, file_error, read_text};
 use super::print;
 use super::progress::{Bar, grouped};
@@ -60,7 +61,7 @@ pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
     let runner = Runner { session, args, text, limits: limits(session) };
     let mut sweep = Sweep {
         model: args.model.display().to_string(),
-        command: command_line(),
+        command: output::command_line(),
         order: growing(&axes).into_iter().chain(axes.iter().filter(|a| a.values.len() == 1)).map(|a| a.name.clone()).collect(),
         rows: Vec::new(),
         kept: runner.kept(&jobs)?,
@@ -175,13 +176,6 @@ fn limits(session: &Session) -> String {
         of("seconds", c.timeout.map(|t| t.as_secs_f64().to_string())),
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
-/// The command as a line that a shell reads.
-fn command_line() -> String {
-    let plain = |w: &String| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
-    let word = |w: String| if plain(&w) { w } else { format!("'{}'", w.replace('\'', "'\\''")) };
-    std::iter::once("mu-check".to_string()).chain(std::env::args().skip(1).map(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn write_all(args: &SweepArgs, sweep: &Sweep, reference: &Reference) -> Result<(), Diagnostic> {

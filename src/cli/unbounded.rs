@@ -6,7 +6,7 @@
 //! that all runs end, if there is one: see [`mu_regions::measure`].
 
 use super::args::{CheckArgs, Counting, Format};
-use super::check::{Found, tell};
+use super::check::{Found, publish, tell, with_text};
 use super::output;
 use super::pipeline::Session;
 use super::properties::{self, Text};
@@ -21,7 +21,6 @@ use mu_pbes::{Options, Verdict, check};
 use mu_process::linearise;
 use mu_regions::{Defined, Levels, Measure, Study, measures, with_parameters};
 use serde_json::{Value, json};
-use std::path::Path;
 use std::time::Instant;
 
 /// The concrete search goes no further after a model with so many states.
@@ -88,20 +87,18 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
         match for_all(session, args, &mut model, formula)? {
             Outcome::True { cases, states, equations } => {
                 let seconds = start.elapsed().as_secs_f64();
-                tell_true(session, path, names, (cases, states, equations), seconds)?;
+                tell_true(session, text, names, (cases, states, equations), seconds)?;
             }
             Outcome::Open(why) => match counterexample(session, args, (text, texts.len() > 1), names)? {
                 Some(()) => violated = true,
                 None => {
                     unknown = true;
-                    tell_unknown(session, path, names, &why, start.elapsed().as_secs_f64())?;
+                    tell_unknown(session, text, names, &why, start.elapsed().as_secs_f64())?;
                 }
             },
         }
     }
-    if session.common.format == Format::Json {
-        output::object(json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }))?;
-    }
+    publish(session, args, json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }))?;
     Ok(if violated {
         1
     } else if unknown {
@@ -271,8 +268,9 @@ fn counterexample_in(
     Ok(None)
 }
 
-fn tell_true(session: &Session, path: &Path, names: &[String], figures: (usize, u64, u64), seconds: f64) -> Result<(), Diagnostic> {
+fn tell_true(session: &Session, about: &Text, names: &[String], figures: (usize, u64, u64), seconds: f64) -> Result<(), Diagnostic> {
     let (cases, states, equations) = figures;
+    let path = about.name.as_path();
     let object = json!({
         "formula": path.display().to_string(), "verdict": "true", "reason": "regions", "for": every(names), "cases": cases, "equations": equations,
         "states": states, "engine": "explicit", "seconds": seconds, "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
@@ -282,25 +280,24 @@ fn tell_true(session: &Session, path: &Path, names: &[String], figures: (usize, 
         text += &format!("  [{cases} cases, {equations} equations, {seconds:.3} s]");
     }
     text.push('\n');
-    out(session, path, object, text, false)
+    out(session, about, object, text, false)
 }
 
-fn tell_unknown(session: &Session, path: &Path, names: &[String], why: &Diagnostic, seconds: f64) -> Result<(), Diagnostic> {
+fn tell_unknown(session: &Session, about: &Text, names: &[String], why: &Diagnostic, seconds: f64) -> Result<(), Diagnostic> {
+    let path = about.name.as_path();
     let object = json!({
         "formula": path.display().to_string(), "verdict": "unknown", "reason": why.message, "for": every(names), "equations": 0,
         "states": 0, "engine": "explicit", "seconds": seconds, "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
     });
     eprint!("{}", why.render(&session.sources).replacen("error:", "open:", 1));
-    out(session, path, object, format!("{}: unknown for every {} ({})\n", path.display(), names.join(", "), why.message), false)
+    out(session, about, object, format!("{}: unknown for every {} ({})\n", path.display(), names.join(", "), why.message), false)
 }
 
 fn every(names: &[String]) -> String {
     names.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ")
 }
 
-fn out(session: &Session, path: &Path, object: Value, text: String, violated: bool) -> Result<(), Diagnostic> {
-    match session.common.format {
-        Format::Json => output::verdict_of(path, Some(object), None, violated),
-        Format::Text => output::verdict_of(path, None, Some(text), violated),
-    }
+fn out(session: &Session, about: &Text, object: Value, text: String, violated: bool) -> Result<(), Diagnostic> {
+    let text = (session.common.format == Format::Text).then_some(text);
+    output::verdict_of(&about.name, Some(with_text(object, about)), text, violated)
 }

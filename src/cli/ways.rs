@@ -6,11 +6,11 @@
 //! transition system a deadlock counts as an end if all steps into it are `Terminate` or one of `--terminal`.
 
 use super::args::{ExploreArgs, Format, Seeking};
-use super::check::Picture;
+use super::check::{Picture, memory_operations};
 use super::files::{expect_writable, write, write_lts, write_text};
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
-use super::{output, print};
+use super::{output, page, print};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_evidence::{Evidence, EvidenceStep, Taken};
@@ -18,6 +18,7 @@ use mu_explore::{PathStep, Sought, Target, Way, find, seek};
 use mu_model::Model;
 use mu_model::standing::{End, Standings};
 use mu_report::chart::chart;
+use mu_report::page::Shown;
 use mu_report::story::{Story, ending, story};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -110,7 +111,7 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, model: &dyn Model, stor
     }
     let found = search(session, args, seeking, model, stored)?;
     let told = tell(session, seeking, model, &found)?;
-    save(session, args, model, &told)?;
+    save(session, args, model, &found, &told)?;
     super::notes::tell_dead(session, model)?;
     report(session, args, &found, &told)?;
     Ok(match (&found.ways[..], &found.stop) {
@@ -239,9 +240,12 @@ pub(super) fn evidence(model: &dyn Model, way: &Way) -> Evidence {
     Evidence { verdict: false, states, steps, before: Vec::new() }
 }
 
-fn save(session: &Session, args: &ExploreArgs, model: &dyn Model, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
+fn save(session: &Session, args: &ExploreArgs, model: &dyn Model, found: &Found, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
     let name = file_name(&args.model);
-    if let (Some(path), Some((evidence, story))) = (&args.seeking.evidence, told.first()) {
+    if let Some(path) = args.seeking.evidence.as_deref().filter(|p| page::is_named_so(p)) {
+        let shown = Shown::of("explore", output::with_head(object(session, args, found, told)));
+        page::write(session, path, &name, &[shown])?;
+    } else if let (Some(path), Some((evidence, story))) = (&args.seeking.evidence, told.first()) {
         let n = story.steps.len();
         let what = format!("a path of {n} step{} to {}", if n == 1 { "" } else { "s" }, goal(&args.seeking));
         draw(session, path, &args.model, model, (evidence, story), (&format!("{} of {name}", goal(&args.seeking)), &what))?;
@@ -276,6 +280,8 @@ pub(super) fn draw(
         Picture::Json => as_json(story, file, path)?,
         Picture::Lts => write_lts(&evidence.lts(model).0, path)?,
         Picture::Chart => write_text(path, &chart(story, title, what).unwrap_or_default())?,
+        // Whoever has more to show than a path writes the page.
+        Picture::Page => return Ok(()),
     }
     session.say(format!("wrote {}", path.display()));
     Ok(())
@@ -301,23 +307,34 @@ pub(super) fn file_name(path: &Path) -> String {
 
 fn report(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
     if session.common.format == Format::Json {
-        let ways: Vec<Value> = told.iter().map(|(_, story)| story.json()).collect();
-        let object = json!({
-            "model": args.model.display().to_string(),
-            "sought": args.seeking.sought(),
-            "action": args.seeking.action,
-            "found": told.len(),
-            "ways": ways,
-            "clean_ends": found.clean,
-            "states": found.states,
-            "stop": found.stop.word(),
-            "seconds": session.budget.elapsed().as_secs_f64(),
-            "peak_memory_bytes": session.peak_memory(),
-        });
-        return output::object(object);
+        return output::object(object(session, args, found, told));
     }
     output::know("states", found.states.into());
     print(&text(session, &args.seeking, found, told))
+}
+
+/// What was found, as an object.
+fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidence, Story)]) -> Value {
+    let way = |(_, story): &(Evidence, Story)| {
+        let mut object = story.json();
+        if let Some(graph) = memory_operations(session, &args.model, story) {
+            object["execution"] = graph;
+        }
+        object
+    };
+    let ways: Vec<Value> = told.iter().map(way).collect();
+    json!({
+        "model": args.model.display().to_string(),
+        "sought": args.seeking.sought(),
+        "action": args.seeking.action,
+        "found": told.len(),
+        "ways": ways,
+        "clean_ends": found.clean,
+        "states": found.states,
+        "stop": found.stop.word(),
+        "seconds": session.budget.elapsed().as_secs_f64(),
+        "peak_memory_bytes": session.peak_memory(),
+    })
 }
 
 fn text(session: &Session, seeking: &Seeking, found: &Found, told: &[(Evidence, Story)]) -> String {

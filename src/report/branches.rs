@@ -136,6 +136,7 @@ mod tests {
             action: action.into(),
             parts: Vec::new(),
             changed: Vec::new(),
+            meaning: Vec::new(),
             state: None,
             at_once: false,
         };

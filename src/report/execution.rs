@@ -9,6 +9,7 @@ use super::svg::{Anchor, Svg, number, width_of};
 use mu_program::Fence;
 use mu_program::axiomatic::{Edge, Event, EventKind, Execution};
 use mu_program::litmus::Litmus;
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 12px; fill: #1a1a1a }
@@ -104,6 +105,25 @@ fn word(edge: Edge) -> &'static str {
         Edge::Co => "co",
         Edge::Fr => "fr",
     }
+}
+
+/// The execution as an object: threads, events, and what relates them directly. Its form is `graph` of docs/schema/litmus.json.
+pub fn json(test: &Litmus, execution: &Execution, title: &str) -> Value {
+    let mut order: Vec<usize> = (0..execution.events.len()).collect();
+    order.sort_by_key(|&i| execution.events[i].thread);
+    let mut place = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(p, &e)| place[e] = p);
+    let event = |(p, &i): (usize, &usize)| {
+        let e = &execution.events[i];
+        let initial = e.reads() && e.source.is_none();
+        json!({ "name": letter(p), "thread": e.thread, "text": text(test, e), "code": code(test, e), "reads_initial": initial })
+    };
+    let events: Vec<Value> = order.iter().enumerate().map(event).collect();
+    let mut edges: Vec<(usize, Edge, usize)> = execution.edges().into_iter().map(|(a, e, b)| (place[a], e, place[b])).collect();
+    edges.sort_unstable();
+    let edge = |(from, edge, to): &(usize, Edge, usize)| json!({ "from": from, "to": to, "relation": word(*edge), "forbids": false });
+    let threads: Vec<&str> = test.program.threads.iter().map(|t| t.name.as_str()).collect();
+    json!({ "title": title, "threads": threads, "events": events, "edges": edges.iter().map(edge).collect::<Vec<_>>() })
 }
 
 /// A side arrow before it has its line.

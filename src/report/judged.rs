@@ -9,6 +9,7 @@ use super::svg::escape;
 use super::svg::{Anchor, Svg, number, width_of};
 use mu_axioms::{Event, Kind};
 use mu_litmus::report::Drawn;
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 12px; fill: #1a1a1a }
@@ -108,6 +109,31 @@ fn because(drawn: &Drawn) -> String {
         (None, true) => "allowed".into(),
         (None, false) => "forbidden".into(),
     }
+}
+
+/// The execution as an object: threads, events, and arrows, those marked that forbid it. Its form is `graph` of docs/schema/litmus.json.
+pub fn json(drawn: &Drawn, title: &str) -> Value {
+    let arrows = arrows(drawn);
+    let events = shown(drawn, &arrows);
+    let place = |e: usize| events.iter().position(|&s| s == e);
+    let threads = events.iter().filter_map(|&e| drawn.events[e].thread).max().map_or(0, |t| t + 1);
+    let one = |(p, &e): (usize, &usize)| {
+        let whole = text(drawn, e, "");
+        json!({
+            "name": letter(p),
+            "thread": drawn.events[e].thread,
+            "text": whole.trim_start_matches([':', ' ']),
+            "code": "",
+            "reads_initial": false,
+        })
+    };
+    let edge = |a: &Arrow| Some(json!({ "from": place(a.from)?, "to": place(a.to)?, "relation": a.name, "forbids": a.forbids }));
+    json!({
+        "title": format!("{title}: {}", because(drawn)),
+        "threads": (0..threads).map(|t| format!("P{t}")).collect::<Vec<_>>(),
+        "events": events.iter().enumerate().map(one).collect::<Vec<_>>(),
+        "edges": arrows.iter().filter_map(edge).collect::<Vec<_>>(),
+    })
 }
 
 /// The picture; `title` says what it shows.

@@ -29,6 +29,8 @@ pub struct StoryStep {
     pub parts: Vec<StepPart>,
     /// Slots that changed, with the new values.
     pub changed: Vec<(u32, String)>,
+    /// Slots that do not change but begin to mean something, with the value, or cease to.
+    pub meaning: Vec<(u32, Option<String>)>,
     /// All slots' values after it, if asked for; none for parameters that mean nothing then.
     pub state: Option<Vec<Option<String>>>,
     /// Whether it is taken at once with the step before, being confluent.
@@ -94,12 +96,21 @@ fn told_by(worker: &mut dyn Worker, model: &dyn Model, before: &[u32], taken: &T
         .filter(|(i, (a, b))| a != b && model.is_live(*i as u32, &taken.state))
         .map(|(i, (_, b))| (i as u32, model.value_text(i as u32, *b)))
         .collect();
+    let live = |i: usize, state: &[u32]| model.is_live(i as u32, state);
+    let meaning = (0..before.len())
+        .filter_map(|i| match (live(i, before), live(i, &taken.state)) {
+            (true, false) => Some((i as u32, None)),
+            (false, true) if before[i] == taken.state[i] => Some((i as u32, Some(model.value_text(i as u32, before[i])))),
+            _ => None,
+        })
+        .collect();
     Ok(StoryStep {
         from: 0,
         to: 1,
         action: model.label_text(taken.label),
         parts,
         changed,
+        meaning,
         state: full.then(|| values(model, &taken.state)),
         at_once: false,
     })
@@ -183,7 +194,11 @@ impl StoryStep {
         let parts: Vec<Value> = (self.parts.iter())
             .map(|p| {
                 let from: Vec<Value> = p.from.iter().map(|f| json!({ "component": component(f.component), "action": f.action })).collect();
-                json!({ "action": p.text(), "hidden": p.hidden, "from": from })
+                let mut part = json!({ "action": p.text(), "hidden": p.hidden, "from": from });
+                if let Some(receiver) = receiver(p) {
+                    part["receiver"] = component(receiver).into();
+                }
+                part
             })
             .collect();
         let mut object = json!({
@@ -194,6 +209,9 @@ impl StoryStep {
             "parts": parts,
             "changed": changed,
         });
+        if !self.meaning.is_empty() {
+            object["meaning"] = self.meaning.iter().map(|(slot, v)| (name(*slot), json!(v))).collect::<Map<String, Value>>().into();
+        }
         if self.at_once {
             object["at_once"] = json!(true);
         }
@@ -203,6 +221,15 @@ impl StoryStep {
             object["state"] = Value::Object(state);
         }
         object
+    }
+}
+
+/// Of two components that communicate, the one that left more arguments open: it learns something. None where neither did.
+pub fn receiver(part: &StepPart) -> Option<u32> {
+    match &part.from[..] {
+        [a, b] if a.open < b.open => Some(b.component),
+        [a, b] if b.open < a.open => Some(a.component),
+        _ => None,
     }
 }
 
@@ -227,6 +254,11 @@ impl Story {
     /// How many steps of evidence there are besides.
     pub fn left_out(&self, most: usize) -> usize {
         self.untold + self.steps.len() - self.shown(most).len()
+    }
+    /// What the steps of an answer stand on: whether they are one path, the components, and the parameters with their first values.
+    pub fn setting_json(&self) -> Map<String, Value> {
+        let wanted = ["linear", "components", "parameters"];
+        self.head_json().into_iter().filter(|(key, _)| wanted.contains(&key.as_str())).collect()
     }
     /// All of it as an object.
     pub fn json(&self) -> Value {

@@ -32,7 +32,7 @@ pub struct ConformArgs {
     /// Write the smallest test of each memory model into this folder.
     #[arg(long, value_name = "DIR")]
     pub tests: Option<PathBuf>,
-    /// Write the run of the machine to this `.svg`, `.json`, `.aut` or `.dot` file. For one memory model.
+    /// Write the run of the machine to this `.svg`, `.html` (a page with the execution as well), `.json`, `.aut` or `.dot` file. For one memory model.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     /// Draw the forbidden execution with its cycle, to this `.svg` or `.dot` file. For one memory model.

@@ -7,6 +7,7 @@ mod lts;
 mod models;
 mod program;
 mod prove;
+mod report;
 mod seek;
 mod shell;
 mod simulate;
@@ -21,6 +22,7 @@ pub use self::program::{
     ExpandArgs, Initial, Language, LitmusArgs, MemoryName, ProgramArgs, Reading, RobustArgs, ThreadsOf, TranslationArgs,
 };
 pub use self::prove::{ProofMemory, ProveArgs, VerifyArgs};
+pub use self::report::ReportArgs;
 pub use self::seek::Seeking;
 pub use self::shell::{CompletionsArgs, ManualArgs};
 pub use self::simulate::SimulateArgs;
@@ -50,6 +52,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Explore a model and check formulas over ranges of parameters, to tables and plots.
     Sweep(sweep::SweepArgs),
+    /// Show results on a page that a browser opens: verdicts, runs, executions, plots.
+    Report(ReportArgs),
     /// Explore a model to its labelled transition system.
     Explore(ExploreArgs),
     /// Print a parameterised specification, or a program with its memory, as plain mCRL2.
@@ -127,6 +131,7 @@ impl Command {
             Command::Pbes(a) => &a.common,
             Command::Solve(a) => &a.common,
             Command::Sweep(a) => &a.common,
+            Command::Report(a) => &a.common,
             Command::Litmus(a) => &a.common,
             Command::Models(a) => &a.common,
             Command::Conform(a) => &a.common,
@@ -397,7 +402,8 @@ pub struct CheckArgs {
     /// Write the time of each stage to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,
-    /// Write the evidence here: `.svg` (a message sequence chart; a tree of steps if it branches), `.json`, `.aut`, `.dot`.
+    /// Write the evidence here: `.svg` (a message sequence chart; a tree of steps if it branches), `.html` (a page with all verdicts),
+    /// `.json`, `.aut`, `.dot`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     /// Show all parameters after each step of the evidence.

@@ -131,7 +131,7 @@ pub struct LitmusArgs {
     /// Write the answers as a JUnit report, a test case each.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
-    /// Draw an execution that decides a single test: `.svg` or `.dot`.
+    /// Draw an execution that decides a single test: `.svg`, `.dot` or `.json`; or `.html`: a page with an execution of each test.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     /// Ask a machine, as `conform` does: which outcomes it shows, beside those that the memory model allows.

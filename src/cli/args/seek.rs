@@ -21,7 +21,7 @@ pub struct Seeking {
     /// A component whose last action was this one counts as terminated; may be given several times.
     #[arg(long, value_name = "ACTION", action = clap::ArgAction::Append)]
     pub terminal: Vec<String>,
-    /// Write the first path here: `.svg` (a message sequence chart), `.json`, `.aut`, `.dot`.
+    /// Write the first path here: `.svg` (a message sequence chart), `.html` (a page with all paths), `.json`, `.aut`, `.dot`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     /// Write all paths to this folder, as JSON that `simulate --load` reads.

@@ -8,12 +8,12 @@ mod told;
 
 use super::args::{ConformArgs, Format};
 use super::check::Picture;
-use super::files::{Form, expect_writable, write_text};
+use super::files::{Form, expect_writable, no_form_of_evidence, write_text};
 use super::load::Loaded;
 use super::models::{Named, named};
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
-use super::{litmus, output, print, ways};
+use super::{litmus, output, page, print, ways};
 use mu_axioms::models::Dialect;
 use mu_axioms::views::Views;
 use mu_base::{Diagnostic, Stage};
@@ -27,6 +27,7 @@ use mu_conform::write::{Language, litmus as test_of};
 use mu_evidence::Evidence;
 use mu_explore::{PathStep, Way};
 use mu_litmus::paths::Bounds;
+use mu_litmus::report::Drawn;
 use mu_model::Model;
 use mu_report::judged;
 use mu_report::story::{Story, story};
@@ -67,12 +68,19 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     let one = args.against.len() == 1;
     let single = [("--litmus", &args.litmus), ("--evidence", &args.evidence), ("--execution", &args.execution)];
     for (option, path) in single.iter().filter_map(|(o, p)| p.as_ref().map(|p| (o, p))) {
-        if !one {
+        let is_page = *option == "--evidence" && page::is_named_so(path);
+        if !one && !is_page {
             return Err(Diagnostic::new(Stage::Usage, format!("`{option}` is for one memory model: expected `--against` once")));
         }
         expect_writable(path)?;
     }
     args.evidence.as_deref().map(Picture::of).transpose()?;
+    if args.execution.as_deref().is_some_and(page::is_named_so) {
+        return Err(no_form_of_evidence(
+            args.execution.as_deref().unwrap_or(Path::new("")),
+            ".svg, .dot or .json; `--evidence FILE.html` shows it too",
+        ));
+    }
     let execution = args.execution.as_deref().map(|p| litmus::Picture::of(p, &[PathBuf::new()], false)).transpose()?;
     let (models, texts) = models(session, args)?;
     let Read { interface, loaded, machine } = read(session, &args.model, &args.interface)?;
@@ -217,6 +225,12 @@ fn confirm(session: &Session, against: &Against, text: &Text, litmus: &str) -> R
     }
 }
 
+/// The execution that a memory model forbids, judged as a litmus test; none if the litmus route does not take the test.
+fn execution_of(session: &Session, against: &Against, text: &Text, shown: &Shown) -> Result<Option<Drawn>, Diagnostic> {
+    let Ok((judge, test)) = judge(against, text, &shown.litmus) else { return Ok(None) };
+    Ok(mu_litmus::report::deciding(test, &judge, Bounds { loops: 1 }, &session.budget)?.0)
+}
+
 fn write_files(
     session: &Session,
     told: &Told<'_>,
@@ -234,6 +248,18 @@ fn write_files(
             }
         }
     }
+    if let Some(path) = args.evidence.as_deref().filter(|p| page::is_named_so(p)) {
+        let mut object = told.json();
+        for (i, shown) in told.shown.iter().enumerate() {
+            let (Some(shown), Some(text)) = (shown, &texts[i]) else { continue };
+            let title = format!("{} under {}", shown.found.history.text(), told.names[i]);
+            if let Some(drawn) = execution_of(session, &models[i], text, shown)? {
+                object["models"][i]["execution"] = judged::json(&drawn, &title);
+            }
+        }
+        let title = ways::file_name(&args.model);
+        page::write(session, path, &title, &[mu_report::page::Shown::of("conform", output::with_head(object))])?;
+    }
     let (Some(Some(shown)), 1) = (told.shown.first(), told.shown.len()) else { return Ok(()) };
     if let Some(path) = &args.litmus {
         write_text(path, &shown.litmus)?;
@@ -244,13 +270,12 @@ fn write_files(
         ways::draw(session, path, &args.model, model, (&shown.evidence, &shown.story), (&what, &sentence))?;
     }
     let (Some(path), Some(picture), Some(text)) = (&args.execution, execution, &texts[0]) else { return Ok(()) };
-    let Ok((judge, test)) = judge(&models[0], text, &shown.litmus) else { return Ok(()) };
-    let (drawn, _) = mu_litmus::report::deciding(test, &judge, Bounds { loops: 1 }, &session.budget)?;
-    if let Some(drawn) = drawn {
+    if let Some(drawn) = execution_of(session, &models[0], text, shown)? {
         let title = format!("{what}: {}", shown.found.history.text());
         let picture = match picture {
             litmus::Picture::Svg => judged::svg(&drawn, &title),
             litmus::Picture::Dot => judged::dot(&drawn, &title),
+            litmus::Picture::Json | litmus::Picture::Page => judged::json(&drawn, &title).to_string(),
         };
         write_text(path, &picture)?;
     }

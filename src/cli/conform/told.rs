@@ -144,6 +144,9 @@ impl Told<'_> {
                 object["litmus"] = json!(s.litmus);
                 object["confirmed"] = json!({ "litmus": s.confirmed.is_ok(), "replay": true });
                 object["run"] = json!(run);
+                object["evidence"] = s.story.json();
+                object["evidence"]["kind"] = json!("trace");
+                object["evidence"]["verdict"] = Value::Null;
             }
             object
         });

@@ -84,6 +84,7 @@ impl Route for Axioms {
         let drawing = match picture {
             Picture::Svg => judged::svg(&drawn, &title),
             Picture::Dot => judged::dot(&drawn, &title),
+            Picture::Json | Picture::Page => judged::json(&drawn, &title).to_string(),
         };
         Ok(Ok((drawing, drawn.events.len())))
     }

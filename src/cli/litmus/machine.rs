@@ -41,6 +41,7 @@ impl Route for Machine {
         let drawing = match picture {
             Picture::Svg => execution::svg(&test, &execution, &title),
             Picture::Dot => execution::dot(&test, &execution, &title),
+            Picture::Json | Picture::Page => execution::json(&test, &execution, &title).to_string(),
         };
         Ok(Ok((drawing, execution.events.len())))
     }

@@ -18,10 +18,12 @@ use self::table::Table;
 use super::args::{LitmusArgs, MemoryName};
 use super::files::{expect_writable, no_form_of_evidence, write_text};
 use super::output;
+use super::page;
 use super::pipeline::{Session, read_source};
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_outcome::Answer;
 use mu_program::memory::{self, MemoryModel};
+use mu_report::page::Shown;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -159,8 +161,13 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
             eprint!("{}", refused.text);
         }
     }
-    if let (Some(picture), Some(Ok(_)), Some(out)) = (picture, results.first(), &args.evidence) {
-        draw(session, &*route, &files[0], picture, out)?;
+    match (picture, results.first(), &args.evidence) {
+        (Some(Picture::Page), _, Some(out)) => {
+            let object = with_executions(session, &*route, &files, table.json())?;
+            page::write(session, out, "Litmus tests", &[Shown::of("litmus", output::with_head(object))])?;
+        }
+        (Some(picture), Some(Ok(_)), Some(out)) => draw(session, &*route, &files[0], picture, out)?,
+        _ => {}
     }
     let full: Vec<&str> = results.iter().flatten().filter(|r| r.full_buffer).map(|r| r.answer.name.as_str()).take(5).collect();
     if !full.is_empty() && !session.common.quiet {
@@ -182,6 +189,10 @@ fn one(session: &Session, route: &dyn Route, path: &Path) -> Result<Ran, Refused
 pub(super) enum Picture {
     Svg,
     Dot,
+    /// Events and relations as an object.
+    Json,
+    /// A page with the answers of all tests.
+    Page,
 }
 
 impl Picture {
@@ -190,14 +201,36 @@ impl Picture {
         let picture = match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
             Some("svg") => Self::Svg,
             Some("dot") => Self::Dot,
-            _ => return Err(no_form_of_evidence(path, ".svg or .dot")),
+            Some("json") => Self::Json,
+            Some("html") => Self::Page,
+            _ => return Err(no_form_of_evidence(path, ".svg, .dot, .json or .html")),
         };
+        if matches!(picture, Self::Page) {
+            return expect_writable(path).map(|()| picture);
+        }
         if folders || files.len() != 1 {
             return Err(Diagnostic::new(Stage::Usage, "`--evidence` takes a single test"));
         }
         expect_writable(path)?;
         Ok(picture)
     }
+}
+
+/// The answers with an execution beside each test that one decides. Each such test is run again.
+fn with_executions(session: &mut Session, route: &dyn Route, files: &[PathBuf], mut object: Value) -> Result<Value, Diagnostic> {
+    for (i, path) in files.iter().enumerate() {
+        if object["tests"][i].get("error").is_some() {
+            continue;
+        }
+        output::stage_of("drawing an execution", path);
+        let (source, text) = session.read_source(path)?;
+        if let Ok((graph, _)) = route.draw(session, source, &text, Picture::Json)? {
+            let graph = serde_json::from_str(&graph).map_err(|e| Diagnostic::internal(format!("an execution is no JSON: {e}")))?;
+            object["tests"][i]["execution"] = graph;
+            object["tests"][i]["text"] = text.into();
+        }
+    }
+    Ok(object)
 }
 
 /// Draws an execution that decides a test.

@@ -135,7 +135,7 @@ impl<'a> Table<'a> {
         let _ = writeln!(out, "{:<13}{effort}\nseconds      {:.3}", self.unit, self.seconds);
         out
     }
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let one = |(path, result): (&PathBuf, &Result<Ran, Refused>)| match result {
             Ok(ran) => ran.json(self.unit),
             Err(refused) => json!({ "file": path.display().to_string(), "error": refused.text }),

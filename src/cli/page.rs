@@ -1,0 +1,56 @@
+//! `report`, and `--evidence FILE.html`: results as one HTML file. The page is `report::page`.
+
+use super::args::ReportArgs;
+use super::files::{expect_writable, write as write_file};
+use super::output;
+use super::pipeline::{Session, file_error, read_text};
+use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_report::page::{self, Shown};
+use std::io::BufWriter;
+use std::path::Path;
+
+/// Whether the name of a file asks for a page.
+pub(super) fn is_named_so(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html"))
+}
+
+/// Writes a page.
+pub(super) fn write(session: &Session, path: &Path, title: &str, shown: &[Shown]) -> Result<(), Diagnostic> {
+    write_file(path, |file| {
+        let written = page::write(BufWriter::new(file), title, &output::command_line(), shown);
+        written.map_err(|e| file_error("cannot write", path, &e))
+    })?;
+    session.say(format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// `report`: files with results -> a page.
+pub(super) fn run(session: &Session, args: &ReportArgs) -> Result<u8, Diagnostic> {
+    if !is_named_so(&args.out) {
+        let message = format!("`--out {}`: expected a name that ends in .html", args.out.display());
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    expect_writable(&args.out)?;
+    let mut shown = Vec::new();
+    for path in &args.results {
+        let name = path.display().to_string();
+        let text = read_text(path, &mut SourceMap::new())?;
+        shown.push(Shown::read(&name, &text).map_err(|why| Diagnostic::new(Stage::File, format!("{name}: {why}")))?);
+    }
+    let title = args.title.clone().unwrap_or_else(|| title(&shown));
+    write(session, &args.out, &title, &shown)?;
+    Ok(0)
+}
+
+/// The names of the models, each once.
+fn title(shown: &[Shown]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for one in shown {
+        let model = one.value.get("model").and_then(|m| m.as_str()).unwrap_or("result");
+        let name = Path::new(model).file_name().map_or_else(|| model.to_string(), |n| n.to_string_lossy().into_owned());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}

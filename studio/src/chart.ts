@@ -1,0 +1,336 @@
+// A message sequence chart that draws only the rows in sight: a lane a component, a row an event, time running down.
+//
+// Rows are of one height, so that the place of each is known without drawing it; ten thousand steps cost what forty do. To assistive technology
+// the chart is a list of steps of which one is selected; all rows of a step after the first are part of it. For print a stretch of rows is drawn in full.
+
+import { font, fresh, h, s, widest } from "./dom";
+import type { Event, Run } from "./run";
+
+const ROW = 40;
+/** Where the lines of arrows run in a row. */
+const LINE = 28;
+const GUTTER = 64;
+const LABEL = font(13, 600);
+const NARROWEST = 104;
+const BEYOND = 150;
+/** Rows drawn above and below those in sight. */
+const MORE = 12;
+/** Most rows on paper. */
+const MOST_PRINTED = 600;
+
+const HEADS = [LABEL, font(11)];
+
+/** A component's name, and what its arguments are. */
+function nameParts(name: string): string[] {
+  const open = name.indexOf("(");
+  return open > 0 && name.endsWith(")") ? [name.slice(0, open), name.slice(open + 1, -1)] : [name];
+}
+
+/** A text without its middle, where it is too wide: names differ at their ends. */
+function cut(text: string, width: number, face: string): string {
+  let out = text;
+  for (let left = text.length - 1; left > 4 && widest([out], face) > width; left--) {
+    out = `${text.slice(0, Math.floor(left / 3))}…${text.slice(text.length - Math.ceil((left * 2) / 3))}`;
+  }
+  return out;
+}
+
+export interface View {
+  /** Lanes in their order, those that are shown. */
+  lanes: number[];
+  /** Whether hidden events are shown. */
+  hidden: boolean;
+}
+
+export class Chart {
+  readonly element: HTMLElement;
+  private readonly head = h("div", { class: "chart-head", "aria-hidden": "true" });
+  private readonly body = h("div", { class: "chart-body", role: "presentation" });
+  private readonly scroller: HTMLElement;
+  private readonly tail = h("div", { class: "chart-tail" });
+  private readonly note = h("p", { class: "print-note", hidden: true });
+  private readonly id = fresh("row");
+  private events: Event[] = [];
+  /** By step, the first of its rows or the next one's. */
+  private rowOf: Int32Array = new Int32Array(0);
+  private x: number[] = [];
+  private width = 0;
+  private view: View = { lanes: [], hidden: true };
+  private selected = 0;
+  private marked = new Set<number>();
+  private drawn = new Map<number, HTMLElement>();
+  private waiting = false;
+
+  constructor(
+    private readonly run: Run,
+    private readonly select: (after: number) => void,
+    private readonly move: (lane: number, to: number) => void,
+  ) {
+    this.scroller = h("div", { class: "chart", tabindex: 0, role: "listbox", "aria-label": `Steps of ${run.title}` }, this.head, this.body, this.tail);
+    this.element = h("div", { class: "chart-frame" }, this.scroller, this.note);
+    this.scroller.addEventListener("scroll", () => this.later());
+    this.scroller.addEventListener("keydown", (e) => this.key(e));
+    this.body.addEventListener("click", (e) => {
+      const row = (e.target as Element).closest<HTMLElement>("[data-step]");
+      if (row) this.select(Number(row.dataset["step"]) + 1);
+    });
+    new ResizeObserver(() => this.layout()).observe(this.scroller);
+  }
+
+  show(view: View): void {
+    this.view = view;
+    const shown = new Set(view.lanes);
+    this.events = this.run.events.filter((e) => (view.hidden || !e.hidden) && e.lanes.some((l) => shown.has(l)));
+    this.rowOf = new Int32Array(this.run.steps.length + 1);
+    let row = 0;
+    for (let step = 0; step < this.run.steps.length; step++) {
+      this.rowOf[step] = row;
+      while (this.events[row]?.step === step) row += 1;
+    }
+    this.rowOf[this.run.steps.length] = row;
+    this.layout();
+    this.reveal();
+  }
+
+  /** Selects what is shown after so many steps, and brings it into sight. */
+  at(after: number): void {
+    this.selected = after;
+    this.reveal();
+    this.redraw();
+  }
+
+  mark(steps: number[]): void {
+    this.marked = new Set(steps.map((n) => n - 1));
+    this.redraw();
+  }
+
+  /** The number of rows. */
+  get length(): number {
+    return this.events.length;
+  }
+
+  private layout(available = this.scroller.clientWidth): void {
+    const { lanes } = this.view;
+    if (lanes.length === 0 || available === 0) return;
+    // On a narrow screen names are cut, so that more lanes are in sight.
+    const narrow = available < 560;
+    const most = narrow ? 96 : 230;
+    const least = narrow ? 72 : NARROWEST;
+    const heads = lanes.map((l) => Math.max(least, Math.min(most, Math.max(...nameParts(this.run.lanes[l] ?? "").map((part, i) => widest([part], HEADS[i] ?? LABEL))) + 26)));
+    const beyond = narrow ? 60 : Math.max(60, Math.min(BEYOND, available - GUTTER - lanes.length * least));
+    const room = available - GUTTER - beyond;
+    // Lanes share the room: they get wider up to what is easy to follow, and narrower as long as names can be told apart.
+    const all = heads.reduce((a, b) => a + b, 0);
+    const wanted = heads.map((w) => Math.max(least, Math.min(w, (w * room) / all)));
+    const factor = Math.max(1, Math.min(1.7, room / wanted.reduce((a, b) => a + b, 0)));
+    let x = GUTTER;
+    this.x = wanted.map((w) => {
+      const middle = x + (w * factor) / 2;
+      x += w * factor;
+      return middle;
+    });
+    this.width = Math.max(available, x + beyond);
+    const cells = lanes.map((l, i) => this.headCell(l, i, (this.x[i] ?? 0) - ((wanted[i] ?? 0) * factor) / 2, (wanted[i] ?? 0) * factor));
+    this.head.replaceChildren(...cells);
+    this.head.style.width = this.body.style.width = `${this.width}px`;
+    this.body.style.height = `${this.events.length * ROW}px`;
+    this.tail.replaceChildren(...this.endings());
+    this.redraw();
+  }
+
+  private headCell(lane: number, place: number, left: number, width: number): HTMLElement {
+    const name = this.run.lanes[lane] ?? "";
+    const cell = h("div", { class: "lane-head", draggable: "true", title: `${name} (drag to move)` }, ...nameParts(name).map((part, i) => h("span", {}, cut(part, width - 28, HEADS[i] ?? LABEL))));
+    cell.style.left = `${left + 4}px`;
+    cell.style.width = `${width - 8}px`;
+    cell.addEventListener("dragstart", (e) => e.dataTransfer?.setData("text/plain", String(lane)));
+    cell.addEventListener("dragover", (e) => e.preventDefault());
+    cell.addEventListener("drop", (e) => {
+      e.preventDefault();
+      const from = Number(e.dataTransfer?.getData("text/plain"));
+      if (this.view.lanes.includes(from)) this.move(from, place);
+    });
+    return cell;
+  }
+
+  /** What stands below the last row. */
+  private endings(): HTMLElement[] {
+    const { backTo, steps, linear, ending } = this.run;
+    const out: HTMLElement[] = [];
+    if (backTo !== null && linear) {
+      const again = h("button", { type: "button" }, backTo === 0 ? "the start" : `after step ${backTo}`);
+      again.addEventListener("click", () => this.select(backTo));
+      out.push(h("p", {}, "↺ From here the run goes on again from ", again, "."));
+    } else if (linear && steps.length > 0) {
+      out.push(h("p", {}, ending ? "The run ends in a state without steps." : "The run ends here."));
+    }
+    if (this.run.leftOut > 0) out.push(h("p", {}, `${this.run.leftOut} more steps are not in this result.`));
+    return out;
+  }
+
+  private later(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.draw();
+    });
+  }
+
+  private redraw(): void {
+    this.drawn.forEach((row) => row.remove());
+    this.drawn.clear();
+    this.draw();
+  }
+
+  /** Draws the rows in sight that are not drawn yet, and removes the others. */
+  private draw(): void {
+    const top = this.scroller.scrollTop;
+    const first = Math.max(0, Math.floor(top / ROW) - MORE);
+    const last = Math.min(this.events.length, Math.ceil((top + this.scroller.clientHeight) / ROW) + MORE);
+    for (const [at, row] of this.drawn) {
+      if (at < first || at >= last) {
+        row.remove();
+        this.drawn.delete(at);
+      }
+    }
+    for (let at = first; at < last; at++) {
+      if (this.drawn.has(at)) continue;
+      const row = this.row(at);
+      row.style.top = `${at * ROW}px`;
+      this.drawn.set(at, row);
+      this.body.append(row);
+    }
+    const active = this.selected > 0 && document.getElementById(`${this.id}-${this.selected - 1}`);
+    if (active) this.scroller.setAttribute("aria-activedescendant", active.id);
+    else this.scroller.removeAttribute("aria-activedescendant");
+  }
+
+  private row(at: number): HTMLElement {
+    const event = this.events[at];
+    if (!event) return h("div");
+    const first = this.events[at - 1]?.step !== event.step;
+    const step = this.run.steps[event.step];
+    const last = event.step + 1 === this.run.steps.length && this.run.linear && this.run.kind !== "trace";
+    const classes = ["row", event.hidden && "is-hidden", event.step + 1 === this.selected && "is-selected", this.marked.has(event.step) && "is-found"];
+    if (last) classes.push(`is-last is-${this.run.kind}`);
+    if (first) classes.push("is-first");
+    const number = this.run.linear ? String(event.step + 1) : `${step?.from} → ${step?.to}`;
+    const row = h(
+      "div",
+      { class: classes.filter(Boolean).join(" "), "data-step": event.step },
+      h("span", { class: "number", "aria-hidden": "true" }, first ? number : "", event.step === this.run.backTo && first ? " ↺" : ""),
+      this.drawing(event),
+      this.label(event),
+    );
+    if (first) {
+      row.id = `${this.id}-${event.step}`;
+      row.setAttribute("role", "option");
+      row.setAttribute("aria-selected", String(event.step + 1 === this.selected));
+      row.setAttribute("aria-label", this.run.say(event.step));
+      row.setAttribute("aria-posinset", String(event.step + 1));
+      row.setAttribute("aria-setsize", String(this.run.steps.length));
+    } else {
+      row.setAttribute("aria-hidden", "true");
+    }
+    row.style.width = `${this.width}px`;
+    return row;
+  }
+
+  /** The places of an event's lanes, those that are shown. */
+  private places(event: Event): { at: number[]; to: number | null } {
+    const place = (lane: number) => this.x[this.view.lanes.indexOf(lane)];
+    const at = event.lanes.map(place).filter((x): x is number => x !== undefined);
+    return { at, to: event.receiver === null ? null : (place(event.receiver) ?? null) };
+  }
+
+  private drawing(event: Event): SVGElement {
+    const { at, to } = this.places(event);
+    const [low, high] = [Math.min(...at), Math.max(...at)];
+    const lines = this.x.map((x) => s("line", { class: "lifeline", x1: x, x2: x, y1: 0, y2: ROW }));
+    const marks: SVGElement[] = [];
+    if (at.length > 1) {
+      marks.push(s("line", { class: "arrow", x1: low, x2: high, y1: LINE, y2: LINE }));
+      if (to !== null) {
+        const back = to === low ? 9 : -9;
+        marks.push(s("path", { class: "arrow-head", d: `M${to} ${LINE}l${back} -4.5v9z` }));
+        marks.push(s("circle", { class: "dot", cx: to === low ? high : low, cy: LINE, r: 3 }));
+      } else {
+        at.forEach((x) => marks.push(s("circle", { class: "dot", cx: x, cy: LINE, r: 3.5 })));
+      }
+    } else {
+      marks.push(s("circle", { class: "dot", cx: low, cy: LINE, r: 4.5 }));
+      if (event.lanes.length > 1) marks.push(s("line", { class: "arrow arrow-away", x1: low, x2: low + 34, y1: LINE, y2: LINE }));
+    }
+    return s("svg", { width: this.width, height: ROW, "aria-hidden": "true" }, ...lines, ...marks);
+  }
+
+  private label(event: Event): HTMLElement {
+    const { at } = this.places(event);
+    const low = Math.min(...at);
+    const away = event.lanes.filter((l) => !this.view.lanes.includes(l)).map((l) => this.run.lanes[l]);
+    const label = h("span", { class: "label", title: event.text }, event.text, away.length > 0 && h("i", {}, ` with ${away.join(", ")}`));
+    // A text that is too long for the room to the right of its lane begins further left.
+    const room = this.width - low - 16;
+    const wide = event.text.length * 9 < room ? 0 : widest([label.textContent ?? ""], LABEL) + 8;
+    const left = Math.max(GUTTER, Math.min(low + 8, this.width - wide - 8));
+    label.style.left = `${left}px`;
+    label.style.maxWidth = `${this.width - left - 8}px`;
+    return label;
+  }
+
+  private reveal(): void {
+    if (this.selected === 0) {
+      this.scroller.scrollTop = 0;
+      return;
+    }
+    const top = (this.rowOf[this.selected - 1] ?? 0) * ROW;
+    const { scrollTop, clientHeight } = this.scroller;
+    const room = clientHeight - this.head.offsetHeight;
+    if (top < scrollTop + ROW) this.scroller.scrollTop = Math.max(0, top - 2 * ROW);
+    else if (top + 3 * ROW > scrollTop + room) this.scroller.scrollTop = top + 3 * ROW - room;
+    // So do its lanes, where not all fit beside each other.
+    const event = this.events[this.rowOf[this.selected - 1] ?? 0];
+    const { at } = event ? this.places(event) : { at: [] };
+    if (at.length === 0) return;
+    const { scrollLeft, clientWidth } = this.scroller;
+    const [low, high] = [Math.min(...at) - GUTTER, Math.max(...at) + GUTTER];
+    if (low < scrollLeft) this.scroller.scrollLeft = Math.max(0, low);
+    else if (high > scrollLeft + clientWidth) this.scroller.scrollLeft = Math.min(low, high - clientWidth);
+  }
+
+  private key(e: KeyboardEvent): void {
+    const jumps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
+    const by = jumps[e.key];
+    if (by === undefined || e.ctrlKey || e.metaKey || e.altKey) return;
+    e.preventDefault();
+    this.element.dispatchEvent(new CustomEvent("go", { detail: by }));
+  }
+
+  /** Draws for paper: a stretch of rows around the selected one, as wide as a page. */
+  print(on: boolean): void {
+    this.element.classList.toggle("printing", on);
+    if (!on) {
+      this.note.hidden = true;
+      this.layout();
+      return;
+    }
+    this.layout(690);
+    const middle = this.rowOf[Math.max(0, this.selected - 1)] ?? 0;
+    const first = this.events.length <= MOST_PRINTED ? 0 : Math.max(0, Math.min(middle - MOST_PRINTED / 2, this.events.length - MOST_PRINTED));
+    const last = Math.min(this.events.length, first + MOST_PRINTED);
+    this.drawn.forEach((row) => row.remove());
+    this.drawn.clear();
+    for (let at = first; at < last; at++) {
+      const row = this.row(at);
+      this.drawn.set(at, row);
+      this.body.append(row);
+    }
+    this.body.style.height = "auto";
+    if (last - first < this.events.length) {
+      const steps = [this.events[first]?.step ?? 0, this.events[last - 1]?.step ?? 0].map((n) => n + 1);
+      this.note.textContent = `Printed: steps ${steps.join(" to ")} of ${this.run.steps.length}. The page has all of them.`;
+      this.note.hidden = false;
+    }
+  }
+}

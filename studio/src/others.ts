@@ -1,0 +1,182 @@
+// Results other than verdicts of formulas: explorations, litmus tests, conformance, evidence by itself.
+
+import { bytes, count, facts, h, plural, seconds, verdict } from "./dom";
+import { baseName, code, notes } from "./formula";
+import { graphView } from "./graph";
+import { Run } from "./run";
+import { table } from "./table";
+import type { Conform, Conformance, Evidence, Explore, Litmus, LitmusTest, Verdict } from "./types";
+import type { Viewer } from "./viewer";
+
+const list = (words: string[]) => words.join(", ");
+
+export function exploreView(explore: Explore, viewer: Viewer, runs: Run[]): HTMLElement {
+  const { ends, reduced } = explore;
+  const what = explore.sought === "action" ? `the action ${explore.action}` : `a ${explore.sought}`;
+  const out = h(
+    "div",
+    {},
+    facts([
+      ["States", count(explore.states)],
+      ["Transitions", count(explore.transitions)],
+      ["Deadlocks", count(explore.deadlocks)],
+      ["Terminated", ends && count(ends.terminated)],
+      ["Finished", ends && count(ends.finished)],
+      ["Hangs", ends && count(ends.hang)],
+      ["Levels", count(explore.levels)],
+      ["Rounds", count(explore.rounds)],
+      ["Engine", explore.reason ?? explore.engine],
+      ["Reduced", reduced && `${count(reduced.states)} states, ${count(reduced.transitions)} transitions (${reduced.equivalence})`],
+      ["Clean ends", explore.clean_ends && count(explore.clean_ends)],
+      ["Time", seconds(explore.seconds)],
+      ["Memory", bytes(explore.peak_memory_bytes)],
+      ["Stopped", explore.stop === "complete" ? "" : explore.stop],
+    ]),
+    notes(explore.warnings ?? []),
+  );
+  if (!explore.ways) return out;
+  if (explore.ways.length === 0) {
+    const seen = explore.stop === "complete" ? "all states were seen" : `so far, stopped by ${explore.stop}`;
+    out.append(h("p", {}, `No way to ${what}: ${seen}.`));
+    return out;
+  }
+  const detail = h("div", {});
+  const lines = explore.ways.map((way, i) => {
+    const run = new Run(`way ${i + 1} to ${what}`, way.kind, way);
+    runs.push(run);
+    const open = () => {
+      detail.replaceChildren(viewer.element);
+      viewer.show(run);
+      if (way.execution) detail.append(graphView(way.execution));
+    };
+    const loop = way.back_to === null ? "" : `a loop from after step ${way.back_to}`;
+    return { cells: [`Way ${i + 1}`, plural(way.steps.length, "step"), way.steps.at(-1)?.action ?? "", loop], open };
+  });
+  const ways = table(`Ways to ${what}`, ["Way", "Length", "Last action", "Ends in"], lines, [1]);
+  out.append(ways.element, detail);
+  queueMicrotask(() => ways.select(0));
+  return out;
+}
+
+export function evidenceView(evidence: Evidence, file: string | null, viewer: Viewer, runs: Run[]): HTMLElement {
+  const what = evidence.formula ? baseName(evidence.formula) : baseName(file ?? evidence.model ?? "model");
+  const run = new Run(`${evidence.kind} of ${what}`, evidence.kind, evidence);
+  runs.push(run);
+  queueMicrotask(() => viewer.show(run));
+  return h("div", {}, evidence.verdict && h("p", {}, `${evidence.formula ?? ""} `, verdict(evidence.verdict)), viewer.element);
+}
+
+/** Outcomes as a table: a column a register or cell. */
+function outcomes(states: Record<string, string>[]): HTMLElement {
+  const names = [...new Set(states.flatMap((state) => Object.keys(state)))];
+  const rows = states.map((state) => h("tr", {}, ...names.map((n) => h("td", {}, state[n] ?? ""))));
+  return h("div", { class: "wide" }, h("table", { class: "outcomes" }, h("caption", {}, `Outcomes: ${states.length}`), h("thead", {}, h("tr", {}, ...names.map((n) => h("th", { scope: "col" }, n)))), h("tbody", {}, ...rows)));
+}
+
+function test(one: LitmusTest): HTMLElement {
+  const parts: (Node | false | null | undefined)[] = [
+    h("h3", {}, one.name ?? baseName(one.file), " ", one.verdict ? verdict(one.verdict, one.herd ?? one.verdict) : null),
+    facts([
+      ["File", one.file],
+      ["Condition", one.condition && h("code", {}, one.condition)],
+      ["Observed", one.observation && `${one.observation}: the condition is met by ${plural(Number(one.positive), "outcome")}, not by ${one.negative}`],
+      ["Flags", one.flags && list(one.flags)],
+      ["Stopped", one.stop === "complete" ? "" : one.stop],
+      ["Not asked", one.not_asked],
+      ["Forbidden but shown", one.forbidden_but_shown && list(one.forbidden_but_shown)],
+      ["Allowed, not shown", one.allowed_not_shown && list(one.allowed_not_shown)],
+      ["Shown", one.shown && list(one.shown)],
+      ["Allowed", one.allowed && list(one.allowed)],
+    ]),
+    one.error ? h("pre", { class: "error" }, one.error) : null,
+    one.states && one.states.length > 0 && outcomes(one.states),
+    one.execution && graphView(one.execution),
+    one.text ? h("details", { open: true }, h("summary", {}, "Test"), code(one.text.trimEnd(), 1)) : null,
+  ];
+  return h("div", { class: "about" }, ...parts);
+}
+
+export function litmusView(litmus: Litmus): HTMLElement {
+  const detail = h("div", {});
+  const all = litmus.tests ?? [];
+  const word = (t: LitmusTest) => {
+    if (t.error) return verdict("unknown", "refused");
+    if (t.not_asked) return verdict("unknown", "not asked");
+    if (t.forbidden_but_shown) return t.forbidden_but_shown.length > 0 ? "shows what is forbidden" : "as allowed";
+    return verdict(t.verdict, t.herd ?? t.verdict);
+  };
+  const lines = all.map((t) => {
+    const observed = t.observation ? `${t.observation} ${t.positive} ${t.negative}` : "";
+    return { cells: [t.name ?? baseName(t.file), word(t), observed, t.condition ?? "", t.execution ? "drawn" : ""], open: () => detail.replaceChildren(test(t)) };
+  });
+  const { summary } = litmus;
+  const tests = table("Litmus tests", ["Test", "Answer", "Observation", "Condition", "Execution"], lines);
+  const first = all.findIndex((t) => t.execution);
+  queueMicrotask(() => all.length > 0 && tests.select(Math.max(0, first)));
+  return h(
+    "div",
+    {},
+    facts([
+      ["Machine", litmus.machine],
+      ["Against", litmus.against],
+      ["Tests", summary && `${count(summary.tests)}: ${summary.ok} Ok, ${summary.no} No, ${summary.unknown} Unknown, ${summary.refused} refused`],
+      ["Time", seconds(litmus.seconds)],
+    ]),
+    tests.element,
+    detail,
+  );
+}
+
+function answer(word: Verdict): HTMLElement {
+  return verdict(word, { true: "conforms", false: "does not conform", unknown: "unknown" }[word]);
+}
+
+function conformance(one: Conformance, viewer: Viewer, run: Run | null): HTMLElement {
+  const cycle = (one.cycle ?? []).flatMap((c) => [h("code", {}, c.event), c.relation ? ` —${c.relation}→ ` : " "]);
+  const closed = one.cycle?.at(-1)?.relation ? h("code", {}, one.cycle[0]?.event ?? "") : null;
+  const parts: (Node | false | null | undefined)[] = [
+    h("h3", {}, one.name, " ", answer(one.verdict)),
+    facts([
+      ["Shows", one.test && h("code", {}, one.test)],
+      ["Forbidden by", one.axiom],
+      ["Cycle", cycle.length > 0 && h("span", {}, ...cycle, closed)],
+      ["Confirmed", one.confirmed && (one.confirmed.litmus ? "forbidden by the litmus route too, and replayed on the machine" : "replayed on the machine")],
+    ]),
+    one.execution && graphView(one.execution),
+    one.litmus ? h("details", { open: true }, h("summary", {}, "Litmus test"), code(one.litmus.trimEnd(), 1)) : null,
+    run && viewer.element,
+  ];
+  return h("div", { class: "about" }, ...parts);
+}
+
+export function conformView(conform: Conform, viewer: Viewer, runs: Run[]): HTMLElement {
+  const detail = h("div", {});
+  const lines = conform.models.map((one) => {
+    const run = one.evidence ? new Run(`run that ${one.name} forbids`, "trace", one.evidence) : null;
+    if (run) runs.push(run);
+    const open = () => {
+      detail.replaceChildren(conformance(one, viewer, run));
+      if (run) viewer.show(run);
+    };
+    return { cells: [one.name, answer(one.verdict), one.test ?? "", one.operations ?? ""], open };
+  });
+  const models = table("Memory models", ["Model", "Answer", "Smallest difference", "Operations"], lines, [3]);
+  const first = conform.models.findIndex((m) => m.verdict === "false");
+  queueMicrotask(() => conform.models.length > 0 && models.select(Math.max(0, first)));
+  const upTo = conform.complete_to === null ? "" : `complete up to ${plural(conform.complete_to, "operation")} of each processor`;
+  return h(
+    "div",
+    {},
+    facts([
+      ["Interface", conform.interface],
+      ["Operations", conform.operations],
+      ["Searched", upTo],
+      ["Machine", `${count(conform.states)} states, ${count(conform.transitions)} transitions, ${count(conform.reduced_states)} states after reduction`],
+      ["Histories", count(conform.histories)],
+      ["Stopped", conform.stop === "complete" ? "" : conform.stop],
+      ["Time", seconds(conform.seconds)],
+    ]),
+    models.element,
+    detail,
+  );
+}

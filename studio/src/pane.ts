@@ -1,0 +1,87 @@
+// One run on a page: slider, chart and state, with one position among the steps that are shown.
+
+import { count, h, plural } from "./dom";
+import { Chart, type View } from "./chart";
+import type { Run } from "./run";
+import { StatePanel } from "./state";
+
+export class Pane {
+  readonly element: HTMLElement;
+  /** Called after each move, with the number of steps. */
+  moved: (after: number) => void = () => {};
+  after = 0;
+  private readonly chart: Chart;
+  private readonly state: StatePanel;
+  private readonly slider = h("input", { type: "range", min: 0, step: 1, value: 0 });
+  private readonly place = h("output", {});
+  /** Numbers of steps that can be stood at. */
+  private stops: number[] = [];
+
+  constructor(
+    readonly run: Run,
+    moveLane: (lane: number, to: number) => void,
+  ) {
+    this.chart = new Chart(run, (after) => this.go(after), moveLane);
+    this.state = new StatePanel(run, (after) => this.go(after));
+    this.slider.setAttribute("aria-label", `Step of ${run.title}`);
+    this.slider.addEventListener("input", () => this.go(this.stops[Number(this.slider.value)] ?? 0));
+    this.chart.element.addEventListener("go", (e) => this.by((e as CustomEvent<number>).detail));
+    const button = (text: string, name: string, by: number) => h("button", { type: "button", title: name, "aria-label": name, click: () => this.by(by) }, text);
+    const controls = h(
+      "div",
+      { class: "slider screen" },
+      button("|◀", "Initial state", -Infinity),
+      button("◀", "Previous step", -1),
+      this.slider,
+      button("▶", "Next step", 1),
+      button("▶|", "Last step", Infinity),
+      this.place,
+    );
+    const title = h("h4", { class: "pane-title" }, run.title);
+    this.element = h("div", { class: "pane" }, title, controls, h("div", { class: "pane-body" }, this.chart.element, this.state.element));
+  }
+
+  show(view: View): void {
+    this.stops = [0];
+    this.run.steps.forEach((_, at) => (view.hidden || !this.run.isHidden(at) || at + 1 === this.run.steps.length) && this.stops.push(at + 1));
+    this.slider.max = String(this.stops.length - 1);
+    this.chart.show(view);
+    this.go(this.after);
+  }
+
+  /** Moves by so many steps of those shown. */
+  by(steps: number): void {
+    const at = this.near(this.after) + steps;
+    this.go(this.stops[Math.max(0, Math.min(this.stops.length - 1, at))] ?? 0);
+  }
+
+  go(after: number, tell = true): void {
+    const at = this.near(Math.max(0, Math.min(this.run.steps.length, after)));
+    this.after = this.stops[at] ?? 0;
+    this.slider.value = String(at);
+    this.slider.setAttribute("aria-valuetext", this.run.say(this.after - 1));
+    this.place.textContent = `${count(this.after)} of ${plural(this.run.steps.length, "step")}`;
+    this.chart.at(this.after);
+    this.state.show(this.after, this.run.linear ? (this.stops[at - 1] ?? 0) : this.run.previous(this.after));
+    if (tell) this.moved(this.after);
+  }
+
+  mark(steps: number[]): void {
+    this.chart.mark(steps);
+  }
+
+  print(on: boolean): void {
+    this.chart.print(on);
+  }
+
+  /** The stop at a number of steps, or the first after it. */
+  private near(after: number): number {
+    let [low, high] = [0, this.stops.length - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.stops[middle] ?? 0) < after) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

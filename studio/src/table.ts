@@ -1,0 +1,36 @@
+// Tables of results: one row can be selected, by pointer or keyboard, to be shown below.
+
+import { h } from "./dom";
+
+type Cell = Node | string | number | null;
+
+export interface Line {
+  cells: Cell[];
+  /** What is shown when the line is selected; none: it cannot be. */
+  open?: () => void;
+}
+
+/** A table; the first column is the heading of a line. `numbers`: columns of numbers. */
+export function table(caption: string, columns: string[], lines: Line[], numbers: number[] = []): { element: HTMLElement; select: (at: number) => void } {
+  const rows: HTMLElement[] = [];
+  const buttons: (HTMLButtonElement | null)[] = [];
+  const select = (at: number) => {
+    rows.forEach((row, i) => row.classList.toggle("is-selected", i === at));
+    buttons.forEach((b, i) => b?.setAttribute("aria-pressed", String(i === at)));
+    lines[at]?.open?.();
+  };
+  lines.forEach((line, at) => {
+    const [first, ...rest] = line.cells;
+    const button = line.open ? h("button", { type: "button", class: "open", "aria-pressed": "false", click: () => select(at) }, first) : null;
+    buttons.push(button);
+    const row = h("tr", {}, h("th", { scope: "row" }, button ?? first), ...rest.map((c, i) => h("td", { class: numbers.includes(i + 1) ? "number" : null }, c)));
+    if (line.open) {
+      row.classList.add("can-open");
+      row.addEventListener("click", (e) => !(e.target as Element).closest("button") && getSelection()?.isCollapsed !== false && select(at));
+    }
+    rows.push(row);
+  });
+  const head = h("tr", {}, ...columns.map((c, i) => h("th", { scope: "col", class: numbers.includes(i) ? "number" : null }, c)));
+  const element = h("div", { class: "wide" }, h("table", { class: "results" }, h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...rows)));
+  return { element, select };
+}

@@ -1,0 +1,223 @@
+// The results that a page shows, as docs/schema describes them. The program that wrote the page has validated them.
+
+/** A number that may be too large for a browser to be exact. */
+export type Count = number | string;
+export type Verdict = "true" | "false" | "unknown";
+
+export interface Part {
+  action: string;
+  hidden: boolean;
+  from: { component: string; action: string }[];
+  receiver?: string;
+}
+
+export interface Step {
+  from: number;
+  to: number;
+  action: string;
+  hidden: string[];
+  parts: Part[];
+  changed: Record<string, string>;
+  meaning?: Record<string, string | null>;
+  at_once?: true;
+  state?: Record<string, string>;
+}
+
+export interface Parameter {
+  name: string;
+  component: string;
+  initial: string | null;
+}
+
+export interface Offer {
+  action: string;
+  line: number | null;
+  why_not: string[];
+}
+
+export interface Ending {
+  kind: "terminated" | "finished" | "hang";
+  components: {
+    component: string;
+    posture: string;
+    line: number | null;
+    offers: Offer[];
+    conditions_false: { action: string; line: number | null }[];
+  }[];
+}
+
+export interface Note {
+  kind: "warning" | "note";
+  text: string;
+  file: string | null;
+  line: number | null;
+  column: number | null;
+}
+
+export interface Evidence {
+  verdict: Verdict | null;
+  kind: "counterexample" | "witness" | "trace";
+  linear: boolean;
+  back_to: number | null;
+  components: string[];
+  parameters: Parameter[];
+  steps: Step[];
+  model?: string;
+  formula?: string;
+  ending?: Ending;
+  execution?: Graph;
+}
+
+interface Head {
+  model?: string;
+  command?: string;
+  parameters?: Record<string, string>;
+  tool?: { name: string; version: string };
+  seconds?: number;
+  peak_memory_bytes?: number;
+  stop?: string;
+}
+
+export interface CheckResult {
+  formula: string;
+  verdict: Verdict;
+  reason: string;
+  for?: string;
+  cases?: number;
+  equations?: Count;
+  states?: Count;
+  engine?: string;
+  engine_reason?: string;
+  seconds?: number;
+  text?: string;
+  first_line?: number;
+  linear?: boolean;
+  components?: string[];
+  parameters?: Parameter[];
+  evidence: Step[];
+  evidence_left_out?: number;
+  back_to?: number | null;
+  vacuous: { line: number; column: number; text: string }[];
+  notes?: Note[];
+  ending?: Ending;
+  execution?: Graph;
+  error?: { message: string; place: { file: string; line: number; column: number; text: string } | null; notes: string[] };
+}
+
+export interface Check extends Head {
+  results: CheckResult[];
+  warnings?: Note[];
+}
+
+export interface Explore extends Head {
+  states?: Count;
+  transitions?: Count | null;
+  deadlocks?: Count | null;
+  levels?: number;
+  rounds?: number;
+  engine?: string;
+  reason?: string;
+  reduced?: { equivalence: string; states: Count; transitions: Count };
+  ends?: { terminated: Count; finished: Count; hang: Count };
+  warnings?: Note[];
+  sought?: "deadlock" | "action" | "divergence";
+  action?: string | null;
+  ways?: Evidence[];
+  clean_ends?: Count;
+}
+
+export interface Row {
+  job: string;
+  formula: string | null;
+  parameters: Record<string, string>;
+  states: Count | null;
+  transitions: Count | null;
+  equations: Count | null;
+  verdict: Verdict | null;
+  seconds: number;
+  peak_memory_bytes: number;
+  stop: string;
+  engine: string | null;
+  confluence: string | null;
+}
+
+export interface Sweep extends Head {
+  order?: string[];
+  rows?: Row[];
+}
+
+export interface Graph {
+  title: string;
+  threads: string[];
+  events: { name: string; thread: number | null; text: string; code: string; reads_initial: boolean }[];
+  edges: { from: number; to: number; relation: string; forbids: boolean }[];
+}
+
+export interface LitmusTest {
+  file: string;
+  name?: string;
+  condition?: string;
+  verdict?: Verdict;
+  herd?: string;
+  observation?: string;
+  positive?: Count;
+  negative?: Count;
+  states?: Record<string, string>[];
+  stop?: string;
+  flags?: string[];
+  error?: string;
+  not_asked?: string;
+  text?: string;
+  execution?: Graph;
+  shown?: string[];
+  allowed?: string[];
+  forbidden_but_shown?: string[];
+  allowed_not_shown?: string[];
+}
+
+export interface Litmus extends Head {
+  tests?: LitmusTest[];
+  summary?: { tests: number; ok: number; no: number; unknown: number; refused: number };
+  machine?: string;
+  against?: string;
+}
+
+export interface Conformance {
+  name: string;
+  verdict: Verdict;
+  test?: string;
+  operations?: number;
+  axiom?: string;
+  cycle?: { event: string; relation: string }[];
+  litmus?: string;
+  confirmed?: { litmus: boolean; replay: boolean };
+  evidence?: Evidence;
+  execution?: Graph;
+}
+
+export interface Conform extends Head {
+  interface: string;
+  operations: number;
+  longest: number;
+  states: Count;
+  transitions: Count;
+  reduced_states: Count;
+  executions: Count;
+  histories: Count;
+  complete_to: number | null;
+  models: Conformance[];
+}
+
+export type Shown =
+  | { kind: "check"; file: string | null; value: Check }
+  | { kind: "explore"; file: string | null; value: Explore }
+  | { kind: "sweep"; file: string | null; value: Sweep }
+  | { kind: "litmus"; file: string | null; value: Litmus }
+  | { kind: "conform"; file: string | null; value: Conform }
+  | { kind: "evidence"; file: string | null; value: Evidence };
+
+export interface Page {
+  title: string;
+  command: string;
+  shown: Shown[];
+}
