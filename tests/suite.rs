@@ -16,6 +16,7 @@ mod evidence;
 mod examples;
 mod expansion;
 mod first_hour;
+mod formatting;
 mod fuzzed;
 mod language;
 mod limits;

@@ -29,6 +29,7 @@ mod engines;
 mod explore;
 mod files;
 mod first;
+mod fmt;
 mod game;
 mod litmus;
 mod load;
@@ -129,6 +130,7 @@ fn command(cli: Cli) -> u8 {
         Command::Simulate(a) => simulate::run(&mut session, a),
         Command::New(a) => first::new(&session, a),
         Command::Eval(a) => first::eval(&mut session, a),
+        Command::Fmt(a) => fmt::run(&mut session, a),
         Command::Completions(a) => shell::completions(a),
         Command::Manual(a) => shell::manual(a),
     };
