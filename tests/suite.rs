@@ -19,6 +19,7 @@ mod first_hour;
 mod formatting;
 mod fuzzed;
 mod language;
+mod language_server;
 mod limits;
 mod linearise_random;
 mod properties;

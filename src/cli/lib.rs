@@ -33,6 +33,7 @@ mod fmt;
 mod game;
 mod litmus;
 mod load;
+mod lsp;
 mod lts;
 mod models;
 mod notes;
@@ -131,6 +132,7 @@ fn command(cli: Cli) -> u8 {
         Command::New(a) => first::new(&session, a),
         Command::Eval(a) => first::eval(&mut session, a),
         Command::Fmt(a) => fmt::run(&mut session, a),
+        Command::Lsp(_) => lsp::run(),
         Command::Completions(a) => shell::completions(a),
         Command::Manual(a) => shell::manual(a),
     };

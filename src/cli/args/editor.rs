@@ -34,3 +34,14 @@ pub struct FmtArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+/// `lsp`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The server speaks the Language Server Protocol on standard input and output; an editor starts it. docs/editors.md says how."
+)]
+pub struct LspArgs {
+    /// Accepted and without effect: standard input and output are the only connection.
+    #[arg(long, hide = true)]
+    pub stdio: bool,
+}

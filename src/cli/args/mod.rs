@@ -14,7 +14,7 @@ mod simulate;
 pub mod sweep;
 
 pub use self::conform::ConformArgs;
-pub use self::editor::FmtArgs;
+pub use self::editor::{FmtArgs, LspArgs};
 pub use self::first::{EvalArgs, NewArgs, Project};
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
@@ -92,6 +92,8 @@ pub enum Command {
     Eval(EvalArgs),
     /// Format specifications and formulas.
     Fmt(FmtArgs),
+    /// Serve an editor: errors while one types, names, renaming, formatting.
+    Lsp(LspArgs),
     /// Print a script that completes the command line in a shell.
     Completions(CompletionsArgs),
     /// Print the manual page, or write those of all commands.
@@ -142,7 +144,7 @@ impl Command {
             Command::New(a) => &a.common,
             Command::Eval(a) => &a.common,
             Command::Fmt(a) => &a.common,
-            Command::Completions(_) | Command::Manual(_) => return None,
+            Command::Completions(_) | Command::Manual(_) | Command::Lsp(_) => return None,
         })
     }
 }
