@@ -490,7 +490,7 @@ fn renaming_keeps_the_linear_process() {
         ("g_address: Address, g_data: Byte, g_nr: Nat) ? is_occupied", "g_address"),
         ("CoreID = struct", "CoreID"),
         ("P_WB(core_id: CoreID, bs", "P_WB"),
-        ("cmds: FBag(MemoryCommand)) =", "cmds"),
+        ("clist: List(CoreID)", "clist"),
         ("wip1: CoreID; win1", "wip1"),
         ("num_cores: Pos", "num_cores"),
     ] {
@@ -538,4 +538,85 @@ fn renaming_follows_parameters_that_calls_take_over() {
     assert_eq!(new, text.replace("(x, y: Nat) = a(x)", "(z, y: Nat) = a(z)").replace("Q(x, y: Nat)", "Q(z, y: Nat)"));
     linearised(&new);
     client.end();
+}
+
+/// An edit of the ARCx model to its diagnostics. Printed with `--nocapture`; the best of some edits must be fast on any machine.
+#[test]
+fn an_edit_of_arcx() {
+    let mut client = Client::start(Some(Path::new(&package(""))));
+    let path = PathBuf::from(package("specs/arcx.spec"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    client.open(&path, &text);
+    assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
+    let place = text.find("reset . delta").unwrap();
+    let (start, end) = (position(&text, place), position(&text, place + 5));
+    let mut version = 1;
+    for (what, new, errors) in [("an unknown name", "resettt", 1), ("an open parenthesis", "reset (", 1)] {
+        let mut times = Vec::new();
+        for _ in 0..20 {
+            let clock = std::time::Instant::now();
+            client.change(&path, version + 1, json!([{ "range": { "start": start, "end": end }, "text": new }]));
+            assert_eq!(client.diagnostics(&path, version + 1).len(), errors);
+            times.push(clock.elapsed());
+            let column = start["character"].as_u64().unwrap() + new.len() as u64;
+            let range = json!({ "start": start, "end": { "line": start["line"], "character": column } });
+            client.change(&path, version + 2, json!([{ "range": range, "text": "reset" }]));
+            assert_eq!(client.diagnostics(&path, version + 2), Vec::<Value>::new());
+            version += 2;
+        }
+        times.sort();
+        println!("{what}: median {:.1} ms, most {:.1} ms", times[10].as_secs_f64() * 1e3, times[19].as_secs_f64() * 1e3);
+        assert!(times[0] < Duration::from_millis(100), "{what}: {times:?}");
+    }
+    client.end();
+}
+
+/// Runs a client that nobody here wrote on a small project and on all files without errors. Whether the client is there.
+fn foreign_client(program: &str, arguments: &[&str]) -> bool {
+    if Command::new(program).arg("--version").output().is_err() {
+        println!("skipped: `{program}` is not installed");
+        return false;
+    }
+    let (folder, _, _) = project();
+    let list = folder.path().join("list");
+    let good = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let mut sources = SourceMap::new();
+        let tree = template::expand("", &text, &[], &mut sources).and_then(|e| mu_check::syntax::parse_specification(e.source, &e.text));
+        tree.and_then(|tree| mu_check::process::typecheck::check_specification(&tree)).is_ok()
+    };
+    let files: Vec<PathBuf> = reference_models(&["mcrl2", "spec"]).into_iter().filter(good).collect();
+    std::fs::write(&list, files.iter().map(|p| format!("{}\n", p.display())).collect::<String>()).unwrap();
+    let arguments: Vec<String> = arguments
+        .iter()
+        .map(|a| a.replace("{command}", env!("CARGO_BIN_EXE_mu-check")))
+        .map(|a| a.replace("{folder}", &folder.path().display().to_string()).replace("{list}", &list.display().to_string()))
+        .collect();
+    let output = Command::new(program)
+        .args(&arguments)
+        .env("MU_CHECK", env!("CARGO_BIN_EXE_mu-check"))
+        .env("MU_CHECK_FOLDER", folder.path())
+        .env("MU_CHECK_LIST", &list)
+        .env("HOME", folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the client runs");
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains(&format!("ok {}", files.len())), "{out}{error}");
+    true
+}
+
+#[test]
+fn neovim() {
+    foreign_client("nvim", &["--headless", "--clean", "-n", "-c", &format!("luafile {}", package("tests/editors/session.lua"))]);
+}
+
+/// With the library of Visual Studio Code's client, where `npm ci` in editors/vscode has fetched it.
+#[test]
+fn node() {
+    if !Path::new(&package("editors/vscode/node_modules/vscode-jsonrpc")).exists() {
+        println!("skipped: editors/vscode/node_modules is not there (`npm ci` there makes it)");
+        return;
+    }
+    foreign_client("node", &[&package("editors/vscode/session.mjs"), "{command}", "{folder}", "{list}"]);
 }

@@ -354,8 +354,10 @@ impl Analysis {
             };
             defines.extend(values.into_iter().map(|v| vec![(p.name.clone(), v)]));
         }
-        // All Booleans the other way round at once, then one parameter at a time.
-        let flags: Vec<(String, String)> = defines.iter().flatten().filter(|d| d.1 == "true" || d.1 == "false").cloned().collect();
+        // All Booleans the other way round at once, then one parameter at a time, Booleans first.
+        let flag = |d: &(String, String)| d.1 == "true" || d.1 == "false";
+        let flags: Vec<(String, String)> = defines.iter().flatten().filter(|d| flag(d)).cloned().collect();
+        defines.sort_by_key(|define| !define.iter().all(flag));
         if flags.len() > 1 {
             defines.insert(0, flags);
         }

@@ -5,7 +5,7 @@
 use crate::analysis::{Analysis, Declaration, Name, Problem};
 use crate::names::{Key, Kind};
 use crate::positions::Lines;
-use crate::workspace::{Workspace, uri_of};
+use crate::workspace::Workspace;
 use mu_syntax::tokens::{self, Kind as TokenKind, SECTIONS, Token};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -48,8 +48,8 @@ fn declarations(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(PathBuf, 
     found
 }
 
-fn location(path: &Path, analysis: &Analysis, range: &Range<usize>) -> Value {
-    json!({ "uri": uri_of(path), "range": Lines::new(&analysis.text).range(&analysis.text, range) })
+fn location(workspace: &Workspace, path: &Path, analysis: &Analysis, range: &Range<usize>) -> Value {
+    json!({ "uri": workspace.uri(path), "range": Lines::new(&analysis.text).range(&analysis.text, range) })
 }
 
 pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option<Value> {
@@ -88,7 +88,7 @@ pub(crate) fn definition(workspace: &Workspace, path: &Path, offset: usize) -> O
     let analysis = workspace.complete(path)?;
     let name = analysis.name_at(offset)?;
     let mut places: Vec<Value> =
-        declarations(workspace, path, &name.key).iter().map(|(file, of, d)| location(file, of, &d.range)).collect();
+        declarations(workspace, path, &name.key).iter().map(|(file, of, d)| location(workspace, file, of, &d.range)).collect();
     places.dedup();
     Some(Value::Array(places))
 }
@@ -99,7 +99,7 @@ pub(crate) fn references(workspace: &Workspace, path: &Path, offset: usize, with
     let mut places = Vec::new();
     for (file, of) in files_with(workspace, path, &key) {
         let names = of.names.iter().filter(|n| n.key == key && (with_declaration || !n.declares));
-        places.extend(names.map(|n| location(&file, &of, &n.range)));
+        places.extend(names.map(|n| location(workspace, &file, &of, &n.range)));
     }
     places.dedup();
     Some(Value::Array(places))
@@ -386,7 +386,7 @@ pub(crate) fn lenses(workspace: &Workspace, path: &Path) -> Option<Value> {
 pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let lines = Lines::new(&analysis.text);
-    let uri = uri_of(path);
+    let uri = workspace.uri(path);
     let mut out = Vec::new();
     for problem in analysis.problems.iter().filter(|p| p.range.start <= range.end && range.start <= p.range.end) {
         for (place, text) in replacements(&analysis, problem) {
@@ -395,7 +395,7 @@ pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) ->
             let edit = json!({ "range": lines.range(&analysis.text, &place), "newText": text });
             out.push(json!({
                 "title": title, "kind": "quickfix", "edit": { "changes": { uri.clone(): [edit] } },
-                "diagnostics": [diagnostic(&analysis, path, &lines, problem)],
+                "diagnostics": [diagnostic(&analysis, &uri, &lines, problem)],
             }));
         }
     }
@@ -445,12 +445,12 @@ fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, St
     out
 }
 
-pub(crate) fn diagnostic(analysis: &Analysis, path: &Path, lines: &Lines, problem: &Problem) -> Value {
+pub(crate) fn diagnostic(analysis: &Analysis, uri: &str, lines: &Lines, problem: &Problem) -> Value {
     let notes: String = problem.notes.iter().map(|n| format!("\n{n}")).collect();
     let related: Vec<Value> = problem
         .related
         .iter()
-        .map(|(range, text)| json!({ "location": { "uri": uri_of(path), "range": lines.range(&analysis.text, range) }, "message": text }))
+        .map(|(range, text)| json!({ "location": { "uri": uri, "range": lines.range(&analysis.text, range) }, "message": text }))
         .collect();
     json!({
         "range": lines.range(&analysis.text, &problem.range), "severity": 1, "source": "mu-check", "code": problem.stage.word(),

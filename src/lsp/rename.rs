@@ -8,7 +8,7 @@ use crate::analysis::{Analysis, Name};
 use crate::features::files_with;
 use crate::names::Key;
 use crate::positions::Lines;
-use crate::workspace::{Workspace, uri_of};
+use crate::workspace::Workspace;
 use mu_syntax::tokens::{Kind, Token, is_name};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -62,13 +62,21 @@ pub(crate) fn rename(workspace: &Workspace, path: &Path, offset: usize, new: &st
             let line = Lines::new(&of.text).line(token.range.start).0 + 1;
             return Err(format!("`{new}` is in use already: {}:{line}", file.display()));
         }
+        // Parts that no reading covers, or that have an error: whether they mean this name is not known.
+        let old = &of.text[first.range.clone()];
+        if let Some(token) =
+            of.tokens.iter().find(|t| t.kind == Kind::Word && t.text(&of.text) == old && of.name_at(t.range.start).is_none())
+        {
+            let line = Lines::new(&of.text).line(token.range.start).0 + 1;
+            return Err(format!("`{old}` in {}:{line} stands in a part that cannot be read", file.display()));
+        }
         let lines = Lines::new(&of.text);
         let mut ranges: Vec<_> = places.iter().map(|n| n.range.clone()).collect();
         ranges.dedup();
         let edits: Vec<Value> = ranges.iter().map(|r| json!({ "range": lines.range(&of.text, r), "newText": new })).collect();
         let mut text = of.text.clone();
         ranges.iter().rev().for_each(|r| text.replace_range(r.clone(), new));
-        changes.insert(uri_of(&file), Value::Array(edits));
+        changes.insert(workspace.uri(&file), Value::Array(edits));
         renamed.push((file, of, text));
     }
     verify(workspace, &renamed)?;

@@ -8,7 +8,7 @@ use crate::features::{self, diagnostic};
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::rename;
-use crate::workspace::{Files, Open, Workspace, path_of, uri_of};
+use crate::workspace::{Files, Open, Workspace, path_of};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use mu_syntax::format::{Options, format, is_same};
 use serde_json::{Value, json};
@@ -198,8 +198,9 @@ impl Server<'_> {
         match note.method.as_str() {
             "textDocument/didOpen" => {
                 let document = &params["textDocument"];
-                let path = path_of(document["uri"].as_str()?);
-                let open = Open { text: document["text"].as_str()?.to_string(), version: document["version"].as_i64().unwrap_or(0) };
+                let uri = document["uri"].as_str()?.to_string();
+                let path = path_of(&uri);
+                let open = Open { uri, text: document["text"].as_str()?.to_string(), version: document["version"].as_i64().unwrap_or(0) };
                 self.workspace.open.insert(path.clone(), open);
                 self.change(path);
             }
@@ -222,12 +223,12 @@ impl Server<'_> {
             }
             "textDocument/didClose" => {
                 let path = path_of(params["textDocument"]["uri"].as_str()?);
-                self.workspace.open.remove(&path);
-                self.workspace.forget(&path);
                 self.changed.remove(&path);
                 if self.shown.remove(&path).is_some_and(|shown| shown != json!([])) {
                     self.show(&path, None, json!([]));
                 }
+                self.workspace.open.remove(&path);
+                self.workspace.forget(&path);
                 self.change_formulas();
             }
             "textDocument/didSave" | "workspace/didChangeWatchedFiles" => self.change_formulas(),
@@ -275,8 +276,8 @@ impl Server<'_> {
     }
 
     fn diagnostics(&self, path: &Path, analysis: &Analysis) -> Value {
-        let lines = Lines::new(&analysis.text);
-        let mut all: Vec<Value> = analysis.problems.iter().map(|p| diagnostic(analysis, path, &lines, p)).collect();
+        let (uri, lines) = (self.workspace.uri(path), Lines::new(&analysis.text));
+        let mut all: Vec<Value> = analysis.problems.iter().map(|p| diagnostic(analysis, &uri, &lines, p)).collect();
         if analysis.formula {
             let hint = |range: &std::ops::Range<usize>, severity: u64, message: String| json!({ "range": lines.range(&analysis.text, range), "severity": severity, "source": "mu-check", "message": message });
             match self.workspace.named_model(path, &analysis.text) {
@@ -296,7 +297,7 @@ impl Server<'_> {
     }
 
     fn show(&self, path: &Path, version: Option<i64>, diagnostics: Value) {
-        let mut params = json!({ "uri": uri_of(path), "diagnostics": diagnostics });
+        let mut params = json!({ "uri": self.workspace.uri(path), "diagnostics": diagnostics });
         if let Some(version) = version {
             params["version"] = json!(version);
         }

@@ -31,6 +31,8 @@ const MOST_MODELS: usize = 200;
 
 /// A document that the client has open.
 pub(crate) struct Open {
+    /// Its address as the client writes it: there are several for one path.
+    pub(crate) uri: String,
     pub(crate) text: String,
     pub(crate) version: i64,
 }
@@ -69,6 +71,11 @@ impl<'f> Workspace<'f> {
     /// The text of a file: as it is being edited, else as it is on disk.
     pub(crate) fn text(&self, path: &Path) -> Option<String> {
         self.open.get(path).map(|o| o.text.clone()).or_else(|| self.files.read(path))
+    }
+
+    /// The address of a file: as the client writes it, if it has the file open.
+    pub(crate) fn uri(&self, path: &Path) -> String {
+        self.open.get(path).map_or_else(|| uri_of(path), |o| o.uri.clone())
     }
 
     /// What is known of a file.
@@ -275,7 +282,7 @@ pub(crate) fn path_of(uri: &str) -> PathBuf {
 }
 
 /// The address of a path.
-pub(crate) fn uri_of(path: &Path) -> String {
+fn uri_of(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', "/");
     if !text.starts_with('/') && text.contains(':') && text.as_bytes().get(1) != Some(&b':') {
         return text;
