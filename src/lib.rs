@@ -75,6 +75,9 @@ pub use mu_pbes as pbes;
 pub use mu_engines as engines;
 pub use mu_regions as regions;
 
+/// The language server.
+pub use mu_lsp as lsp;
+
 /// Results as text, JSON, tables and pictures.
 pub use mu_report as report;
 

@@ -29,9 +29,11 @@ mod engines;
 mod explore;
 mod files;
 mod first;
+mod fmt;
 mod game;
 mod litmus;
 mod load;
+mod lsp;
 mod lts;
 mod models;
 mod notes;
@@ -140,6 +142,8 @@ fn command(cli: Cli) -> u8 {
         Command::Simulate(a) => simulate::run(&mut session, a),
         Command::New(a) => first::new(&session, a),
         Command::Eval(a) => first::eval(&mut session, a),
+        Command::Fmt(a) => fmt::run(&mut session, a),
+        Command::Lsp(_) => lsp::run(),
         Command::Completions(a) => shell::completions(a),
         Command::Manual(a) => shell::manual(a),
     };

@@ -3,9 +3,11 @@
 
 pub mod ast;
 mod drop;
+pub mod format;
 mod parse;
 mod precedence;
 pub mod print;
 pub mod template;
+pub mod tokens;
 
 pub use parse::{parse_data, parse_formula, parse_multi_action, parse_process, parse_sort, parse_specification};

@@ -55,3 +55,23 @@ pub fn explore(model: &Path, options: &[String]) -> (u64, u64, Value) {
     assert_eq!(outcome.json["stop"], "complete", "{arguments:?}: {}", outcome.json);
     (outcome.json["states"].as_u64().unwrap(), outcome.json["transitions"].as_u64().unwrap(), outcome.json)
 }
+
+/// All files of the project with one of these extensions, and those of the conformance set, where
+/// it is in the folder `shared` beside the project.
+pub fn reference_models(extensions: &[&str]) -> Vec<std::path::PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<_> = ["specs", "formulas", "src/cli/projects", "tests", "docs", "examples"].iter().map(|f| root.join(f)).collect();
+    folders.extend(root.parent().map(|p| p.join("shared/conformance/models")));
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}

@@ -1,6 +1,7 @@
 //! The command line: what it accepts, with help and examples. A contract: scripts rely on names, keys and exit codes.
 
 mod conform;
+mod editor;
 mod first;
 mod game;
 mod lts;
@@ -14,6 +15,7 @@ mod simulate;
 pub mod sweep;
 
 pub use self::conform::ConformArgs;
+pub use self::editor::{FmtArgs, LspArgs};
 pub use self::first::{EvalArgs, NewArgs, Project};
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
@@ -92,6 +94,10 @@ pub enum Command {
     New(NewArgs),
     /// Evaluate a data expression.
     Eval(EvalArgs),
+    /// Format specifications and formulas.
+    Fmt(FmtArgs),
+    /// Serve an editor: errors while one types, names, renaming, formatting.
+    Lsp(LspArgs),
     /// Print a script that completes the command line in a shell.
     Completions(CompletionsArgs),
     /// Print the manual page, or write those of all commands.
@@ -142,7 +148,8 @@ impl Command {
             Command::Simulate(a) => &a.common,
             Command::New(a) => &a.common,
             Command::Eval(a) => &a.common,
-            Command::Completions(_) | Command::Manual(_) => return None,
+            Command::Fmt(a) => &a.common,
+            Command::Completions(_) | Command::Manual(_) | Command::Lsp(_) => return None,
         })
     }
 }

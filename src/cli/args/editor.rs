@@ -1,0 +1,47 @@
+//! Arguments of the commands that serve editors: `fmt`, `lsp`.
+
+use super::Common;
+use clap::Args;
+use std::path::PathBuf;
+
+/// `fmt`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "White space is all that changes. Line breaks stay, lines that are too long are broken at their outermost comma or operator; comments
+and the parameter layer stay what they are. Formatting twice is formatting once.
+
+Exit codes: 0 formatted, 1 `--check` found a file that would change, 2 a file cannot be read or does not parse.
+
+Examples:
+  mu-check fmt model.mcrl2 safety.mcf
+  mu-check fmt --check specs/*.spec formulas/*.mcf
+  mu-check fmt --stdin --width 100 < model.mcrl2"
+)]
+pub struct FmtArgs {
+    /// Specifications and formulas, which are formatted in place.
+    #[arg(required_unless_present = "stdin", conflicts_with = "stdin")]
+    pub files: Vec<PathBuf>,
+    /// Name the files that would change, and write none.
+    #[arg(long)]
+    pub check: bool,
+    /// Characters that a line should have at most.
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u16).range(20..))]
+    pub width: u16,
+    /// Read standard input and print the result.
+    #[arg(long)]
+    pub stdin: bool,
+    /// Common options.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `lsp`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The server speaks the Language Server Protocol on standard input and output; an editor starts it. docs/editors.md says how."
+)]
+pub struct LspArgs {
+    /// Accepted and without effect: standard input and output are the only connection.
+    #[arg(long, hide = true)]
+    pub stdio: bool,
+}

@@ -1,0 +1,38 @@
+//! `lsp`: the language server on standard input and output.
+
+use super::pipeline::read_text;
+use lsp_server::Connection;
+use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_lsp::Files;
+use std::path::{Path, PathBuf};
+
+/// Files of the machine.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> Option<String> {
+        read_text(path, &mut SourceMap::new()).ok()
+    }
+    fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        let mut found: Vec<(PathBuf, bool)> = entries.filter_map(|e| Some((e.path(), e.file_type().ok()?.is_dir()))).collect();
+        found.sort();
+        found
+    }
+}
+
+/// Serves one client.
+pub(super) fn run() -> Result<u8, Diagnostic> {
+    let (connection, threads) = Connection::stdio();
+    let served = mu_lsp::serve(&connection, &Disk);
+    // The thread that writes ends with the connection.
+    drop(connection);
+    let ended = threads.join().map_err(|e| format!("the connection to the client broke: {e}"));
+    let message = match (served, ended) {
+        (Ok(true), _) => return Ok(0),
+        (Ok(false), Ok(())) => "the client left without `exit`".to_string(),
+        (Ok(false), Err(message)) | (Err(message), _) => message,
+    };
+    Err(Diagnostic::new(Stage::File, message)
+        .note("the Language Server Protocol is spoken on standard input and output; docs/editors.md says how editors start it"))
+}

@@ -1,0 +1,459 @@
+//! What a client asks about a place in a text: hover, definition, references, completion, outline, colours, folding, lenses, quick fixes.
+//!
+//! Each is a function of the workspace, a path and an offset, and gives JSON as the protocol (3.17) has it, or `null`.
+
+use crate::analysis::{Analysis, Declaration, Name, Problem};
+use crate::names::{Key, Kind};
+use crate::positions::Lines;
+use crate::workspace::Workspace;
+use mu_syntax::tokens::{self, Kind as TokenKind, SECTIONS, Token};
+use serde_json::{Value, json};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Where names with a key are: the file itself, and if other files may use it those that belong to it.
+pub(crate) fn files_with(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(PathBuf, Rc<Analysis>)> {
+    let Some(own) = workspace.complete(path) else { return Vec::new() };
+    if !key.is_shared() {
+        return vec![(path.to_path_buf(), own)];
+    }
+    // What a formula declares itself and its model does not is its own.
+    let model = if own.formula { workspace.model_of(path).filter(|m| declares(workspace, m, key)) } else { Some(path.to_path_buf()) };
+    let Some(model) = model else { return vec![(path.to_path_buf(), own)] };
+    let mut paths = vec![model.clone()];
+    paths.extend(workspace.formulas_of(&model));
+    if !paths.iter().any(|p| p == path) {
+        paths.push(path.to_path_buf());
+    }
+    paths.into_iter().filter_map(|p| workspace.complete(&p).map(|a| (p, a))).collect()
+}
+
+fn declares(workspace: &Workspace, path: &Path, key: &Key) -> bool {
+    workspace.complete(path).is_some_and(|a| a.declarations.iter().any(|d| d.key == *key))
+}
+
+/// The declarations of a key, in the file or else in its model.
+fn declarations(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(PathBuf, Rc<Analysis>, Declaration)> {
+    let mut found = Vec::new();
+    let model = workspace.model_of(path).filter(|_| key.is_shared() && workspace.analysis(path).is_some_and(|a| a.formula));
+    for file in [Some(path.to_path_buf()), model].into_iter().flatten() {
+        let Some(analysis) = workspace.complete(&file) else { continue };
+        let own = analysis.declarations.iter().filter(|d| d.key == *key).cloned().collect::<Vec<_>>();
+        found.extend(own.into_iter().map(|d| (file.clone(), analysis.clone(), d)));
+        if !found.is_empty() {
+            break;
+        }
+    }
+    found
+}
+
+fn location(workspace: &Workspace, path: &Path, analysis: &Analysis, range: &Range<usize>) -> Value {
+    json!({ "uri": workspace.uri(path), "range": Lines::new(&analysis.text).range(&analysis.text, range) })
+}
+
+pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option<Value> {
+    let analysis = workspace.complete(path)?;
+    let name = analysis.name_at(offset)?.clone();
+    let mut parts: Vec<String> = Vec::new();
+    for (_, of, declaration) in declarations(workspace, path, &name.key) {
+        let word = match (declaration.kind, &declaration.key) {
+            (Kind::Variable, Key::ProcessParameter(process, _)) => format!("parameter of {process}:"),
+            (Kind::Parameter, _) => "$param".to_string(),
+            (kind, _) => kind.word().to_string(),
+        };
+        let mut part = format!("```mcrl2\n{word} {}{}\n```", declaration.name, declaration.signature);
+        if let Some(param) = of.params.iter().find(|p| declaration.kind == Kind::Parameter && p.name == declaration.name) {
+            part += &format!("\nvalue: `{}`", param.value);
+        }
+        let comment = of.comment(&declaration);
+        if !comment.is_empty() {
+            part += &format!("\n\n{comment}");
+        }
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let lines = Lines::new(&analysis.text);
+    Some(json!({
+        "contents": { "kind": "markdown", "value": parts.join("\n\n---\n\n") },
+        "range": lines.range(&analysis.text, &name.range),
+    }))
+}
+
+pub(crate) fn definition(workspace: &Workspace, path: &Path, offset: usize) -> Option<Value> {
+    let analysis = workspace.complete(path)?;
+    let name = analysis.name_at(offset)?;
+    let mut places: Vec<Value> =
+        declarations(workspace, path, &name.key).iter().map(|(file, of, d)| location(workspace, file, of, &d.range)).collect();
+    places.dedup();
+    Some(Value::Array(places))
+}
+
+pub(crate) fn references(workspace: &Workspace, path: &Path, offset: usize, with_declaration: bool) -> Option<Value> {
+    let analysis = workspace.complete(path)?;
+    let key = analysis.name_at(offset)?.key.clone();
+    let mut places = Vec::new();
+    for (file, of) in files_with(workspace, path, &key) {
+        let names = of.names.iter().filter(|n| n.key == key && (with_declaration || !n.declares));
+        places.extend(names.map(|n| location(workspace, &file, &of, &n.range)));
+    }
+    places.dedup();
+    Some(Value::Array(places))
+}
+
+pub(crate) fn highlights(workspace: &Workspace, path: &Path, offset: usize) -> Option<Value> {
+    let analysis = workspace.complete(path)?;
+    let key = analysis.name_at(offset)?.key.clone();
+    let lines = Lines::new(&analysis.text);
+    let places = analysis.names.iter().filter(|n| n.key == key).map(|n| json!({ "range": lines.range(&analysis.text, &n.range) }));
+    Some(places.collect())
+}
+
+/// Functions of the language that are no operators.
+const FUNCTIONS: [&str; 22] = [
+    "abs", "ceil", "count", "exp", "floor", "head", "if", "max", "min", "pick", "pred", "rhead", "round", "rtail", "sqrt", "succ", "tail",
+    "Int2Nat", "Int2Pos", "Nat2Pos", "Bag2Set", "Set2Bag",
+];
+
+pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> Option<Value> {
+    let analysis = workspace.complete(path)?;
+    let text = &analysis.text;
+    let start = text[..offset].rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '\'').map_or(0, |i| i + 1);
+    let start = (start..=offset).find(|i| text.is_char_boundary(*i)).unwrap_or(offset);
+    if text[..start].ends_with('$') && !analysis.formula {
+        let snippets = [
+            ("param", "param ${1:name}: ${2:Nat} = ${3:2};  % ${4:what it is}"),
+            ("for", "for ${1:i} in 0 .. ${2:n} join \"${3:, }\" { $0 }"),
+            ("if", "if ${1:condition} { $0 }"),
+            ("else", "else { $0 }"),
+        ];
+        let items = snippets.map(|(label, text)| json!({ "label": label, "kind": 15, "insertText": text, "insertTextFormat": 2 }));
+        return Some(items.into_iter().collect());
+    }
+    // In a comment there is nothing to complete.
+    if analysis.tokens.iter().any(|t| t.kind == TokenKind::Comment && t.range.start < offset && offset <= t.range.end) {
+        return Some(json!([]));
+    }
+    let mut items: Vec<(String, Value)> = Vec::new();
+    let mut add = |of: &Analysis, own: bool| {
+        for d in &of.declarations {
+            let local = matches!(d.key, Key::Local(_) | Key::ProcessParameter(..));
+            let shown = if local { own && is_near(of, d, offset) } else { own || d.key.is_shared() };
+            if !shown || d.kind == Kind::Parameter {
+                continue;
+            }
+            let kind = match d.kind {
+                Kind::Parameter | Kind::Variable | Kind::FixedPoint => 6,
+                Kind::Sort => 22,
+                Kind::Constructor => 20,
+                Kind::Projection => 5,
+                Kind::Recogniser | Kind::Mapping => 3,
+                Kind::Action => 23,
+                Kind::Process => 7,
+            };
+            let order = if local { 0 } else { 1 };
+            let item = json!({
+                "label": d.name, "kind": kind, "detail": format!("{} {}{}", d.kind.word(), d.name, d.signature),
+                "sortText": format!("{order}{}", d.name), "documentation": of.comment(d),
+            });
+            if !items.iter().any(|i| i.0 == d.name && i.1["detail"] == item["detail"]) {
+                items.push((d.name.clone(), item));
+            }
+        }
+    };
+    add(&analysis, true);
+    if analysis.formula
+        && let Some(model) = workspace.model_of(path).and_then(|m| workspace.complete(&m))
+    {
+        add(&model, false);
+    }
+    let mut items: Vec<Value> = items.into_iter().map(|i| i.1).collect();
+    items.extend(tokens::reserved_words().map(|w| json!({ "label": w, "kind": 14, "sortText": format!("2{w}") })));
+    items.extend(FUNCTIONS.iter().map(|w| json!({ "label": w, "kind": 3, "detail": "built in", "sortText": format!("2{w}") })));
+    Some(Value::Array(items))
+}
+
+/// Whether a variable may be in scope at an offset: both are in one declaration, or in one section of equations.
+fn is_near(analysis: &Analysis, declaration: &Declaration, offset: usize) -> bool {
+    let (from, to) = (declaration.range.start.min(offset), declaration.range.start.max(offset));
+    let between = || analysis.tokens.iter().filter(|t| t.range.start >= from && t.range.end <= to);
+    let section = |words: &[&str]| between().any(|t| t.kind == TokenKind::Word && words.contains(&t.text(&analysis.text)));
+    let crossed = between().any(|t| t.is_sign(&analysis.text, ";"));
+    let equations = !section(&["sort", "cons", "map", "var", "glob", "act", "proc", "init", "form"]) && section(&["eqn"]);
+    declaration.range.start <= offset && (!crossed && !section(&SECTIONS) || equations)
+}
+
+pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
+    let analysis = workspace.analysis(path)?;
+    let (text, lines) = (&analysis.text, Lines::new(&analysis.text));
+    let mut out: Vec<(Range<usize>, Value)> = Vec::new();
+    for d in &analysis.declarations {
+        let kind = match d.kind {
+            Kind::Parameter => 14,
+            Kind::Sort => 23,
+            Kind::Constructor => 22,
+            Kind::Mapping => 12,
+            Kind::Action => 24,
+            Kind::Process => 5,
+            Kind::FixedPoint => 12,
+            Kind::Projection | Kind::Recogniser | Kind::Variable => continue,
+        };
+        let whole = d.whole.start.min(d.range.start)..d.whole.end.max(d.range.end);
+        let symbol = json!({
+            "name": d.name, "detail": d.signature.trim_start_matches([':', ' ']), "kind": kind,
+            "range": lines.range(text, &whole), "selectionRange": lines.range(text, &d.range), "children": [],
+        });
+        match out.last_mut() {
+            Some((outer, parent)) if d.kind == Kind::Constructor && outer.start <= whole.start && whole.end <= outer.end => {
+                if let Some(children) = parent["children"].as_array_mut() {
+                    children.push(symbol);
+                }
+            }
+            _ => out.push((whole, symbol)),
+        }
+    }
+    let init = analysis.tokens.iter().position(|t| t.kind == TokenKind::Word && matches!(t.text(text), "init" | "form"));
+    if let Some(i) = init {
+        let end = analysis.tokens[i..].iter().find(|t| t.is_sign(text, ";")).or(analysis.tokens.last()).map_or(text.len(), |t| t.range.end);
+        let range = &analysis.tokens[i].range;
+        out.push((range.start..end, json!({
+            "name": range_text(text, range), "kind": 3, "range": lines.range(text, &(range.start..end)), "selectionRange": lines.range(text, range),
+        })));
+    }
+    Some(out.into_iter().map(|s| s.1).collect())
+}
+
+fn range_text<'a>(text: &'a str, range: &Range<usize>) -> &'a str {
+    text.get(range.clone()).unwrap_or("")
+}
+
+/// Types of coloured tokens, in the order of their numbers.
+pub(crate) const COLOURS: [&str; 14] = [
+    "keyword",
+    "comment",
+    "number",
+    "operator",
+    "string",
+    "macro",
+    "type",
+    "enumMember",
+    "function",
+    "property",
+    "event",
+    "class",
+    "parameter",
+    "variable",
+];
+
+pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
+    let analysis = workspace.complete(path)?;
+    let text = &analysis.text;
+    let lines = Lines::new(text);
+    let model = if analysis.formula { workspace.model_of(path).and_then(|m| workspace.complete(&m)) } else { None };
+    let kind_of = |name: &Name| {
+        let own = analysis.declarations.iter().find(|d| d.key == name.key);
+        own.or_else(|| model.as_ref().and_then(|m| m.declarations.iter().find(|d| d.key == name.key))).map(|d| d.kind)
+    };
+    let mut kinds = std::collections::HashMap::new();
+    let (mut data, mut last) = (Vec::new(), (0, 0));
+    for token in &analysis.tokens {
+        let colour = match token.kind {
+            TokenKind::Comment => "comment",
+            TokenKind::Number => "number",
+            TokenKind::Text => "string",
+            TokenKind::Value | TokenKind::Directive => "macro",
+            TokenKind::Sign if matches!(token.text(text), "(" | ")" | "[" | "]" | "{" | "}" | "," | ";" | ":") => continue,
+            TokenKind::Sign => "operator",
+            TokenKind::Unknown => continue,
+            TokenKind::Word if tokens::SORTS.contains(&token.text(text)) => "type",
+            TokenKind::Word if tokens::is_reserved(token.text(text)) => "keyword",
+            TokenKind::Word => {
+                let Some(name) = analysis.name_at(token.range.start) else { continue };
+                match kinds.entry(name.key.clone()).or_insert_with(|| kind_of(name)) {
+                    Some(Kind::Sort) => "type",
+                    Some(Kind::Constructor) => "enumMember",
+                    Some(Kind::Projection) => "property",
+                    Some(Kind::Mapping | Kind::Recogniser) => "function",
+                    Some(Kind::Action) => "event",
+                    Some(Kind::Process | Kind::FixedPoint) => "class",
+                    Some(Kind::Parameter) => "macro",
+                    Some(Kind::Variable) if matches!(name.key, Key::ProcessParameter(..)) => "parameter",
+                    Some(Kind::Variable) => "variable",
+                    None if tokens_before_args(&analysis, token) => "function",
+                    None => continue,
+                }
+            }
+        };
+        let Some(number) = COLOURS.iter().position(|c| *c == colour) else { continue };
+        let (line, start) = lines.line(token.range.start);
+        let column: usize = text[start..token.range.start].chars().map(char::len_utf16).sum();
+        let length: usize = token.text(text).chars().map(char::len_utf16).sum();
+        let declares = analysis.name_at(token.range.start).is_some_and(|n| n.declares && n.range == token.range);
+        data.extend([line - last.0, if line == last.0 { column - last.1 } else { column }, length, number, usize::from(declares)]);
+        last = (line, column);
+    }
+    Some(json!({ "data": data }))
+}
+
+/// Whether a parenthesis follows.
+fn tokens_before_args(analysis: &Analysis, token: &Token) -> bool {
+    analysis.text[token.range.end..].starts_with('(')
+}
+
+pub(crate) fn folding(workspace: &Workspace, path: &Path) -> Option<Value> {
+    let analysis = workspace.analysis(path)?;
+    let (text, lines) = (&analysis.text, Lines::new(&analysis.text));
+    let line = |offset: usize| lines.line(offset).0;
+    let mut folds: Vec<(usize, usize, &str)> = Vec::new();
+    let mut section: Option<usize> = None;
+    let mut brackets: Vec<usize> = Vec::new();
+    let mut comment: Option<(usize, usize)> = None;
+    let mut last = 0;
+    for token in &analysis.tokens {
+        let at = line(token.range.start);
+        if token.kind == TokenKind::Comment {
+            comment = match comment {
+                Some((from, to)) if to + 1 == at => Some((from, at)),
+                Some((from, to)) => {
+                    folds.push((from, to, "comment"));
+                    Some((at, at))
+                }
+                None => Some((at, at)),
+            };
+            continue;
+        }
+        match token.text(text) {
+            word if token.kind == TokenKind::Word && SECTIONS.contains(&word) => {
+                folds.extend(section.map(|s| (s, last, "region")));
+                section = Some(at);
+            }
+            "(" | "[" | "{" => brackets.push(at),
+            ")" | "]" | "}" => folds.extend(brackets.pop().map(|from| (from, at.saturating_sub(1), "region"))),
+            _ => {}
+        }
+        last = line(token.range.end);
+    }
+    folds.extend(section.map(|s| (s, last, "region")).into_iter().chain(comment.map(|(from, to)| (from, to, "comment"))));
+    folds.retain(|f| f.1 > f.0);
+    folds.sort();
+    folds.dedup_by_key(|f| (f.0, f.2));
+    Some(folds.into_iter().map(|(from, to, kind)| json!({ "startLine": from, "endLine": to, "kind": kind })).collect())
+}
+
+/// Commands that the client may run beside a text. Each is the client's `mu-check.run` with the arguments of a command line and the folder to run
+/// it in.
+pub(crate) fn lenses(workspace: &Workspace, path: &Path) -> Option<Value> {
+    let analysis = workspace.analysis(path)?;
+    let lines = Lines::new(&analysis.text);
+    let file = path.to_string_lossy().into_owned();
+    let folder = path.parent().map(|p| p.to_string_lossy().into_owned());
+    let at =
+        |word: &str| analysis.tokens.iter().find(|t| t.kind == TokenKind::Word && t.text(&analysis.text) == word).map(|t| t.range.clone());
+    let lens = |range: &Range<usize>, title: String, arguments: Vec<String>| {
+        json!({
+            "range": lines.range(&analysis.text, range),
+            "command": { "title": title, "command": "mu-check.run", "arguments": [{ "arguments": arguments, "folder": folder }] },
+        })
+    };
+    let words = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<String>>();
+    if analysis.formula {
+        let model = workspace.model_of(path)?.to_string_lossy().into_owned();
+        let first = analysis.tokens.iter().find(|t| t.kind != TokenKind::Comment)?.range.clone();
+        let range = at("form").unwrap_or(first);
+        let name = Path::new(&model).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let picture = path.with_extension("svg").to_string_lossy().into_owned();
+        return Some(json!([
+            lens(&range, format!("check on {name}"), words(&["check", &model, &file])),
+            lens(&range, "draw evidence".into(), words(&["check", &model, &file, "--evidence", &picture])),
+        ]));
+    }
+    let range = at("init")?;
+    let mut all =
+        vec![lens(&range, "explore".into(), words(&["explore", &file])), lens(&range, "simulate".into(), words(&["simulate", &file]))];
+    let formulas: Vec<String> = workspace.formulas_of(path).iter().map(|f| f.to_string_lossy().into_owned()).collect();
+    if !formulas.is_empty() {
+        let title = if formulas.len() == 1 { "check 1 formula".into() } else { format!("check {} formulas", formulas.len()) };
+        all.push(lens(&range, title, words(&["check", &file]).into_iter().chain(formulas).collect()));
+    }
+    Some(Value::Array(all))
+}
+
+/// Quick fixes: what the notes of the errors in a range say to write.
+pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) -> Option<Value> {
+    let analysis = workspace.analysis(path)?;
+    let lines = Lines::new(&analysis.text);
+    let uri = workspace.uri(path);
+    let mut out = Vec::new();
+    for problem in analysis.problems.iter().filter(|p| p.range.start <= range.end && range.start <= p.range.end) {
+        for (place, text) in replacements(&analysis, problem) {
+            let old = range_text(&analysis.text, &place);
+            let title = if old.is_empty() { format!("insert `{text}`") } else { format!("replace `{old}` by `{text}`") };
+            let edit = json!({ "range": lines.range(&analysis.text, &place), "newText": text });
+            out.push(json!({
+                "title": title, "kind": "quickfix", "edit": { "changes": { uri.clone(): [edit] } },
+                "diagnostics": [diagnostic(&analysis, &uri, &lines, problem)],
+            }));
+        }
+    }
+    Some(Value::Array(out))
+}
+
+fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, String)> {
+    let text = &analysis.text;
+    let here = range_text(text, &problem.range);
+    let quoted = |s: &str| s.split('`').skip(1).step_by(2).map(String::from).collect::<Vec<String>>();
+    let offending = quoted(&problem.message).into_iter().next().unwrap_or_default();
+    let word = problem.range.start..problem.range.start + offending.len();
+    let is_there = !offending.is_empty() && range_text(text, &word) == offending;
+    let before = || analysis.tokens.iter().rev().find(|t| t.range.end <= problem.range.start && t.kind != TokenKind::Comment);
+    let mut out = Vec::new();
+    for note in &problem.notes {
+        if let Some(names) = note.strip_prefix("similar names: ")
+            && is_there
+        {
+            out.extend(names.split(", ").map(|n| (word.clone(), n.to_string())));
+        } else if note.contains("is written `val(") && is_there && tokens::is_name(here) {
+            out.push((word.clone(), format!("val({offending})")));
+        } else if note.contains("is an action: `<") && is_there {
+            out.extend([(word.clone(), format!("<{offending}>true")), (word.clone(), format!("[{offending}]false"))]);
+        } else if let ("&" | "|", Some(sign)) = (offending.as_str(), note.split(" is written ").nth(1)) {
+            out.push((word.clone(), sign.trim_matches('`').to_string()));
+        } else if note == "equality is written `==`" && is_there {
+            out.push((word.clone(), "==".to_string()));
+        } else if let Some(sign) = note.strip_prefix("expected `").and_then(|n| n.strip_suffix('`'))
+            && matches!(sign, ";" | ")" | "]" | "}" | ":" | "=")
+        {
+            out.extend(before().map(|t| (t.range.end..t.range.end, sign.to_string())));
+        } else if note.starts_with("the `") && note.ends_with("is not closed") {
+            let close = match note.as_bytes().get(5) {
+                Some(b'(') => ")",
+                Some(b'[') => "]",
+                _ => "}",
+            };
+            out.extend(before().map(|t| (t.range.end..t.range.end, close.to_string())));
+        } else if note.contains("2")
+            && note.contains("(…)` makes a ")
+            && let Some(function) = quoted(note).first().and_then(|f| f.strip_suffix("(…)").map(String::from))
+        {
+            out.push((problem.range.clone(), format!("{function}({here})")));
+        }
+    }
+    out
+}
+
+pub(crate) fn diagnostic(analysis: &Analysis, uri: &str, lines: &Lines, problem: &Problem) -> Value {
+    let notes: String = problem.notes.iter().map(|n| format!("\n{n}")).collect();
+    let related: Vec<Value> = problem
+        .related
+        .iter()
+        .map(|(range, text)| json!({ "location": { "uri": uri, "range": lines.range(&analysis.text, range) }, "message": text }))
+        .collect();
+    json!({
+        "range": lines.range(&analysis.text, &problem.range), "severity": 1, "source": "mu-check", "code": problem.stage.word(),
+        "message": format!("{}{notes}", problem.message), "relatedInformation": related,
+    })
+}

@@ -1,0 +1,21 @@
+//! A language server for specifications, with their parameter layer, and formulas: the Language Server Protocol 3.17 over any connection.
+//!
+//! In: messages of a client. Out: diagnostics while one types, and answers about places in texts. `analysis` knows one text, `workspace` which
+//! formula belongs to which specification, `features` and `rename` answer, `server` speaks the protocol. The server computes no verdict: code lenses
+//! name command lines, which the client runs.
+//!
+//! Cost of an edit: parsing and type checking the file, as the command line does it; diagnostics wait until no further message is there.
+//! Invariant: a file in which the command line finds no error has no diagnostic.
+#![warn(missing_docs)]
+
+mod analysis;
+mod features;
+mod names;
+mod positions;
+mod recovery;
+mod rename;
+mod server;
+mod workspace;
+
+pub use server::serve;
+pub use workspace::Files;

@@ -1,0 +1,117 @@
+//! Renaming, in a specification and its formulas at once.
+//!
+//! A name is renamed with all its overloads, which keeps what every use means: no place has to be told apart by types. The new name must not occur
+//! where the old one is visible, so that nothing is captured. Before the edits are given out they are tried: a file without errors that has some
+//! afterwards is a refusal, which names the error.
+
+use crate::analysis::{Analysis, Name};
+use crate::features::files_with;
+use crate::names::Key;
+use crate::positions::Lines;
+use crate::workspace::Workspace;
+use mu_syntax::tokens::{Kind, Token, is_name};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The place and the text of a name that can be renamed.
+pub(crate) fn prepare(workspace: &Workspace, path: &Path, offset: usize) -> Result<Value, String> {
+    let (analysis, name) = find(workspace, path, offset)?;
+    let lines = Lines::new(&analysis.text);
+    Ok(json!({ "range": lines.range(&analysis.text, &name.range), "placeholder": analysis.text[name.range.clone()] }))
+}
+
+fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysis>, Name), String> {
+    let analysis = workspace.complete(path).ok_or("the file cannot be read")?;
+    let name = analysis.name_at(offset).cloned().ok_or("there is no name here")?;
+    let files = files_with(workspace, path, &name.key);
+    if !files.iter().any(|f| f.1.declarations.iter().any(|d| d.key == name.key)) {
+        return Err(format!("`{}` is not declared in these files", &analysis.text[name.range.clone()]));
+    }
+    for (file, of) in &files {
+        if let Some(part) = of.names.iter().find(|n| n.key == name.key && !n.whole) {
+            let line = Lines::new(&of.text).line(part.range.start).0 + 1;
+            return Err(format!(
+                "the parameter layer puts this name together, as `{}` in {}:{line}",
+                &of.text[part.range.clone()],
+                file.display()
+            ));
+        }
+    }
+    Ok((analysis, name))
+}
+
+/// The edits that rename what stands at an offset.
+pub(crate) fn rename(workspace: &Workspace, path: &Path, offset: usize, new: &str) -> Result<Value, String> {
+    let (_, name) = find(workspace, path, offset)?;
+    if !is_name(new) {
+        return Err(format!("`{new}` is not a name: letters, digits, `_` and `'`, no digit first, no word of the language"));
+    }
+    let mut changes = Map::new();
+    let mut renamed: Vec<(PathBuf, Rc<Analysis>, String)> = Vec::new();
+    for (file, of) in files_with(workspace, path, &name.key) {
+        let places: Vec<&Name> = of.names.iter().filter(|n| n.key == name.key).collect();
+        let (Some(first), Some(last)) = (places.first(), places.last()) else { continue };
+        // A variable is visible in its declaration, all else in the whole file.
+        let visible = match name.key {
+            Key::Local(_) => enclosing(&of, first.range.start).start..enclosing(&of, last.range.start).end,
+            _ => 0..of.text.len(),
+        };
+        let taken = |t: &&Token| t.kind == Kind::Word && visible.contains(&t.range.start) && t.text(&of.text) == new;
+        if let Some(token) = of.tokens.iter().find(taken) {
+            let line = Lines::new(&of.text).line(token.range.start).0 + 1;
+            return Err(format!("`{new}` is in use already: {}:{line}", file.display()));
+        }
+        // Parts that no reading covers, or that have an error: whether they mean this name is not known.
+        let old = &of.text[first.range.clone()];
+        if let Some(token) =
+            of.tokens.iter().find(|t| t.kind == Kind::Word && t.text(&of.text) == old && of.name_at(t.range.start).is_none())
+        {
+            let line = Lines::new(&of.text).line(token.range.start).0 + 1;
+            return Err(format!("`{old}` in {}:{line} stands in a part that cannot be read", file.display()));
+        }
+        let lines = Lines::new(&of.text);
+        let mut ranges: Vec<_> = places.iter().map(|n| n.range.clone()).collect();
+        ranges.dedup();
+        let edits: Vec<Value> = ranges.iter().map(|r| json!({ "range": lines.range(&of.text, r), "newText": new })).collect();
+        let mut text = of.text.clone();
+        ranges.iter().rev().for_each(|r| text.replace_range(r.clone(), new));
+        changes.insert(workspace.uri(&file), Value::Array(edits));
+        renamed.push((file, of, text));
+    }
+    verify(workspace, &renamed)?;
+    Ok(json!({ "changes": changes }))
+}
+
+/// Refuses if a file that had no errors has some now.
+fn verify(workspace: &Workspace, renamed: &[(PathBuf, Rc<Analysis>, String)]) -> Result<(), String> {
+    let models: Vec<(&PathBuf, Analysis)> =
+        renamed.iter().filter(|r| !r.1.formula).map(|(file, _, text)| (file, Analysis::of_specification(text))).collect();
+    for (file, before, text) in renamed {
+        let model = if before.formula { workspace.model_of(file) } else { None };
+        let formula;
+        let after = match models.iter().find(|m| m.0 == file) {
+            Some((_, after)) => after,
+            None => {
+                let known = model.as_ref().and_then(|m| workspace.analysis(m));
+                let new = models.iter().find(|m| Some(m.0) == model.as_ref()).map(|m| &m.1);
+                formula = Analysis::of_formula(text, new.or(known.as_deref()));
+                &formula
+            }
+        };
+        if let (true, Some(problem)) = (before.problems.is_empty(), after.problems.first()) {
+            return Err(format!("{} would have an error: {}", file.display(), problem.message));
+        }
+    }
+    Ok(())
+}
+
+/// The section or formula around an offset.
+fn enclosing(analysis: &Analysis, offset: usize) -> std::ops::Range<usize> {
+    let section = |t: &&Token| {
+        t.kind == Kind::Word && mu_syntax::tokens::SECTIONS.contains(&t.text(&analysis.text)) && t.text(&analysis.text) != "eqn"
+    };
+    let start = analysis.tokens.iter().filter(section).take_while(|t| t.range.start <= offset).last().map_or(0, |t| t.range.start);
+    let end = analysis.tokens.iter().filter(section).find(|t| t.range.start > offset).map_or(analysis.text.len(), |t| t.range.start);
+    start..end
+}

@@ -1,0 +1,318 @@
+//! The protocol: requests and notifications, one after the other, in the order in which they came.
+//!
+//! A request that the client cancels before its turn is answered as cancelled. One with wrong parameters is an error of its own and ends nothing.
+//! Diagnostics are computed when no message waits, for the documents that changed and for the formulas whose model did.
+
+use crate::analysis::Analysis;
+use crate::features::{self, diagnostic};
+use crate::names::Key;
+use crate::positions::Lines;
+use crate::rename;
+use crate::workspace::{Files, Open, Workspace, path_of};
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
+use mu_syntax::format::{Options, format, is_same};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+
+/// Serves a client until it says goodbye or its end of the connection closes. Whether it ended as the protocol has it: `shutdown`, then `exit`.
+///
+/// # Errors
+/// The client does not begin with `initialize`.
+pub fn serve(connection: &Connection, files: &dyn Files) -> Result<bool, String> {
+    let (id, params) = connection.initialize_start().map_err(|e| e.to_string())?;
+    let mut server =
+        Server { connection, workspace: Workspace::new(files), changed: BTreeSet::new(), shown: BTreeMap::new(), width: 120, down: false };
+    server.settings(&params["initializationOptions"]);
+    let folders = params["workspaceFolders"].as_array().into_iter().flatten().filter_map(|f| f["uri"].as_str());
+    server.workspace.roots = folders.chain(params["rootUri"].as_str()).map(path_of).collect();
+    let answer = json!({ "capabilities": capabilities(), "serverInfo": { "name": "mu-check", "version": env!("CARGO_PKG_VERSION") } });
+    connection.initialize_finish(id, answer).map_err(|e| e.to_string())?;
+    // A connection hands over one message at a time. Those that wait are to be seen: they may cancel each other.
+    Ok(std::thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        scope.spawn(move || connection.receiver.iter().try_for_each(|message| sender.send(message)));
+        server.run(&receiver)
+    }))
+}
+
+fn capabilities() -> Value {
+    json!({
+        "positionEncoding": "utf-16",
+        "textDocumentSync": { "openClose": true, "change": 2, "save": true },
+        "hoverProvider": true,
+        "definitionProvider": true,
+        "referencesProvider": true,
+        "documentHighlightProvider": true,
+        "documentSymbolProvider": true,
+        "foldingRangeProvider": true,
+        "documentFormattingProvider": true,
+        "renameProvider": { "prepareProvider": true },
+        "completionProvider": { "triggerCharacters": ["$"] },
+        "codeActionProvider": { "codeActionKinds": ["quickfix"] },
+        "codeLensProvider": {},
+        "semanticTokensProvider": { "full": true, "legend": { "tokenTypes": features::COLOURS, "tokenModifiers": ["declaration"] } },
+        "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
+    })
+}
+
+struct Server<'c> {
+    connection: &'c Connection,
+    workspace: Workspace<'c>,
+    /// Documents whose diagnostics are to be computed.
+    changed: BTreeSet<PathBuf>,
+    /// The diagnostics that the client has.
+    shown: BTreeMap<PathBuf, Value>,
+    /// The setting `width`.
+    width: usize,
+    /// Whether `shutdown` was asked for.
+    down: bool,
+}
+
+/// Why a request has no result.
+struct Refusal(ErrorCode, String);
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Refusal(ErrorCode::RequestFailed, message)
+    }
+}
+
+impl Server<'_> {
+    fn run(&mut self, receiver: &Receiver<Message>) -> bool {
+        let mut waiting: VecDeque<Message> = VecDeque::new();
+        loop {
+            waiting.extend(receiver.try_iter());
+            let message = match waiting.pop_front() {
+                Some(message) => message,
+                None => {
+                    self.publish();
+                    match receiver.recv() {
+                        Ok(message) => message,
+                        Err(_) => return false,
+                    }
+                }
+            };
+            match message {
+                Message::Request(request) => {
+                    waiting.extend(receiver.try_iter());
+                    let cancelled = waiting.iter().any(|m| cancels(m, &request.id));
+                    let response = if cancelled {
+                        Response::new_err(request.id, ErrorCode::RequestCanceled as i32, "cancelled".into())
+                    } else {
+                        self.answer(request)
+                    };
+                    self.send(Message::Response(response));
+                }
+                Message::Notification(n) if n.method == "exit" => return self.down,
+                Message::Notification(n) => {
+                    // Wrong parameters of a notification cannot be answered; nothing changes then.
+                    let _ = self.note(&n);
+                }
+                Message::Response(_) => {}
+            }
+        }
+    }
+
+    /// A client that is gone needs no answer.
+    fn send(&self, message: Message) {
+        let _ = self.connection.sender.send(message);
+    }
+
+    fn answer(&mut self, request: Request) -> Response {
+        if self.down {
+            return Response::new_err(request.id, ErrorCode::InvalidRequest as i32, "the server is shutting down".into());
+        }
+        match self.result(&request.method, &request.params) {
+            Ok(value) => Response::new_ok(request.id, value),
+            Err(Refusal(code, message)) => Response::new_err(request.id, code as i32, message),
+        }
+    }
+
+    fn result(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        let wrong = |what: &str| Refusal(ErrorCode::InvalidParams, format!("`{method}` needs {what}"));
+        if method == "shutdown" {
+            self.down = true;
+            return Ok(Value::Null);
+        }
+        if !method.starts_with("textDocument/") {
+            return Err(Refusal(ErrorCode::MethodNotFound, format!("there is no method `{method}`")));
+        }
+        let uri = params["textDocument"]["uri"].as_str().ok_or_else(|| wrong("the address of a document"))?;
+        let path = &path_of(uri);
+        let Some(analysis) = self.workspace.analysis(path) else { return Ok(Value::Null) };
+        let lines = Lines::new(&analysis.text);
+        let offset = |place: &Value| lines.offset(&analysis.text, place);
+        let at = || offset(&params["position"]).ok_or_else(|| wrong("a position"));
+        let workspace = &self.workspace;
+        let found = match method {
+            "textDocument/hover" => features::hover(workspace, path, at()?),
+            "textDocument/definition" => features::definition(workspace, path, at()?),
+            "textDocument/references" => {
+                features::references(workspace, path, at()?, params["context"]["includeDeclaration"].as_bool().unwrap_or(true))
+            }
+            "textDocument/documentHighlight" => features::highlights(workspace, path, at()?),
+            "textDocument/completion" => features::completion(workspace, path, at()?),
+            "textDocument/documentSymbol" => features::symbols(workspace, path),
+            "textDocument/semanticTokens/full" => features::colours(workspace, path),
+            "textDocument/foldingRange" => features::folding(workspace, path),
+            "textDocument/codeLens" => features::lenses(workspace, path),
+            "textDocument/codeAction" => {
+                let place = &params["range"];
+                let (Some(start), Some(end)) = (offset(&place["start"]), offset(&place["end"])) else { return Err(wrong("a range")) };
+                features::fixes(workspace, path, &(start..end))
+            }
+            "textDocument/formatting" => Some(self.formatted(&analysis)),
+            "textDocument/prepareRename" => Some(rename::prepare(workspace, path, at()?)?),
+            "textDocument/rename" => {
+                let name = params["newName"].as_str().ok_or_else(|| wrong("a new name"))?;
+                Some(rename::rename(workspace, path, at()?, name)?)
+            }
+            _ => return Err(Refusal(ErrorCode::MethodNotFound, format!("there is no method `{method}`"))),
+        };
+        Ok(found.unwrap_or(Value::Null))
+    }
+
+    /// The edits that format a document: none if it has an error of syntax.
+    fn formatted(&self, analysis: &Analysis) -> Value {
+        let text = &analysis.text;
+        let new = format(text, Options { width: self.width });
+        if analysis.problems.iter().any(|p| p.stage == mu_base::Stage::Syntax) || new == *text || !is_same(text, &new) {
+            return json!([]);
+        }
+        let lines = Lines::new(text);
+        // Lines at both ends that stay are no part of the edit.
+        let start = text.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+        let start = text[..crate::positions::floor(text, start)].rfind('\n').map_or(0, |i| i + 1);
+        json!([{ "range": lines.range(text, &(start..text.len())), "newText": new[start..] }])
+    }
+
+    fn settings(&mut self, options: &Value) {
+        self.workspace.model = options["model"].as_str().filter(|m| !m.is_empty()).map(String::from);
+        self.width = options["width"].as_u64().and_then(|w| usize::try_from(w).ok()).filter(|w| *w >= 20).unwrap_or(120);
+    }
+
+    fn note(&mut self, note: &Notification) -> Option<()> {
+        let params = &note.params;
+        match note.method.as_str() {
+            "textDocument/didOpen" => {
+                let document = &params["textDocument"];
+                let uri = document["uri"].as_str()?.to_string();
+                let path = path_of(&uri);
+                let open = Open { uri, text: document["text"].as_str()?.to_string(), version: document["version"].as_i64().unwrap_or(0) };
+                self.workspace.open.insert(path.clone(), open);
+                self.change(path);
+            }
+            "textDocument/didChange" => {
+                let path = path_of(params["textDocument"]["uri"].as_str()?);
+                let open = self.workspace.open.get_mut(&path)?;
+                open.version = params["textDocument"]["version"].as_i64().unwrap_or(open.version + 1);
+                for edit in params["contentChanges"].as_array()? {
+                    let text = edit["text"].as_str()?;
+                    if edit["range"].is_null() {
+                        open.text = text.to_string();
+                        continue;
+                    }
+                    let lines = Lines::new(&open.text);
+                    let (start, end) =
+                        (lines.offset(&open.text, &edit["range"]["start"])?, lines.offset(&open.text, &edit["range"]["end"])?);
+                    open.text.replace_range(start.min(end)..end.max(start), text);
+                }
+                self.change(path);
+            }
+            "textDocument/didClose" => {
+                let path = path_of(params["textDocument"]["uri"].as_str()?);
+                self.changed.remove(&path);
+                if self.shown.remove(&path).is_some_and(|shown| shown != json!([])) {
+                    self.show(&path, None, json!([]));
+                }
+                self.workspace.open.remove(&path);
+                self.workspace.forget(&path);
+                self.change_formulas();
+            }
+            "textDocument/didSave" | "workspace/didChangeWatchedFiles" => self.change_formulas(),
+            "workspace/didChangeConfiguration" => {
+                let settings = &params["settings"];
+                self.settings(settings.get("mu-check").unwrap_or(settings));
+                self.change_formulas();
+            }
+            "workspace/didChangeWorkspaceFolders" => {
+                let paths = |list: &Value| -> Vec<PathBuf> {
+                    list.as_array().into_iter().flatten().filter_map(|f| f["uri"].as_str()).map(path_of).collect()
+                };
+                let removed = paths(&params["event"]["removed"]);
+                self.workspace.roots.retain(|r| !removed.contains(r));
+                self.workspace.roots.extend(paths(&params["event"]["added"]));
+                self.change_formulas();
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// A document has changed, and with it formulas whose model it may be.
+    fn change(&mut self, path: PathBuf) {
+        self.changed.insert(path);
+        self.change_formulas();
+    }
+
+    fn change_formulas(&mut self) {
+        let formulas = self.workspace.open.keys().filter(|p| crate::workspace::is_formula(p)).cloned();
+        self.changed.extend(formulas);
+    }
+
+    fn publish(&mut self) {
+        for path in std::mem::take(&mut self.changed) {
+            let Some(version) = self.workspace.open.get(&path).map(|o| o.version) else { continue };
+            let Some(analysis) = self.workspace.analysis(&path) else { continue };
+            let diagnostics = self.diagnostics(&path, &analysis);
+            // A formula that its model's change does not touch has what it had.
+            if self.shown.get(&path) != Some(&diagnostics) {
+                self.show(&path, Some(version), diagnostics.clone());
+                self.shown.insert(path, diagnostics);
+            }
+        }
+    }
+
+    fn diagnostics(&self, path: &Path, analysis: &Analysis) -> Value {
+        let (uri, lines) = (self.workspace.uri(path), Lines::new(&analysis.text));
+        let mut all: Vec<Value> = analysis.problems.iter().map(|p| diagnostic(analysis, &uri, &lines, p)).collect();
+        if analysis.formula {
+            let hint = |range: &std::ops::Range<usize>, severity: u64, message: String| json!({ "range": lines.range(&analysis.text, range), "severity": severity, "source": "mu-check", "message": message });
+            match self.workspace.named_model(path, &analysis.text) {
+                Some((named, range)) if self.workspace.text(&named).is_none() => {
+                    all.push(hint(&range, 2, format!("the model `{}` cannot be read", named.display())));
+                }
+                // Names are unknown without a model: say once why they have no colours.
+                None if self.workspace.model_of(path).is_none() && analysis.names.iter().any(|n| matches!(n.key, Key::Action(_))) => {
+                    let first = analysis.tokens.first().map_or(0..0, |t| t.range.clone());
+                    let text = "no specification nearby declares an action of this formula: only its syntax is checked; a comment `% model: FILE` names its model";
+                    all.push(hint(&first, 4, text.into()));
+                }
+                _ => {}
+            }
+        }
+        Value::Array(all)
+    }
+
+    fn show(&self, path: &Path, version: Option<i64>, diagnostics: Value) {
+        let mut params = json!({ "uri": self.workspace.uri(path), "diagnostics": diagnostics });
+        if let Some(version) = version {
+            params["version"] = json!(version);
+        }
+        self.send(Message::Notification(Notification::new("textDocument/publishDiagnostics".into(), params)));
+    }
+}
+
+/// Whether a message cancels a request.
+fn cancels(message: &Message, id: &RequestId) -> bool {
+    let Message::Notification(n) = message else { return false };
+    let of = &n.params["id"];
+    let named = match (of.as_i64().and_then(|i| i32::try_from(i).ok()), of.as_str()) {
+        (Some(number), _) => RequestId::from(number),
+        (_, Some(text)) => RequestId::from(text.to_string()),
+        _ => return false,
+    };
+    n.method == "$/cancelRequest" && named == *id
+}

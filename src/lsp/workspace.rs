@@ -1,0 +1,320 @@
+//! Open documents, files on disk, and which formula belongs to which specification.
+//!
+//! The model of a formula is, first that applies: the file that a comment `% model: FILE` in the formula names, relative to the formula; the file
+//! that the client's setting `model` names, relative to the folder of the workspace; the nearest specification on which the formula has no error;
+//! the nearest specification that declares most of its actions. Near are those in the folder of the formula, then those below the next folder
+//! outwards, and so on up to the folder of the workspace. The choice stays as long as no other specification fits and this one does not, so that a
+//! mistyped name is an error and no other choice.
+//!
+//! Analyses are remembered by the text that they are of.
+
+use crate::analysis::Analysis;
+use crate::names::Key;
+use mu_syntax::tokens::{self, Kind};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Access to files, which the layer that starts the server has.
+pub trait Files {
+    /// The text of a file.
+    fn read(&self, path: &Path) -> Option<String>;
+    /// What is in a folder, with whether it is a folder itself.
+    fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)>;
+}
+
+/// Most files of a workspace that are looked at.
+const MOST_FILES: usize = 2_000;
+/// Most specifications that are tried for a formula.
+const MOST_MODELS: usize = 200;
+
+/// A document that the client has open.
+pub(crate) struct Open {
+    /// Its address as the client writes it: there are several for one path.
+    pub(crate) uri: String,
+    pub(crate) text: String,
+    pub(crate) version: i64,
+}
+
+struct Known {
+    analysis: Rc<Analysis>,
+    /// The model that it was read with.
+    model: Option<Rc<Analysis>>,
+    complete: Option<Rc<Analysis>>,
+}
+
+/// All that the server knows of files.
+pub(crate) struct Workspace<'f> {
+    files: &'f dyn Files,
+    pub(crate) roots: Vec<PathBuf>,
+    /// The setting `model`.
+    pub(crate) model: Option<String>,
+    pub(crate) open: BTreeMap<PathBuf, Open>,
+    known: RefCell<HashMap<PathBuf, Known>>,
+    chosen: RefCell<HashMap<PathBuf, PathBuf>>,
+}
+
+/// Whether a file's name is that of a specification, or of a formula.
+pub(crate) fn is_specification(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "mcrl2" || e == "spec")
+}
+pub(crate) fn is_formula(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "mcf")
+}
+
+impl<'f> Workspace<'f> {
+    pub(crate) fn new(files: &'f dyn Files) -> Self {
+        Self { files, roots: Vec::new(), model: None, open: BTreeMap::new(), known: RefCell::default(), chosen: RefCell::default() }
+    }
+
+    /// The text of a file: as it is being edited, else as it is on disk.
+    pub(crate) fn text(&self, path: &Path) -> Option<String> {
+        self.open.get(path).map(|o| o.text.clone()).or_else(|| self.files.read(path))
+    }
+
+    /// The address of a file: as the client writes it, if it has the file open.
+    pub(crate) fn uri(&self, path: &Path) -> String {
+        self.open.get(path).map_or_else(|| uri_of(path), |o| o.uri.clone())
+    }
+
+    /// What is known of a file.
+    pub(crate) fn analysis(&self, path: &Path) -> Option<Rc<Analysis>> {
+        let text = self.text(path)?;
+        let formula = self.reads_as_formula(path, &text);
+        let model = if formula { self.model_of(path).and_then(|m| self.analysis(&m)) } else { None };
+        if let Some(known) = self.known.borrow().get(path)
+            && known.analysis.text == text
+            && known.analysis.formula == formula
+            && same(known.model.as_ref(), model.as_ref())
+        {
+            return Some(known.analysis.clone());
+        }
+        let analysis = Rc::new(if formula { Analysis::of_formula(&text, model.as_deref()) } else { Analysis::of_specification(&text) });
+        self.known.borrow_mut().insert(path.to_path_buf(), Known { analysis: analysis.clone(), model, complete: None });
+        Some(analysis)
+    }
+
+    /// The same with the names of what the parameters leave out by default.
+    pub(crate) fn complete(&self, path: &Path) -> Option<Rc<Analysis>> {
+        let analysis = self.analysis(path)?;
+        if analysis.formula {
+            return Some(analysis);
+        }
+        if let Some(complete) = self.known.borrow().get(path).and_then(|k| k.complete.clone()) {
+            return Some(complete);
+        }
+        let mut complete = Analysis::of_specification(&analysis.text);
+        complete.complete();
+        let complete = Rc::new(complete);
+        self.known.borrow_mut().entry(path.to_path_buf()).and_modify(|k| k.complete = Some(complete.clone()));
+        Some(complete)
+    }
+
+    /// Whether a document is a formula: by its name, else by its text.
+    fn reads_as_formula(&self, path: &Path, text: &str) -> bool {
+        is_formula(path) || !is_specification(path) && tokens::is_formula(text, &tokens::tokens(text))
+    }
+
+    pub(crate) fn forget(&self, path: &Path) {
+        self.known.borrow_mut().remove(path);
+    }
+
+    /// The file that a comment of a formula names as its model, with the place of the name.
+    pub(crate) fn named_model(&self, path: &Path, text: &str) -> Option<(PathBuf, std::ops::Range<usize>)> {
+        let comments = tokens::tokens(text).into_iter().take_while(|t| t.kind == Kind::Comment);
+        for token in comments {
+            let comment = token.text(text);
+            if let Some(name) = comment.trim_start_matches('%').trim_start().strip_prefix("model:") {
+                let name = name.trim();
+                let start = token.range.end - name.len();
+                return Some((normal(&path.parent()?.join(name)), start..token.range.end));
+            }
+        }
+        None
+    }
+
+    /// The specification that a formula belongs to.
+    pub(crate) fn model_of(&self, path: &Path) -> Option<PathBuf> {
+        let text = self.text(path)?;
+        if let Some((named, _)) = self.named_model(path, &text) {
+            return self.text(&named).is_some().then_some(named);
+        }
+        if let Some(setting) = &self.model {
+            let found = self.roots.iter().map(|r| normal(&r.join(setting))).find(|p| self.text(p).is_some());
+            if found.is_some() {
+                return found;
+            }
+        }
+        let alone = Analysis::of_formula(&text, None);
+        let chosen = self.chosen.borrow().get(path).cloned();
+        let chosen = chosen.filter(|c| self.text(c).is_some());
+        if let Some(chosen) = &chosen
+            && self.declared_actions(&alone, chosen) > 0
+        {
+            return Some(chosen.clone());
+        }
+        let found = self.best_model(path, &alone).or(chosen);
+        match &found {
+            Some(found) => self.chosen.borrow_mut().insert(path.to_path_buf(), found.clone()),
+            None => self.chosen.borrow_mut().remove(path),
+        };
+        found
+    }
+
+    fn best_model(&self, path: &Path, alone: &Analysis) -> Option<PathBuf> {
+        let mut models: Vec<PathBuf> = self.files_around(path).into_iter().filter(|p| is_specification(p)).collect();
+        models.sort_by_key(|m| (distance(path, m), m.clone()));
+        models.truncate(MOST_MODELS);
+        let mut best: Option<(usize, PathBuf)> = None;
+        for model in models {
+            let actions = self.declared_actions(alone, &model);
+            let Some(analysis) = self.analysis(&model).filter(|a| a.specification.is_some()) else { continue };
+            // A formula that names no action fits every model, and belongs to the nearest.
+            if (actions > 0 || !names_actions(alone)) && Analysis::of_formula(&alone.text, Some(&analysis)).problems.is_empty() {
+                return Some(model);
+            }
+            if actions > best.as_ref().map_or(0, |b| b.0) {
+                best = Some((actions, model));
+            }
+        }
+        best.map(|b| b.1)
+    }
+
+    /// How many of a formula's actions a specification declares; a formula that names none may have any.
+    fn declared_actions(&self, formula: &Analysis, model: &Path) -> usize {
+        let Some(analysis) = self.analysis(model) else { return 0 };
+        let declared: Vec<&str> =
+            analysis.declarations.iter().filter_map(|d| if let Key::Action(name) = &d.key { Some(name.as_str()) } else { None }).collect();
+        let mut words: Vec<&str> = formula
+            .tokens
+            .iter()
+            .filter(|t| t.kind == Kind::Word)
+            .map(|t| t.text(&formula.text))
+            .filter(|w| declared.contains(w))
+            .collect();
+        words.sort_unstable();
+        words.dedup();
+        words.len().max(usize::from(!names_actions(formula) && formula.problems.is_empty()))
+    }
+
+    /// All formulas that belong to a specification.
+    pub(crate) fn formulas_of(&self, model: &Path) -> Vec<PathBuf> {
+        let mut formulas: Vec<PathBuf> = self.files_around(model).into_iter().filter(|p| is_formula(p)).collect();
+        formulas.retain(|f| self.model_of(f).as_deref() == Some(model));
+        formulas.sort();
+        formulas
+    }
+
+    /// The files of the workspace that a file is in; without a workspace those of its folder. Open ones are among them.
+    fn files_around(&self, path: &Path) -> Vec<PathBuf> {
+        let root = self.roots.iter().filter(|r| path.starts_with(r)).max_by_key(|r| r.as_os_str().len());
+        let mut found: Vec<PathBuf> = self.open.keys().cloned().collect();
+        let (mut folders, deep) = match root {
+            Some(root) => (vec![root.clone()], true),
+            None => (path.parent().map(Path::to_path_buf).into_iter().collect(), false),
+        };
+        while let Some(folder) = folders.pop() {
+            for (entry, is_folder) in self.files.list(&folder) {
+                let name = entry.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+                if is_folder && deep && !name.starts_with('.') && name != "target" && name != "node_modules" {
+                    folders.push(entry);
+                } else if !is_folder && (is_specification(&entry) || is_formula(&entry)) && !self.open.contains_key(&entry) {
+                    found.push(entry);
+                }
+            }
+            if found.len() > MOST_FILES {
+                break;
+            }
+        }
+        found
+    }
+}
+
+fn same(a: Option<&Rc<Analysis>>, b: Option<&Rc<Analysis>>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
+/// Whether a formula names an action.
+fn names_actions(formula: &Analysis) -> bool {
+    formula.names.iter().any(|n| matches!(n.key, Key::Action(_)) && !n.declares) || !formula.problems.is_empty()
+}
+
+/// How many folders outwards from the first file, then inwards, the second is.
+fn distance(from: &Path, to: &Path) -> (usize, usize) {
+    let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
+    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    (from.len() - common, to.len() - common)
+}
+
+/// A path without `.` and `..`.
+pub(crate) fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => drop(out.pop()),
+            std::path::Component::CurDir => {}
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// The path of an address `file://…`; other addresses stand for themselves.
+pub(crate) fn path_of(uri: &str) -> PathBuf {
+    let Some(rest) = uri.strip_prefix("file://") else { return PathBuf::from(uri) };
+    let bytes = rest.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = (bytes[at] == b'%').then(|| rest.get(at + 1..at + 3).and_then(|d| u8::from_str_radix(d, 16).ok())).flatten();
+        out.push(code.unwrap_or(bytes[at]));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+    let path = String::from_utf8_lossy(&out).into_owned();
+    // `/C:/…` on Windows.
+    let path = if path.as_bytes().get(2) == Some(&b':') { path[1..].to_string() } else { path };
+    PathBuf::from(path)
+}
+
+/// The address of a path.
+fn uri_of(path: &Path) -> String {
+    let text = path.to_string_lossy().replace('\\', "/");
+    if !text.starts_with('/') && text.contains(':') && text.as_bytes().get(1) != Some(&b':') {
+        return text;
+    }
+    let mut out = String::from(if text.starts_with('/') { "file://" } else { "file:///" });
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~:".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for (path, uri) in [("/a b/é%.mcf", "file:///a%20b/%C3%A9%25.mcf"), ("untitled:Untitled-1", "untitled:Untitled-1")] {
+            assert_eq!((uri_of(Path::new(path)).as_str(), path_of(uri)), (uri, PathBuf::from(path)));
+        }
+        assert_eq!(path_of("file:///%zz%4"), PathBuf::from("/%zz%4"));
+    }
+
+    #[test]
+    fn distances() {
+        let from = Path::new("/p/formulas/a/x.mcf");
+        let of = |to: &str| distance(from, Path::new(to));
+        assert!(of("/p/formulas/a/m.spec") < of("/p/formulas/m.spec") && of("/p/formulas/m.spec") < of("/p/specs/m.spec"));
+        assert!(of("/p/m.spec") < of("/p/specs/m.spec") && of("/p/specs/m.spec") < of("/p/specs/more/m.spec"));
+    }
+}

@@ -1,0 +1,210 @@
+//! Words and signs of specifications and formulas as written, the parameter layer included: for tools that work on text that need not parse.
+//!
+//! In: any text. Out: tokens with their places; what lies between them is white space. A text that the grammar accepts is cut where the grammar
+//! cuts it, except for signs that only their surroundings tell apart (`>` closes a modality or compares, `||_` before a name). A character that
+//! starts no token is a token by itself. Cost: linear. Invariant: tokens are ascending, do not overlap, and nothing but white space is left out.
+
+use std::ops::Range;
+
+/// Kinds of token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A name or a reserved word.
+    Word,
+    /// Digits.
+    Number,
+    /// An operator, a bracket, a comma or the like.
+    Sign,
+    /// `% …` up to the end of its line.
+    Comment,
+    /// `"…"`, after `join`.
+    Text,
+    /// `${…}`
+    Value,
+    /// `$param`, `$for`, `$if`, `$else`.
+    Directive,
+    /// Anything else.
+    Unknown,
+}
+
+/// A token.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Token {
+    /// What it is.
+    pub kind: Kind,
+    /// Its bytes.
+    pub range: Range<usize>,
+}
+
+impl Token {
+    /// Its text.
+    pub fn text<'a>(&self, text: &'a str) -> &'a str {
+        &text[self.range.clone()]
+    }
+    /// Whether it is this sign.
+    pub fn is_sign(&self, text: &str, sign: &str) -> bool {
+        self.kind == Kind::Sign && self.text(text) == sign
+    }
+}
+
+/// Words that open a section.
+pub const SECTIONS: [&str; 10] = ["sort", "cons", "map", "var", "eqn", "glob", "act", "proc", "init", "form"];
+
+/// Words that bind variables up to a dot.
+pub const BINDERS: [&str; 9] = ["sum", "dist", "forall", "exists", "lambda", "inf", "sup", "mu", "nu"];
+
+/// Operators that are words.
+pub const WORD_OPERATORS: [&str; 3] = ["in", "div", "mod"];
+
+/// The sorts that are built in, and the containers.
+pub const SORTS: [&str; 10] = ["Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag"];
+
+/// The other reserved words.
+const WORDS: [&str; 15] =
+    ["allow", "block", "comm", "delay", "delta", "end", "false", "hide", "rename", "struct", "tau", "true", "val", "whr", "yaled"];
+
+/// Whether a word is reserved, so that it is no name.
+pub fn is_reserved(word: &str) -> bool {
+    [&SECTIONS[..], &BINDERS, &WORD_OPERATORS, &SORTS, &WORDS].iter().any(|list| list.contains(&word))
+}
+
+/// All reserved words.
+pub fn reserved_words() -> impl Iterator<Item = &'static str> {
+    SECTIONS.into_iter().chain(BINDERS).chain(WORD_OPERATORS).chain(SORTS).chain(WORDS)
+}
+
+/// Whether a text is a name.
+pub fn is_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(starts_word) && bytes.all(in_word) && !is_reserved(text)
+}
+
+/// Signs of several characters, longer ones before their beginnings.
+const SIGNS: [&str; 17] = ["||_", "..=", "..", "->", "<>", "=>", "==", "!=", "<=", ">=", "||", "&&", "|>", "<|", "++", "<<", "{:}"];
+
+fn starts_word(b: u8) -> bool {
+    b.is_ascii_alphabetic() || b == b'_'
+}
+
+fn in_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'\''
+}
+
+/// Cuts a text into tokens.
+pub fn tokens(text: &str) -> Vec<Token> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(text.len() / 4);
+    let mut at = 0;
+    let run = |from: usize, test: fn(u8) -> bool| from + bytes[from..].iter().take_while(|b| test(**b)).count();
+    while let Some(&b) = bytes.get(at) {
+        let start = at;
+        let kind = match b {
+            b' ' | b'\t' | b'\n' | b'\r' => {
+                at += 1;
+                continue;
+            }
+            b'%' => {
+                at = run(at, |b| b != b'\n' && b != b'\r');
+                // White space at its end is not part of it.
+                at = start + text[start..at].trim_end_matches([' ', '\t']).len();
+                Kind::Comment
+            }
+            b'$' if bytes.get(at + 1) == Some(&b'{') => {
+                let line = run(at, |b| b != b'\n' && b != b'\r');
+                at = text[at..line].find('}').map_or(at + 2, |close| at + close + 1);
+                Kind::Value
+            }
+            b'$' => {
+                at = run(at + 1, in_word);
+                if at > start + 1 { Kind::Directive } else { Kind::Unknown }
+            }
+            b'"' => {
+                at += string(&bytes[at..]);
+                Kind::Text
+            }
+            b'0'..=b'9' => {
+                at = run(at, |b| b.is_ascii_digit());
+                Kind::Number
+            }
+            _ if starts_word(b) => {
+                at = run(at, in_word);
+                Kind::Word
+            }
+            b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b';' | b':' | b'=' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/' | b'.' | b'!'
+            | b'#' | b'|' | b'&' | b'@' | b'?' => {
+                at += SIGNS.iter().find(|s| text[at..].starts_with(**s)).map_or(1, |s| s.len());
+                Kind::Sign
+            }
+            _ => {
+                at += text[at..].chars().next().map_or(1, char::len_utf8);
+                Kind::Unknown
+            }
+        };
+        out.push(Token { kind, range: start..at });
+    }
+    out
+}
+
+/// The length of the text in quotes at the start; one that is not closed on its line is its quote alone.
+fn string(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(b) = bytes.get(at) {
+        match b {
+            b'"' => return at + 1,
+            b'\n' | b'\r' => break,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    1
+}
+
+/// Whether tokens are of a formula file: it starts with a formula, or has a section `form`.
+pub fn is_formula(text: &str, tokens: &[Token]) -> bool {
+    let mut words = tokens.iter().filter(|t| t.kind != Kind::Comment);
+    match words.next() {
+        None => false,
+        Some(first) if first.kind == Kind::Directive => false,
+        Some(first) if SECTIONS.contains(&first.text(text)) => tokens.iter().any(|t| t.kind == Kind::Word && t.text(text) == "form"),
+        Some(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cut_where_the_grammar_cuts() {
+        let text = "act a': Nat; % c  \nproc P = sum i:Nat.a(i||_j)|b->tau <> [x==${n + 1}] $for i in 0 ..= 3 join \"\\\" || \" {§}";
+        let found: Vec<(Kind, &str)> = tokens(text).iter().map(|t| (t.kind, t.text(text))).collect();
+        let texts: Vec<&str> = found.iter().map(|t| t.1).collect();
+        assert_eq!(
+            texts.join(" "),
+            "act a' : Nat ; % c proc P = sum i : Nat . a ( i ||_ j ) | b -> tau <> [ x == ${n + 1} ] $for i in 0 ..= 3 join \"\\\" || \" { § }"
+        );
+        assert_eq!(found[5], (Kind::Comment, "% c"));
+        assert!(found.contains(&(Kind::Text, "\"\\\" || \"")) && found.contains(&(Kind::Unknown, "§")));
+    }
+
+    #[test]
+    fn reserved_words_are_those_of_the_grammar() {
+        for word in reserved_words() {
+            assert!(crate::parse_data(Default::default(), word).is_err() || matches!(word, "true" | "false"), "{word}");
+            assert!(!is_name(word));
+        }
+        for name in ["a", "_", "x'", "form1", "bag"] {
+            assert!(is_name(name) && crate::parse_data(Default::default(), name).is_ok(), "{name}");
+        }
+        assert!(!is_name("") && !is_name("1a") && !is_name("a b"));
+    }
+
+    #[test]
+    fn formulas_are_told_from_specifications() {
+        for (text, formula) in
+            [("[a]true", true), ("% x\nact a; form true;", true), ("act a; init a;", false), ("$param n: Nat = 1;", false)]
+        {
+            assert_eq!(is_formula(text, &tokens(text)), formula, "{text}");
+        }
+    }
+}
