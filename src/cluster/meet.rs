@@ -47,9 +47,9 @@ impl Secret {
     /// # Errors
     /// The system gives no random numbers.
     pub fn random() -> Result<Self, Diagnostic> {
-        let mut bytes = vec![0; 32];
+        let mut bytes = [0; 32];
         fill(&mut bytes)?;
-        Ok(Self(bytes))
+        Ok(Self(bytes.iter().flat_map(|b| format!("{b:02x}").into_bytes()).collect()))
     }
     /// From text; white space at its ends does not count.
     ///
@@ -65,7 +65,7 @@ impl Secret {
     }
     /// As text, for another process.
     pub fn text(&self) -> String {
-        self.0.iter().map(|b| format!("{b:02x}")).collect()
+        String::from_utf8_lossy(&self.0).into_owned()
     }
 }
 
@@ -354,6 +354,14 @@ mod tests {
             let other = scope.spawn(|| met(&parties[1]));
             [met(&parties[0]), other.join().unwrap()]
         })
+    }
+
+    #[test]
+    fn secrets_survive_as_text() {
+        let secret = Secret::random().unwrap();
+        assert_eq!(Secret::of_text(&secret.text()).unwrap().0, secret.0);
+        assert_ne!(Secret::random().unwrap().0, secret.0);
+        assert!(Secret::of_text(" short \n").is_err());
     }
 
     #[test]
