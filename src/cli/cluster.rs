@@ -15,9 +15,9 @@ use super::pipeline::{Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
 use mu_cluster::{Identity, Outcome, Party, Secret, explore, meet};
+use mu_engines::Engine;
 use mu_engines::Wish;
 use mu_engines::explicit::Explicit;
-use mu_engines::Engine;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::Path;
@@ -68,11 +68,14 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
         let message = format!("the values of `{}` cannot go to other processes", args.model.display());
         return Err(Diagnostic::new(Stage::Unsupported, message).note(format!("omit `{}`", args.clustering.option())));
     };
-    let program = std::env::current_exe().and_then(std::fs::read).map_err(|e| Diagnostic::internal(format!("cannot read this program: {e}")))?;
-    let identity = Identity::new(&program, &portable.basis(), &format!("{} {:?}", args.confluence, args.without));
-    drop(program);
+    let program = std::env::current_exe().and_then(std::fs::File::open);
+    let unread = |e: std::io::Error| Diagnostic::internal(format!("cannot read this program: {e}"));
+    let options = format!("{} {:?}", args.confluence, args.without);
+    let identity = Identity::new(&mut program.map_err(unread)?, &portable.basis(), &options).map_err(unread)?;
     let (party, mut children, together) = match (&args.clustering, args.clustering.processes) {
-        (Clustering { process: Some(me), .. }, Some(count)) => (started(session, *me as usize, count as usize, identity)?, Children::default(), count as usize),
+        (Clustering { process: Some(me), .. }, Some(count)) => {
+            (started(session, *me as usize, count as usize, identity)?, Children::default(), count as usize)
+        }
         (_, Some(count)) => {
             let (party, children) = start(session, count as usize, identity)?;
             (party, children, count as usize)
@@ -85,7 +88,11 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     let limits = *session.budget.limits();
     let budget = session.budget.with_limits(Limits { max_memory: limits.max_memory.map(|m| m / together as u64), ..limits });
     session.say(format!("process {} of {}, at {}", party.me, party.addresses.len(), party.addresses[party.me]));
-    let connections = meet(&party, &budget, WAIT, &mut || children.expect_alive())?;
+    let connections = meet(&party, &budget, WAIT, &mut || children.expect_alive()).inspect_err(|error| {
+        // A limit is reported as such; who was missing is not lost with that.
+        let notes = error.notes.iter().filter(|_| error.stop.is_some());
+        notes.for_each(|note| eprintln!("{note}"));
+    })?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
     let options = mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
     let result = explore(model, &options, &budget, &bar, connections);
@@ -156,7 +163,8 @@ fn listed(session: &Session, clustering: &Clustering, identity: Identity) -> Res
     let places: Vec<SocketAddr> = listen.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
     let listener = TcpListener::bind(&places[..]).map_err(|e| {
         let message = format!("cannot listen at `{listen}`: {e}");
-        Diagnostic::new(Stage::File, message).note("process I listens at line I of the list, from 0; `--listen ADDRESS:PORT` gives another address")
+        Diagnostic::new(Stage::File, message)
+            .note("process I listens at line I of the list, from 0; `--listen ADDRESS:PORT` gives another address")
     })?;
     session.say(format!("listens at {}", listener.local_addr().map(|a| a.to_string()).unwrap_or_default()));
     Ok((Party { me, addresses, listener, secret, identity }, together))
@@ -171,7 +179,8 @@ fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
         if host.is_empty() {
             continue;
         }
-        let refused = |why: String| Err(Diagnostic::in_line(Stage::File, number as u64 + 1, 1, line, why).in_file(&path.display().to_string()));
+        let refused =
+            |why: String| Err(Diagnostic::in_line(Stage::File, number as u64 + 1, 1, line, why).in_file(&path.display().to_string()));
         if host.contains(char::is_whitespace) {
             return refused(format!("`{host}` is not an address: expected `HOST` or `HOST:PORT`"));
         }
@@ -184,7 +193,8 @@ fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
         addresses.push(address);
     }
     match addresses.len() {
-        0 => Err(Diagnostic::new(Stage::File, format!("`{}` lists no host", path.display())).note("expected a line `HOST:PORT` for each process")),
+        0 => Err(Diagnostic::new(Stage::File, format!("`{}` lists no host", path.display()))
+            .note("expected a line `HOST:PORT` for each process")),
         1..=1024 => Ok(addresses),
         n => Err(Diagnostic::new(Stage::File, format!("`{}` lists {n} processes; at most 1024 search together", path.display()))),
     }
@@ -282,7 +292,9 @@ impl Children {
 
     /// The port that a process listens at.
     fn port(&mut self, me: usize, budget: &Budget) -> Result<u16, Diagnostic> {
-        let Some(other) = self.0.iter_mut().find(|o| o.me == me) else { return Err(Diagnostic::internal("a process that was not started")) };
+        let Some(other) = self.0.iter_mut().find(|o| o.me == me) else {
+            return Err(Diagnostic::internal("a process that was not started"));
+        };
         loop {
             match other.port.recv_timeout(Duration::from_millis(20)) {
                 Ok(line) => return line.trim().parse().map_err(|_| Diagnostic::internal(format!("process {me} says `{}`", line.trim()))),

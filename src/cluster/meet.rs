@@ -82,8 +82,19 @@ const WHAT: [&str; 3] = ["another program or version", "another model or other p
 
 impl Identity {
     /// Of the bytes of the program, of the model with its parameters, and of the options that the processes must share.
-    pub fn new(program: &[u8], model: &str, options: &str) -> Self {
-        Self([program, model.as_bytes(), options.as_bytes()].map(|bytes| Sha256::digest(bytes).into()))
+    ///
+    /// # Errors
+    /// The program cannot be read.
+    pub fn new(program: &mut dyn Read, model: &str, options: &str) -> std::io::Result<Self> {
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match program.read(&mut buffer)? {
+                0 => break,
+                n => hash.update(&buffer[..n]),
+            }
+        }
+        Ok(Self([hash.finalize().into(), Sha256::digest(model).into(), Sha256::digest(options).into()]))
     }
     fn differs(&self, other: &Self) -> Option<&'static str> {
         (0..3).find(|&i| self.0[i] != other.0[i]).map(|i| WHAT[i])
@@ -334,7 +345,13 @@ mod tests {
 
     fn party(me: usize, addresses: &[String], listener: TcpListener, secret: &str, model: &str) -> Party {
         let secret = Secret::of_text(secret).unwrap();
-        Party { me, addresses: addresses.to_vec(), listener, secret, identity: Identity::new(b"program", model, "options") }
+        Party {
+            me,
+            addresses: addresses.to_vec(),
+            listener,
+            secret,
+            identity: Identity::new(&mut &b"program"[..], model, "options").unwrap(),
+        }
     }
 
     fn listeners(count: usize) -> (Vec<TcpListener>, Vec<String>) {

@@ -25,7 +25,7 @@ fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &
             .into_iter()
             .enumerate()
             .map(|(me, listener)| {
-                let identity = Identity::new(b"", "", "");
+                let identity = Identity::new(&mut &b""[..], "", "").unwrap();
                 let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(()))?;
@@ -104,8 +104,13 @@ fn a_process_that_is_lost_ends_the_others() {
             .into_iter()
             .enumerate()
             .map(|(me, listener)| {
-                let party =
-                    Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity: Identity::new(b"", "", "") };
+                let party = Party {
+                    me,
+                    addresses: addresses.clone(),
+                    listener,
+                    secret: secret.clone(),
+                    identity: Identity::new(&mut &b""[..], "", "").unwrap(),
+                };
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
                     // It has met the others, and goes.
