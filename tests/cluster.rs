@@ -59,6 +59,7 @@ fn several_processes_count_what_one_does() {
             let many = mu_check(&words(&format!("explore @ {options} --processes {count}"), model));
             assert_eq!(many.code, 0, "{model}: {}", many.stderr);
             assert_eq!(figures(&many.json), figures(&one.json), "{model} {options}, {count} processes");
+            assert_eq!(many.json["ends"], one.json["ends"], "{model} {options}, {count} processes");
             assert_eq!(many.json["processes"]["count"], count);
             sent += many.json["processes"]["sent_states"].as_u64().unwrap();
         }

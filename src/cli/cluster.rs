@@ -13,6 +13,7 @@ use super::engines;
 use super::load::Loaded;
 use super::pipeline::{Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
+use super::ways::{Counter, Ends};
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
 use mu_cluster::{Identity, Outcome, Party, Secret, explore, meet};
 use mu_engines::Engine;
@@ -95,7 +96,13 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     })?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
     let options = mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
-    let result = explore(model, &options, &budget, &bar, connections);
+    let mut ends = |share: &mu_explore::Share<'_>| {
+        let Some(mut counter) = Counter::new(model, &args.seeking.terminal) else { return Vec::new() };
+        share.ends(&mut |state, states| counter.count(state, states));
+        let Ends { terminated, finished, hangs } = counter.ends();
+        vec![terminated, finished, hangs]
+    };
+    let result = explore(model, &options, &budget, &bar, connections, &mut ends);
     bar.finish();
     let mut outcome = result?;
     if let Some(lost) = &mut outcome.lost {
@@ -114,7 +121,11 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     }
     let sum = |of: fn(&mu_cluster::Part) -> u64| outcome.sum(of);
     let report = Report::explicit(sum(|p| p.tally.states), sum(|p| p.tally.transitions), sum(|p| p.tally.deadlocks), outcome.stop.clone());
-    Ok(Ok(Report { processes: Some(Processes { parts: outcome.parts, lost: outcome.lost }), ..report }))
+    let ends = match outcome.figures.as_deref() {
+        Some(&[terminated, finished, hangs]) => Some(Ends { terminated, finished, hangs }),
+        _ => None,
+    };
+    Ok(Ok(Report { ends, processes: Some(Processes { parts: outcome.parts, lost: outcome.lost }), ..report }))
 }
 
 fn say(session: &Session, args: &ExploreArgs, outcome: &Outcome) {

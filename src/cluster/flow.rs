@@ -34,7 +34,7 @@ use timely::scheduling::Activator;
 use timely::worker::{Config, Worker};
 
 /// States expanded between two steps of the worker.
-const BLOCK: usize = 512;
+const BLOCK: usize = 2048;
 /// Time between reports to process 0, and between looks at the limits.
 const TICK: Duration = Duration::from_millis(50);
 /// Longest time that a process waits for messages at once.
@@ -86,7 +86,12 @@ pub struct Outcome {
     pub dropped: Vec<Dropped>,
     /// Time of the search.
     pub elapsed: Duration,
+    /// The sums of what [`Extra`] made of the deadlocks of each process; none if the search is incomplete.
+    pub figures: Option<Vec<u64>>,
 }
+
+/// What is to be made of the deadlocks that a process finds: numbers, which are then summed up.
+pub type Extra<'a> = &'a mut dyn FnMut(&Share<'_>) -> Vec<u64>;
 
 impl Outcome {
     /// A figure of all processes together.
@@ -109,6 +114,7 @@ pub fn explore(
     budget: &Budget,
     progress: &dyn Progress,
     connections: Connections,
+    extra: Extra<'_>,
 ) -> Result<Outcome, Diagnostic> {
     let Connections { me, wires, health } = connections;
     let start = Instant::now();
@@ -120,7 +126,9 @@ pub fn explore(
     let failed = |e: std::io::Error| Diagnostic::internal(format!("the connections between processes cannot be used: {e}"));
     let (builders, guard) = initialize_networking_from_sockets(within, wires, me, 1, hooks).map_err(failed)?;
     let builder = builders.into_iter().next().ok_or_else(|| Diagnostic::internal("timely made no allocator"))?;
-    let mut worker = Worker::new(Config::default(), Allocator::Tcp(builder.build()), None);
+    // Processes may be more than cores: one that waits leaves its core to the others.
+    let config = Config::default().idle_spin(Duration::ZERO);
+    let mut worker = Worker::new(config, Allocator::Tcp(builder.build()), None);
     let mut order = 1;
     let orderly = Cell::new(false);
     let result = with_those_that_hold(model, options, |symmetries| {
@@ -128,7 +136,7 @@ pub fn explore(
         order = symmetries.map_or(1, Symmetries::order);
         let share = Share::new(model, options, budget, symmetries, me, count)?;
         orderly.set(false);
-        Drive::new(&mut worker, share, symmetries, budget, progress, &health, (me, count), start).run(&orderly)
+        Drive::new(&mut worker, share, symmetries, budget, progress, &health, (me, count), start).run(&orderly, &mut *extra)
     });
     if !orderly.get() {
         // The others may not know yet, and threads of the connections may never end: this process does.
@@ -147,9 +155,10 @@ pub fn explore(
         }
         health.finish();
     }
-    let ((parts, stop), dropped) = result?;
+    let ((parts, stop, figures), dropped) = result?;
     let lost = health.lost().filter(|_| stop == Stop::Lost);
-    Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed() })
+    let figures = Some(figures).filter(|_| stop == Stop::Complete);
+    Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed(), figures })
 }
 
 /// Between the operator `search` and what drives it.
@@ -248,7 +257,7 @@ fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
 #[derive(Clone, Default)]
 struct Heard {
     part: Part,
-    last: Option<(Option<Why>, Vec<usize>)>,
+    last: Option<(Option<Why>, Vec<usize>, Vec<u64>)>,
 }
 
 /// One search, by all processes.
@@ -274,7 +283,7 @@ struct Drive<'d, 'm> {
     ticked: Instant,
 }
 
-type Ended = (Vec<Part>, Stop);
+type Ended = (Vec<Part>, Stop, Vec<u64>);
 
 impl<'d, 'm> Drive<'d, 'm> {
     #[allow(clippy::too_many_arguments)]
@@ -307,7 +316,7 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
     }
 
-    fn run(mut self, orderly: &Cell<bool>) -> Result<Ended, Diagnostic> {
+    fn run(mut self, orderly: &Cell<bool>, extra: Extra<'_>) -> Result<Ended, Diagnostic> {
         let probe = states(self.worker, &self.desk);
         reports(self.worker, &self.mail);
         if let Err(error) = self.share.start() {
@@ -327,13 +336,18 @@ impl<'d, 'm> Drive<'d, 'm> {
             } else {
                 self.work();
             }
-            if let Some(activator) = &self.desk.borrow().activator {
+            // An operator that has nothing to do is not asked to: then the worker can wait.
+            let desk = self.desk.borrow();
+            if let Some(activator) = &desk.activator
+                && !(desk.leaving.is_empty() && desk.hold.is_empty() && desk.release.is_empty())
+            {
                 activator.activate();
             }
         }
         // All have come to this end: each says how, and closes when it has heard all.
         let failed = self.symmetries.map(Symmetries::failed).unwrap_or_default();
-        let last = Report::Last { tally: self.share.tally(), memory: peak_resident_bytes(), why: self.why.take(), failed };
+        let figures = if self.halted { Vec::new() } else { extra(&self.share) };
+        let last = Report::Last { tally: self.share.tally(), memory: peak_resident_bytes(), why: self.why.take(), failed, figures };
         self.send(0..self.heard.len(), &last);
         while self.heard.iter().any(|h| h.last.is_none()) {
             self.step_for_reports()?;
@@ -342,10 +356,10 @@ impl<'d, 'm> Drive<'d, 'm> {
             }
         }
         self.mail.borrow_mut().closed = true;
+        if let Some(activator) = &self.mail.borrow().activator {
+            activator.activate();
+        }
         while self.worker.has_dataflows() {
-            if let Some(activator) = &self.mail.borrow().activator {
-                activator.activate();
-            }
             self.worker.step_or_park(Some(NAP));
             if self.health.lost().is_some() {
                 return Ok(self.abandoned());
@@ -371,13 +385,18 @@ impl<'d, 'm> Drive<'d, 'm> {
         let stop = whys.into_iter().find_map(|w| if let Why::Stopped(stop) = w { Some(stop) } else { None });
         let states: u64 = parts.iter().map(|p| p.tally.states).sum();
         let too_many = self.budget.limits().max_states.is_some_and(|most| states > most);
-        Ok((parts, stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete })))
+        let mut figures: Vec<u64> = Vec::new();
+        for own in self.heard.iter().filter_map(|h| Some(&h.last.as_ref()?.2)) {
+            figures.resize(figures.len().max(own.len()), 0);
+            figures.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+        Ok((parts, stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }), figures))
     }
 
     /// A process is lost: what is known of the others, and of this one.
     fn abandoned(mut self) -> Ended {
         self.heard[self.me].part = Part { tally: self.share.tally(), memory: peak_resident_bytes() };
-        (self.heard.iter().map(|h| h.part).collect(), Stop::Lost)
+        (self.heard.iter().map(|h| h.part).collect(), Stop::Lost, Vec::new())
     }
 
     /// Stores what came in.
@@ -469,7 +488,9 @@ impl<'d, 'm> Drive<'d, 'm> {
             match Report::read(&parcel.bytes)? {
                 Report::Tally(tally) => heard.part.tally = tally,
                 Report::Halt => self.halted = true,
-                Report::Last { tally, memory, why, failed } => *heard = Heard { part: Part { tally, memory }, last: Some((why, failed)) },
+                Report::Last { tally, memory, why, failed, figures } => {
+                    *heard = Heard { part: Part { tally, memory }, last: Some((why, failed, figures)) };
+                }
             }
         }
         Ok(())

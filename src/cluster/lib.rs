@@ -16,5 +16,5 @@ mod parcel;
 mod report;
 mod wire;
 
-pub use flow::{Connections, Outcome, Part, explore};
+pub use flow::{Connections, Extra, Outcome, Part, explore};
 pub use meet::{Identity, Party, Secret, meet};

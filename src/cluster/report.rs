@@ -33,8 +33,9 @@ pub(super) enum Report {
     Tally(Tally),
     /// The search is to end.
     Halt,
-    /// Its search has ended: what it holds, its memory at most, why it ended early, candidates for symmetries that failed.
-    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize> },
+    /// Its search has ended: what it holds, its memory at most, why it ended early, candidates for symmetries that failed,
+    /// numbers that the caller has summed up.
+    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize>, figures: Vec<u64> },
 }
 
 const STOPS: [Stop; 6] = [Stop::Complete, Stop::States, Stop::Memory, Stop::Time, Stop::Interrupted, Stop::Lost];
@@ -143,7 +144,7 @@ impl Report {
                 put_tally(&mut out, tally);
             }
             Report::Halt => out.push(1),
-            Report::Last { tally, memory, why, failed } => {
+            Report::Last { tally, memory, why, failed, figures } => {
                 out.push(2);
                 put_tally(&mut out, tally);
                 put(&mut out, *memory);
@@ -153,6 +154,8 @@ impl Report {
                 }
                 put(&mut out, failed.len() as u64);
                 failed.iter().for_each(|f| put(&mut out, *f as u64));
+                put(&mut out, figures.len() as u64);
+                figures.iter().for_each(|f| put(&mut out, *f));
             }
         }
         out
@@ -175,7 +178,11 @@ impl Report {
                 for _ in 0..take(bytes)? {
                     failed.push(usize::try_from(take(bytes)?).ok()?);
                 }
-                Report::Last { tally, memory, why, failed }
+                let mut figures = Vec::new();
+                for _ in 0..take(bytes)? {
+                    figures.push(take(bytes)?);
+                }
+                Report::Last { tally, memory, why, failed, figures }
             }
             _ => return None,
         };
@@ -192,7 +199,7 @@ mod tests {
         let tally = Tally { states: 1 << 40, stored: 300, sent_bytes: 7, ..Tally::default() };
         let mut error = Diagnostic::at(Stage::Data, Span { source: SourceId(1), start: 5, end: 9 }, "division by 0");
         error.notes.push("here".into());
-        let last = |why, failed| Report::Last { tally, memory: 5 << 30, why, failed };
+        let last = |why, failed| Report::Last { tally, memory: 5 << 30, why, failed, figures: vec![1, 1 << 50] };
         let mut reports = vec![Report::Tally(tally), Report::Halt, last(None, vec![]), last(Some(Why::Broken), vec![3, 1])];
         reports.extend(STOPS.map(|s| last(Some(Why::Stopped(s)), vec![])));
         reports.extend(STAGES.map(|s| last(Some(Why::Failed(Box::new(Diagnostic { stage: s, ..error.clone() }))), vec![])));

@@ -96,6 +96,7 @@ impl Wire {
         socket.set_nodelay(true)?;
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(SILENCE))?;
+        socket.set_write_timeout(Some(SILENCE))?;
         let reader = Reader { socket: socket.try_clone()?, code: keyed(theirs), number: 0, payload: Vec::new(), at: 0, closed: false };
         let writer = Writer { socket, code: keyed(ours), number: 0, last: Instant::now(), broken: false };
         Ok(Self(Arc::new(Ends { peer, health: health.clone(), reader: Mutex::new(reader), writer: Mutex::new(writer) })))

@@ -17,7 +17,7 @@ use super::Options;
 use super::cache::{Expander, Halt, Successor};
 use super::memo::Memo;
 use super::parcels::{Receiver, Sender};
-use super::search::{BATCH, too_many};
+use super::search::{BATCH, MOST_DEAD, too_many};
 use super::store::Store;
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
@@ -25,7 +25,7 @@ use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Portable};
 
 /// Keys sent lately that are remembered: a power of two.
-const RECENT: usize = 1 << 18;
+const RECENT: usize = 1 << 16;
 /// The table grows in large steps while it takes less than this part of the memory allowed.
 const GENEROUS: u64 = 12;
 
@@ -82,6 +82,8 @@ pub struct Share<'m> {
     receivers: Vec<Receiver>,
     tally: Tally,
     surplus: u64,
+    /// Deadlocks, with the sizes of their orbits.
+    dead: Vec<(u64, u64)>,
 }
 
 /// A parcel for a process.
@@ -141,6 +143,7 @@ impl<'m> Share<'m> {
             store,
             tally: Tally::default(),
             surplus: 0,
+            dead: Vec::new(),
         })
     }
 
@@ -185,31 +188,37 @@ impl<'m> Share<'m> {
     /// Those of the model; a limit on the memory.
     pub fn expand(&mut self, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
         for _ in 0..most {
-            let Some(&key) = self.now.last() else { break };
+            if self.now.is_empty() {
+                break;
+            }
             self.room()?;
             // Keys change with the layout.
-            let orbit = self.settled(|share| {
-                let key = share.now.last().copied().unwrap_or(key);
+            let (key, orbit) = self.settled(|share| {
+                let key = *share.now.last().ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
                 let orbit = share.expander.orbit(&share.store, key, None)?;
                 share.expander.successors(&share.store, key, &mut share.found)?;
-                Ok(orbit)
+                Ok((key, orbit))
             })?;
             self.now.pop();
             self.surplus += orbit - 1;
             self.tally.transitions += orbit * self.found.len() as u64;
-            self.tally.deadlocks += if self.found.is_empty() { orbit } else { 0 };
+            if self.found.is_empty() {
+                self.tally.deadlocks += orbit;
+                if self.dead.len() < MOST_DEAD {
+                    self.dead.push((key, orbit));
+                }
+            }
             for i in 0..self.found.len() {
                 let key = self.found[i].key;
-                let slot = (spread(key) as usize) & (RECENT - 1);
-                if self.recent[slot] == key {
-                    continue;
-                }
                 let owner = self.owner(key)?;
                 if owner == self.me {
                     self.pending.push(key);
                     continue;
                 }
-                self.recent[slot] = key;
+                let slot = (spread(key) as usize) & (RECENT - 1);
+                if std::mem::replace(&mut self.recent[slot], key) == key {
+                    continue;
+                }
                 self.tally.sent += 1;
                 if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves)? {
                     self.tally.sent_bytes += parcel.len() as u64;
@@ -261,6 +270,11 @@ impl<'m> Share<'m> {
         self.place(level)
     }
 
+    /// Shows the deadlocks found here, up to a million, each with the number of states that it stands for.
+    pub fn ends(&self, see: &mut dyn FnMut(&[u32], u64)) {
+        self.dead.iter().for_each(|(key, orbit)| see(&self.store.vector(*key), *orbit));
+    }
+
     /// What it holds and did so far.
     pub fn tally(&self) -> Tally {
         let stored = self.store.table.len();
@@ -298,7 +312,8 @@ impl<'m> Share<'m> {
             return Err(Diagnostic::stopped(Stop::Memory));
         }
         let ahead = self.ahead.values_mut().flatten();
-        self.store.replan(self.now.iter_mut().chain(ahead).chain(self.pending.iter_mut()), None);
+        let dead = self.dead.iter_mut().map(|d| &mut d.0);
+        self.store.replan(self.now.iter_mut().chain(ahead).chain(self.pending.iter_mut()).chain(dead), None);
         self.recent.fill(u64::MAX);
         Ok(())
     }
