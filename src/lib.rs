@@ -71,8 +71,13 @@ pub use mu_evidence as evidence;
 /// Formulas on models: the way to a verdict.
 pub use mu_pbes as pbes;
 
-/// Parameters without a value.
+/// Ways to count and to check.
 pub use mu_engines as engines;
+
+/// One search by several processes.
+pub use mu_cluster as cluster;
+
+/// Parameters without a value.
 pub use mu_regions as regions;
 
 /// The language server.

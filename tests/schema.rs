@@ -31,6 +31,7 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("explore", "explore @chain.mcrl2 --divergence", 0, None),
     ("check", "check ^tests/broken/bus.mcrl2 @absent.mcf @always.mcf", 1, None),
     ("explore", "explore @chain.mcrl2 --engine symbolic", 0, None),
+    ("explore", "explore @chain.mcrl2 --processes 2", 0, None),
     ("explore", "explore @chain.mcrl2 --engine symbolic --strategy breadth-first", 0, None),
     ("explore", "explore @chain.mcrl2 --engine auto --strategy chaining", 0, None),
     ("explore", "explore @chain.mcrl2 --engine auto --reduce branching", 0, None),

@@ -7,6 +7,7 @@ mod architecture;
 mod arcx_faults;
 mod arcx_model;
 mod checkpoint;
+mod cluster;
 mod command_line;
 mod confluence;
 mod conform;

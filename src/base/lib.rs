@@ -9,6 +9,7 @@ pub mod limits;
 pub mod random;
 pub mod similar;
 pub mod source;
+pub mod varint;
 pub mod words;
 
 pub use diagnostic::{Diagnostic, Stage};

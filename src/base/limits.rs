@@ -28,6 +28,8 @@ pub enum Stop {
     Time,
     /// A signal.
     Interrupted,
+    /// Another process of the same search ended or fell silent.
+    Lost,
 }
 
 impl Stop {
@@ -39,6 +41,7 @@ impl Stop {
             Stop::Memory => "max-memory",
             Stop::Time => "timeout",
             Stop::Interrupted => "interrupted",
+            Stop::Lost => "process-lost",
         }
     }
 }

@@ -6,6 +6,7 @@ use super::pipeline::Session;
 use super::print;
 use super::ways::Ends;
 use mu_base::{Diagnostic, Stop};
+use mu_cluster::Part;
 use mu_engines::{Counted, Detail};
 use num_bigint::BigUint;
 use serde_json::{Value, json};
@@ -33,6 +34,42 @@ pub(super) struct Report {
     pub layers: Option<(&'static str, usize)>,
     /// Name of the equivalence, states, transitions.
     pub reduced: Option<(&'static str, usize, usize)>,
+    /// The processes, if there were several.
+    pub processes: Option<Processes>,
+}
+
+/// What each process of a search did.
+pub(super) struct Processes {
+    pub parts: Vec<Part>,
+    /// Which one was lost, and how.
+    pub lost: Option<String>,
+}
+
+impl Processes {
+    fn sum(&self, of: fn(&Part) -> u64) -> u64 {
+        self.parts.iter().map(of).sum()
+    }
+    /// As an object.
+    fn json(&self) -> Value {
+        let each = |p: &Part| {
+            json!({
+                "stored": p.tally.stored,
+                "store_bytes": p.tally.store_bytes,
+                "sent_bytes": p.tally.sent_bytes,
+                "peak_memory_bytes": p.memory,
+            })
+        };
+        json!({
+            "count": self.parts.len(),
+            "stored": self.sum(|p| p.tally.stored),
+            "sent_states": self.sum(|p| p.tally.sent),
+            "sent_bytes": self.sum(|p| p.tally.sent_bytes),
+            "sent_values": self.sum(|p| p.tally.values_sent),
+            "bytes_per_state": self.sum(|p| p.tally.sent_bytes) as f64 / self.sum(|p| p.tally.stored).max(1) as f64,
+            "lost": self.lost,
+            "each": self.parts.iter().map(each).collect::<Vec<_>>(),
+        })
+    }
 }
 
 impl Report {
@@ -57,6 +94,7 @@ impl Report {
             nodes,
             layers,
             reduced: None,
+            processes: None,
         }
     }
     pub(super) fn explicit(states: u64, transitions: u64, deadlocks: u64, stop: Stop) -> Self {
@@ -72,6 +110,7 @@ impl Report {
             nodes: None,
             layers: None,
             reduced: None,
+            processes: None,
         }
     }
 
@@ -79,6 +118,7 @@ impl Report {
     pub(super) fn print(self, session: &Session, start: Instant) -> Result<u8, Diagnostic> {
         let complete = self.stop == Stop::Complete;
         let seconds = start.elapsed().as_secs_f64();
+        let memory = self.processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.sum(|p| p.memory));
         match session.common.format {
             Format::Json => {
                 let mut object = json!({
@@ -86,7 +126,7 @@ impl Report {
                     "transitions": self.transitions.as_ref().map(number),
                     "deadlocks": self.deadlocks.as_ref().map(number),
                     "seconds": seconds,
-                    "peak_memory_bytes": session.peak_memory(),
+                    "peak_memory_bytes": memory,
                     "stop": self.stop.word(),
                     "engine": self.engine,
                 });
@@ -98,6 +138,9 @@ impl Report {
                 }
                 if let Some(reason) = self.reason {
                     object["reason"] = reason.into();
+                }
+                if let Some(processes) = &self.processes {
+                    object["processes"] = processes.json();
                 }
                 if let Some((nodes, peak)) = self.nodes {
                     object["nodes"] = nodes.into();
@@ -132,10 +175,13 @@ impl Report {
                 if let Some(reason) = self.reason {
                     text += &format!("engine       {}: {reason}\n", self.engine);
                 }
+                if let Some(processes) = &self.processes {
+                    text += &format!("processes    {}\n", processes.parts.len());
+                }
                 if !complete {
                     text += &format!("stopped      {}\n", self.stop.word());
                 }
-                text += &format!("seconds      {seconds:.3}\npeak memory  {} MiB\n", session.peak_memory() >> 20);
+                text += &format!("seconds      {seconds:.3}\npeak memory  {} MiB\n", memory >> 20);
                 print(&text)?;
             }
         }

@@ -2,6 +2,7 @@
 
 use super::args::{ExploreArgs, Format, Reduce, SetStrategy};
 use super::checkpoint;
+use super::cluster;
 use super::counts::Report;
 use super::engines;
 use super::files::{expect_lts_name, expect_writable, write_lts};
@@ -47,6 +48,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
         return Err(Diagnostic::new(Stage::Usage, "`--strategy` is for `--engine symbolic` and `auto`"));
     }
     engines::expect_taken(args.engine, &engines::wishes_of_explore(args))?;
+    cluster::expect_possible(args, session.common.threads)?;
     let result = by_engine(session, args, start);
     match result {
         // A limit was met before the search began.
@@ -69,6 +71,12 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     if (keep || loaded.stored.is_some()) && args.keeping.is_wanted() {
         let message = "`--checkpoint` and `--resume` are for the counts of a specification's states, without `--hide` and `--rename`";
         return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    if args.clustering.is_wanted() {
+        return match cluster::run(session, args, &loaded)? {
+            Ok(report) => Report { warnings: notes::tell_dead(session, &*loaded.model)?, ..report }.print(session, start),
+            Err(code) => Ok(code),
+        };
     }
     let mut way = None;
     let (mut report, lts) = if let Some(lts) = loaded.stored {

@@ -22,6 +22,7 @@ macro_rules! eprint {
 pub mod args;
 mod check;
 mod checkpoint;
+mod cluster;
 mod compare;
 mod conform;
 mod counts;

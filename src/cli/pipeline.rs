@@ -198,7 +198,7 @@ pub(super) fn no_specification(path: &Path) -> Diagnostic {
 }
 
 /// From now on the end of standard input is an interrupt: whoever holds its other end is gone.
-fn end_with_input(budget: &Budget) {
+pub(super) fn end_with_input(budget: &Budget) {
     let flag = budget.interrupt_flag();
     let wait = move || {
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());

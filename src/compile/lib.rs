@@ -27,9 +27,9 @@ use mu_base::ids::{LabelId, OpId, SortId, VarId};
 use mu_base::{Budget, Diagnostic, Span, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr, ExprKind};
-use mu_data::text;
+use mu_data::{portable, text};
 use mu_labels::{ActionLabels, MultiAction};
-use mu_model::{Group, Model, Slot, SlotInfo, Symmetry, Worker};
+use mu_model::{Group, Model, Portable, Slot, SlotInfo, Symmetry, Worker};
 use mu_process::confluence::confluent_summands;
 use mu_process::linear::{Act, LinearProcess};
 use std::sync::Arc;
@@ -226,6 +226,9 @@ impl Model for Compiled {
         }
         Ok(())
     }
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
+    }
     fn slots(&self) -> &[SlotInfo] {
         &self.slots
     }
@@ -266,6 +269,23 @@ impl Model for Compiled {
             return text;
         }
         mu_data::print::expression(self.program.signature(), &e)
+    }
+}
+
+impl Portable for Compiled {
+    fn basis(&self) -> String {
+        let slots = self.slots.iter().map(|s| format!("{}:{} ", s.name, s.component));
+        let flags = [self.fingerprint().unwrap_or_default(), portable::basis(self.program.signature())];
+        flags.into_iter().chain(slots).collect()
+    }
+    fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic> {
+        let value = self.tables[self.table_of[slot as usize]].get(value);
+        portable::write(self.program.signature(), &value)
+            .map_err(|e| e.note(format!("it is the value of `{}`", self.slots[slot as usize].name)))
+    }
+    fn import(&self, slot: Slot, bytes: &[u8]) -> Result<u32, Diagnostic> {
+        let value = portable::read(self.program.signature(), bytes)?;
+        Ok(self.tables[self.table_of[slot as usize]].intern(&value))
     }
 }
 

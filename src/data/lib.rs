@@ -9,6 +9,7 @@ pub mod builtins;
 pub mod engine;
 pub mod enumerate;
 pub mod expr;
+pub mod portable;
 pub mod print;
 pub mod signature;
 pub mod sort;

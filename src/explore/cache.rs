@@ -166,6 +166,8 @@ pub(crate) struct Expander<'m> {
     statistics: CacheStatistics,
     symmetries: Option<&'m Symmetries>,
     orbits: Option<Orbits<'m>>,
+    /// Whether other processes search as well, with other numbers for the same values.
+    among_processes: bool,
     /// With symmetries: for each successor, the element that took it to the one that is kept (0: none).
     pub moved: Vec<u32>,
 }
@@ -197,6 +199,7 @@ impl<'m> Expander<'m> {
             statistics: CacheStatistics::default(),
             symmetries: None,
             orbits: None,
+            among_processes: false,
             moved: Vec::new(),
         }
     }
@@ -204,6 +207,12 @@ impl<'m> Expander<'m> {
     /// Of each orbit of states under these symmetries one is to stand for all.
     pub fn with_symmetries(mut self, symmetries: Option<&'m Symmetries>) -> Self {
         self.symmetries = symmetries;
+        self
+    }
+
+    /// Other processes search as well: what depends on the numbers of values is refused.
+    pub fn among_processes(mut self) -> Self {
+        self.among_processes = true;
         self
     }
 
@@ -364,6 +373,12 @@ impl<'m> Expander<'m> {
         }
     }
 
+    /// Appends the images of a leaf's tuple under all symmetries but the identity: leaves and numbers.
+    pub fn images(&mut self, store: &Store, leaf: usize, number: u32, out: &mut Vec<(usize, u32)>) -> Result<(), Halt> {
+        let Some(orbits) = &mut self.orbits else { return Ok(()) };
+        orbits.images_of(store, (self.model, self.worker.as_mut()), leaf, number, out)
+    }
+
     /// Size of a state's orbit; `fixed` gets the elements that leave the state as it is.
     pub fn orbit(&mut self, store: &Store, key: u64, fixed: Option<&mut Vec<u32>>) -> Result<u64, Halt> {
         let Some(orbits) = &mut self.orbits else { return Ok(1) };
@@ -448,6 +463,11 @@ impl<'m> Expander<'m> {
             if n == low {
                 let from =
                     stack.iter().position(|&k| k == at).ok_or_else(|| Diagnostic::internal("the root of a component is not open"))?;
+                if self.among_processes && from + 1 < stack.len() {
+                    // The least vector depends on the numbers of values.
+                    let message = "hidden steps that are taken at once go in a circle, which several processes cannot search together";
+                    return Err(Diagnostic::new(Stage::Unsupported, message).note("omit `--confluence`").into());
+                }
                 if let Some(symmetries) = self.symmetries
                     && from + 1 < stack.len()
                 {

@@ -393,6 +393,16 @@ impl Symmetries {
         Diagnostic::new(mu_base::Stage::Internal, "a supposed symmetry is not one")
     }
 
+    /// Numbers of the candidates that were found to be none.
+    pub fn failed(&self) -> Vec<usize> {
+        held!(self.failed.lock()).iter().copied().collect()
+    }
+    /// Takes note that candidates were found to be none, by another process.
+    pub fn fail(&self, candidates: &[usize]) {
+        held!(self.failed.lock()).extend(candidates);
+        self.broken.store(true, Ordering::Relaxed);
+    }
+
     /// The image of a vector.
     fn vector(
         &self,
@@ -571,6 +581,24 @@ impl<'s> Orbits<'s> {
         }
         table[value as usize] = Maybe::some(image);
         Ok(image)
+    }
+
+    /// Appends the images of a leaf's tuple under all elements: leaves and numbers.
+    pub fn images_of(&mut self, store: &Store, ask: Ask, leaf: usize, number: u32, out: &mut Vec<(usize, u32)>) -> Result<(), Halt> {
+        for element in 0..self.symmetries.elements.len() {
+            for to in 0..self.leaves {
+                let at = element * self.leaves + to;
+                if self.sources[at] as usize == leaf {
+                    let known = self.tables[at].get(number as usize).and_then(|image| image.get());
+                    let image = match known {
+                        Some(image) => image,
+                        None => self.fill(store, (ask.0, &mut *ask.1), element, to, number)?,
+                    };
+                    out.push((to, image));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Puts the member of a state's orbit that is kept into `least`. Returns the number of the element that leads there, from 1; 0 if the

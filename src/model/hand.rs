@@ -18,9 +18,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Group, Model, Slot, SlotInfo, Steps, Worker};
-use mu_base::Diagnostic;
+use super::{Group, Model, Portable, Slot, SlotInfo, Steps, Worker};
 use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage};
 
 /// The answer of a group: from the values of its `reads` to steps.
 pub type StepFn = Box<dyn Fn(&[u32], &mut Emit<'_>) + Send + Sync>;
@@ -133,6 +133,23 @@ impl Model for HandModel {
     }
     fn value_text(&self, _slot: Slot, value: u32) -> String {
         value.to_string()
+    }
+    fn portable(&self) -> Option<&dyn Portable> {
+        Some(self)
+    }
+}
+
+/// Numbers mean the same everywhere: closures have no tables.
+impl Portable for HandModel {
+    fn basis(&self) -> String {
+        format!("{:?} {:?}", self.slots, self.groups)
+    }
+    fn export(&self, _: Slot, value: u32) -> Result<Vec<u8>, Diagnostic> {
+        Ok(value.to_le_bytes().to_vec())
+    }
+    fn import(&self, _: Slot, bytes: &[u8]) -> Result<u32, Diagnostic> {
+        let number = bytes.try_into().map(u32::from_le_bytes);
+        number.map_err(|_| Diagnostic::new(Stage::File, "bytes that are no value of this model"))
     }
 }
 

@@ -143,6 +143,10 @@ pub trait Model: Send + Sync {
     fn import_values(&self, _texts: &[Vec<String>]) -> Result<(), Diagnostic> {
         Err(Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot be read"))
     }
+    /// How its values go to another process that runs the same model. None: they cannot, and the model is searched by one process only.
+    fn portable(&self) -> Option<&dyn Portable> {
+        None
+    }
     /// Whether a slot means something in a state: the others hold a value that nothing depends on.
     fn is_live(&self, _slot: Slot, _state: &[u32]) -> bool {
         true
@@ -170,6 +174,22 @@ pub trait Model: Send + Sync {
         let names = if hidden { self.groups()[group].hidden.clone() } else { vec![self.label_text(label)] };
         Ok(names.into_iter().map(|name| StepPart { name, args: Vec::new(), hidden, from: Vec::new() }).collect())
     }
+}
+
+/// Values that travel between the tables of processes that run the same model.
+pub trait Portable {
+    /// All that the bytes of values rest on. Processes whose models differ here must not exchange values.
+    fn basis(&self) -> String;
+    /// A slot's value as bytes: the same in all processes, different for different values.
+    ///
+    /// # Errors
+    /// The value means nothing to another process.
+    fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic>;
+    /// The number of an exported value here, given now if it is new.
+    ///
+    /// # Errors
+    /// The bytes are those of no value.
+    fn import(&self, slot: Slot, bytes: &[u8]) -> Result<u32, Diagnostic>;
 }
 
 /// Evaluates groups, for one thread. May be slow: callers memoise.

@@ -1,5 +1,6 @@
 //! The command line: what it accepts, with help and examples. A contract: scripts rely on names, keys and exit codes.
 
+pub mod cluster;
 mod conform;
 mod editor;
 mod first;
@@ -307,6 +308,7 @@ Examples:
   mu-check explore model.mcrl2 --action error --all 3 --trace-dir traces
   mu-check explore model.mcrl2 --hide internal --reduce branching --out model.aut
   mu-check explore specs/arcx.spec -D max_operation_id=9 --engine symbolic --format json
+  mu-check explore specs/arcx.spec -D max_operation_id=1 --processes 2
   mu-check explore specs/arcx.spec -D max_operation_id=3 --checkpoint kept --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=3 --resume kept"
 )]
 pub struct ExploreArgs {
@@ -327,6 +329,9 @@ pub struct ExploreArgs {
     /// Checkpoints.
     #[command(flatten)]
     pub keeping: Keeping,
+    /// Several processes.
+    #[command(flatten)]
+    pub clustering: cluster::Clustering,
     /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,

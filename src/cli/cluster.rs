@@ -1,0 +1,398 @@
+//! `explore --processes N` and `--cluster HOSTS --process I`: one search by several processes, reported as one.
+//!
+//! In: the model that every process reads for itself. Out: the counts of all, told by process 0. With `--processes` this process starts the others: the same
+//! program with the same arguments and `--process I`. Each of them listens on a free port of the loopback interface and prints that port; it gets the
+//! secret and all addresses on its standard input, whose end is an interrupt. With `--cluster` all of that comes from files.
+//!
+//! Invariant: processes that this one started do not outlive it.
+
+use super::args::ExploreArgs;
+use super::args::cluster::Clustering;
+use super::counts::{Processes, Report};
+use super::engines;
+use super::load::Loaded;
+use super::pipeline::{Session, end_with_input, read_text};
+use super::progress::{Bar, grouped};
+use super::ways::{Counter, Ends};
+use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
+use mu_cluster::{Identity, Outcome, Party, Secret, explore, meet};
+use mu_engines::Engine;
+use mu_engines::Wish;
+use mu_engines::explicit::Explicit;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long processes on other machines may take to come.
+const WAIT: Duration = Duration::from_secs(300);
+/// Time for the others to end by themselves.
+const GRACE: Duration = Duration::from_secs(5);
+/// Port of process 0 where the list gives none; that of process I is higher by I.
+const PORT: u16 = 7117;
+/// Bytes of a process's last words that are kept.
+const WORDS: usize = 1 << 14;
+
+/// Refuses what several processes do not do, before anything is read.
+pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Result<(), Diagnostic> {
+    let option = args.clustering.option();
+    let refused = |what: &str| Err(Diagnostic::new(Stage::Usage, format!("{what} cannot be combined with `{option}`")));
+    if args.clustering.process.is_some() && !args.clustering.is_wanted() {
+        return Err(Diagnostic::new(Stage::Usage, "`--process` is for `--cluster`"));
+    }
+    if !args.clustering.is_wanted() {
+        return Ok(());
+    }
+    if args.engine.name() != Explicit.name() {
+        return refused(&format!("`--engine {}`", args.engine.name()));
+    }
+    if let Some(wish) = engines::wishes_of_explore(args).into_iter().find(|w| *w != Wish::Priority) {
+        return refused(wish.words());
+    }
+    if args.seeking.sought().is_some() {
+        return refused("looking for paths (`--deadlock`, `--action`, `--divergence`)");
+    }
+    if threads.is_some_and(|n| n > 1) {
+        return Err(Diagnostic::new(Stage::Usage, format!("`--threads` cannot be combined with `{option}`: each process has one thread"))
+            .note("start one process for each core"));
+    }
+    Ok(())
+}
+
+/// Counts with the other processes; the report is for process 0 to print, the exit code is that of each.
+pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Result<Result<Report, u8>, Diagnostic> {
+    let model = &*loaded.model;
+    let Some(portable) = model.portable() else {
+        let message = format!("the values of `{}` cannot go to other processes", args.model.display());
+        return Err(Diagnostic::new(Stage::Unsupported, message).note(format!("omit `{}`", args.clustering.option())));
+    };
+    let program = std::env::current_exe().and_then(std::fs::File::open);
+    let unread = |e: std::io::Error| Diagnostic::internal(format!("cannot read this program: {e}"));
+    let options = format!("{} {:?}", args.confluence, args.without);
+    let identity = Identity::new(&mut program.map_err(unread)?, &portable.basis(), &options).map_err(unread)?;
+    let (party, mut children, together) = match (&args.clustering, args.clustering.processes) {
+        (Clustering { process: Some(me), .. }, Some(count)) => {
+            (started(session, *me as usize, count as usize, identity)?, Children::default(), count as usize)
+        }
+        (_, Some(count)) => {
+            let (party, children) = start(session, count as usize, identity)?;
+            (party, children, count as usize)
+        }
+        (clustering, None) => {
+            let (party, together) = listed(session, clustering, identity)?;
+            (party, Children::default(), together)
+        }
+    };
+    let limits = *session.budget.limits();
+    let budget = session.budget.with_limits(Limits { max_memory: limits.max_memory.map(|m| m / together as u64), ..limits });
+    session.say(format!("process {} of {}, at {}", party.me, party.addresses.len(), party.addresses[party.me]));
+    let connections = meet(&party, &budget, WAIT, &mut || children.expect_alive()).inspect_err(|error| {
+        // A limit is reported as such; who was missing is not lost with that.
+        let notes = error.notes.iter().filter(|_| error.stop.is_some());
+        notes.for_each(|note| eprintln!("{note}"));
+    })?;
+    let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
+    let options = mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
+    let mut ends = |share: &mu_explore::Share<'_>| {
+        let Some(mut counter) = Counter::new(model, &args.seeking.terminal) else { return Vec::new() };
+        share.ends(&mut |state, states| counter.count(state, states));
+        let Ends { terminated, finished, hangs } = counter.ends();
+        vec![terminated, finished, hangs]
+    };
+    let result = explore(model, &options, &budget, &bar, connections, &mut ends);
+    bar.finish();
+    let mut outcome = result?;
+    if let Some(lost) = &mut outcome.lost {
+        if let Some(words) = children.last_words(lost) {
+            *lost = words;
+        }
+        if party.me == 0 || !session.common.quiet {
+            eprintln!("the search is incomplete: {lost}");
+        }
+    } else {
+        children.end();
+    }
+    say(session, args, &outcome);
+    if party.me > 0 {
+        return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
+    }
+    let sum = |of: fn(&mu_cluster::Part) -> u64| outcome.sum(of);
+    let report = Report::explicit(sum(|p| p.tally.states), sum(|p| p.tally.transitions), sum(|p| p.tally.deadlocks), outcome.stop.clone());
+    let ends = match outcome.figures.as_deref() {
+        Some(&[terminated, finished, hangs]) => Some(Ends { terminated, finished, hangs }),
+        _ => None,
+    };
+    Ok(Ok(Report { ends, processes: Some(Processes { parts: outcome.parts, lost: outcome.lost }), ..report }))
+}
+
+fn say(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
+    session.say_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
+    let (states, sent) = (outcome.sum(|p| p.tally.states), outcome.sum(|p| p.tally.sent_bytes));
+    session.say(format!(
+        "explored {} states ({} stored), {} transitions, {} levels in {:.3} s",
+        grouped(states),
+        grouped(outcome.sum(|p| p.tally.stored)),
+        grouped(outcome.sum(|p| p.tally.transitions)),
+        outcome.levels(),
+        outcome.elapsed.as_secs_f64()
+    ));
+    session.say(format!(
+        "traffic: {} states sent in {} bytes, {:.2} bytes for each state stored; {} values",
+        grouped(outcome.sum(|p| p.tally.sent)),
+        grouped(sent),
+        sent as f64 / outcome.sum(|p| p.tally.stored).max(1) as f64,
+        grouped(outcome.sum(|p| p.tally.values_sent))
+    ));
+    for (i, part) in outcome.parts.iter().enumerate() {
+        session.say(format!(
+            "process {i}: {} states stored, store of {} bytes, {} MiB at most",
+            grouped(part.tally.stored),
+            grouped(part.tally.store_bytes),
+            part.memory >> 20
+        ));
+    }
+}
+
+/// The party of a list of hosts, and how many of its processes share this machine.
+fn listed(session: &Session, clustering: &Clustering, identity: Identity) -> Result<(Party, usize), Diagnostic> {
+    let (Some(list), Some(me), Some(secret)) = (&clustering.cluster, clustering.process, &clustering.secret) else {
+        return Err(Diagnostic::internal("a list of hosts without its other options"));
+    };
+    let me = me as usize;
+    let addresses = hosts(list)?;
+    let Some(own) = addresses.get(me) else {
+        let message = format!("there is no process {me}: `{}` lists {}, from 0", list.display(), addresses.len());
+        return Err(Diagnostic::new(Stage::Usage, message));
+    };
+    let host = |address: &str| address.rsplit_once(':').map_or("", |a| a.0).to_string();
+    let together = addresses.iter().filter(|a| host(a) == host(own)).count();
+    let secret = Secret::of_text(&read_text(secret, &mut SourceMap::new())?)?;
+    let listen = clustering.listen.as_ref().unwrap_or(own);
+    let places: Vec<SocketAddr> = listen.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    let listener = TcpListener::bind(&places[..]).map_err(|e| {
+        let message = format!("cannot listen at `{listen}`: {e}");
+        Diagnostic::new(Stage::File, message)
+            .note("process I listens at line I of the list, from 0; `--listen ADDRESS:PORT` gives another address")
+    })?;
+    session.say(format!("listens at {}", listener.local_addr().map(|a| a.to_string()).unwrap_or_default()));
+    Ok((Party { me, addresses, listener, secret, identity }, together))
+}
+
+/// The addresses in a list of hosts.
+fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
+    let text = read_text(path, &mut SourceMap::new())?;
+    let mut addresses: Vec<String> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let host = line.split('#').next().unwrap_or_default().trim();
+        if host.is_empty() {
+            continue;
+        }
+        let refused =
+            |why: String| Err(Diagnostic::in_line(Stage::File, number as u64 + 1, 1, line, why).in_file(&path.display().to_string()));
+        if host.contains(char::is_whitespace) {
+            return refused(format!("`{host}` is not an address: expected `HOST` or `HOST:PORT`"));
+        }
+        let ported = host.rsplit_once(':').is_some_and(|(h, port)| port.parse::<u16>().is_ok() && (!h.contains(':') || h.ends_with(']')));
+        let port = usize::from(PORT) + addresses.len();
+        let address = if ported { host.to_string() } else { format!("{host}:{port}") };
+        if addresses.contains(&address) {
+            return refused(format!("`{address}` is listed twice: processes on one host need ports of their own"));
+        }
+        addresses.push(address);
+    }
+    match addresses.len() {
+        0 => Err(Diagnostic::new(Stage::File, format!("`{}` lists no host", path.display()))
+            .note("expected a line `HOST:PORT` for each process")),
+        1..=1024 => Ok(addresses),
+        n => Err(Diagnostic::new(Stage::File, format!("`{}` lists {n} processes; at most 1024 search together", path.display()))),
+    }
+}
+
+fn loopback() -> Result<(TcpListener, SocketAddr), Diagnostic> {
+    let bound = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr().map(|a| (l, a)));
+    bound.map_err(|e| Diagnostic::new(Stage::File, format!("cannot listen on the loopback interface: {e}")))
+}
+
+/// This process was started by process 0, which tells it the secret and all addresses.
+fn started(session: &Session, me: usize, count: usize, identity: Identity) -> Result<Party, Diagnostic> {
+    let (listener, address) = loopback()?;
+    super::print(&format!("{}\n", address.port()))?;
+    let mut line = String::new();
+    let unread = || Diagnostic::new(Stage::Usage, "`--process` with `--processes` is for processes that a search starts by itself");
+    std::io::stdin().lock().read_line(&mut line).map_err(|_| unread())?;
+    let mut words = line.split_whitespace();
+    let secret = Secret::of_text(words.next().ok_or_else(unread)?)?;
+    let addresses: Vec<String> = words.map(str::to_string).collect();
+    if addresses.len() != count || me >= count {
+        return Err(unread());
+    }
+    end_with_input(&session.budget);
+    Ok(Party { me, addresses, listener, secret, identity })
+}
+
+/// Starts the other processes of a search on this machine.
+fn start(session: &Session, count: usize, identity: Identity) -> Result<(Party, Children), Diagnostic> {
+    let (listener, address) = loopback()?;
+    let secret = Secret::random()?;
+    let program = std::env::current_exe().map_err(|e| Diagnostic::internal(format!("cannot locate this program: {e}")))?;
+    let words = super::args::with_default_command(std::env::args().collect());
+    let mut children = Children::default();
+    for me in 1..count {
+        let mut command = Command::new(&program);
+        command.args(&words[1..2]).arg("--process").arg(me.to_string()).args(&words[2..]);
+        children.start(me, &mut command)?;
+    }
+    let mut addresses = vec![address.to_string()];
+    for me in 1..count {
+        addresses.push(format!("127.0.0.1:{}", children.port(me, &session.budget)?));
+    }
+    children.tell(&format!("{} {}\n", secret.text(), addresses.join(" ")));
+    Ok((Party { me: 0, addresses, listener, secret, identity }, children))
+}
+
+/// A process that this one started.
+struct Other {
+    me: usize,
+    child: Child,
+    /// Its standard input: it ends when this one is dropped.
+    input: Option<ChildStdin>,
+    /// The first line that it prints; then nothing.
+    port: Receiver<String>,
+    words: Arc<Mutex<Vec<u8>>>,
+}
+
+/// The processes that this one started; they end with it.
+#[derive(Default)]
+struct Children(Vec<Other>);
+
+impl Children {
+    fn start(&mut self, me: usize, command: &mut Command) -> Result<(), Diagnostic> {
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.map_err(|e| Diagnostic::internal(format!("cannot start process {me}: {e}")))?;
+        let (give, port) = channel();
+        let words: Arc<Mutex<Vec<u8>>> = Arc::default();
+        if let Some(out) = child.stdout.take() {
+            std::thread::spawn(move || {
+                let mut out = BufReader::new(out);
+                let mut line = String::new();
+                if out.read_line(&mut line).is_ok_and(|n| n > 0) {
+                    let _ = give.send(line);
+                }
+                let _ = std::io::copy(&mut out, &mut std::io::sink());
+            });
+        }
+        if let Some(mut err) = child.stderr.take() {
+            let words = words.clone();
+            std::thread::spawn(move || {
+                let mut buffer = [0; 1024];
+                while let Ok(n @ 1..) = err.read(&mut buffer) {
+                    let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+                    words.extend(&buffer[..n]);
+                    let over = words.len().saturating_sub(WORDS);
+                    words.drain(..over);
+                }
+            });
+        }
+        let input = child.stdin.take();
+        self.0.push(Other { me, child, input, port, words });
+        Ok(())
+    }
+
+    /// The port that a process listens at.
+    fn port(&mut self, me: usize, budget: &Budget) -> Result<u16, Diagnostic> {
+        let Some(other) = self.0.iter_mut().find(|o| o.me == me) else {
+            return Err(Diagnostic::internal("a process that was not started"));
+        };
+        loop {
+            match other.port.recv_timeout(Duration::from_millis(20)) {
+                Ok(line) => return line.trim().parse().map_err(|_| Diagnostic::internal(format!("process {me} says `{}`", line.trim()))),
+                Err(RecvTimeoutError::Timeout) => budget.check(0).map_err(Diagnostic::stopped)?,
+                Err(RecvTimeoutError::Disconnected) => return Err(other.ended()),
+            }
+        }
+    }
+
+    /// Tells all of them a line.
+    fn tell(&mut self, line: &str) {
+        for other in &mut self.0 {
+            // One that has ended is noticed when it does not come.
+            let _ = other.input.as_mut().map(|i| i.write_all(line.as_bytes()));
+        }
+    }
+
+    fn expect_alive(&mut self) -> Result<(), Diagnostic> {
+        match self.0.iter_mut().find_map(|o| matches!(o.child.try_wait(), Ok(Some(_))).then(|| o.ended())) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// How the process ended that a message is about, in more words.
+    fn last_words(&mut self, lost: &str) -> Option<String> {
+        let other = self.0.iter_mut().find(|o| lost.starts_with(&format!("process {}:", o.me)))?;
+        // It may take a moment from the end of its connections to its own.
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(500) {
+            if let Ok(Some(status)) = other.child.try_wait() {
+                return Some(format!("process {}: it ended with {status}{}", other.me, other.said()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        None
+    }
+
+    /// Waits for all to end by themselves, for a while.
+    fn end(&mut self) {
+        let begin = Instant::now();
+        while begin.elapsed() < GRACE && self.0.iter_mut().any(|o| matches!(o.child.try_wait(), Ok(None))) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Other {
+    fn said(&self) -> String {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&words);
+        if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) }
+    }
+    fn ended(&mut self) -> Diagnostic {
+        let status = self.child.wait().map_or_else(|e| e.to_string(), |s| s.to_string());
+        // Its last words may still be on their way.
+        std::thread::sleep(Duration::from_millis(50));
+        Diagnostic::new(Stage::File, format!("process {} ended with {status}{}", self.me, self.said()))
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for other in &mut self.0 {
+            let _ = other.child.kill();
+            let _ = other.child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_hosts_are_read_and_faults_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hosts");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            hosts(&path)
+        };
+        let list = read("# three\nnode1\nnode2:9000 # the second\n\n[::1]\n10.0.0.7:80\n").unwrap();
+        assert_eq!(list, ["node1:7117", "node2:9000", "[::1]:7119", "10.0.0.7:80"]);
+        assert!(read("# nothing\n").unwrap_err().message.contains("lists no host"));
+        let twice = read("a:1\nb:1\na:1\n").unwrap_err();
+        assert_eq!(twice.line.as_ref().map(|l| l.number), Some(3));
+        assert!(read("node 1\n").unwrap_err().message.contains("`node 1` is not an address"));
+    }
+}

@@ -1,0 +1,528 @@
+//! The dataflow of a search, and what drives it.
+//!
+//! In: a model and connections to the other processes. Out: an [`Outcome`], the same in all processes. There are two dataflows. In the first, parcels of
+//! states go from the operator `search` through a feedback edge, which counts the level up, back to the operator `search` of the process that they
+//! are for. The operator keeps a capability for each level that has states here; so timely's frontier tells when no parcel of a level can come any more,
+//! and when there is no level left. The second carries reports.
+//!
+//! The search itself ([`mu_explore::Share`]) is not inside an operator: between two steps of the worker, what came in is stored, a block of states is
+//! expanded, and what is to go out is put on the operator's desk. Cost: a step of the worker for each block; a round of progress messages for
+//! each level. Invariants: a level is expanded when the frontier has passed it; a process that ends early for whatever reason says so to all, and all
+//! decide by the same reports what the end is.
+
+use super::parcel::{ByAddress, Parcel};
+use super::report::{Report, Why};
+use super::wire::{Health, Wire};
+use mu_base::limits::peak_resident_bytes;
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_explore::{Dropped, Options, Progress, Share, Snapshot, Symmetries, Tally, with_those_that_hold};
+use mu_model::Model;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use timely::communication::Hooks;
+use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely::communication::allocator::{Allocator, ProcessBuilder};
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::DistributorPact;
+use timely::dataflow::operators::generic::{Operator, source};
+use timely::dataflow::operators::probe::Handle;
+use timely::dataflow::operators::{ConnectLoop, Feedback, Probe};
+use timely::scheduling::Activator;
+use timely::worker::{Config, Worker};
+
+/// States expanded between two steps of the worker.
+const BLOCK: usize = 2048;
+/// Time between reports to process 0, and between looks at the limits.
+const TICK: Duration = Duration::from_millis(50);
+/// Longest time that a process waits for messages at once.
+const NAP: Duration = Duration::from_millis(5);
+/// Time for the connections to be closed in the end.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Connections to all other processes of a search.
+pub struct Connections {
+    /// This process.
+    pub(super) me: usize,
+    /// By process; none to itself.
+    pub(super) wires: Vec<Option<Wire>>,
+    pub(super) health: Arc<Health>,
+}
+
+impl Connections {
+    /// This process's number.
+    pub fn me(&self) -> usize {
+        self.me
+    }
+    /// How many processes there are.
+    pub fn processes(&self) -> usize {
+        self.wires.len()
+    }
+}
+
+/// What one process did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Part {
+    /// Its states and traffic.
+    pub tally: Tally,
+    /// Its memory at most, in bytes.
+    pub memory: u64,
+}
+
+/// What all processes found together.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// By process.
+    pub parts: Vec<Part>,
+    /// Why the search ended.
+    pub stop: Stop,
+    /// Which process was lost, and how.
+    pub lost: Option<String>,
+    /// Order of the group of symmetries; 1: none but the identity.
+    pub symmetries: usize,
+    /// Candidates for symmetries that are not used.
+    pub dropped: Vec<Dropped>,
+    /// Time of the search.
+    pub elapsed: Duration,
+    /// The sums of what [`Extra`] made of the deadlocks of each process; none if the search is incomplete.
+    pub figures: Option<Vec<u64>>,
+}
+
+/// What is to be made of the deadlocks that a process finds: numbers, which are then summed up.
+pub type Extra<'a> = &'a mut dyn FnMut(&Share<'_>) -> Vec<u64>;
+
+impl Outcome {
+    /// A figure of all processes together.
+    pub fn sum(&self, of: impl Fn(&Part) -> u64) -> u64 {
+        self.parts.iter().map(of).sum()
+    }
+    /// Levels of the search.
+    pub fn levels(&self) -> u64 {
+        self.parts.iter().map(|p| p.tally.levels).max().unwrap_or(0)
+    }
+}
+
+/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections.
+///
+/// # Errors
+/// Those of the model, whichever process met them.
+pub fn explore(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    connections: Connections,
+    extra: Extra<'_>,
+) -> Result<Outcome, Diagnostic> {
+    let Connections { me, wires, health } = connections;
+    let start = Instant::now();
+    let all: Vec<Wire> = wires.iter().flatten().cloned().collect();
+    super::wire::beat(all.clone(), health.clone());
+    let hooks = Hooks::default();
+    let within = ProcessBuilder::new_typed_vector(1, hooks.refill.clone(), None);
+    let count = wires.len();
+    let failed = |e: std::io::Error| Diagnostic::internal(format!("the connections between processes cannot be used: {e}"));
+    let (builders, guard) = initialize_networking_from_sockets(within, wires, me, 1, hooks).map_err(failed)?;
+    let builder = builders.into_iter().next().ok_or_else(|| Diagnostic::internal("timely made no allocator"))?;
+    // Processes may be more than cores: one that waits leaves its core to the others.
+    let config = Config::default().idle_spin(Duration::ZERO);
+    let mut worker = Worker::new(config, Allocator::Tcp(builder.build()), None);
+    let mut order = 1;
+    let orderly = Cell::new(false);
+    let result = with_those_that_hold(model, options, |symmetries| {
+        let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
+        order = symmetries.map_or(1, Symmetries::order);
+        let share = Share::new(model, options, budget, symmetries, me, count)?;
+        orderly.set(false);
+        Drive::new(&mut worker, share, symmetries, budget, progress, &health, (me, count), start).run(&orderly, &mut *extra)
+    });
+    if !orderly.get() {
+        // The others may not know yet, and threads of the connections may never end: this process does.
+        let text = health.lost().unwrap_or_else(|| format!("process {me} failed"));
+        all.iter().for_each(|wire| wire.fail(&text));
+        std::mem::forget((worker, guard));
+    } else {
+        drop(worker);
+        let (closed, wait) = std::sync::mpsc::channel();
+        let closing = move || {
+            drop(guard);
+            let _ = closed.send(());
+        };
+        if std::thread::Builder::new().name("closing".into()).spawn(closing).is_ok() {
+            let _ = wait.recv_timeout(GRACE);
+        }
+        health.finish();
+    }
+    let ((parts, stop, figures), dropped) = result?;
+    let lost = health.lost().filter(|_| stop == Stop::Lost);
+    let figures = Some(figures).filter(|_| stop == Stop::Complete);
+    Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed(), figures })
+}
+
+/// Between the operator `search` and what drives it.
+#[derive(Default)]
+struct Desk {
+    arrived: VecDeque<(u64, Parcel)>,
+    leaving: Vec<(u64, Parcel)>,
+    /// Levels with a capability.
+    held: BTreeSet<u64>,
+    /// Levels to get one, from a level before.
+    hold: Vec<u64>,
+    /// Levels to lose it.
+    release: Vec<u64>,
+    /// The least level of which parcels may still come; none: of none.
+    frontier: Option<u64>,
+    activator: Option<Activator>,
+}
+
+/// Between the operator `reports` and what drives it.
+#[derive(Default)]
+struct Mail {
+    arrived: VecDeque<Parcel>,
+    leaving: Vec<Parcel>,
+    closed: bool,
+    activator: Option<Activator>,
+}
+
+/// Builds the dataflow of states.
+fn states(worker: &mut Worker, desk: &Rc<RefCell<Desk>>) -> Handle<u64> {
+    desk.borrow_mut().held.insert(0);
+    desk.borrow_mut().frontier = Some(0);
+    worker.dataflow::<u64, _, _>(|scope| {
+        let (handle, cycle) = scope.feedback::<Parcel>(1);
+        let pact = DistributorPact(|_| ByAddress);
+        let stream = cycle.unary_frontier::<NoopBuilder<Parcel>, _, _, _>(pact, "search", |capability, info| {
+            desk.borrow_mut().activator = Some(scope.activator_for(info.address));
+            let desk = desk.clone();
+            let mut capabilities = BTreeMap::from([(0, capability)]);
+            move |(input, frontier), output| {
+                let mut desk = desk.borrow_mut();
+                let desk = &mut *desk;
+                input.for_each(|capability, parcel| {
+                    if let Some(&level) = capability.least() {
+                        capabilities.entry(level).or_insert_with(|| capability.delayed(&level, 0));
+                        desk.held.insert(level);
+                        desk.arrived.push_back((level, std::mem::take(parcel)));
+                    }
+                });
+                for (level, mut parcel) in desk.leaving.drain(..) {
+                    if let Some(capability) = capabilities.get(&level) {
+                        output.session_with_builder(capability).give_container(&mut parcel);
+                    }
+                }
+                for level in desk.hold.drain(..) {
+                    if let Some(capability) = capabilities.range(..=level).next_back().map(|c| c.1.delayed(&level)) {
+                        capabilities.entry(level).or_insert(capability);
+                    }
+                }
+                desk.release.drain(..).for_each(|level| drop(capabilities.remove(&level)));
+                desk.frontier = frontier.frontier().iter().min().copied();
+            }
+        });
+        let (probe, stream) = stream.probe();
+        stream.connect_loop(handle);
+        probe
+    })
+}
+
+/// Builds the dataflow of reports.
+fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
+    worker.dataflow::<u64, _, _>(|scope| {
+        let stream = source::<_, NoopBuilder<Parcel>, _, _>(scope, "reports", |capability, info| {
+            mail.borrow_mut().activator = Some(scope.activator_for(info.address));
+            let mail = mail.clone();
+            let mut capability = Some(capability);
+            move |output| {
+                let mut mail = mail.borrow_mut();
+                for mut parcel in mail.leaving.drain(..) {
+                    if let Some(capability) = &capability {
+                        output.session_with_builder(capability).give_container(&mut parcel);
+                    }
+                }
+                if mail.closed {
+                    capability = None;
+                }
+            }
+        });
+        let mail = mail.clone();
+        stream.sink(DistributorPact(|_| ByAddress), "reading reports", move |(input, _)| {
+            input.for_each(|_, parcel| mail.borrow_mut().arrived.push_back(std::mem::take(parcel)));
+        });
+    });
+}
+
+/// What a process said last: all of it, or only how far it is.
+#[derive(Clone, Default)]
+struct Heard {
+    part: Part,
+    last: Option<(Option<Why>, Vec<usize>, Vec<u64>)>,
+}
+
+/// One search, by all processes.
+struct Drive<'d, 'm> {
+    worker: &'d mut Worker,
+    share: Share<'m>,
+    symmetries: Option<&'m Symmetries>,
+    budget: &'d Budget,
+    progress: &'d dyn Progress,
+    health: &'d Health,
+    me: usize,
+    start: Instant,
+    desk: Rc<RefCell<Desk>>,
+    mail: Rc<RefCell<Mail>>,
+    /// By process.
+    heard: Vec<Heard>,
+    /// The level that was begun.
+    begun: Option<u64>,
+    /// Why it ends early here.
+    why: Option<Why>,
+    /// Whether all are to end.
+    halted: bool,
+    ticked: Instant,
+}
+
+type Ended = (Vec<Part>, Stop, Vec<u64>);
+
+impl<'d, 'm> Drive<'d, 'm> {
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        worker: &'d mut Worker,
+        share: Share<'m>,
+        symmetries: Option<&'m Symmetries>,
+        budget: &'d Budget,
+        progress: &'d dyn Progress,
+        health: &'d Health,
+        (me, count): (usize, usize),
+        start: Instant,
+    ) -> Self {
+        Self {
+            worker,
+            share,
+            symmetries,
+            budget,
+            progress,
+            health,
+            me,
+            start,
+            desk: Rc::default(),
+            mail: Rc::default(),
+            heard: vec![Heard::default(); count],
+            begun: None,
+            why: None,
+            halted: false,
+            ticked: Instant::now(),
+        }
+    }
+
+    fn run(mut self, orderly: &Cell<bool>, extra: Extra<'_>) -> Result<Ended, Diagnostic> {
+        let probe = states(self.worker, &self.desk);
+        reports(self.worker, &self.mail);
+        if let Err(error) = self.share.start() {
+            self.stop_for(error);
+        }
+        while !probe.done() || !self.desk.borrow().arrived.is_empty() {
+            let busy = self.share.is_busy() && !self.halted;
+            self.worker.step_or_park(Some(if busy { Duration::ZERO } else { NAP }));
+            if self.health.lost().is_some() {
+                return Ok(self.abandoned());
+            }
+            self.arrivals();
+            self.read_reports()?;
+            self.tick();
+            if self.halted {
+                self.release_all();
+            } else {
+                self.work();
+            }
+            // An operator that has nothing to do is not asked to: then the worker can wait.
+            let desk = self.desk.borrow();
+            if let Some(activator) = &desk.activator
+                && !(desk.leaving.is_empty() && desk.hold.is_empty() && desk.release.is_empty())
+            {
+                activator.activate();
+            }
+        }
+        // All have come to this end: each says how, and closes when it has heard all.
+        let failed = self.symmetries.map(Symmetries::failed).unwrap_or_default();
+        let figures = if self.halted { Vec::new() } else { extra(&self.share) };
+        let last = Report::Last { tally: self.share.tally(), memory: peak_resident_bytes(), why: self.why.take(), failed, figures };
+        self.send(0..self.heard.len(), &last);
+        while self.heard.iter().any(|h| h.last.is_none()) {
+            self.step_for_reports()?;
+            if self.health.lost().is_some() {
+                return Ok(self.abandoned());
+            }
+        }
+        self.mail.borrow_mut().closed = true;
+        if let Some(activator) = &self.mail.borrow().activator {
+            activator.activate();
+        }
+        while self.worker.has_dataflows() {
+            self.worker.step_or_park(Some(NAP));
+            if self.health.lost().is_some() {
+                return Ok(self.abandoned());
+            }
+        }
+        orderly.set(true);
+        self.ended()
+    }
+
+    /// What all decide by the same last reports.
+    fn ended(self) -> Result<Ended, Diagnostic> {
+        let parts: Vec<Part> = self.heard.iter().map(|h| h.part).collect();
+        let whys: Vec<Why> = self.heard.iter().filter_map(|h| h.last.as_ref()?.0.clone()).collect();
+        if let (Some(symmetries), true) = (self.symmetries, whys.contains(&Why::Broken)) {
+            let failed: Vec<usize> = self.heard.iter().filter_map(|h| h.last.as_ref()).flat_map(|l| l.1.iter().copied()).collect();
+            symmetries.fail(&failed);
+            return Err(symmetries.refuse());
+        }
+        let failures = whys.iter().filter_map(|w| if let Why::Failed(e) = w { Some(e) } else { None });
+        if let Some(first) = failures.min_by(|a, b| (a.span, &a.message).cmp(&(b.span, &b.message))) {
+            return Err((**first).clone());
+        }
+        let stop = whys.into_iter().find_map(|w| if let Why::Stopped(stop) = w { Some(stop) } else { None });
+        let states: u64 = parts.iter().map(|p| p.tally.states).sum();
+        let too_many = self.budget.limits().max_states.is_some_and(|most| states > most);
+        let mut figures: Vec<u64> = Vec::new();
+        for own in self.heard.iter().filter_map(|h| Some(&h.last.as_ref()?.2)) {
+            figures.resize(figures.len().max(own.len()), 0);
+            figures.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+        Ok((parts, stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }), figures))
+    }
+
+    /// A process is lost: what is known of the others, and of this one.
+    fn abandoned(mut self) -> Ended {
+        self.heard[self.me].part = Part { tally: self.share.tally(), memory: peak_resident_bytes() };
+        (self.heard.iter().map(|h| h.part).collect(), Stop::Lost, Vec::new())
+    }
+
+    /// Stores what came in.
+    fn arrivals(&mut self) {
+        let arrived = std::mem::take(&mut self.desk.borrow_mut().arrived);
+        for (level, parcel) in arrived {
+            if self.halted {
+                continue;
+            }
+            if let Err(error) = self.share.receive(parcel.from as usize, level, &parcel.bytes) {
+                self.stop_for(error);
+            }
+        }
+    }
+
+    /// Begins a level, expands a block of it, or ends it.
+    fn work(&mut self) {
+        let level = match self.begun {
+            Some(level) => level,
+            None => {
+                let desk = self.desk.borrow();
+                let Some(&level) = desk.held.first().filter(|l| desk.frontier.is_none_or(|f| f > **l)) else { return };
+                self.begun = Some(level);
+                self.share.begin(level);
+                level
+            }
+        };
+        let mut desk = self.desk.borrow_mut();
+        let from = self.me as u32;
+        let mut send = |(to, bytes): mu_explore::Parcel| desk.leaving.push((level, Parcel { to: to as u32, from, bytes }));
+        let result = self.share.expand(BLOCK, &mut send);
+        if self.share.levels().any(|l| l == level + 1) && desk.held.insert(level + 1) {
+            desk.hold.push(level + 1);
+        }
+        if result.is_ok() && !self.share.is_busy() {
+            desk.held.remove(&level);
+            desk.release.push(level);
+            self.begun = None;
+        }
+        drop(desk);
+        if let Err(error) = result {
+            self.stop_for(error);
+        }
+    }
+
+    /// Gives all capabilities back, so that the dataflow runs dry.
+    fn release_all(&mut self) {
+        let mut desk = self.desk.borrow_mut();
+        let desk = &mut *desk;
+        desk.leaving.clear();
+        desk.hold.clear();
+        desk.release.extend(std::mem::take(&mut desk.held));
+    }
+
+    fn stop_for(&mut self, error: Diagnostic) {
+        let broken = self.symmetries.is_some_and(Symmetries::broken);
+        self.halt(if broken { Why::Broken } else { error.into() });
+    }
+
+    /// Ends the search, here and everywhere.
+    fn halt(&mut self, why: Why) {
+        if self.why.is_none() {
+            self.why = Some(why);
+        }
+        if !self.halted {
+            self.halted = true;
+            self.send(0..self.heard.len(), &Report::Halt);
+        }
+    }
+
+    fn send(&mut self, to: std::ops::Range<usize>, report: &Report) {
+        let bytes = report.write();
+        let mut mail = self.mail.borrow_mut();
+        mail.leaving.extend(to.map(|to| Parcel { to: to as u32, from: self.me as u32, bytes: bytes.clone() }));
+        if let Some(activator) = &mail.activator {
+            activator.activate();
+        }
+    }
+
+    fn step_for_reports(&mut self) -> Result<(), Diagnostic> {
+        self.worker.step_or_park(Some(NAP));
+        self.read_reports()
+    }
+
+    fn read_reports(&mut self) -> Result<(), Diagnostic> {
+        let arrived = std::mem::take(&mut self.mail.borrow_mut().arrived);
+        for parcel in arrived {
+            let heard = self.heard.get_mut(parcel.from as usize).ok_or_else(|| Diagnostic::internal("a report from nobody"))?;
+            match Report::read(&parcel.bytes)? {
+                Report::Tally(tally) => heard.part.tally = tally,
+                Report::Halt => self.halted = true,
+                Report::Last { tally, memory, why, failed, figures } => {
+                    *heard = Heard { part: Part { tally, memory }, last: Some((why, failed, figures)) };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Now and then: looks at the limits, tells process 0 how far this one is, shows how far all are.
+    fn tick(&mut self) {
+        if self.ticked.elapsed() < TICK || self.halted {
+            return;
+        }
+        self.ticked = Instant::now();
+        let tally = self.share.tally();
+        self.heard[self.me].part.tally = tally;
+        let all = |of: fn(&Tally) -> u64| self.heard.iter().map(|h| of(&h.part.tally)).sum::<u64>();
+        let states = all(|t| t.states);
+        if self.me == 0 {
+            self.progress.report(&Snapshot {
+                states,
+                transitions: all(|t| t.transitions),
+                level: self.heard.iter().map(|h| h.part.tally.levels).max().unwrap_or(0),
+                waiting: all(|t| t.waiting),
+                elapsed: self.start.elapsed(),
+            });
+        } else {
+            self.send(0..1, &Report::Tally(tally));
+        }
+        if let Err(stop) = self.budget.check(states).and_then(|()| self.budget.check_memory()) {
+            self.halt(Why::Stopped(stop));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

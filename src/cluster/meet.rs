@@ -1,0 +1,454 @@
+//! How the processes of a search find each other and prove who they are.
+//!
+//! In: a listening socket, the addresses of all, a secret, what this process runs. Out: [`Connections`]: one to each other process. The process with the
+//! higher number connects, the other listens, until all are there; then nobody listens any more.
+//!
+//! ```text
+//! who connects   magic, version, 32 random bytes, its number, the other's number, how many they are
+//! who listens    magic, version, 32 random bytes
+//! who connects   digests of what it runs, code over all of the above and "connects"
+//! who listens    digests of what it runs, code over all of the above and "listens"
+//! ```
+//!
+//! The codes are HMAC-SHA-256 under the secret (challenge and response after ISO/IEC 9798-4). Whoever listens says nothing of itself before the other has
+//! proven itself; who fails is turned away, and the search goes on waiting. The digests tell another binary, model or option by name. The keys
+//! of the connection's frames are further codes over the same bytes. Cost: two round trips a connection.
+
+use super::flow::Connections;
+use super::wire::{Health, Wire, keyed, lock};
+use hmac::Mac;
+use mu_base::{Budget, Diagnostic, Stage};
+use sha2::{Digest, Sha256};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const MAGIC: &[u8; 16] = b"mu-check cluster";
+/// Of the protocol, frames and reports included.
+const VERSION: u32 = 1;
+/// Time for one step of the proof.
+const STEP: Duration = Duration::from_secs(5);
+/// Time between attempts to connect.
+const AGAIN: Duration = Duration::from_millis(30);
+/// Proofs that are heard at the same time.
+const MOST_HEARD: usize = 256;
+/// Strangers that are named when the others do not come.
+const MOST_NAMED: usize = 5;
+
+/// What the processes of a search, and nobody else, know.
+#[derive(Clone)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// A random one.
+    ///
+    /// # Errors
+    /// The system gives no random numbers.
+    pub fn random() -> Result<Self, Diagnostic> {
+        let mut bytes = [0; 32];
+        fill(&mut bytes)?;
+        Ok(Self(bytes.iter().flat_map(|b| format!("{b:02x}").into_bytes()).collect()))
+    }
+    /// From text; white space at its ends does not count.
+    ///
+    /// # Errors
+    /// It is too short to be one.
+    pub fn of_text(text: &str) -> Result<Self, Diagnostic> {
+        let text = text.trim();
+        if text.len() < 16 {
+            return Err(Diagnostic::new(Stage::Usage, "the secret is shorter than 16 characters")
+                .note("write one with `head -c 32 /dev/urandom | base64 > secret`"));
+        }
+        Ok(Self(text.as_bytes().to_vec()))
+    }
+    /// As text, for another process.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
+fn fill(bytes: &mut [u8]) -> Result<(), Diagnostic> {
+    getrandom::fill(bytes).map_err(|e| Diagnostic::internal(format!("the system gives no random numbers: {e}")))
+}
+
+/// What a process runs, as digests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity([[u8; 32]; 3]);
+
+/// What the digests are of, for messages.
+const WHAT: [&str; 3] = ["another program or version", "another model or other parameters", "other options"];
+
+impl Identity {
+    /// Of the bytes of the program, of the model with its parameters, and of the options that the processes must share.
+    ///
+    /// # Errors
+    /// The program cannot be read.
+    pub fn new(program: &mut dyn Read, model: &str, options: &str) -> std::io::Result<Self> {
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match program.read(&mut buffer)? {
+                0 => break,
+                n => hash.update(&buffer[..n]),
+            }
+        }
+        Ok(Self([hash.finalize().into(), Sha256::digest(model).into(), Sha256::digest(options).into()]))
+    }
+    fn differs(&self, other: &Self) -> Option<&'static str> {
+        (0..3).find(|&i| self.0[i] != other.0[i]).map(|i| WHAT[i])
+    }
+    fn bytes(&self) -> Vec<u8> {
+        self.0.concat()
+    }
+    fn of(bytes: &[u8; 96]) -> Self {
+        Self([0, 32, 64].map(|at| std::array::from_fn(|i| bytes[at + i])))
+    }
+}
+
+/// A process among the others.
+pub struct Party {
+    /// Its number.
+    pub me: usize,
+    /// Where all of them listen, by number.
+    pub addresses: Vec<String>,
+    /// Where this one does.
+    pub listener: TcpListener,
+    /// What they know.
+    pub secret: Secret,
+    /// What this one runs.
+    pub identity: Identity,
+}
+
+/// Why a connection did not come about.
+enum Refused {
+    /// Nobody is there, or it is a stranger: perhaps another comes.
+    Stranger(String),
+    /// One of ours, and it will not do.
+    Wrong(Diagnostic),
+}
+
+impl From<std::io::Error> for Refused {
+    fn from(error: std::io::Error) -> Self {
+        Refused::Stranger(error.to_string())
+    }
+}
+impl From<Diagnostic> for Refused {
+    fn from(error: Diagnostic) -> Self {
+        Refused::Wrong(error)
+    }
+}
+
+impl Party {
+    fn code(&self, transcript: &[u8], purpose: &str) -> Vec<u8> {
+        let mut code = keyed(&self.secret.0);
+        code.update(purpose.as_bytes());
+        code.update(transcript);
+        code.finalize().into_bytes().to_vec()
+    }
+    fn is_code(&self, transcript: &[u8], purpose: &str, claimed: &[u8]) -> bool {
+        let mut code = keyed(&self.secret.0);
+        code.update(purpose.as_bytes());
+        code.update(transcript);
+        code.verify_slice(claimed).is_ok()
+    }
+    fn wire(&self, socket: TcpStream, peer: usize, connects: bool, transcript: &[u8], health: &Arc<Health>) -> Result<Wire, Refused> {
+        let mut keys = ["frames of who connects", "frames of who listens"].map(|purpose| self.code(transcript, purpose));
+        if !connects {
+            keys.reverse();
+        }
+        let [ours, theirs] = keys;
+        Ok(Wire::new(socket, peer, health, &theirs, &ours)?)
+    }
+    fn compare(&self, peer: usize, theirs: &Identity) -> Result<(), Diagnostic> {
+        match self.identity.differs(theirs) {
+            None => Ok(()),
+            Some(what) => Err(Diagnostic::new(Stage::Usage, format!("process {peer} runs {what}"))
+                .note("all processes of a search need the same program, files, `-D` values and options")),
+        }
+    }
+
+    /// Proves itself to a process that listens.
+    fn connect(&self, peer: usize, health: &Arc<Health>) -> Result<Wire, Refused> {
+        let address = &self.addresses[peer];
+        let unknown = || Diagnostic::new(Stage::Usage, format!("no machine is known as `{address}`, the address of process {peer}"));
+        let place = address.to_socket_addrs().ok().and_then(|mut all| all.next()).ok_or_else(unknown)?;
+        let mut socket = TcpStream::connect_timeout(&place, STEP)?;
+        socket.set_read_timeout(Some(STEP))?;
+        socket.set_nodelay(true)?;
+        let mut random = [0; 32];
+        fill(&mut random)?;
+        let numbers = [self.me, peer, self.addresses.len()].map(|n| (n as u32).to_le_bytes()).concat();
+        let mut transcript = [&MAGIC[..], &VERSION.to_le_bytes(), &random, &numbers].concat();
+        socket.write_all(&transcript)?;
+        let mut answer = [0; 52];
+        socket.read_exact(&mut answer)?;
+        if &answer[..16] != MAGIC {
+            return Err(Refused::Stranger("what listens there is no process of a search".into()));
+        }
+        transcript.extend(answer);
+        let mine = self.identity.bytes();
+        transcript.extend(&mine);
+        let code = self.code(&transcript, "connects");
+        socket.write_all(&[mine, code].concat())?;
+        let mut proof = [0; 128];
+        socket.read_exact(&mut proof).map_err(|_| {
+            Refused::Stranger("it closed the connection when this process proved itself: its secret may be another one".into())
+        })?;
+        let theirs: [u8; 96] = std::array::from_fn(|i| proof[i]);
+        transcript.extend(theirs);
+        if !self.is_code(&transcript, "listens", &proof[96..]) {
+            return Err(Refused::Stranger("what listens there does not know the secret".into()));
+        }
+        self.compare(peer, &Identity::of(&theirs))?;
+        self.wire(socket, peer, true, &transcript, health)
+    }
+
+    /// Hears the proof of whoever has connected.
+    fn hear(&self, mut socket: TcpStream, health: &Arc<Health>) -> Result<(usize, Wire), Refused> {
+        socket.set_nonblocking(false)?;
+        socket.set_read_timeout(Some(STEP))?;
+        socket.set_nodelay(true)?;
+        let mut hello = [0; 64];
+        socket.read_exact(&mut hello)?;
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| hello[at + i])) as usize;
+        if &hello[..16] != MAGIC || word(16) != VERSION as usize {
+            return Err(Refused::Stranger("it is no process of a search of this version".into()));
+        }
+        let (peer, me, count) = (word(52), word(56), word(60));
+        let mut random = [0; 32];
+        fill(&mut random)?;
+        let answer = [&MAGIC[..], &VERSION.to_le_bytes(), &random].concat();
+        socket.write_all(&answer)?;
+        let mut proof = [0; 128];
+        socket.read_exact(&mut proof)?;
+        let theirs: [u8; 96] = std::array::from_fn(|i| proof[i]);
+        let mut transcript = [&hello[..], &answer, &theirs].concat();
+        if !self.is_code(&transcript, "connects", &proof[96..]) {
+            return Err(Refused::Stranger("it does not know the secret".into()));
+        }
+        let mine = self.identity.bytes();
+        transcript.extend(&mine);
+        let code = self.code(&transcript, "listens");
+        socket.write_all(&[mine, code].concat())?;
+        self.compare(peer, &Identity::of(&theirs))?;
+        if me != self.me || count != self.addresses.len() || peer <= self.me || peer >= count {
+            let message = format!(
+                "process {peer} of {count} took this one for process {me}: this is process {} of {}",
+                self.me,
+                self.addresses.len()
+            );
+            return Err(Diagnostic::new(Stage::Usage, message)
+                .note("give all processes the same list of hosts, and each its own `--process`")
+                .into());
+        }
+        Ok((peer, self.wire(socket, peer, false, &transcript, health)?))
+    }
+}
+
+/// Connects a process with all others. `wait`: how long they may take to come; `meanwhile` is asked now and then whether to go on.
+///
+/// # Errors
+/// Not all came; one that did runs something else; `meanwhile` has one.
+pub fn meet(
+    party: &Party,
+    budget: &Budget,
+    wait: Duration,
+    meanwhile: &mut dyn FnMut() -> Result<(), Diagnostic>,
+) -> Result<Connections, Diagnostic> {
+    let count = party.addresses.len();
+    let health: Arc<Health> = Arc::default();
+    let begin = Instant::now();
+    let over = AtomicBool::new(false);
+    let wires: Mutex<Vec<Option<Wire>>> = Mutex::new((0..count).map(|_| None).collect());
+    let wrong: Mutex<Option<Diagnostic>> = Mutex::default();
+    // By process, or by address: why it is not connected.
+    let notes: Mutex<Vec<(String, String)>> = Mutex::default();
+    let note = |who: String, why: String| {
+        let mut notes = lock(&notes);
+        match notes.iter().position(|n| n.0 == who) {
+            Some(at) => notes[at].1 = why,
+            None if notes.len() < MOST_NAMED => notes.push((who, why)),
+            None => {}
+        }
+    };
+    party.listener.set_nonblocking(true).map_err(|e| Diagnostic::internal(format!("cannot listen: {e}")))?;
+    let result = std::thread::scope(|scope| {
+        let (health, wires, wrong, over, note) = (&health, &wires, &wrong, &over, &note);
+        for peer in 0..party.me {
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    match party.connect(peer, health) {
+                        Ok(wire) => {
+                            lock(wires)[peer] = Some(wire);
+                            return;
+                        }
+                        Err(Refused::Wrong(error)) => {
+                            lock(wrong).get_or_insert(error);
+                            return;
+                        }
+                        Err(Refused::Stranger(why)) => note(format!("process {peer} at {}", party.addresses[peer]), why),
+                    }
+                    std::thread::sleep(AGAIN);
+                }
+            });
+        }
+        let mut hearing: Vec<std::thread::ScopedJoinHandle<'_, ()>> = Vec::new();
+        let result = loop {
+            if let Some(error) = lock(wrong).take() {
+                break Err(error);
+            }
+            let missing: Vec<usize> = (0..count).filter(|&p| p != party.me && lock(wires)[p].is_none()).collect();
+            if missing.is_empty() {
+                break Ok(());
+            }
+            if let Err(stop) = budget.check(0) {
+                break Err(Diagnostic::stopped(stop));
+            }
+            if let Err(error) = meanwhile() {
+                break Err(error);
+            }
+            if begin.elapsed() > wait {
+                let names: Vec<String> = missing.iter().map(|p| format!("process {p} ({})", party.addresses[*p])).collect();
+                let message = format!("not connected after {} s: {}", wait.as_secs(), names.join(", "));
+                break Err(Diagnostic::new(Stage::File, message));
+            }
+            hearing.retain(|h| !h.is_finished());
+            match party.listener.accept() {
+                Ok((socket, from)) if hearing.len() < MOST_HEARD => hearing.push(scope.spawn(move || match party.hear(socket, health) {
+                    Ok((peer, wire)) => match &mut lock(wires)[peer] {
+                        Some(_) => note(from.to_string(), format!("process {peer} is here already")),
+                        free => *free = Some(wire),
+                    },
+                    Err(Refused::Wrong(error)) => {
+                        lock(wrong).get_or_insert(error);
+                    }
+                    Err(Refused::Stranger(why)) => note(from.to_string(), why),
+                })),
+                Ok(_) => {}
+                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        over.store(true, Ordering::Relaxed);
+        result
+    });
+    result.map_err(|error| lock(&notes).iter().fold(error, |e, (who, why)| e.note(format!("{who}: {why}"))))?;
+    let wires = std::mem::take(&mut *lock(&wires));
+    Ok(Connections { me: party.me, wires, health })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mu_base::random::Random;
+
+    fn party(me: usize, addresses: &[String], listener: TcpListener, secret: &str, model: &str) -> Party {
+        let secret = Secret::of_text(secret).unwrap();
+        Party {
+            me,
+            addresses: addresses.to_vec(),
+            listener,
+            secret,
+            identity: Identity::new(&mut &b"program"[..], model, "options").unwrap(),
+        }
+    }
+
+    fn listeners(count: usize) -> (Vec<TcpListener>, Vec<String>) {
+        let all: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let addresses = all.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+        (all, addresses)
+    }
+
+    const SECRET: &str = "a secret of some length";
+
+    fn two(secrets: [&str; 2], models: [&str; 2], wait: Duration) -> [Result<usize, Diagnostic>; 2] {
+        let (listeners, addresses) = listeners(2);
+        let mut listeners = listeners.into_iter();
+        let parties: Vec<Party> = (0..2).map(|i| party(i, &addresses, listeners.next().unwrap(), secrets[i], models[i])).collect();
+        let met = |p: &Party| meet(p, &Budget::default(), wait, &mut || Ok(())).map(|c| c.wires.iter().flatten().count());
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| met(&parties[1]));
+            [met(&parties[0]), other.join().unwrap()]
+        })
+    }
+
+    #[test]
+    fn secrets_survive_as_text() {
+        let secret = Secret::random().unwrap();
+        assert_eq!(Secret::of_text(&secret.text()).unwrap().0, secret.0);
+        assert_ne!(Secret::random().unwrap().0, secret.0);
+        assert!(Secret::of_text(" short \n").is_err());
+    }
+
+    #[test]
+    fn processes_with_one_secret_meet() {
+        let met = two([SECRET, SECRET], ["m", "m"], STEP);
+        assert!(met.iter().all(|m| m.as_ref().is_ok_and(|n| *n == 1)), "{met:?}");
+    }
+
+    #[test]
+    fn another_secret_is_turned_away_and_another_model_refused_by_name() {
+        let [one, two_] = two([SECRET, "another secret entirely"], ["m", "m"], Duration::from_millis(300));
+        let (one, two_) = (one.unwrap_err(), two_.unwrap_err());
+        assert!(one.message.contains("not connected") && one.notes.iter().any(|n| n.contains("does not know the secret")), "{one:?}");
+        assert!(two_.notes.iter().any(|n| n.contains("its secret may be another one")), "{two_:?}");
+        let refused = two([SECRET, SECRET], ["m", "n"], STEP);
+        for (peer, result) in [1, 0].into_iter().zip(refused) {
+            assert_eq!(result.unwrap_err().message, format!("process {peer} runs another model or other parameters"));
+        }
+    }
+
+    #[test]
+    fn strangers_are_turned_away_and_the_others_still_meet() {
+        let (listeners, addresses) = listeners(2);
+        let mut listeners = listeners.into_iter();
+        let parties: Vec<Party> = (0..2).map(|i| party(i, &addresses, listeners.next().unwrap(), SECRET, "m")).collect();
+        let met = |p: &Party| meet(p, &Budget::default(), STEP, &mut || Ok(())).map(|c| c.wires.iter().flatten().count());
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| met(&parties[0]));
+            let mut random = Random::new(17);
+            let valid: Vec<u8> = [&MAGIC[..], &VERSION.to_le_bytes(), &[9; 32], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]].concat();
+            for n in 0..40 {
+                let mut socket = TcpStream::connect(&addresses[0]).unwrap();
+                let bytes: Vec<u8> = match n % 4 {
+                    0 => (0..random.below(300)).map(|_| random.next_u64() as u8).collect(),
+                    1 => b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+                    // A proof that is none.
+                    2 => valid.iter().copied().chain((0..128).map(|_| random.next_u64() as u8)).collect(),
+                    _ => valid[..random.below(valid.len())].to_vec(),
+                };
+                let _ = socket.write_all(&bytes);
+            }
+            assert_eq!(met(&parties[1]).unwrap(), 1);
+            assert_eq!(first.join().unwrap().unwrap(), 1);
+        });
+    }
+
+    #[test]
+    fn a_recorded_proof_is_worth_nothing() {
+        let (listeners, addresses) = listeners(2);
+        let mut listeners = listeners.into_iter();
+        let one = party(0, &addresses, listeners.next().unwrap(), SECRET, "m");
+        let health = Arc::default();
+        // Whoever knows the secret says this once.
+        let mut recorded = Vec::new();
+        for replay in [false, true] {
+            std::thread::scope(|scope| {
+                let heard = scope.spawn(|| one.hear(one.listener.accept().unwrap().0, &health).map(|h| h.0));
+                let mut socket = TcpStream::connect(&addresses[0]).unwrap();
+                let hello: Vec<u8> = [&MAGIC[..], &VERSION.to_le_bytes(), &[9; 32], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]].concat();
+                socket.write_all(&hello).unwrap();
+                let mut answer = [0; 52];
+                socket.read_exact(&mut answer).unwrap();
+                if !replay {
+                    let mine = one.identity.bytes();
+                    let transcript = [&hello[..], &answer, &mine].concat();
+                    recorded = [mine, one.code(&transcript, "connects")].concat();
+                }
+                socket.write_all(&recorded).unwrap();
+                assert_eq!(heard.join().unwrap().is_ok(), !replay);
+            });
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What goes along the edges of the dataflow: bytes for one process, whole.
+//!
+//! In and out: timely's interfaces for containers. Cost: a copy of the bytes at each end. Invariant: reading never fails: what is no parcel becomes one
+//! from nobody, which the search refuses.
+
+use timely::Accountable;
+use timely::bytes::arc::Bytes;
+use timely::communication::Push;
+use timely::dataflow::channels::pushers::exchange::Distributor;
+use timely::dataflow::channels::{ContainerBytes, Message};
+use timely::progress::Stamp;
+
+/// Who sends a parcel that is none.
+pub(super) const NOBODY: u32 = u32::MAX;
+const HEAD: usize = 16;
+
+/// See the module's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parcel {
+    pub to: u32,
+    pub from: u32,
+    pub bytes: Vec<u8>,
+}
+
+impl Default for Parcel {
+    fn default() -> Self {
+        Self { to: 0, from: NOBODY, bytes: Vec::new() }
+    }
+}
+
+impl Accountable for Parcel {
+    fn record_count(&self) -> i64 {
+        i64::from(self.from != NOBODY || !self.bytes.is_empty())
+    }
+}
+
+impl ContainerBytes for Parcel {
+    fn from_bytes(bytes: Bytes) -> Self {
+        let parse = || {
+            let (head, rest) = bytes.split_at_checked(HEAD)?;
+            let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
+            Some(Parcel { to: word(0)?, from: word(4)?, bytes: rest.get(..word(8)? as usize)?.to_vec() })
+        };
+        parse().unwrap_or_else(|| Parcel { bytes: vec![0], ..Parcel::default() })
+    }
+    fn length_in_bytes(&self) -> usize {
+        HEAD + self.bytes.len().next_multiple_of(8)
+    }
+    fn into_bytes<W: std::io::Write>(&self, writer: &mut W) {
+        let head = [self.to, self.from, self.bytes.len() as u32, 0].map(u32::to_le_bytes).concat();
+        let padding = [0; 8];
+        let padding = &padding[..self.bytes.len().next_multiple_of(8) - self.bytes.len()];
+        // The writer is memory.
+        let _ = writer.write_all(&head).and_then(|()| writer.write_all(&self.bytes)).and_then(|()| writer.write_all(padding));
+    }
+}
+
+/// Gives each parcel to the process that it is for.
+pub(super) struct ByAddress;
+
+impl Distributor<Parcel> for ByAddress {
+    fn partition<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, parcel: &mut Parcel, stamp: &Stamp<T>, pushers: &mut [P]) {
+        let to = parcel.to as usize;
+        Message::push_at(parcel, stamp.clone(), &mut pushers[to]);
+    }
+    fn flush<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, _: &Stamp<T>, _: &mut [P]) {}
+}

@@ -1,0 +1,212 @@
+//! What processes of a search tell each other beside states, as bytes.
+//!
+//! In and out: a [`Report`]. Cost: tens of bytes. Invariant: bytes that are no report are refused with an error.
+
+use mu_base::varint::{put, take};
+use mu_base::{Diagnostic, SourceId, Span, Stage, Stop};
+use mu_explore::Tally;
+
+/// Why a process wants the search to end early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// A limit or an interrupt.
+    Stopped(Stop),
+    /// Something was found to be no symmetry: all begin again without it.
+    Broken,
+    /// An error of the model.
+    Failed(Box<Diagnostic>),
+}
+
+impl From<Diagnostic> for Why {
+    fn from(error: Diagnostic) -> Self {
+        match error.stop {
+            Some(stop) => Why::Stopped(stop),
+            None => Why::Failed(Box::new(error)),
+        }
+    }
+}
+
+/// See the module's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// How far it is.
+    Tally(Tally),
+    /// The search is to end.
+    Halt,
+    /// Its search has ended: what it holds, its memory at most, why it ended early, candidates for symmetries that failed,
+    /// numbers that the caller has summed up.
+    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize>, figures: Vec<u64> },
+}
+
+const STOPS: [Stop; 6] = [Stop::Complete, Stop::States, Stop::Memory, Stop::Time, Stop::Interrupted, Stop::Lost];
+const STAGES: [Stage; 10] = [
+    Stage::Usage,
+    Stage::File,
+    Stage::Syntax,
+    Stage::Type,
+    Stage::Unsupported,
+    Stage::Process,
+    Stage::Formula,
+    Stage::Data,
+    Stage::Limit,
+    Stage::Internal,
+];
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put(out, text.len() as u64);
+    out.extend(text.as_bytes());
+}
+
+fn take_text(bytes: &mut &[u8]) -> Option<String> {
+    let length = usize::try_from(take(bytes)?).ok()?;
+    let (text, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    String::from_utf8(text.to_vec()).ok()
+}
+
+fn put_tally(out: &mut Vec<u8>, t: &Tally) {
+    for n in [t.states, t.stored, t.transitions, t.deadlocks, t.levels, t.waiting, t.sent, t.sent_bytes, t.values_sent, t.store_bytes] {
+        put(out, n);
+    }
+}
+
+fn take_tally(bytes: &mut &[u8]) -> Option<Tally> {
+    let mut next = || take(bytes);
+    Some(Tally {
+        states: next()?,
+        stored: next()?,
+        transitions: next()?,
+        deadlocks: next()?,
+        levels: next()?,
+        waiting: next()?,
+        sent: next()?,
+        sent_bytes: next()?,
+        values_sent: next()?,
+        store_bytes: next()?,
+    })
+}
+
+/// The number of a stop or a stage in its list; both lists are whole.
+fn place<T: PartialEq>(list: &[T], item: &T) -> u64 {
+    list.iter().position(|i| i == item).unwrap_or(list.len() - 1) as u64
+}
+
+impl Why {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Why::Stopped(stop) => {
+                out.push(1);
+                put(out, place(&STOPS, stop));
+            }
+            Why::Broken => out.push(2),
+            Why::Failed(e) => {
+                out.push(3);
+                put(out, place(&STAGES, &e.stage));
+                put_text(out, &e.message);
+                match e.span {
+                    Some(span) => [1, u64::from(span.source.0), u64::from(span.start), u64::from(span.end)].map(|n| put(out, n)),
+                    None => [0; 4].map(|n| put(out, n)),
+                };
+                put(out, e.notes.len() as u64);
+                e.notes.iter().for_each(|n| put_text(out, n));
+            }
+        }
+    }
+    fn read(bytes: &mut &[u8]) -> Option<Option<Why>> {
+        let word = |n: u64| u32::try_from(n).ok();
+        Some(match take(bytes)? {
+            0 => None,
+            1 => Some(Why::Stopped(STOPS.get(take(bytes)? as usize)?.clone())),
+            2 => Some(Why::Broken),
+            3 => {
+                let mut error = Diagnostic::new(*STAGES.get(take(bytes)? as usize)?, "");
+                error.message = take_text(bytes)?;
+                let [some, source, start, end] = [take(bytes)?, take(bytes)?, take(bytes)?, take(bytes)?];
+                error.span =
+                    (some == 1).then_some(Span { source: SourceId(u16::try_from(source).ok()?), start: word(start)?, end: word(end)? });
+                for _ in 0..take(bytes)? {
+                    error.notes.push(take_text(bytes)?);
+                }
+                Some(Why::Failed(Box::new(error)))
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Report {
+    /// As bytes.
+    pub fn write(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Report::Tally(tally) => {
+                out.push(0);
+                put_tally(&mut out, tally);
+            }
+            Report::Halt => out.push(1),
+            Report::Last { tally, memory, why, failed, figures } => {
+                out.push(2);
+                put_tally(&mut out, tally);
+                put(&mut out, *memory);
+                match why {
+                    Some(why) => why.write(&mut out),
+                    None => out.push(0),
+                }
+                put(&mut out, failed.len() as u64);
+                failed.iter().for_each(|f| put(&mut out, *f as u64));
+                put(&mut out, figures.len() as u64);
+                figures.iter().for_each(|f| put(&mut out, *f));
+            }
+        }
+        out
+    }
+    /// From bytes.
+    ///
+    /// # Errors
+    /// They are no report.
+    pub fn read(bytes: &[u8]) -> Result<Self, Diagnostic> {
+        Self::parse(bytes).ok_or_else(|| Diagnostic::new(Stage::File, "a malformed report of another process"))
+    }
+    fn parse(mut bytes: &[u8]) -> Option<Self> {
+        let bytes = &mut bytes;
+        let report = match take(bytes)? {
+            0 => Report::Tally(take_tally(bytes)?),
+            1 => Report::Halt,
+            2 => {
+                let (tally, memory, why) = (take_tally(bytes)?, take(bytes)?, Why::read(bytes)?);
+                let mut failed = Vec::new();
+                for _ in 0..take(bytes)? {
+                    failed.push(usize::try_from(take(bytes)?).ok()?);
+                }
+                let mut figures = Vec::new();
+                for _ in 0..take(bytes)? {
+                    figures.push(take(bytes)?);
+                }
+                Report::Last { tally, memory, why, failed, figures }
+            }
+            _ => return None,
+        };
+        bytes.is_empty().then_some(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_come_back_as_they_were() {
+        let tally = Tally { states: 1 << 40, stored: 300, sent_bytes: 7, ..Tally::default() };
+        let mut error = Diagnostic::at(Stage::Data, Span { source: SourceId(1), start: 5, end: 9 }, "division by 0");
+        error.notes.push("here".into());
+        let last = |why, failed| Report::Last { tally, memory: 5 << 30, why, failed, figures: vec![1, 1 << 50] };
+        let mut reports = vec![Report::Tally(tally), Report::Halt, last(None, vec![]), last(Some(Why::Broken), vec![3, 1])];
+        reports.extend(STOPS.map(|s| last(Some(Why::Stopped(s)), vec![])));
+        reports.extend(STAGES.map(|s| last(Some(Why::Failed(Box::new(Diagnostic { stage: s, ..error.clone() }))), vec![])));
+        for report in reports {
+            let bytes = report.write();
+            assert_eq!(Report::read(&bytes).unwrap(), report);
+            (0..bytes.len()).for_each(|n| assert!(Report::read(&bytes[..n]).is_err(), "{report:?}, {n} bytes"));
+        }
+    }
+}

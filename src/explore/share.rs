@@ -1,0 +1,537 @@
+//! One process's share of a search that several processes make together; whoever drives it moves the parcels between them.
+//!
+//! In: a model whose values travel ([`mu_model::Portable`]), parcels of states of the next level from the others. Out: parcels for the others,
+//! counts of the states that are this process's own. A state belongs to a process by a hash that is the same everywhere: of the portable bytes of its
+//! values and, with symmetries, of the images of its leaves, so that all members of an orbit belong to one process. The store, the group caches and
+//! the symmetries are those of the search on one machine ([`super::search`]); what differs is that successors of others go into parcels
+//! ([`super::parcels`]), that the numbers of leaves must last (no leaf is split), and that one thread does it all.
+//!
+//! Cost: beside the search itself an addition for each leaf and successor, and for each successor of another process the bytes of a parcel; those
+//! sent lately are not sent again. Invariants: each state is stored and expanded by one process, once; a process expands a level only when whoever
+//! drives it knows that the level has arrived whole ([`Share::begin`]); so the counts are those of one process.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Options;
+use super::cache::{Expander, Halt, Successor};
+use super::memo::Memo;
+use super::parcels::{Receiver, Sender};
+use super::search::{BATCH, MOST_DEAD, too_many};
+use super::store::Store;
+use super::symmetry::Symmetries;
+use super::table::{Growth, Insert, Payload};
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_model::{Model, Portable};
+
+/// Keys sent lately that are remembered: a power of two.
+const RECENT: usize = 1 << 16;
+/// The table grows in large steps while it takes less than this part of the memory allowed.
+const GENEROUS: u64 = 12;
+
+/// What a share holds and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// States: those stored, and what the orbits of the expanded ones have beyond these.
+    pub states: u64,
+    /// States stored.
+    pub stored: u64,
+    /// Transitions of the expanded states.
+    pub transitions: u64,
+    /// Expanded states without steps.
+    pub deadlocks: u64,
+    /// Levels begun.
+    pub levels: u64,
+    /// States of this level that are still to be expanded.
+    pub waiting: u64,
+    /// States sent to other processes.
+    pub sent: u64,
+    /// Bytes of their parcels.
+    pub sent_bytes: u64,
+    /// Values written out in them.
+    pub values_sent: u64,
+    /// Bytes of the store.
+    pub store_bytes: u64,
+}
+
+/// See the module's head.
+pub struct Share<'m> {
+    model: &'m dyn Model,
+    portable: &'m dyn Portable,
+    budget: Budget,
+    me: usize,
+    processes: usize,
+    store: Store,
+    expander: Expander<'m>,
+    found: Vec<Successor>,
+    leaves: Vec<u32>,
+    level: u64,
+    /// Of this level, still to be expanded.
+    now: Vec<u64>,
+    /// Of later levels, stored.
+    ahead: BTreeMap<u64, Vec<u64>>,
+    /// Of one later level, not stored yet.
+    pending: Vec<u64>,
+    hashes: Vec<u64>,
+    recent: Vec<u64>,
+    /// By leaf and tuple: its part of the hash that says whose a state is; 0 if it is not known yet.
+    parts: Vec<Vec<u64>>,
+    /// By slot and value, the hash of its bytes; 0 if it is not known yet.
+    values: Vec<Vec<u64>>,
+    senders: Vec<Sender>,
+    receivers: Vec<Receiver>,
+    tally: Tally,
+    surplus: u64,
+    /// Deadlocks, with the sizes of their orbits.
+    dead: Vec<(u64, u64)>,
+}
+
+/// A parcel for a process.
+pub type Parcel = (usize, Vec<u8>);
+
+/// FNV-1a, finished so that all bits spread.
+fn hash(seed: u64, bytes: impl Iterator<Item = u8>) -> u64 {
+    spread(bytes.fold(0xcbf2_9ce4_8422_2325 ^ seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))).max(1)
+}
+
+/// The finisher of MurmurHash3.
+fn spread(mut h: u64) -> u64 {
+    h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    h ^ h >> 33
+}
+
+impl<'m> Share<'m> {
+    /// An empty share of process `me`.
+    ///
+    /// # Errors
+    /// The model's values cannot travel.
+    pub fn new(
+        model: &'m dyn Model,
+        options: &Options,
+        budget: &Budget,
+        symmetries: Option<&'m Symmetries>,
+        me: usize,
+        processes: usize,
+    ) -> Result<Self, Diagnostic> {
+        let portable = model.portable().ok_or_else(|| {
+            Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot go to other processes")
+                .note("search it in one process, without `--processes` and `--cluster`")
+        })?;
+        let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4)));
+        let store = Store::new(model, options.expected_states, Payload::None);
+        let (leaves, slots) = (store.leaves.len(), model.slots().len());
+        Ok(Self {
+            model,
+            portable,
+            budget: budget.clone(),
+            me,
+            processes,
+            expander: Expander::new(model, memo, options).with_symmetries(symmetries).among_processes(),
+            found: Vec::new(),
+            leaves: vec![0; leaves],
+            level: 0,
+            now: Vec::new(),
+            ahead: BTreeMap::new(),
+            pending: Vec::with_capacity(BATCH + 64),
+            hashes: Vec::new(),
+            recent: vec![u64::MAX; RECENT],
+            parts: vec![Vec::new(); leaves],
+            values: vec![Vec::new(); slots],
+            senders: (0..processes).map(|_| Sender::new(leaves, slots)).collect(),
+            receivers: (0..processes).map(|_| Receiver::new(leaves, slots)).collect(),
+            store,
+            tally: Tally::default(),
+            surplus: 0,
+            dead: Vec::new(),
+        })
+    }
+
+    /// Puts the initial state in, if it is this process's own: level 0 then has a state.
+    ///
+    /// # Errors
+    /// Those of the model.
+    pub fn start(&mut self) -> Result<(), Diagnostic> {
+        let vector = self.model.initial();
+        let key = self.settled(|share| {
+            let key = share.store.encode(&vector)?;
+            share.expander.representative(&share.store, key)
+        })?;
+        if self.owner(key)? == self.me {
+            self.pending.push(key);
+            self.place(0)?;
+        }
+        Ok(())
+    }
+
+    /// Levels that have states here and were not begun, ascending.
+    pub fn levels(&self) -> impl Iterator<Item = u64> + '_ {
+        self.ahead.keys().copied()
+    }
+    /// Whether the level that was begun has states left.
+    pub fn is_busy(&self) -> bool {
+        !self.now.is_empty()
+    }
+    /// Begins a level, of which all states have arrived.
+    pub fn begin(&mut self, level: u64) {
+        self.level = level;
+        self.now = self.ahead.remove(&level).unwrap_or_default();
+        // A level may have brought only states that are known.
+        if !self.now.is_empty() {
+            self.tally.levels = level + 1;
+        }
+    }
+
+    /// Expands up to so many states of the level that was begun. `send` gets parcels for the level after it; by the end of the level, all of them.
+    ///
+    /// # Errors
+    /// Those of the model; a limit on the memory.
+    pub fn expand(&mut self, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+        for _ in 0..most {
+            if self.now.is_empty() {
+                break;
+            }
+            self.room()?;
+            // Keys change with the layout.
+            let (key, orbit) = self.settled(|share| {
+                let key = *share.now.last().ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                let orbit = share.expander.orbit(&share.store, key, None)?;
+                share.expander.successors(&share.store, key, &mut share.found)?;
+                Ok((key, orbit))
+            })?;
+            self.now.pop();
+            self.surplus += orbit - 1;
+            self.tally.transitions += orbit * self.found.len() as u64;
+            if self.found.is_empty() {
+                self.tally.deadlocks += orbit;
+                if self.dead.len() < MOST_DEAD {
+                    self.dead.push((key, orbit));
+                }
+            }
+            for i in 0..self.found.len() {
+                let key = self.found[i].key;
+                let owner = self.owner(key)?;
+                if owner == self.me {
+                    self.pending.push(key);
+                    continue;
+                }
+                let slot = (spread(key) as usize) & (RECENT - 1);
+                if std::mem::replace(&mut self.recent[slot], key) == key {
+                    continue;
+                }
+                self.tally.sent += 1;
+                if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves)? {
+                    self.tally.sent_bytes += parcel.len() as u64;
+                    send((owner, parcel));
+                }
+            }
+            if self.pending.len() >= BATCH || self.now.is_empty() {
+                self.place(self.level + 1)?;
+            }
+        }
+        if self.now.is_empty() {
+            for to in 0..self.processes {
+                if let Some(parcel) = self.senders[to].close() {
+                    self.tally.sent_bytes += parcel.len() as u64;
+                    send((to, parcel));
+                }
+            }
+        }
+        self.place(self.level + 1)
+    }
+
+    /// Takes a parcel of a level in.
+    ///
+    /// # Errors
+    /// It is malformed; a limit on the memory.
+    pub fn receive(&mut self, from: usize, level: u64, parcel: &[u8]) -> Result<(), Diagnostic> {
+        let Some(receiver) = self.receivers.get_mut(from).filter(|_| from != self.me) else {
+            return Err(Diagnostic::internal("a parcel from nobody"));
+        };
+        let mut states: Vec<u32> = Vec::new();
+        let mut count = 0usize;
+        receiver.read(&self.store, self.portable, parcel, &mut |state| {
+            states.extend_from_slice(state);
+            count += 1;
+            Ok(())
+        })?;
+        let width = self.leaves.len();
+        for at in 0..count {
+            self.room()?;
+            let key = self.settled(|share| {
+                let key = share.store.pack(&states[at * width..(at + 1) * width])?;
+                Ok(share.expander.kept(&share.store, key)?.0)
+            })?;
+            self.pending.push(key);
+            if self.pending.len() >= BATCH {
+                self.place(level)?;
+            }
+        }
+        self.place(level)
+    }
+
+    /// Shows the deadlocks found here, up to a million, each with the number of states that it stands for.
+    pub fn ends(&self, see: &mut dyn FnMut(&[u32], u64)) {
+        self.dead.iter().for_each(|(key, orbit)| see(&self.store.vector(*key), *orbit));
+    }
+
+    /// What it holds and did so far.
+    pub fn tally(&self) -> Tally {
+        let stored = self.store.table.len();
+        Tally {
+            states: stored + self.surplus,
+            stored,
+            waiting: self.now.len() as u64,
+            values_sent: self.senders.iter().map(|s| s.values_sent).sum(),
+            store_bytes: self.store.bytes(),
+            ..self.tally
+        }
+    }
+
+    /// Does something that may need another layout of the store, until it has it.
+    fn settled<T>(&mut self, mut action: impl FnMut(&mut Self) -> Result<T, Halt>) -> Result<T, Diagnostic> {
+        for _ in 0..64 {
+            self.expander.follow(&self.store);
+            match action(self) {
+                Ok(result) => return Ok(result),
+                Err(Halt::Error(error)) => return Err(*error),
+                Err(Halt::Overflow) if self.store.at_limit() => break,
+                Err(Halt::Overflow) => self.replan()?,
+            }
+        }
+        Err(too_many())
+    }
+
+    fn fits(&self, more: u64) -> bool {
+        self.budget.limits().max_memory.is_none_or(|m| mu_base::limits::resident_bytes() + more <= m)
+    }
+
+    /// Packs all states anew. All of them are twice in memory for a while.
+    fn replan(&mut self) -> Result<(), Diagnostic> {
+        if !self.fits(self.store.table.bytes()) {
+            return Err(Diagnostic::stopped(Stop::Memory));
+        }
+        let ahead = self.ahead.values_mut().flatten();
+        let dead = self.dead.iter_mut().map(|d| &mut d.0);
+        self.store.replan(self.now.iter_mut().chain(ahead).chain(self.pending.iter_mut()).chain(dead), None);
+        self.recent.fill(u64::MAX);
+        Ok(())
+    }
+
+    /// Makes room for more states where that is needed. Not between the expansion of a state and the use of what it gave.
+    fn room(&mut self) -> Result<(), Diagnostic> {
+        if !self.store.table.crowded() {
+            return Ok(());
+        }
+        if self.store.could_be_short() && self.fits(self.store.table.bytes()) {
+            self.replan()?;
+        }
+        if self.store.table.crowded() { self.grow() } else { Ok(()) }
+    }
+
+    fn grow(&mut self) -> Result<(), Diagnostic> {
+        if !self.fits(self.store.table.growth_bytes()) {
+            return Err(Diagnostic::stopped(Stop::Memory));
+        }
+        let generous = self.budget.limits().max_memory.is_none_or(|m| self.store.table.bytes() <= m / GENEROUS);
+        self.store.table.grow(Growth { generous, helpers: 0 });
+        Ok(())
+    }
+
+    /// Stores what is pending: states of this level. Keys stay as they are.
+    fn place(&mut self, level: u64) -> Result<(), Diagnostic> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        self.hashes.clear();
+        self.hashes.extend(self.pending.iter().map(|&key| self.store.table.hash(key)));
+        std::hint::black_box(self.hashes.iter().fold(0, |acc, &hash| acc ^ self.store.table.touch(hash)));
+        let mut fresh = self.ahead.remove(&level).unwrap_or_default();
+        let mut result = Ok(());
+        let mut new = 0;
+        for (at, key) in self.pending.drain(..).enumerate() {
+            loop {
+                match self.store.table.insert_hashed(self.hashes[at]) {
+                    Insert::New(_) => {
+                        new += 1;
+                        fresh.push(key);
+                    }
+                    Insert::Old(_) => {}
+                    Insert::Full => {
+                        self.store.table.add_len(std::mem::take(&mut new));
+                        let growth = Growth { generous: false, helpers: 0 };
+                        if self
+                            .budget
+                            .limits()
+                            .max_memory
+                            .is_some_and(|m| mu_base::limits::resident_bytes() + self.store.table.growth_bytes() > m)
+                        {
+                            result = Err(Diagnostic::stopped(Stop::Memory));
+                        } else {
+                            self.store.table.grow(growth);
+                            continue;
+                        }
+                    }
+                }
+                break;
+            }
+        }
+        self.store.table.add_len(new);
+        if !fresh.is_empty() {
+            self.ahead.insert(level, fresh);
+        }
+        result
+    }
+
+    /// The process that a state belongs to; its leaves are in `leaves` then.
+    fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
+        self.store.unpack(key, &mut self.leaves);
+        let mut sum = 0u64;
+        for leaf in 0..self.leaves.len() {
+            let number = self.leaves[leaf];
+            sum = sum.wrapping_add(match self.parts[leaf].get(number as usize) {
+                Some(&part) if part != 0 => part,
+                _ => self.part(leaf, number)?,
+            });
+        }
+        Ok(((u128::from(spread(sum)) * self.processes as u128) >> 64) as usize)
+    }
+
+    /// A tuple's part of the hash: the sum of those of its images, so that it is the same for all of these.
+    #[cold]
+    fn part(&mut self, leaf: usize, number: u32) -> Result<u64, Diagnostic> {
+        let mut images = vec![(leaf, number)];
+        match self.expander.images(&self.store, leaf, number, &mut images) {
+            Ok(()) => {}
+            Err(Halt::Error(error)) => return Err(*error),
+            Err(Halt::Overflow) => return Err(Diagnostic::internal("the image of a leaf does not depend on the layout")),
+        }
+        let mut sum = 0u64;
+        for (leaf, number) in images {
+            let mut row = Vec::new();
+            self.store.leaves[leaf].table.read(number, &mut row);
+            let mut bytes = Vec::with_capacity(row.len() * 8);
+            for (&slot, &value) in self.store.leaves[leaf].slots.iter().zip(&row) {
+                let known = &mut self.values[slot as usize];
+                if known.len() <= value as usize {
+                    known.resize(value as usize + 1, 0);
+                }
+                if known[value as usize] == 0 {
+                    known[value as usize] = hash(0, self.portable.export(slot, value)?.into_iter());
+                }
+                bytes.extend(known[value as usize].to_le_bytes());
+            }
+            sum = sum.wrapping_add(hash(leaf as u64 + 1, bytes.into_iter()));
+        }
+        let part = spread(sum).max(1);
+        let known = &mut self.parts[leaf];
+        if known.len() <= number as usize {
+            known.resize(number as usize + 1, 0);
+        }
+        known[number as usize] = part;
+        Ok(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::models::{Shape, arcx, counters, random, ring};
+    use crate::{Silent, explore};
+    use mu_base::random::Random;
+    use mu_model::hand::HandModel;
+
+    /// All shares of a search in one thread, each with a model of its own.
+    fn together(models: &[HandModel], options: &Options) -> Vec<Tally> {
+        let count = models.len();
+        let budget = Budget::default();
+        let mut shares: Vec<Share> =
+            models.iter().enumerate().map(|(i, m)| Share::new(m, options, &budget, None, i, count).unwrap()).collect();
+        shares.iter_mut().for_each(|s| s.start().unwrap());
+        let mut level = 0;
+        while shares.iter().any(|s| s.levels().next().is_some()) {
+            let mut parcels: Vec<(usize, Parcel)> = Vec::new();
+            for (from, share) in shares.iter_mut().enumerate() {
+                assert!(share.levels().all(|l| l == level));
+                share.begin(level);
+                while share.is_busy() {
+                    share.expand(7, &mut |parcel| parcels.push((from, parcel))).unwrap();
+                }
+            }
+            level += 1;
+            for (from, (to, parcel)) in parcels {
+                shares[to].receive(from, level, &parcel).unwrap();
+            }
+        }
+        shares.iter().map(Share::tally).collect()
+    }
+
+    #[test]
+    fn shares_add_up_to_the_search_of_one_process() {
+        let shape = Shape { slots: 5, values: 4, components: 3, groups: 9, labels: 3 };
+        let mut makers: Vec<Box<dyn Fn() -> HandModel>> =
+            (0..40).map(|seed| Box::new(move || random(seed, shape)) as Box<dyn Fn() -> HandModel>).collect();
+        makers.push(Box::new(|| counters(4, 6)));
+        makers.push(Box::new(|| ring(6, 3)));
+        makers.push(Box::new(|| arcx(0)));
+        let mut sent = 0;
+        for (at, maker) in makers.iter().enumerate() {
+            let options = Options { threads: 1, expected_states: 0, ..Options::default() };
+            let whole = explore(&maker(), &options, &Budget::default(), &Silent).unwrap();
+            for count in [1, 2, 3, 5] {
+                let models: Vec<HandModel> = (0..count).map(|_| maker()).collect();
+                let shares = together(&models, &options);
+                let sum = |of: &dyn Fn(&Tally) -> u64| shares.iter().map(of).sum::<u64>();
+                let found = (sum(&|t| t.states), sum(&|t| t.transitions), sum(&|t| t.deadlocks));
+                assert_eq!(found, (whole.states, whole.transitions, whole.deadlocks), "model {at}, {count} processes");
+                assert_eq!(shares.iter().map(|t| t.levels).max(), Some(whole.levels), "model {at}, {count} processes");
+                sent += sum(&|t| t.sent);
+            }
+        }
+        assert!(sent > 10_000, "{sent} states went to others");
+    }
+
+    #[test]
+    fn shares_are_alike_in_size() {
+        let models: Vec<HandModel> = (0..5).map(|_| arcx(1)).collect();
+        let shares = together(&models, &Options::default());
+        let (least, most) = (shares.iter().map(|t| t.states).min().unwrap(), shares.iter().map(|t| t.states).max().unwrap());
+        assert!(most - least < least / 20, "{least} to {most}");
+    }
+
+    #[test]
+    fn damaged_parcels_end_in_errors_not_in_panics() {
+        let model = arcx(0);
+        let options = Options::default();
+        let budget = Budget::default();
+        let mut parcels = Vec::new();
+        for me in 0..2 {
+            let mut share = Share::new(&model, &options, &budget, None, me, 2).unwrap();
+            share.start().unwrap();
+            for level in 0..6 {
+                share.begin(level);
+                while share.is_busy() {
+                    share.expand(100, &mut |(_, parcel)| parcels.push(parcel)).unwrap();
+                }
+            }
+        }
+        parcels.retain(|p| p.len() > 8);
+        assert!(!parcels.is_empty());
+        let mut random = Random::new(3);
+        let mut refused = 0;
+        for _ in 0..2000 {
+            let mut bytes = parcels[random.below(parcels.len())].clone();
+            match random.below(3) {
+                0 => bytes.truncate(random.below(bytes.len())),
+                1 => bytes.push(random.next_u64() as u8),
+                _ => {
+                    let at = random.below(bytes.len());
+                    bytes[at] ^= 1 << random.below(8);
+                }
+            }
+            let mut share = Share::new(&model, &options, &budget, None, 0, 2).unwrap();
+            refused += usize::from(share.receive(1, 1, &bytes).is_err());
+        }
+        assert!(refused > 1300, "{refused} refused");
+    }
+}

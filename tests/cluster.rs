@@ -1,0 +1,253 @@
+//! One search by several processes against the search of one; a process that is killed; strangers; another model.
+
+use crate::support::{Outcome, mu_check, package};
+use mu_check::base::random::Random;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// As many states as one likes, in several components.
+const LARGE: &str = "act a: Nat;\nproc P(i: Nat) = (i < 40) -> a(i) . P(i + 1);\ninit P(0) || P(0) || P(0) || P(0) || P(0);\n";
+/// Values that only some states have, of several sorts, functions among them.
+const VALUES: &str = "sort T = struct leaf | node(l: T, n: Nat, r: T);
+map grow: T # Nat -> T;
+var t: T; n: Nat;
+eqn grow(t, n) = node(t, n, leaf);
+act go: Nat; put: Nat; take: List(Nat); half: Real;
+proc P(t: T, n: Nat) = (n < 4) -> go(n) . P(grow(t, n), n + 1) + (n == 4) -> go(9) . P(leaf, 0);
+proc Q(s: Set(Nat), l: List(Nat), r: Real) = sum m: Nat. (m < 3) -> put(m) . Q(s + {m}, [m], r / 2) + (#l > 0) -> take(l) . Q(s, [], 1);
+proc R(f: Nat -> Nat, i: Nat) = (i < 3) -> put(i) . R(f[i -> i + 7], i + 1) + (i == 3) -> put(f(1)) . R(lambda n: Nat. 0, 0);
+init P(leaf, 0) || Q({}, [], 1) || R(lambda n: Nat. 0, 0);
+";
+
+/// Figures that do not depend on how many processes search.
+fn figures(json: &Value) -> Vec<u64> {
+    ["states", "transitions", "deadlocks"].iter().map(|k| json[k].as_u64().unwrap_or_else(|| panic!("{json}"))).collect()
+}
+
+fn written(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn words(text: &str, model: &str) -> Vec<String> {
+    text.split_whitespace().map(|w| w.replace('@', model)).collect()
+}
+
+#[test]
+fn several_processes_count_what_one_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = VALUES.replace("r / 2", "1 / 2");
+    let models = [
+        (written(folder.path(), "values.mcrl2", &values), ""),
+        (package("specs/arcx.spec"), "-D max_operation_id=0"),
+        (package("specs/arcx.spec"), "-D max_operation_id=1"),
+        (package("specs/arcx.spec"), "-D max_operation_id=1 --confluence auto"),
+        (package("specs/arcx.spec"), "-D max_operation_id=0 --without symmetry"),
+        (package("tests/broken/locks.mcrl2"), ""),
+        (package("tests/broken/bus.mcrl2"), ""),
+    ];
+    let mut sent = 0;
+    for (model, options) in &models {
+        let one = mu_check(&words(&format!("explore @ {options}"), model));
+        assert_eq!(one.code, 0, "{}", one.stderr);
+        for count in [1, 2, 3, 5] {
+            let many = mu_check(&words(&format!("explore @ {options} --processes {count}"), model));
+            assert_eq!(many.code, 0, "{model}: {}", many.stderr);
+            assert_eq!(figures(&many.json), figures(&one.json), "{model} {options}, {count} processes");
+            assert_eq!(many.json["ends"], one.json["ends"], "{model} {options}, {count} processes");
+            assert_eq!(many.json["processes"]["count"], count);
+            sent += many.json["processes"]["sent_states"].as_u64().unwrap();
+        }
+    }
+    assert!(sent > 10_000, "{sent} states went to others");
+}
+
+#[test]
+fn limits_are_of_all_processes_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = written(folder.path(), "large.mcrl2", LARGE);
+    let few = mu_check(&words("explore @ --processes 3 --max-states 20000 --without symmetry", &model));
+    assert_eq!((few.code, few.json["stop"].as_str()), (3, Some("max-states")), "{}", few.stderr);
+    let short = mu_check(&words("explore @ --processes 2 --timeout 1500ms --without symmetry", &model));
+    assert_eq!((short.code, short.json["stop"].as_str()), (3, Some("timeout")), "{}", short.stderr);
+}
+
+/// Processes that this one started.
+fn children(parent: u32) -> Vec<u32> {
+    let status = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let is_child =
+        |pid: &String| status(pid).rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok()) == Some(parent);
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().into_string().ok());
+    all.filter(|name| name.parse::<u32>().is_ok()).filter(is_child).filter_map(|name| name.parse().ok()).collect()
+}
+
+fn start(arguments: &[String]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_mu-check"))
+        .args(arguments)
+        .args(["--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn ended(child: Child) -> Outcome {
+    let output = child.wait_with_output().unwrap();
+    Outcome {
+        code: output.status.code().unwrap_or(-1),
+        json: serde_json::from_slice(&output.stdout).unwrap_or(Value::Null),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[test]
+fn a_killed_process_ends_the_others_with_unknown_and_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = written(folder.path(), "large.mcrl2", LARGE);
+    for moment in [30, 700] {
+        let run = start(&words("explore @ --processes 3 --without symmetry", &model));
+        let begin = Instant::now();
+        let others = loop {
+            let others = children(run.id());
+            if others.len() == 2 {
+                break others;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        std::thread::sleep(Duration::from_millis(moment));
+        assert!(Command::new("kill").args(["-9", &others[0].to_string()]).status().unwrap().success());
+        let killed = Instant::now();
+        let outcome = ended(run);
+        assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
+        // Before all have met it is an error that a process ended, afterwards the search is incomplete.
+        assert!(matches!(outcome.code, 2 | 3), "{}: {}", outcome.code, outcome.stderr);
+        assert!(outcome.stderr.contains("ended with signal: 9"), "{}", outcome.stderr);
+        if moment == 700 {
+            assert_eq!((outcome.code, outcome.json["stop"].as_str()), (3, Some("process-lost")), "{}", outcome.stderr);
+            assert!(outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("signal: 9")), "{}", outcome.json);
+        }
+        assert!(others.iter().all(|p| !Path::new(&format!("/proc/{p}/exe")).exists()), "they outlive it");
+    }
+}
+
+/// Two processes by a list of hosts, each with a model and a secret of its own.
+struct Two {
+    folder: tempfile::TempDir,
+    list: PathBuf,
+    addresses: Vec<String>,
+}
+
+impl Two {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listeners: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let addresses: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+        let list = folder.path().join("hosts");
+        std::fs::write(&list, addresses.join("\n")).unwrap();
+        Self { folder, list, addresses }
+    }
+    fn start(&self, me: usize, options: &str, secret: &str) -> Child {
+        let path = written(self.folder.path(), &format!("secret{me}"), secret);
+        let text = format!("explore @ {options} --cluster {} --process {me} --secret {path}", self.list.display());
+        start(&words(&text, &package("specs/arcx.spec")))
+    }
+}
+
+const SECRET: &str = "a secret that nobody else knows\n";
+
+#[test]
+fn strangers_on_the_port_change_nothing() {
+    let two = Two::new();
+    let first = two.start(0, "-D max_operation_id=1", SECRET);
+    let mut random = Random::new(23);
+    let begin = Instant::now();
+    let mut strangers = 0;
+    while strangers < 30 {
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        let Ok(mut socket) = TcpStream::connect(&two.addresses[0]) else {
+            std::thread::sleep(Duration::from_millis(5));
+            continue;
+        };
+        let hello: Vec<u8> = [&b"mu-check cluster"[..], &1u32.to_le_bytes(), &[7; 32], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]].concat();
+        let bytes: Vec<u8> = match strangers % 4 {
+            0 => (0..random.below(5000)).map(|_| random.next_u64() as u8).collect(),
+            1 => b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+            2 => hello.iter().copied().chain((0..4096).map(|_| random.next_u64() as u8)).collect(),
+            _ => hello[..random.below(hello.len())].to_vec(),
+        };
+        let _ = socket.write_all(&bytes);
+        if strangers % 4 == 2 {
+            // It says no more than that it is a process of a search, and hangs up.
+            let mut said = Vec::new();
+            let _ = socket.read_to_end(&mut said);
+            assert!(said.len() <= 52, "{said:?}");
+        }
+        strangers += 1;
+    }
+    let second = two.start(1, "-D max_operation_id=1", SECRET);
+    let (first, second) = (ended(first), ended(second));
+    assert_eq!((first.code, second.code), (0, 0), "{}{}", first.stderr, second.stderr);
+    assert_eq!(figures(&first.json), [275_528, 692_652, 1441]);
+    assert_eq!(second.json, Value::Null, "process 0 reports for all");
+}
+
+#[test]
+fn another_secret_model_or_option_is_refused() {
+    let two = Two::new();
+    let first = two.start(0, "--timeout 2s", SECRET);
+    let second = two.start(1, "--timeout 2s", "a secret that is another one");
+    for outcome in [ended(first), ended(second)] {
+        assert_eq!((outcome.code, outcome.json["states"].as_u64()), (3, Some(0)), "{}", outcome.stderr);
+        let named = ["does not know the secret", "its secret may be another one"];
+        assert!(named.iter().any(|n| outcome.stderr.contains(n)), "{}", outcome.stderr);
+    }
+    for (options, what) in [("-D max_operation_id=1", "another model or other parameters"), ("--without symmetry", "other options")] {
+        let two = Two::new();
+        let (first, second) = (two.start(0, "", SECRET), two.start(1, options, SECRET));
+        for (peer, outcome) in [1, 0].into_iter().zip([ended(first), ended(second)]) {
+            assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+            assert!(outcome.stderr.contains(&format!("process {peer} runs {what}")), "{}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_several_processes_do_not_do_is_refused_by_name() {
+    let model = package("tests/broken/locks.mcrl2");
+    for (options, what) in [
+        ("--deadlock", "`--deadlock`"),
+        ("--out x.aut", "writing or reducing a transition system"),
+        ("--engine symbolic", "`--engine symbolic`"),
+        ("--checkpoint kept", "`--checkpoint`"),
+        ("--threads 2", "`--threads`"),
+    ] {
+        let refused = mu_check(&words(&format!("explore @ --processes 2 {options}"), &model));
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains(what) && refused.stderr.contains("--processes"), "{options}: {}", refused.stderr);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lts = written(folder.path(), "one.aut", "des (0,1,2)\n(0,\"a\",1)\n");
+    let refused = mu_check(&words("explore @ --processes 2", &lts));
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    let error = mu_check(&words("explore @ --processes 2", &written(folder.path(), "bad.mcrl2", "init a;\n")));
+    assert_eq!((error.code, error.stderr.matches("error:").count()), (2, 1), "{}", error.stderr);
+}
+
+#[test]
+fn an_error_of_the_model_is_told_once_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "map f: Nat -> Nat;\nact a: Nat;\nproc P(i: Nat) = (i < 60) -> a(i) . P(i + 1) + (i == 40) -> a(f(i)) . P(f(i));\ninit P(0) || P(0) || P(0);\n";
+    let model = written(folder.path(), "undefined.mcrl2", text);
+    let (one, many) = (mu_check(&words("explore @", &model)), mu_check(&words("explore @ --processes 3", &model)));
+    assert_eq!((many.code, figures_or_error(&many)), (one.code, figures_or_error(&one)), "{}\n{}", one.stderr, many.stderr);
+}
+
+fn figures_or_error(outcome: &Outcome) -> String {
+    if outcome.code == 0 { format!("{:?}", figures(&outcome.json)) } else { outcome.json["error"]["message"].to_string() }
+}
