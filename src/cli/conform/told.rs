@@ -2,6 +2,7 @@
 
 use super::super::pipeline::Session;
 use super::super::progress::grouped;
+use super::faults::Faults;
 use super::{Shown, Told};
 use mu_base::Stop;
 use mu_conform::write::Language;
@@ -35,8 +36,9 @@ impl Told<'_> {
     /// The exit code.
     pub(super) fn code(&self) -> u8 {
         let violated = self.shown.iter().any(Option::is_some);
-        let open = !self.complete() && self.shown.iter().any(Option::is_none);
-        match (violated && !self.args.against.is_empty(), open) {
+        let open = !self.complete() && self.shown.iter().any(Option::is_none) || self.faults.as_ref().is_some_and(Faults::is_limited);
+        let missed = self.faults.as_ref().is_some_and(|f| !f.is_limited() && !f.all_found());
+        match (violated && !self.args.against.is_empty() || missed, open) {
             (true, _) => 1,
             (false, true) => 3,
             (false, false) => 0,
@@ -90,6 +92,9 @@ impl Told<'_> {
         line("seconds", format!("{:.3}", self.seconds));
         line("peak memory", format!("{} MiB", self.peak >> 20));
         out.push('\n');
+        if !self.args.fault.is_empty() && self.faults.is_none() {
+            out += "faults       not searched: no model is known to which the machine without a fault conforms\n\n";
+        }
         match (&self.names[..], &self.shown[..]) {
             ([name], [shown]) => out += &self.single(session, name, shown.as_ref()),
             (names, all) => {
@@ -102,6 +107,9 @@ impl Told<'_> {
                     let _ = writeln!(out, "{name:<16}{told}");
                 }
             }
+        }
+        if let Some(faults) = &self.faults {
+            out += &faults.text(self.args, self.shown.iter().filter(|s| s.is_none()).count());
         }
         out
     }
@@ -147,7 +155,7 @@ impl Told<'_> {
             }
             object
         });
-        json!({
+        let mut object = json!({
             "model": self.args.model.display().to_string(),
             "interface": self.args.interface.display().to_string(),
             "operations": self.args.operations,
@@ -169,6 +177,13 @@ impl Told<'_> {
             "stop": a.stop.word(),
             "seconds": self.seconds,
             "peak_memory_bytes": self.peak,
-        })
+        });
+        if let Some((faults, suite)) = self.faults.as_ref().map(Faults::json) {
+            object["faults"] = faults;
+            if let Some(suite) = suite {
+                object["suite"] = suite;
+            }
+        }
+        object
     }
 }
