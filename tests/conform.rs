@@ -189,7 +189,17 @@ fn arcx_shows_store_buffering_and_what_is_written_says_so() {
     }
     // With a second command of the memory a processor loads what was there before its own store.
     let table = conform(&["-D", "byte_size=1", "-D", "memcommands_size=2", "--against", "slow", "--against", "tso"]);
-    assert_eq!((table.code, table.json["models"][0]["test"].as_str()), (1, Some("W x 1; R x 0")));
+    let told = &table.json["models"][0];
+    assert_eq!((table.code, told["test"].as_str()), (1, Some("W x 1; R x 0")));
+    // What the cores observe in the run: its own store is known to the core that then loads something older.
+    let labels = told["run"].as_array().unwrap().iter().filter_map(|l| l.as_str().filter(|l| l.starts_with("observe(")));
+    let text = |o: &Value| {
+        let of = |key: &str| o[key].as_str().unwrap().to_string();
+        format!("observe({}, {}, {}, {}, {})", of("processor"), of("address"), of("value"), of("number"), of("of"))
+    };
+    let texts: Vec<String> = told["observed"].as_array().unwrap().iter().map(text).collect();
+    assert_eq!(texts, labels.collect::<Vec<_>>());
+    assert_eq!(told["observed"][0]["processor"], told["observed"][0]["of"], "{told}");
 }
 
 /// Message passing and store buffering on ARCx, with one command of the memory and with two, and on the machine of total store order.
@@ -266,6 +276,50 @@ fn limits_give_unknown_and_bad_input_is_refused() {
         wrong.code == 2 && wrong.stderr.contains("arcx.interface:8:6: error: the machine has no action `start_load`"),
         "{}",
         wrong.stderr
+    );
+}
+
+/// A machine that waits for a program is refused with the program to add; with it, it is answered.
+#[test]
+fn a_machine_that_waits_for_a_program_is_told_what_to_add() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.spec").display().to_string();
+    let own = package(OWN);
+    let right = specification("sc");
+    std::fs::write(
+        &path,
+        right
+            .replace("-> load,", "| do_load -> load,")
+            .replace("load, store, c_read", "load, store, do_load, do_store, c_read")
+            .replace("-> store,", "| do_store -> store,"),
+    )
+    .unwrap();
+    let run = || mu_check(&["conform", &path, "--interface", &own, "--against", "sc"]);
+    let outcome = run();
+    assert_eq!(outcome.code, 2);
+    let load = "(sum x1: Processor, x2: Address, x3: Value . do_load(x1, x2, x3) . Program)";
+    assert!(
+        outcome.stderr.contains("no label of the machine is a memory operation") && outcome.stderr.contains(load),
+        "{}",
+        outcome.stderr
+    );
+    let program = outcome.stderr.lines().find_map(|l| l.trim().strip_prefix("note: proc Program = ")).unwrap().to_string();
+    let program = program.replace("update", "load").split(" + ").take(2).collect::<Vec<_>>().join(" + ");
+    let text = std::fs::read_to_string(&path).unwrap().replace("init allow", &format!("proc Program = {program};\ninit allow"));
+    std::fs::write(
+        &path,
+        text.replace(" || \" { Core", " || \" { Program || Core")
+            .replace("join \"\" { Core(p${i}) ||", "join \"\" { Core(p${i}) || Program ||"),
+    )
+    .unwrap();
+    let outcome = run();
+    let without = mu_check(&["conform", &package("specs/machines/sc.spec"), "--interface", &own, "--against", "sc"]);
+    assert_eq!((outcome.code, &outcome.json["executions"]), (0, &without.json["executions"]), "{}", outcome.stderr);
+    let refused = mu_check(&["conform", &package("specs/x86/dekker.asm"), "--interface", &own]);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("is a program: `conform` asks what a machine does with every program"),
+        "{}",
+        refused.stderr
     );
 }
 

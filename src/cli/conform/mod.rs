@@ -19,9 +19,9 @@ use mu_axioms::history::History;
 use mu_axioms::models::Dialect;
 use mu_axioms::views::Views;
 use mu_base::{Diagnostic, Stage, Stop};
-use mu_conform::interface::Interface;
+use mu_conform::interface::{Interface, Label};
 use mu_conform::judge::{Against, Form as Judging, Reason};
-use mu_conform::machine::Machine;
+use mu_conform::machine::{IDLE, Machine};
 use mu_conform::search::{Answer, Bound, Found, search};
 use mu_conform::symmetry::Group;
 use mu_conform::witness;
@@ -51,6 +51,8 @@ struct Shown {
     confirmed: Result<(), String>,
     evidence: Evidence,
     story: Story,
+    /// What processors observe in the run.
+    observed: Vec<witness::Observation>,
 }
 
 /// Everything that an output speaks of.
@@ -139,10 +141,15 @@ fn read(session: &mut Session, path: &Path, interface: &Path) -> Result<Read, Di
 /// Reads and explores a machine.
 fn explored(session: &mut Session, interface: &Interface, origin: &Origin<'_>) -> Result<(Loaded, Machine), Diagnostic> {
     // What the interface speaks of is not hidden.
-    let shown: Vec<&str> = interface.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).map(|l| l.action.as_str()).collect();
+    let shown: Vec<&str> = interface.labels().map(|l| l.action.as_str()).collect();
     let loaded = match origin {
         Origin::File(path) => {
             let form = Form::of(path);
+            if form == Form::Program {
+                let message = format!("`{}` is a program: `conform` asks what a machine does with every program", path.display());
+                let beside = "expected a machine that chooses its operations; `litmus FILE --machine MODEL` runs a test on a machine";
+                return Err(Diagnostic::new(Stage::Usage, message).note(beside));
+            }
             let confluence = if form.is_lts() || form == Form::System { "none" } else { "auto" };
             session.load_showing(path, confluence, &shown)?
         }
@@ -152,10 +159,32 @@ fn explored(session: &mut Session, interface: &Interface, origin: &Origin<'_>) -
     interface.check(&actions)?;
     let options = session.explore_options(&*loaded.model, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let machine = Machine::explore(&*loaded.model, interface, &options, &session.budget, &bar)?;
+    let explored = Machine::explore(&*loaded.model, interface, &options, &session.budget, &bar);
     bar.finish();
+    let machine =
+        explored.map_err(|d| if d.message == IDLE { most_general(interface, &loaded).into_iter().fold(d, Diagnostic::note) } else { d })?;
     session.say(format!("{} states, {} after reduction", grouped(machine.outcome.states), grouped(machine.lts.state_count() as u64)));
     Ok((loaded, machine))
+}
+
+/// What to add to a machine that does nothing since it waits for a program: the program that may do everything.
+fn most_general(interface: &Interface, loaded: &Loaded) -> Vec<String> {
+    let offer = |label: &Label| {
+        let action = loaded.actions.iter().find(|a| a.name == label.action && a.sorts.len() == label.roles.len())?;
+        let names: Vec<String> = (1..=action.sorts.len()).map(|i| format!("x{i}")).collect();
+        let sort = |id| mu_data::print::sort(&loaded.data.signature, id);
+        let sums: Vec<String> = names.iter().zip(&action.sorts).map(|(n, s)| format!("{n}: {}", sort(*s))).collect();
+        let (sum, arguments) = match &names[..] {
+            [] => (String::new(), String::new()),
+            _ => (format!("sum {} . ", sums.join(", ")), format!("({})", names.join(", "))),
+        };
+        Some(format!("({sum}do_{}{arguments} . Program)", label.action))
+    };
+    let offers: Vec<String> = interface.operations.iter().filter_map(|o| offer(o.begin.as_ref().unwrap_or(&o.end))).collect();
+    vec![
+        "a machine that waits for a program needs one that may do everything, beside it and in communication with its actions:".to_string(),
+        format!("proc Program = {};", offers.join(" + ")),
+    ]
 }
 
 /// The symmetries of a machine, if they are to be used.
@@ -241,7 +270,9 @@ fn show(
     mu_evidence::checker::replay(&evidence, model)?;
     let story = story(&evidence, model, false, usize::MAX)?;
     let reason = against.worker().reason(&found.history)?;
-    Ok(Shown { found: found.clone(), reason, language, litmus, confirmed, evidence, story })
+    let labels: Vec<String> = walk.path().iter().map(|m| model.label_text(m.label)).collect();
+    let observed = witness::observations(interface, labels.iter().map(String::as_str));
+    Ok(Shown { found: found.clone(), reason, language, litmus, confirmed, evidence, story, observed })
 }
 
 /// Whether the litmus route forbids a test too.

@@ -29,6 +29,26 @@ fn cycle(shown: &Shown) -> String {
     format!("{out}{first}")
 }
 
+/// What each processor observes in the run, in order.
+fn observed(shown: &Shown) -> String {
+    let mut by: Vec<(&str, Vec<String>)> = Vec::new();
+    for o in &shown.observed {
+        let value = o.value.as_ref().map_or(String::new(), |v| format!("={v}"));
+        let whose = match &o.of {
+            Some(q) if *q == o.processor => " (its own)".to_string(),
+            Some(q) => format!(" (of {q})"),
+            None => String::new(),
+        };
+        let text = format!("{}{value}{whose}", o.address);
+        match by.iter_mut().find(|b| b.0 == o.processor) {
+            Some((_, list)) => list.push(text),
+            None => by.push((&o.processor, vec![text])),
+        }
+    }
+    by.sort();
+    by.iter().map(|(p, list)| format!("observed     {p}: {}\n", list.join(", "))).collect()
+}
+
 impl Told<'_> {
     fn complete(&self) -> bool {
         self.answer.stop == Stop::Complete
@@ -124,6 +144,7 @@ impl Told<'_> {
             Ok(()) => writeln!(out, "confirmed    forbidden by the litmus route; the run is replayed on the machine"),
             Err(why) => writeln!(out, "confirmed    the run is replayed on the machine; {why}"),
         };
+        out += &observed(s);
         if !session.common.quiet {
             out.push('\n');
             out += &s.story.text_of("a shortest run", session.common.verbose > 0);
@@ -152,6 +173,16 @@ impl Told<'_> {
                 object["litmus"] = json!(s.litmus);
                 object["confirmed"] = json!({ "litmus": s.confirmed.is_ok(), "replay": true });
                 object["run"] = json!(run);
+                let observed = s.observed.iter().map(|o| {
+                    let mut one = json!({ "processor": o.processor, "address": o.address });
+                    for (key, text) in [("value", &o.value), ("of", &o.of), ("number", &o.number)] {
+                        if let Some(text) = text {
+                            one[key] = json!(text);
+                        }
+                    }
+                    one
+                });
+                object["observed"] = json!(observed.collect::<Vec<_>>());
             }
             object
         });
