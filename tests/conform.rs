@@ -9,6 +9,7 @@ use mu_check::axioms::history::{History, Judge, Operation};
 use mu_check::axioms::models::{KNOWN, Mark, by_name};
 use mu_check::base::{Budget, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
+use mu_check::conform::faults::Fault;
 use mu_check::conform::interface::Interface;
 use mu_check::conform::machine::Machine;
 use mu_check::conform::search::{Bound, search};
@@ -33,7 +34,7 @@ fn histories(text: &str, interface: &str, defines: &[(&str, u32)], operations: u
     let machine = Machine::explore(&model, &interface, &Options::default(), &budget, &Silent).unwrap();
     let group = Group::find(&machine.alphabet, &machine.lts, 2);
     assert!(group.elements.len() > 1);
-    let bound = Bound { operations, threads: 2, keep: true };
+    let bound = Bound { keep: true, ..Bound::of(operations, 2) };
     search(&interface, &machine, &group, &[], bound, &budget).unwrap().kept.into_iter().collect()
 }
 
@@ -188,7 +189,17 @@ fn arcx_shows_store_buffering_and_what_is_written_says_so() {
     }
     // With a second command of the memory a processor loads what was there before its own store.
     let table = conform(&["-D", "byte_size=1", "-D", "memcommands_size=2", "--against", "slow", "--against", "tso"]);
-    assert_eq!((table.code, table.json["models"][0]["test"].as_str()), (1, Some("W x 1; R x 0")));
+    let told = &table.json["models"][0];
+    assert_eq!((table.code, told["test"].as_str()), (1, Some("W x 1; R x 0")));
+    // What the cores observe in the run: its own store is known to the core that then loads something older.
+    let labels = told["run"].as_array().unwrap().iter().filter_map(|l| l.as_str().filter(|l| l.starts_with("observe(")));
+    let text = |o: &Value| {
+        let of = |key: &str| o[key].as_str().unwrap().to_string();
+        format!("observe({}, {}, {}, {}, {})", of("processor"), of("address"), of("value"), of("number"), of("of"))
+    };
+    let texts: Vec<String> = told["observed"].as_array().unwrap().iter().map(text).collect();
+    assert_eq!(texts, labels.collect::<Vec<_>>());
+    assert_eq!(told["observed"][0]["processor"], told["observed"][0]["of"], "{told}");
 }
 
 /// Message passing and store buffering on ARCx, with one command of the memory and with two, and on the machine of total store order.
@@ -262,190 +273,232 @@ fn limits_give_unknown_and_bad_input_is_refused() {
     }
     let wrong = mu_check(&["conform", &tso, "--interface", &package("specs/arcx.interface")]);
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("arcx.interface:7:6: error: the machine has no action `start_load`"),
+        wrong.code == 2 && wrong.stderr.contains("arcx.interface:8:6: error: the machine has no action `start_load`"),
         "{}",
         wrong.stderr
     );
 }
 
-/// A fault of a machine: its name, the machine, an edit, parameters.
-type Fault = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+/// A machine that waits for a program is refused with the program to add; with it, it is answered.
+#[test]
+fn a_machine_that_waits_for_a_program_is_told_what_to_add() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.spec").display().to_string();
+    let own = package(OWN);
+    let right = specification("sc");
+    std::fs::write(
+        &path,
+        right
+            .replace("-> load,", "| do_load -> load,")
+            .replace("load, store, c_read", "load, store, do_load, do_store, c_read")
+            .replace("-> store,", "| do_store -> store,"),
+    )
+    .unwrap();
+    let run = || mu_check(&["conform", &path, "--interface", &own, "--against", "sc"]);
+    let outcome = run();
+    assert_eq!(outcome.code, 2);
+    let load = "(sum x1: Processor, x2: Address, x3: Value . do_load(x1, x2, x3) . Program)";
+    assert!(
+        outcome.stderr.contains("no label of the machine is a memory operation") && outcome.stderr.contains(load),
+        "{}",
+        outcome.stderr
+    );
+    let program = outcome.stderr.lines().find_map(|l| l.trim().strip_prefix("note: proc Program = ")).unwrap().to_string();
+    let program = program.replace("update", "load").split(" + ").take(2).collect::<Vec<_>>().join(" + ");
+    let text = std::fs::read_to_string(&path).unwrap().replace("init allow", &format!("proc Program = {program};\ninit allow"));
+    std::fs::write(
+        &path,
+        text.replace(" || \" { Core", " || \" { Program || Core")
+            .replace("join \"\" { Core(p${i}) ||", "join \"\" { Core(p${i}) || Program ||"),
+    )
+    .unwrap();
+    let outcome = run();
+    let without = mu_check(&["conform", &package("specs/machines/sc.spec"), "--interface", &own, "--against", "sc"]);
+    assert_eq!((outcome.code, &outcome.json["executions"]), (0, &without.json["executions"]), "{}", outcome.stderr);
+    let refused = mu_check(&["conform", &package("specs/x86/dekker.asm"), "--interface", &own]);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("is a program: `conform` asks what a machine does with every program"),
+        "{}",
+        refused.stderr
+    );
+}
 
-const FAULTS: &[Fault] = &[
-    (
-        "no forwarding",
-        "tso",
-        &[
-            ("holds(b, a) -> load(p, a, last(b, a)) . Core(p, b)", "false -> load(p, a, last(b, a)) . Core(p, b)"),
-            ("(!holds(b, a)) -> c_read", "true -> c_read"),
-        ],
-        &[],
-    ),
-    ("forwards the oldest entry", "tso", &[("address(e) == a && !holds(b, a), value(e)", "address(e) == a, value(e)")], &[]),
-    (
-        "forwards whatever the address",
-        "tso",
-        &[
-            ("holds(e |> b, a) = address(e) == a || holds(b, a)", "holds(e |> b, a) = true"),
-            ("if(address(e) == a && !holds(b, a), value(e), last(b, a))", "value(e)"),
-        ],
-        &[],
-    ),
-    (
-        "the buffer is a stack",
-        "tso",
-        &[(
-            "(b != []) -> c_write(p, address(head(b)), value(head(b))) . Core(p, tail(b))",
-            "(b != []) -> c_write(p, address(rhead(b)), value(rhead(b))) . Core(p, rtail(b))",
-        )],
-        &[],
-    ),
-    (
-        "an entry may be lost",
-        "tso",
-        &[("  + (b != []) -> c_write", "  + (b != []) -> tau . Core(p, tail(b))\n  + (b != []) -> c_write")],
-        &[],
-    ),
-    (
-        "entries of two addresses change places",
-        "tso",
-        &[(
-            "  + (b != []) -> c_write",
-            "  + (#b > 1 && address(b . 0) != address(b . 1)) -> tau . Core(p, b . 1 |> b . 0 |> tail(tail(b)))\n  + (b != []) -> c_write",
-        )],
-        &[],
-    ),
-    ("a fence does not wait", "tso", &[("(${fences} == 1 && b == [])", "(${fences} == 1)")], &["fences=1", "slots=3"]),
-    ("an update does not wait", "tso", &[("(${updates} == 1 && b == [] && w != v0)", "(${updates} == 1 && w != v0)")], &["updates=1"]),
-    ("an update writes without reading", "tso", &[("m_update(p, a, m(a), w)", "m_update(p, a, v0, w)")], &["updates=1"]),
-    (
-        "a load may miss the store before it",
-        "sc",
-        &[("c_write(p, a, v) . Core(p)", "c_write(p, a, v) . (Core(p) + load(p, a, v0) . Core(p))")],
-        &[],
-    ),
-    (
-        "the memory forgets the other address",
-        "sc",
-        &[("m_write(p, a, v) . Memory(m[a -> v])", "m_write(p, a, v) . Memory((lambda b: Address. v0)[a -> v])")],
-        &[],
-    ),
-    (
-        "an entry goes to another address",
-        "pso",
-        &[("c_write(p, a, first(b, a)) . Core(p, without(b, a))", "c_write(p, a0, first(b, a)) . Core(p, without(b, a))")],
-        &[],
-    ),
-    (
-        "the oldest entry of an address is kept",
-        "pso",
-        &[("if(address(e) == a, value(e), first(b, a))", "if(address(e) == a && !holds(b, a), value(e), first(b, a))")],
-        &[],
-    ),
-    (
-        "stores to one address change places",
-        "pso",
-        &[
-            ("first(e |> b, a) = if(address(e) == a, value(e), first(b, a))", "first(e |> b, a) = last(e |> b, a)"),
-            (
-                "without(e |> b, a) = if(address(e) == a, b, e |> without(b, a))",
-                "without(e |> b, a) = if(address(e) == a && !holds(b, a), b, e |> without(b, a))",
-            ),
-        ],
-        &[],
-    ),
-    (
-        "a copy is not invalidated",
-        "msi",
-        &[(
-            "(sum q: Processor. (q in s) -> d_invalidate(q, a) . Clear(a, m, s - {q}, p))",
-            "(sum q: Processor. (q in s) -> tau . Clear(a, m, s - {q}, p))",
-        )],
-        &[],
-    ),
-    ("a reader is not registered", "msi", &[("d_data(p, a, m) . Directory(a, m, s + {p})", "d_data(p, a, m) . Directory(a, m, s)")], &[]),
-    (
-        "the answer does not wait for invalidations",
-        "msi",
-        &[
-            ("d_get_modified(p, a) . Clear(a, m, s - {p}, p)", "d_get_modified(p, a) . d_data(p, a, m) . Late(a, m, s - {p}, p)"),
-            (
-                "% Invalidates the copies",
-                "proc Late(a: Address, m: Value, s: FSet(Processor), p: Processor) =\n    (s == {}) -> tau . Owned(a, p)\n  + (sum q: Processor. (q in s) -> d_invalidate(q, a) . Late(a, m, s - {q}, p));\n\n% Invalidates the copies",
-            ),
-        ],
-        &[],
-    ),
-    (
-        "a store hits a shared copy",
-        "msi",
-        &[
-            (
-                "(is_writing(w) && is_modified(line(at(w)))) -> end_store(p, at(w), new(w)) . Core(p, line[at(w) -> modified(new(w))], idle)",
-                "(is_writing(w) && line(at(w)) != invalid) -> end_store(p, at(w), new(w)) . Core(p, line[at(w) -> if(is_shared(line(at(w))), shared(new(w)), modified(new(w)))], idle)",
-            ),
-            ("(is_writing(w) && !is_modified(line(at(w))))", "(is_writing(w) && line(at(w)) == invalid)"),
-        ],
-        &[],
-    ),
-    (
-        "a fetched value is not written back",
-        "msi",
-        &[(
-            "d_get_shared(p, a) .\n      (sum v: Value. d_fetch(o, a, v) . d_data(p, a, v) .",
-            "d_get_shared(p, a) .\n      (sum v: Value. d_fetch(o, a, v) . d_data(p, a, v0) .",
-        )],
-        &[],
-    ),
-    (
-        "the owner keeps its copy",
-        "msi",
-        &[(
-            "c_take(p, a, copy(line(a))) . Core(p, line[a -> invalid], w)",
-            "c_take(p, a, copy(line(a))) . Core(p, line[a -> shared(copy(line(a)))], w)",
-        )],
-        &[],
-    ),
-    (
-        "an owner stays modified when it is read",
-        "msi",
-        &[(
-            "c_fetch(p, a, copy(line(a))) . Core(p, line[a -> shared(copy(line(a)))], w)",
-            "c_fetch(p, a, copy(line(a))) . Core(p, line, w)",
-        )],
-        &[],
-    ),
-];
+/// The conformance of a machine with its seeded faults.
+fn with_faults(machine: &str, interface: &str, model: &str, more: &[&str]) -> crate::support::Outcome {
+    let (spec, faults) = (package(&format!("specs/{machine}.spec")), package(&format!("specs/{machine}.faults")));
+    let mut words = vec!["conform", &spec, "--fault", &faults];
+    let interface = package(interface);
+    words.extend(["--interface", &interface]);
+    if !model.is_empty() {
+        words.extend(["--against", model]);
+    }
+    words.extend(more);
+    mu_check(&words)
+}
 
-/// Every fault is found, with the number of operations at which it is. Prints the table of `results/conform.md`.
+/// A suite finds the faults by another route: `litmus --machine` shows a forbidden outcome on each faulty machine and none on the right one.
+#[test]
+fn a_suite_finds_each_seeded_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    for (machine, tests) in [("sc", 1), ("pso", 2)] {
+        let suite = folder.path().join(machine).display().to_string();
+        let outcome = with_faults(&format!("machines/{machine}"), OWN, machine, &["--operations", "3", "--suite", &suite]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let faults = outcome.json["faults"].as_array().unwrap();
+        let suite_json = &outcome.json["suite"];
+        assert_eq!((suite_json["tests"].as_array().unwrap().len(), &suite_json["least"]), (tests, &Value::from(true)), "{machine}");
+        let readme = std::fs::read_to_string(format!("{suite}/README.md")).unwrap();
+        let under_model = mu_check(&["litmus", &suite, "--model", machine]);
+        assert_eq!((under_model.code, &under_model.json["summary"]["no"]), (0, &Value::from(0)), "{}", under_model.stderr);
+        let on = |spec: &str| {
+            let own = package(OWN);
+            mu_check(&["litmus", &suite, "--machine", spec, "--interface", &own, "--operations", "3", "--model", machine])
+        };
+        assert_eq!(on(&package(&format!("specs/machines/{machine}.spec"))).code, 0);
+        let text = std::fs::read_to_string(package(&format!("specs/machines/{machine}.faults"))).unwrap();
+        let list = Fault::parse(mu_check::base::SourceId(0), &text).unwrap();
+        assert_eq!(list.len(), faults.len());
+        for (fault, told) in list.iter().zip(faults) {
+            assert!(told["confirmed"]["replay"] == true && told["confirmed"]["litmus"] == true, "{told}");
+            assert!(readme.contains(&format!("| {} | {} | {machine}-0", fault.name, told["operations"])), "{readme}");
+            let faulty = folder.path().join("faulty.spec").display().to_string();
+            std::fs::write(&faulty, fault.applied(&specification(machine)).unwrap()).unwrap();
+            assert_eq!(on(&faulty).code, 1, "{machine}: {}", fault.name);
+        }
+    }
+}
+
+#[test]
+fn faulty_machines_are_given_as_files_and_what_does_not_fit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
+    std::fs::create_dir(path("faulty")).unwrap();
+    let right = specification("sc");
+    // A fault, and a machine that is right: it is not found, so the exit code is 1.
+    write("faulty/a.spec", &right.replace("c_read(p, a, v) . Core(p)", "(c_read(p, a, v) + load(p, a, v0)) . Core(p)"));
+    write("faulty/b.spec", &right);
+    let (sc, own) = (package("specs/machines/sc.spec"), package(OWN));
+    let run = |more: &[&str]| {
+        let mut words = vec!["conform", &sc, "--interface", &own];
+        words.extend(more);
+        mu_check(&words)
+    };
+    let outcome = run(&["--fault", &path("faulty"), "--against", "sc", "--suite", &path("suite")]);
+    assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+    let faults = outcome.json["faults"].as_array().unwrap();
+    assert_eq!((faults[0]["name"].as_str(), faults[0]["test"].as_str()), (Some("a"), Some("W x 1; R x 0")));
+    assert_eq!((faults[1]["name"].as_str(), &faults[1]["test"]), (Some("b"), &Value::Null));
+    assert!(std::fs::read_to_string(path("suite/README.md")).unwrap().contains("| b | – |  | not found within the bound |"));
+    // Without `--against` a fault is told by all models to which the machine conforms.
+    let all = run(&["--fault", &path("faulty/a.spec")]);
+    assert_eq!((all.code, all.json["faults"][0]["models"].as_array().unwrap().len()), (0, KNOWN.len()));
+    // A machine that does not conform is told itself.
+    let tso = package("specs/machines/tso.spec");
+    let broken = mu_check(&["conform", &tso, "--interface", &own, "--against", "sc", "--fault", &path("faulty")]);
+    assert_eq!((broken.code, &broken.json["faults"]), (1, &Value::Null));
+    for (text, message) in [
+        ("fault \"f\"; replace \"nowhere\" with \"x\";", "1:20: error: this text occurs 0 times in the machine, not once"),
+        ("fault \"f\"; replace \"Core\" with \"x\";", "times in the machine, not once"),
+        ("fault \"f\";", "1:7: error: a fault that changes nothing"),
+        ("replace \"a\" with \"b\";", "`replace` before the first fault"),
+        ("fault \"f\"; replace \"a\" by \"b\";", "expected `with` and a text in quotes"),
+        ("fault \"f\"; replace \"\" with \"b\";", "an empty text cannot be replaced"),
+        ("// nothing", "a file of faults without a fault"),
+        ("fault f;", "expected the name of the fault, in quotes"),
+        ("fault \"f\"; remove \"a\";", "`remove` begins no line of a file of faults"),
+        (
+            "fault \"f\"; replace \"a, v) . Core(p)\n  + (sum a: Address, v: Value. (v\" with \"b\"; fault \"f\";",
+            "two faults have the name \"f\"",
+        ),
+        ("fault \"f\"; replace \"init allow\" with \"init allowed\";", "with the fault \"f\""),
+    ] {
+        write("wrong.faults", text);
+        let outcome = run(&["--fault", &path("wrong.faults"), "--against", "sc"]);
+        assert!(outcome.code == 2 && outcome.stderr.contains(message), "{text}: {}", outcome.stderr);
+    }
+    for (more, message) in [
+        (&["--suite", "x"][..], "--fault"),
+        (&["--suite", "x", "--fault", "y.spec"], "`--suite` is for one memory model"),
+        (&["--fault", "missing.spec"], "missing.spec"),
+    ] {
+        let outcome = run(more);
+        assert!(outcome.code == 2 && outcome.stderr.contains(message), "{}", outcome.stderr);
+    }
+    // What parameters change is not taken for the fault.
+    write("parameter.faults", "fault \"f\"; define slots = 2; replace \"(!holds(b, a)) -> c_read\" with \"true -> c_read\";");
+    let outcome = mu_check(&["conform", &tso, "--interface", &own, "--against", "tso", "--fault", &path("parameter.faults")]);
+    assert_eq!((outcome.code, outcome.json["faults"][0]["test"].as_str()), (0, Some("W x 1; R x 0")), "{}", outcome.stderr);
+    let arcx = [package("specs/arcx.spec"), "--interface".into(), package("specs/arcx.interface")];
+    write(
+        "slots.faults",
+        "fault \"f\"; define memcommands_size = 2; replace \"P_Observe_All(m_mem_set(m, a, d), \" with \"P_Observe_All(m, \";",
+    );
+    let mut words = vec!["conform".to_string()];
+    words.extend(arcx);
+    words.extend(["-D", "max_operation_id=1", "-D", "byte_size=1", "--against", "tso", "--fault", &path("slots.faults")].map(String::from));
+    let outcome = mu_check(&words);
+    let message = "with memcommands_size=2 the machine without a fault does not conform either";
+    assert!(outcome.code == 2 && outcome.stderr.contains(message), "{}", outcome.stderr);
+}
+
+/// ARCx: a few of its faults, with the smallest tests; and the faults that its formulas tell too are the same.
+#[test]
+fn faults_of_arcx_are_found() {
+    let text = std::fs::read_to_string(package("specs/arcx.faults")).unwrap();
+    let list = Fault::parse(mu_check::base::SourceId(0), &text).unwrap();
+    let arcx = std::fs::read_to_string(package("specs/arcx.spec")).unwrap();
+    let mut shared = 0;
+    for fault in &list {
+        let faulty = fault.applied(&arcx).unwrap();
+        if let Some(known) = faults::FAULTS.iter().chain(faults::RELEASE_FAULTS).find(|f| f.name == fault.name) {
+            assert_eq!(faulty, faults::patch(&arcx, known.edits), "{}", fault.name);
+            shared += 1;
+        }
+    }
+    assert_eq!((list.len(), shared), (25, 6));
+    let folder = tempfile::tempdir().unwrap();
+    let few = folder.path().join("few.faults").display().to_string();
+    let of = |name: &str| {
+        let from = text.find(&format!("fault \"{name}\"")).unwrap();
+        let to = text[from + 1..].find("\nfault ").map_or(text.len(), |i| from + 1 + i);
+        text[from..to].to_string()
+    };
+    let expected = [
+        ("addresses_alias", 1, "R x 1 || W y 1"),
+        ("load_passes_buffer", 2, "W x 1; R x 0"),
+        ("a load clears what it reads", 2, "R x 1; R x 0 || W x 1"),
+        ("commands of a core to different addresses change places", 2, "R x 1; R y 0 || W y 1; W x 1"),
+    ];
+    std::fs::write(&few, expected.iter().map(|e| of(e.0)).collect::<String>()).unwrap();
+    let (spec, interface) = (package("specs/arcx.spec"), package("specs/arcx.interface"));
+    let small = ["-D", "max_operation_id=1", "-D", "byte_size=1", "--against", "tso", "--fault", &few];
+    let outcome = mu_check(&[&["conform", &spec, "--interface", &interface][..], &small].concat());
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    for ((name, operations, test), told) in expected.iter().zip(outcome.json["faults"].as_array().unwrap()) {
+        assert_eq!(
+            (told["name"].as_str(), &told["operations"], told["test"].as_str()),
+            (Some(*name), &Value::from(*operations), Some(*test))
+        );
+    }
+}
+
+/// All seeded faults, each with its smallest test: `results/conform.sh faults` prints them. About two minutes in the test profile.
 #[test]
 #[ignore]
-fn faults_are_found() {
-    let folder = tempfile::tempdir().unwrap();
-    println!("| machine | fault | against | K | smallest test |\n|---|---|---|---|---|");
-    let mut missed = Vec::new();
-    let mut found = |machine: &str, name: &str, text: &str, interface: &str, model: &str, defines: &[String]| {
-        let path = folder.path().join("machine.spec").display().to_string();
-        std::fs::write(&path, text).unwrap();
-        for k in ["1", "2", "3", "4"] {
-            let mut words = vec!["conform", &path, "--interface", interface, "--against", model, "--operations", k];
-            defines.iter().for_each(|d| words.extend(["-D", d]));
-            let outcome = mu_check(&words);
-            assert!(outcome.code < 2, "{machine}, {name}: {}", outcome.stderr);
-            let told = &outcome.json["models"][0];
-            if outcome.code == 1 {
-                assert_eq!(told["confirmed"]["replay"], true);
-                println!("| {machine} | {name} | {model} | {k} | `{}` |", told["test"].as_str().unwrap());
-                return;
-            }
-        }
-        missed.push(format!("{machine}: {name}"));
-    };
-    for (name, machine, edits, defines) in FAULTS {
-        let text = faults::patch(&specification(machine), edits);
-        let (_, interface, model) = MACHINES.iter().find(|m| m.0 == *machine).unwrap();
-        let defines: Vec<String> = defines.iter().map(ToString::to_string).collect();
-        found(machine, name, &text, &package(interface), model, &defines);
+fn all_faults_are_found() {
+    let mut count = 0;
+    let arcx = ["-D", "max_operation_id=1", "--operations", "3"];
+    for (machine, interface, model, more) in [
+        ("machines/sc", OWN, "sc", &["--operations", "3"][..]),
+        ("machines/tso", OWN, "tso", &["--operations", "3"]),
+        ("machines/pso", OWN, "pso", &["--operations", "3"]),
+        ("machines/msi", MSI, "sc", &["--operations", "4"]),
+        ("arcx", "specs/arcx.interface", "", &arcx),
+    ] {
+        let outcome = with_faults(machine, interface, model, more);
+        assert_eq!(outcome.code, 0, "{machine}: {}", outcome.stderr);
+        count += outcome.json["faults"].as_array().unwrap().len();
     }
-    assert!(missed.is_empty(), "not found: {missed:?}");
+    assert!(count >= 40, "{count} faults");
 }

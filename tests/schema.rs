@@ -65,6 +65,12 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("conform", "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --against sc --operations 3", 1, None),
     ("conform", "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --max-states 200", 3, None),
     (
+        "conform",
+        "conform ^specs/machines/sc.spec --interface ^specs/machines/machine.interface --against sc --fault ^specs/machines/sc.faults --suite @tests",
+        0,
+        None,
+    ),
+    (
         "litmus",
         "litmus @SB.litmus @bad.litmus @inc.litmus --machine ^specs/machines/tso.spec --interface ^specs/machines/machine.interface",
         2,

@@ -20,7 +20,7 @@ pub enum Architecture {
 }
 
 /// What models of every architecture may speak of.
-const COMMON: &[&str] = &["Exp", "NExp", "Rreg", "Wreg", "ADDR", "DATA", "BCC", "PRED", "UB"];
+pub(crate) const COMMON: &[&str] = &["Exp", "NExp", "Rreg", "Wreg", "ADDR", "DATA", "BCC", "PRED", "UB"];
 
 const X86: &[&str] = &["MFENCE", "LFENCE", "SFENCE", "mfence", "lfence", "sfence", "X", "A"];
 

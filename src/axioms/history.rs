@@ -303,8 +303,12 @@ impl History {
         }
         out
     }
-    /// As a litmus test in C with atomics, which the herd tools read. Plain accesses are relaxed.
+    /// As a litmus test in C with atomics, which the herd tools read: whether all reads can have their values. Plain accesses are relaxed.
     pub fn litmus(&self, name: &str) -> String {
+        self.litmus_asking(name, None)
+    }
+    /// The same with another question, about registers `t:ri` for read `i` of thread `t`, counted with all other operations.
+    pub fn litmus_asking(&self, name: &str, question: Option<&str>) -> String {
         let mut out = format!("C {name}\n\n{{}}\n");
         let all: Vec<String> = (0..self.locations()).map(|l| format!("atomic_int* {}", location_name(l))).collect();
         let mut condition = Vec::new();
@@ -334,7 +338,10 @@ impl History {
         }
         condition.extend(self.last.iter().map(|(l, v)| format!("{}={v}", location_name(*l))));
         let condition = if condition.is_empty() { "true".to_string() } else { condition.join(" /\\ ") };
-        let _ = write!(out, "\nexists ({condition})\n");
+        let _ = match question {
+            Some(question) => write!(out, "\n{question}\n"),
+            None => write!(out, "\nexists ({condition})\n"),
+        };
         out
     }
 }

@@ -106,13 +106,32 @@ impl Dialect {
             _ => Dialect::Plain,
         }
     }
+    /// The model of a file, and its dialect: that of its head; if the head says none, the first of all dialects that has every name of the model. A `riscv.cat` whose head
+    /// is `Partial` speaks of `Fence.rw.rw`, which only RISC-V has. Error: that of the dialect of the head.
+    pub fn compile(
+        sources: &mut SourceMap,
+        name: &str,
+        text: &str,
+        beside: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(Model, Dialect), Diagnostic> {
+        let said = Dialect::of_head(&crate::cat::head(text));
+        let mut with =
+            |dialect: Dialect| Model::compile(sources, name, text, beside, &dialect.vocabulary(), &[]).map(|model| (model, dialect));
+        let first = with(said);
+        if said != Dialect::Plain || first.is_ok() {
+            return first;
+        }
+        let all = [Architecture::X86, Architecture::RiscV, Architecture::AArch64, Architecture::C11];
+        all.into_iter().find_map(|a| with(Dialect::Of(a)).ok()).map_or(first, Ok)
+    }
     /// The names of the dialect.
     pub fn vocabulary(self) -> Vocabulary {
         match self {
             Dialect::Plain => {
                 let mut v = Vocabulary::new();
-                v.set("Acq");
-                v.set("Rel");
+                for name in ["Acq", "Rel"].iter().chain(crate::architecture::COMMON) {
+                    v.set(name);
+                }
                 v
             }
             Dialect::Of(a) => a.vocabulary(),

@@ -2,9 +2,10 @@
 
 use mu_base::SourceMap;
 
+use crate::architecture::Architecture;
 use crate::cat::Model;
 use crate::history::{History, Judge};
-use crate::models::{KNOWN, Known, by_name};
+use crate::models::{self, Dialect, KNOWN, Known, by_name};
 
 /// All models, compiled.
 fn compiled() -> Vec<(&'static Known, Model)> {
@@ -182,4 +183,24 @@ fn the_lattice_of_models() {
     let classes = lattice.classes();
     assert!(classes[0] == [at("sc")], "{classes:?}");
     assert!(crate::lattice::draw::svg(&lattice).contains("tso allows, sc forbids: W x 1; R y 0 || W y 1; R x 0"));
+}
+
+/// A head that names no architecture leaves the dialect to the names that the model uses.
+#[test]
+fn dialects_follow_from_heads_and_names() {
+    let of = |text: &str| Dialect::compile(&mut SourceMap::new(), "m.cat", text, &models::file).map(|(_, dialect)| dialect);
+    for (text, dialect) in [
+        ("\"SC\"\nflag ~empty [UB] as u\nacyclic po | rf | co | fr as sc", Dialect::Plain),
+        ("\"Partial\"\nacyclic po & (W * W) | [R]; fencerel(Fence.rw.rw); [W] | co as f", Dialect::Of(Architecture::RiscV)),
+        ("\"mixed\"\nacyclic [W]; po; [MFENCE]; po; [R] | [R & X] as f", Dialect::Of(Architecture::X86)),
+        ("\"mine\"\nacyclic po & (_ * IC.IALLUIS) | [L] as f", Dialect::Of(Architecture::AArch64)),
+        ("\"RC11\"\nacyclic po | rf as f", Dialect::Of(Architecture::C11)),
+    ] {
+        assert_eq!(of(text).unwrap(), dialect, "{text}");
+    }
+    let error = of("\"mine\"\nacyclic [NOTHING] as f").unwrap_err();
+    assert!(error.message.contains("the name `NOTHING` is not known"), "{}", error.message);
+    // The names of one dialect alone.
+    assert!(of("\"RISCV\"\nacyclic [MFENCE] as f").is_err());
+    assert!(of("\"mine\"\nacyclic [MFENCE]; po; [DMB.SY] as f").is_err());
 }

@@ -117,6 +117,15 @@ impl Session {
         self.compiled(process, confluence).map(Loaded::from)
     }
 
+    /// A model of the text of a specification, which does not hide these actions. The name is for messages.
+    pub(super) fn load_text(&mut self, name: &str, text: &str, shown: &[&str]) -> Result<Loaded, Diagnostic> {
+        let expanded = self.expand_text(name, text)?;
+        let mut spec = check_specification(&mu_syntax::parse_specification(expanded.source, &expanded.text)?)?;
+        show(&mut spec, shown);
+        let process = self.linearised(&spec, &linearise::Options::default())?;
+        self.compiled(process, "auto").map(Loaded::from)
+    }
+
     /// A typed specification, for commands on its text or its linear process. Error: the front end of the file gives none.
     pub(super) fn specification(&mut self, path: &Path) -> Result<ProcSpec, Diagnostic> {
         match reader(path) {

@@ -85,9 +85,7 @@ fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
     let text = read_text(path, &mut session.sources)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let beside = |name: &str| Named::beside(Some(&folder), name);
-    // The head says which words the model uses; it is read before the names are known.
-    let dialect = Dialect::of_head(&mu_axioms::cat::head(&text));
-    let model = Model::compile(&mut session.sources, word, &text, &beside, &dialect.vocabulary(), &[])?;
+    let (model, dialect) = Dialect::compile(&mut session.sources, word, &text, &beside)?;
     let name = super::ways::stem(path);
     Ok(Named { name, model, dialect, text, folder: Some(folder) })
 }

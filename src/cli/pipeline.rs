@@ -94,6 +94,11 @@ impl Session {
             return Err(no_specification(path));
         }
         let text = self.read(path)?;
+        self.expand_text(&path.display().to_string(), &text)
+    }
+
+    /// The text of a specification, with its parameters filled in. Its name is for messages.
+    pub fn expand_text(&mut self, name: &str, text: &str) -> Result<template::Expanded, Diagnostic> {
         let mut defines = Vec::new();
         for d in &self.common.define {
             match d.split_once('=') {
@@ -101,7 +106,7 @@ impl Session {
                 _ => return Err(Diagnostic::new(Stage::Usage, format!("`-D {d}` is not of the form NAME=VALUE"))),
             }
         }
-        let expanded = template::expand(&path.display().to_string(), &text, &defines, &mut self.sources)?;
+        let expanded = template::expand(name, text, &defines, &mut self.sources)?;
         output::parameters(expanded.params.iter().map(|p| (p.name.clone(), p.value.to_string())));
         Ok(expanded)
     }

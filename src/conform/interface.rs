@@ -7,7 +7,7 @@
 //! store start_store(p, a, v, n) -> end_store(p, _, _, n);  // … or one where it begins and one where it ends
 //! load acquire ld_acq(p, a, v);  store release st_rel(p, a, v);
 //! fence mfence(p);  update xchg(p, a, v, w);             // an update reads v and writes w
-//! observe observe(p, a, v, n, q);                        // processor p sees a store of q: for people only
+//! observe observe(p, a, v, n, q);                        // processor p sees a store of q: said of a run, judged by no model
 //! ```
 //!
 //! The letters say what an argument is: `p` processor, `a` address, `v` value, `w` value written by an update, `n` number, `q` another

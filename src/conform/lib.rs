@@ -13,12 +13,14 @@
 #![warn(missing_docs)]
 
 pub mod alphabet;
+pub mod faults;
 pub mod interface;
 pub mod judge;
 pub mod machine;
 pub mod search;
 mod sequences;
 pub mod shown;
+pub mod suite;
 pub mod symmetry;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,9 @@ pub struct Machine {
     pub outcome: Outcome,
 }
 
+/// What is said of a machine that does no memory operation.
+pub const IDLE: &str = "no label of the machine is a memory operation of the interface";
+
 impl Machine {
     /// Explores and reduces a model. Error: no label is a memory operation, or one that makes no sense.
     pub fn explore(
@@ -34,8 +37,7 @@ impl Machine {
         let (outcome, mut lts) = explore_lts(model, options, budget, progress)?;
         let alphabet = Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str))?;
         if alphabet.words.is_empty() {
-            let message = "no label of the machine is a memory operation of the interface";
-            return Err(Diagnostic::new(Stage::Type, message).note("hidden actions have no labels: the machine must show them"));
+            return Err(Diagnostic::new(Stage::Type, IDLE).note("hidden actions have no labels: the machine must show them"));
         }
         let word = |text: &String| alphabet.of_label.get(text).map_or(LabelId::TAU, |w| LabelId(w + 1));
         let names: Vec<LabelId> = lts.table.texts.iter().map(word).collect();

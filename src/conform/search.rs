@@ -15,9 +15,10 @@ use crate::alphabet::Phase;
 use crate::interface::Interface;
 use crate::judge::{self, Against};
 use crate::machine::Machine;
-use crate::sequences::{Entry, Sequences};
+use crate::sequences::{Entry, Sequences, State};
 use crate::symmetry::Group;
 use ahash::{AHashMap, AHashSet};
+use mu_axioms::Kind;
 use mu_axioms::history::History;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
@@ -150,6 +151,7 @@ struct Search<'m> {
     group: &'m Group,
     sets: Sets<'m>,
     sequences: Sequences,
+    only: Option<&'m Programs>,
     /// This level and the next ones.
     levels: VecDeque<Level>,
     /// How far ahead each word leads.
@@ -159,22 +161,71 @@ struct Search<'m> {
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
-pub struct Bound {
+pub struct Bound<'p> {
     /// Most operations of a processor.
     pub operations: usize,
     /// Threads that judge.
     pub threads: usize,
     /// Whether all histories that are judged are kept.
     pub keep: bool,
+    /// Whether to end with the level in which the first model forbids something.
+    pub first: bool,
+    /// Search only histories of these programs, and their beginnings.
+    pub only: Option<&'p Programs>,
+}
+
+impl Bound<'_> {
+    /// All histories up to so many operations of each processor.
+    pub fn of(operations: usize, threads: usize) -> Bound<'static> {
+        Bound { operations, threads, keep: false, first: false, only: None }
+    }
+}
+
+/// Programs with all their beginnings, up to names.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    begun: AHashSet<History>,
+}
+
+impl Programs {
+    /// Of some programs.
+    pub fn of<'h>(programs: impl Iterator<Item = &'h History>) -> Programs {
+        let mut out = Programs::default();
+        for program in programs {
+            let mut open = vec![program.program()];
+            while let Some(part) = open.pop() {
+                if !out.begun.contains(&part) {
+                    for t in 0..part.threads.len() {
+                        let mut less = part.clone();
+                        less.threads[t].pop();
+                        open.push(less.canonical());
+                    }
+                    out.begun.insert(part);
+                }
+            }
+        }
+        out
+    }
+    /// Whether lists of operations can become one of the programs. An operation of which something is not known yet can become any.
+    fn can_follow(&self, interface: &Interface, lists: &[&[Entry]]) -> bool {
+        let told = |e: &Entry| {
+            let kind = interface.operations[e.operation as usize].kind;
+            let address = e.address.is_some() || kind == Kind::Fence;
+            let (stores, updates) = (kind == Kind::Write, kind == Kind::Update);
+            e.state != State::Missing && address && (e.value.is_some() || !stores) && (e.written.is_some() || !updates)
+        };
+        let known = lists.iter().all(|l| l.iter().all(told));
+        !known || self.begun.contains(&judge::history(interface, lists).program())
+    }
 }
 
 /// Searches the histories within a bound.
-pub fn search(
-    interface: &Interface,
-    machine: &Machine,
-    group: &Group,
-    models: &[Against],
-    bound: Bound,
+pub fn search<'m>(
+    interface: &'m Interface,
+    machine: &'m Machine,
+    group: &'m Group,
+    models: &[&Against],
+    bound: Bound<'m>,
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
     let weight = |word: &Vec<u32>| {
@@ -199,6 +250,7 @@ pub fn search(
         group,
         sets: Sets::new(machine, group),
         sequences: Sequences::new(bound.operations, interface.first),
+        only: bound.only,
         levels: VecDeque::new(),
         weights: machine.alphabet.words.iter().map(weight).collect(),
         answer,
@@ -223,7 +275,8 @@ pub fn search(
             }
             other => other?,
         }
-        if !models.is_empty() && search.answer.found.iter().all(Option::is_some) {
+        let found = search.answer.found.iter().filter(|f| f.is_some()).count();
+        if found > 0 && (bound.first || found == models.len()) {
             search.answer.complete = Some(size / 2);
             break;
         }
@@ -253,7 +306,7 @@ impl Search<'_> {
         all
     }
     /// Asks the models that have forbidden nothing yet.
-    fn judge(&mut self, all: &[(History, Vec<u32>)], models: &[Against], threads: usize, budget: &Budget) -> Result<(), Diagnostic> {
+    fn judge(&mut self, all: &[(History, Vec<u32>)], models: &[&Against], threads: usize, budget: &Budget) -> Result<(), Diagnostic> {
         let open: Vec<usize> = (0..models.len()).filter(|&m| self.answer.found[m].is_none()).collect();
         let first: Vec<AtomicUsize> = open.iter().map(|_| AtomicUsize::new(usize::MAX)).collect();
         let (next, halt, error) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
@@ -313,6 +366,10 @@ impl Search<'_> {
                         Some(list) => *place = list,
                         None => within = false,
                     }
+                }
+                if within && let Some(only) = self.only {
+                    let lists: Vec<&[Entry]> = next.iter().map(|&s| self.sequences.get(s)).collect();
+                    within = only.can_follow(self.interface, &lists);
                 }
                 if within {
                     followed = true;

@@ -4,8 +4,9 @@ use crate::alphabet::{Alphabet, Phase};
 use crate::interface::Interface;
 use crate::judge::{Against, Form, history};
 use crate::machine::Machine;
-use crate::search::{Answer, Bound, search};
+use crate::search::{Answer, Bound, Programs, search};
 use crate::sequences::{Entry, State};
+use crate::suite::Cover;
 use crate::symmetry::Group;
 use crate::witness;
 use crate::write::{Language, litmus};
@@ -153,9 +154,23 @@ fn searched(interface: &Interface, lts: &Lts, symmetry: bool, models: &[Against]
     let options = Options { threads: 1, ..Options::default() };
     let machine = Machine::explore(&model, interface, &options, &Budget::default(), &Silent).unwrap();
     let group = if symmetry { Group::find(&machine.alphabet, &machine.lts, 1) } else { Group::trivial(&machine.alphabet, &machine.lts) };
-    let bound = Bound { operations: most, threads: 2, keep: true };
-    let answer = search(interface, &machine, &group, models, bound, &Budget::default()).unwrap();
+    let bound = Bound { keep: true, ..Bound::of(most, 2) };
+    let models: Vec<&Against> = models.iter().collect();
+    let answer = search(interface, &machine, &group, &models, bound, &Budget::default()).unwrap();
+    if let Some(program) = answer.kept.get(answer.kept.len() / 2).map(History::program) {
+        of_one_program(interface, (&machine, &group), &answer, &program, most);
+    }
     (answer, group.elements.len(), machine)
+}
+
+/// A search for the histories of one program finds all of them, and none that is no beginning of it.
+fn of_one_program(interface: &Interface, (machine, group): (&Machine, &Group), all: &Answer, program: &History, most: usize) {
+    let only = Programs::of([program].into_iter());
+    let bound = Bound { keep: true, only: Some(&only), ..Bound::of(most, 2) };
+    let answer = search(interface, machine, group, &[], bound, &Budget::default()).unwrap();
+    let of = |answer: &Answer| answer.kept.iter().filter(|h| h.program() == *program).cloned().collect::<BTreeSet<History>>();
+    assert_eq!(of(&answer), of(all));
+    assert!(answer.kept.iter().all(|h| all.kept.contains(h) && h.len() <= program.len()), "{}", program.text());
 }
 
 #[test]
@@ -390,7 +405,7 @@ fn labels_that_make_no_sense_are_refused() {
         let options = Options { threads: 1, ..Options::default() };
         let machine = Machine::explore(&model, &interface, &options, &Budget::default(), &Silent)?;
         let group = Group::find(&machine.alphabet, &machine.lts, 1);
-        search(&interface, &machine, &group, &[], Bound { operations: 3, threads: 1, keep: true }, &Budget::default())
+        search(&interface, &machine, &group, &[], Bound { keep: true, ..Bound::of(3, 1) }, &Budget::default())
     };
     let numbered = "initial v0; load ld(p, a, v, n); store st(p, a, v, n);";
     for (interface, labels, message) in [
@@ -411,4 +426,23 @@ fn labels_that_make_no_sense_are_refused() {
     // Two operations of different processors in one label.
     let answer = run(WHOLE, &["ld(p0, a0, v0)|st(p1, a0, v1)"]).unwrap();
     assert_eq!(answer.kept.iter().map(History::text).collect::<Vec<_>>(), ["R x 0 || W x 1"]);
+}
+
+/// The least cover beside the least of all subsets.
+#[test]
+fn covers_are_least() {
+    let mut random = Random::new(25);
+    for round in 0..300 {
+        let (elements, sets) = (1 + random.below(6), 1 + random.below(9));
+        let candidates: Vec<(Vec<usize>, usize)> =
+            (0..sets).map(|_| ((0..elements).filter(|_| random.below(3) == 0).collect(), 1 + random.below(5))).collect();
+        let covered = |chosen: &[usize]| chosen.iter().flat_map(|&c| candidates[c].0.clone()).collect::<BTreeSet<usize>>();
+        let cost = |chosen: &[usize]| (chosen.len(), chosen.iter().map(|&c| candidates[c].1).sum::<usize>());
+        let all = covered(&(0..sets).collect::<Vec<_>>());
+        let subsets = (0..1usize << sets).map(|bits| (0..sets).filter(|i| bits >> i & 1 == 1).collect::<Vec<usize>>());
+        let least = subsets.filter(|s| covered(s) == all).map(|s| cost(&s)).min().unwrap();
+        let cover = Cover::least(elements, &candidates);
+        assert!(cover.is_least && covered(&cover.taken) == all, "round {round}: {candidates:?}");
+        assert_eq!(cost(&cover.taken), least, "round {round}: {candidates:?}");
+    }
 }

@@ -4,14 +4,15 @@
 //! follows only labels that can still lead to the whole; so the run is a shortest one. [`replay`] shares no code with the search: it takes the
 //! steps by hand and reads the history off their labels.
 
-use crate::alphabet::{Alphabet, Names};
-use crate::interface::Interface;
+use crate::alphabet::{Alphabet, Names, arguments};
+use crate::interface::{Interface, Role};
 use crate::sequences::{Entry, Sequences};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic};
 use mu_explore::walk::Walk;
 use mu_explore::{Lazy, Options};
+use mu_lts::relabel::{name_of, parts};
 use mu_model::Model;
 
 /// A step of a run: its label and the state after it.
@@ -25,6 +26,37 @@ pub struct Step {
 
 /// A state of the machine with a number for what lies behind.
 type Node = (StateId, u32);
+
+/// A processor sees a store: what the label of an `observe` line says, in the names of the machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Observation {
+    /// Who sees it.
+    pub processor: String,
+    /// The address.
+    pub address: String,
+    /// The value, if it is told.
+    pub value: Option<String>,
+    /// Whose store it is, if it is told.
+    pub of: Option<String>,
+    /// The number of the store, if it is told.
+    pub number: Option<String>,
+}
+
+/// The observations of a run, in order. Histories and verdicts do not depend on them: they say how what is forbidden came about.
+pub fn observations<'t>(interface: &Interface, labels: impl Iterator<Item = &'t str>) -> Vec<Observation> {
+    let mut out = Vec::new();
+    for part in labels.flat_map(parts) {
+        let (name, arguments) = (name_of(part), arguments(part));
+        for fields in interface.observed.iter().filter_map(|l| l.fits(name, &arguments)) {
+            let of = |role: Role| fields.iter().find(|f| *f.0 == role).map(|f| f.1.to_string());
+            if let (Some(processor), Some(address)) = (of(Role::Processor), of(Role::Address)) {
+                let (value, number) = (of(Role::Value), of(Role::Number));
+                out.push(Observation { processor, address, value, of: of(Role::Other), number });
+            }
+        }
+    }
+    out
+}
 
 /// Shortest run with a history; none if there is none. Error: a limit came first.
 pub fn run(

@@ -1,7 +1,7 @@
 //! A history as a litmus test that the herd tools read: X86, RISC-V, AArch64, or C.
 //!
 //! Plain operations only take what each language has for them; acquires and releases are written in RISC-V, AArch64 and C. The question is whether the values
-//! that the history's loads read can all be read.
+//! that the history's loads read can all be read ([`litmus`]), or whether the loads of its program read nothing but what is listed ([`self_checking`]).
 
 use mu_axioms::Architecture;
 use mu_axioms::Kind;
@@ -81,31 +81,82 @@ fn instructions(language: Language, i: usize, o: &Operation) -> (Vec<String>, St
     }
 }
 
-/// The text of a test.
+/// What is asked of the registers of a program's loads.
+enum Question<'q> {
+    /// Can they have the values of the history?
+    Exists,
+    /// Do they always have values of this list, in the order of the loads?
+    Forall(&'q [Vec<u64>]),
+}
+
+/// The text of a test: can the loads read what they read in a history?
 pub fn litmus(history: &History, name: &str, language: Language) -> String {
+    text(history, name, language, Question::Exists)
+}
+
+/// The text of a test that checks itself: whatever is run, the loads of a program read values of a list, each in the order of the loads.
+pub fn self_checking(program: &History, allowed: &[Vec<u64>], name: &str, language: Language) -> String {
+    text(program, name, language, Question::Forall(allowed))
+}
+
+/// The registers that get what is read, thread by thread.
+fn registers(history: &History, language: Language) -> Vec<String> {
+    let mut out = Vec::new();
+    for (t, thread) in history.threads.iter().enumerate() {
+        let mut reads = 0;
+        for (i, o) in thread.iter().enumerate().filter(|(_, o)| o.kind.reads()) {
+            let name = if language == Language::C { format!("r{i}") } else { instructions(language, reads, o).1 };
+            out.push(format!("{t}:{name}"));
+            reads += 1;
+        }
+    }
+    out
+}
+
+fn condition(history: &History, language: Language, question: &Question<'_>) -> String {
+    let registers = registers(history, language);
+    let all = |values: &mut dyn Iterator<Item = u64>| {
+        let parts: Vec<String> = registers.iter().zip(values).map(|(r, v)| format!("{r}={v}")).collect();
+        if parts.is_empty() { "true".to_string() } else { parts.join(" /\\ ") }
+    };
+    match question {
+        Question::Exists => {
+            let reads = history.threads.iter().flatten().filter(|o| o.kind.reads());
+            format!("exists ({})", all(&mut reads.map(Operation::taken)))
+        }
+        Question::Forall(allowed) => {
+            let parts: Vec<String> = allowed.iter().map(|o| all(&mut o.iter().copied())).collect();
+            match &parts[..] {
+                [] => "forall (false)".into(),
+                [one] => format!("forall ({one})"),
+                all => format!("forall (({}))", all.join(")\n     \\/ (")),
+            }
+        }
+    }
+}
+
+fn text(history: &History, name: &str, language: Language, question: Question<'_>) -> String {
+    let condition = condition(history, language, &question);
     let head = match language {
         Language::X86 => "X86",
         Language::RiscV => "RISCV",
         Language::AArch64 => "AArch64",
-        Language::C => return history.litmus(name),
+        Language::C => return history.litmus_asking(name, Some(&condition)),
     };
-    let mut condition = Vec::new();
     let mut columns: Vec<Vec<String>> = Vec::new();
     for (t, thread) in history.threads.iter().enumerate() {
         let mut column = vec![format!("P{t}")];
         let mut reads = 0;
         for o in thread {
-            let (lines, register) = instructions(language, reads, o);
-            column.extend(lines);
-            if o.kind.reads() {
-                reads += 1;
-                condition.push(format!("{t}:{register}={}", o.taken()));
-            }
+            column.extend(instructions(language, reads, o).0);
+            reads += usize::from(o.kind.reads());
         }
         columns.push(column);
     }
     let mut out = format!("{head} {name}\n");
-    let _ = writeln!(out, "\"{}\"", history.text());
+    if matches!(question, Question::Exists) {
+        let _ = writeln!(out, "\"{}\"", history.text());
+    }
     let mut initial: Vec<String> = (0..history.locations()).map(|l| format!("{}=0;", location_name(l))).collect();
     let letter = if language == Language::AArch64 { "X" } else { "x" };
     if language != Language::X86 {
@@ -123,7 +174,7 @@ pub fn litmus(history: &History, name: &str, language: Language) -> String {
         let cells = columns.iter().zip(&widths).map(|(c, &w)| format!(" {:w$} ", c.get(row).map_or("", String::as_str)));
         let _ = writeln!(out, "{};", cells.collect::<Vec<_>>().join("|"));
     }
-    let condition = if condition.is_empty() { "true".to_string() } else { condition.join(" /\\ ") };
-    let _ = writeln!(out, "exists ({condition})");
+    out += &condition;
+    out.push('\n');
     out
 }

@@ -1,8 +1,8 @@
-//! C11 tests: functions `P0 (atomic_int* x, int* y) { … }` with atomic operations, plain accesses, `if`, `while`, `do`, local variables.
+//! C11 tests: functions `P0 (atomic_int* x, int* y) { … }` with atomic operations, plain accesses, `if`, `while`, `do`, `for`, local variables.
 //!
 //! In: tokens. Out: threads. Local variables are registers; parameters are the addresses of the variables of their names. Operands are evaluated from left to right.
 //! An access through `*` is not atomic, whatever the type says, as the herd tools have it. A read-modify-write is one event, or two if the model asks for it
-//! ([`crate::file::Options`]).
+//! ([`crate::file::Options`]). A weak compare-and-exchange may fail although the values are equal. `a ? b : c` runs one of its sides, as `if` does.
 
 use crate::code::{Arch, Atomicity, Binary, Expr, Op, Register, Thread, Unary};
 use crate::init::type_of;
@@ -101,7 +101,7 @@ impl<'s> Lowering<'s> {
     }
     fn land(&mut self, branch: usize) {
         let place = self.here();
-        if let Op::Branch { to, .. } = &mut self.thread.ops[branch] {
+        if let Op::Branch { to, .. } | Op::Either { to } = &mut self.thread.ops[branch] {
             *to = place;
         }
     }
@@ -199,15 +199,62 @@ impl<'s> Lowering<'s> {
                 self.end(start.span, cursor);
                 cursor.expect(";")?;
             }
-            "for" | "switch" | "goto" | "return" | "break" | "continue" => {
+            "for" => self.for_loop(cursor, depth)?,
+            "switch" | "goto" | "return" | "break" | "continue" => {
                 return Err(Diagnostic::at(Stage::Unsupported, start.span, format!("the statement `{}`", start.text))
-                    .note("supported: if, while, do"));
+                    .note("supported: if, while, do, for"));
             }
             _ => {
                 self.simple(cursor, depth)?;
                 self.end(start.span, cursor);
                 cursor.expect(";")?;
             }
+        }
+        Ok(())
+    }
+    /// `for (first; condition; step) body`, each of which may be empty. The step is read where it stands and again after the body, where it is run.
+    fn for_loop(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
+        let start = cursor.take();
+        cursor.expect("(")?;
+        if !cursor.is(";") {
+            self.simple(cursor, depth)?;
+            self.end(start.span, cursor);
+        }
+        cursor.expect(";")?;
+        let back = self.here();
+        let mut out = None;
+        if !cursor.is(";") {
+            let place = cursor.peek().span;
+            let value = self.expression(cursor, 0, depth)?;
+            out = Some(self.branch(Some(Expr::unary(Unary::IsZero, value.e))));
+            self.end(place, cursor);
+        }
+        cursor.expect(";")?;
+        let mut step = cursor.clone();
+        let mut open = 0usize;
+        while open > 0 || !cursor.is(")") {
+            if cursor.at_end() {
+                return Err(cursor.unexpected("`)`"));
+            }
+            match cursor.take().text {
+                "(" => open += 1,
+                ")" => open -= 1,
+                _ => {}
+            }
+        }
+        cursor.expect(")")?;
+        self.statement(cursor, depth)?;
+        if !step.is(")") {
+            let place = step.peek().span;
+            self.simple(&mut step, depth)?;
+            self.end(place, &step);
+            if !step.is(")") {
+                return Err(step.unexpected("`)`"));
+            }
+        }
+        self.push(Op::Branch { when: None, to: back });
+        if let Some(out) = out {
+            self.land(out);
         }
         Ok(())
     }
@@ -324,10 +371,32 @@ impl<'s> Lowering<'s> {
             let right = self.expression(cursor, own + 1, depth)?;
             left = join(op, swapped, left, right);
         }
-        if cursor.is("?") {
-            return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, "the operator `?`"));
+        if level == 0 && cursor.eat("?") {
+            return self.conditional(cursor, left, depth);
         }
         Ok(left)
+    }
+    /// `a ? b : c` after the question mark.
+    fn conditional(&mut self, cursor: &mut Cursor<'_, '_>, when: Typed, depth: u32) -> Result<Typed, Diagnostic> {
+        let held = self.temporary();
+        let skip = self.branch(Some(Expr::unary(Unary::IsZero, when.e)));
+        let yes = self.expression(cursor, 0, depth)?;
+        self.push(Op::Let(held, yes.e));
+        let over = self.branch(None);
+        self.land(skip);
+        cursor.expect(":")?;
+        let no = self.expression(cursor, 0, depth)?;
+        self.push(Op::Let(held, no.e));
+        self.land(over);
+        // What arithmetic makes of the two types is the type of both.
+        let side = |ty, pointee| Typed { e: Expr::Const(0), ty, pointee };
+        let pointee = yes.pointee.or(no.pointee);
+        let ty = if pointee.is_some() {
+            Type { width: 8, signed: false }
+        } else {
+            join(Binary::Or, false, side(yes.ty, None), side(no.ty, None)).ty
+        };
+        Ok(Typed { e: Expr::Register(held).extended(ty.width, ty.signed), ty, pointee })
     }
     /// `&&` and `||`: the right side is run only if it decides, which shows if it touches memory.
     fn lazy(&mut self, cursor: &mut Cursor<'_, '_>, left: Typed, and: bool, own: u8, depth: u32) -> Result<Typed, Diagnostic> {
@@ -472,7 +541,7 @@ impl<'s> Lowering<'s> {
                 let ty = pointer.pointee.unwrap_or(INT);
                 self.update(pointer.e, ty, value, None, tags, tags)
             }
-            "atomic_compare_exchange_strong" => {
+            "atomic_compare_exchange_strong" | "atomic_compare_exchange_weak" => {
                 let pointer = self.expression(cursor, 0, depth)?;
                 cursor.expect(",")?;
                 let expected = self.expression(cursor, 0, depth)?;
@@ -480,20 +549,40 @@ impl<'s> Lowering<'s> {
                 let desired = self.expression(cursor, 0, depth)?;
                 let success = order(cursor)?;
                 let failure = order(cursor)?;
-                let ty = pointer.pointee.unwrap_or(INT);
-                let wanted = self.load(expected.e.clone(), ty, tag("NA"));
-                let when = Expr::binary(Binary::Eq, Expr::Loaded.extended(ty.width, ty.signed), wanted.e.clone());
-                let old = self.update(pointer.e, ty, desired.e, Some(when), success, failure);
-                let equal = Expr::binary(Binary::Eq, old.e.clone(), wanted.e);
-                let over = self.branch(Some(equal.clone()));
-                self.push(Op::Store { address: expected.e, width: ty.width, value: old.e, tags: tag("NA"), joined: false });
-                self.land(over);
-                Typed { e: equal, ty: INT, pointee: None }
+                let weak = stem.ends_with("weak");
+                self.compare_exchange(pointer, expected.e, desired.e, (success, failure), weak)
             }
             _ => return Err(Diagnostic::at(Stage::Unsupported, name.span, format!("the function `{}`", name.text))),
         };
         cursor.expect(")")?;
         Ok(result)
+    }
+    /// A weak one has one path more, on which the value is the expected one and nothing is written.
+    fn compare_exchange(&mut self, pointer: Typed, expected: Expr, desired: Expr, (success, failure): (u64, u64), weak: bool) -> Typed {
+        let ty = pointer.pointee.unwrap_or(INT);
+        let wanted = self.load(expected.clone(), ty, tag("NA"));
+        let put = |value| Op::Store { address: expected.clone(), width: ty.width, value, tags: tag("NA"), joined: false };
+        let refused = weak.then(|| {
+            self.push(Op::Either { to: 0 });
+            self.thread.ops.len() - 1
+        });
+        let when = Expr::binary(Binary::Eq, Expr::Loaded.extended(ty.width, ty.signed), wanted.e.clone());
+        let old = self.update(pointer.e.clone(), ty, desired, Some(when), success, failure);
+        let equal = Expr::binary(Binary::Eq, old.e.clone(), wanted.e.clone());
+        let over = self.branch(Some(equal.clone()));
+        self.push(put(old.e));
+        self.land(over);
+        let Some(refused) = refused else { return Typed { e: equal, ty: INT, pointee: None } };
+        let result = self.temporary();
+        self.push(Op::Let(result, equal));
+        let done = self.branch(None);
+        self.land(refused);
+        let old = self.load(pointer.e, ty, failure);
+        self.push(Op::Assume(Expr::binary(Binary::Eq, old.e.clone(), wanted.e)));
+        self.push(put(old.e));
+        self.push(Op::Let(result, Expr::Const(0)));
+        self.land(done);
+        Typed { e: Expr::Register(result), ty: INT, pointee: None }
     }
     fn update(&mut self, address: Expr, ty: Type, value: Expr, when: Option<Expr>, tags: u64, failed: u64) -> Typed {
         let into = self.temporary();

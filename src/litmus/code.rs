@@ -330,6 +330,13 @@ pub enum Op {
     },
     /// A fence.
     Fence(u64),
+    /// Goes on here, and also elsewhere: at an operation that follows.
+    Either {
+        /// The number of the operation.
+        to: u32,
+    },
+    /// Nothing comes of a path on which this is zero.
+    Assume(Expr),
     /// Goes on elsewhere, unless `when` is zero.
     Branch {
         /// Whether; always, if none.

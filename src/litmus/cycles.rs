@@ -121,9 +121,10 @@ pub fn litmus(seed: u64, arch: Arch) -> String {
     let threads = cycle(&mut random, arch);
     let mut columns = Vec::new();
     let mut init = String::new();
-    let mut observed = Vec::new();
+    let (mut observed, mut own) = (Vec::new(), Vec::new());
     for (t, steps) in threads.iter().enumerate() {
-        let mut writer = Writer { t, lines: Vec::new(), init: String::new(), observed: Vec::new(), registers: 0, labels: 0, last: None };
+        let mut writer =
+            Writer { t, lines: Vec::new(), init: String::new(), observed: Vec::new(), registers: 0, labels: 0, last: None, expects: false };
         for step in steps {
             match arch {
                 Arch::RiscV => writer.riscv(step, &mut random),
@@ -136,6 +137,7 @@ pub fn litmus(seed: u64, arch: Arch) -> String {
         init += &writer.init;
         observed.append(&mut writer.observed);
         columns.push(writer.lines);
+        own.push(writer.expects.then(|| format!("int* e{t}")));
     }
     let used: Vec<&str> =
         VARIABLES.into_iter().enumerate().filter(|(v, _)| threads.iter().flatten().any(|s| s.variable == *v)).map(|v| v.1).collect();
@@ -144,7 +146,7 @@ pub fn litmus(seed: u64, arch: Arch) -> String {
     let mut text = format!("{} {name}\n{{ {init}}}\n", arch.name());
     if arch == Arch::C {
         for (t, lines) in columns.iter().enumerate() {
-            let parameters: Vec<String> = used.iter().map(|v| format!("atomic_int* {v}")).collect();
+            let parameters: Vec<String> = used.iter().map(|v| format!("atomic_int* {v}")).chain(own[t].clone()).collect();
             let _ = writeln!(text, "P{t} ({}) {{\n{}\n}}", parameters.join(", "), lines.join("\n"));
         }
     } else {
@@ -169,6 +171,8 @@ struct Writer {
     labels: usize,
     /// The register that was read last.
     last: Option<usize>,
+    /// Whether it has a variable for expected values.
+    expects: bool,
 }
 
 impl Writer {
@@ -366,6 +370,21 @@ impl Writer {
         } else {
             match step.flavour {
                 3 => self.line(format!("  *{v} = {};", step.value)),
+                2 if random.chance(1, 2) => {
+                    // The expected value is what is there at first, in a variable of the thread's own.
+                    let (r, t) = (self.fresh(), self.t);
+                    let strength = random.choose(&["strong", "weak"]);
+                    let order = random.choose(&ORDERS);
+                    self.line(format!(
+                        "  int r{r} = atomic_compare_exchange_{strength}_explicit({v}, e{t}, {}, memory_order_{order}, memory_order_relaxed);",
+                        step.value,
+                    ));
+                    self.observed.push(format!("{t}:r{r}"));
+                    if !self.expects {
+                        self.expects = true;
+                        self.observed.push(format!("e{t}"));
+                    }
+                }
                 2 => {
                     let r = self.fresh();
                     self.line(format!(

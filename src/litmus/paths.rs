@@ -302,6 +302,12 @@ impl Runner<'_> {
                     let event = EventShape::new(Kind::Fence, None, *tags, &s, thread.instruction[here as usize]);
                     s.push(event, 0, 0);
                 }
+                Op::Either { to } => todo.push(State { at: *to, ..s.clone() }),
+                Op::Assume(e) => {
+                    if e.value(&s.registers, 0) == 0 {
+                        return Ok(());
+                    }
+                }
                 Op::Branch { when, to } => {
                     let taken = match when {
                         None => true,

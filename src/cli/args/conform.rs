@@ -7,12 +7,13 @@ use std::path::PathBuf;
 /// `conform`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 the machine conforms, 1 a program shows that it does not, 2 bad input, 3 a limit or an interrupt came first, 4 internal error. Without `--against` the answer is a table, and 0 says that it is complete.
+    after_help = "Exit codes: 0 the machine conforms, 1 a program shows that it does not, or a fault is not found, 2 bad input, 3 a limit or an interrupt came first, 4 internal error. Without `--against` the answer is a table, and 0 says that it is complete.
 
 Examples:
   mu-check conform specs/arcx.spec --interface specs/arcx.interface -D max_operation_id=1
   mu-check conform specs/arcx.spec --interface specs/arcx.interface -D max_operation_id=1 --against sc --litmus SB.litmus --evidence run.svg
-  mu-check conform specs/machines/tso.mcrl2 --interface specs/machines/buffers.interface --against tso --operations 3"
+  mu-check conform specs/machines/tso.spec --interface specs/machines/machine.interface --against tso --operations 3
+  mu-check conform specs/machines/tso.spec --interface specs/machines/machine.interface --against tso --operations 3 --fault specs/machines/tso.faults --suite tests"
 )]
 pub struct ConformArgs {
     /// The machine: a specification, or any other model, that chooses its operations freely.
@@ -38,6 +39,13 @@ pub struct ConformArgs {
     /// Draw the forbidden execution with its cycle, to this `.svg` or `.dot` file. For one memory model.
     #[arg(long, value_name = "FILE")]
     pub execution: Option<PathBuf>,
+    /// A faulty machine beside this one: a `.faults` file of named edits of MODEL, a model, or a folder of models; may be given several times. The answer says with how
+    /// many operations each is found.
+    #[arg(long, value_name = "FILE")]
+    pub fault: Vec<PathBuf>,
+    /// Write into this folder fewest litmus tests that find all the faults, each of which checks itself. For one memory model.
+    #[arg(long, value_name = "DIR", requires = "fault")]
+    pub suite: Option<PathBuf>,
     /// Take every history by itself, whatever symmetries the machine has.
     #[arg(long)]
     pub without_symmetry: bool,

@@ -3,6 +3,7 @@
 //! What the search finds is confirmed on two routes that share no code with it: the litmus test is judged by the layer `litmus`, and the run of the
 //! machine is taken step by step on the model, and its history read off again. A disagreement is an internal error.
 
+mod faults;
 pub(super) mod shown;
 mod told;
 
@@ -14,12 +15,13 @@ use super::models::{Named, named};
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use super::{litmus, output, page, print, ways};
+use mu_axioms::history::History;
 use mu_axioms::models::Dialect;
 use mu_axioms::views::Views;
-use mu_base::{Diagnostic, Stage};
-use mu_conform::interface::Interface;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_conform::interface::{Interface, Label};
 use mu_conform::judge::{Against, Form as Judging, Reason};
-use mu_conform::machine::Machine;
+use mu_conform::machine::{IDLE, Machine};
 use mu_conform::search::{Answer, Bound, Found, search};
 use mu_conform::symmetry::Group;
 use mu_conform::witness;
@@ -50,6 +52,8 @@ struct Shown {
     confirmed: Result<(), String>,
     evidence: Evidence,
     story: Story,
+    /// What processors observe in the run.
+    observed: Vec<witness::Observation>,
 }
 
 /// Everything that an output speaks of.
@@ -60,6 +64,7 @@ struct Told<'a> {
     group: &'a Group,
     answer: &'a Answer,
     shown: Vec<Option<Shown>>,
+    faults: Option<faults::Faults>,
     seconds: f64,
     peak: u64,
 }
@@ -82,28 +87,35 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         ));
     }
     let execution = args.execution.as_deref().map(|p| litmus::Picture::of(p, &[PathBuf::new()], false)).transpose()?;
+    if args.suite.is_some() && !one {
+        return Err(Diagnostic::new(Stage::Usage, "`--suite` is for one memory model: expected `--against` once"));
+    }
     let (models, texts) = models(session, args)?;
+    let faulty = faults::read(session, args)?;
     let Read { interface, loaded, machine } = read(session, &args.model, &args.interface)?;
     let model = &*loaded.model;
     models.iter().try_for_each(|m| m.check(&interface, &machine.alphabet))?;
-    let group = if args.without_symmetry {
-        Group::trivial(&machine.alphabet, &machine.lts)
-    } else {
-        Group::find(&machine.alphabet, &machine.lts, session.threads())
-    };
+    let group = symmetries(session, args, &machine);
     session.say(format!("symmetries of order {}: {}", group.elements.len(), group.names.join(", ")));
     output::stage("searching histories");
-    let bound = Bound { operations: args.operations as usize, threads: session.threads(), keep: false };
-    let answer = search(&interface, &machine, &group, &models, bound, &session.budget)?;
+    let bound = Bound::of(args.operations as usize, session.threads());
+    let asked: Vec<&Against> = models.iter().collect();
+    let answer = search(&interface, &machine, &group, &asked, bound, &session.budget)?;
     session.say(format!("{} histories judged", grouped(answer.histories)));
     let mut shown = Vec::new();
     for ((against, text), found) in models.iter().zip(&texts).zip(&answer.found) {
         let found = found.as_ref().map(|f| show(session, &interface, model, &machine, (against, text.as_ref()), f)).transpose()?;
         shown.push(found);
     }
+    let conforming: Vec<usize> = (0..models.len()).filter(|&m| answer.found[m].is_none()).collect();
+    let mut faults = None;
+    if !faulty.is_empty() && !conforming.is_empty() && answer.stop == Stop::Complete {
+        let asked = faults::Asked { args, interface: &interface, models: &models, texts: &texts, conforming: &conforming };
+        faults = Some(asked.run(session, &faulty)?);
+    }
     let names = models.iter().map(|m| m.name.clone()).collect();
     let (seconds, peak) = (session.budget.elapsed().as_secs_f64(), session.peak_memory());
-    let told = Told { args, names, machine: &machine, group: &group, answer: &answer, shown, seconds, peak };
+    let told = Told { args, names, machine: &machine, group: &group, answer: &answer, shown, faults, seconds, peak };
     write_files(session, &told, model, &models, &texts, execution)?;
     match session.common.format {
         Format::Json => output::object(told.json())?,
@@ -119,22 +131,86 @@ struct Read {
     machine: Machine,
 }
 
+/// Where a machine comes from.
+enum Origin<'a> {
+    /// A file of any front end.
+    File(&'a Path),
+    /// The text of a specification, with a name for messages.
+    Text(String, &'a str),
+}
+
 fn read(session: &mut Session, path: &Path, interface: &Path) -> Result<Read, Diagnostic> {
     let (source, text) = session.read_source(interface)?;
     let interface = Interface::parse(source, &text)?;
-    let form = Form::of(path);
-    let confluence = if form.is_lts() || form == Form::System { "none" } else { "auto" };
+    let (loaded, machine) = explored(session, &interface, &Origin::File(path))?;
+    Ok(Read { interface, loaded, machine })
+}
+
+/// Reads and explores a machine.
+fn explored(session: &mut Session, interface: &Interface, origin: &Origin<'_>) -> Result<(Loaded, Machine), Diagnostic> {
     // What the interface speaks of is not hidden.
-    let shown: Vec<&str> = interface.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).map(|l| l.action.as_str()).collect();
-    let loaded = session.load_showing(path, confluence, &shown)?;
+    let shown: Vec<&str> = interface.labels().map(|l| l.action.as_str()).collect();
+    let loaded = match origin {
+        Origin::File(path) => {
+            let form = Form::of(path);
+            if form == Form::Program {
+                let message = format!("`{}` is a program: `conform` asks what a machine does with every program", path.display());
+                let beside = "expected a machine that chooses its operations; `litmus FILE --machine MODEL` runs a test on a machine";
+                return Err(Diagnostic::new(Stage::Usage, message).note(beside));
+            }
+            let confluence = if form.is_lts() || form == Form::System { "none" } else { "auto" };
+            session.load_showing(path, confluence, &shown)?
+        }
+        Origin::Text(name, text) => session.load_text(name, text, &shown)?,
+    };
     let actions: Vec<(String, usize)> = loaded.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
     interface.check(&actions)?;
     let options = session.explore_options(&*loaded.model, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let machine = Machine::explore(&*loaded.model, &interface, &options, &session.budget, &bar)?;
+    let explored = Machine::explore(&*loaded.model, interface, &options, &session.budget, &bar);
     bar.finish();
+    let machine =
+        explored.map_err(|d| if d.message == IDLE { most_general(interface, &loaded).into_iter().fold(d, Diagnostic::note) } else { d })?;
     session.say(format!("{} states, {} after reduction", grouped(machine.outcome.states), grouped(machine.lts.state_count() as u64)));
-    Ok(Read { interface, loaded, machine })
+    Ok((loaded, machine))
+}
+
+/// What to add to a machine that does nothing since it waits for a program: the program that may do everything.
+fn most_general(interface: &Interface, loaded: &Loaded) -> Vec<String> {
+    let offer = |label: &Label| {
+        let action = loaded.actions.iter().find(|a| a.name == label.action && a.sorts.len() == label.roles.len())?;
+        let names: Vec<String> = (1..=action.sorts.len()).map(|i| format!("x{i}")).collect();
+        let sort = |id| mu_data::print::sort(&loaded.data.signature, id);
+        let sums: Vec<String> = names.iter().zip(&action.sorts).map(|(n, s)| format!("{n}: {}", sort(*s))).collect();
+        let (sum, arguments) = match &names[..] {
+            [] => (String::new(), String::new()),
+            _ => (format!("sum {} . ", sums.join(", ")), format!("({})", names.join(", "))),
+        };
+        Some(format!("({sum}do_{}{arguments} . Program)", label.action))
+    };
+    let offers: Vec<String> = interface.operations.iter().filter_map(|o| offer(o.begin.as_ref().unwrap_or(&o.end))).collect();
+    vec![
+        "a machine that waits for a program needs one that may do everything, beside it and in communication with its actions:".to_string(),
+        format!("proc Program = {};", offers.join(" + ")),
+    ]
+}
+
+/// The symmetries of a machine, if they are to be used.
+fn symmetries(session: &Session, args: &ConformArgs, machine: &Machine) -> Group {
+    if args.without_symmetry {
+        Group::trivial(&machine.alphabet, &machine.lts)
+    } else {
+        Group::find(&machine.alphabet, &machine.lts, session.threads())
+    }
+}
+
+/// The languages in which a model is asked about a history, the first one first.
+fn language_of(against: &Against, history: &History) -> &'static [Language] {
+    let dialect = match &against.form {
+        Judging::Cat { dialect, .. } => *dialect,
+        Judging::Views(_) => Dialect::Plain,
+    };
+    Language::of(dialect, history)
 }
 
 /// The memory models that are asked, and the texts of those made of axioms.
@@ -178,11 +254,7 @@ fn show(
     (against, text): (&Against, Option<&Text>),
     found: &Found,
 ) -> Result<Shown, Diagnostic> {
-    let dialect = match &against.form {
-        Judging::Cat { dialect, .. } => *dialect,
-        Judging::Views(_) => Dialect::Plain,
-    };
-    let languages = Language::of(dialect, &found.history);
+    let languages = language_of(against, &found.history);
     let write = |language: Language| test_of(&found.history, &format!("not-{}", against.name), language);
     let (language, litmus) = (languages[0], write(languages[0]));
     let mut confirmed = Err("models of serial views judge no litmus tests".to_string());
@@ -206,7 +278,9 @@ fn show(
     mu_evidence::checker::replay(&evidence, model)?;
     let story = story(&evidence, model, false, usize::MAX)?;
     let reason = against.worker().reason(&found.history)?;
-    Ok(Shown { found: found.clone(), reason, language, litmus, confirmed, evidence, story })
+    let labels: Vec<String> = walk.path().iter().map(|m| model.label_text(m.label)).collect();
+    let observed = witness::observations(interface, labels.iter().map(String::as_str));
+    Ok(Shown { found: found.clone(), reason, language, litmus, confirmed, evidence, story, observed })
 }
 
 /// Whether the litmus route forbids a test too.

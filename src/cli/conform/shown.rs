@@ -41,7 +41,7 @@ pub(in super::super) fn run(
     let Read { interface, machine, .. } = read(session, path, interface)?;
     let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
     output::stage("searching histories");
-    let bound = Bound { operations: args.operations as usize, threads: session.threads(), keep: true };
+    let bound = Bound { keep: true, ..Bound::of(args.operations as usize, session.threads()) };
     let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
     let behaviour = Behaviour { programs: answer.programs, histories: answer.kept.into_iter().collect() };
     let said: Vec<Said> = files.iter().map(|f| one(session, f, &judge, &behaviour)).collect::<Result<_, _>>()?;

@@ -2,6 +2,7 @@
 
 use super::super::pipeline::Session;
 use super::super::progress::grouped;
+use super::faults::Faults;
 use super::{Shown, Told};
 use mu_base::Stop;
 use mu_conform::write::Language;
@@ -28,6 +29,26 @@ fn cycle(shown: &Shown) -> String {
     format!("{out}{first}")
 }
 
+/// What each processor observes in the run, in order.
+fn observed(shown: &Shown) -> String {
+    let mut by: Vec<(&str, Vec<String>)> = Vec::new();
+    for o in &shown.observed {
+        let value = o.value.as_ref().map_or(String::new(), |v| format!("={v}"));
+        let whose = match &o.of {
+            Some(q) if *q == o.processor => " (its own)".to_string(),
+            Some(q) => format!(" (of {q})"),
+            None => String::new(),
+        };
+        let text = format!("{}{value}{whose}", o.address);
+        match by.iter_mut().find(|b| b.0 == o.processor) {
+            Some((_, list)) => list.push(text),
+            None => by.push((&o.processor, vec![text])),
+        }
+    }
+    by.sort();
+    by.iter().map(|(p, list)| format!("observed     {p}: {}\n", list.join(", "))).collect()
+}
+
 impl Told<'_> {
     fn complete(&self) -> bool {
         self.answer.stop == Stop::Complete
@@ -35,8 +56,9 @@ impl Told<'_> {
     /// The exit code.
     pub(super) fn code(&self) -> u8 {
         let violated = self.shown.iter().any(Option::is_some);
-        let open = !self.complete() && self.shown.iter().any(Option::is_none);
-        match (violated && !self.args.against.is_empty(), open) {
+        let open = !self.complete() && self.shown.iter().any(Option::is_none) || self.faults.as_ref().is_some_and(Faults::is_limited);
+        let missed = self.faults.as_ref().is_some_and(|f| !f.is_limited() && !f.all_found());
+        match (violated && !self.args.against.is_empty() || missed, open) {
             (true, _) => 1,
             (false, true) => 3,
             (false, false) => 0,
@@ -90,6 +112,9 @@ impl Told<'_> {
         line("seconds", format!("{:.3}", self.seconds));
         line("peak memory", format!("{} MiB", self.peak >> 20));
         out.push('\n');
+        if !self.args.fault.is_empty() && self.faults.is_none() {
+            out += "faults       not searched: no model is known to which the machine without a fault conforms\n\n";
+        }
         match (&self.names[..], &self.shown[..]) {
             ([name], [shown]) => out += &self.single(session, name, shown.as_ref()),
             (names, all) => {
@@ -102,6 +127,9 @@ impl Told<'_> {
                     let _ = writeln!(out, "{name:<16}{told}");
                 }
             }
+        }
+        if let Some(faults) = &self.faults {
+            out += &faults.text(self.args, self.shown.iter().filter(|s| s.is_none()).count());
         }
         out
     }
@@ -116,6 +144,7 @@ impl Told<'_> {
             Ok(()) => writeln!(out, "confirmed    forbidden by the litmus route; the run is replayed on the machine"),
             Err(why) => writeln!(out, "confirmed    the run is replayed on the machine; {why}"),
         };
+        out += &observed(s);
         if !session.common.quiet {
             out.push('\n');
             out += &s.story.text_of("a shortest run", session.common.verbose > 0);
@@ -147,10 +176,20 @@ impl Told<'_> {
                 object["evidence"] = s.story.json();
                 object["evidence"]["kind"] = json!("trace");
                 object["evidence"]["verdict"] = Value::Null;
+                let observed = s.observed.iter().map(|o| {
+                    let mut one = json!({ "processor": o.processor, "address": o.address });
+                    for (key, text) in [("value", &o.value), ("of", &o.of), ("number", &o.number)] {
+                        if let Some(text) = text {
+                            one[key] = json!(text);
+                        }
+                    }
+                    one
+                });
+                object["observed"] = json!(observed.collect::<Vec<_>>());
             }
             object
         });
-        json!({
+        let mut object = json!({
             "model": self.args.model.display().to_string(),
             "interface": self.args.interface.display().to_string(),
             "operations": self.args.operations,
@@ -172,6 +211,13 @@ impl Told<'_> {
             "stop": a.stop.word(),
             "seconds": self.seconds,
             "peak_memory_bytes": self.peak,
-        })
+        });
+        if let Some((faults, suite)) = self.faults.as_ref().map(Faults::json) {
+            object["faults"] = faults;
+            if let Some(suite) = suite {
+                object["suite"] = suite;
+            }
+        }
+        object
     }
 }

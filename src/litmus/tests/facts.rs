@@ -130,6 +130,46 @@ fn facts_of_c() {
     assert_eq!(answer(fine, &rc11).answer.verdict, Verdict::Ok);
 }
 
+/// A weak compare-and-exchange may fail although it could succeed; each outcome has as many witnesses as in herd.
+#[test]
+fn loops_choices_and_weak_exchanges_of_c() {
+    let rc11 = usual(Arch::C);
+    let cas = |strength: &str| {
+        format!(
+            "C cas\n{{ x=0; e=0; }}\nP0 (atomic_int* x, int* e) {{ int r = atomic_compare_exchange_{strength}_explicit(x, e, 1, memory_order_acq_rel, \
+             memory_order_relaxed); }}\nP1 (atomic_int* x) {{ atomic_store_explicit(x, 2, memory_order_relaxed); }}\nlocations [e;]\nexists (0:r=0)\n"
+        )
+    };
+    let list = |text: &str| outcomes(&answer(text, &rc11)).into_iter().collect::<Vec<_>>();
+    assert_eq!(list(&cas("strong")), ["0:r=0; [e]=2;", "0:r=1; [e]=0;"]);
+    assert_eq!(list(&cas("weak")), ["0:r=0; [e]=0;", "0:r=0; [e]=2;", "0:r=1; [e]=0;"]);
+    let positive = |text: &str| answer(text, &rc11).answer.positive;
+    assert_eq!((positive(&cas("strong")), positive(&cas("weak"))), (1, 2));
+    // Until it succeeds.
+    let retried = "C retried\n{}\nP0 (atomic_int* x, int* e) { int n = 0; while (!atomic_compare_exchange_weak(x, e, 1)) { n++; } }\nexists (x=1 /\\ 0:n=2)\n";
+    let report = answer(retried, &rc11);
+    assert_eq!((report.answer.verdict, outcomes(&report).len()), (Verdict::Ok, 3));
+    // One jump back for each time round, with and without parts.
+    for head in ["int i = 0; i < 2; i++", "i = 0; i != 2; i += 1", "; i < 2; i++"] {
+        let text = format!(
+            "C loop\n{{}}\nP0 (atomic_int* x) {{ int i = 0; int s = 0; for ({head}) {{ s += atomic_fetch_add(x, 2); }} }}\nforall (0:s=2 /\\ 0:i=2 /\\ x=4)\n"
+        );
+        let report = answer(&text, &rc11);
+        assert_eq!(report.answer.verdict, Verdict::Ok, "{text}");
+    }
+    let bodiless = "C loop\n{}\nP0 (int* x) { int i; for (i = 0; i < 2; i++); for (; i < 4; ) i++; }\nforall (0:i=4)\n";
+    assert_eq!(answer(bodiless, &rc11).answer.verdict, Verdict::Unknown);
+    let once = "C loop\n{}\nP0 (int* x) { int i; for (i = 0; i < 1; i++); for (; i < 2; ) i++; }\nforall (0:i=2)\n";
+    assert_eq!(answer(once, &rc11).answer.verdict, Verdict::Ok);
+    // Only the side that is chosen is run, and both sides have one type.
+    let choice = "C choice\n{ x=5; y=7; }\nP0 (int* x, int* y) { int a = *x > 4 ? *x < 5 ? 1 : 2 : (*y = 9); int b = 0 ? 1 : 1 ? 3 : 4; int c = 1 ? -1 : 0; \
+                  int* p = *x == 5 ? x : y; int d = *p + (0 ? 1 : 2) * 10; }\nforall (0:a=2 /\\ 0:b=3 /\\ 0:c=-1 /\\ 0:d=25 /\\ y=7)\n";
+    let choice = choice.replace("(*y = 9)", "3");
+    assert_eq!(answer(&choice, &rc11).answer.verdict, Verdict::Ok, "{:?}", outcomes(&answer(&choice, &rc11)));
+    let loads = "C loads\n{}\nP0 (atomic_int* x, atomic_int* y) { int r = atomic_load(x) ? atomic_load(y) : 4; }\nP1 (atomic_int* x, atomic_int* y) { atomic_store(y, 1); atomic_store(x, 1); }\nexists (0:r=0)\n";
+    assert_eq!(list(loads), ["0:r=1;", "0:r=4;"]);
+}
+
 #[test]
 fn updates_are_pairs_where_a_model_needs_them() {
     assert!(!usual(Arch::C).pairs && !usual(Arch::RiscV).pairs);
@@ -166,7 +206,10 @@ fn mistakes_have_places() {
         ("RISCV t\n{}\nP0 ;\n nop | nop ;\nexists (x=1)", "more columns than the 1 threads", "nop"),
         ("RISCV t\n{}\nP0 ;\n nop ;\nexists (1:x5=1)", "there is no thread 1", "x5"),
         ("AArch64 t\n{}\nP0 ;\n DMB QQ ;\nexists (x=1)", "the barrier `DMB QQ`", "QQ"),
-        ("C t\n{}\nP0 (int* x) { for (;;) {} }\nexists (x=1)", "the statement `for`", "for"),
+        ("C t\n{}\nP0 (int* x) { switch (1) {} }\nexists (x=1)", "the statement `switch`", "switch"),
+        ("C t\n{}\nP0 (int* x) { for (;; { } }\nexists (x=1)", "expected `)`", ""),
+        ("C t\n{}\nP0 (int* x) { for (int i = 0; i < 1; i++ i) { } }\nexists (x=1)", "expected `)`", "i"),
+        ("C t\n{}\nP0 (int* x) { int i = 1 ? 2; }\nexists (x=1)", "expected `:`", ";"),
         ("C t\n{}\nP0 (int* x) { *q = 1; }\nexists (x=1)", "`q` is no parameter", "q"),
         ("X86 t\n{}\nP0 ;\n MOV [x],[y] ;\nexists (x=1)", "of two memory operands", "MOV"),
         ("X86 t\n{}\nP0 ;\n INC EAX ;\n JL L ;\nL: ;\nexists (x=1)", "`JL` after arithmetic", "JL"),

@@ -1,0 +1,180 @@
+//! Suites: fewest litmus tests that find all of some faulty machines.
+//!
+//! In: for each faulty machine the executions that a memory model forbids, of the smallest size at which there are any. Their programs are the candidates. Each is
+//! asked of every faulty machine: a test finds a fault if the machine then does something that the model forbids ([`finds`]). Out: a smallest set of
+//! candidates that finds all faults, and among these one with fewest operations ([`Cover`]), by branch and bound: exact, exponential in the worst case.
+//!
+//! A test of a suite checks itself: it lists the outcomes that the model allows ([`outcomes`]), and every other one is a fault.
+
+use crate::interface::Interface;
+use crate::judge::{Against, Worker};
+use crate::machine::Machine;
+use crate::search::{Answer, Bound, Programs, search};
+use crate::symmetry::Group;
+use ahash::AHashMap;
+use fixedbitset::FixedBitSet;
+use mu_axioms::Kind;
+use mu_axioms::history::History;
+use mu_base::{Budget, Diagnostic, Stop};
+use std::collections::BTreeMap;
+
+/// Most sets that the search for a cover looks at.
+const MOST: usize = 5_000_000;
+
+/// The executions of a search that a model forbids. The search has kept its executions.
+pub fn forbidden(answer: &Answer, model: &Against) -> Result<Vec<History>, Diagnostic> {
+    let mut worker = model.worker();
+    let mut out = Vec::new();
+    for history in &answer.kept {
+        if !worker.allows(history)? {
+            out.push(history.clone());
+        }
+    }
+    Ok(out)
+}
+
+/// Which programs find a fault: each with the first execution of the machine that the model forbids. Error: a limit came first.
+pub fn finds(
+    interface: &Interface,
+    (machine, group): (&Machine, &Group),
+    model: &Against,
+    programs: &[History],
+    (operations, threads): (usize, usize),
+    budget: &Budget,
+) -> Result<BTreeMap<History, History>, Diagnostic> {
+    let only = Programs::of(programs.iter());
+    let bound = Bound { keep: true, only: Some(&only), ..Bound::of(operations, threads) };
+    let answer = search(interface, machine, group, &[], bound, budget)?;
+    if answer.stop != Stop::Complete {
+        return Err(Diagnostic::stopped(answer.stop));
+    }
+    let mut found: BTreeMap<History, History> = BTreeMap::new();
+    for history in forbidden(&answer, model)? {
+        let program = history.program();
+        if programs.binary_search(&program).is_ok() {
+            let first = found.entry(program).or_insert_with(|| history.clone());
+            if history < *first {
+                *first = history;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A smallest set of candidates that covers all that can be covered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cover {
+    /// The candidates that are taken, in order.
+    pub taken: Vec<usize>,
+    /// Whether no smaller set does it; else the search for one was cut short.
+    pub is_least: bool,
+}
+
+struct Covering<'c> {
+    sets: &'c [(FixedBitSet, usize)],
+    /// By element: the sets that have it.
+    having: Vec<Vec<usize>>,
+    best: Option<(usize, usize, Vec<usize>)>,
+    seen: usize,
+}
+
+impl Covering<'_> {
+    fn extend(&mut self, open: &FixedBitSet, taken: &mut Vec<usize>, cost: usize) {
+        self.seen += 1;
+        let left = open.count_ones(..);
+        let bound = (taken.len(), cost);
+        if left == 0 {
+            if self.best.as_ref().is_none_or(|b| bound < (b.0, b.1)) {
+                self.best = Some((bound.0, bound.1, taken.clone()));
+            }
+            return;
+        }
+        let most = self.sets.iter().map(|s| s.0.intersection_count(open)).max().unwrap_or(1).max(1);
+        let least = taken.len() + left.div_ceil(most);
+        if self.seen >= MOST || self.best.as_ref().is_some_and(|b| (least, cost + 1) > (b.0, b.1)) {
+            return;
+        }
+        // The element that fewest sets have: one of them must be taken.
+        let Some(element) = open.ones().min_by_key(|&e| self.having[e].len()) else { return };
+        let mut order = self.having[element].clone();
+        order.sort_by_key(|&s| (std::cmp::Reverse(self.sets[s].0.intersection_count(open)), self.sets[s].1, s));
+        for s in order {
+            let mut rest = open.clone();
+            rest.difference_with(&self.sets[s].0);
+            taken.push(s);
+            self.extend(&rest, taken, cost + self.sets[s].1);
+            taken.pop();
+        }
+    }
+}
+
+impl Cover {
+    /// Of candidates, each with the numbers that it covers, which are below `elements`, and its cost. Fewest candidates first, then least cost.
+    pub fn least(elements: usize, candidates: &[(Vec<usize>, usize)]) -> Cover {
+        let set = |numbers: &[usize]| {
+            let mut set = FixedBitSet::with_capacity(elements);
+            numbers.iter().for_each(|&n| set.insert(n));
+            set
+        };
+        let candidates: Vec<(FixedBitSet, usize)> = candidates.iter().map(|(n, cost)| (set(n), *cost)).collect();
+        // Of candidates that cover the same, the cheapest; none that covers a part of what another covers at no higher cost.
+        let mut by: AHashMap<&FixedBitSet, usize> = AHashMap::new();
+        for (i, (set, cost)) in candidates.iter().enumerate().filter(|(_, c)| !c.0.is_clear()) {
+            let known = by.entry(set).or_insert(i);
+            if *cost < candidates[*known].1 {
+                *known = i;
+            }
+        }
+        let mut chosen: Vec<usize> = by.into_values().collect();
+        chosen.sort_unstable();
+        let useful = |&i: &usize| {
+            let (set, cost) = &candidates[i];
+            !chosen.iter().any(|&j| j != i && set.is_subset(&candidates[j].0) && candidates[j].1 <= *cost)
+        };
+        let kept: Vec<usize> = chosen.iter().copied().filter(useful).collect();
+        let sets: Vec<(FixedBitSet, usize)> = kept.iter().map(|&i| candidates[i].clone()).collect();
+        let mut all = FixedBitSet::with_capacity(elements);
+        sets.iter().for_each(|(set, _)| all.union_with(set));
+        let having = (0..elements).map(|e| (0..sets.len()).filter(|&s| sets[s].0.contains(e)).collect()).collect();
+        let mut search = Covering { sets: &sets, having, best: None, seen: 0 };
+        search.extend(&all, &mut Vec::new(), 0);
+        let mut taken: Vec<usize> = search.best.map(|b| b.2).unwrap_or_default().into_iter().map(|s| kept[s]).collect();
+        taken.sort_unstable();
+        Cover { taken, is_least: search.seen < MOST }
+    }
+}
+
+/// The outcomes of a program that a model allows: what its loads read, thread by thread. Values that nobody writes are none of them.
+pub fn outcomes(program: &History, worker: &mut Worker<'_>) -> Result<Vec<Vec<u64>>, Diagnostic> {
+    let values = |l: u32| {
+        let mut all: Vec<u64> = program.threads.iter().flatten().filter(|o| o.kind.writes() && o.location == l).map(|o| o.value).collect();
+        all.push(0);
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let reads: Vec<(usize, usize)> = program
+        .threads
+        .iter()
+        .enumerate()
+        .flat_map(|(t, ops)| (0..ops.len()).filter(|&i| ops[i].kind.reads()).map(move |i| (t, i)))
+        .collect();
+    let choices: Vec<Vec<u64>> = reads.iter().map(|&(t, i)| values(program.threads[t][i].location)).collect();
+    let mut at = vec![0usize; reads.len()];
+    let mut out = Vec::new();
+    loop {
+        let outcome: Vec<u64> = at.iter().zip(&choices).map(|(&i, c)| c[i]).collect();
+        let mut history = program.clone();
+        for (&(t, i), &v) in reads.iter().zip(&outcome) {
+            let o = &mut history.threads[t][i];
+            *(if o.kind == Kind::Update { &mut o.read } else { &mut o.value }) = v;
+        }
+        if worker.allows(&history)? {
+            out.push(outcome);
+        }
+        // The next one, the last load first.
+        let Some(next) = (0..at.len()).rev().find(|&i| at[i] + 1 < choices[i].len()) else { return Ok(out) };
+        at[next] += 1;
+        at[next + 1..].fill(0);
+    }
+}
