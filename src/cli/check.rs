@@ -3,7 +3,7 @@
 //! All formulas are read before any is checked. One that is refused among several does not stop the others: its verdict is *unknown*, its reason
 //! `error`, and the exit code 2.
 
-use super::args::{CheckArgs, Counting, ExploreArgs, Format, Reduction, Relabelling, Seeking};
+use super::args::{CheckArgs, Clustering, Counting, ExploreArgs, Format, Reduction, Relabelling, Seeking};
 use super::checkpoint::{Folder, Kept, Shelf};
 use super::engines;
 use super::files::{Form, expect_writable, no_form_of_evidence, write, write_lts, write_text};
@@ -74,6 +74,7 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         reduce: None,
         timings: args.timings.clone(),
         seeking: Seeking::default(),
+        clustering: Clustering::default(),
         keeping: args.keeping.clone(),
         confluence: args.confluence.clone(),
         without: args.without.clone(),

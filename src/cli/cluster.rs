@@ -14,6 +14,7 @@ use super::load::Loaded;
 use super::pipeline::{Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
 use super::ways::{Counter, Ends};
+use clap::CommandFactory;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
 use mu_cluster::{Identity, Outcome, Party, Secret, explore, meet};
 use mu_engines::Engine;
@@ -238,7 +239,7 @@ fn start(session: &Session, count: usize, identity: Identity) -> Result<(Party, 
     let (listener, address) = loopback()?;
     let secret = Secret::random()?;
     let program = std::env::current_exe().map_err(|e| Diagnostic::internal(format!("cannot locate this program: {e}")))?;
-    let words = super::args::with_default_command(std::env::args().collect());
+    let words = super::args::with_default_command(&super::args::Cli::command(), std::env::args().collect());
     let mut children = Children::default();
     for me in 1..count {
         let mut command = Command::new(&program);

@@ -15,6 +15,7 @@ mod shell;
 mod simulate;
 pub mod sweep;
 
+pub use self::cluster::Clustering;
 pub use self::conform::ConformArgs;
 pub use self::editor::{FmtArgs, LspArgs};
 pub use self::first::{EvalArgs, NewArgs, Project};
@@ -331,7 +332,7 @@ pub struct ExploreArgs {
     pub keeping: Keeping,
     /// Several processes.
     #[command(flatten)]
-    pub clustering: cluster::Clustering,
+    pub clustering: Clustering,
     /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
