@@ -715,7 +715,9 @@ mod tests {
         let no = op(&mut out, "@false_");
         let set = apply(&mut out, "@set", &[no, finite]);
         let minus = argument(&mut out, "-5", Sort::Int).unwrap();
-        let three = positive(&mut out, "3").unwrap();
+        // Files of toolsets without machine numbers have numbers of bits.
+        let (one, yes) = (op(&mut out, "@c1"), op(&mut out, "true"));
+        let three = apply(&mut out, "@cDub", &[yes, one]);
         let half = apply(&mut out, "@cReal", &[minus, three]);
         let name = out.share("send", &[]).unwrap();
         let no_sorts = out.share_list(&[]).unwrap();
