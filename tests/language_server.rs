@@ -354,6 +354,14 @@ fn cancelled_and_malformed_requests() {
         client.tell(method, params);
     }
     assert!(client.at("textDocument/hover", &model, MODEL, MODEL.find("twice").unwrap(), json!({}))["result"].is_object());
+    // A formula that names itself as its model, and one that names its model.
+    for (name, errors) in [("own.mcf", 1), ("specs/a.mcrl2", 0)] {
+        let own = folder.path().join("own.mcf");
+        client.open(&own, &format!("% model: {name}\n[send(1)]false\n"));
+        assert_eq!(client.diagnostics(&own, 1).len(), errors, "{name}");
+        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&own) } }));
+        client.diagnostics.remove(&uri(&own));
+    }
     client.end();
     // What is no message ends the connection, with a message and without a panic.
     let mut client = Client::start(None);
