@@ -15,7 +15,9 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 26] = [
+    "fmt",
+    "lsp",
     "prove",
     "verify",
     "models",
