@@ -15,7 +15,9 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 27] = [
+    "fmt",
+    "lsp",
     "report",
     "prove",
     "verify",

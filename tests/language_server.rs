@@ -232,6 +232,15 @@ fn a_session() {
     assert!(found.contains("sort D = struct d1 | d2(num: Nat)?is_d2") && found.contains("data of the model"), "{found}");
     let found = text(&client.at("textDocument/hover", &model, MODEL, MODEL.find("x < 2").unwrap(), json!({})));
     assert!(found.contains("parameter of P: x: Nat"), "{found}");
+    // Of what is built in, the sort that it has here; of overloads, the chosen one first.
+    let overloaded = "map f: Nat -> Bool; f: Bool -> Nat;\nvar b: Bool; n: Nat;\neqn f(n) = n > 1; f(b) = if(b, 1, 2);\nact a: Nat;\ninit a(max(f(true), 2));\n";
+    let third = folder.path().join("specs/b.mcrl2");
+    client.open(&third, overloaded);
+    let found = text(&client.at("textDocument/hover", &third, overloaded, overloaded.find("f(true").unwrap(), json!({})));
+    assert!(found.starts_with("```mcrl2\nf: Bool -> Nat\n```") && found.contains("map f: Nat -> Bool"), "{found}");
+    let found = text(&client.at("textDocument/hover", &third, overloaded, overloaded.find("max").unwrap(), json!({})));
+    assert_eq!(found, "```mcrl2\nmax: Nat # Nat -> Nat\n```");
+    client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&third) } }));
     // Definition and references across files.
     let found = client.at("textDocument/definition", &formula, FORMULA, FORMULA.find("twice").unwrap(), json!({}));
     assert_eq!(found["result"][0]["uri"], uri(&model), "{found}");
@@ -354,6 +363,14 @@ fn cancelled_and_malformed_requests() {
         client.tell(method, params);
     }
     assert!(client.at("textDocument/hover", &model, MODEL, MODEL.find("twice").unwrap(), json!({}))["result"].is_object());
+    // A formula that names itself as its model, and one that names its model.
+    for (name, errors) in [("own.mcf", 1), ("specs/a.mcrl2", 0)] {
+        let own = folder.path().join("own.mcf");
+        client.open(&own, &format!("% model: {name}\n[send(1)]false\n"));
+        assert_eq!(client.diagnostics(&own, 1).len(), errors, "{name}");
+        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&own) } }));
+        client.diagnostics.remove(&uri(&own));
+    }
     client.end();
     // What is no message ends the connection, with a message and without a panic.
     let mut client = Client::start(None);

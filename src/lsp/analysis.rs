@@ -165,7 +165,8 @@ impl Analysis {
                 }
                 Err(error) => {
                     let sources = std::mem::take(&mut self.sources);
-                    if !mentions(&error.message, &self.lost.names) && !(error.span.is_none() && self.lost.init) {
+                    let follows = mentions(&error.message, &self.lost.names) || error.span.is_none() && self.lost.init;
+                    if !follows {
                         self.report(&error, &sources);
                     }
                     let neutral = neutralise(&mut tree, error.span, &sources, &mut self.lost);
@@ -317,7 +318,7 @@ impl Analysis {
             for (range, name) in mentions.drain(..) {
                 let variable = loops.iter().rev().find(|l| l.0 == name).map(|l| Key::Local(l.1));
                 let key = variable.or_else(|| {
-                    self.declarations.iter().any(|d| d.kind == Kind::Parameter && d.name == name).then(|| Key::Parameter(name))
+                    self.declarations.iter().any(|d| d.kind == Kind::Parameter && d.name == name).then_some(Key::Parameter(name.clone()))
                 });
                 if let Some(key) = key.filter(|_| !self.names.iter().any(|n| n.range == range)) {
                     self.names.push(Name { range, key, declares: false, whole: true });
@@ -482,7 +483,8 @@ fn neutralise(tree: &mut Specification, at: Option<Span>, sources: &SourceMap, l
             Section::Globals(decls) => decls.retain(|d| keep(&d.name, &[&d.sort], &within, lost, &mut changed)),
             Section::Equations(vars, equations) => {
                 if vars.iter().any(|v| within(v.name.span.to(v.sort.span))) {
-                    (vars.clear(), equations.clear());
+                    vars.clear();
+                    equations.clear();
                     changed = true;
                 }
                 let before = equations.len();

@@ -74,6 +74,12 @@ pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option
             parts.push(part);
         }
     }
+    // What the type checker chose here: of overloads, or of an operation that is built in.
+    if parts.len() != 1
+        && let Some(sort) = crate::typed::sort_at(&analysis, &name.range)
+    {
+        parts.insert(0, format!("```mcrl2\n{}: {sort}\n```", range_text(&analysis.text, &name.range)));
+    }
     if parts.is_empty() {
         return None;
     }

@@ -15,6 +15,7 @@ mod positions;
 mod recovery;
 mod rename;
 mod server;
+mod typed;
 mod workspace;
 
 pub use server::serve;

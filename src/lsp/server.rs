@@ -281,8 +281,8 @@ impl Server<'_> {
         if analysis.formula {
             let hint = |range: &std::ops::Range<usize>, severity: u64, message: String| json!({ "range": lines.range(&analysis.text, range), "severity": severity, "source": "mu-check", "message": message });
             match self.workspace.named_model(path, &analysis.text) {
-                Some((named, range)) if self.workspace.text(&named).is_none() => {
-                    all.push(hint(&range, 2, format!("the model `{}` cannot be read", named.display())));
+                Some((named, range)) if !self.workspace.is_model(&named) => {
+                    all.push(hint(&range, 2, format!("the model `{}` is not there, or is no specification", named.display())));
                 }
                 // Names are unknown without a model: say once why they have no colours.
                 None if self.workspace.model_of(path).is_none() && analysis.names.iter().any(|n| matches!(n.key, Key::Action(_))) => {

@@ -116,6 +116,11 @@ impl<'f> Workspace<'f> {
         is_formula(path) || !is_specification(path) && tokens::is_formula(text, &tokens::tokens(text))
     }
 
+    /// Whether a file is there and no formula, so that it may be the model of one.
+    pub(crate) fn is_model(&self, path: &Path) -> bool {
+        self.text(path).is_some_and(|text| !self.reads_as_formula(path, &text))
+    }
+
     pub(crate) fn forget(&self, path: &Path) {
         self.known.borrow_mut().remove(path);
     }
@@ -138,10 +143,10 @@ impl<'f> Workspace<'f> {
     pub(crate) fn model_of(&self, path: &Path) -> Option<PathBuf> {
         let text = self.text(path)?;
         if let Some((named, _)) = self.named_model(path, &text) {
-            return self.text(&named).is_some().then_some(named);
+            return self.is_model(&named).then_some(named);
         }
         if let Some(setting) = &self.model {
-            let found = self.roots.iter().map(|r| normal(&r.join(setting))).find(|p| self.text(p).is_some());
+            let found = self.roots.iter().map(|r| normal(&r.join(setting))).find(|p| self.is_model(p));
             if found.is_some() {
                 return found;
             }

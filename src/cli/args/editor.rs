@@ -38,7 +38,10 @@ pub struct FmtArgs {
 /// `lsp`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The server speaks the Language Server Protocol on standard input and output; an editor starts it. docs/editors.md says how."
+    after_help = "The server speaks the Language Server Protocol on standard input and output; an editor starts it. docs/editors.md says how.
+
+Examples:
+  mu-check lsp"
 )]
 pub struct LspArgs {
     /// Accepted and without effect: standard input and output are the only connection.

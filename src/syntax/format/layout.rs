@@ -98,11 +98,11 @@ fn is_close(piece: &Piece) -> bool {
 
 impl Layout<'_, '_> {
     fn run(&mut self) -> Vec<usize> {
-        let mut indents = vec![0; self.pieces.len()];
+        let pieces = self.pieces;
+        let mut indents = vec![0; pieces.len()];
         // Of the line: where it stands, and where what opens on it counts from.
         let (mut line, mut operand) = (0, 0);
-        for i in 0..self.pieces.len() {
-            let piece = &self.pieces[i];
+        for (i, piece) in pieces.iter().enumerate() {
             if piece.is_comment() {
                 continue;
             }
