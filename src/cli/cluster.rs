@@ -15,10 +15,11 @@ use super::pipeline::{Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
 use super::ways::{Counter, Ends};
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
-use mu_cluster::{Identity, Outcome, Party, Secret, explore, meet};
+use mu_cluster::{Identity, Outcome, Part, Party, Secret, explore, meet};
 use mu_engines::Engine;
 use mu_engines::Wish;
 use mu_engines::explicit::Explicit;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::Path;
@@ -119,13 +120,37 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     if party.me > 0 {
         return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
     }
-    let sum = |of: fn(&mu_cluster::Part) -> u64| outcome.sum(of);
+    let sum = |of: fn(&Part) -> u64| outcome.sum(of);
     let report = Report::explicit(sum(|p| p.tally.states), sum(|p| p.tally.transitions), sum(|p| p.tally.deadlocks), outcome.stop.clone());
     let ends = match outcome.figures.as_deref() {
         Some(&[terminated, finished, hangs]) => Some(Ends { terminated, finished, hangs }),
         _ => None,
     };
-    Ok(Ok(Report { ends, processes: Some(Processes { parts: outcome.parts, lost: outcome.lost }), ..report }))
+    let processes = Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome) };
+    Ok(Ok(Report { ends, processes: Some(processes), ..report }))
+}
+
+/// What the processes hold and sent, as an object.
+fn figures(outcome: &Outcome) -> Value {
+    let (stored, sent) = (outcome.sum(|p| p.tally.stored), outcome.sum(|p| p.tally.sent_bytes));
+    let each = |p: &Part| {
+        json!({
+            "stored": p.tally.stored,
+            "store_bytes": p.tally.store_bytes,
+            "sent_bytes": p.tally.sent_bytes,
+            "peak_memory_bytes": p.memory,
+        })
+    };
+    json!({
+        "count": outcome.parts.len(),
+        "stored": stored,
+        "sent_states": outcome.sum(|p| p.tally.sent),
+        "sent_bytes": sent,
+        "sent_values": outcome.sum(|p| p.tally.values_sent),
+        "bytes_per_state": sent as f64 / stored.max(1) as f64,
+        "lost": outcome.lost,
+        "each": outcome.parts.iter().map(each).collect::<Vec<_>>(),
+    })
 }
 
 fn say(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
