@@ -384,11 +384,18 @@ impl Other {
         let text = String::from_utf8_lossy(&words);
         if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) }
     }
+    /// It ended before all had met: by a signal, or with an error of its own.
     fn ended(&mut self) -> Diagnostic {
-        let status = self.child.wait().map_or_else(|e| e.to_string(), |s| s.to_string());
+        let status = self.child.wait();
         // Its last words may still be on their way.
         std::thread::sleep(Duration::from_millis(50));
-        Diagnostic::new(Stage::File, format!("process {} ended with {status}{}", self.me, self.said()))
+        let how = status.as_ref().map_or_else(ToString::to_string, ToString::to_string);
+        let message = format!("process {}: it ended with {how}{}", self.me, self.said());
+        if status.is_ok_and(|s| s.code().is_none()) {
+            eprintln!("the search is incomplete: {message}");
+            return Diagnostic::stopped(Stop::Lost);
+        }
+        Diagnostic::new(Stage::File, message)
     }
 }
 
