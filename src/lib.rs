@@ -75,6 +75,7 @@ pub use mu_pbes as pbes;
 pub use mu_engines as engines;
 
 /// One search by several processes.
+#[cfg(feature = "cluster")]
 pub use mu_cluster as cluster;
 
 /// Parameters without a value.

@@ -16,10 +16,11 @@ use super::progress::{Bar, grouped};
 use super::ways::{Counter, Ends};
 use clap::CommandFactory;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
-use mu_cluster::{Identity, Outcome, Party, Secret, explore, meet};
+use mu_cluster::{Identity, Outcome, Part, Party, Secret, explore, meet};
 use mu_engines::Engine;
 use mu_engines::Wish;
 use mu_engines::explicit::Explicit;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::Path;
@@ -120,13 +121,37 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     if party.me > 0 {
         return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
     }
-    let sum = |of: fn(&mu_cluster::Part) -> u64| outcome.sum(of);
+    let sum = |of: fn(&Part) -> u64| outcome.sum(of);
     let report = Report::explicit(sum(|p| p.tally.states), sum(|p| p.tally.transitions), sum(|p| p.tally.deadlocks), outcome.stop.clone());
     let ends = match outcome.figures.as_deref() {
         Some(&[terminated, finished, hangs]) => Some(Ends { terminated, finished, hangs }),
         _ => None,
     };
-    Ok(Ok(Report { ends, processes: Some(Processes { parts: outcome.parts, lost: outcome.lost }), ..report }))
+    let processes = Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome) };
+    Ok(Ok(Report { ends, processes: Some(processes), ..report }))
+}
+
+/// What the processes hold and sent, as an object.
+fn figures(outcome: &Outcome) -> Value {
+    let (stored, sent) = (outcome.sum(|p| p.tally.stored), outcome.sum(|p| p.tally.sent_bytes));
+    let each = |p: &Part| {
+        json!({
+            "stored": p.tally.stored,
+            "store_bytes": p.tally.store_bytes,
+            "sent_bytes": p.tally.sent_bytes,
+            "peak_memory_bytes": p.memory,
+        })
+    };
+    json!({
+        "count": outcome.parts.len(),
+        "stored": stored,
+        "sent_states": outcome.sum(|p| p.tally.sent),
+        "sent_bytes": sent,
+        "sent_values": outcome.sum(|p| p.tally.values_sent),
+        "bytes_per_state": sent as f64 / stored.max(1) as f64,
+        "lost": outcome.lost,
+        "each": outcome.parts.iter().map(each).collect::<Vec<_>>(),
+    })
 }
 
 fn say(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
@@ -360,11 +385,18 @@ impl Other {
         let text = String::from_utf8_lossy(&words);
         if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) }
     }
+    /// It ended before all had met: by a signal, or with an error of its own.
     fn ended(&mut self) -> Diagnostic {
-        let status = self.child.wait().map_or_else(|e| e.to_string(), |s| s.to_string());
+        let status = self.child.wait();
         // Its last words may still be on their way.
         std::thread::sleep(Duration::from_millis(50));
-        Diagnostic::new(Stage::File, format!("process {} ended with {status}{}", self.me, self.said()))
+        let how = status.as_ref().map_or_else(ToString::to_string, ToString::to_string);
+        let message = format!("process {}: it ended with {how}{}", self.me, self.said());
+        if status.is_ok_and(|s| s.code().is_none()) {
+            eprintln!("the search is incomplete: {message}");
+            return Diagnostic::stopped(Stop::Lost);
+        }
+        Diagnostic::new(Stage::File, message)
     }
 }
 

@@ -6,7 +6,6 @@ use super::pipeline::Session;
 use super::print;
 use super::ways::Ends;
 use mu_base::{Diagnostic, Stop};
-use mu_cluster::Part;
 use mu_engines::{Counted, Detail};
 use num_bigint::BigUint;
 use serde_json::{Value, json};
@@ -38,38 +37,14 @@ pub(super) struct Report {
     pub processes: Option<Processes>,
 }
 
-/// What each process of a search did.
+/// What the processes of a search did.
+#[cfg_attr(not(feature = "cluster"), allow(dead_code))]
 pub(super) struct Processes {
-    pub parts: Vec<Part>,
-    /// Which one was lost, and how.
-    pub lost: Option<String>,
-}
-
-impl Processes {
-    fn sum(&self, of: fn(&Part) -> u64) -> u64 {
-        self.parts.iter().map(of).sum()
-    }
-    /// As an object.
-    fn json(&self) -> Value {
-        let each = |p: &Part| {
-            json!({
-                "stored": p.tally.stored,
-                "store_bytes": p.tally.store_bytes,
-                "sent_bytes": p.tally.sent_bytes,
-                "peak_memory_bytes": p.memory,
-            })
-        };
-        json!({
-            "count": self.parts.len(),
-            "stored": self.sum(|p| p.tally.stored),
-            "sent_states": self.sum(|p| p.tally.sent),
-            "sent_bytes": self.sum(|p| p.tally.sent_bytes),
-            "sent_values": self.sum(|p| p.tally.values_sent),
-            "bytes_per_state": self.sum(|p| p.tally.sent_bytes) as f64 / self.sum(|p| p.tally.stored).max(1) as f64,
-            "lost": self.lost,
-            "each": self.parts.iter().map(each).collect::<Vec<_>>(),
-        })
-    }
+    pub count: usize,
+    /// Their memory at most, in bytes, together.
+    pub memory: u64,
+    /// The figures of each.
+    pub object: Value,
 }
 
 impl Report {
@@ -118,7 +93,7 @@ impl Report {
     pub(super) fn print(self, session: &Session, start: Instant) -> Result<u8, Diagnostic> {
         let complete = self.stop == Stop::Complete;
         let seconds = start.elapsed().as_secs_f64();
-        let memory = self.processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.sum(|p| p.memory));
+        let memory = self.processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.memory);
         match session.common.format {
             Format::Json => {
                 let mut object = json!({
@@ -140,7 +115,7 @@ impl Report {
                     object["reason"] = reason.into();
                 }
                 if let Some(processes) = &self.processes {
-                    object["processes"] = processes.json();
+                    object["processes"] = processes.object.clone();
                 }
                 if let Some((nodes, peak)) = self.nodes {
                     object["nodes"] = nodes.into();
@@ -176,7 +151,7 @@ impl Report {
                     text += &format!("engine       {}: {reason}\n", self.engine);
                 }
                 if let Some(processes) = &self.processes {
-                    text += &format!("processes    {}\n", processes.parts.len());
+                    text += &format!("processes    {}\n", processes.count);
                 }
                 if !complete {
                     text += &format!("stopped      {}\n", self.stop.word());

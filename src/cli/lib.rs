@@ -22,6 +22,7 @@ macro_rules! eprint {
 pub mod args;
 mod check;
 mod checkpoint;
+#[cfg_attr(not(feature = "cluster"), path = "without_cluster.rs")]
 mod cluster;
 mod compare;
 mod conform;

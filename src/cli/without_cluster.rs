@@ -1,0 +1,24 @@
+//! What `cluster` says in a program that was built without the feature of that name: one process searches.
+//!
+//! In: the options. Out: a refusal, if they ask for several processes. Invariant: nothing is silently ignored.
+
+use super::args::ExploreArgs;
+use super::counts::Report;
+use super::load::Loaded;
+use super::pipeline::Session;
+use mu_base::{Diagnostic, Stage};
+
+fn refused(args: &ExploreArgs) -> Diagnostic {
+    let message = format!("this program was built without several processes, which `{}` is for", args.clustering.option());
+    Diagnostic::new(Stage::Unsupported, message).note("build it with the feature `cluster`, which is on by default")
+}
+
+/// Refuses several processes.
+pub(super) fn expect_possible(args: &ExploreArgs, _: Option<u32>) -> Result<(), Diagnostic> {
+    if args.clustering.is_wanted() || args.clustering.process.is_some() { Err(refused(args)) } else { Ok(()) }
+}
+
+/// Refuses them again, should anybody ask.
+pub(super) fn run(_: &Session, args: &ExploreArgs, _: &Loaded) -> Result<Result<Report, u8>, Diagnostic> {
+    Err(refused(args))
+}
