@@ -246,6 +246,41 @@ fn litmus_tests_are_looked_up_in_what_a_machine_does() {
     for name in ["MP", "SB", "fence"] {
         assert_eq!(of(&exact.json, name)["shown"], of(&exact.json, name)["allowed"], "{name}");
     }
+    // The same tests in other languages, if they are plain loads and stores.
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(format!("{name}.litmus")), text).unwrap();
+    let riscv = |name: &str, between: &str| {
+        let head = format!(
+            "RISCV {name}\n{{ 0:x6=x; 0:x8=y; 1:x6=x; 1:x8=y; }}\n P0 | P1 ;\n ori x5,x0,1 | ori x5,x0,1 ;\n sw x5,0(x6) | sw x5,0(x8) ;\n"
+        );
+        write(name, &format!("{head} {between} | {between} ;\n lw x7,0(x8) | lw x7,0(x6) ;\nexists (0:x7=0 /\\ 1:x7=0)\n"));
+    };
+    riscv("riscv", "nop");
+    riscv("riscv-fences", "fence rw,rw");
+    riscv("riscv-other", "fence w,r");
+    write(
+        "aarch64",
+        "AArch64 aarch64\n{ 0:X1=x; 0:X3=y; 1:X1=x; 1:X3=y; }\n P0 | P1 ;\n MOV W0,#1 | LDR W0,[X3] ;\n STR W0,[X1] | LDR W2,[X1] ;\n \
+         STR W0,[X3] | ;\nexists (1:X0=1 /\\ 1:X2=0)\n",
+    );
+    write("depends", "AArch64 depends\n{ 0:X1=x; 0:X3=y; }\n P0 ;\n LDR W0,[X1] ;\n STR W0,[X3] ;\nexists (0:X0=1)\n");
+    write("exchange", "RISCV exchange\n{ 0:x6=x; }\n P0 ;\n amoswap.w.aq x7,x5,(x6) ;\nexists (0:x7=1)\n");
+    write("c", "C c\n{}\nP0 (atomic_int* x) { int r = atomic_load(x); }\nexists (0:r=1)\n");
+    let others = run(&[&tso, "--interface", &own, "-D", "fences=1", "--operations", "3"]);
+    assert_eq!(others.code, 0, "{}", others.stderr);
+    for (name, outcomes) in [("riscv", 4), ("riscv-fences", 3), ("aarch64", 3)] {
+        let test = of(&others.json, name);
+        assert_eq!((test["shown"].as_array().unwrap().len(), &test["shown"]), (outcomes, &test["allowed"]), "{test}");
+    }
+    let two = run(&[arcx.as_str(), "--interface", &interface, "-D", "memcommands_size=2", "-D", "max_operation_id=1", "-D", "byte_size=1"]);
+    assert_eq!(of(&two.json, "aarch64")["forbidden_but_shown"], serde_json::json!(["1:X0=1; 1:X2=0;"]));
+    for (name, why) in [
+        ("riscv-other", "full fences"),
+        ("depends", "it has dependencies"),
+        ("exchange", "does more than"),
+        ("c", "tests in C are not asked"),
+    ] {
+        assert!(of(&others.json, name)["not_asked"].as_str().unwrap().contains(why), "{name}: {}", of(&others.json, name));
+    }
     let under_sc = run(&[&tso, "--interface", &own, "--model", "sc"]);
     assert_eq!((under_sc.code, of(&under_sc.json, "SB")["forbidden_but_shown"].as_array().unwrap().len()), (1, 1));
 }

@@ -8,9 +8,10 @@ use mu_axioms::history::{History, Operation};
 use mu_axioms::models::Mark;
 use mu_axioms::{Kind, Name, RelationId, Skeleton};
 use mu_base::{Budget, Diagnostic, Stop};
+use mu_litmus::code::{Expr, Op, Thread};
 use mu_litmus::condition::Place;
 use mu_litmus::paths::Bounds;
-use mu_litmus::{Judge, Test};
+use mu_litmus::{Arch, Judge, Test};
 use std::collections::BTreeSet;
 
 /// What a machine does, up to a number of operations of each processor.
@@ -32,11 +33,44 @@ pub struct Outcomes {
     pub stop: Option<Stop>,
 }
 
-/// The history of an execution of an x86 test; none if it has an event that the histories of machines do not have: another fence than `MFENCE`, an access that
+/// What the operations of a language are to a machine, by the tags of their events.
+struct Words {
+    /// Fences that wait for everything.
+    full: &'static [&'static str],
+    /// Loads that are acquires.
+    acquire: &'static str,
+    /// Stores that are releases.
+    release: &'static str,
+    /// What no machine here has a label for: reservations, other orders.
+    foreign: &'static [&'static str],
+    /// Whether the language orders what depends on a load: then a machine would have to be asked with its dependencies, which no label tells.
+    depends: bool,
+}
+
+fn words(arch: Arch) -> Option<Words> {
+    Some(match arch {
+        Arch::X86 | Arch::X86_64 => Words { full: &["MFENCE"], acquire: "", release: "", foreign: &[], depends: false },
+        Arch::RiscV => {
+            Words { full: &["Fence.rw.rw"], acquire: "Acq", release: "Rel", foreign: &["AcqRel", "Sc", "X", "AMO"], depends: true }
+        }
+        Arch::AArch64 => {
+            Words { full: &["DMB.SY", "DMB.ISH"], acquire: "A", release: "L", foreign: &["Q", "X", "NoRet", "AMO"], depends: true }
+        }
+        Arch::C => return None,
+    })
+}
+
+/// The history of an execution of a test; none if it has an event that the histories of machines do not have: another fence than a full one, an access that
 /// was split. A read and a write related by `rmw` are one update.
-fn history(judge: &Judge, skeleton: &Skeleton) -> Option<History> {
+fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History> {
     let events = skeleton.events();
-    let Some(Name::Set(full)) = judge.model.vocabulary().find("MFENCE") else { return None };
+    let tagged = |e: usize, name: &str| match judge.model.vocabulary().find(name) {
+        Some(Name::Set(id)) => skeleton.set(id).has(e),
+        _ => false,
+    };
+    if (0..events.len()).any(|e| words.foreign.iter().any(|name| tagged(e, name))) {
+        return None;
+    }
     let rmw = skeleton.relation(RelationId::RMW);
     let mut order: Vec<usize> = (0..events.len()).filter(|&e| events[e].thread.is_some()).collect();
     order.sort_by_key(|&e| (events[e].thread, events[e].index, events[e].kind.writes()));
@@ -64,13 +98,20 @@ fn history(judge: &Judge, skeleton: &Skeleton) -> Option<History> {
     for &e in &order {
         let event = &events[e];
         let thread = &mut out.threads[event.thread? as usize];
-        let mark = Mark::Plain;
+        let mark = match event.kind {
+            Kind::Read if tagged(e, words.acquire) => Mark::Acquire,
+            Kind::Write if tagged(e, words.release) => Mark::Release,
+            _ => Mark::Plain,
+        };
         match event.kind {
-            Kind::Fence if !skeleton.set(full).has(e) => return None,
+            Kind::Fence if !words.full.iter().any(|name| tagged(e, name)) => return None,
             Kind::Fence => thread.push(Operation { kind: Kind::Fence, location: 0, value: 0, read: 0, mark }),
             Kind::Update => return None,
             Kind::Read if rmw.after(e).next().is_some() => {
                 let w = rmw.after(e).next()?;
+                if mark != Mark::Plain || tagged(w, words.release) {
+                    return None;
+                }
                 let (value, read) = (value(w, events[w].value)?, value(e, event.value)?);
                 thread.push(Operation { kind: Kind::Update, location: event.location?, value, read, mark });
             }
@@ -84,6 +125,37 @@ fn history(judge: &Judge, skeleton: &Skeleton) -> Option<History> {
     Some(out)
 }
 
+/// Whether an operation of a thread depends on what another one has read: by its address, its value, or a branch before it.
+fn depends(thread: &Thread) -> bool {
+    let mut read = vec![false; thread.registers.len()];
+    for op in &thread.ops {
+        let uses = |e: &Expr| {
+            let mut found = false;
+            e.sources(&mut |r| found |= read[r as usize]);
+            found
+        };
+        match op {
+            Op::Let(r, e) => read[*r as usize] = uses(e),
+            Op::Load { into, address, .. } => {
+                if uses(address) {
+                    return true;
+                }
+                into.iter().for_each(|r| read[*r as usize] = true);
+            }
+            Op::Update { into, address, value, .. } => {
+                if uses(address) || uses(value) {
+                    return true;
+                }
+                into.iter().for_each(|(r, _)| read[*r as usize] = true);
+            }
+            Op::Store { address, value, .. } | Op::StoreConditional { address, value, .. } if uses(address) || uses(value) => return true,
+            Op::Branch { when: Some(e), .. } if uses(e) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
 /// The outcomes of a test on a machine and under a model. Error, as text: the machine cannot be asked; or one of the model.
 pub fn outcomes(
     mut test: Test,
@@ -91,16 +163,20 @@ pub fn outcomes(
     machine: &Behaviour,
     budget: &Budget,
 ) -> Result<Result<(Test, Outcomes), String>, Diagnostic> {
-    if !matches!(test.arch, mu_litmus::Arch::X86 | mu_litmus::Arch::X86_64) {
-        return Ok(Err(format!("tests in {} are not asked of machines, only those for x86", test.arch.name())));
-    }
+    let Some(words) = words(test.arch) else {
+        return Ok(Err(format!("tests in {} are not asked of machines, only those for x86, RISC-V and AArch64", test.arch.name())));
+    };
     if test.question.observed.iter().any(|o| matches!(o.place, Place::Memory(..))) {
         return Ok(Err("it asks what memory holds at last, which no label of the machine tells".into()));
+    }
+    if words.depends && test.threads.iter().any(depends) {
+        return Ok(Err("it has dependencies between operations, which no label of the machine tells".into()));
     }
     let mut out = Outcomes::default();
     let (mut runs, mut foreign) = (false, false);
     let (stop, cut) = mu_litmus::report::each(&mut test, judge, Bounds { loops: 2 }, budget, &mut |met| {
-        match history(judge, met.execution.skeleton) {
+        let skeleton = met.execution.skeleton;
+        match history(&words, judge, skeleton) {
             None => foreign = true,
             Some(history) => {
                 runs |= machine.programs.contains(&history.program());
@@ -115,7 +191,7 @@ pub fn outcomes(
         false
     })?;
     if foreign || cut {
-        return Ok(Err("it does more than loads, stores, updates and fences in a row".into()));
+        return Ok(Err("it does more than loads, stores, updates and full fences in a row".into()));
     }
     if !runs && stop == Stop::Complete {
         return Ok(Err("it is no program of the machine within the bound".into()));

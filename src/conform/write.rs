@@ -103,11 +103,9 @@ pub fn self_checking(program: &History, allowed: &[Vec<u64>], name: &str, langua
 fn registers(history: &History, language: Language) -> Vec<String> {
     let mut out = Vec::new();
     for (t, thread) in history.threads.iter().enumerate() {
-        let mut reads = 0;
-        for (i, o) in thread.iter().enumerate().filter(|(_, o)| o.kind.reads()) {
+        for (reads, (i, o)) in thread.iter().enumerate().filter(|(_, o)| o.kind.reads()).enumerate() {
             let name = if language == Language::C { format!("r{i}") } else { instructions(language, reads, o).1 };
             out.push(format!("{t}:{name}"));
-            reads += 1;
         }
     }
     out

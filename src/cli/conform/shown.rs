@@ -12,7 +12,7 @@ use mu_base::{Diagnostic, SourceMap, Stop};
 use mu_conform::search::{Bound, search};
 use mu_conform::shown::{Behaviour, Outcomes, outcomes};
 use mu_conform::symmetry::Group;
-use mu_litmus::{Judge, Test};
+use mu_litmus::{Arch, Judge, Test};
 use mu_outcome::question::Observed;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -35,16 +35,14 @@ pub(in super::super) fn run(
     files: &[PathBuf],
 ) -> Result<u8, Diagnostic> {
     let against = named(session, std::slice::from_ref(&args.model))?.remove(0);
-    let mut sources = SourceMap::new();
-    let beside = |name: &str| Named::beside(against.folder.as_deref(), name);
-    let judge = Judge::compile(&mut sources, mu_litmus::Arch::X86, &against.name, &against.text, &beside)?;
+    let mut judges = Judges { against, made: Vec::new() };
     let Read { interface, machine, .. } = read(session, path, interface)?;
     let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
     output::stage("searching histories");
     let bound = Bound { keep: true, ..Bound::of(args.operations as usize, session.threads()) };
     let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
     let behaviour = Behaviour { programs: answer.programs, histories: answer.kept.into_iter().collect() };
-    let said: Vec<Said> = files.iter().map(|f| one(session, f, &judge, &behaviour)).collect::<Result<_, _>>()?;
+    let said: Vec<Said> = files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
     let complete = answer.stop == Stop::Complete;
     match session.common.format {
         Format::Json => output::object(as_json(args, path, files, &said, &answer.stop))?,
@@ -65,12 +63,36 @@ pub(in super::super) fn run(
     }))
 }
 
-fn one(session: &Session, path: &Path, judge: &Judge, machine: &Behaviour) -> Result<Said, Diagnostic> {
+/// The model, compiled for each architecture that a test has.
+struct Judges {
+    against: Named,
+    made: Vec<(Arch, Judge)>,
+}
+
+impl Judges {
+    fn of(&mut self, arch: Arch, sources: &mut SourceMap) -> Result<&Judge, Diagnostic> {
+        let at = match self.made.iter().position(|m| m.0 == arch) {
+            Some(at) => at,
+            None => {
+                let against = &self.against;
+                let beside = |name: &str| Named::beside(against.folder.as_deref(), name);
+                let judge = Judge::compile(sources, arch, &against.name, &against.text, &beside)?;
+                self.made.push((arch, judge));
+                self.made.len() - 1
+            }
+        };
+        Ok(&self.made[at].1)
+    }
+}
+
+fn one(session: &Session, path: &Path, judges: &mut Judges, machine: &Behaviour) -> Result<Said, Diagnostic> {
     let mut sources = SourceMap::new();
-    let test = read_source(path, &mut sources)
-        .and_then(|(source, text)| mu_litmus::parse(source, &text, mu_litmus::file::Options { pairs: judge.pairs }));
-    let test = match test {
-        Ok(test) => test,
+    let read = read_source(path, &mut sources).and_then(|(source, text)| {
+        let judge = judges.of(mu_litmus::file::architecture(source, &text)?, &mut sources)?;
+        mu_litmus::parse(source, &text, mu_litmus::file::Options { pairs: judge.pairs }).map(|test| (test, judge))
+    });
+    let (test, judge) = match read {
+        Ok(both) => both,
         Err(d) => return Ok(Said::Refused(d.render(&sources), d.exit_code())),
     };
     Ok(match outcomes(test, judge, machine, &session.budget)? {
