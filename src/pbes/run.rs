@@ -141,7 +141,7 @@ impl Run<'_> {
             self.answer.priority = self.answer.priority.and(Priority::Forbidden(Ban::Game, source_of(&self.automaton, &task.roots)));
         }
         let solver = options.solver.unwrap_or(default_solver());
-        let mut game = Instantiation::new(&self.source, &mut self.automaton, (task.all, &task.roots));
+        let mut game = Instantiation::new(&self.source, &self.automaton, (task.all, &task.roots));
         let mut most = options.quotient_at.unwrap_or(usize::MAX);
         let outcome = loop {
             if let Some(outcome) = game.run(&mut self.source, labels, &mut self.automaton, solver, most, budget)? {
@@ -187,7 +187,7 @@ impl Run<'_> {
             }
             let model = LtsModel::new(quotient.lts.clone());
             let mut classes = Source::new(&model, &plain)?;
-            let mut game = Instantiation::new(&classes, &mut self.automaton, (task.all, &task.roots));
+            let mut game = Instantiation::new(&classes, &self.automaton, (task.all, &task.roots));
             let Some(outcome) = game.run(&mut classes, labels, &mut self.automaton, solver, usize::MAX, budget)? else { return Ok(None) };
             // The game may have met formula states that tell hidden steps.
             if blind && !quotient::blind(&mut self.automaton, labels)? {
