@@ -239,7 +239,7 @@ fn a_session() {
     let found = text(&client.at("textDocument/hover", &third, overloaded, overloaded.find("f(true").unwrap(), json!({})));
     assert!(found.starts_with("```mcrl2\nf: Bool -> Nat\n```") && found.contains("map f: Nat -> Bool"), "{found}");
     let found = text(&client.at("textDocument/hover", &third, overloaded, overloaded.find("max").unwrap(), json!({})));
-    assert_eq!(found, "```mcrl2\nmax: Nat # Nat -> Nat\n```");
+    assert_eq!(found, "```mcrl2\nmax: Nat # Pos -> Pos\n```");
     client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&third) } }));
     // Definition and references across files.
     let found = client.at("textDocument/definition", &formula, FORMULA, FORMULA.find("twice").unwrap(), json!({}));

@@ -24,11 +24,18 @@ pub(crate) fn sort_at(analysis: &Analysis, range: &Range<usize>) -> Option<Strin
         }
         (None, None) => return None,
     };
-    let is_here = |span: Span| span.is_somewhere() && span.source == analysis.source && analysis.place(&analysis.sources, span) == *range;
+    let name = &analysis.text[range.clone()];
+    // The place of an operation may be that of its application, which starts with its name.
+    let is_here =
+        |span: Span| span.is_somewhere() && span.source == analysis.source && analysis.place(&analysis.sources, span).start == range.start;
     while let Some(expr) = open.pop() {
         match &expr.0.kind {
-            ExprKind::Op(op) if is_here(expr.0.span) => return Some(data.signature.sorts.text(data.signature.op(*op).sort)),
-            ExprKind::Var(_) if is_here(expr.0.span) => return Some(data.signature.sorts.text(expr.0.sort)),
+            ExprKind::Op(op) if data.signature.op(*op).name == name && is_here(expr.0.span) => {
+                return Some(data.signature.sorts.text(data.signature.op(*op).sort));
+            }
+            ExprKind::Var(var) if data.signature.var(*var).name == name && is_here(expr.0.span) => {
+                return Some(data.signature.sorts.text(expr.0.sort));
+            }
             ExprKind::Op(_) | ExprKind::Var(_) | ExprKind::Number(_) => {}
             ExprKind::Apply(head, args) => open.extend(args.iter().chain([head])),
             ExprKind::Bind(_, _, body) => open.push(body),
