@@ -395,3 +395,25 @@ fn more_threads_than_processors() {
     };
     assert_eq!(verdict(64), verdict(1));
 }
+
+/// The parameter that grows is named; a finite model that is cut off has none.
+#[test]
+fn a_counter_that_runs_away_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("clock.mcrl2").display().to_string();
+    let text = "act tick, send: Nat;
+proc Clock(n: Nat) = tick(n) . Clock(n + 1);
+proc Sender(b: Bool) = send(1) . Sender(!b);
+init Clock(0) || Sender(true);
+";
+    std::fs::write(&model, text).unwrap();
+    let cut = |arguments: &[&str]| {
+        let outcome = crate::support::mu_check(arguments);
+        assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+        outcome.json["warnings"].to_string()
+    };
+    let warnings = cut(&["explore", &model, "--max-states", "5000"]);
+    assert!(warnings.contains("`n` of Clock has had 2,"), "{warnings}");
+    let arcx = crate::support::package("specs/arcx.spec");
+    assert_eq!(cut(&["explore", &arcx, "-D", "max_operation_id=3", "--max-states", "20000"]), "null");
+}

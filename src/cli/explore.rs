@@ -91,7 +91,10 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         let model = &*loaded.model;
         let mut counter = ways::Counter::new(model, &args.seeking.terminal);
         let mut counted = counted(session, args, model, counter.as_mut())?;
-        let warnings = notes::tell_dead(session, model)?;
+        let mut warnings = notes::tell_dead(session, model)?;
+        if let Detail::Explicit(outcome) = &counted.detail {
+            warnings.extend(notes::tell_growth(session, model, &outcome.slot_values));
+        }
         let ends = counter.filter(|_| counted.shown_ends).map(ways::Counter::ends);
         let hangs = ends.is_some_and(|e| e.hangs > 0) && args.overview && session.common.format == Format::Text;
         way = hangs.then(|| ways::shortest_hang(session, args, model)).transpose()?;

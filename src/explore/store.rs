@@ -13,6 +13,7 @@
 //!
 //! Invariant: two vectors have the same key if and only if they are equal (under one epoch of the layout).
 
+use fixedbitset::FixedBitSet;
 use std::collections::HashSet;
 
 use super::intern::{LeafTable, PairTable};
@@ -27,6 +28,18 @@ const LEAF_SHARE: u64 = 8;
 const SHORT_SPARE: u32 = 2;
 /// States below which no leaf is judged.
 const LEAF_JUDGED: u64 = 1 << 12;
+
+/// Most tuples of a leaf that are looked at to count the values of slots.
+const MOST_COUNTED: u32 = 1 << 22;
+
+/// The values that a slot has had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotValues {
+    /// How many.
+    pub count: u64,
+    /// The one that was numbered last.
+    pub latest: u32,
+}
 
 /// An index does not fit in its field: pause and replan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -354,6 +367,26 @@ impl Store {
     pub fn at_limit(&self) -> bool {
         let leaf = self.leaves.iter().any(|l| l.table.len() >= (1 << 31) - 1);
         leaf || self.nodes.iter().any(|n| n.table.len() >= (1 << 31) - 1)
+    }
+    /// How many values each slot has had, and the latest. Of a leaf with more than [`MOST_COUNTED`] tuples only so many are looked at, evenly spread.
+    pub fn slot_values(&self) -> Vec<SlotValues> {
+        let mut found = vec![SlotValues::default(); self.slots];
+        let mut row = Vec::new();
+        for leaf in &self.leaves {
+            let mut seen: Vec<FixedBitSet> = vec![FixedBitSet::new(); leaf.slots.len()];
+            let count = leaf.table.len() as u32;
+            for i in (0..count).step_by((count / MOST_COUNTED) as usize + 1) {
+                row.clear();
+                leaf.table.read(i, &mut row);
+                for (seen, &value) in seen.iter_mut().zip(&row) {
+                    seen.grow_and_insert(value as usize);
+                }
+            }
+            for (&slot, seen) in leaf.slots.iter().zip(seen) {
+                found[slot as usize] = SlotValues { count: seen.count_ones(..) as u64, latest: seen.maximum().unwrap_or(0) as u32 };
+            }
+        }
+        found
     }
     /// Bytes of all tables.
     pub fn bytes(&self) -> u64 {
