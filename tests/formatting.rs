@@ -1,4 +1,4 @@
-//! `mu-check fmt` over all models and formulas of the project, and over the conformance set where it is at hand: nothing but white space changes, the
+//! `mu-check fmt` over all models and formulas of the project, and of the folder that `MU_CHECK_MODELS` names: nothing but white space changes, the
 //! tree is the same, and formatting twice is formatting once.
 
 use crate::support::{package, reference_models};

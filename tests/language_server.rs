@@ -422,7 +422,7 @@ fn random_edits() {
     client.end();
 }
 
-/// No diagnostic where the command line has no error, over all files of the project and the conformance set where it is at hand.
+/// No diagnostic where the command line has no error, over all files of the project and of the folder that `MU_CHECK_MODELS` names.
 #[test]
 fn all_models() {
     let mut client = Client::start(Some(Path::new(&package(""))));
@@ -444,7 +444,8 @@ fn all_models() {
         *(if found.is_empty() { &mut good } else { &mut bad }) += 1;
         client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&path) } }));
     }
-    assert!(good > 20, "{good} without errors, {bad} with");
+    // More with `MU_CHECK_MODELS`.
+    assert!(good > 10, "{good} without errors, {bad} with");
     for path in reference_models(&["mcf"]) {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         let parses = mu_check::syntax::parse_formula(Default::default(), &text);

@@ -56,12 +56,11 @@ pub fn explore(model: &Path, options: &[String]) -> (u64, u64, Value) {
     (outcome.json["states"].as_u64().unwrap(), outcome.json["transitions"].as_u64().unwrap(), outcome.json)
 }
 
-/// All files of the project with one of these extensions, and those of the conformance set, where
-/// it is in the folder `shared` beside the project.
+/// All files of the project with one of these extensions, and those of the folder that `MU_CHECK_MODELS` names.
 pub fn reference_models(extensions: &[&str]) -> Vec<std::path::PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders: Vec<_> = ["specs", "formulas", "src/cli/projects", "tests", "docs", "examples"].iter().map(|f| root.join(f)).collect();
-    folders.extend(root.parent().map(|p| p.join("shared/conformance/models")));
+    folders.extend(std::env::var_os("MU_CHECK_MODELS").map(std::path::PathBuf::from));
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())) {
