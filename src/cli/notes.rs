@@ -10,13 +10,12 @@ use mu_base::{Diagnostic, SourceMap, Span};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::Expr;
 use mu_evidence::Evidence;
-use mu_explore::SlotValues;
 use mu_formula::mentioned::{Mentioned, innermost, mentioned};
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_labels::{ActionLabels, MultiAction};
+use mu_model::Model;
 use mu_model::evaluated::Evaluated;
 use mu_model::standing::{Absence, Dead, Standings};
-use mu_model::{Model, Slot};
 use mu_pbes::{Answer, Verdict};
 use mu_report::standing::{line, place_of, sentence};
 use serde_json::{Value, json};
@@ -316,16 +315,15 @@ pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, 
 const GROWN: u64 = 1000;
 
 /// Which parameter has had the most values when a limit ended a search: perhaps it grows without bound. Printed, and as JSON.
-pub(super) fn tell_growth(session: &Session, model: &dyn Model, values: &[SlotValues]) -> Vec<Value> {
-    let data = model.slots().iter().enumerate().zip(values).filter(|((_, info), v)| !info.control && v.count >= GROWN);
-    let Some(((slot, info), most)) = data.max_by_key(|(_, v)| v.count) else { return Vec::new() };
+pub(super) fn tell_growth(session: &Session, model: &dyn Model, values: &[u64]) -> Vec<Value> {
+    let data = model.slots().iter().enumerate().zip(values).filter(|((_, info), v)| !info.control && **v >= GROWN);
+    let Some(((_, info), most)) = data.max_by_key(|(_, v)| **v) else { return Vec::new() };
     let components = model.components();
     let of = match components.get(info.component as usize) {
         Some(component) if components.len() > 1 => format!(" of {component}"),
         _ => String::new(),
     };
-    let latest: String = model.value_text(slot as Slot, most.latest).chars().take(60).collect();
-    let text = format!("`{}`{of} has had {} values, the latest `{latest}`: is it to grow without bound?", info.name, grouped(most.count));
+    let text = format!("`{}`{of} has had {} values: is it to grow without bound?", info.name, grouped(*most));
     let note = Note { place: Span::default(), warning: true, text };
     if !session.common.quiet {
         eprintln!("{}", note.text(&session.sources));

@@ -41,7 +41,6 @@ pub use lazy::Lazy;
 pub use search::internal as panicked;
 pub use seek::{Seen, Sought, Way, seek};
 pub use share::{Parcel, Share, Tally};
-pub use store::SlotValues;
 pub use symmetry::{Dropped, Symmetries, with_those_that_hold};
 pub use visit::{Visited, Visitor, visit};
 
@@ -149,8 +148,8 @@ pub struct Outcome {
     pub key_bits: u32,
     /// Number of values of each part of the state vector (a component, or a piece of one) by the end.
     pub part_values: Vec<u64>,
-    /// What values each slot has had, if the search is incomplete.
-    pub slot_values: Vec<SlotValues>,
+    /// How many values each slot has had, if the search is incomplete.
+    pub slot_values: Vec<u64>,
     /// What the caches did, all threads together.
     pub cache: CacheStatistics,
 }

@@ -32,15 +32,6 @@ const LEAF_JUDGED: u64 = 1 << 12;
 /// Most tuples of a leaf that are looked at to count the values of slots.
 const MOST_COUNTED: u32 = 1 << 22;
 
-/// The values that a slot has had.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotValues {
-    /// How many.
-    pub count: u64,
-    /// The one that was numbered last.
-    pub latest: u32,
-}
-
 /// An index does not fit in its field: pause and replan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Overflow;
@@ -368,9 +359,9 @@ impl Store {
         let leaf = self.leaves.iter().any(|l| l.table.len() >= (1 << 31) - 1);
         leaf || self.nodes.iter().any(|n| n.table.len() >= (1 << 31) - 1)
     }
-    /// How many values each slot has had, and the latest. Of a leaf with more than [`MOST_COUNTED`] tuples only so many are looked at, evenly spread.
-    pub fn slot_values(&self) -> Vec<SlotValues> {
-        let mut found = vec![SlotValues::default(); self.slots];
+    /// How many values each slot has had. Of a leaf with more than [`MOST_COUNTED`] tuples only so many are looked at, evenly spread.
+    pub fn slot_values(&self) -> Vec<u64> {
+        let mut found = vec![0; self.slots];
         let mut row = Vec::new();
         for leaf in &self.leaves {
             let mut seen: Vec<FixedBitSet> = vec![FixedBitSet::new(); leaf.slots.len()];
@@ -383,7 +374,7 @@ impl Store {
                 }
             }
             for (&slot, seen) in leaf.slots.iter().zip(seen) {
-                found[slot as usize] = SlotValues { count: seen.count_ones(..) as u64, latest: seen.maximum().unwrap_or(0) as u32 };
+                found[slot as usize] = seen.count_ones(..) as u64;
             }
         }
         found
