@@ -402,22 +402,17 @@ impl Relation {
     }
     /// The events of a shortest path with at least one step from `a` to `b`, without `b`.
     pub fn path(&self, a: usize, b: usize) -> Option<Vec<usize>> {
-        let mut from = vec![usize::MAX; self.universe()];
+        let mut from: Vec<Option<usize>> = vec![None; self.universe()];
         let mut queue = std::collections::VecDeque::from([a]);
         while let Some(at) = queue.pop_front() {
             for next in self.after(at) {
                 if next == b {
-                    let mut path = vec![at];
-                    let mut back = at;
-                    while back != a {
-                        back = from[back];
-                        path.push(back);
-                    }
+                    let mut path: Vec<usize> = std::iter::successors(Some(at), |&back| from[back]).collect();
                     path.reverse();
                     return Some(path);
                 }
-                if from[next] == usize::MAX && next != a {
-                    from[next] = at;
+                if from[next].is_none() && next != a {
+                    from[next] = Some(at);
                     queue.push_back(next);
                 }
             }

@@ -489,13 +489,13 @@ impl Normal {
 
     /// Fixed-point variables called from the body of each, not through another one.
     fn dependence(&self) -> Vec<Vec<FixId>> {
-        let mut mark = vec![u32::MAX; self.nodes.len()];
+        let mut mark: Vec<Option<usize>> = vec![None; self.nodes.len()];
         (0..self.fixes.len())
             .map(|x| {
                 let mut out = Vec::new();
                 let mut stack = vec![self.fixes[x].body];
                 while let Some(n) = stack.pop() {
-                    if std::mem::replace(&mut mark[n.index()], x as u32) == x as u32 {
+                    if mark[n.index()].replace(x) == Some(x) {
                         continue;
                     }
                     match self.node(n) {
@@ -531,13 +531,13 @@ impl Normal {
                 children[p.index()].push(x);
             }
         }
-        let mut in_scope = vec![usize::MAX; n];
+        let mut in_scope: Vec<Option<usize>> = vec![None; n];
         for &(_, x) in &order {
             // The scope of x: x and what is bound in it.
             let mut scope = vec![x];
             let mut at = 0;
             while at < scope.len() {
-                in_scope[scope[at]] = x;
+                in_scope[scope[at]] = Some(x);
                 scope.extend(&children[scope[at]]);
                 at += 1;
             }
@@ -547,7 +547,7 @@ impl Normal {
             let mut stack: Vec<usize> = vec![x];
             let mut back: ahash::AHashMap<usize, Vec<usize>> = ahash::AHashMap::new();
             while let Some(y) = stack.pop() {
-                for z in calls[y].iter().map(|z| z.index()).filter(|&z| in_scope[z] == x) {
+                for z in calls[y].iter().map(|z| z.index()).filter(|&z| in_scope[z] == Some(x)) {
                     back.entry(z).or_default().push(y);
                     if seen.insert(z) {
                         reached.push(z);

@@ -553,7 +553,7 @@ mod tests {
             for word in text.split(' ') {
                 match (word, words.last_mut()) {
                     ("mu-check", _) => words.push(vec![word.into()]),
-                    ("|" | "||" | ">" | "echo", _) => words.push(Vec::new()),
+                    ("|" | "||" | ">" | "<" | "echo", _) => words.push(Vec::new()),
                     (_, Some(last)) if last.first().is_some_and(|w| w == "mu-check") => last.push(word.into()),
                     _ => {}
                 }
@@ -563,7 +563,7 @@ mod tests {
             for line in words {
                 let line = with_default_command(&Cli::command(), line);
                 assert!(
-                    ["mu-check", &line[1]].contains(&name.as_str()) || ["compare", "simulate", "pbes"].contains(&name.as_str()),
+                    ["mu-check", &line[1]].contains(&name.as_str()) || ["compare", "simulate", "pbes", "report"].contains(&name.as_str()),
                     "{name}: {line:?}"
                 );
                 if let Err(e) = Cli::try_parse_from(&line) {
