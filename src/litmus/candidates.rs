@@ -512,7 +512,7 @@ impl<'a> Search<'a, '_> {
     fn judge(&mut self, joint: &Joint, run: &mut Run<'_, '_>, choice: &mut Choice) -> Result<(), End> {
         self.poll()?;
         if self.asked_memory {
-            self.observe(joint, choice);
+            self.observe(joint, choice)?;
             if self.is_known(&choice.outcome) {
                 return Ok(());
             }
@@ -542,7 +542,7 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
     /// Fills in what is observed of memory.
-    fn observe(&self, joint: &Joint, choice: &mut Choice) {
+    fn observe(&self, joint: &Joint, choice: &mut Choice) -> Result<(), Diagnostic> {
         let layout = &self.test.layout;
         for (k, o) in self.test.question.observed.iter().enumerate() {
             let Place::Memory(v, offset) = o.place else { continue };
@@ -558,13 +558,15 @@ impl<'a> Search<'a, '_> {
                     [one] => choice.values[joint.writes[*one]].1,
                     several => {
                         let at = joint.cells.iter().position(|w| w.first() == several.first());
-                        at.map_or(0, |at| choice.values[joint.writes[choice.last[at]]].1)
+                        let at = at.ok_or_else(|| Diagnostic::internal("a cell with several writes has no coherence order"))?;
+                        choice.values[joint.writes[choice.last[at]]].1
                     }
                 };
                 value |= last << ((cell.offset - offset) * 8).min(63);
             }
             choice.outcome[k] = value;
         }
+        Ok(())
     }
 }
 
