@@ -210,24 +210,30 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
     let lts = Arc::new(lts);
     let model = Arc::new(LtsModel::new(lts.clone()));
     let stored = Some(lts.clone());
-    if let Some(declares) = session.reading.data.clone() {
-        let spec = session.specification(&declares)?;
-        let labels = DeclaredLabels::new(&lts.table.texts, spec.data, spec.actions)
-            .map_err(|d| d.note(format!("the labels are those of {}, the declarations those of {}", path.display(), declares.display())))?;
+    let texts = &lts.table.texts;
+    let typed = match session.reading.data.clone() {
+        Some(declares) => {
+            let spec = session.specification(&declares)?;
+            let labels = DeclaredLabels::new(texts, spec.data, spec.actions);
+            Some(labels.map_err(|d| {
+                d.note(format!("the labels are those of {}, the declarations those of {}", path.display(), declares.display()))
+            })?)
+        }
+        None => {
+            session.expect_no_parameters(path)?;
+            match brought.map(|text| text.and_then(|text| declared(session, path, texts, &text))) {
+                Some(Err(why)) => {
+                    let why = why.message;
+                    eprintln!("warning: the declarations in {} are not used: {why}; `--data MODEL` gives others", path.display());
+                    None
+                }
+                labels => labels.and_then(Result::ok),
+            }
+        }
+    };
+    if let Some(labels) = typed {
         let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
         return Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored });
-    }
-    session.expect_no_parameters(path)?;
-    let why = match brought.map(|text| text.and_then(|text| declared(session, path, &lts.table.texts, &text))) {
-        Some(Ok(labels)) => {
-            let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
-            return Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored });
-        }
-        Some(Err(why)) => Some(why.message),
-        None => None,
-    };
-    if let Some(why) = why {
-        eprintln!("warning: the declarations in {} are not used: {why}; `--data MODEL` gives others", path.display());
     }
     let labels = InferredLabels::new(&lts.table.texts)?;
     let (data, actions) = (labels.data().clone(), labels.actions().to_vec());

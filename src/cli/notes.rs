@@ -324,18 +324,18 @@ pub(super) fn tell_growth(session: &Session, model: &dyn Model, values: &[u64]) 
         _ => String::new(),
     };
     let text = format!("`{}`{of} has had {} values: is it to grow without bound?", info.name, grouped(*most));
-    let note = Note { place: Span::default(), warning: true, text };
-    if !session.common.quiet {
+    tell(session, &[Note { place: Span::default(), warning: true, text }])
+}
+
+/// Prints notes; the same as JSON.
+fn tell(session: &Session, notes: &[Note]) -> Vec<Value> {
+    for note in notes.iter().filter(|_| !session.common.quiet) {
         eprintln!("{}", note.text(&session.sources));
     }
-    vec![note.json(&session.sources)]
+    notes.iter().map(|n| n.json(&session.sources)).collect()
 }
 
 /// Says what of a model can never happen; the same for machines.
 pub(super) fn tell_dead(session: &Session, model: &dyn Model) -> Result<Vec<Value>, Diagnostic> {
-    let notes = dead(model, &session.sources)?;
-    for note in notes.iter().filter(|_| !session.common.quiet) {
-        eprintln!("{}", note.text(&session.sources));
-    }
-    Ok(notes.iter().map(|n| n.json(&session.sources)).collect())
+    Ok(tell(session, &dead(model, &session.sources)?))
 }

@@ -148,7 +148,7 @@ pub struct Outcome {
     pub key_bits: u32,
     /// Number of values of each part of the state vector (a component, or a piece of one) by the end.
     pub part_values: Vec<u64>,
-    /// How many values each slot has had, if the search is incomplete.
+    /// How many values each slot has had, if a count ([`explore_with`]) is incomplete; else empty.
     pub slot_values: Vec<u64>,
     /// What the caches did, all threads together.
     pub cache: CacheStatistics,
@@ -198,9 +198,8 @@ pub fn explore_with(
         }
         search::run_from(model, options, budget, progress, goal, restored.take())
     })?;
-    let mut outcome = shown(done, ends);
-    outcome.dropped = dropped;
-    Ok(outcome)
+    let slot_values = if done.outcome.stop == mu_base::Stop::Complete { Vec::new() } else { done.store.slot_values() };
+    Ok(Outcome { dropped, slot_values, ..shown(done, ends) })
 }
 
 fn shown(done: search::Done, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outcome {

@@ -267,7 +267,6 @@ pub(crate) fn run_from(
         ..cache
     };
     let store = held!(shared.store.into_inner());
-    let incomplete = search.stop != Stop::Complete;
     let outcome = Outcome {
         // What was not expanded counts once, whatever its orbit.
         states: store.table.len() + search.surplus,
@@ -283,7 +282,7 @@ pub(crate) fn run_from(
         frontier_bytes: search.frontier_bytes,
         key_bits: store.key_bits(),
         part_values: store.leaves.iter().map(|l| l.table.len() as u64).collect(),
-        slot_values: if incomplete { store.slot_values() } else { Vec::new() },
+        slot_values: Vec::new(),
         cache,
     };
     let lts = search.lts.map(|rows| rows.finish(model, outcome.states));

@@ -194,7 +194,7 @@ pub fn check(
 
 impl Answer {
     /// The answer to a formula that needs no model.
-    fn constant(value: bool) -> Self {
+    pub(super) fn constant(value: bool) -> Self {
         Answer {
             verdict: if value { Verdict::True } else { Verdict::False },
             route: Route::Constant,

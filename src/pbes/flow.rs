@@ -611,9 +611,9 @@ fn search_with(
     if sets.is_full() {
         return Ok(None);
     }
-    let found = run?;
+    let mut found = run?;
     figures.symmetries = found.symmetries;
-    met.clone_from(&found.met);
+    *met = std::mem::take(&mut found.met);
     Ok(Some((conclude(found, task, automaton, shape, symmetries)?, figures)))
 }
 

@@ -12,7 +12,6 @@
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::check::{Answer, Route, Verdict};
-use super::priority::Priority;
 use super::product::{Kind, Shape, close, local_value, loops_here, shape};
 use super::source::steps_of;
 use ahash::AHashMap;
@@ -63,12 +62,7 @@ impl SymbolicAnswer {
             states: small(self.states()),
             verdict: self.verdict,
             evidence: self.evidence,
-            telling: true,
-            symmetries: 1,
-            reduced: None,
-            priority: Priority::None,
-            dropped: Vec::new(),
-            never_met: Vec::new(),
+            ..Answer::constant(true)
         }
     }
 }
