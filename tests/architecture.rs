@@ -309,6 +309,20 @@ fn functions(text: &str) -> Vec<(String, usize, usize)> {
     found
 }
 
+/// A package is built from its own folder alone when it is published, so it includes nothing from outside of it.
+#[test]
+fn packages_include_only_files_of_their_own() {
+    for file in files("src", "rs").into_iter().filter(|f| !f.iter().any(|part| part.to_string_lossy().contains("tests"))) {
+        let code = code(&read(&file));
+        // A file in `src/<layer>/a` may go up once.
+        let depth = file.components().count().saturating_sub(3);
+        for (at, _) in code.match_indices("include_str!(").chain(code.match_indices("include_bytes!(")) {
+            let up = code[at..].lines().next().map_or(0, |line| line.matches("../").count());
+            assert!(up <= depth, "{}: includes a file from outside of its package", file.display());
+        }
+    }
+}
+
 #[test]
 fn functions_stay_short() {
     let text = "trait T {\n    fn a(&self);\n    fn b(\n        &self,\n    ) -> u32 {\n        1\n    }\n}\nfn c() {}\n";

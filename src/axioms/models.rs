@@ -34,7 +34,7 @@ macro_rules! known {
         /// All models of the project, strong ones first.
         pub const KNOWN: &[Known] = &[$(Known {
             name: $name,
-            text: include_str!(concat!("../../specs/memory/", $name, ".cat")),
+            text: include_str!(concat!("memory/", $name, ".cat")),
             dialect: $dialect,
         }),+];
     };
@@ -60,12 +60,12 @@ known! {
 
 /// Files that models include.
 const LIBRARY: &[(&str, &str)] = &[
-    ("stdlib.cat", include_str!("../../specs/memory/stdlib.cat")),
-    ("views.cat", include_str!("../../specs/memory/views.cat")),
-    ("release.cat", include_str!("../../specs/memory/release.cat")),
+    ("stdlib.cat", include_str!("memory/stdlib.cat")),
+    ("views.cat", include_str!("memory/views.cat")),
+    ("release.cat", include_str!("memory/release.cat")),
 ];
 
-/// The text of a file of `specs/memory`.
+/// The text of a file of `specs/memory`, which stands in this package.
 pub fn file(name: &str) -> Option<String> {
     let library = LIBRARY.iter().find(|f| f.0 == name).map(|f| f.1);
     library.or_else(|| KNOWN.iter().find(|k| name.strip_suffix(".cat") == Some(k.name)).map(|k| k.text)).map(str::to_string)

@@ -19,7 +19,7 @@ fn compiled() -> Vec<(&'static Known, Model)> {
 
 /// The table of litmus tests: name, history, models that allow it.
 fn table() -> Vec<(String, History, Vec<String>)> {
-    let text = include_str!("../../specs/memory/tests.txt");
+    let text = include_str!("memory/tests.txt");
     let lines: Vec<&str> = text.lines().filter(|l| !l.starts_with('#') && !(l.is_empty())).collect();
     let mut out = Vec::new();
     for pair in lines.chunks(2) {

@@ -38,6 +38,14 @@ ids! {
     VertexId,
 }
 
+impl VarId {
+    /// The `i`th variable of a term that declares its variables itself and leaves them to nobody: numbered from the top, where no declared one is.
+    #[inline]
+    pub fn local(i: usize) -> Self {
+        Self(!Self::new(i).0)
+    }
+}
+
 /// A number that may be missing, in 4 bytes: kept one higher, so that zero says that there is none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Maybe(u32);

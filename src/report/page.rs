@@ -57,12 +57,12 @@ impl Shown {
 
 fn schema(kind: &str) -> &'static str {
     match kind {
-        "check" => include_str!("../../docs/schema/check.json"),
-        "sweep" => include_str!("../../docs/schema/sweep.json"),
-        "litmus" => include_str!("../../docs/schema/litmus.json"),
-        "conform" => include_str!("../../docs/schema/conform.json"),
-        "evidence" => include_str!("../../docs/schema/evidence.json"),
-        _ => include_str!("../../docs/schema/explore.json"),
+        "check" => include_str!("schemas/check.json"),
+        "sweep" => include_str!("schemas/sweep.json"),
+        "litmus" => include_str!("schemas/litmus.json"),
+        "conform" => include_str!("schemas/conform.json"),
+        "evidence" => include_str!("schemas/evidence.json"),
+        _ => include_str!("schemas/explore.json"),
     }
 }
 

@@ -11,16 +11,16 @@ use crate::models::{Dialect, Mark, by_name};
 use crate::relation::{Relation, Set};
 
 const MODELS: &[(&str, &str)] = &[
-    ("sc", include_str!("../../../specs/memory/sc.views")),
-    ("pram", include_str!("../../../specs/memory/pram.views")),
-    ("local", include_str!("../../../specs/memory/local.views")),
-    ("causal", include_str!("../../../specs/memory/causal.views")),
-    ("cache", include_str!("../../../specs/memory/cache.views")),
-    ("slow", include_str!("../../../specs/memory/slow.views")),
-    ("pc", include_str!("../../../specs/memory/pc.views")),
-    ("location-order", include_str!("../../../specs/memory/location-order.views")),
+    ("sc", include_str!("../memory/sc.views")),
+    ("pram", include_str!("../memory/pram.views")),
+    ("local", include_str!("../memory/local.views")),
+    ("causal", include_str!("../memory/causal.views")),
+    ("cache", include_str!("../memory/cache.views")),
+    ("slow", include_str!("../memory/slow.views")),
+    ("pc", include_str!("../memory/pc.views")),
+    ("location-order", include_str!("../memory/location-order.views")),
 ];
-const PAIRS: &str = include_str!("../../../specs/memory/pairs.views");
+const PAIRS: &str = include_str!("../memory/pairs.views");
 
 fn views(name: &str, text: &str) -> Views {
     let mut sources = SourceMap::new();

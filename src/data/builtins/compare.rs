@@ -256,7 +256,7 @@ impl Machine {
     }
 
     pub(crate) fn compare_linear(&self, p: &Program, relation: Relation, sort: SortId, a: &Value, b: &Value) -> Option<Value> {
-        linear::compare(p, &|u| self.unknowns[u as usize].sort, relation, sort, a, b)
+        linear::compare(p, &|u| self.unknowns.sort(u), relation, sort, a, b)
     }
 
     /// `a < b`, or `a <= b` if `or_equal`.

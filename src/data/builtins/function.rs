@@ -4,7 +4,8 @@
 //! one base by updates are equal as values exactly if they are equal.
 
 use crate::engine::compile::Program;
-use crate::engine::machine::{Machine, Outcome, Unknown};
+use crate::engine::machine::{Machine, Outcome};
+use crate::enumerate;
 use crate::sort::SortKind;
 use crate::value::{IMPURE, Rich, Value};
 use mu_base::ids::{OpId, SortId};
@@ -101,7 +102,7 @@ impl Machine {
         }
         let mut tuples: Vec<Vec<Value>> = vec![vec![]];
         for sort in domain.iter() {
-            let Some(values) = self.values_of(p, *sort, MAX_DOMAIN)? else { return self.equal_bodies(p, domain, *range, f, g) };
+            let Some(values) = enumerate::values_of(self, p, *sort, MAX_DOMAIN)? else { return self.equal_bodies(p, domain, *range, f, g) };
             if values.len().saturating_mul(tuples.len()) > MAX_DOMAIN {
                 return self.equal_bodies(p, domain, *range, f, g);
             }
@@ -125,16 +126,10 @@ impl Machine {
     }
 
     fn equal_bodies(&mut self, p: &Program, domain: &[SortId], range: SortId, f: &Value, g: &Value) -> Outcome<Option<Value>> {
-        let count = self.unknowns.len();
-        let args: Vec<Value> = domain
-            .iter()
-            .map(|&sort| {
-                self.unknowns.push(Unknown { sort, var: None, binding: None });
-                Value::Unknown(self.unknowns.len() as u32 - 1)
-            })
-            .collect();
+        let mark = self.unknowns.mark();
+        let args: Vec<Value> = domain.iter().map(|&sort| self.unknowns.fresh(sort, None)).collect();
         let verdict = self.equal_at(p, range, f, g, args);
-        self.unknowns.truncate(count);
+        self.unknowns.undo(mark);
         Ok(match verdict? {
             v @ Value::Bool(_) => Some(v),
             _ => None,

@@ -7,6 +7,7 @@ use super::number;
 use super::{stuck1, stuck2};
 use crate::engine::compile::Program;
 use crate::engine::machine::{Machine, Outcome};
+use crate::enumerate;
 use crate::expr::Binder;
 use crate::signature::Builtin;
 use crate::sort::SortKind;
@@ -425,7 +426,7 @@ impl Machine {
             return Ok(s.clone());
         }
         if let Some(elements) = a.as_set().cloned()
-            && let Some(all) = self.values_of(p, element_sort(p, sort), MAX_FULL_SET)?
+            && let Some(all) = enumerate::values_of(self, p, element_sort(p, sort), MAX_FULL_SET)?
         {
             let full = Value::rich(Rich::Set(sort, elements));
             if let Some(v) = self.keep_if(p, sort, &all, &full, false)? {
@@ -531,7 +532,7 @@ impl Machine {
             // A set over an infinite sort and a complement of a finite one: complements of full finite sorts are finite sets.
             (Some((Builtin::Complement, [s])), None) if finite(s) && finite(b) => Ok(Some(Value::Bool(false))),
             (None, Some((Builtin::Complement, [s]))) if finite(s) && finite(a) => Ok(Some(Value::Bool(false))),
-            _ => self.equal_comprehensions(p, sort, a, b),
+            _ => enumerate::equal_comprehensions(self, p, sort, a, b),
         }
     }
 }

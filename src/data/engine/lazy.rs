@@ -52,8 +52,7 @@ impl Machine {
             let args: Vec<Value> = self.stack.drain(frame..).collect();
             return Ok(Answer::Value(self.no_rule(p, func, args, undecided)?));
         };
-        self.steps += 1;
-        if self.steps > self.pause || self.depth > MAX_DEPTH {
+        if self.meter.step() || self.depth > MAX_DEPTH {
             self.pause(p, func, frame, leaf.span, state)?;
         }
         let wanted = lazy & leaf.uses;
@@ -113,8 +112,7 @@ impl Machine {
             let args: Vec<Value> = self.stack.drain(frame..).collect();
             return Ok(Some(self.no_rule(p, func, args, undecided)?));
         };
-        self.steps += 1;
-        if self.steps > self.pause || self.depth > MAX_DEPTH {
+        if self.meter.step() || self.depth > MAX_DEPTH {
             self.pause(p, func, frame, leaf.span, CallState::default())?;
         }
         (0..args.len()).filter(|i| has(lazy & leaf.uses, *i)).try_for_each(|i| self.renew_at(p, frame + i))?;

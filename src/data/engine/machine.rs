@@ -8,15 +8,17 @@
 use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
 use super::lazy::Answer;
+use super::meter::Meter;
 use super::pause::CallState;
 use super::reflect::Leaves;
+use super::unknowns::Unknowns;
+use crate::enumerate::{self, Listings};
 use crate::expr::{Binder, Expr};
 use crate::signature::{Builtin, OpKind};
 use crate::value::{Closure, IMPURE, Rich, Value};
 use ahash::AHashMap;
-use mu_base::Budget;
 use mu_base::diagnostic::{Diagnostic, Stage};
-use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::ids::OpId;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -28,40 +30,20 @@ pub(crate) const MAX_SUSPENDED: u32 = 4;
 /// Deepest nesting of evaluation.
 pub(super) const MAX_DEPTH: u32 = 2_500_000;
 
-/// An unknown.
-#[derive(Debug)]
-pub struct Unknown {
-    /// Its sort.
-    pub sort: SortId,
-    /// The variable it stands for, if it is one of a problem.
-    pub var: Option<VarId>,
-    /// Its value, once it is known.
-    pub binding: Option<Value>,
-}
-
 /// State of evaluation.
 #[derive(Debug)]
 pub struct Machine {
     pub(crate) stack: Vec<Value>,
     pub(crate) shared: Vec<Option<Value>>,
-    pub(crate) steps: u64,
-    pub(crate) step_limit: u64,
-    /// Steps after which the limits are looked at; at most the step limit.
-    pub(crate) pause: u64,
-    pub(crate) polls: u64,
-    /// Branches of enumerations so far.
-    pub(crate) searches: u64,
-    pub(crate) budget: Budget,
+    pub(crate) meter: Meter,
     pub(crate) depth: u32,
+    /// How many undecided conditions stand before what is being evaluated.
     pub(crate) suspended: u32,
-    pub(crate) unknowns: Vec<Unknown>,
+    pub(crate) unknowns: Unknowns,
     /// A call and what it is taken for when an open value is evaluated again.
-    pub(crate) assumed: Option<(Value, Value)>,
-    pub(crate) growth_limit: u64,
-    /// Elements of sorts, by sort and limit.
-    pub(crate) values: AHashMap<(SortId, usize), Option<Rc<[Value]>>>,
-    /// Sorts whose terms may grow.
-    pub(crate) recursive: AHashMap<SortId, bool>,
+    pub(super) assumed: Option<(Value, Value)>,
+    /// What enumerations remember.
+    pub(crate) listings: Listings,
     /// Expressions of shared nodes, by where these keep their arguments; the nodes stay as long as they stand here.
     pub(crate) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
     pub(crate) leaves: RefCell<Leaves>,
@@ -78,19 +60,12 @@ impl Machine {
         Machine {
             stack: Vec::new(),
             shared: vec![None; program.shared as usize],
-            steps: 0,
-            step_limit: u64::MAX,
-            pause: 0,
-            polls: 0,
-            searches: 0,
-            budget: Budget::default(),
+            meter: Meter::new(),
             depth: 0,
             suspended: 0,
-            unknowns: Vec::new(),
+            unknowns: Unknowns::default(),
             assumed: None,
-            growth_limit: 100_000,
-            values: AHashMap::new(),
-            recursive: AHashMap::new(),
+            listings: Listings::default(),
             reflected: RefCell::default(),
             leaves: RefCell::default(),
         }
@@ -129,9 +104,8 @@ impl Machine {
                     let frame = self.frame(p, args, base, floor)?;
                     match self.select_rule(p, func, frame)? {
                         Selected::Rule(leaf) => {
-                            self.steps += 1;
                             turns += 1;
-                            if self.steps > self.pause || self.depth > MAX_DEPTH {
+                            if self.meter.step() || self.depth > MAX_DEPTH {
                                 self.pause(p, func, frame, leaf.span, CallState { turns, lazy: 0 })?;
                             }
                             node = &leaf.rhs;
@@ -358,13 +332,12 @@ impl Machine {
         if self.depth > MAX_DEPTH {
             return Err(Box::new(Diagnostic::new(Stage::Data, "rewriting does not end: function applications are nested too deeply")));
         }
-        self.steps += 1;
-        if self.steps > self.pause {
-            if self.steps > self.step_limit {
-                let message = format!("rewriting does not end: more than {} steps, the last in a lambda abstraction", self.step_limit);
+        if self.meter.step() {
+            if self.meter.is_spent() {
+                let message = format!("rewriting does not end: more than {} steps, the last in a lambda abstraction", self.meter.limit());
                 return Err(Box::new(Diagnostic::new(Stage::Data, message)));
             }
-            self.go_on()?;
+            self.meter.go_on()?;
         }
         let value = self.eval(p, body, frame)?;
         self.stack.truncate(frame);
@@ -375,8 +348,8 @@ impl Machine {
     pub(crate) fn binder(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
         match closure.lambda.binder {
             Binder::Lambda => Ok(Value::rich(Rich::Closure(closure))),
-            Binder::Forall | Binder::Exists => self.quantify(p, closure),
-            Binder::SetComprehension | Binder::BagComprehension => self.comprehend(p, closure),
+            Binder::Forall | Binder::Exists => enumerate::quantify(self, p, closure),
+            Binder::SetComprehension | Binder::BagComprehension => enumerate::comprehend(self, p, closure),
         }
     }
 
@@ -532,8 +505,7 @@ impl Machine {
         self.stack.extend(args);
         match self.select(p, &func.tree, frame)? {
             Selected::Rule(leaf) => {
-                self.steps += 1;
-                if self.steps > self.pause || self.depth > MAX_DEPTH {
+                if self.meter.step() || self.depth > MAX_DEPTH {
                     self.pause(p, func, frame, leaf.span, CallState::default())?;
                 }
                 let value = self.eval(p, &leaf.rhs, frame)?;

@@ -7,6 +7,7 @@
 //! Semantics: mCRL2's data language, innermost rewriting with lazy connectives, equations in file order (more specific ones
 //! first). What no equation and no built-in rule reduces is a normal form.
 
+pub(crate) mod cases;
 pub mod code;
 pub mod compile;
 mod image;
@@ -14,17 +15,20 @@ mod inline;
 mod lazy;
 pub mod machine;
 pub mod matching;
+mod meter;
 mod pause;
 mod places;
 pub mod reflect;
 mod renew;
+pub(crate) mod terms;
 pub mod text;
+pub(crate) mod unknowns;
 
 #[cfg(test)]
 mod tests;
 
 use super::builtins::list::rebuild;
-use super::enumerate::Search;
+use super::enumerate::{self, Search};
 use super::expr::{Expr, ExprKind, ExprNode};
 use super::signature::Builtin;
 pub use super::value::Value;
@@ -32,7 +36,7 @@ use ahash::AHashMap;
 pub use compile::Program;
 use compile::{Compiler, Scope, Sharing};
 pub use image::image_of;
-use machine::{Machine, Unknown};
+use machine::Machine;
 use mu_base::diagnostic::Diagnostic;
 use mu_base::ids::{SortId, VarId};
 use mu_base::{Budget, Span};
@@ -96,7 +100,7 @@ impl Engine {
     /// The same engine under the limits of a run: an evaluation or enumeration that meets one ends with an error of stage `Limit`.
     #[must_use]
     pub fn limited(mut self, budget: &Budget) -> Engine {
-        self.machine.budget = budget.clone();
+        self.machine.meter.set_budget(budget);
         self
     }
 
@@ -126,12 +130,10 @@ impl Engine {
     /// Runs with fresh counters; restores the machine whether it succeeds or not.
     fn run<T>(&mut self, f: impl FnOnce(&mut Machine) -> machine::Outcome<T>) -> Result<T, Diagnostic> {
         let m = &mut self.machine;
-        let (frame, depth, suspended, steps, pause) = (m.stack.len(), m.depth, m.suspended, m.steps, m.pause);
-        m.restart();
+        let before = m.interrupt();
         let result = f(m);
-        m.stack.truncate(frame);
-        self.total_steps += m.steps;
-        (m.depth, m.suspended, m.steps, m.pause) = (depth, suspended, steps, pause);
+        self.total_steps += m.meter.steps();
+        m.resume(before);
         result.map_err(|e| *e)
     }
 
@@ -209,15 +211,14 @@ impl Engine {
     pub fn open(&mut self, expr: &Expr, vars: &[VarId]) -> Result<Expr, Diagnostic> {
         let sorts = vars.iter().map(|v| compile::sort_of_var(&self.program.signature, *v, expr)).collect::<Result<Vec<_>, _>>()?;
         let node = self.code_for_once(expr, &Scope::of(vars))?;
-        let (program, first) = (self.program.clone(), self.machine.unknowns.len());
+        let (program, mark) = (self.program.clone(), self.machine.unknowns.mark());
         let value = self.run(|m| {
-            m.unknowns.extend(vars.iter().zip(sorts).map(|(v, sort)| Unknown { sort, var: Some(*v), binding: None }));
             let frame = m.stack.len();
-            m.stack.extend((first..m.unknowns.len()).map(|u| Value::Unknown(u as u32)));
+            m.stack.extend(vars.iter().zip(sorts).map(|(v, sort)| m.unknowns.fresh(sort, Some(*v))));
             m.eval(&program, &node, frame)
         });
         let open = value.map(|v| self.to_expr_at(&v, expr.sort)).map_err(|e| e.within(expr.span, STARTED));
-        self.machine.unknowns.truncate(first);
+        self.machine.unknowns.undo(mark);
         open
     }
 
@@ -263,9 +264,9 @@ impl Engine {
 
     fn solutions(&mut self, problem: &Problem, env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
         let program = self.program.clone();
-        let count = self.machine.unknowns.len();
-        let wanted: Vec<u32> = (0..problem.unknowns.len()).map(|i| (count + i) as u32).collect();
+        let mark = self.machine.unknowns.mark();
         let condition = self.open_value(problem, env);
+        let wanted: Vec<u32> = self.machine.unknowns.since(mark).collect();
         let result = condition.and_then(|condition| {
             if condition.is_false() {
                 return Ok(());
@@ -277,33 +278,28 @@ impl Engine {
             // The search runs on the machine, the callback on the whole engine: the machine changes hands.
             let spare = self.spare.take().unwrap_or_else(|| Box::new(Machine::new(&program)));
             let mut machine = std::mem::replace(&mut self.machine, *spare);
-            let frame = machine.stack.len();
-            let (depth, suspended, steps, pause) = (machine.depth, machine.suspended, machine.steps, machine.pause);
-            machine.restart();
-            let flow = machine.search(&program, &mut search, condition, &mut |m, values| {
+            let before = machine.interrupt();
+            let flow = search.run(&mut machine, &program, condition, &mut |m: &mut Machine, values| {
                 std::mem::swap(m, &mut self.machine);
                 let flow = each(self, values);
                 std::mem::swap(m, &mut self.machine);
                 flow.map_err(Box::new)
             });
-            machine.stack.truncate(frame);
-            (machine.depth, machine.suspended, machine.steps, machine.pause) = (depth, suspended, steps, pause);
+            machine.resume(before);
             self.spare = Some(Box::new(std::mem::replace(&mut self.machine, machine)));
             flow.map(|_| ()).map_err(|e| *e)
         });
-        self.machine.unknowns.truncate(count);
+        self.machine.unknowns.undo(mark);
         result
     }
 
     /// The condition of a problem with new unknowns in it, which the caller takes away again.
     fn open_value(&mut self, problem: &Problem, env: &[Value]) -> Result<Value, Diagnostic> {
         let program = self.program.clone();
-        let first = self.machine.unknowns.len();
         self.run(|m| {
-            m.unknowns.extend(problem.unknowns.iter().map(|&(var, sort)| Unknown { sort, var: Some(var), binding: None }));
             let frame = m.stack.len();
             m.stack.extend_from_slice(env);
-            m.stack.extend((first..m.unknowns.len()).map(|u| Value::Unknown(u as u32)));
+            m.stack.extend(problem.unknowns.iter().map(|&(var, sort)| m.unknowns.fresh(sort, Some(var))));
             m.eval(&program, &problem.condition.0.0, frame)
         })
     }
@@ -311,12 +307,12 @@ impl Engine {
     /// All elements of a finite sort, in the order of its constructors; `None` if it is infinite or larger than a million.
     pub fn values_of(&mut self, sort: SortId) -> Result<Option<Vec<Value>>, Diagnostic> {
         let program = self.program.clone();
-        self.run(|m| m.values_of(&program, sort, 1 << 20)).map(|v| v.map(|v| v.to_vec()))
+        self.run(|m| enumerate::values_of(m, &program, sort, 1 << 20)).map(|v| v.map(|v| v.to_vec()))
     }
 
-    /// Most equations applied in one evaluation; 50 million unless set.
+    /// Most equations applied in one evaluation; any number unless set.
     pub fn set_step_limit(&mut self, steps: u64) {
-        self.machine.step_limit = steps;
+        self.machine.meter.set_limit(steps);
     }
 
     /// Equations applied so far in evaluations.
@@ -326,6 +322,6 @@ impl Engine {
 
     /// Most candidates tried for unknowns of infinite sorts in one search; 100,000 unless set.
     pub fn set_growth_limit(&mut self, candidates: u64) {
-        self.machine.growth_limit = candidates;
+        self.machine.listings.growth_limit = candidates;
     }
 }

@@ -57,17 +57,17 @@ impl Engine {
         if let [part] = parts {
             return Some(part.clone());
         }
-        let limit = std::mem::replace(&mut self.machine.step_limit, TRIAL);
+        let limit = self.machine.meter.set_limit(TRIAL);
         let unknowns: Vec<VarId> = problem.unknowns.iter().map(|u| u.0).collect();
         let found = parts.iter().find(|part| {
             let Ok(alone) = self.problem(&unknowns, part, &problem.env) else { return false };
-            let count = self.machine.unknowns.len();
+            let mark = self.machine.unknowns.mark();
             // Or that is neither true nor false, whatever the unknowns are.
             let failed = self.open_value(&alone, env).map_or(true, |v| !v.is_true() && !v.is_false() && !v.is_open());
-            self.machine.unknowns.truncate(count);
+            self.machine.unknowns.undo(mark);
             failed
         });
-        self.machine.step_limit = limit;
+        self.machine.meter.set_limit(limit);
         found.cloned()
     }
 }

@@ -33,7 +33,7 @@ impl Machine {
             },
             Value::Con(op) | Value::Sym(op) => p.signature.op(*op).sort,
             Value::Nil(sort) => *sort,
-            Value::Unknown(u) => self.unknowns[*u as usize].sort,
+            Value::Unknown(u) => self.unknowns.sort(*u),
             Value::Cons(_) => {
                 let mut at = v;
                 while let Value::Cons(cell) = at {
@@ -141,9 +141,8 @@ impl Machine {
             Value::Int(n) => self.number(*n, number_sort(sort)),
             Value::Con(op) | Value::Sym(op) => self.operation(p, *op),
             Value::Unknown(u) => {
-                let unknown = &self.unknowns[*u as usize];
-                let var = unknown.var.expect("an unknown that a search made stays in the search");
-                node(ExprKind::Var(var), unknown.sort)
+                let var = self.unknowns.var(*u).expect("an unknown that a search made stays in the search");
+                node(ExprKind::Var(var), self.unknowns.sort(*u))
             }
             Value::Nil(own) => self.operation(p, p.sort(*own).empty.expect("a list sort has `[]`")),
             Value::Cons(_) => self.list_to_expr(p, v, self.sort_of(p, v)),

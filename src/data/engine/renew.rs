@@ -30,7 +30,7 @@ impl Machine {
 
     fn renew_open(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
         match v {
-            Value::Unknown(u) => match self.unknowns[*u as usize].binding.clone() {
+            Value::Unknown(u) => match self.unknowns.binding(*u).cloned() {
                 Some(b) => self.renew(p, &b),
                 None => Ok(v.clone()),
             },

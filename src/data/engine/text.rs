@@ -27,12 +27,12 @@ impl Machine {
         let mut u = u;
         let mut path: Vec<String> = Vec::new();
         // A part comes after the whole, so this ends.
-        while self.unknowns[u as usize].var.is_none() && path.len() < 100 {
+        while self.unknowns.var(u).is_none() && path.len() < 100 {
             let Some((whole, part)) = self.whole_of(p, u) else { break };
             path.push(part);
             u = whole;
         }
-        let name = match self.unknowns[u as usize].var {
+        let name = match self.unknowns.var(u) {
             Some(v) if v.index() < p.signature.var_count() => p.signature.var(v).name.clone(),
             _ => "an element".to_string(),
         };
@@ -45,7 +45,7 @@ impl Machine {
     /// The unknown of which another is a part, and the name of the part.
     fn whole_of(&self, p: &Program, u: u32) -> Option<(u32, String)> {
         let is = |v: &Value| matches!(v, Value::Unknown(x) if *x == u);
-        (0..u).find_map(|whole| match self.unknowns[whole as usize].binding.as_ref()? {
+        (0..u).find_map(|whole| match self.unknowns.binding(whole)? {
             Value::Cons(cell) if is(&cell.head) => Some((whole, "head".to_string())),
             Value::Cons(cell) if is(&cell.tail) => Some((whole, "tail".to_string())),
             v => {

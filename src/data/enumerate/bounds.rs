@@ -6,7 +6,7 @@
 use crate::builtins::compare::builtin_of;
 use crate::builtins::linear::{Linear, least, numeric_sort};
 use crate::engine::compile::Program;
-use crate::engine::machine::Machine;
+use crate::engine::terms::Terms;
 use crate::signature::Builtin;
 use crate::sort::basic;
 use crate::value::Value;
@@ -56,78 +56,76 @@ fn loosened(p: &Program, sort_of: &dyn Fn(u32) -> SortId, form: &Linear) -> Opti
     })
 }
 
-impl Machine {
-    /// Bounds that the conjuncts give for numeric unknowns, propagated a few times.
-    pub(super) fn bounds(&self, p: &Program, open: &[u32], parts: &[&Value]) -> Vec<Bounds> {
-        let sort_of = |u: u32| self.unknowns[u as usize].sort;
-        let mut bounds: Vec<Bounds> = open.iter().map(|&u| (least(sort_of(u)), None)).collect();
-        // Each comparison as a linear form that is at most 0.
-        let (mut forms, mut done): (Vec<Linear>, Vec<Linear>) = (Vec::new(), Vec::new());
-        for part in parts {
-            let (a, b, both, strict) = match builtin_of(p, part) {
-                Some((Builtin::LessEqual, [a, b])) => (a, b, false, 0),
-                Some((Builtin::Less, [a, b])) => (a, b, false, 1),
-                Some((Builtin::Equal, [a, b])) => (a, b, true, 0),
-                _ => continue,
-            };
-            let numeric = part.as_app().is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
-            if !numeric {
-                continue;
-            }
-            for (a, b) in [(a, b), (b, a)].into_iter().take(if both { 2 } else { 1 }) {
-                if let Some(mut form) = Linear::difference(p, a, b) {
-                    let integral = form.terms.iter().all(|t| numeric_sort(p, &sort_of, &t.0) != basic::REAL);
-                    if strict == 1 && integral {
-                        form.constant = form.constant.saturating_add(1);
-                    }
-                    forms.push(form);
-                    while let Some(form) = forms.pop() {
-                        match loosened(p, &sort_of, &form) {
-                            Some(parts) if done.len() + forms.len() < MAX_FORMS => forms.extend(parts),
-                            _ => done.push(form),
-                        }
+/// Bounds that the conjuncts give for numeric unknowns, propagated a few times.
+pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value]) -> Vec<Bounds> {
+    let sort_of = |u: u32| m.unknowns().sort(u);
+    let mut bounds: Vec<Bounds> = open.iter().map(|&u| (least(sort_of(u)), None)).collect();
+    // Each comparison as a linear form that is at most 0.
+    let (mut forms, mut done): (Vec<Linear>, Vec<Linear>) = (Vec::new(), Vec::new());
+    for part in parts {
+        let (a, b, both, strict) = match builtin_of(p, part) {
+            Some((Builtin::LessEqual, [a, b])) => (a, b, false, 0),
+            Some((Builtin::Less, [a, b])) => (a, b, false, 1),
+            Some((Builtin::Equal, [a, b])) => (a, b, true, 0),
+            _ => continue,
+        };
+        let numeric = part.as_app().is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
+        if !numeric {
+            continue;
+        }
+        for (a, b) in [(a, b), (b, a)].into_iter().take(if both { 2 } else { 1 }) {
+            if let Some(mut form) = Linear::difference(p, a, b) {
+                let integral = form.terms.iter().all(|t| numeric_sort(p, &sort_of, &t.0) != basic::REAL);
+                if strict == 1 && integral {
+                    form.constant = form.constant.saturating_add(1);
+                }
+                forms.push(form);
+                while let Some(form) = forms.pop() {
+                    match loosened(p, &sort_of, &form) {
+                        Some(parts) if done.len() + forms.len() < MAX_FORMS => forms.extend(parts),
+                        _ => done.push(form),
                     }
                 }
             }
         }
-        for _ in 0..4 {
-            let mut changed = false;
-            for form in &done {
-                for (i, (atom, k)) in form.terms.iter().enumerate() {
-                    let Some(at) = known(p, atom, open, &bounds) else { continue };
-                    // k·x <= -(constant + least of the other terms)
-                    let mut others = Some(form.constant);
-                    for (j, (other, m)) in form.terms.iter().enumerate() {
-                        if i == j {
-                            continue;
-                        }
-                        let (low, high) = match known(p, other, open, &bounds) {
-                            Some(at) => bounds[at],
-                            None => (least(numeric_sort(p, &sort_of, other)), None),
-                        };
-                        let least = if *m > 0 { low } else { high };
-                        others = others.and_then(|o| o.checked_add(least?.checked_mul(*m)?));
-                    }
-                    let Some(limit) = others.and_then(i64::checked_neg) else { continue };
-                    if *k > 0 {
-                        let most = limit.div_euclid(*k);
-                        if bounds[at].1.is_none_or(|b| most < b) {
-                            bounds[at].1 = Some(most);
-                            changed = true;
-                        }
-                    } else {
-                        let from = -(limit.div_euclid(-*k));
-                        if bounds[at].0.is_none_or(|b| from > b) {
-                            bounds[at].0 = Some(from);
-                            changed = true;
-                        }
-                    }
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        bounds
     }
+    for _ in 0..4 {
+        let mut changed = false;
+        for form in &done {
+            for (i, (atom, k)) in form.terms.iter().enumerate() {
+                let Some(at) = known(p, atom, open, &bounds) else { continue };
+                // k·x <= -(constant + least of the other terms)
+                let mut others = Some(form.constant);
+                for (j, (other, m)) in form.terms.iter().enumerate() {
+                    if i == j {
+                        continue;
+                    }
+                    let (low, high) = match known(p, other, open, &bounds) {
+                        Some(at) => bounds[at],
+                        None => (least(numeric_sort(p, &sort_of, other)), None),
+                    };
+                    let least = if *m > 0 { low } else { high };
+                    others = others.and_then(|o| o.checked_add(least?.checked_mul(*m)?));
+                }
+                let Some(limit) = others.and_then(i64::checked_neg) else { continue };
+                if *k > 0 {
+                    let most = limit.div_euclid(*k);
+                    if bounds[at].1.is_none_or(|b| most < b) {
+                        bounds[at].1 = Some(most);
+                        changed = true;
+                    }
+                } else {
+                    let from = -(limit.div_euclid(-*k));
+                    if bounds[at].0.is_none_or(|b| from > b) {
+                        bounds[at].0 = Some(from);
+                        changed = true;
+                    }
+                }
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    bounds
 }

@@ -9,14 +9,14 @@
 //! evaluation of each condition and right-hand side, and of the whole condition for each case. The cases exclude each other, so no solution
 //! comes twice by them. Compare narrowing with conditional rules (Hanus, 1994).
 
-use super::{Bounds, Search, conjuncts};
+use super::bounds::{Bounds, bounds};
+use super::{Search, conjuncts, one_point};
 use crate::builtins::compare::builtin_of;
-use crate::builtins::number;
-use crate::engine::code::{Check, Key, Leaf, Switch, Tree};
+use crate::engine::cases::user_function;
 use crate::engine::compile::Program;
-use crate::engine::machine::{Machine, Outcome, is_constructed};
-use crate::signature::{Builtin, OpKind};
-use crate::sort::basic;
+use crate::engine::machine::Outcome;
+use crate::engine::terms::{Cases, Terms};
+use crate::signature::Builtin;
 use crate::value::Value;
 use mu_base::Stage;
 
@@ -30,193 +30,44 @@ const MAX_NODES: usize = 1 << 12;
 /// A call with its cases: the condition, and what the call is under it; nothing if it stays.
 pub(super) struct Split {
     pub call: Value,
-    pub cases: Vec<(Value, Option<Value>)>,
+    pub cases: Cases,
 }
 
-impl Machine {
-    /// A call in some conjuncts to split; one whose first case bounds an unknown that has no bound yet, if there is one.
-    pub(super) fn split(&mut self, p: &Program, s: &Search, open: &[u32], parts: &[&Value], known: &[Bounds]) -> Outcome<Option<Split>> {
-        if s.splits.len() >= MAX_SPLITS {
-            return Ok(None);
-        }
-        let mut first = None;
-        for call in calls(p, parts) {
-            if s.splits.contains(&call) {
-                continue;
-            }
-            let cases = match self.cases(p, &call) {
-                Err(e) if e.stage == Stage::Limit => return Err(e),
-                // What has no value, or no end, tells no cases; the search goes on as if it were not there.
-                Err(_) | Ok(None) => continue,
-                Ok(Some(cases)) => cases,
-            };
-            let mut given = Vec::new();
-            if let Some((condition, _)) = cases.first() {
-                conjuncts(p, condition, &mut given);
-            }
-            let bounded = self.one_point(p, &given, &|u| open.contains(&u)).is_some()
-                || self.bounds(p, open, &given).iter().zip(known).any(|(new, old)| new.1.is_some() && old.1.is_none());
-            if bounded {
-                return Ok(Some(Split { call, cases }));
-            }
-            first.get_or_insert(Split { call, cases });
-        }
-        Ok(first)
+/// A call in some conjuncts to split; one whose first case bounds an unknown that has no bound yet, if there is one.
+pub(super) fn split<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    s: &Search,
+    open: &[u32],
+    parts: &[&Value],
+    known: &[Bounds],
+) -> Outcome<Option<Split>> {
+    if s.splits.len() >= MAX_SPLITS {
+        return Ok(None);
     }
-
-    /// The cases of a call; `None` if there is but one, or if they cannot be told.
-    fn cases(&mut self, p: &Program, call: &Value) -> Outcome<Option<Vec<(Value, Option<Value>)>>> {
-        let mut cases = Vec::new();
-        if let Some((Builtin::If, [condition, then, other])) = builtin_of(p, call) {
-            let not = self.not(p, condition.clone());
-            return Ok(Some(vec![(condition.clone(), Some(then.clone())), (not, Some(other.clone()))]));
+    let mut first = None;
+    for call in calls(p, parts) {
+        if s.splits.contains(&call) {
+            continue;
         }
-        let Some(func) = user_function(p, call) else { return Ok(None) };
-        let frame = self.stack.len();
-        if let Some((_, args)) = call.as_app() {
-            self.stack.extend_from_slice(args);
+        let cases = match m.cases(p, &call) {
+            Err(e) if e.stage == Stage::Limit => return Err(e),
+            // What has no value, or no end, tells no cases; the search goes on as if it were not there.
+            Err(_) | Ok(None) => continue,
+            Ok(Some(cases)) => cases,
+        };
+        let mut given = Vec::new();
+        if let Some((condition, _)) = cases.first() {
+            conjuncts(p, condition, &mut given);
         }
-        self.suspended += 1;
-        let rest = self.tree_cases(p, &p.funcs[func as usize].tree, frame, Value::Bool(true), &mut cases);
-        self.suspended -= 1;
-        self.stack.truncate(frame);
-        Ok(match rest? {
-            Some(rest) if !cases.is_empty() => {
-                if !rest.is_false() {
-                    cases.push((rest, None));
-                }
-                Some(cases)
-            }
-            _ => None,
-        })
+        let bounded = one_point(m, p, &given, &|u| open.contains(&u)).is_some()
+            || bounds(m, p, open, &given).iter().zip(known).any(|(new, old)| new.1.is_some() && old.1.is_none());
+        if bounded {
+            return Ok(Some(Split { call, cases }));
+        }
+        first.get_or_insert(Split { call, cases });
     }
-
-    /// Adds the cases of a tree under a condition. Returns under which condition none of its equations fits; `None` if that cannot be told.
-    fn tree_cases(
-        &mut self,
-        p: &Program,
-        tree: &Tree,
-        base: usize,
-        given: Value,
-        out: &mut Vec<(Value, Option<Value>)>,
-    ) -> Outcome<Option<Value>> {
-        if given.is_false() {
-            return Ok(Some(given));
-        }
-        match tree {
-            Tree::Fail => Ok(Some(given)),
-            Tree::Leaf(leaf) => {
-                self.stack.truncate(base + leaf.height as usize);
-                let fits = self.leaf_condition(p, leaf, base)?;
-                if !fits.is_false() {
-                    let value = self.eval(p, &leaf.rhs, base)?;
-                    self.stack.truncate(base + leaf.height as usize);
-                    let here = self.and(p, given.clone(), fits.clone());
-                    if !here.is_false() {
-                        out.push((here, Some(value)));
-                    }
-                }
-                let not = self.not(p, fits);
-                let given = self.and(p, given, not);
-                self.tree_cases(p, &leaf.otherwise, base, given, out)
-            }
-            Tree::Switch(switch) => {
-                self.stack.truncate(base + switch.height as usize);
-                let slot = base + switch.slot as usize;
-                let value = self.stack[slot].clone();
-                if value.is_open() && !is_constructed(p, &value) {
-                    return self.literal_cases(p, switch, &value, base, given, out);
-                }
-                match switch.cases.iter().find(|c| c.key.fits(&value)) {
-                    Some(case) => {
-                        if !case.fields.is_empty() {
-                            self.push_fields(slot, &case.fields);
-                        }
-                        self.tree_cases(p, &case.tree, base, given, out)
-                    }
-                    None => self.tree_cases(p, &switch.default, base, given, out),
-                }
-            }
-            Tree::Sequence(trees) => {
-                let height = self.stack.len();
-                let mut given = given;
-                for tree in trees {
-                    match self.tree_cases(p, tree, base, given, out)? {
-                        Some(rest) => given = rest,
-                        None => return Ok(None),
-                    }
-                    self.stack.truncate(height);
-                }
-                Ok(Some(given))
-            }
-        }
-    }
-
-    /// The cases of a switch over something open; only literals are gone through, constructors are branched on as such.
-    fn literal_cases(
-        &mut self,
-        p: &Program,
-        switch: &Switch,
-        value: &Value,
-        base: usize,
-        given: Value,
-        out: &mut Vec<(Value, Option<Value>)>,
-    ) -> Outcome<Option<Value>> {
-        let (mut others, mut left) = (given.clone(), Value::Bool(false));
-        for case in &switch.cases {
-            let is = match &case.key {
-                Key::Int(n) => self.equal(p, basic::INT, value, &Value::Int(*n))?,
-                Key::Bool(true) => value.clone(),
-                Key::Bool(false) => self.not(p, value.clone()),
-                _ => return Ok(None),
-            };
-            let here = self.and(p, given.clone(), is.clone());
-            let Some(rest) = self.tree_cases(p, &case.tree, base, here, out)? else { return Ok(None) };
-            self.stack.truncate(base + switch.height as usize);
-            left = self.or(p, left, rest);
-            let not = self.not(p, is);
-            others = self.and(p, others, not);
-        }
-        let Some(rest) = self.tree_cases(p, &switch.default, base, others, out)? else { return Ok(None) };
-        Ok(Some(self.or(p, left, rest)))
-    }
-
-    /// When an equation whose patterns fit is to be applied.
-    fn leaf_condition(&mut self, p: &Program, leaf: &Leaf, base: usize) -> Outcome<Value> {
-        let mut all = Value::Bool(true);
-        for check in &leaf.checks {
-            let holds = match check {
-                Check::Equal(a, b, sort) => {
-                    let (a, b) = (self.stack[base + *a as usize].clone(), self.stack[base + *b as usize].clone());
-                    self.equal(p, *sort, &a, &b)?
-                }
-                Check::Number(slot, sort) => {
-                    let v = self.stack[base + *slot as usize].clone();
-                    if v.is_number() { Value::Bool(number::in_sort(&v, *sort)) } else { self.of_sort(p, *sort, &v)? }
-                }
-            };
-            all = self.and(p, all, holds);
-        }
-        if let Some(condition) = &leaf.condition
-            && !all.is_false()
-        {
-            let holds = self.eval(p, condition, base)?;
-            all = self.and(p, all, holds);
-        }
-        // What is neither true nor false, and will not be, is no reason to apply an equation.
-        Ok(if all.is_open() || all.is_true() { all } else { Value::Bool(false) })
-    }
-}
-
-/// The function whose equations say what a call is.
-fn user_function(p: &Program, call: &Value) -> Option<u32> {
-    let (op, args) = call.as_app()?;
-    if args.is_empty() || !call.is_open() || matches!(p.signature.op(op).kind, OpKind::Builtin(_)) {
-        return None;
-    }
-    let info = p.op(op);
-    let level = info.levels.iter().position(|n| *n as usize == args.len())?;
-    info.funcs.get(level).copied().flatten()
+    Ok(first)
 }
 
 /// Open calls in some values, outermost first.

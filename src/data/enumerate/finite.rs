@@ -1,9 +1,10 @@
 //! Elements of finite sorts: constructors applied to elements in all ways, sets over a finite sort, functions between finite sorts.
 //! Listed once for each machine.
 
-use crate::engine::compile::{Compiler, Program, Scope, Sharing};
-use crate::engine::machine::{Machine, Outcome};
-use crate::expr::{Binder, Expr, ExprKind};
+use crate::engine::compile::Program;
+use crate::engine::machine::Outcome;
+use crate::engine::terms::Terms;
+use crate::expr::{Expr, ExprKind};
 use crate::sort::{SortKind, basic};
 use crate::value::Value;
 use ahash::AHashSet;
@@ -14,131 +15,123 @@ use std::rc::Rc;
 /// Most functions of one sort that are listed.
 const MAX_FUNCTIONS: usize = 1 << 14;
 
-impl Machine {
-    /// All values of a finite sort, in the order of its constructors; `None` if it is infinite, unknown, or larger than `limit`.
-    pub(crate) fn values_of(&mut self, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Rc<[Value]>>> {
-        if let Some(known) = self.values.get(&(sort, limit)) {
-            return Ok(known.clone());
-        }
-        let values: Option<Rc<[Value]>> =
-            if infinite(p, sort, &mut Vec::new()) { None } else { self.list_values(p, sort, limit)?.map(Into::into) };
-        self.values.insert((sort, limit), values.clone());
-        Ok(values)
+/// All values of a finite sort, in the order of its constructors; `None` if it is infinite, unknown, or larger than `limit`.
+pub(crate) fn values_of<T: Terms>(m: &mut T, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Rc<[Value]>>> {
+    if let Some(known) = m.listings().values.get(&(sort, limit)) {
+        return Ok(known.clone());
     }
+    let values: Option<Rc<[Value]>> =
+        if infinite(p, sort, &mut Vec::new()) { None } else { list_values(m, p, sort, limit)?.map(Into::into) };
+    m.listings().values.insert((sort, limit), values.clone());
+    Ok(values)
+}
 
-    fn list_values(&mut self, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Vec<Value>>> {
-        let mut out = Vec::new();
-        match p.signature.sorts.kind(sort) {
-            SortKind::Bool => out = vec![Value::Bool(false), Value::Bool(true)],
-            SortKind::Named(n) => {
-                let mut free = true;
-                for &c in &p.signature.sorts.named[*n as usize].constructors {
-                    free &= p.op(c).flags == 0;
-                    let (domain, _) = p.signature.domain_range(p.signature.op(c).sort);
-                    let mut tuples: Vec<Vec<Value>> = vec![vec![]];
-                    for d in domain {
-                        let Some(values) = self.values_of(p, *d, limit)? else { return Ok(None) };
-                        if tuples.len().saturating_mul(values.len()) > limit {
-                            return Ok(None);
-                        }
-                        tuples = tuples
-                            .iter()
-                            .flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect()))
-                            .collect();
+fn list_values<T: Terms>(m: &mut T, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Vec<Value>>> {
+    let mut out = Vec::new();
+    match p.signature.sorts.kind(sort) {
+        SortKind::Bool => out = vec![Value::Bool(false), Value::Bool(true)],
+        SortKind::Named(n) => {
+            let mut free = true;
+            for &c in &p.signature.sorts.named[*n as usize].constructors {
+                free &= p.op(c).flags == 0;
+                let (domain, _) = p.signature.domain_range(p.signature.op(c).sort);
+                let mut tuples: Vec<Vec<Value>> = vec![vec![]];
+                for d in domain {
+                    let Some(values) = values_of(m, p, *d, limit)? else { return Ok(None) };
+                    if tuples.len().saturating_mul(values.len()) > limit {
+                        return Ok(None);
                     }
-                    for args in tuples {
-                        out.push(self.apply_op(p, c, args)?);
-                    }
+                    tuples =
+                        tuples.iter().flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())).collect();
                 }
-                if !free {
-                    let mut seen = AHashSet::new();
-                    out.retain(|v| seen.insert(v.clone()));
+                for args in tuples {
+                    out.push(m.apply_op(p, c, args)?);
                 }
             }
-            SortKind::FSet(e) | SortKind::Set(e) => {
-                let Some(values) = self.values_of(p, *e, 20)? else { return Ok(None) };
-                if 1usize << values.len() > limit {
-                    return Ok(None);
-                }
-                for subset in 0usize..1 << values.len() {
-                    let elements = values.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1).map(|(_, v)| v.clone());
-                    out.push(self.set_of(p, sort, elements.collect())?);
-                }
+            if !free {
+                let mut seen = AHashSet::new();
+                out.retain(|v| seen.insert(v.clone()));
             }
-            SortKind::Function(domain, range) => {
-                let (domain, range) = (domain.clone(), *range);
-                match self.list_functions(p, sort, &domain, range, limit.min(MAX_FUNCTIONS))? {
-                    Some(functions) => out = functions,
-                    None => return Ok(None),
-                }
-            }
-            _ => return Ok(None),
         }
-        Ok((out.len() <= limit).then_some(out))
-    }
-
-    /// All functions between finite sorts. With one argument each is a table over the constant function to the first value; with more
-    /// it is a `lambda` that asks for one tuple of arguments after the other.
-    fn list_functions(&mut self, p: &Program, sort: SortId, domain: &[SortId], range: SortId, limit: usize) -> Outcome<Option<Vec<Value>>> {
-        let Some(results) = self.values_of(p, range, limit)? else { return Ok(None) };
-        let mut tuples: Vec<Vec<Value>> = vec![vec![]];
-        for d in domain {
-            let Some(values) = self.values_of(p, *d, limit)? else { return Ok(None) };
-            if tuples.len().saturating_mul(values.len()) > limit {
+        SortKind::FSet(e) | SortKind::Set(e) => {
+            let Some(values) = values_of(m, p, *e, 20)? else { return Ok(None) };
+            if 1usize << values.len() > limit {
                 return Ok(None);
             }
-            tuples = tuples.iter().flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())).collect();
+            for subset in 0usize..1 << values.len() {
+                let elements = values.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1).map(|(_, v)| v.clone());
+                out.push(m.set_of(p, sort, elements.collect())?);
+            }
         }
-        let count = (results.len() as u128).checked_pow(u32::try_from(tuples.len()).unwrap_or(u32::MAX));
-        let Some(count) = count.filter(|n| *n <= limit as u128) else { return Ok(None) };
-        // The arguments are bound here and nowhere else, so their numbers need not be those of declared variables.
-        let formals: Vec<Expr> =
-            (domain.iter().enumerate()).map(|(i, d)| Expr::new(ExprKind::Var(VarId(u32::MAX - i as u32)), *d, Span::default())).collect();
-        let vars: Vec<VarId> = (0..domain.len()).map(|i| VarId(u32::MAX - i as u32)).collect();
-        let mut out = Vec::with_capacity(count as usize);
-        for number in 0..count {
-            let mut left = number;
-            let mut graph = Vec::with_capacity(tuples.len());
-            for tuple in &tuples {
-                graph.push((tuple, &results[(left % results.len() as u128) as usize]));
-                left /= results.len() as u128;
+        SortKind::Function(domain, range) => {
+            let (domain, range) = (domain.clone(), *range);
+            match list_functions(m, p, sort, &domain, range, limit.min(MAX_FUNCTIONS))? {
+                Some(functions) => out = functions,
+                None => return Ok(None),
             }
-            let first = |m: &Self| m.to_expr(p, &results[0], range);
-            if domain.len() == 1 {
-                let mut f = self.lambda_of(p, sort, &vars, first(self))?;
-                for (tuple, value) in graph {
-                    f = self.update_at(p, sort, f, tuple[0].clone(), value.clone())?;
-                }
-                out.push(f);
-                continue;
-            }
-            let mut body = first(self);
-            for (tuple, value) in graph.into_iter().rev().filter(|(_, v)| **v != results[0]) {
-                let mut here: Option<Expr> = None;
-                for ((formal, d), v) in formals.iter().zip(domain).zip(tuple) {
-                    let equal = Expr::apply(&p.signature, p.sort(*d).equal, vec![formal.clone(), self.to_expr(p, v, *d)]);
-                    here = Some(match here {
-                        None => equal,
-                        Some(before) => Expr::apply(&p.signature, p.and, vec![before, equal]),
-                    });
-                }
-                let value = self.to_expr(p, value, range);
-                let here = here.unwrap_or_else(|| Expr::new(ExprKind::Op(p.truth.0), basic::BOOL, Span::default()));
-                body = Expr::apply(&p.signature, p.sort(range).cond, vec![here, value, body]);
-            }
-            out.push(self.lambda_of(p, sort, &vars, body)?);
         }
-        Ok(Some(out))
+        _ => return Ok(None),
     }
+    Ok((out.len() <= limit).then_some(out))
+}
 
-    /// The value of a closed `lambda`.
-    fn lambda_of(&mut self, p: &Program, sort: SortId, vars: &[VarId], body: Expr) -> Outcome<Value> {
-        let lambda = Expr::new(ExprKind::Bind(Binder::Lambda, vars.to_vec(), body), sort, Span::default());
-        let mut sharing = Sharing::default();
-        let node = Compiler::new(p, &mut sharing).root(&lambda, &Scope::default())?;
-        let frame = self.stack.len();
-        self.eval(p, &node, frame)
+/// All functions between finite sorts. With one argument each is a table over the constant function to the first value; with more
+/// it is a `lambda` that asks for one tuple of arguments after the other.
+fn list_functions<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    sort: SortId,
+    domain: &[SortId],
+    range: SortId,
+    limit: usize,
+) -> Outcome<Option<Vec<Value>>> {
+    let Some(results) = values_of(m, p, range, limit)? else { return Ok(None) };
+    let mut tuples: Vec<Vec<Value>> = vec![vec![]];
+    for d in domain {
+        let Some(values) = values_of(m, p, *d, limit)? else { return Ok(None) };
+        if tuples.len().saturating_mul(values.len()) > limit {
+            return Ok(None);
+        }
+        tuples = tuples.iter().flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())).collect();
     }
+    let count = (results.len() as u128).checked_pow(u32::try_from(tuples.len()).unwrap_or(u32::MAX));
+    let Some(count) = count.filter(|n| *n <= limit as u128) else { return Ok(None) };
+    let vars: Vec<VarId> = (0..domain.len()).map(VarId::local).collect();
+    let formals: Vec<Expr> = vars.iter().zip(domain).map(|(v, d)| Expr::new(ExprKind::Var(*v), *d, Span::default())).collect();
+    let mut out = Vec::with_capacity(count as usize);
+    for number in 0..count {
+        let mut left = number;
+        let mut graph = Vec::with_capacity(tuples.len());
+        for tuple in &tuples {
+            graph.push((tuple, &results[(left % results.len() as u128) as usize]));
+            left /= results.len() as u128;
+        }
+        let first = |m: &T| m.to_expr(p, &results[0], range);
+        if domain.len() == 1 {
+            let mut f = m.lambda(p, sort, &vars, first(m))?;
+            for (tuple, value) in graph {
+                f = m.update_at(p, sort, f, tuple[0].clone(), value.clone())?;
+            }
+            out.push(f);
+            continue;
+        }
+        let mut body = first(m);
+        for (tuple, value) in graph.into_iter().rev().filter(|(_, v)| **v != results[0]) {
+            let mut here: Option<Expr> = None;
+            for ((formal, d), v) in formals.iter().zip(domain).zip(tuple) {
+                let equal = Expr::apply(&p.signature, p.sort(*d).equal, vec![formal.clone(), m.to_expr(p, v, *d)]);
+                here = Some(match here {
+                    None => equal,
+                    Some(before) => Expr::apply(&p.signature, p.and, vec![before, equal]),
+                });
+            }
+            let value = m.to_expr(p, value, range);
+            let here = here.unwrap_or_else(|| Expr::new(ExprKind::Op(p.truth.0), basic::BOOL, Span::default()));
+            body = Expr::apply(&p.signature, p.sort(range).cond, vec![here, value, body]);
+        }
+        out.push(m.lambda(p, sort, &vars, body)?);
+    }
+    Ok(Some(out))
 }
 
 /// Whether a sort has infinitely many elements, or elements that cannot be listed.

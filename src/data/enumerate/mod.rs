@@ -17,18 +17,24 @@ mod cases;
 mod eliminate;
 mod finite;
 
-use bounds::Bounds;
-use cases::Split;
+pub(crate) use binders::{comprehend, equal_comprehensions, quantify};
+pub(crate) use finite::values_of;
 
-use super::builtins::compare::builtin_of;
-use super::builtins::linear::{least, numeric_sort, occurs};
-use super::builtins::number;
-use super::engine::compile::Program;
-use super::engine::machine::{Machine, Outcome, Unknown};
-use super::signature::Builtin;
-use super::sort::{SortKind, basic};
-use super::value::{Rich, Value};
-use ahash::AHashSet;
+use bounds::bounds;
+use branch::{branch, is_recursive};
+use cases::{Split, split};
+use eliminate::with_value;
+
+use crate::builtins::compare::builtin_of;
+use crate::builtins::linear::{numeric_sort, occurs};
+use crate::builtins::number;
+use crate::engine::compile::Program;
+use crate::engine::machine::Outcome;
+use crate::engine::terms::Terms;
+use crate::signature::Builtin;
+use crate::sort::{SortKind, basic};
+use crate::value::{Rich, Value};
+use ahash::{AHashMap, AHashSet};
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::{OpId, SortId};
 use std::ops::ControlFlow;
@@ -48,11 +54,28 @@ const WITNESS: u64 = 1 << 16;
 /// Most of these on one path of a search.
 const MAX_WITNESSES: u32 = 32;
 
-/// Branches between two looks at the limits.
-const PATIENCE: u64 = 1 << 10;
+/// Candidates for unknowns of infinite sorts in one search, unless set.
+const MAX_CANDIDATES: u64 = 100_000;
 
 /// What receives solutions.
-pub(crate) type Each<'a> = dyn FnMut(&mut Machine, &[Value]) -> Outcome<ControlFlow<()>> + 'a;
+pub(crate) type Each<'a, T> = dyn FnMut(&mut T, &[Value]) -> Outcome<ControlFlow<()>> + 'a;
+
+/// What enumerations in one machine remember.
+#[derive(Debug)]
+pub(crate) struct Listings {
+    /// Most candidates for unknowns of infinite sorts in one search.
+    pub growth_limit: u64,
+    /// Elements of sorts, by sort and limit.
+    values: AHashMap<(SortId, usize), Option<Rc<[Value]>>>,
+    /// Sorts whose terms may grow.
+    recursive: AHashMap<SortId, bool>,
+}
+
+impl Default for Listings {
+    fn default() -> Self {
+        Listings { growth_limit: MAX_CANDIDATES, values: AHashMap::new(), recursive: AHashMap::new() }
+    }
+}
 
 /// A search in progress.
 pub(crate) struct Search {
@@ -114,6 +137,17 @@ impl Search {
             binder,
         }
     }
+
+    /// Searches on under a condition; ends early if `each` breaks. What is bound on the way is unbound again.
+    pub fn run<T: Terms>(&mut self, m: &mut T, p: &Program, condition: Value, each: &mut Each<T>) -> Outcome<ControlFlow<()>> {
+        stacker::maybe_grow(256 << 10, 4 << 20, || {
+            m.count_branch()?;
+            let mark = m.mark();
+            let result = step(m, p, self, condition, each);
+            m.undo(mark);
+            result
+        })
+    }
 }
 
 fn conjuncts<'v>(p: &Program, v: &'v Value, out: &mut Vec<&'v Value>) {
@@ -141,351 +175,257 @@ fn counted(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, V
     })
 }
 
-impl Machine {
-    /// A new unknown.
-    pub(crate) fn unknown(&mut self, sort: SortId) -> Value {
-        self.unknowns.push(Unknown { sort, var: None, binding: None });
-        Value::Unknown(self.unknowns.len() as u32 - 1)
-    }
-
-    fn unresolved(&self, v: &Value, out: &mut Vec<u32>) {
-        if !v.is_open() {
-            return;
-        }
-        stacker::maybe_grow(64 << 10, 1 << 20, || match v {
-            Value::Unknown(u) => match &self.unknowns[*u as usize].binding {
-                Some(b) => self.unresolved(b, out),
-                None => {
-                    if !out.contains(u) {
-                        out.push(*u);
-                    }
-                }
-            },
-            Value::Cons(_) => {
-                let mut at = v;
-                while let Value::Cons(cell) = at {
-                    self.unresolved(&cell.head, out);
-                    at = &cell.tail;
-                }
-                self.unresolved(at, out);
-            }
-            Value::Rich(n) => match &n.kind {
-                Rich::Set(_, s) => s.iter().for_each(|e| self.unresolved(e, out)),
-                Rich::Bag(_, s) => s.iter().for_each(|(e, c)| {
-                    self.unresolved(e, out);
-                    self.unresolved(c, out);
-                }),
-                Rich::Closure(c) => c.captures.iter().for_each(|e| self.unresolved(e, out)),
-                Rich::Table(_, f, s) => {
-                    self.unresolved(f, out);
-                    s.iter().for_each(|(k, e)| {
-                        self.unresolved(k, out);
-                        self.unresolved(e, out);
-                    });
-                }
-                Rich::Apply(f, s) => {
-                    self.unresolved(f, out);
-                    s.iter().for_each(|e| self.unresolved(e, out));
-                }
-                Rich::Integer(_) | Rich::Rational(_) => {}
-            },
-            _ => {
-                if let Some((_, args)) = v.as_app() {
-                    args.iter().for_each(|a| self.unresolved(a, out));
-                }
-            }
-        });
-    }
-
-    /// Runs a search over a condition; ends early if `each` breaks.
-    pub(crate) fn search(&mut self, p: &Program, s: &mut Search, condition: Value, each: &mut Each) -> Outcome<ControlFlow<()>> {
-        stacker::maybe_grow(256 << 10, 4 << 20, || {
-            self.searches += 1;
-            if self.searches.is_multiple_of(PATIENCE) {
-                self.poll()?;
-            }
-            let mut trail = Vec::new();
-            let result = self.search_step(p, s, condition, each, &mut trail);
-            for u in trail {
-                self.unknowns[u as usize].binding = None;
-            }
-            result
-        })
-    }
-
-    fn search_step(
-        &mut self,
-        p: &Program,
-        s: &mut Search,
-        condition: Value,
-        each: &mut Each,
-        trail: &mut Vec<u32>,
-    ) -> Outcome<ControlFlow<()>> {
-        let mut rest = condition;
-        loop {
-            if rest.is_false() {
-                return Ok(ControlFlow::Continue(()));
-            }
-            let mut parts = Vec::new();
-            conjuncts(p, &rest, &mut parts);
-            if let Some((u, value)) = self.one_point(p, &parts, &|_| true) {
-                rest = self.with_value(p, u, value, &rest, trail)?;
-                continue;
-            }
-            let mut open = Vec::new();
-            let in_condition = rest.is_open();
-            if in_condition {
-                self.unresolved(&rest, &mut open);
-            }
-            if open.is_empty() {
-                if !rest.is_true() {
-                    // What has no value may not matter where another side of a disjunction holds.
-                    if let Some(whole) = s.whole.clone() {
-                        let whole = self.renew(p, &whole)?;
-                        if whole.is_true() || whole.is_false() {
-                            rest = whole;
-                            continue;
-                        }
-                    }
-                    match &mut s.lenient {
-                        Some(stuck) => *stuck = true,
-                        None => return Err(self.undecided(p, s, &rest)),
-                    }
-                    return Ok(ControlFlow::Continue(()));
-                }
-                for &w in &s.wanted {
-                    self.unresolved(&Value::Unknown(w), &mut open);
-                }
-                if open.is_empty() {
-                    return self.solution(p, s, each);
-                }
-            }
-            let choice = self.choose(p, s, &open, &parts, &rest)?;
-            return self.branch(p, s, choice, &rest, each);
-        }
-    }
-
-    /// A conjunct that says what one of some unknowns is.
-    fn one_point(&self, p: &Program, parts: &[&Value], of: &dyn Fn(u32) -> bool) -> Option<(u32, Value)> {
-        for part in parts {
-            if !part.is_open() {
-                continue;
-            }
-            if let Value::Unknown(u) = part
-                && of(*u)
-            {
-                return Some((*u, Value::Bool(true)));
-            }
-            match builtin_of(p, part) {
-                Some((Builtin::Not, [Value::Unknown(u)])) if of(*u) => return Some((*u, Value::Bool(false))),
-                Some((Builtin::Equal, [x, y])) => {
-                    for (x, y) in [(x, y), (y, x)] {
-                        let Value::Unknown(u) = x else { continue };
-                        let sort = self.unknowns[*u as usize].sort;
-                        let narrower = sort.0 < basic::REAL.0
-                            && sort.0 > basic::BOOL.0
-                            && !y.is_number()
-                            && numeric_sort(p, &|u| self.unknowns[u as usize].sort, y) == basic::REAL;
-                        if of(*u) && !narrower && !occurs(y, x) {
-                            return Some((*u, y.clone()));
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// That a value is of a sort: numbers have one representation, so this is a condition.
-    fn of_sort(&mut self, p: &Program, sort: SortId, v: &Value) -> Outcome<Value> {
-        if !matches!(sort, basic::POS | basic::NAT | basic::INT) {
-            return Ok(Value::Bool(true));
-        }
-        if v.is_number() {
-            return Ok(Value::Bool(number::in_sort(v, sort)));
-        }
-        match least(sort) {
-            Some(low) => self.less(p, basic::INT, &Value::Int(low), v, true),
-            None => Ok(Value::Bool(true)),
-        }
-    }
-
-    fn solution(&mut self, p: &Program, s: &mut Search, each: &mut Each) -> Outcome<ControlFlow<()>> {
-        let mut values = Vec::with_capacity(s.wanted.len());
-        for &w in &s.wanted {
-            let v = self.renew(p, &Value::Unknown(w))?;
-            if v.is_number() && !number::in_sort(&v, self.unknowns[w as usize].sort) {
-                return Ok(ControlFlow::Continue(()));
-            }
-            values.push(v);
-        }
-        if let Some(seen) = &mut s.seen
-            && !seen.insert(values.clone())
-        {
+/// Simplifies a condition until only a branching helps.
+fn step<T: Terms>(m: &mut T, p: &Program, s: &mut Search, condition: Value, each: &mut Each<T>) -> Outcome<ControlFlow<()>> {
+    let mut rest = condition;
+    loop {
+        if rest.is_false() {
             return Ok(ControlFlow::Continue(()));
         }
-        each(self, &values)
+        let mut parts = Vec::new();
+        conjuncts(p, &rest, &mut parts);
+        if let Some((u, value)) = one_point(m, p, &parts, &|_| true) {
+            rest = with_value(m, p, u, value, &rest)?;
+            continue;
+        }
+        let mut open = Vec::new();
+        let in_condition = rest.is_open();
+        if in_condition {
+            m.unknowns().occurring(&rest, &mut open);
+        }
+        if open.is_empty() {
+            if !rest.is_true() {
+                // What has no value may not matter where another side of a disjunction holds.
+                if let Some(whole) = s.whole.clone() {
+                    let whole = m.renew(p, &whole)?;
+                    if whole.is_true() || whole.is_false() {
+                        rest = whole;
+                        continue;
+                    }
+                }
+                match &mut s.lenient {
+                    Some(stuck) => *stuck = true,
+                    None => return Err(undecided(m, p, s, &rest)),
+                }
+                return Ok(ControlFlow::Continue(()));
+            }
+            for &w in &s.wanted {
+                m.unknowns().occurring(&Value::Unknown(w), &mut open);
+            }
+            if open.is_empty() {
+                return solution(m, p, s, each);
+            }
+        }
+        let choice = choose(m, p, s, &open, &parts, &rest)?;
+        return branch(m, p, s, choice, &rest, each);
     }
+}
 
-    /// The branching with the fewest options.
-    fn choose(&mut self, p: &Program, s: &mut Search, open: &[u32], parts: &[&Value], rest: &Value) -> Outcome<Choice> {
-        let mut best: Option<(u64, Choice)> = None;
-        let offer = |options: u64, choice: Choice, best: &mut Option<(u64, Choice)>| {
-            if best.as_ref().is_none_or(|b| options < b.0) {
-                *best = Some((options, choice));
-            }
-        };
-        // Growing terms and counting upwards come last.
-        const GROWING: u64 = 1 << 40;
-        let bounds = self.bounds(p, open, parts);
-        // Of unknowns with as few options, which are the fewest.
-        let mut fewest = u64::MAX;
-        let mut equal: Vec<(u32, Choice)> = Vec::new();
-        for (i, &u) in open.iter().enumerate() {
-            let mut offer = |options: u64, choice: Choice| {
-                if options < fewest {
-                    fewest = options;
-                    equal.clear();
-                }
-                if options == fewest {
-                    equal.push((u, choice));
-                }
-            };
-            let sort = self.unknowns[u as usize].sort;
-            match p.signature.sorts.kind(sort) {
-                SortKind::Bool => offer(2, Choice::Bool(u)),
-                SortKind::Pos | SortKind::Nat | SortKind::Int => match bounds[i] {
-                    (Some(low), Some(high)) => {
-                        let width = (high as i128 - low as i128 + 1).clamp(0, 1 << 39) as u64;
-                        offer(width, Choice::Interval(u, low, high));
-                    }
-                    (low, high) if s.unbounded => offer(GROWING * 4, Choice::Upwards(u, low, high)),
-                    _ => {}
-                },
-                SortKind::Named(n) => {
-                    let constructors = p.signature.sorts.named[*n as usize].constructors.clone();
-                    if !constructors.is_empty() {
-                        let growing = self.is_recursive(p, sort);
-                        let options = constructors.len() as u64 + if growing { GROWING } else { 0 };
-                        offer(options, Choice::Constructors(u, constructors));
-                    }
-                }
-                SortKind::List(element) => offer(GROWING + 2, Choice::List(u, *element)),
-                SortKind::FSet(_) | SortKind::Set(_) | SortKind::Function(..) => {
-                    if let Some(values) = self.values_of(p, sort, MAX_LISTED)? {
-                        offer(values.len() as u64, Choice::Values(u, values));
-                    }
-                }
-                SortKind::Real | SortKind::Bag(_) | SortKind::FBag(_) => {}
-            }
+/// A conjunct that says what one of some unknowns is.
+fn one_point<T: Terms>(m: &T, p: &Program, parts: &[&Value], of: &dyn Fn(u32) -> bool) -> Option<(u32, Value)> {
+    for part in parts {
+        if !part.is_open() {
+            continue;
         }
-        let at = if equal.len() > 1 && fewest < GROWING { self.most_telling(p, &equal, parts) } else { 0 };
-        if at < equal.len() {
-            best = Some((fewest, equal.swap_remove(at).1));
-        }
-        for part in parts {
-            match builtin_of(p, part) {
-                Some((Builtin::In, [element, container])) if element.is_open() && !container.is_open() => {
-                    let candidates: Option<Vec<Value>> = match container.as_rich() {
-                        Some(Rich::Set(_, elements)) => Some(elements.to_vec()),
-                        Some(Rich::Bag(_, entries)) => Some(entries.iter().map(|e| e.0.clone()).collect()),
-                        _ => container.list_elements().map(|mut elements| {
-                            elements.sort();
-                            elements.dedup();
-                            elements
-                        }),
-                    };
-                    if let (Some(candidates), Some((op, _))) = (candidates, part.as_app()) {
-                        let sort = p.op(op).first;
-                        offer(candidates.len() as u64, Choice::Member(element.clone(), sort, candidates), &mut best);
-                    }
-                }
-                Some((Builtin::Less | Builtin::LessEqual | Builtin::Equal, [a, b])) => {
-                    if let Some((sort, element, candidates)) = counted(p, part, a, b) {
-                        offer(candidates.len() as u64, Choice::Member(element, sort, candidates), &mut best);
-                    }
-                }
-                Some((Builtin::Or, [a, b])) => offer(EITHER, Choice::Either(a.clone(), b.clone()), &mut best),
-                _ if s.witnesses < MAX_WITNESSES && binders::existence(p, part).is_some() => {
-                    offer(WITNESS, Choice::Witness((*part).clone()), &mut best);
-                }
-                _ if binders::universal(p, part).is_some() => offer(WITNESS, Choice::Everywhere((*part).clone()), &mut best),
-                _ => {}
-            }
-        }
-        if best.as_ref().is_none_or(|b| b.0 >= GROWING)
-            && let Some(split) = self.split(p, s, open, parts, &bounds)?
+        if let Value::Unknown(u) = part
+            && of(*u)
         {
-            return Ok(Choice::Cases(split));
+            return Some((*u, Value::Bool(true)));
         }
-        match best {
-            Some((_, choice)) => Ok(choice),
-            None => Err(self.unbounded(p, s, open, rest)),
-        }
-    }
-
-    /// Of unknowns, the one that occurs next to the fewest others in a conjunct that says more than a bound: this conjunct is decided first.
-    fn most_telling(&self, p: &Program, choices: &[(u32, Choice)], parts: &[&Value]) -> usize {
-        let mut others = vec![usize::MAX; choices.len()];
-        let mut inside = Vec::new();
-        for part in parts {
-            if let Some((Builtin::Less | Builtin::LessEqual, [a, b])) = builtin_of(p, part)
-                && [(a, b), (b, a)].into_iter().any(|(u, n)| matches!(u, Value::Unknown(_)) && !n.is_open())
-            {
-                continue;
-            }
-            inside.clear();
-            self.unresolved(part, &mut inside);
-            for (count, (u, _)) in others.iter_mut().zip(choices) {
-                if inside.contains(u) {
-                    *count = inside.len().min(*count);
+        match builtin_of(p, part) {
+            Some((Builtin::Not, [Value::Unknown(u)])) if of(*u) => return Some((*u, Value::Bool(false))),
+            Some((Builtin::Equal, [x, y])) => {
+                for (x, y) in [(x, y), (y, x)] {
+                    let Value::Unknown(u) = x else { continue };
+                    let sort = m.unknowns().sort(*u);
+                    let narrower = sort.0 < basic::REAL.0
+                        && sort.0 > basic::BOOL.0
+                        && !y.is_number()
+                        && numeric_sort(p, &|u| m.unknowns().sort(u), y) == basic::REAL;
+                    if of(*u) && !narrower && !occurs(y, x) {
+                        return Some((*u, y.clone()));
+                    }
                 }
             }
+            _ => {}
         }
-        others.iter().enumerate().min_by_key(|o| o.1).map_or(0, |o| o.0)
     }
+    None
+}
 
-    fn unbounded(&self, p: &Program, s: &Search, open: &[u32], rest: &Value) -> Box<Diagnostic> {
-        let mut names: Vec<String> = Vec::new();
-        let mut example = "n".to_string();
-        for (i, &u) in open.iter().enumerate() {
-            let name = self.unknown_name(p, u);
-            names.push(format!("`{name}: {}`", p.signature.sorts.text(self.unknowns[u as usize].sort)));
-            if i == 0 {
-                example = name;
+fn solution<T: Terms>(m: &mut T, p: &Program, s: &mut Search, each: &mut Each<T>) -> Outcome<ControlFlow<()>> {
+    let mut values = Vec::with_capacity(s.wanted.len());
+    for &w in &s.wanted {
+        let v = m.renew(p, &Value::Unknown(w))?;
+        if v.is_number() && !number::in_sort(&v, m.unknowns().sort(w)) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        values.push(v);
+    }
+    if let Some(seen) = &mut s.seen
+        && !seen.insert(values.clone())
+    {
+        return Ok(ControlFlow::Continue(()));
+    }
+    each(m, &values)
+}
+
+/// The branching with the fewest options.
+fn choose<T: Terms>(m: &mut T, p: &Program, s: &mut Search, open: &[u32], parts: &[&Value], rest: &Value) -> Outcome<Choice> {
+    let mut best: Option<(u64, Choice)> = None;
+    let offer = |options: u64, choice: Choice, best: &mut Option<(u64, Choice)>| {
+        if best.as_ref().is_none_or(|b| options < b.0) {
+            *best = Some((options, choice));
+        }
+    };
+    // Growing terms and counting upwards come last.
+    const GROWING: u64 = 1 << 40;
+    let bounds = bounds(m, p, open, parts);
+    // Of unknowns with as few options, which are the fewest.
+    let mut fewest = u64::MAX;
+    let mut equal: Vec<(u32, Choice)> = Vec::new();
+    for (i, &u) in open.iter().enumerate() {
+        let mut offer = |options: u64, choice: Choice| {
+            if options < fewest {
+                fewest = options;
+                equal.clear();
+            }
+            if options == fewest {
+                equal.push((u, choice));
+            }
+        };
+        let sort = m.unknowns().sort(u);
+        match p.signature.sorts.kind(sort) {
+            SortKind::Bool => offer(2, Choice::Bool(u)),
+            SortKind::Pos | SortKind::Nat | SortKind::Int => match bounds[i] {
+                (Some(low), Some(high)) => {
+                    let width = (high as i128 - low as i128 + 1).clamp(0, 1 << 39) as u64;
+                    offer(width, Choice::Interval(u, low, high));
+                }
+                (low, high) if s.unbounded => offer(GROWING * 4, Choice::Upwards(u, low, high)),
+                _ => {}
+            },
+            SortKind::Named(n) => {
+                let constructors = p.signature.sorts.named[*n as usize].constructors.clone();
+                if !constructors.is_empty() {
+                    let growing = is_recursive(m, p, sort);
+                    let options = constructors.len() as u64 + if growing { GROWING } else { 0 };
+                    offer(options, Choice::Constructors(u, constructors));
+                }
+            }
+            SortKind::List(element) => offer(GROWING + 2, Choice::List(u, *element)),
+            SortKind::FSet(_) | SortKind::Set(_) | SortKind::Function(..) => {
+                if let Some(values) = values_of(m, p, sort, MAX_LISTED)? {
+                    offer(values.len() as u64, Choice::Values(u, values));
+                }
+            }
+            SortKind::Real | SortKind::Bag(_) | SortKind::FBag(_) => {}
+        }
+    }
+    let at = if equal.len() > 1 && fewest < GROWING { most_telling(m, p, &equal, parts) } else { 0 };
+    if at < equal.len() {
+        best = Some((fewest, equal.swap_remove(at).1));
+    }
+    for part in parts {
+        match builtin_of(p, part) {
+            Some((Builtin::In, [element, container])) if element.is_open() && !container.is_open() => {
+                let candidates: Option<Vec<Value>> = match container.as_rich() {
+                    Some(Rich::Set(_, elements)) => Some(elements.to_vec()),
+                    Some(Rich::Bag(_, entries)) => Some(entries.iter().map(|e| e.0.clone()).collect()),
+                    _ => container.list_elements().map(|mut elements| {
+                        elements.sort();
+                        elements.dedup();
+                        elements
+                    }),
+                };
+                if let (Some(candidates), Some((op, _))) = (candidates, part.as_app()) {
+                    let sort = p.op(op).first;
+                    offer(candidates.len() as u64, Choice::Member(element.clone(), sort, candidates), &mut best);
+                }
+            }
+            Some((Builtin::Less | Builtin::LessEqual | Builtin::Equal, [a, b])) => {
+                if let Some((sort, element, candidates)) = counted(p, part, a, b) {
+                    offer(candidates.len() as u64, Choice::Member(element, sort, candidates), &mut best);
+                }
+            }
+            Some((Builtin::Or, [a, b])) => offer(EITHER, Choice::Either(a.clone(), b.clone()), &mut best),
+            _ if s.witnesses < MAX_WITNESSES && binders::existence(p, part).is_some() => {
+                offer(WITNESS, Choice::Witness((*part).clone()), &mut best);
+            }
+            _ if binders::universal(p, part).is_some() => offer(WITNESS, Choice::Everywhere((*part).clone()), &mut best),
+            _ => {}
+        }
+    }
+    if best.as_ref().is_none_or(|b| b.0 >= GROWING)
+        && let Some(split) = split(m, p, s, open, parts, &bounds)?
+    {
+        return Ok(Choice::Cases(split));
+    }
+    match best {
+        Some((_, choice)) => Ok(choice),
+        None => Err(unbounded(m, p, s, open, rest)),
+    }
+}
+
+/// Of unknowns, the one that occurs next to the fewest others in a conjunct that says more than a bound: this conjunct is decided first.
+fn most_telling<T: Terms>(m: &T, p: &Program, choices: &[(u32, Choice)], parts: &[&Value]) -> usize {
+    let mut others = vec![usize::MAX; choices.len()];
+    let mut inside = Vec::new();
+    for part in parts {
+        if let Some((Builtin::Less | Builtin::LessEqual, [a, b])) = builtin_of(p, part)
+            && [(a, b), (b, a)].into_iter().any(|(u, n)| matches!(u, Value::Unknown(_)) && !n.is_open())
+        {
+            continue;
+        }
+        inside.clear();
+        m.unknowns().occurring(part, &mut inside);
+        for (count, (u, _)) in others.iter_mut().zip(choices) {
+            if inside.contains(u) {
+                *count = inside.len().min(*count);
             }
         }
-        let message = format!("cannot enumerate the values in {}: no bound for {}", s.binder, names.join(", "));
-        let mut error = Diagnostic::new(Stage::Data, message);
-        // The variable that is enumerated, or of whose values there are too many.
-        let declared =
-            |u: &u32| self.unknowns[*u as usize].var.filter(|v| v.index() < p.signature.var_count()).map(|v| p.signature.var(v).span);
-        if let Some(span) = open.iter().chain(&s.wanted).find_map(declared) {
-            error = error.placed(span);
-        }
-        let left = if rest.is_true() {
-            "no condition is left that says more".to_string()
-        } else {
-            format!("the condition that is left: {}", self.shown(p, rest))
-        };
-        let numeric = open.first().is_some_and(|&u| (basic::POS.0..=basic::INT.0).contains(&self.unknowns[u as usize].sort.0));
-        let help = if numeric {
-            format!(
-                "an upper bound such as `{example} < 5`, an equation such as `{example} == 5`, or membership in a finite set would bound it"
-            )
-        } else {
-            format!("an equation `{example} == …` or membership in a finite set or list would bound it")
-        };
-        Box::new(error.note(left).note(help))
     }
+    others.iter().enumerate().min_by_key(|o| o.1).map_or(0, |o| o.0)
+}
 
-    fn undecided(&self, p: &Program, s: &Search, rest: &Value) -> Box<Diagnostic> {
-        let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
-        let message = format!("a condition{place} is neither true nor false: {}", self.shown(p, rest));
-        Box::new(
-            Diagnostic::new(Stage::Data, message)
-                .note("no equation says what this is: it lacks a case, or a condition of its equations stays open"),
-        )
+fn unbounded<T: Terms>(m: &T, p: &Program, s: &Search, open: &[u32], rest: &Value) -> Box<Diagnostic> {
+    let mut names: Vec<String> = Vec::new();
+    let mut example = "n".to_string();
+    for (i, &u) in open.iter().enumerate() {
+        let name = m.unknown_name(p, u);
+        names.push(format!("`{name}: {}`", p.signature.sorts.text(m.unknowns().sort(u))));
+        if i == 0 {
+            example = name;
+        }
     }
+    let message = format!("cannot enumerate the values in {}: no bound for {}", s.binder, names.join(", "));
+    let mut error = Diagnostic::new(Stage::Data, message);
+    // The variable that is enumerated, or of whose values there are too many.
+    let declared = |u: &u32| m.unknowns().var(*u).filter(|v| v.index() < p.signature.var_count()).map(|v| p.signature.var(v).span);
+    if let Some(span) = open.iter().chain(&s.wanted).find_map(declared) {
+        error = error.placed(span);
+    }
+    let left = if rest.is_true() {
+        "no condition is left that says more".to_string()
+    } else {
+        format!("the condition that is left: {}", m.shown(p, rest))
+    };
+    let numeric = open.first().is_some_and(|&u| (basic::POS.0..=basic::INT.0).contains(&m.unknowns().sort(u).0));
+    let help = if numeric {
+        format!(
+            "an upper bound such as `{example} < 5`, an equation such as `{example} == 5`, or membership in a finite set would bound it"
+        )
+    } else {
+        format!("an equation `{example} == …` or membership in a finite set or list would bound it")
+    };
+    Box::new(error.note(left).note(help))
+}
+
+fn undecided<T: Terms>(m: &T, p: &Program, s: &Search, rest: &Value) -> Box<Diagnostic> {
+    let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
+    let message = format!("a condition{place} is neither true nor false: {}", m.shown(p, rest));
+    Box::new(
+        Diagnostic::new(Stage::Data, message)
+            .note("no equation says what this is: it lacks a case, or a condition of its equations stays open"),
+    )
 }

@@ -1,0 +1,161 @@
+//! The unknowns of open values, and the trail of what was bound.
+//!
+//! Unknowns are numbered in the order in which they are made. Whoever makes or binds some takes a [`Mark`] first and goes back to it when done: unknowns
+//! that came after it are gone, and what was bound after it is unbound. Marks nest as calls do. Cost: constant for each, as in Prolog's
+//! machine (Warren, "An abstract Prolog instruction set", 1983).
+
+use crate::value::{Rich, Value};
+use mu_base::ids::{SortId, VarId};
+
+/// An unknown.
+#[derive(Debug)]
+struct Unknown {
+    sort: SortId,
+    /// The variable it stands for, if it is one of a problem or a binder.
+    var: Option<VarId>,
+    /// Its value, once it is known.
+    binding: Option<Value>,
+}
+
+/// All unknowns of a machine.
+#[derive(Debug, Default)]
+pub(crate) struct Unknowns {
+    all: Vec<Unknown>,
+    /// What is bound, in the order in which it was.
+    trail: Vec<u32>,
+}
+
+/// A moment to go back to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    unknowns: usize,
+    bound: usize,
+}
+
+impl Unknowns {
+    /// A new unknown of a sort, which stands for a variable if one is given.
+    pub fn fresh(&mut self, sort: SortId, var: Option<VarId>) -> Value {
+        self.all.push(Unknown { sort, var, binding: None });
+        Value::Unknown(self.all.len() as u32 - 1)
+    }
+
+    /// The moment to go back to.
+    pub fn mark(&self) -> Mark {
+        Mark { unknowns: self.all.len(), bound: self.trail.len() }
+    }
+
+    /// Undoes what was made and bound since.
+    pub fn undo(&mut self, mark: Mark) {
+        for u in self.trail.drain(mark.bound..) {
+            self.all[u as usize].binding = None;
+        }
+        self.all.truncate(mark.unknowns);
+    }
+
+    /// The numbers of the unknowns made since.
+    pub fn since(&self, mark: Mark) -> std::ops::Range<u32> {
+        mark.unknowns as u32..self.all.len() as u32
+    }
+
+    /// Binds an unknown, until the mark before is gone back to.
+    pub fn bind(&mut self, u: u32, value: Value) {
+        self.all[u as usize].binding = Some(value);
+        self.trail.push(u);
+    }
+
+    /// The sort of an unknown.
+    pub fn sort(&self, u: u32) -> SortId {
+        self.all[u as usize].sort
+    }
+
+    /// The variable it stands for.
+    pub fn var(&self, u: u32) -> Option<VarId> {
+        self.all[u as usize].var
+    }
+
+    /// What it is bound to.
+    pub fn binding(&self, u: u32) -> Option<&Value> {
+        self.all[u as usize].binding.as_ref()
+    }
+
+    /// Adds the unknowns without a value that occur in a value, also through those that have one; each once, in the order of the value.
+    pub fn occurring(&self, v: &Value, out: &mut Vec<u32>) {
+        if !v.is_open() {
+            return;
+        }
+        stacker::maybe_grow(64 << 10, 1 << 20, || match v {
+            Value::Unknown(u) => match self.binding(*u) {
+                Some(b) => self.occurring(b, out),
+                None => {
+                    if !out.contains(u) {
+                        out.push(*u);
+                    }
+                }
+            },
+            Value::Cons(_) => {
+                let mut at = v;
+                while let Value::Cons(cell) = at {
+                    self.occurring(&cell.head, out);
+                    at = &cell.tail;
+                }
+                self.occurring(at, out);
+            }
+            Value::Rich(n) => match &n.kind {
+                Rich::Set(_, s) => s.iter().for_each(|e| self.occurring(e, out)),
+                Rich::Bag(_, s) => s.iter().for_each(|(e, c)| {
+                    self.occurring(e, out);
+                    self.occurring(c, out);
+                }),
+                Rich::Closure(c) => c.captures.iter().for_each(|e| self.occurring(e, out)),
+                Rich::Table(_, f, s) => {
+                    self.occurring(f, out);
+                    s.iter().for_each(|(k, e)| {
+                        self.occurring(k, out);
+                        self.occurring(e, out);
+                    });
+                }
+                Rich::Apply(f, s) => {
+                    self.occurring(f, out);
+                    s.iter().for_each(|e| self.occurring(e, out));
+                }
+                Rich::Integer(_) | Rich::Rational(_) => {}
+            },
+            _ => {
+                if let Some((_, args)) = v.as_app() {
+                    args.iter().for_each(|a| self.occurring(a, out));
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_takes_back_what_came_after_it() {
+        let mut all = Unknowns::default();
+        let start = all.mark();
+        let x = all.fresh(SortId(0), None);
+        let outer = all.mark();
+        let y = all.fresh(SortId(0), None);
+        all.bind(0, y.clone());
+        let inner = all.mark();
+        all.bind(1, Value::Int(7));
+        let open = |all: &Unknowns, v: &Value| {
+            let mut out = Vec::new();
+            all.occurring(v, &mut out);
+            out
+        };
+        let pair = Value::cons(x.clone(), Value::cons(y.clone(), Value::Nil(SortId(0))));
+        assert!(open(&all, &pair).is_empty(), "through what x is bound to");
+        all.undo(inner);
+        assert_eq!(open(&all, &pair), [1]);
+        assert_eq!(all.since(start), 0..2);
+        all.undo(outer);
+        assert_eq!((open(&all, &x), all.since(start)), (vec![0], 0..1));
+        all.undo(start);
+        assert_eq!(all.since(start), 0..0);
+    }
+}
