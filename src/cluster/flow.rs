@@ -406,7 +406,11 @@ impl<'d, 'm> Drive<'d, 'm> {
             if self.halted {
                 continue;
             }
-            if let Err(error) = self.share.receive(parcel.from as usize, level, &parcel.bytes) {
+            let received = match parcel.from {
+                Some(from) => self.share.receive(from as usize, level, &parcel.bytes),
+                None => Err(Diagnostic::internal("what came is no parcel")),
+            };
+            if let Err(error) = received {
                 self.stop_for(error);
             }
         }
@@ -425,7 +429,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             }
         };
         let mut desk = self.desk.borrow_mut();
-        let from = self.me as u32;
+        let from = Some(self.me as u32);
         let mut send = |(to, bytes): mu_explore::Parcel| desk.leaving.push((level, Parcel { to: to as u32, from, bytes }));
         let result = self.share.expand(BLOCK, &mut send);
         if self.share.levels().any(|l| l == level + 1) && desk.held.insert(level + 1) {
@@ -470,7 +474,7 @@ impl<'d, 'm> Drive<'d, 'm> {
     fn send(&mut self, to: std::ops::Range<usize>, report: &Report) {
         let bytes = report.write();
         let mut mail = self.mail.borrow_mut();
-        mail.leaving.extend(to.map(|to| Parcel { to: to as u32, from: self.me as u32, bytes: bytes.clone() }));
+        mail.leaving.extend(to.map(|to| Parcel { to: to as u32, from: Some(self.me as u32), bytes: bytes.clone() }));
         if let Some(activator) = &mail.activator {
             activator.activate();
         }
@@ -484,7 +488,8 @@ impl<'d, 'm> Drive<'d, 'm> {
     fn read_reports(&mut self) -> Result<(), Diagnostic> {
         let arrived = std::mem::take(&mut self.mail.borrow_mut().arrived);
         for parcel in arrived {
-            let heard = self.heard.get_mut(parcel.from as usize).ok_or_else(|| Diagnostic::internal("a report from nobody"))?;
+            let heard = parcel.from.and_then(|from| self.heard.get_mut(from as usize));
+            let heard = heard.ok_or_else(|| Diagnostic::internal("a report from nobody"))?;
             match Report::read(&parcel.bytes)? {
                 Report::Tally(tally) => heard.part.tally = tally,
                 Report::Halt => self.halted = true,

@@ -10,27 +10,20 @@ use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::channels::{ContainerBytes, Message};
 use timely::progress::Stamp;
 
-/// Who sends a parcel that is none.
-pub(super) const NOBODY: u32 = u32::MAX;
 const HEAD: usize = 16;
 
 /// See the module's head.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parcel {
     pub to: u32,
-    pub from: u32,
+    /// The process that sent it; none if it is no parcel.
+    pub from: Option<u32>,
     pub bytes: Vec<u8>,
-}
-
-impl Default for Parcel {
-    fn default() -> Self {
-        Self { to: 0, from: NOBODY, bytes: Vec::new() }
-    }
 }
 
 impl Accountable for Parcel {
     fn record_count(&self) -> i64 {
-        i64::from(self.from != NOBODY || !self.bytes.is_empty())
+        i64::from(self.from.is_some() || !self.bytes.is_empty())
     }
 }
 
@@ -39,7 +32,7 @@ impl ContainerBytes for Parcel {
         let parse = || {
             let (head, rest) = bytes.split_at_checked(HEAD)?;
             let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
-            Some(Parcel { to: word(0)?, from: word(4)?, bytes: rest.get(..word(8)? as usize)?.to_vec() })
+            Some(Parcel { to: word(0)?, from: word(4)?.checked_sub(1), bytes: rest.get(..word(8)? as usize)?.to_vec() })
         };
         parse().unwrap_or_else(|| Parcel { bytes: vec![0], ..Parcel::default() })
     }
@@ -47,7 +40,9 @@ impl ContainerBytes for Parcel {
         HEAD + self.bytes.len().next_multiple_of(8)
     }
     fn into_bytes<W: std::io::Write>(&self, writer: &mut W) {
-        let head = [self.to, self.from, self.bytes.len() as u32, 0].map(u32::to_le_bytes).concat();
+        // Senders are numbered from 1 on the wire; 0 is nobody.
+        let from = self.from.map_or(0, |p| p + 1);
+        let head = [self.to, from, self.bytes.len() as u32, 0].map(u32::to_le_bytes).concat();
         let padding = [0; 8];
         let padding = &padding[..self.bytes.len().next_multiple_of(8) - self.bytes.len()];
         // The writer is memory.

@@ -119,14 +119,12 @@ impl<'m> Offers<'m> {
         let model = self.model;
         let automaton = &model.process.anatomy.components[component];
         let location = match self.slots[component].1 {
-            None => 0,
+            None => Some(0),
             Some(slot) => self.location(slot, state[slot as usize]),
         };
-        let mut local = Local { component, location: None, offers: Vec::new(), closed: Vec::new() };
-        if location >= automaton.locations.len() {
-            return Ok(local);
-        }
-        local.location = Some(location);
+        let location = location.filter(|l| *l < automaton.locations.len());
+        let mut local = Local { component, location, offers: Vec::new(), closed: Vec::new() };
+        let Some(location) = location else { return Ok(local) };
         let mut env = Vec::new();
         for slot in self.slots[component].0.clone() {
             env.push(self.worker.value(slot, state[slot as usize])?);
@@ -142,10 +140,9 @@ impl<'m> Offers<'m> {
         Ok(local)
     }
 
-    /// The location behind a value of a control slot.
-    fn location(&mut self, slot: Slot, value: u32) -> usize {
-        let term = self.model.tables[self.model.table_of[slot as usize]].get(value);
-        super::offers::location_of(&term).unwrap_or(usize::MAX)
+    /// The location behind a value of a control slot, if it stands for one.
+    fn location(&mut self, slot: Slot, value: u32) -> Option<usize> {
+        location_of(&self.model.tables[self.model.table_of[slot as usize]].get(value))
     }
 
     fn code(&mut self, component: usize, edge: usize) -> Result<Rc<EdgeCode>, Diagnostic> {

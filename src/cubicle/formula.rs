@@ -99,7 +99,8 @@ impl Scope<'_, '_> {
     /// A process by its name.
     pub(crate) fn process(&self, name: &Name) -> Checked<Proc> {
         if let Some(n) = name.text.strip_prefix('#') {
-            return Ok(Proc::Fixed(n.parse().unwrap_or(u32::MAX)));
+            let n = n.parse().or_else(|_| refuse(name.place.0, format!("`{}` is no process", name.text)))?;
+            return Ok(Proc::Fixed(n));
         }
         match self.bindings.get(&name.text) {
             Some(Binding::Proc(p) | Binding::Term(Term::Proc(p), _)) => Ok(*p),

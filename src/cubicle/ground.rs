@@ -50,13 +50,12 @@ impl Layout {
     }
 }
 
-/// A cell and who looks: `by` is [`MEMORY`] where nobody's buffer is asked.
+/// A cell and who looks; no process where memory is asked and nobody's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) slot: u32,
-    pub(crate) by: u32,
+    pub(crate) by: Option<u32>,
 }
-pub(crate) const MEMORY: u32 = u32::MAX;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroundSum {
@@ -160,7 +159,7 @@ impl Grounder<'_> {
         self.env[var as usize] = to;
     }
     pub(crate) fn access(&self, a: &Access) -> Cell {
-        let by = a.by.filter(|_| self.buffers).map_or(MEMORY, |p| self.proc(p));
+        let by = a.by.filter(|_| self.buffers).map(|p| self.proc(p));
         Cell { slot: self.layout.slot(a.symbol, a.args.iter().map(|p| self.proc(*p))), by }
     }
     fn sum(&self, s: &Sum) -> GroundTerm {

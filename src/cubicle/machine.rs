@@ -11,9 +11,7 @@
 //! Invariant: a step's result depends on the cells that `Machine::reads` lists and nothing else. Cost of a step: its cells and cases; reading
 //! memory through a buffer is linear in the buffer.
 
-use crate::ground::{
-    Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout, MEMORY, choices, holds, sort,
-};
+use crate::ground::{Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout, choices, holds, sort};
 use crate::system::{Claim, Op, System, TypeId};
 use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
 use mu_base::{Diagnostic, Stage};
@@ -174,7 +172,8 @@ impl<'s> Machine<'s> {
     /// What a process sees of a cell: its own buffer first.
     pub fn seen(&self, state: &[u32], by: u32, symbol: crate::system::SymbolId, args: &[u32]) -> Val {
         let slot = self.layout.slot(symbol, args.iter().copied());
-        let by = if self.memory == Memory::Tso && self.system.symbol(symbol).kind == crate::system::Kind::Weak { by } else { MEMORY };
+        let buffered = self.memory == Memory::Tso && self.system.symbol(symbol).kind == crate::system::Kind::Weak;
+        let by = buffered.then_some(by);
         self.val(slot, self.read(state, Cell { slot, by }))
     }
     /// Number of entries of a process's buffer.
@@ -235,8 +234,8 @@ impl<'s> Machine<'s> {
 
     /// The code of a cell as `by` sees it; may be [`ANY`].
     fn read(&self, state: &[u32], cell: Cell) -> u32 {
-        if cell.by != MEMORY {
-            let buffer = state[self.buffer_slot(cell.by)];
+        if let Some(by) = cell.by {
+            let buffer = state[self.buffer_slot(by)];
             if buffer != 0 {
                 for entry in self.buffers.get(buffer).iter().rev() {
                     let at = self.shapes[entry.shape as usize].iter().position(|s| *s == cell.slot);

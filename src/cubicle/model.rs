@@ -10,7 +10,7 @@
 //! Codes become dense numbers (`Dense`). Candidates for symmetries exchange neighbouring processes that the system does not name; a system that
 //! compares processes by order has none. Cost: that of `Machine::fire` for each question that the engine has not asked before.
 
-use crate::ground::{Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, MEMORY, looked_at, sort, term_cells};
+use crate::ground::{Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, looked_at, sort, term_cells};
 use crate::machine::{Machine, Memory, Need};
 use crate::system::{Atom, Kind, Op, Proc, System, Term, TypeId};
 use crate::value::{ANY, Entry, NOTHING};
@@ -188,7 +188,7 @@ impl<'s> SystemModel<'s> {
     }
     /// Splits a guard into slots that must have a value and slots that are read.
     fn tested(&self, cube: &GroundCube, requires: &mut Vec<(Slot, u32)>, reads: &mut Vec<Slot>) {
-        let plain = |c: &Cell| c.by == MEMORY;
+        let plain = |c: &Cell| c.by.is_none();
         for atom in cube {
             match atom {
                 GroundAtom::Empty(p) => requires.push((self.machine.buffer_slot(*p) as Slot, 0)),
@@ -204,9 +204,7 @@ impl<'s> SystemModel<'s> {
     }
     fn read(&self, cell: Cell, reads: &mut Vec<Slot>) {
         reads.push(cell.slot);
-        if cell.by != MEMORY {
-            reads.push(self.machine.buffer_slot(cell.by) as Slot);
-        }
+        reads.extend(cell.by.map(|by| self.machine.buffer_slot(by) as Slot));
     }
     /// Adds the slots of assumptions that a group may break.
     fn assumed(&self, group: &mut Group) {

@@ -64,7 +64,7 @@ impl Machine<'_> {
                     let of = &self.system.type_of(sort(self.system, &self.layout, slot)).name;
                     Diagnostic::new(Stage::Usage, format!("`-D {name}={value}`: `{value}` is no value of type `{of}`"))
                 })?;
-                let cell = crate::ground::Cell { slot, by: crate::ground::MEMORY };
+                let cell = crate::ground::Cell { slot, by: None };
                 out.push(GroundAtom::Codes(GroundTerm::Cell(cell), Op::Eq, GroundTerm::Code(code)));
             }
         }

@@ -246,30 +246,28 @@ impl<'a> Shared<'a> {
         local.hashes.extend(local.batch.iter().map(|&key| store.table.hash(key)));
         std::hint::black_box(local.hashes.iter().fold(0, |acc, &hash| acc ^ store.table.touch(hash)));
         // First all places, so that the misses on what is kept there overlap as well.
-        const NOWHERE: u64 = u64::MAX;
         let mut new = 0;
-        for hash in &mut local.hashes {
-            *hash = match store.table.insert_hashed(*hash) {
-                Insert::New(place) => {
-                    new += 1;
-                    place
-                }
-                Insert::Old(place) => place,
-                Insert::Full => NOWHERE,
-            };
-        }
+        local.places.clear();
+        local.places.extend(local.hashes.iter().map(|hash| match store.table.insert_hashed(*hash) {
+            Insert::New(place) => {
+                new += 1;
+                Some(place)
+            }
+            Insert::Old(place) => Some(place),
+            Insert::Full => None,
+        }));
         if new > 0 {
             store.table.add_len(new);
         }
-        let places = local.hashes.iter().filter(|p| **p != NOWHERE);
+        let places = local.places.iter().flatten();
         std::hint::black_box(places.fold(0, |acc, &place| acc ^ store.table.pair(place).load(Ordering::Relaxed)));
         let mut failure = None;
-        for ((key, &place), brought) in local.batch.drain(..).zip(&local.hashes).zip(local.brought.drain(..)) {
-            if place == NOWHERE || failure.is_some() {
+        for ((key, &place), brought) in local.batch.drain(..).zip(&local.places).zip(local.brought.drain(..)) {
+            let Some(place) = place.filter(|_| failure.is_none()) else {
                 mine.unplaced.push((key, brought));
                 self.pause.store(true, Ordering::Relaxed);
                 continue;
-            }
+            };
             match self.bring(store, local.lane.as_deref_mut(), place, brought) {
                 Ok(false) => {}
                 Ok(true) => {

@@ -37,8 +37,36 @@ pub enum Cyclic {
     Unknown(Outcome),
 }
 
-const ON_STACK: u32 = u32::MAX;
-const FINISHED: u32 = u32::MAX - 1;
+/// What the search for a cycle knows of a state, in the number that the store keeps with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// So many steps lead to it from states that may be on a cycle; 0: it is on none, or not met yet.
+    Steps(u32),
+    OnStack,
+    Finished,
+}
+
+impl Mark {
+    /// Counts stay below: a state has fewer steps to it than there are numbers.
+    const ON_STACK: u32 = u32::MAX;
+    const FINISHED: u32 = u32::MAX - 1;
+
+    fn of(number: u32) -> Mark {
+        match number {
+            Self::ON_STACK => Mark::OnStack,
+            Self::FINISHED => Mark::Finished,
+            n => Mark::Steps(n),
+        }
+    }
+
+    fn number(self) -> u32 {
+        match self {
+            Mark::OnStack => Self::ON_STACK,
+            Mark::Finished => Self::FINISHED,
+            Mark::Steps(n) => n,
+        }
+    }
+}
 
 /// Explores, then looks for a cycle of steps that pass the test (all if none is given). The path to the cycle may take any steps.
 /// `symmetries` must keep the test.
@@ -106,6 +134,10 @@ impl Pass<'_, '_> {
         let place = table.find(key).ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
         Ok(table.number(place))
     }
+    fn set(&self, key: u64, mark: Mark) -> Result<(), End> {
+        self.number(key)?.store(mark.number(), Ordering::Relaxed);
+        Ok(())
+    }
     fn cycle(&mut self) -> Result<Option<Vec<Taken>>, End> {
         let table = &self.done.store.table;
         for (_, key) in table.entries() {
@@ -128,9 +160,7 @@ impl Pass<'_, '_> {
             return Ok(None);
         }
         for (place, key) in table.entries() {
-            let left = table.number(place).load(Ordering::Relaxed);
-            if left > 0
-                && left < FINISHED
+            if let Mark::Steps(1..) = Mark::of(table.number(place).load(Ordering::Relaxed))
                 && let Some(cycle) = self.depth_first(key)?
             {
                 return Ok(Some(cycle));
@@ -141,26 +171,26 @@ impl Pass<'_, '_> {
     /// A cycle among the states that are left and reachable from one of them.
     fn depth_first(&mut self, from: u64) -> Result<Option<Vec<Taken>>, End> {
         let mut frames = vec![(from, self.steps(from)?, 0)];
-        self.number(from)?.store(ON_STACK, Ordering::Relaxed);
+        self.set(from, Mark::OnStack)?;
         while let Some((key, steps, next)) = frames.last_mut() {
             let Some(&step) = steps.get(*next) else {
                 let key = *key;
-                self.number(key)?.store(FINISHED, Ordering::Relaxed);
+                self.set(key, Mark::Finished)?;
                 frames.pop();
                 continue;
             };
             *next += 1;
-            match self.number(step.key)?.load(Ordering::Relaxed) {
-                ON_STACK => {
+            match Mark::of(self.number(step.key)?.load(Ordering::Relaxed)) {
+                Mark::OnStack => {
                     let start = frames
                         .iter()
                         .position(|f| f.0 == step.key)
                         .ok_or_else(|| Diagnostic::internal("a state on the path is not on it"))?;
                     return Ok(Some(frames[start..].iter().map(|(key, steps, next)| (*key, steps[next - 1])).collect()));
                 }
-                0 | FINISHED => {}
-                _ => {
-                    self.number(step.key)?.store(ON_STACK, Ordering::Relaxed);
+                Mark::Steps(0) | Mark::Finished => {}
+                Mark::Steps(_) => {
+                    self.set(step.key, Mark::OnStack)?;
                     let steps = self.steps(step.key)?;
                     frames.push((step.key, steps, 0));
                 }
@@ -174,22 +204,22 @@ impl Pass<'_, '_> {
             self.done.store.table.number(place).store(0, Ordering::Relaxed);
         }
         for (key, _) in &cycle {
-            self.number(*key)?.store(ON_STACK, Ordering::Relaxed);
+            self.set(*key, Mark::OnStack)?;
         }
         let initial = self.done.initial;
         let mut levels = vec![vec![initial]];
-        let mut entry = (self.number(initial)?.swap(1, Ordering::Relaxed) == ON_STACK).then_some(initial);
+        let mut entry = (Mark::of(self.number(initial)?.swap(1, Ordering::Relaxed)) == Mark::OnStack).then_some(initial);
         while entry.is_none() {
             let mut next = Vec::new();
             for key in levels[levels.len() - 1].clone() {
                 for step in self.tracer.successors(key)?.to_vec() {
-                    match self.number(step.key)?.swap(1, Ordering::Relaxed) {
-                        0 => next.push(step.key),
-                        ON_STACK => {
+                    match Mark::of(self.number(step.key)?.swap(1, Ordering::Relaxed)) {
+                        Mark::Steps(0) => next.push(step.key),
+                        Mark::OnStack => {
                             entry = entry.or(Some(step.key));
                             next.push(step.key);
                         }
-                        _ => {}
+                        Mark::Steps(_) | Mark::Finished => {}
                     }
                 }
             }

@@ -172,6 +172,8 @@ pub(super) struct Local<'a> {
     pub found: Vec<Successor>,
     pub batch: Vec<u64>,
     pub hashes: Vec<u64>,
+    /// Where the successors of the batch are stored, as far as there was room.
+    pub places: Vec<Option<u64>>,
     pub fresh: Vec<u64>,
     /// With annotations: what computes them, labels of a state, what is brought to the targets in the batch.
     pub lane: Option<Box<dyn Lane + 'a>>,
@@ -188,6 +190,7 @@ impl<'a> Local<'a> {
             found: Vec::new(),
             batch: Vec::with_capacity(BATCH + 64),
             hashes: Vec::new(),
+            places: Vec::new(),
             fresh: Vec::new(),
             lane: shared.goal.annotator.map(|a| a.lane()),
             labels: Vec::new(),

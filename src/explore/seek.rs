@@ -9,10 +9,12 @@
 
 use super::find::PathStep;
 use super::{Lazy, Options};
+use mu_base::components::{self, components};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_model::Model;
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
 /// What to look for.
 #[derive(Clone, Copy)]
@@ -194,55 +196,24 @@ impl Graph {
 
     /// The least state of each strongly connected component with a cycle, ascending.
     fn cyclic(&self) -> Vec<u32> {
-        const NEW: u32 = u32::MAX;
-        let n = self.starts.len().saturating_sub(1);
-        let (mut index, mut low, mut on_stack) = (vec![NEW; n], vec![0u32; n], vec![false; n]);
-        let (mut stack, mut out, mut count) = (Vec::new(), Vec::new(), 0u32);
-        for root in 0..n as u32 {
-            if index[root as usize] != NEW {
-                continue;
-            }
-            let mut frames = vec![(root, 0usize)];
-            while let Some((state, next)) = frames.last_mut() {
-                let (s, i) = (*state as usize, *next);
-                if i == 0 {
-                    (index[s], low[s], on_stack[s]) = (count, count, true);
-                    count += 1;
-                    stack.push(*state);
-                }
-                if let Some(&to) = self.of(*state).get(i) {
-                    *next += 1;
-                    match index.get(to as usize) {
-                        Some(&NEW) => frames.push((to, 0)),
-                        Some(&seen) if on_stack[to as usize] => low[s] = low[s].min(seen),
-                        _ => {}
-                    }
-                    // A state is entered at `next == 0` only.
-                    continue;
-                }
-                if low[s] == index[s] {
-                    let mut least = u32::MAX;
-                    let mut size = 0;
-                    while let Some(member) = stack.pop() {
-                        on_stack[member as usize] = false;
-                        least = least.min(member);
-                        size += 1;
-                        if member as usize == s {
-                            break;
-                        }
-                    }
-                    if size > 1 || self.of(least).contains(&least) {
-                        out.push(least);
-                    }
-                }
-                frames.pop();
-                if let Some((above, _)) = frames.last() {
-                    low[*above as usize] = low[*above as usize].min(low[s]);
-                }
-            }
-        }
+        let found = components(self);
+        let round = |component: &&[u32]| component.len() > 1 || self.of(component[0]).contains(&component[0]);
+        let mut out: Vec<u32> = found.iter().filter(round).filter_map(|c| c.iter().copied().min()).collect();
         out.sort_unstable();
         out
+    }
+}
+
+impl components::Graph for Graph {
+    fn vertices(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+    fn edges(&self, vertex: u32) -> Range<u64> {
+        self.starts[vertex as usize] as u64..self.starts[vertex as usize + 1] as u64
+    }
+    /// Steps to states that were not expanded lead nowhere.
+    fn target(&self, edge: u64) -> Option<u32> {
+        Some(self.targets[edge as usize]).filter(|to| (*to as usize) < self.vertices())
     }
 }
 

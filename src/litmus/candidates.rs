@@ -203,9 +203,9 @@ struct Choice {
     rf: Relation,
     co: Relation,
     outcome: Vec<u64>,
-    /// The source of each read.
+    /// The source of each read that has one so far.
     taken: Vec<usize>,
-    /// The last write of each cell with more than one.
+    /// The last write of each cell with more than one whose order is chosen.
     last: Vec<usize>,
     /// Whether the model allows the sources.
     fine: bool,
@@ -257,8 +257,8 @@ impl<'a> Search<'a, '_> {
             rf: Relation::empty(n),
             co: Relation::empty(n),
             outcome: vec![0; self.test.question.observed.len()],
-            taken: vec![usize::MAX; joint.reads.len()],
-            last: vec![usize::MAX; joint.by_cell.len()],
+            taken: Vec::with_capacity(joint.reads.len()),
+            last: Vec::with_capacity(joint.cells.len()),
             fine: true,
         };
         let mut traces: Vec<&Trace> = Vec::new();
@@ -445,7 +445,8 @@ impl<'a> Search<'a, '_> {
             } else {
                 forced
             };
-            choice.taken[k] = w;
+            choice.taken.truncate(k);
+            choice.taken.push(w);
             choice.rf.insert(source, read.event);
             self.choose_reads(joint, run, choice, k + 1, after)?;
             choice.rf.remove(source, read.event);
@@ -478,7 +479,8 @@ impl<'a> Search<'a, '_> {
         sequence: &mut Vec<usize>,
     ) -> Result<(), End> {
         if left == 0 {
-            choice.last[cell] = sequence[sequence.len() - 1];
+            choice.last.truncate(cell);
+            choice.last.extend(sequence.last());
             return self.choose_order(joint, run, choice, cell + 1, forced);
         }
         let mut rest = left;

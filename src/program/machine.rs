@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 
 use super::expr::{Expr, Width};
-use super::memory::{BARRIER, Entry, MemoryModel};
+use super::memory::{Entry, MemoryModel};
 use super::variables::mixed;
 use super::{Access, Fence, Next, Program, Register, liveness};
 use mu_base::{Diagnostic, Stage};
@@ -244,9 +244,12 @@ impl Machine {
     fn seen_slot(&self, thread: usize, cell: usize, state: &[u32]) -> u32 {
         if let Some(b) = self.buffer_slot(thread)
             && state[b] != 0
-            && let Some(e) = self.buffer(state[b]).iter().rev().find(|e| e.cell == cell as u32)
+            && let Some(newest) = self.buffer(state[b]).iter().rev().find_map(|e| match *e {
+                Entry::Store { cell: to, value } if to == cell as u32 => Some(value),
+                _ => None,
+            })
         {
-            return e.value;
+            return newest;
         }
         state[self.cell_slot(cell)]
     }
@@ -297,11 +300,11 @@ impl Machine {
                         None => state[self.cell_slot(cell)] = slot,
                         Some(b) => {
                             let mut entries = self.buffer(state[b]).to_vec();
-                            if self.bound.is_some_and(|m| entries.iter().filter(|e| e.cell != BARRIER).count() >= m as usize) {
+                            if self.bound.is_some_and(|m| entries.iter().filter(|e| **e != Entry::Mark).count() >= m as usize) {
                                 self.full.store(true, Ordering::Relaxed);
                                 return Ok(None);
                             }
-                            entries.push(Entry { cell: cell as u32, value: slot });
+                            entries.push(Entry::Store { cell: cell as u32, value: slot });
                             state[b] = self.intern(entries);
                         }
                     }
@@ -329,7 +332,7 @@ impl Machine {
                     (Fence::Full, Some(b)) if state[b] != 0 => return Ok(None),
                     (Fence::Store, Some(b)) if self.memory.marks_store_fences() && state[b] != 0 => {
                         let mut entries = self.buffer(state[b]).to_vec();
-                        entries.push(Entry { cell: BARRIER, value: 0 });
+                        entries.push(Entry::Mark);
                         state[b] = self.intern(entries);
                     }
                     _ => {}
@@ -381,13 +384,15 @@ impl Machine {
         }
     }
 
-    /// Lets a buffered store that is ready reach memory.
-    pub fn flush(&self, thread: usize, at: usize, state: &mut [u32]) -> Event {
+    /// Lets a buffered store that is ready reach memory; its cell and value.
+    pub fn flush(&self, thread: usize, at: usize, state: &mut [u32]) -> Result<(u32, u64), Diagnostic> {
         let b = self.threads[thread] as usize + 1;
         let mut entries = self.buffer(state[b]).to_vec();
-        let entry = entries.remove(at);
+        let Entry::Store { cell, value } = entries.remove(at) else {
+            return Err(Diagnostic::internal("the mark of a store fence is taken for a store that is ready"));
+        };
         state[b] = self.intern(entries);
-        state[self.cell_slot(entry.cell as usize)] = entry.value;
-        Event::Flush { cell: entry.cell, value: self.decode(entry.value) }
+        state[self.cell_slot(cell as usize)] = value;
+        Ok((cell, self.decode(value)))
     }
 }

@@ -13,6 +13,7 @@ use super::expansion::OWN_NAMES;
 use super::expr::{Expr, Width};
 use super::liveness::{registers_read, successors};
 use super::machine::{Event, Machine};
+use super::memory::Entry;
 use super::{Access, Fence, Program, Register};
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
@@ -315,8 +316,12 @@ impl Model for ProgramModel {
 
 /// The stores of a buffer as text, oldest first.
 pub fn buffer_text(m: &Machine, slot: u32) -> String {
-    let text = |e: &super::memory::Entry| {
-        m.program.cells.get(e.cell as usize).map_or("|".to_string(), |c| format!("{}={}", c.name, c.width.signed(m.decode(e.value))))
+    let text = |e: &Entry| match *e {
+        Entry::Store { cell, value } => {
+            let cell = &m.program.cells[cell as usize];
+            format!("{}={}", cell.name, cell.width.signed(m.decode(value)))
+        }
+        Entry::Mark => "|".to_string(),
     };
     format!("[{}]", m.buffer(slot).iter().map(text).collect::<Vec<_>>().join(", "))
 }
@@ -353,10 +358,10 @@ impl Worker for ProgramWorker<'_> {
                     machine.buffer_slot(thread as usize).ok_or_else(|| Diagnostic::internal("a flush under a model without buffers"))?;
                 let before = self.state[slot];
                 for at in ready {
-                    if machine.buffer(before)[at].cell == cell {
+                    if machine.buffer(before)[at].cell() == Some(cell) {
                         self.state[slot] = before;
-                        let event = machine.flush(thread as usize, at, &mut self.state);
-                        put(&self.state, self.model.label(self.model.event_text(thread, event)));
+                        let (cell, value) = machine.flush(thread as usize, at, &mut self.state)?;
+                        put(&self.state, self.model.label(self.model.event_text(thread, Event::Flush { cell, value })));
                     }
                 }
             }

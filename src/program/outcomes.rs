@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 
 use super::liveness::{self, Cells, Future, cell_bit};
 use super::machine::Machine;
-use super::memory::BARRIER;
 use super::{Access, Register};
 use mu_base::{Budget, Diagnostic, Stop};
 
@@ -115,7 +114,7 @@ pub(super) fn moves(
         machine.ready(t, state, &mut |at| ready.push(at));
         for &at in ready.iter() {
             let mut next: Box<[u32]> = state.into();
-            machine.flush(t, at, &mut next);
+            machine.flush(t, at, &mut next)?;
             visit((t, Some(at)), next);
         }
     }
@@ -137,7 +136,7 @@ pub(super) fn lonely(
             && state[b] != 0
         {
             let buffer = machine.buffer(state[b]);
-            future.writes |= buffer.iter().filter(|e| e.cell != BARRIER).fold(0, |set, e| set | cell_bit(e.cell));
+            future.writes |= buffer.iter().filter_map(|e| e.cell()).fold(0, |set, cell| set | cell_bit(cell));
         }
         future
     };
@@ -184,7 +183,7 @@ pub(super) fn lonely(
         let other = others(t);
         for &at in ready.iter() {
             let mut next: Box<[u32]> = state.into();
-            let super::machine::Event::Flush { cell, .. } = machine.flush(t, at, &mut next) else { continue };
+            let (cell, _) = machine.flush(t, at, &mut next)?;
             if cell_bit(cell) & (other.reads | other.writes) == 0 {
                 return Ok(Some(((t, Some(at)), next)));
             }

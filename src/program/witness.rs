@@ -82,10 +82,7 @@ fn replay(machine: &Machine, way: &[Move]) -> Result<Execution, Diagnostic> {
     let mut waiting: Vec<Vec<(u32, usize)>> = vec![Vec::new(); program.threads.len()];
     for &(thread, flush) in way {
         if let Some(at) = flush {
-            let event = machine.flush(thread, at, &mut state);
-            let machine::Event::Flush { cell, .. } = event else {
-                return Err(Diagnostic::internal(format!("a flush was answered by {event:?}")));
-            };
+            let (cell, _) = machine.flush(thread, at, &mut state)?;
             let first = waiting[thread].iter().position(|w| w.0 == cell);
             let first = first.ok_or_else(|| Diagnostic::internal("a store reaches memory that was never made"))?;
             coherence[cell as usize].push(waiting[thread].remove(first).1);

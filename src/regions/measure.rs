@@ -139,11 +139,9 @@ fn separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usi
         };
         edges.push((from, to));
     }
-    nodes.entry(process.params[control].init.clone()).or_insert(usize::MAX);
+    let next = nodes.len();
+    nodes.entry(process.params[control].init.clone()).or_insert(next);
     let count = nodes.len();
-    if nodes.values().any(|n| *n == usize::MAX) {
-        nodes.values_mut().filter(|n| **n == usize::MAX).for_each(|n| *n = count - 1);
-    }
     let mut reach = vec![vec![false; count]; count];
     for (n, row) in reach.iter_mut().enumerate() {
         row[n] = true;

@@ -10,7 +10,7 @@ use mu_explore::{Found, Options, PathStep, Progress, Target, find};
 use mu_model::{Model, Slot};
 use mu_program::liveness::successors;
 use mu_program::machine::{Event, Machine};
-use mu_program::memory::{BARRIER, MemoryModel};
+use mu_program::memory::{Entry, MemoryModel};
 use mu_program::model::{Goal, Move, ProgramModel};
 use mu_program::nasm::X86Program;
 use mu_program::property::Property;
@@ -194,9 +194,10 @@ fn run(m: &Machine, program: &X86Program, moves: &[Move]) -> Result<Option<Inter
                 let (t, mut at) = (thread as usize, None);
                 let Some(slot) = m.buffer_slot(t) else { return Ok(None) };
                 let buffer = m.buffer(state[slot]);
-                m.ready(t, &state, &mut |i| at = at.or((buffer[i].cell == cell && cell != BARRIER).then_some(i)));
+                m.ready(t, &state, &mut |i| at = at.or((buffer[i].cell() == Some(cell)).then_some(i)));
                 let Some(at) = at else { return Ok(None) };
-                (t, m.flush(t, at, &mut state), None)
+                let (cell, value) = m.flush(t, at, &mut state)?;
+                (t, Event::Flush { cell, value }, None)
             }
         };
         steps.push(Moved { thread, event, instruction, state: state.clone() });
@@ -208,9 +209,12 @@ fn run(m: &Machine, program: &X86Program, moves: &[Move]) -> Result<Option<Inter
 /// What a thread's buffer holds, oldest first: variables and values.
 pub fn buffered(m: &Machine, thread: usize, state: &[u32]) -> Vec<(String, i64)> {
     let Some(slot) = m.buffer_slot(thread) else { return Vec::new() };
-    let entry = |e: &mu_program::memory::Entry| match m.program.cells.get(e.cell as usize) {
-        Some(c) => (c.name.clone(), c.width.signed(m.decode(e.value))),
-        None => ("|".into(), 0),
+    let entry = |e: &Entry| match *e {
+        Entry::Store { cell, value } => {
+            let cell = &m.program.cells[cell as usize];
+            (cell.name.clone(), cell.width.signed(m.decode(value)))
+        }
+        Entry::Mark => ("|".into(), 0),
     };
     m.buffer(state[slot]).iter().map(entry).collect()
 }

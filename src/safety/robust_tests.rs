@@ -85,7 +85,7 @@ fn traces(program: &Program, model: &'static dyn MemoryModel) -> BTreeSet<Traced
             m.ready(t, &state, &mut |at| ready.push(at));
             for at in ready {
                 let (mut s, mut r) = (state.clone(), trace.clone());
-                m.flush(t, at, &mut s);
+                m.flush(t, at, &mut s).unwrap();
                 let (cell, name) = r.waiting[t].remove(at);
                 r.coherence[cell as usize].push(name);
                 next.push((s, r));

@@ -161,18 +161,19 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks a dominion, and what it attracts in the whole unsolved game, as won. Returns the level to go on from.
-    fn win(&mut self, mut set: Vec<u32>, player: Player) -> u32 {
+    /// Marks a dominion, and what it attracts in the whole unsolved game, as won. Returns the level to go on from, if any was won.
+    fn win(&mut self, mut set: Vec<u32>, player: Player) -> Option<u32> {
         for &v in &set {
             self.member[v as usize] = true;
         }
         self.attract(&mut set, player, 0);
-        let mut highest = u32::MAX;
+        let mut highest: Option<u32> = None;
+        let lower = |a: Option<u32>, b: u32| Some(a.map_or(b, |a| a.min(b)));
         for &v in &set {
             self.member[v as usize] = false;
             self.solved[v as usize] = true;
             self.winner[v as usize] = player;
-            highest = highest.min(self.region[v as usize]);
+            highest = lower(highest, self.region[v as usize]);
         }
         self.left -= set.len();
         // A vertex that has lost its moves to its own and lower regions belongs to the lowest one that it still reaches.
@@ -184,13 +185,14 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 let moves = self.game.successors(VertexId(u)).iter().filter(|t| !self.solved[t.index()]);
-                let lowest = moves.map(|t| self.region[t.index()]).max().unwrap_or(u32::MAX);
-                if lowest < self.region[u as usize] {
-                    highest = highest.min(lowest);
+                if let Some(lowest) = moves.map(|t| self.region[t.index()]).max()
+                    && lowest < self.region[u as usize]
+                {
+                    highest = lower(highest, lowest);
                 }
             }
         }
-        if highest != u32::MAX {
+        if let Some(highest) = highest {
             self.reset_from(highest);
         }
         highest
@@ -253,7 +255,7 @@ impl<'a> Search<'a> {
         }
         let Some(to) = above else {
             self.regions[level as usize] = set.clone();
-            return self.win(set, player);
+            return self.win(set, player).expect("a dominion has vertices");
         };
         for &v in &set {
             self.region[v as usize] = to;

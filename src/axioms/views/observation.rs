@@ -79,14 +79,18 @@ pub fn global(s: &Skeleton, p: u32) -> Vec<Observations> {
     }
     let mut all = Vec::new();
     for of in out {
-        let firsts: Vec<(usize, usize)> = (of.iter())
-            .flat_map(|(&l, c)| writes(s, l).into_iter().map(move |w| (c.iter().position(|&x| x == w).unwrap_or(usize::MAX), w)))
+        // By write, where it is observed; one that is not comes last.
+        let firsts: Vec<(Observed, usize)> = (of.iter())
+            .flat_map(|(&l, c)| {
+                let at = |w| c.iter().position(|&x| x == w).map_or(Observed::Never, Observed::At);
+                writes(s, l).into_iter().map(move |w| (at(w), w))
+            })
             .collect();
-        if firsts.iter().filter(|f| f.0 == usize::MAX).count() > 1 {
+        if firsts.iter().filter(|f| f.0 == Observed::Never).count() > 1 {
             continue;
         }
         // Sets of different locations with one first operation may come either way.
-        let mut orders: Vec<Vec<(usize, usize)>> = vec![Vec::new()];
+        let mut orders: Vec<Vec<(Observed, usize)>> = vec![Vec::new()];
         let mut sorted = firsts;
         sorted.sort_unstable();
         for group in sorted.chunk_by(|a, b| a.0 == b.0) {
@@ -96,7 +100,14 @@ pub fn global(s: &Skeleton, p: u32) -> Vec<Observations> {
     }
     all
 }
-fn permutations(list: &[(usize, usize)]) -> Vec<Vec<(usize, usize)>> {
+/// Where in a sequence of observations something is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Observed {
+    At(usize),
+    Never,
+}
+
+fn permutations(list: &[(Observed, usize)]) -> Vec<Vec<(Observed, usize)>> {
     if list.is_empty() {
         return vec![Vec::new()];
     }

@@ -8,17 +8,30 @@ mod pso;
 mod sc;
 mod tso;
 
-/// A store that waits, or a mark that a store fence left.
+/// What waits in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Entry {
-    /// The cell, or [`BARRIER`].
-    pub cell: u32,
-    /// The value, as the machine encodes it.
-    pub value: u32,
+pub enum Entry {
+    /// A store.
+    Store {
+        /// The cell.
+        cell: u32,
+        /// The value, as the machine encodes it.
+        value: u32,
+    },
+    /// The mark of a store fence.
+    Mark,
 }
 
-/// The cell of the mark of a store fence.
-pub const BARRIER: u32 = u32::MAX;
+impl Entry {
+    /// The cell that a store goes to; a mark has none.
+    #[inline]
+    pub fn cell(self) -> Option<u32> {
+        match self {
+            Entry::Store { cell, .. } => Some(cell),
+            Entry::Mark => None,
+        }
+    }
+}
 
 /// A memory model.
 pub trait MemoryModel: Send + Sync + std::fmt::Debug {

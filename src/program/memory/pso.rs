@@ -3,7 +3,7 @@
 //! The queues are kept in one list: between two marks, the stores sorted by cell. A store may go to memory if no mark and no store to the same
 //! cell is before it.
 
-use super::{BARRIER, Entry, MemoryModel};
+use super::{Entry, MemoryModel};
 
 /// The model.
 #[derive(Debug)]
@@ -18,24 +18,24 @@ impl MemoryModel for PartialStoreOrder {
     }
     fn ready(&self, buffer: &[Entry], visit: &mut dyn FnMut(usize)) {
         for (i, e) in buffer.iter().enumerate() {
-            if e.cell == BARRIER {
+            if *e == Entry::Mark {
                 return;
             }
-            if !buffer[..i].iter().any(|o| o.cell == e.cell) {
+            if !buffer[..i].iter().any(|o| o.cell() == e.cell()) {
                 visit(i);
             }
         }
     }
     fn normalise(&self, buffer: &mut Vec<Entry>) {
         // A mark with nothing before it orders nothing, nor does one right after another.
-        let mut last = BARRIER;
+        let mut last = Entry::Mark;
         buffer.retain(|e| {
-            let keep = e.cell != BARRIER || last != BARRIER;
-            last = e.cell;
+            let keep = *e != Entry::Mark || last != Entry::Mark;
+            last = *e;
             keep
         });
-        for part in buffer.split_mut(|e| e.cell == BARRIER) {
-            part.sort_by_key(|e| e.cell);
+        for part in buffer.split_mut(|e| *e == Entry::Mark) {
+            part.sort_by_key(|e| e.cell());
         }
     }
 }
@@ -46,8 +46,8 @@ mod tests {
 
     #[test]
     fn marks_keep_stores_apart() {
-        let e = |cell, value| Entry { cell, value };
-        let mark = e(BARRIER, 0);
+        let e = |cell, value| Entry::Store { cell, value };
+        let mark = Entry::Mark;
         let mut buffer = vec![mark, e(2, 1), e(1, 1), e(2, 0), mark, mark, e(0, 5)];
         PartialStoreOrder.normalise(&mut buffer);
         assert_eq!(buffer, [e(1, 1), e(2, 1), e(2, 0), mark, e(0, 5)]);
