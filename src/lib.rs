@@ -1,7 +1,27 @@
 //! `mu-check`: model checking of mCRL2 specifications against first-order modal mu-calculus formulas, explicit and symbolic.
 //!
-//! Data flows one way, from text to verdict. Each layer is a package of its own in `src/`, and depends only on layers above it here
-//! (see ARCHITECTURE.md).
+//! A program needs four types: a [`Specification`] gives a [`Model`], which counts its states and checks formulas as a [`Run`] says; what is wrong is
+//! an [`Error`] with its place.
+//!
+//! ```
+//! use mu_check::{Run, Specification, Verdict};
+//!
+//! # fn main() -> Result<(), mu_check::Error> {
+//! let text = "act enter, leave: Nat;
+//!             proc Buffer = sum n: Nat. (n < 3) -> enter(n) . leave(n) . Buffer;
+//!             init Buffer;";
+//! let model = Specification::new("buffer.mcrl2", text).model()?;
+//! assert_eq!(model.explore(&Run::new())?.states, 4u32.into());
+//!
+//! let judgement = model.check("[true* . enter(2)] <leave(1)> true", &Run::new())?;
+//! assert_eq!(judgement.verdict, Verdict::False);
+//! assert_eq!(judgement.evidence.expect("a path shows it").actions(), ["enter(2)"]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Beyond that, data flows one way, from text to verdict. Each layer is a package of its own in `src/`, re-exported here as a module, and depends only on
+//! layers above it (see ARCHITECTURE.md). A program with a model of its own, without any language, begins at [`model`].
 #![warn(missing_docs)]
 
 /// Ids, places, diagnostics, limits.
@@ -86,6 +106,10 @@ pub use mu_lsp as lsp;
 
 /// Results as text, JSON, tables and pictures.
 pub use mu_report as report;
+
+/// What programs call.
+pub use mu_library as library;
+pub use mu_library::{Counts, Enabled, Error, Evidence, Judgement, Model, Place, Priority, Run, Specification, Stop, Verdict, Walk};
 
 /// The command line.
 pub use mu_cli as cli;

@@ -7,8 +7,8 @@ mod own_model;
 #[path = "../examples/parse_and_check.rs"]
 mod parse_and_check;
 
+use mu_check::Verdict;
 use mu_check::explore::Visited;
-use mu_check::pbes::Verdict;
 
 #[test]
 fn parse_and_check() {
@@ -16,7 +16,7 @@ fn parse_and_check() {
     let (verdict, evidence) = parse_and_check::check(buffer, "[true* . enter(2)] <leave(1)> true").unwrap();
     assert!(verdict == Verdict::False && evidence.contains("enter(2)"), "{evidence}");
     assert_eq!(parse_and_check::check(buffer, "[true*] <true> true").unwrap().0, Verdict::True);
-    assert!(parse_and_check::check("act a; init b;", "true").unwrap_err().message.contains("`b`"));
+    assert!(parse_and_check::check("act a; init b;", "true").unwrap_err().message().contains("`b`"));
 }
 
 #[test]

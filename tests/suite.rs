@@ -22,6 +22,7 @@ mod formatting;
 mod fuzzed;
 mod language;
 mod language_server;
+mod library;
 mod limits;
 mod linearise_random;
 mod proofs;

@@ -1,0 +1,327 @@
+//! What programs call: a specification with its parameters becomes a model, which counts its states and checks formulas.
+//!
+//! In: texts and files. Out: values of this module, with no number of ours in them. The stages between (parse, type check, linearise, compile, search) are the
+//! ones that the command line uses; whoever needs one of them alone calls its layer. Invariants: a verdict's evidence has been replayed on the model before it
+//! is given; an error says where it is, in the words of the command line; a limit is never an error but an answer that is not known.
+//!
+#![warn(missing_docs)]
+
+mod error;
+mod walk;
+
+pub use error::{Error, Place};
+pub use walk::{Enabled, Walk};
+
+use mu_base::{Budget, Limits, SourceMap, Stage};
+use mu_compile::{Compiled, Confluence};
+use mu_engines::{Engine, Options, Subject, Task, Wish};
+use mu_evidence::checker;
+use mu_explore::Extras;
+use mu_formula::typecheck::check_formula;
+use mu_lts::Lts;
+use mu_model::Model as _;
+use mu_pbes::Answer;
+use mu_process::{linearise, typecheck::check_specification};
+use mu_report::branches::branches;
+use mu_report::chart::chart;
+use mu_report::story::{Story, story};
+use mu_syntax::template::{self, Param};
+use num_bigint::BigUint;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub use mu_base::Stop;
+pub use mu_pbes::Verdict;
+
+/// Which hidden steps are taken at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Priority {
+    /// Those that are proven confluent.
+    #[default]
+    Proven,
+    /// None.
+    None,
+    /// Hidden actions of these names, believed to be confluent.
+    Named(Vec<String>),
+}
+
+/// The text of a specification, and values for its parameters.
+#[derive(Clone, Debug)]
+pub struct Specification {
+    name: String,
+    text: String,
+    defines: Vec<(String, String)>,
+    priority: Priority,
+}
+
+impl Specification {
+    /// A specification by its text: mCRL2, with or without a parameter layer. The name stands in messages.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into(), defines: Vec::new(), priority: Priority::default() }
+    }
+
+    /// The specification in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not UTF-8.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Error::plain(Stage::File, format!("cannot read `{}`: {e}", path.display())))?;
+        Ok(Self::new(path.display().to_string(), text.trim_start_matches('\u{feff}')))
+    }
+
+    /// Gives a parameter a value, as `-D NAME=VALUE` does.
+    #[must_use]
+    pub fn with(mut self, parameter: impl Into<String>, value: impl ToString) -> Self {
+        self.defines.push((parameter.into(), value.to_string()));
+        self
+    }
+
+    /// Which hidden steps are taken at once.
+    #[must_use]
+    pub fn priority(self, priority: Priority) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// Parses, type checks, linearises and compiles it.
+    ///
+    /// # Errors
+    /// What is wrong with the text or a parameter, with its place.
+    pub fn model(&self) -> Result<Model, Error> {
+        let mut sources = SourceMap::new();
+        let build = |sources: &mut SourceMap| {
+            let expanded = template::expand(&self.name, &self.text, &self.defines, sources)?;
+            let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;
+            let process = linearise::linearise(&check_specification(&tree)?, &linearise::Options::default())?;
+            let confluence = match &self.priority {
+                Priority::Proven => Confluence::Auto,
+                Priority::None => Confluence::None,
+                Priority::Named(names) => Confluence::Named(names.clone()),
+            };
+            Ok((expanded.params, Compiled::new(process, &confluence)?))
+        };
+        match build(&mut sources) {
+            Ok((parameters, compiled)) => Ok(Model { compiled: Arc::new(compiled), parameters, sources }),
+            Err(diagnostic) => Err(Error::new(diagnostic, &sources)),
+        }
+    }
+}
+
+/// How far a search may go, and how.
+#[derive(Clone, Debug)]
+pub struct Run {
+    threads: Option<usize>,
+    engine: &'static dyn Engine,
+    symmetry: bool,
+    budget: Budget,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Run {
+    /// No limits, all processors, symmetry, the explicit engine. The clock of a time limit starts here.
+    pub fn new() -> Self {
+        Self::limited(Limits::default())
+    }
+
+    /// The same with limits.
+    pub fn limited(limits: Limits) -> Self {
+        Self { threads: None, engine: mu_engines::engines()[0], symmetry: true, budget: Budget::new(limits) }
+    }
+
+    /// With so many threads.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads: Some(threads.max(1)), ..self }
+    }
+
+    /// With or without symmetry reduction; counts and verdicts are the same.
+    #[must_use]
+    pub fn symmetry(self, symmetry: bool) -> Self {
+        Self { symmetry, ..self }
+    }
+
+    /// With the engine of a name: `explicit`, `symbolic`, `auto`.
+    ///
+    /// # Errors
+    /// There is no such engine.
+    pub fn engine(self, name: &str) -> Result<Self, Error> {
+        let engine = mu_engines::by_name(name).ok_or_else(|| {
+            let known: Vec<&str> = mu_engines::engines().iter().map(|e| e.name()).collect();
+            Error::plain(Stage::Usage, format!("there is no engine `{name}`, expected one of {}", known.join(", ")))
+        })?;
+        Ok(Self { engine, ..self })
+    }
+
+    /// A flag that ends the run from outside when it is set: its answer is then unknown.
+    pub fn interrupt(&self) -> Arc<AtomicBool> {
+        self.budget.interrupt_flag()
+    }
+
+    fn explore(&self, model: &Compiled) -> mu_explore::Options {
+        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        let symmetry = self.symmetry && model.is_priority_proven();
+        mu_explore::Options { threads, symmetry, ..Default::default() }.with_confluence_of(model)
+    }
+}
+
+/// Numbers of states and steps; exact if the search is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// States.
+    pub states: BigUint,
+    /// Transitions, if the engine counts them.
+    pub transitions: Option<BigUint>,
+    /// States without a step, if the engine counts them.
+    pub deadlocks: Option<BigUint>,
+    /// Why the search ended.
+    pub stop: Stop,
+}
+
+/// A verdict, and why.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// States met.
+    pub states: u64,
+    /// Boolean equations met.
+    pub equations: u64,
+    /// Why, where something can be shown.
+    pub evidence: Option<Evidence>,
+}
+
+/// A counterexample or witness that has been replayed on the model.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    story: Story,
+    title: String,
+    verdict: &'static str,
+}
+
+impl Evidence {
+    /// Whether it shows that the formula holds.
+    pub fn is_witness(&self) -> bool {
+        self.story.verdict
+    }
+
+    /// The labels of its steps, in order; of branching evidence, of all its steps.
+    pub fn actions(&self) -> Vec<String> {
+        self.story.steps.iter().map(|s| s.action.clone()).collect()
+    }
+
+    /// As text for people.
+    pub fn text(&self) -> String {
+        self.story.text(true)
+    }
+
+    /// As JSON; its form is `evidence.json` of the schemas.
+    pub fn json(&self) -> String {
+        self.story.json().to_string()
+    }
+
+    /// As a picture: a chart of a path, a tree of what branches.
+    pub fn svg(&self) -> String {
+        chart(&self.story, &self.title, self.verdict).unwrap_or_else(|| branches(&self.story, &self.title, self.verdict))
+    }
+}
+
+/// A model that is ready to be searched.
+#[derive(Clone)]
+pub struct Model {
+    compiled: Arc<Compiled>,
+    parameters: Vec<Param>,
+    sources: SourceMap,
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model").field("parameters", &self.parameters).finish_non_exhaustive()
+    }
+}
+
+impl Model {
+    /// Names and values of the parameters of its specification.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, String)> {
+        self.parameters.iter().map(|p| (p.name.as_str(), p.value.to_string()))
+    }
+
+    /// Counts states, transitions and deadlocks.
+    ///
+    /// # Errors
+    /// A value cannot be evaluated, or an invariant of the program is broken.
+    pub fn explore(&self, run: &Run) -> Result<Counts, Error> {
+        let counted = self.counted(run, &[])?;
+        Ok(Counts { states: counted.states, transitions: counted.transitions, deadlocks: counted.deadlocks, stop: counted.stop })
+    }
+
+    /// The transition system, without symmetry; as much of it as the limits allow.
+    ///
+    /// # Errors
+    /// As [`Model::explore`].
+    pub fn transition_system(&self, run: &Run) -> Result<Lts, Error> {
+        let run = run.clone().symmetry(false);
+        let counted = self.counted(&run, &[Wish::TransitionSystem])?;
+        counted.lts.ok_or_else(|| Error::plain(Stage::Internal, "an engine that gives transition systems gave none".into()))
+    }
+
+    fn counted(&self, run: &Run, wishes: &[Wish]) -> Result<mu_engines::Counted, Error> {
+        self.expect(run, wishes)?;
+        let options = Options::new(run.explore(&self.compiled));
+        let task = Task { wishes, options: &options, budget: &run.budget };
+        run.engine.count(&*self.compiled, task, Extras::default()).map_err(|d| Error::new(d, &self.sources))
+    }
+
+    fn expect(&self, run: &Run, wishes: &[Wish]) -> Result<(), Error> {
+        match run.engine.declines(wishes) {
+            Some(wish) => Err(Error::plain(Stage::Unsupported, format!("the engine `{}` has no {}", run.engine.name(), wish.words()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks a formula of the first-order modal mu-calculus.
+    ///
+    /// # Errors
+    /// What is wrong with the formula, with its place; a value that cannot be evaluated; a broken invariant.
+    pub fn check(&self, formula: &str, run: &Run) -> Result<Judgement, Error> {
+        let mut sources = self.sources.clone();
+        self.judged(formula, run, &mut sources).map_err(|d| Error::new(d, &sources))
+    }
+
+    fn judged(&self, text: &str, run: &Run, sources: &mut SourceMap) -> Result<Judgement, mu_base::Diagnostic> {
+        let process = self.compiled.process();
+        let tree = mu_syntax::parse_formula(sources.add("formula", text), text)?;
+        let formula = check_formula(&tree, &process.data, &process.actions)?;
+        let options = Options { witnesses: true, ..Options::new(run.explore(&self.compiled)) };
+        let task = Task { wishes: &[], options: &options, budget: &run.budget };
+        let subject = Subject { model: &*self.compiled, labels: &*self.compiled };
+        let Answer { verdict, states, equations, evidence, .. } = run.engine.check(subject, &formula, task)?.answer;
+        let evidence = match evidence {
+            None => None,
+            Some(evidence) => {
+                checker::check(&evidence, &*self.compiled, &*self.compiled, &formula)?;
+                let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let verdict = if evidence.verdict { "true" } else { "false" };
+                Some(Evidence { story: story(&evidence, &*self.compiled, false, usize::MAX)?, title, verdict })
+            }
+        };
+        Ok(Judgement { verdict, states, equations, evidence })
+    }
+
+    /// A walk through the model, from its initial state; the seed is that of random steps.
+    ///
+    /// # Errors
+    /// As [`Model::explore`].
+    pub fn walk(&self, seed: u64) -> Result<Walk<'_>, Error> {
+        Walk::start(self, seed)
+    }
+}

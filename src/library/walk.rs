@@ -1,0 +1,75 @@
+//! A model step by step: what is enabled, what a step changes, back and forth.
+
+use super::{Error, Model};
+use mu_model::Model as _;
+use mu_report::story;
+
+/// A step that is enabled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Enabled {
+    /// Its label.
+    pub action: String,
+    /// Parameters that it changes, with their new values.
+    pub changed: Vec<(String, String)>,
+}
+
+/// A walk through a model.
+pub struct Walk<'m> {
+    model: &'m Model,
+    walk: mu_explore::walk::Walk<'m>,
+}
+
+impl<'m> Walk<'m> {
+    pub(super) fn start(model: &'m Model, seed: u64) -> Result<Self, Error> {
+        let walk = mu_explore::walk::Walk::new(&*model.compiled, seed).map_err(|d| Error::new(d, &model.sources))?;
+        Ok(Self { model, walk })
+    }
+
+    /// The present state: parameters with their values; none for those that mean nothing here.
+    pub fn state(&self) -> Vec<(String, Option<String>)> {
+        let model = &*self.model.compiled;
+        model.slots().iter().map(|s| s.name.clone()).zip(story::values(model, self.walk.state())).collect()
+    }
+
+    /// The steps of the present state.
+    pub fn enabled(&self) -> Vec<Enabled> {
+        let (model, here) = (&*self.model.compiled, self.walk.state());
+        let changed = |after: &[u32]| {
+            let slots = model.slots().iter().enumerate().filter(|(i, _)| here[*i] != after[*i] && model.is_live(*i as u32, after));
+            slots.map(|(i, s)| (s.name.clone(), model.value_text(i as u32, after[i]))).collect()
+        };
+        self.walk.moves().iter().map(|m| Enabled { action: model.label_text(m.label), changed: changed(&m.state) }).collect()
+    }
+
+    /// The labels of the steps that led here.
+    pub fn taken(&self) -> Vec<String> {
+        self.walk.path()[..self.walk.position()].iter().map(|m| self.model.compiled.label_text(m.label)).collect()
+    }
+
+    /// Takes a step by its place in [`Walk::enabled`]. False: there is no such step.
+    ///
+    /// # Errors
+    /// A value cannot be evaluated.
+    pub fn take(&mut self, index: usize) -> Result<bool, Error> {
+        self.walk.take(index).map_err(|d| Error::new(d, &self.model.sources))
+    }
+
+    /// Takes a random step, each as likely as the others. False: there is none.
+    ///
+    /// # Errors
+    /// A value cannot be evaluated.
+    pub fn random(&mut self) -> Result<bool, Error> {
+        self.walk.random().map_err(|d| Error::new(d, &self.model.sources))
+    }
+
+    /// Undoes the last step. False: there is none.
+    ///
+    /// # Errors
+    /// A value cannot be evaluated.
+    pub fn back(&mut self) -> Result<bool, Error> {
+        let Some(before) = self.walk.position().checked_sub(1) else { return Ok(false) };
+        self.walk.go(before).map_err(|d| Error::new(d, &self.model.sources))?;
+        Ok(true)
+    }
+}
