@@ -1,8 +1,8 @@
 //! The verdict of a formula on a model: plans the routes, runs them, explains.
 //!
 //! Input: model, its labels' multi-actions, typed formula. Output: verdict with figures, evidence, and warnings about parts of the formula
-//! that were never put to the test. [`super::plan`] divides what the formula asks of the initial state into tasks, each with its route; [`super::run`]
-//! finds the value of a task; [`super::explain`] turns a strategy into evidence. A limit gives `Unknown`, never true or false.
+//! that were never put to the test. `plan` divides what the formula asks of the initial state into tasks, each with its route; `run`
+//! finds the value of a task; `explain` turns a strategy into evidence. A limit gives `Unknown`, never true or false.
 
 use super::automaton::Automaton;
 use super::explain::finish;
