@@ -8,6 +8,7 @@ use crate::execution::Vocabulary;
 
 /// An architecture.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Architecture {
     /// x86.
     X86,

@@ -22,6 +22,7 @@ pub struct Known {
 
 /// The words of an architecture for what a plain operation can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Dialect {
     /// `Acq`, `Rel`, and `F` alone for a full fence.
     Plain,

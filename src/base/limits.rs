@@ -17,6 +17,7 @@ pub struct Limits {
 
 /// Why a search stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stop {
     /// Nothing is left to do.
     Complete,

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A memory model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Memory {
     /// Sequential consistency: weak symbols are plain ones.
     Sc,

@@ -22,6 +22,7 @@ use std::fmt::Debug;
 
 /// Something asked for besides numbers and verdicts, which not every engine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Wish {
     /// The transition system itself.
     TransitionSystem,

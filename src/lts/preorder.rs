@@ -22,6 +22,7 @@ use mu_base::{Budget, Stop};
 
 /// When one system refines another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
 pub enum Preorder {
     /// Each trace of the first is one of the second.
     Trace,

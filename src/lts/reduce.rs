@@ -16,6 +16,7 @@ use mu_base::ids::{LabelId, StateId};
 
 /// When two states count as the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
 pub enum Equivalence {
     /// Strong bisimulation.
     Strong,

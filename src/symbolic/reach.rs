@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 /// How the search goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Strategy {
     /// Whole layers, all relations applied to the same frontier. Gives the number of levels and shortest paths.
     BreadthFirst,
