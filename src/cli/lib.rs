@@ -44,8 +44,9 @@ mod page;
 pub mod pipeline;
 mod program;
 mod progress;
-mod prove;
 mod properties;
+mod prove;
+mod refuted;
 mod robust;
 mod shell;
 mod simulate;
@@ -60,13 +61,13 @@ use self::output::print;
 use self::pipeline::Session;
 use clap::{CommandFactory, FromArgMatches};
 use mu_base::{Diagnostic, SourceMap, Stage};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 /// Runs the command of the process's arguments.
 pub fn run() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
     let json = args::wants_json(&words);
-    // Describing all commands takes longer than a small model does: once is enough.
     let mut description = Cli::command();
     if let Some(refusal) = first::mistyped(&words, &args::command_names(&description)) {
         return ExitCode::from(first::refused(&refusal, json));
@@ -89,16 +90,11 @@ pub fn run() -> ExitCode {
             return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
         }
     };
-    // A stack of its own: the stages grow theirs as they need, and start from a known size.
-    let worker = std::thread::Builder::new().name("main".into()).stack_size(64 << 20).spawn(move || command(cli));
-    match worker.map(|w| w.join()) {
-        Ok(Ok(code)) => ExitCode::from(code),
-        Ok(Err(_)) => {
+    // A stack of its own: the stages grow theirs as they need, and start from a known size. No thread: waking one takes as long as a small run.
+    match catch_unwind(AssertUnwindSafe(|| stacker::grow(64 << 20, || command(cli)))) {
+        Ok(code) => ExitCode::from(code),
+        Err(_) => {
             eprintln!("internal error: a worker panicked; the message above says where");
-            ExitCode::from(4)
-        }
-        Err(e) => {
-            eprintln!("internal error: cannot start a thread: {e}");
             ExitCode::from(4)
         }
     }

@@ -272,12 +272,15 @@ pub(super) fn whole(path: &Path) {
     state().parts.retain(|p| p != path);
 }
 
-/// Begins to watch a run.
-pub(super) fn watch(budget: &Budget, format: Format) {
+/// Begins to watch a run. What `listen` starts costs as much as a small run, so it waits for the first look: a signal before that ends the process, as
+/// one before its start would.
+pub(super) fn watch(budget: &Budget, format: Format, listen: fn(&Budget)) {
     state().format = format;
     let budget = budget.clone();
     let look = move || {
         let mut passed: Option<Instant> = None;
+        std::thread::sleep(TICK);
+        listen(&budget);
         loop {
             // A search can touch some megabytes in a millisecond: near the limit a longer look away would miss it by that.
             let near = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m / 4 * 3);

@@ -39,26 +39,19 @@ impl Session {
             timeout: common.timeout,
         };
         let session = Self::with_limits(common, reading, limits);
-        output::watch(&session.budget, session.common.format);
+        output::watch(&session.budget, session.common.format, listen);
         session
     }
 
     /// A run whose options limit the processes that it starts, and not itself.
     pub fn of_processes(common: Common, reading: Reading) -> Self {
-        Self::with_limits(common, reading, Limits::default())
+        let session = Self::with_limits(common, reading, Limits::default());
+        listen(&session.budget);
+        session
     }
 
     fn with_limits(common: Common, reading: Reading, limits: Limits) -> Self {
         let budget = Budget::new(limits);
-        let flag = budget.interrupt_flag();
-        // Failing to listen leaves the system's default, which ends the process: nothing wrong is reported.
-        let handled = budget.clone();
-        let _ = ctrlc::set_handler(move || {
-            if flag.swap(true, std::sync::atomic::Ordering::Relaxed) {
-                output::give_up(&handled, &Stop::Interrupted);
-                std::process::exit(3);
-            }
-        });
         if common.end_with_input {
             end_with_input(&budget);
         }
@@ -200,6 +193,18 @@ pub(super) fn no_specification(path: &Path) -> Diagnostic {
     };
     Diagnostic::new(Stage::Usage, format!("`{}` is not a specification: its name says that it is {what}", path.display()))
         .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec")
+}
+
+/// A signal asks the run to end, and a second one ends it.
+fn listen(budget: &Budget) {
+    let (flag, handled) = (budget.interrupt_flag(), budget.clone());
+    // Failing to listen leaves the system's default, which ends the process: nothing wrong is reported.
+    let _ = ctrlc::set_handler(move || {
+        if flag.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            output::give_up(&handled, &Stop::Interrupted);
+            std::process::exit(3);
+        }
+    });
 }
 
 /// From now on the end of standard input is an interrupt: whoever holds its other end is gone.

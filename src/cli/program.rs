@@ -93,6 +93,7 @@ fn any_number(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnosti
         model,
         certificate: None,
         smt_lib: None,
+        evidence: None,
         no_approximations: false,
         instances: 4,
         common: args.common.clone(),

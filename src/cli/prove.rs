@@ -5,8 +5,8 @@
 use super::args::{Format, ProofMemory, ProveArgs, TranslationArgs, VerifyArgs};
 use super::files::{expect_writable, write_text};
 use super::pipeline::Session;
-use super::print;
 use super::progress::grouped;
+use super::{output, print, refuted};
 use mu_base::{Diagnostic, Stage};
 use mu_cubicle::System;
 use mu_prove::image::Trouble;
@@ -34,6 +34,9 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
     if let Some(path) = &args.certificate {
         expect_writable(path)?;
     }
+    if let Some(path) = &args.evidence {
+        refuted::expect_evidence(path)?;
+    }
     let system = read(session, &args.file, &args.translation)?;
     let memory = match args.model {
         ProofMemory::Sc => Memory::Sc,
@@ -49,10 +52,13 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
             smt(&system, certificate, folder)?;
         }
     }
+    if let (Verdict::Unsafe(run), Some(path)) = (&outcome.verdict, &args.evidence) {
+        refuted::save(session, path, &args.file, &system, memory, run)?;
+    }
     let seconds = session.budget.elapsed().as_secs_f64();
     match session.common.format {
         Format::Text => print(&as_text(session, &system, args, &outcome, seconds))?,
-        Format::Json => print(&format!("{}\n", as_json(session, &system, args, &outcome, seconds)))?,
+        Format::Json => output::object(as_json(session, &system, args, &outcome, seconds))?,
     }
     Ok(match &outcome.verdict {
         Verdict::Safe { .. } => 0,
@@ -264,7 +270,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
                 Ok(asked) => object["verified"] = asked_json(asked),
                 Err(r) => object["why"] = json!(refused(&system, r)),
             }
-            print(&format!("{object}\n"))?;
+            output::object(object)?;
         }
     }
     Ok(code)

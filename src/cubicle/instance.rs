@@ -6,6 +6,7 @@
 use crate::ground::GroundCube;
 use crate::machine::{Act, Machine, Memory, Need};
 use crate::system::Claim;
+use crate::value::ANY;
 use ahash::AHashMap;
 use mu_base::{Budget, Diagnostic, Stage};
 
@@ -218,6 +219,39 @@ impl Machine<'_> {
         }
         steps.reverse();
         Ok(Replayed { start: nodes[at].0.clone(), steps })
+    }
+    /// A run with a value in each open cell, that of the state after it, and at the end one with which the claim holds of the processes. Open cells are those that
+    /// no step asks for before they are written or the run ends, so any value fits that is not contradicted by an assumption.
+    pub fn settled(&self, run: &Replayed, claim: &Claim, procs: &[u32]) -> Option<Replayed> {
+        let cube = self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs)?.1;
+        let mut last: Option<Vec<u32>> = None;
+        let end = run.steps.last().map_or(&run.start, |s| &s.1);
+        let tried = self.split(end.clone(), &mut |s| {
+            if last.is_none() && self.holds(s, &cube)? {
+                last = Some(s.to_vec());
+            }
+            Ok(())
+        });
+        // Where a number has no candidates, nothing is settled.
+        tried.ok()?;
+        let mut after = last?;
+        for slot in (0..self.layout.cells).filter(|s| after[*s as usize] == ANY).collect::<Vec<_>>() {
+            let mut fits = self.domain(slot)?.into_iter().map(|value| {
+                let mut state = after.clone();
+                state[slot as usize] = value;
+                state
+            });
+            after = fits.find(|s| self.assumed(s))?;
+        }
+        let mut states = vec![after];
+        for state in run.steps.iter().rev().skip(1).map(|s| &s.1).chain((!run.steps.is_empty()).then_some(&run.start)) {
+            let after = &states[states.len() - 1];
+            let cells = state.iter().enumerate().map(|(s, code)| if *code == ANY { after[s] } else { *code });
+            states.push(cells.collect());
+        }
+        let start = states.pop()?;
+        states.reverse();
+        Some(Replayed { start, steps: run.steps.iter().map(|s| s.0.clone()).zip(states).collect() })
     }
     /// Adds what flushes reach.
     fn close(&self, nodes: &mut Vec<(Vec<u32>, Option<(usize, Act)>)>, front: &mut Vec<usize>) {

@@ -110,6 +110,13 @@ impl<'s> SystemModel<'s> {
             let place = machine.system.init.place.0;
             return Err(Diagnostic::at(Stage::Type, place, format!("no state of {} processes satisfies `init`", machine.layout.n)));
         }
+        Ok(Self::of(machine, starts))
+    }
+    /// The model of a machine from one initial state on, in codes of the machine.
+    pub fn started(machine: Machine<'s>, start: Vec<u32>) -> Self {
+        Self::of(machine, vec![start])
+    }
+    fn of(machine: Machine<'s>, starts: Vec<Vec<u32>>) -> Self {
         let dense = (0..machine.system.types.len() as u32).map(|t| dense(&machine, TypeId(t))).chain([Dense::Same]).collect();
         let mut model = SystemModel {
             slots: slots(&machine, starts.len() > 1),
@@ -129,7 +136,7 @@ impl<'s> SystemModel<'s> {
         model.unsafe_groups();
         model.init_group();
         model.symmetries = model.candidates();
-        Ok(model)
+        model
     }
     /// What a group does.
     pub fn movement(&self, group: usize) -> Move {

@@ -129,7 +129,14 @@ pub struct Target<'a> {
     fences: Vec<Option<u8>>,
     /// What is known of atoms that took a decision: instances of many cubes share them.
     known: HashMap<Atom, Option<bool>, BuildHasherDefault<Mix>>,
+    /// How many more processes and stages the question at hand may assign.
+    steps: u32,
 }
+
+/// Most assignments of a process or a stage while a cube is matched with another, and, at most, while instances are collected, which are no more either. A cube of many processes or stages has more ways into
+/// another than can be gone through; then it does not count as covering it, which leaves more to search and is never wrong.
+const MOST_STEPS: u32 = 1 << 20;
+const MOST_COLLECTED: u32 = 1 << 14;
 
 /// Where a stage goes: to a stage of the target, or now.
 type Place = Option<u8>;
@@ -174,6 +181,7 @@ impl<'a> Target<'a> {
             fences: if weak { (0..processes).map(|p| stages::fence(&cube.atoms, p)).collect() } else { Vec::new() },
             cube,
             known: HashMap::default(),
+            steps: 0,
         }
     }
     /// Its features.
@@ -186,6 +194,7 @@ impl<'a> Target<'a> {
             return false;
         }
         let mut assignment = self.start(pattern, 0);
+        self.steps = MOST_STEPS;
         self.admits(pattern, &pattern.ground, &mut assignment) && self.extend(pattern, 0, &mut assignment, &mut |_| true)
     }
     fn start(&self, pattern: &Pattern, most: usize) -> Assignment {
@@ -294,6 +303,10 @@ impl<'a> Target<'a> {
         assignment: &mut Assignment,
         found: &mut dyn FnMut(&Assignment) -> bool,
     ) -> bool {
+        if self.steps == 0 {
+            return false;
+        }
+        self.steps -= 1;
         let before = assignment.open.len();
         let done = self.admits(pattern, atoms, assignment) && self.extend(pattern, at + 1, assignment, found);
         assignment.open.truncate(before);
@@ -327,15 +340,16 @@ impl<'a> Target<'a> {
         self.known.insert(atom.clone(), found);
         found
     }
-    /// What instances of the pattern ask beyond what the cube implies: at most `most` atoms each. An empty list: it covers the cube.
+    /// What instances of the pattern ask beyond what the cube implies: at most `most` atoms each, as long as there are steps. An empty list: it covers the cube.
     fn residues(&mut self, pattern: &Pattern, most: usize, out: &mut Vec<Vec<Atom>>) {
         if pattern.cube.processes > self.cube.processes || pattern.features.missing(&self.features) > 2 * most {
             return;
         }
         let mut assignment = self.start(pattern, most);
+        self.steps = MOST_COLLECTED;
         let mut visit = |assignment: &Assignment| {
             out.push(assignment.open.clone());
-            false
+            out.len() >= MOST_COLLECTED as usize
         };
         if self.admits(pattern, &pattern.ground, &mut assignment) {
             self.extend(pattern, 0, &mut assignment, &mut visit);
@@ -415,6 +429,9 @@ impl Index {
         let mut open: Vec<Vec<Atom>> = Vec::new();
         for (_, p) in self.patterns().filter(|(i, _)| Some(*i) != but) {
             let before = open.len();
+            if open.len() >= MOST_COLLECTED as usize {
+                break;
+            }
             target.residues(p, most, &mut open);
             if open[before..].iter().any(Vec::is_empty) {
                 return true;

@@ -5,6 +5,7 @@ mod conform;
 mod editor;
 mod first;
 mod game;
+mod late;
 mod lts;
 mod models;
 mod program;
@@ -20,6 +21,7 @@ pub use self::conform::ConformArgs;
 pub use self::editor::{FmtArgs, LspArgs};
 pub use self::first::{EvalArgs, NewArgs, Project};
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
+pub use self::late::Late;
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
 pub use self::models::ModelsArgs;
 pub use self::program::{
@@ -33,6 +35,7 @@ pub use self::simulate::SimulateArgs;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 /// Explicit-state model checking of mCRL2 specifications.
@@ -53,57 +56,57 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Check formulas on a model.
-    Check(CheckArgs),
+    Check(Late<CheckArgs>),
     /// Explore a model and check formulas over ranges of parameters, to tables and plots.
-    Sweep(sweep::SweepArgs),
+    Sweep(Late<sweep::SweepArgs>),
     /// Show results on a page that a browser opens: verdicts, runs, executions, plots.
-    Report(ReportArgs),
+    Report(Late<ReportArgs>),
     /// Explore a model to its labelled transition system.
-    Explore(ExploreArgs),
+    Explore(Late<ExploreArgs>),
     /// Print a parameterised specification, or a program with its memory, as plain mCRL2.
-    Expand(ExpandArgs),
+    Expand(Late<ExpandArgs>),
     /// Print the linear process of a specification as mCRL2.
-    Linearise(LineariseArgs),
+    Linearise(Late<LineariseArgs>),
     /// Reduce a transition system modulo an equivalence.
-    Reduce(ReduceArgs),
+    Reduce(Late<ReduceArgs>),
     /// Compare two transition systems, and explain a difference.
-    Compare(CompareArgs),
+    Compare(Late<CompareArgs>),
     /// Print the size and shape of a transition system or a game.
-    Info(InfoArgs),
+    Info(Late<InfoArgs>),
     /// Convert a transition system or a game to another format.
-    Convert(ConvertArgs),
+    Convert(Late<ConvertArgs>),
     /// Print the parameterised boolean equation system of a formula on a specification.
-    Pbes(PbesArgs),
+    Pbes(Late<PbesArgs>),
     /// Solve a parity game or a boolean equation system.
-    Solve(SolveArgs),
+    Solve(Late<SolveArgs>),
     /// Walk through a model step by step, in the terminal or by a script.
-    Simulate(SimulateArgs),
+    Simulate(Late<SimulateArgs>),
     /// Run litmus tests under a memory model.
-    Litmus(LitmusArgs),
+    Litmus(Late<LitmusArgs>),
     /// Compare memory models: which is weaker than which, with a smallest test for each difference.
-    Models(ModelsArgs),
+    Models(Late<ModelsArgs>),
     /// Check whether all programs of a machine behave as memory models allow, or find a smallest one that does not.
-    Conform(ConformArgs),
+    Conform(Late<ConformArgs>),
     /// Check an x86 program for unsafe states under a memory model.
-    Program(ProgramArgs),
+    Program(Late<ProgramArgs>),
     /// Check whether store buffers change what a program does, and where fences must stand.
-    Robust(RobustArgs),
+    Robust(Late<RobustArgs>),
     /// Prove a parameterised system safe for every number of processes, or find a run that is not.
-    Prove(ProveArgs),
+    Prove(Late<ProveArgs>),
     /// Verify the certificate of a proof, by code apart from the prover.
-    Verify(VerifyArgs),
+    Verify(Late<VerifyArgs>),
     /// Write a project to begin with: a specification, formulas, and what to do with them.
-    New(NewArgs),
+    New(Late<NewArgs>),
     /// Evaluate a data expression.
-    Eval(EvalArgs),
+    Eval(Late<EvalArgs>),
     /// Format specifications and formulas.
-    Fmt(FmtArgs),
+    Fmt(Late<FmtArgs>),
     /// Serve an editor: errors while one types, names, renaming, formatting.
-    Lsp(LspArgs),
+    Lsp(Late<LspArgs>),
     /// Print a script that completes the command line in a shell.
-    Completions(CompletionsArgs),
+    Completions(Late<CompletionsArgs>),
     /// Print the manual page, or write those of all commands.
-    Manual(ManualArgs),
+    Manual(Late<ManualArgs>),
 }
 
 impl Command {
@@ -121,6 +124,8 @@ impl Command {
             Command::Simulate(a) => &a.model,
             Command::Sweep(a) => &a.model,
             Command::Conform(a) => &a.model,
+            Command::Prove(a) => &a.file,
+            Command::Verify(a) => &a.file,
             Command::Eval(a) => return a.model.as_deref(),
             _ => return None,
         })
@@ -495,7 +500,13 @@ pub fn wants_json(words: &[String]) -> bool {
 /// Puts `check` before the first word that is not an option if that is no command.
 pub fn with_default_command(cli: &clap::Command, mut words: Vec<String>) -> Vec<String> {
     let commands: Vec<&str> = cli.get_subcommands().map(|c| c.get_name()).chain(["help"]).collect();
+    let whole = OnceCell::new();
     let takes_value = |word: &str| {
+        let cli = whole.get_or_init(|| {
+            let mut whole = cli.clone();
+            whole.build();
+            whole
+        });
         let of = |arg: &clap::Arg| match word.strip_prefix("--") {
             Some(long) => arg.get_long() == Some(long),
             None => word.len() == 2 && word.strip_prefix('-').and_then(|w| w.chars().next()) == arg.get_short(),

@@ -16,9 +16,10 @@ pub enum ProofMemory {
 /// `prove`
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  mu-check prove specs/cubicle/mutex.cub
-  mu-check prove specs/cubicle/mutex.cub --certificate mutex.proof
-  mu-check prove specs/cubicle/mutex.cub --model sc --format json --timeout 1m
+  mu-check prove specs/cubicle/naive_mutex.cub
+  mu-check prove specs/cubicle/naive_mutex.cub --certificate mutex.proof
+  mu-check prove specs/cubicle/naive_mutex_unsafe.cub --evidence why.svg
+  mu-check prove specs/cubicle/naive_mutex.cub --model sc --format json --timeout 1m
 
 Exit codes: 0 safe for every number of processes, 1 unsafe (with a run of the machine), 2 bad input, 3 unknown.")]
 pub struct ProveArgs {
@@ -36,6 +37,9 @@ pub struct ProveArgs {
     /// Write each obligation of the proof as a file for SMT solvers, to be found unsatisfiable.
     #[arg(long, value_name = "FOLDER")]
     pub smt_lib: Option<PathBuf>,
+    /// Write the run of a system that is not safe: .json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot, by the name's ending.
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
     /// Look backward from the unsafe states only; infer no invariants.
     #[arg(long)]
     pub no_approximations: bool,
@@ -50,7 +54,7 @@ pub struct ProveArgs {
 /// `verify`
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  mu-check verify specs/cubicle/mutex.cub mutex.proof
+  mu-check verify specs/cubicle/naive_mutex.cub mutex.proof
 
 Exit codes: 0 the certificate proves safety, 1 it does not, 2 bad input, 3 unknown (a limit).")]
 pub struct VerifyArgs {

@@ -221,8 +221,8 @@ impl<'a> Target<'a> {
         let shared = places.iter().find(|x| x.0.1 == JOINT && view.1 == JOINT).map(|x| x.1);
         let alone = plan.views.iter().filter(|v| v.1 == JOINT).count() <= 1;
         let options: Vec<Option<u8>> = if view.1 == JOINT && !alone {
-            // The moment that several share is that of the cube, or now.
-            vec![Some(JOINT), None]
+            // The moment that several share is that of the cube, if the process shares one there, or now.
+            self.stages[usize::from(process)].contains(&JOINT).then_some(Some(JOINT)).into_iter().chain([None]).collect()
         } else {
             self.stages[usize::from(process)].iter().copied().map(Some).chain([None]).collect()
         };

@@ -1,0 +1,93 @@
+//! The run of a system that is not safe, as evidence: replayed step by step on the model of its number of processes, told and drawn as that of formulas is.
+//!
+//! The prover's run leaves cells open that no step asks for ([`mu_cubicle::machine`]). Here each gets a value, so that the run is one of the model that
+//! `explore` and `check` search, from one of its initial states; the last step is `unsafe`.
+
+use super::files::expect_writable;
+use super::pipeline::Session;
+use super::ways::{draw, evidence, file_name};
+use super::{check, page};
+use mu_base::Diagnostic;
+use mu_cubicle::machine::Act;
+use mu_cubicle::model::{SystemModel, UNSAFE};
+use mu_cubicle::system::System;
+use mu_evidence::Evidence;
+use mu_explore::walk::Walk;
+use mu_explore::{PathStep, Way};
+use mu_model::Model;
+use mu_prove::replay::{Run, machine};
+use mu_prove::rules::Memory;
+use mu_report::page::Shown;
+use mu_report::story::{Story, story};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Whether evidence can be written under this name.
+pub(super) fn expect_evidence(path: &Path) -> Result<(), Diagnostic> {
+    check::Picture::of(path)?;
+    expect_writable(path)
+}
+
+/// Writes the run to a file whose name says in which form. `file`: that of the system.
+pub(super) fn save(session: &Session, path: &Path, file: &Path, system: &System, memory: Memory, run: &Run) -> Result<(), Diagnostic> {
+    let (model, evidence, story) = told(system, memory, run)?;
+    let name = file_name(file);
+    if page::is_named_so(path) {
+        return page::write(session, path, &name, &[Shown::of("evidence", as_json(&story, file))]);
+    }
+    let n = story.steps.len();
+    let what = format!("a run of {n} step{} with {} processes to an unsafe state", if n == 1 { "" } else { "s" }, run.processes);
+    draw(session, path, file, &model, (&evidence, &story), (&format!("unsafe: {name}"), &what))
+}
+
+fn as_json(story: &Story, file: &Path) -> Value {
+    let mut object = story.json();
+    object["verdict"] = Value::Null;
+    object["kind"] = json!("trace");
+    object["model"] = json!(file.display().to_string());
+    super::output::with_head(object)
+}
+
+/// The run on the model of its number of processes.
+fn told<'s>(system: &'s System, memory: Memory, run: &Run) -> Result<(SystemModel<'s>, Evidence, Story), Diagnostic> {
+    let (claim, procs) = (&system.unsafes[run.claim.0], &run.claim.1);
+    // Numbers of values and of buffers are those of one machine.
+    let machine = machine(system, memory, run.processes)?;
+    let acts: Vec<Act> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
+    let replayed = machine.replay(&acts, claim, procs)?;
+    let settled = machine.settled(&replayed, claim, procs);
+    let settled = settled.ok_or_else(|| Diagnostic::internal("a run leaves a cell open that no value fits"))?;
+    let model = SystemModel::started(machine, settled.start.clone());
+    let mut walk = Walk::new(&model, 0)?;
+    for (act, state) in &settled.steps {
+        let label = label(system, act);
+        let step = walk.moves().iter().position(|m| model.label_text(m.label) == label && model.state(&m.state) == *state);
+        take(&mut walk, step, &label)?;
+    }
+    let step = walk.moves().iter().position(|m| model.label_text(m.label) == UNSAFE);
+    take(&mut walk, step, UNSAFE)?;
+    let steps = walk.path().iter().map(|m| PathStep { label: m.label, group: m.group as usize, state: m.state.clone() });
+    let evidence = evidence(&model, &Way { steps: steps.collect(), back_to: None });
+    drop(walk);
+    mu_evidence::checker::replay(&evidence, &model)?;
+    let story = story(&evidence, &model, false, usize::MAX)?;
+    Ok((model, evidence, story))
+}
+
+fn take(walk: &mut Walk<'_>, step: Option<usize>, label: &str) -> Result<(), Diagnostic> {
+    let step = step.ok_or_else(|| Diagnostic::internal(format!("the model does not do the step `{label}` of the machine's run")))?;
+    walk.take(step).map(|_| ())
+}
+
+/// The label of a step of the machine in its model.
+fn label(system: &System, act: &Act) -> String {
+    let (name, procs) = match act {
+        Act::Flush(p) => ("flush", std::slice::from_ref(p)),
+        Act::Fire(t, procs) => {
+            let transition = &system.transitions[*t as usize];
+            (transition.name.as_str(), &procs[..transition.declared])
+        }
+    };
+    let procs: Vec<String> = procs.iter().map(|p| (p + 1).to_string()).collect();
+    if procs.is_empty() { name.to_string() } else { format!("{name}({})", procs.join(", ")) }
+}
