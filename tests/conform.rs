@@ -652,6 +652,56 @@ fn faults_of_arcx_are_found() {
     }
 }
 
+/// Theorem 3 of the study, in its own direction: where the formulas of listings 3.1 to 3.5 hold, each processor has a serial view of its operations and all writes.
+fn theorem_3(names: &[&str], byte_size: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.spec").display().to_string();
+    let arcx = std::fs::read_to_string(package("specs/arcx.spec")).unwrap();
+    let forms = [(1, 1), (1, 2), (2, 1), (2, 2)].map(|(commands, slots)| (arcx.clone(), commands, slots));
+    let faults = std::fs::read_to_string(package("specs/arcx.faults")).unwrap();
+    let faults = Fault::parse(mu_check::base::SourceId(0), &faults).unwrap();
+    let faulty = faults
+        .iter()
+        .filter(|f| f.defines.is_empty() && (names.is_empty() || names.contains(&f.name.as_str())))
+        .map(|f| (f.applied(&arcx).unwrap(), 1, 1));
+    let formulas = ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving"].map(|f| package(&format!("formulas/{f}.mcf")));
+    let (interface, local) = (package("specs/arcx.interface"), package("specs/memory/local.views"));
+    let (mut met, mut others) = (0, 0);
+    for (text, commands, slots) in forms.into_iter().chain(faulty) {
+        std::fs::write(&path, &text).unwrap();
+        let defines = [("max_operation_id", 1), ("byte_size", byte_size), ("memcommands_size", commands), ("nr_wb_buffers", slots)];
+        let defines: Vec<String> = defines.iter().flat_map(|(n, v)| ["-D".to_string(), format!("{n}={v}")]).collect();
+        let mut words = vec!["check".to_string(), path.clone()];
+        words.extend(formulas.iter().chain(&defines).cloned());
+        let checked = mu_check(&words);
+        let holds = checked.json["results"].as_array().unwrap().iter().all(|r| r["verdict"] == "true");
+        assert_eq!(checked.code, i32::from(!holds), "{}", checked.stderr);
+        let mut words = ["conform", &path, "--interface", &interface, "--against", &local].map(String::from).to_vec();
+        words.extend(defines.clone());
+        let outcome = mu_check(&words);
+        assert!(!holds || outcome.json["models"][0]["verdict"] == "true", "{defines:?}: {}", outcome.json["models"][0]);
+        *if holds { &mut met } else { &mut others } += 1;
+    }
+    assert!(met > 2 && others > 2, "{met} {others}");
+}
+
+#[test]
+fn formulas_of_theorem_3_give_local_views() {
+    let hold = [
+        "a store overwrites one that waits",
+        "commands of a core to different addresses change places",
+        "each core has a memory, which changes when the core observes",
+    ];
+    theorem_3(&[&hold[..], &["load_passes_buffer", "addresses_alias"]].concat(), 1);
+}
+
+/// Some minutes.
+#[test]
+#[ignore]
+fn formulas_of_theorem_3_give_local_views_with_all_faults() {
+    theorem_3(&[], 2);
+}
+
 /// All seeded faults, each with its smallest test: `results/conform.sh faults` prints them. About two minutes in the test profile.
 #[test]
 #[ignore]
