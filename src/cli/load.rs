@@ -8,8 +8,8 @@ use super::files::{Form, read_lts};
 use super::output;
 use super::pipeline::{Session, no_specification};
 use super::program::read_any;
-use mu_base::{Diagnostic, Stage};
-use mu_compile::Compiled;
+use mu_base::{Diagnostic, SourceMap, Span, Stage};
+use mu_compile::{Compiled, Confluence};
 use mu_data::expr::DataSpec;
 use mu_formula::equations;
 use mu_labels::declared::DeclaredLabels;
@@ -23,7 +23,8 @@ use mu_process::spec::{Proc, ProcKind, ProcSpec};
 use mu_process::typecheck::check_specification;
 use mu_program::expansion::mcrl2;
 use mu_program::machine::Machine;
-use mu_syntax::template::Value;
+use mu_syntax::ast::Specification;
+use mu_syntax::template::{Expanded, Value};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -49,6 +50,17 @@ impl From<Compiled> for Loaded {
         Self { model: compiled.clone(), labels: compiled, data, actions, stored: None }
     }
 }
+
+/// Where a specification comes from.
+pub(super) enum Origin<'a> {
+    /// A file.
+    File(&'a Path),
+    /// A text, with a name for messages.
+    Text(String, &'a str),
+}
+
+/// What is made of a tree before it is checked; texts that are added are sources of their own.
+pub(super) type Change<'a> = dyn FnMut(&mut SourceMap, &mut Specification) -> Result<(), Diagnostic> + 'a;
 
 /// How a front end reads a file.
 enum Reader {
@@ -91,11 +103,6 @@ fn reader(path: &Path) -> &'static Reader {
 impl Session {
     /// A model of any front end. Errors: those of reading it; a limit met meanwhile.
     pub(super) fn load(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
-        self.load_showing(path, confluence, &[])
-    }
-
-    /// The same, where a specification does not hide these actions.
-    pub(super) fn load_showing(&mut self, path: &Path, confluence: &str, shown: &[&str]) -> Result<Loaded, Diagnostic> {
         let process = match reader(path) {
             Reader::Refused(expected) => {
                 return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no model", path.display())).note(*expected));
@@ -109,21 +116,41 @@ impl Session {
                 return read(self, path);
             }
             Reader::Specification(read) => {
-                let mut spec = self.timed(path, *read)?;
-                show(&mut spec, shown);
+                let spec = self.timed(path, *read)?;
                 self.linearised(&spec, &linearise::Options::default())?
             }
         };
         self.compiled(process, confluence).map(Loaded::from)
     }
 
-    /// A model of the text of a specification, which does not hide these actions. The name is for messages.
-    pub(super) fn load_text(&mut self, name: &str, text: &str, shown: &[&str]) -> Result<Loaded, Diagnostic> {
-        let expanded = self.expand_text(name, text)?;
-        let mut spec = check_specification(&mu_syntax::parse_specification(expanded.source, &expanded.text)?)?;
+    /// A typed specification whose tree is changed before it is checked. None: the front end of the file gives no tree of a specification.
+    pub(super) fn changed(&mut self, origin: &Origin<'_>, change: &mut Change<'_>) -> Result<Option<ProcSpec>, Diagnostic> {
+        let expanded = match origin {
+            Origin::File(path) if Form::of(path) == Form::Other => self.expand(path)?,
+            Origin::File(_) => return Ok(None),
+            Origin::Text(name, text) => self.expand_text(name, text)?,
+        };
+        let mut tree = parsed(self, &expanded)?;
+        change(&mut self.sources, &mut tree)?;
+        check_specification(&tree).map(Some)
+    }
+
+    /// The model of a typed specification that hides nothing of `shown`, and all of `hidden`.
+    pub(super) fn showing(
+        &mut self,
+        spec: &ProcSpec,
+        (shown, hidden): (&[&str], &[&str]),
+        confluence: &Confluence,
+    ) -> Result<Loaded, Diagnostic> {
+        let mut spec = spec.clone();
         show(&mut spec, shown);
+        if !hidden.is_empty() {
+            let init = std::mem::replace(&mut spec.init, Proc { kind: ProcKind::Delta, span: Span::default() });
+            let span = init.span;
+            spec.init = Proc { kind: ProcKind::Hide(hidden.iter().map(ToString::to_string).collect(), Box::new(init)), span };
+        }
         let process = self.linearised(&spec, &linearise::Options::default())?;
-        self.compiled(process, "auto").map(Loaded::from)
+        self.compiled_by(process, confluence).map(Loaded::from)
     }
 
     /// A typed specification, for commands on its text or its linear process. Error: the front end of the file gives none.
@@ -177,6 +204,11 @@ fn show(spec: &mut ProcSpec, names: &[&str]) {
 /// mCRL2, with parameters or without.
 fn specification(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
     let expanded = session.expand(path)?;
+    check_specification(&parsed(session, &expanded)?)
+}
+
+/// The tree of a text whose parameters are filled in. Error: one is to have any value.
+fn parsed(session: &Session, expanded: &Expanded) -> Result<Specification, Diagnostic> {
     for p in &expanded.params {
         if let Value::Any { .. } = p.value {
             let text = format!("`-D {}=any` asks for every value, which only `check` with formulas on a specification can answer", p.name);
@@ -184,7 +216,7 @@ fn specification(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnos
         }
         session.say(format!("parameter {} = {}", p.name, p.value));
     }
-    check_specification(&mu_syntax::parse_specification(expanded.source, &expanded.text)?)
+    mu_syntax::parse_specification(expanded.source, &expanded.text)
 }
 
 /// An x86 program or litmus test with its memory, as `expand` prints it.

@@ -138,14 +138,19 @@ impl Session {
 
     /// The model of a linear process.
     pub fn compiled(&self, process: LinearProcess, confluence: &str) -> Result<Compiled, Diagnostic> {
-        let start = Instant::now();
-        output::stage("compiling the linear process");
         let confluence = match confluence {
             "none" => Confluence::None,
             "auto" => Confluence::Auto,
             names => Confluence::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
-        let model = Compiled::limited(process, &confluence, &self.budget)?;
+        self.compiled_by(process, &confluence)
+    }
+
+    /// The same, where steps are taken at once as `confluence` says.
+    pub fn compiled_by(&self, process: LinearProcess, confluence: &Confluence) -> Result<Compiled, Diagnostic> {
+        let start = Instant::now();
+        output::stage("compiling the linear process");
+        let model = Compiled::limited(process, confluence, &self.budget)?;
         output::stage("searching");
         let groups = mu_model::Model::groups(&model);
         let mut confluent: Vec<&str> = groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();

@@ -30,7 +30,7 @@ use mu_data::expr::{DataSpec, Expr, ExprKind};
 use mu_data::{portable, text};
 use mu_labels::{ActionLabels, MultiAction};
 use mu_model::{Group, Model, Portable, Slot, SlotInfo, Symmetry, Worker};
-use mu_process::confluence::confluent_summands;
+use mu_process::confluence::{commuting_summands, confluent_summands};
 use mu_process::linear::{Act, LinearProcess};
 use std::sync::Arc;
 
@@ -44,6 +44,9 @@ pub enum Confluence {
     Auto,
     /// Those made by hiding these actions only; where the static analysis does not prove them confluent, the user answers for it.
     Named(Vec<String>),
+    /// Those that the sharper analysis proves to commute with all others; and as far as it does, steps with one of these actions alone, which stay visible and are
+    /// taken before others.
+    Commuting(Vec<String>),
 }
 
 /// What a group computes, with the required parameters substituted.
@@ -172,6 +175,14 @@ fn confluence_flags(process: &mut LinearProcess, confluence: &Confluence) -> Res
     match confluence {
         Confluence::None => Ok(vec![false; process.summands.len()]),
         Confluence::Auto => Ok(confluent_summands(process)),
+        Confluence::Commuting(first) => {
+            let names: Vec<String> = process.actions.iter().map(|a| a.name.clone()).collect();
+            let is_first = |s: &mu_process::linear::Summand| match s.actions.as_slice() {
+                [a] => first.contains(&names[a.action.index()]),
+                _ => false,
+            };
+            Ok(commuting_summands(process, &is_first))
+        }
         Confluence::Named(names) => {
             let hidden_names = |s: &mu_process::linear::Summand| -> Vec<String> {
                 s.hidden.iter().map(|a| process.actions[a.action.index()].name.clone()).collect()

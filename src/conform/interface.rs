@@ -8,10 +8,13 @@
 //! load acquire ld_acq(p, a, v);  store release st_rel(p, a, v);
 //! fence mfence(p);  update xchg(p, a, v, w);             // an update reads v and writes w
 //! observe observe(p, a, v, n, q);                        // processor p sees a store of q: said of a run, judged by no model
+//! program load do_load(p, "ld(a)") -> answer(p, v);      // what the most general program does for a load, and what it takes at any later time
+//! processors p0, p1;  addresses 1, 2;  values 1;         // which ones that program uses, where the machine's sorts do not say it
 //! ```
 //!
 //! The letters say what an argument is: `p` processor, `a` address, `v` value, `w` value written by an update, `n` number, `q` another
-//! processor, `_` nothing of interest. A text in quotes stands for itself: `access("c_read", p, a, v)`. Labels that fit no line are internal.
+//! processor, `_` nothing of interest. A text in quotes stands for itself: `access("c_read", p, a, v)`. Labels that fit no line are internal. In a
+//! `program` line a text in quotes is an expression, in which the letters are what they are elsewhere.
 //!
 //! *Program order.* The order of the labels where operations begin. If an operation has one label with a number, its number says where it stands.
 //! An end belongs to the operation with its number; without numbers to the first of the processor that has begun and fits. An operation with one label
@@ -93,6 +96,17 @@ pub struct Operation {
     pub end: Label,
 }
 
+/// What the most general program does for one kind of operation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Load, store, update or fence.
+    pub kind: Kind,
+    /// What it does, in communication with the machine.
+    pub does: Label,
+    /// What it takes afterwards, whenever the machine offers it.
+    pub takes: Option<Label>,
+}
+
 /// See the module's head.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
@@ -104,7 +118,15 @@ pub struct Interface {
     pub operations: Vec<Operation>,
     /// What processors observe.
     pub observed: Vec<Label>,
+    /// The most general program, if the machine needs one.
+    pub program: Vec<Part>,
+    /// The processors, addresses and values that it uses, as far as that is said.
+    pub used: [Vec<String>; 3],
 }
+
+/// The words before what a program uses, in the order of [`Interface::used`].
+const USED: [&str; 3] = ["processors", "addresses", "values"];
+const LINES: &str = "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `observe`, `program`, `processors`, `addresses` or `values`";
 
 impl Interface {
     /// Reads a file.
@@ -112,9 +134,16 @@ impl Interface {
         let tokens = words::tokens(source, text, 0, Form::Free)?;
         let mut cursor = Cursor::new(&tokens);
         let mut initial = None;
-        let mut out = Interface { initial: String::new(), first: 0, operations: Vec::new(), observed: Vec::new() };
+        let mut out = Interface {
+            initial: String::new(),
+            first: 0,
+            operations: Vec::new(),
+            observed: Vec::new(),
+            program: Vec::new(),
+            used: [const { Vec::new() }; 3],
+        };
         while !cursor.at_end() {
-            let word = cursor.name("`initial`, `numbers`, `load`, `store`, `update`, `fence` or `observe`")?;
+            let word = cursor.name(LINES)?;
             match word.text {
                 "initial" if initial.is_some() => return Err(Diagnostic::at(Stage::Syntax, word.span, "a second initial value")),
                 "initial" => initial = Some(value(&mut cursor)?),
@@ -132,19 +161,22 @@ impl Interface {
                     require(&label, "observation", &[Role::Processor, Role::Address])?;
                     out.observed.push(label);
                 }
-                kind => {
-                    let (kind, mark) = match kind {
-                        "load" => (Kind::Read, if cursor.eat_word("acquire") { Mark::Acquire } else { Mark::Plain }),
-                        "store" => (Kind::Write, if cursor.eat_word("release") { Mark::Release } else { Mark::Plain }),
-                        "update" => (Kind::Update, Mark::Plain),
-                        "fence" => (Kind::Fence, Mark::Plain),
-                        _ => {
-                            return Err(Diagnostic::at(Stage::Syntax, word.span, format!("`{kind}` begins no line of an interface"))
-                                .note("expected `initial`, `numbers`, `load`, `store`, `update`, `fence` or `observe`"));
-                        }
-                    };
-                    out.operations.push(operation(&mut cursor, kind, mark)?);
-                }
+                "program" => out.program.push(part(&mut cursor)?),
+                kind => match USED.iter().position(|u| *u == kind) {
+                    Some(at) => out.used[at].append(&mut list(&mut cursor)?),
+                    None => {
+                        let kind = kind_of(kind).ok_or_else(|| {
+                            Diagnostic::at(Stage::Syntax, word.span, format!("`{kind}` begins no line of an interface"))
+                                .note(format!("expected {LINES}"))
+                        })?;
+                        let mark = match kind {
+                            Kind::Read if cursor.eat_word("acquire") => Mark::Acquire,
+                            Kind::Write if cursor.eat_word("release") => Mark::Release,
+                            _ => Mark::Plain,
+                        };
+                        out.operations.push(operation(&mut cursor, kind, mark)?);
+                    }
+                },
             }
             cursor.expect(";")?;
         }
@@ -172,9 +204,24 @@ impl Interface {
         self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).chain(&self.observed)
     }
 
+    /// Actions that only end operations that have numbers: when such an end comes does not matter to a history.
+    pub fn ends(&self) -> Vec<String> {
+        let is_end = |l: &Label| {
+            let told = |o: &Operation| o.begin.is_some() && o.end == *l && l.has(&Role::Number);
+            self.operations.iter().any(told) && !l.roles.iter().any(|r| matches!(r, Role::Text(_)))
+        };
+        let only = |l: &Label| self.labels().filter(|m| m.action == l.action).all(is_end);
+        self.operations.iter().map(|o| &o.end).filter(|l| only(l)).map(|l| l.action.clone()).collect()
+    }
+
     /// Checks it against the actions of a machine: their names, each with its number of arguments.
     pub fn check(&self, actions: &[(String, usize)]) -> Result<(), Diagnostic> {
-        for label in self.labels() {
+        Self::check_all(self.labels(), actions)
+    }
+
+    /// Checks labels against the actions of a machine.
+    pub fn check_all<'l>(labels: impl Iterator<Item = &'l Label>, actions: &[(String, usize)]) -> Result<(), Diagnostic> {
+        for label in labels {
             let counts: Vec<usize> = actions.iter().filter(|a| a.0 == label.action).map(|a| a.1).collect();
             if counts.is_empty() {
                 let mut names: Vec<&str> = actions.iter().map(|a| a.0.as_str()).collect();
@@ -192,6 +239,39 @@ impl Interface {
         }
         Ok(())
     }
+}
+
+fn kind_of(word: &str) -> Option<Kind> {
+    [("load", Kind::Read), ("store", Kind::Write), ("update", Kind::Update), ("fence", Kind::Fence)]
+        .iter()
+        .find(|k| k.0 == word)
+        .map(|k| k.1)
+}
+
+/// What stands after `program`.
+fn part(cursor: &mut Cursor<'_, '_>) -> Result<Part, Diagnostic> {
+    let word = cursor.name("`load`, `store`, `update` or `fence`")?;
+    let kind = kind_of(word.text).ok_or_else(|| {
+        Diagnostic::at(Stage::Syntax, word.span, format!("`{}` is no kind of operation", word.text))
+            .note("expected `load`, `store`, `update` or `fence`")
+    })?;
+    let does = label(cursor)?;
+    let takes = if cursor.eat("->") { Some(label(cursor)?) } else { None };
+    for label in takes.iter().chain([&does]) {
+        if label.has(&Role::Other) {
+            return Err(Diagnostic::at(Stage::Type, label.span, "`q` is for observations"));
+        }
+    }
+    Ok(Part { kind, does, takes })
+}
+
+/// Values with commas between them.
+fn list(cursor: &mut Cursor<'_, '_>) -> Result<Vec<String>, Diagnostic> {
+    let mut out = vec![value(cursor)?];
+    while cursor.eat(",") {
+        out.push(value(cursor)?);
+    }
+    Ok(out)
 }
 
 /// A value: a name, a number, or a text in quotes.

@@ -1,6 +1,6 @@
 //! A machine against memory models: does every program, up to a number of operations of each processor, behave as a model allows?
 //!
-//! In: a model of the machine, which chooses its operations freely; an [`interface`] that says which labels are memory operations; memory models.
+//! In: a model of the machine, which chooses its operations freely, by itself or beside the most general program; an [`interface`] that says which labels are memory operations; memory models.
 //! Out: for each memory model, that it allows all that the machine does, or a smallest program and outcome that it forbids ([`search`]), with
 //! a run of the machine ([`witness`]) and a litmus test ([`mod@write`]).
 //!

@@ -1,7 +1,8 @@
 //! The machine as the search needs it: a transition system over words, without all that is internal.
 //!
-//! In: a model, an interface. Out: its quotient by branching bisimilarity, which has the same weak traces and so the same histories. Cost: one
-//! exploration that keeps the transitions (12 bytes each), and one reduction. If a limit ends the exploration, all histories of what was seen are real.
+//! In: a model, an interface. Out: its quotient by branching bisimilarity, which has the same weak traces and so the same histories. The model may take steps
+//! first that commute with all others, if they are internal, or ends of operations with numbers ([`Interface::ends`]): an end moved forward gives the same history once all
+//! operations have ended, and a circle of ends alone there is not. Cost: one exploration that keeps the transitions (12 bytes each), and one reduction. If a limit ends the exploration, all histories of what was seen are real.
 
 use crate::alphabet::Alphabet;
 use crate::interface::Interface;

@@ -379,12 +379,21 @@ fn interfaces_are_read_and_errors_have_places() {
         ("initial 0; load b(p, a, n) -> e(p, v);", "b", "the number of a load must stand both"),
         ("initial 0; load ld(p, a, v)", "", "expected"),
         ("initial 0; load ld(p, a, q, v);", "ld", "`q` is for observations"),
+        ("initial 0; program read go(p, a);", "read", "`read` is no kind of operation"),
+        ("initial 0; program load go(p, q);", "go", "`q` is for observations"),
+        ("initial 0; processors;", ";", "expected a value"),
     ] {
         let error = Interface::parse(SourceId(0), text).unwrap_err();
         assert!(error.message.contains(message), "{text}: {}", error.message);
         let span = error.span.unwrap_or_else(|| panic!("{text}: no place"));
         assert_eq!(&text[span.start as usize..span.end as usize], place, "{text}");
     }
+    let i = interface(
+        "initial 0; load b(p, a, n) -> e(p, a, v, n); load b2(p, a) -> e2(p, v); store s(p, a, v, n); program load go(p, \"ld(a)\") -> took(p, v);\
+         processors 1, 2; values \"f(1)\";",
+    );
+    assert_eq!((i.ends(), i.program.len(), i.program[0].takes.is_some()), (vec!["e".to_string()], 1, true));
+    assert_eq!(i.used, [vec!["1".to_string(), "2".to_string()], vec![], vec!["f(1)".to_string()]]);
     let i = interface("initial 0; load ld(p, a, v); store st(p, a, v);");
     let actions = |list: &[(&str, usize)]| list.iter().map(|(n, c)| (n.to_string(), *c)).collect::<Vec<_>>();
     i.check(&actions(&[("ld", 3), ("st", 3), ("x", 0)])).unwrap();

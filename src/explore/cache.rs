@@ -145,6 +145,8 @@ pub(crate) struct Expander<'m> {
     worker: Box<dyn Worker + 'm>,
     confluent: Vec<bool>,
     any_confluent: bool,
+    /// The groups whose steps are taken before others; empty if there are none.
+    first: Vec<bool>,
     enabled: bool,
     limit: u64,
     bytes: u64,
@@ -154,6 +156,8 @@ pub(crate) struct Expander<'m> {
     masks: Vec<Vec<u64>>,
     /// Bits of the confluent groups.
     confluent_mask: Vec<u64>,
+    /// Bits of those that are taken before others.
+    first_mask: Vec<u64>,
     /// By leaf: `(position in the leaf, value, group)` of the requirements.
     requirements: Vec<Vec<(u32, u32, u32)>>,
     groups: Vec<GroupCache>,
@@ -181,6 +185,7 @@ impl<'m> Expander<'m> {
             worker: model.worker(),
             any_confluent: options.confluent.iter().any(|&c| c),
             confluent: options.confluent.clone(),
+            first: if options.first.contains(&true) { options.first.clone() } else { Vec::new() },
             enabled: options.cache,
             limit: options.cache_bytes,
             bytes: 0,
@@ -188,6 +193,7 @@ impl<'m> Expander<'m> {
             words: 0,
             masks: Vec::new(),
             confluent_mask: Vec::new(),
+            first_mask: Vec::new(),
             requirements: Vec::new(),
             groups: Vec::new(),
             arena: vec![NO_STEP],
@@ -230,6 +236,7 @@ impl<'m> Expander<'m> {
         self.words = groups.len().div_ceil(64);
         self.masks = vec![Vec::new(); store.leaves.len()];
         self.confluent_mask = vec![0; self.words];
+        self.first_mask = vec![0; self.words];
         self.requirements = vec![Vec::new(); store.leaves.len()];
         self.leaves = vec![0; store.leaves.len()];
         self.arena.truncate(1);
@@ -238,6 +245,9 @@ impl<'m> Expander<'m> {
         for (g, group) in groups.iter().enumerate() {
             if self.confluent.get(g).is_some_and(|&c| c) {
                 self.confluent_mask[g / 64] |= 1 << (g % 64);
+            }
+            if self.first.get(g).is_some_and(|&f| f) {
+                self.first_mask[g / 64] |= 1 << (g % 64);
             }
             for &(slot, value) in &group.requires {
                 let (leaf, position) = store.homes[slot as usize];
@@ -322,10 +332,18 @@ impl<'m> Expander<'m> {
         self.steps(store, key, None, out)
     }
 
-    /// Steps of a state, each label and target once; targets are representatives if there are confluent groups.
+    /// Steps of a state, each label and target once; targets are representatives if there are confluent groups. Steps that come first are alone.
     pub fn successors(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
         out.clear();
-        self.steps(store, key, None, out)?;
+        if !self.first.is_empty() {
+            let mask = std::mem::take(&mut self.first_mask);
+            let result = self.steps(store, key, Some(&mask), out);
+            self.first_mask = mask;
+            result?;
+        }
+        if out.is_empty() {
+            self.steps(store, key, None, out)?;
+        }
         if self.any_confluent {
             for step in out.iter_mut() {
                 step.key = self.representative(store, step.key)?;

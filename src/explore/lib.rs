@@ -57,6 +57,8 @@ pub struct Options {
     pub threads: usize,
     /// By group: whether its steps are taken at once, since they are known to be confluent and inert. Empty: none.
     pub confluent: Vec<bool>,
+    /// By group: whether a state in which it has steps has no others, since these commute with all others. Empty: none.
+    pub first: Vec<bool>,
     /// Whether answers of groups are remembered.
     pub cache: bool,
     /// Most bytes of one thread's caches; the shared memo may have four times that.
@@ -69,21 +71,30 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { threads: 0, confluent: Vec::new(), cache: true, cache_bytes: 256 << 20, expected_states: 1 << 12, symmetry: true }
+        Self {
+            threads: 0,
+            confluent: Vec::new(),
+            first: Vec::new(),
+            cache: true,
+            cache_bytes: 256 << 20,
+            expected_states: 1 << 12,
+            symmetry: true,
+        }
     }
 }
 
 impl Options {
-    /// Takes the steps of all groups that the front end marked as confluent at once.
+    /// Takes the steps of all groups that the front end marked as confluent at once, or before others if they are no tau.
     #[must_use]
     pub fn with_confluence_of(mut self, model: &dyn Model) -> Self {
         self.confluent = model.groups().iter().map(|g| g.tau && g.confluent).collect();
+        self.first = model.groups().iter().map(|g| !g.tau && g.confluent).collect();
         self
     }
     /// The same with all steps.
     #[must_use]
     pub fn without_confluence(&self) -> Self {
-        Self { confluent: Vec::new(), ..self.clone() }
+        Self { confluent: Vec::new(), first: Vec::new(), ..self.clone() }
     }
     /// The number of threads that is meant.
     pub fn thread_count(&self) -> usize {

@@ -49,7 +49,7 @@ pub struct Group {
     pub hidden: Vec<String>,
     /// Whether all its steps are tau.
     pub tau: bool,
-    /// Whether the front end proved that its (tau) steps are confluent, see `process::confluence`.
+    /// Whether the front end proved that its steps are confluent, see `process::confluence`. Steps that are no tau are then taken before others.
     pub confluent: bool,
 }
 

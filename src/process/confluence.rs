@@ -10,6 +10,9 @@
 //!
 //! Two steps that are independent commute; two that are exclusive never meet. Both are sufficient, not necessary: guards are not
 //! evaluated, and two guards that fix a *term* (such as `head(l)`) to different values count as undecided.
+//!
+//! [`commuting_summands`] is sharper, for who does not count states as the published studies do: a summand is deterministic if no sum variable is left in
+//! it, guards that fix one term, or ask for a condition and its negation, are exclusive, and steps that are no tau may be candidates too.
 //! Cost: summands squared, on bit sets.
 
 use crate::linear::{LinearProcess, Summand};
@@ -61,12 +64,29 @@ pub fn fixes(signature: &mut Signature, special: &AHashSet<SortId>, conjunct: &E
 }
 
 struct Footprint {
-    fixed: AHashMap<VarId, Expr>,
+    /// Terms with the values that the guard asks for; parameters only, unless it is sharp.
+    fixed: AHashMap<Expr, Expr>,
     uses: FixedBitSet,
     changes: FixedBitSet,
 }
 
-fn footprint(process: &mut LinearProcess, special: &AHashSet<SortId>, index: &AHashMap<VarId, usize>, summand: usize) -> Footprint {
+/// What a conjunct asks for: a term and its value. Every conjunct is itself true; an equation with a constructor term says more.
+fn asks(signature: &mut Signature, special: &AHashSet<SortId>, conjunct: &Expr) -> (Expr, Expr) {
+    match conjunct.as_builtin(signature) {
+        Some((Builtin::Equal, [a, b])) if is_constructor_term(signature, special, b) => (a.clone(), b.clone()),
+        Some((Builtin::Equal, [a, b])) if is_constructor_term(signature, special, a) => (b.clone(), a.clone()),
+        Some((Builtin::Not, [a])) => (a.clone(), Expr::boolean(signature, false)),
+        _ => (conjunct.clone(), Expr::boolean(signature, true)),
+    }
+}
+
+fn footprint(
+    process: &mut LinearProcess,
+    special: &AHashSet<SortId>,
+    index: &AHashMap<VarId, usize>,
+    summand: usize,
+    sharp: bool,
+) -> Footprint {
     let s: &Summand = &process.summands[summand];
     let mut vars = Vec::new();
     s.guard.free_vars(&mut vars);
@@ -80,25 +100,45 @@ fn footprint(process: &mut LinearProcess, special: &AHashSet<SortId>, index: &AH
     let guard = s.guard.clone();
     let mut fixed = AHashMap::new();
     for c in guard.conjuncts(&process.data.signature) {
-        if let Some((v, k)) = fixes(&mut process.data.signature, special, &c)
+        let signature = &mut process.data.signature;
+        if let Some((v, k)) = fixes(signature, special, &c)
             && index.contains_key(&v)
         {
-            fixed.entry(v).or_insert(k);
+            fixed.entry(Expr::var(signature, v)).or_insert(k);
+        } else if sharp && is_closed(&c, index) {
+            fixed.insert(c.clone(), Expr::boolean(signature, true));
+            let (term, value) = asks(signature, special, &c);
+            fixed.entry(term).or_insert(value);
         }
     }
     Footprint { fixed, uses, changes }
 }
 
+/// Whether only parameters occur: a sum variable of one summand is not that of another.
+fn is_closed(e: &Expr, index: &AHashMap<VarId, usize>) -> bool {
+    let mut vars = Vec::new();
+    e.free_vars(&mut vars);
+    vars.iter().all(|v| index.contains_key(v))
+}
+
 /// For each summand, whether it is a tau summand that is proven confluent.
 pub fn confluent_summands(process: &mut LinearProcess) -> Vec<bool> {
+    proven(process, false, &|s| s.actions.is_empty() && !s.had_sum)
+}
+
+/// For each summand, whether its steps are proven to commute with all others, by the sharper analysis: tau summands, and those that `also` names.
+pub fn commuting_summands(process: &mut LinearProcess, also: &dyn Fn(&Summand) -> bool) -> Vec<bool> {
+    proven(process, true, &|s| s.actions.is_empty() || also(s))
+}
+
+fn proven(process: &mut LinearProcess, sharp: bool, is_candidate: &dyn Fn(&Summand) -> bool) -> Vec<bool> {
     let special = process.data.special_sorts();
     let index: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
-    let footprints: Vec<Footprint> = (0..process.summands.len()).map(|s| footprint(process, &special, &index, s)).collect();
+    let footprints: Vec<Footprint> = (0..process.summands.len()).map(|s| footprint(process, &special, &index, s, sharp)).collect();
     (process.summands.iter().enumerate())
         .map(|(i, s)| {
             let f = &footprints[i];
-            s.actions.is_empty()
-                && !s.had_sum
+            is_candidate(s)
                 && s.sum_vars.is_empty()
                 && footprints.iter().enumerate().all(|(j, g)| {
                     i == j

@@ -16,7 +16,7 @@ Examples:
   mu-check conform specs/machines/tso.spec --interface specs/machines/machine.interface --against tso --operations 3 --fault specs/machines/tso.faults --suite tests"
 )]
 pub struct ConformArgs {
-    /// The machine: a specification, or any other model, that chooses its operations freely.
+    /// The machine: a specification, or any other model, that chooses its operations freely; or a specification that waits for a program.
     pub model: PathBuf,
     /// Which labels are memory operations (see docs/memory-models.md).
     #[arg(long, value_name = "FILE")]

@@ -14,7 +14,7 @@ pub struct ModelsArgs {
     /// Names of memory models of the project, and `cat` files (default: all of the project).
     pub models: Vec<String>,
     /// Most operations of a program, acquires, releases and fences among them.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=6))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=6))]
     pub operations: u32,
     /// Most operations of a program of plain reads and writes.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=8))]

@@ -7,9 +7,10 @@
 
 use super::super::args::ConformArgs;
 use super::super::files::{Form, write_text};
+use super::super::load::Origin;
 use super::super::pipeline::{Session, file_error};
 use super::super::{output, ways};
-use super::{Origin, Shown, Text, explored, judge, language_of, show, symmetries};
+use super::{Explored, Shown, Text, explored, judge, language_of, show, symmetries};
 use mu_axioms::history::History;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_conform::faults::Fault;
@@ -173,7 +174,8 @@ impl Asked<'_> {
         let known = controls.iter().position(|c| c.defines == defines);
         let at = known.unwrap_or(controls.len());
         if known.is_none() {
-            let (_, machine) = Self::with(session, defines, |s| explored(s, self.interface, &Origin::File(&self.args.model)))?;
+            let model = Origin::File(&self.args.model);
+            let Explored { machine, .. } = Self::with(session, defines, |s| explored(s, self.interface, &model, self.args.operations))?;
             let group = symmetries(session, self.args, &machine);
             controls.push(Control { defines: defines.to_vec(), machine, group, conforming: vec![self.conforming.to_vec()] });
         }
@@ -208,7 +210,8 @@ impl Asked<'_> {
             Made::Beside(path) => Origin::File(path),
         };
         session.say(format!("fault: {}", fault.name));
-        let (loaded, machine) = Self::with(session, &fault.defines, |s| explored(s, self.interface, &origin))?;
+        let explored = |s: &mut Session| explored(s, self.interface, &origin, self.args.operations);
+        let Explored { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
         let group = symmetries(session, self.args, &machine);
         self.models.iter().try_for_each(|m| m.check(self.interface, &machine.alphabet))?;
         let mut told = Told { name: fault.name.clone(), found: None, states: machine.outcome.states, stop: Stop::Complete };
@@ -223,7 +226,7 @@ impl Asked<'_> {
                 let m = conforming[first];
                 let against = (&self.models[m], self.texts[m].as_ref());
                 let Some(history) = &answer.found[first] else { continue };
-                let shown = show(session, self.interface, &*loaded.model, &machine, against, history)?;
+                let shown = show(session, self.interface, &*model, &machine, against, history)?;
                 let models = found.iter().map(|&i| self.models[conforming[i]].name.clone()).collect();
                 told.found = Some(Finding { operations: k, models, shown });
                 let all = if self.args.suite.is_some() { forbidden(&answer, &self.models[m])? } else { Vec::new() };

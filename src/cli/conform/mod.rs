@@ -4,13 +4,14 @@
 //! machine is taken step by step on the model, and its history read off again. A disagreement is an internal error.
 
 mod faults;
+mod program;
 pub(super) mod shown;
 mod told;
 
 use super::args::{ConformArgs, Format};
 use super::check::Picture;
 use super::files::{Form, expect_writable, no_form_of_evidence, write_text};
-use super::load::Loaded;
+use super::load::{Loaded, Origin};
 use super::models::{Named, named};
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
@@ -18,7 +19,8 @@ use super::{litmus, output, page, print, ways};
 use mu_axioms::history::History;
 use mu_axioms::models::Dialect;
 use mu_axioms::views::Views;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Span, Stage, Stop};
+use mu_compile::Confluence;
 use mu_conform::interface::{Interface, Label};
 use mu_conform::judge::{Against, Form as Judging, Reason};
 use mu_conform::machine::{IDLE, Machine};
@@ -34,6 +36,7 @@ use mu_model::Model;
 use mu_report::judged;
 use mu_report::story::{Story, story};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How a model of axioms is compiled again, for litmus tests.
 struct Text {
@@ -61,6 +64,7 @@ struct Told<'a> {
     args: &'a ConformArgs,
     names: Vec<String>,
     machine: &'a Machine,
+    program: Option<String>,
     group: &'a Group,
     answer: &'a Answer,
     shown: Vec<Option<Shown>>,
@@ -92,8 +96,8 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     }
     let (models, texts) = models(session, args)?;
     let faulty = faults::read(session, args)?;
-    let Read { interface, loaded, machine } = read(session, &args.model, &args.interface)?;
-    let model = &*loaded.model;
+    let Read { interface, explored: Explored { model, machine, program } } = read(session, &args.model, &args.interface, args.operations)?;
+    let model = &*model;
     models.iter().try_for_each(|m| m.check(&interface, &machine.alphabet))?;
     let group = symmetries(session, args, &machine);
     session.say(format!("symmetries of order {}: {}", group.elements.len(), group.names.join(", ")));
@@ -115,7 +119,7 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     }
     let names = models.iter().map(|m| m.name.clone()).collect();
     let (seconds, peak) = (session.budget.elapsed().as_secs_f64(), session.peak_memory());
-    let told = Told { args, names, machine: &machine, group: &group, answer: &answer, shown, faults, seconds, peak };
+    let told = Told { args, names, machine: &machine, program, group: &group, answer: &answer, shown, faults, seconds, peak };
     write_files(session, &told, model, &models, &texts, execution)?;
     match session.common.format {
         Format::Json => output::object(told.json())?,
@@ -127,52 +131,75 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
 /// A machine with its interface, explored.
 struct Read {
     interface: Interface,
-    loaded: Loaded,
+    explored: Explored,
+}
+
+/// A machine, explored.
+struct Explored {
+    /// The model as it is: runs are runs of this one.
+    model: Arc<dyn Model>,
     machine: Machine,
+    /// The most general program, if it was put beside the machine.
+    program: Option<String>,
 }
 
-/// Where a machine comes from.
-enum Origin<'a> {
-    /// A file of any front end.
-    File(&'a Path),
-    /// The text of a specification, with a name for messages.
-    Text(String, &'a str),
-}
-
-fn read(session: &mut Session, path: &Path, interface: &Path) -> Result<Read, Diagnostic> {
+fn read(session: &mut Session, path: &Path, interface: &Path, operations: u32) -> Result<Read, Diagnostic> {
     let (source, text) = session.read_source(interface)?;
     let interface = Interface::parse(source, &text)?;
-    let (loaded, machine) = explored(session, &interface, &Origin::File(path))?;
-    Ok(Read { interface, loaded, machine })
+    let explored = explored(session, &interface, &Origin::File(path), operations)?;
+    Ok(Read { interface, explored })
 }
 
-/// Reads and explores a machine.
-fn explored(session: &mut Session, interface: &Interface, origin: &Origin<'_>) -> Result<(Loaded, Machine), Diagnostic> {
-    // What the interface speaks of is not hidden.
-    let shown: Vec<&str> = interface.labels().map(|l| l.action.as_str()).collect();
-    let loaded = match origin {
-        Origin::File(path) => {
-            let form = Form::of(path);
-            if form == Form::Program {
-                let message = format!("`{}` is a program: `conform` asks what a machine does with every program", path.display());
-                let beside = "expected a machine that chooses its operations; `litmus FILE --machine MODEL` runs a test on a machine";
-                return Err(Diagnostic::new(Stage::Usage, message).note(beside));
-            }
-            let confluence = if form.is_lts() || form == Form::System { "none" } else { "auto" };
-            session.load_showing(path, confluence, &shown)?
+/// Reads and explores a machine. Where it is a specification, what is explored has fewer states: what processors observe is hidden, and steps are taken at once
+/// as far as they commute with all others; ends of operations are such steps too, since a history does not say when an operation ends.
+fn explored(session: &mut Session, interface: &Interface, origin: &Origin<'_>, operations: u32) -> Result<Explored, Diagnostic> {
+    let mut program = None;
+    let spec = match origin {
+        Origin::File(path) if Form::of(path) == Form::Program => {
+            let message = format!("`{}` is a program: `conform` asks what a machine does with every program", path.display());
+            let beside = "expected a machine that chooses its operations; `litmus FILE --machine MODEL` runs a test on a machine";
+            return Err(Diagnostic::new(Stage::Usage, message).note(beside));
         }
-        Origin::Text(name, text) => session.load_text(name, text, &shown)?,
+        _ => {
+            output::stage("reading the specification");
+            session.changed(origin, &mut |sources, tree| {
+                program = program::add(interface, operations, sources, tree)?;
+                Ok(())
+            })?
+        }
     };
-    let actions: Vec<(String, usize)> = loaded.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
+    let (whole, searched) = match (&spec, origin) {
+        (Some(spec), _) => {
+            // What the interface speaks of is not hidden.
+            let shown: Vec<&str> = interface.labels().map(|l| l.action.as_str()).collect();
+            let whole = session.showing(spec, (&shown, &[]), &Confluence::Auto)?;
+            let judged: Vec<&str> =
+                interface.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).map(|l| l.action.as_str()).collect();
+            let observed: Vec<&str> = interface.observed.iter().map(|l| l.action.as_str()).filter(|a| !judged.contains(a)).collect();
+            let searched = session.showing(spec, (&judged, &observed), &Confluence::Commuting(interface.ends()))?;
+            (whole, Some(searched.model))
+        }
+        (None, Origin::File(path)) if interface.program.is_empty() => {
+            let form = Form::of(path);
+            (session.load(path, if form.is_lts() || form == Form::System { "none" } else { "auto" })?, None)
+        }
+        (None, _) => {
+            let message = "a program can be put beside a specification only";
+            return Err(Diagnostic::at(Stage::Usage, interface.program.first().map_or_else(Span::default, |p| p.does.span), message));
+        }
+    };
+    let actions: Vec<(String, usize)> = whole.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
     interface.check(&actions)?;
-    let options = session.explore_options(&*loaded.model, &[]);
+    let model = whole.model.clone();
+    let searched = searched.as_ref().unwrap_or(&model);
+    let options = session.explore_options(&**searched, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let explored = Machine::explore(&*loaded.model, interface, &options, &session.budget, &bar);
+    let explored = Machine::explore(&**searched, interface, &options, &session.budget, &bar);
     bar.finish();
     let machine =
-        explored.map_err(|d| if d.message == IDLE { most_general(interface, &loaded).into_iter().fold(d, Diagnostic::note) } else { d })?;
+        explored.map_err(|d| if d.message == IDLE { most_general(interface, &whole).into_iter().fold(d, Diagnostic::note) } else { d })?;
     session.say(format!("{} states, {} after reduction", grouped(machine.outcome.states), grouped(machine.lts.state_count() as u64)));
-    Ok((loaded, machine))
+    Ok(Explored { model, machine, program })
 }
 
 /// What to add to a machine that does nothing since it waits for a program: the program that may do everything.
@@ -190,7 +217,8 @@ fn most_general(interface: &Interface, loaded: &Loaded) -> Vec<String> {
     };
     let offers: Vec<String> = interface.operations.iter().filter_map(|o| offer(o.begin.as_ref().unwrap_or(&o.end))).collect();
     vec![
-        "a machine that waits for a program needs one that may do everything, beside it and in communication with its actions:".to_string(),
+        "lines such as `program load do_load(p, a);` in the interface put a program beside a machine that waits for one (docs/memory-models.md)".to_string(),
+        "or write one that may do everything, in communication with the machine's actions:".to_string(),
         format!("proc Program = {};", offers.join(" + ")),
     ]
 }

@@ -7,7 +7,7 @@ use super::super::args::{Format, LitmusArgs};
 use super::super::models::{Named, named};
 use super::super::pipeline::{Session, read_source};
 use super::super::{output, print};
-use super::{Read, read};
+use super::{Explored, Read, read};
 use mu_base::{Diagnostic, SourceMap, Stop};
 use mu_conform::search::{Bound, search};
 use mu_conform::shown::{Behaviour, Outcomes, outcomes};
@@ -36,7 +36,7 @@ pub(in super::super) fn run(
 ) -> Result<u8, Diagnostic> {
     let against = named(session, std::slice::from_ref(&args.model))?.remove(0);
     let mut judges = Judges { against, made: Vec::new() };
-    let Read { interface, machine, .. } = read(session, path, interface)?;
+    let Read { interface, explored: Explored { machine, .. } } = read(session, path, interface, args.operations)?;
     let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
     output::stage("searching histories");
     let bound = Bound { keep: true, ..Bound::of(args.operations as usize, session.threads()) };

@@ -91,6 +91,12 @@ impl Told<'_> {
             let _ = writeln!(out, "{what:<13}{text}");
         };
         line("machine", self.args.model.display().to_string());
+        if self.program.is_some() {
+            line(
+                "program",
+                format!("the most general one of {} operations of each processor, put beside the machine", self.args.operations),
+            );
+        }
         line("bound", self.bound());
         if a.stop != Stop::Complete {
             let reached = match a.complete {
@@ -212,6 +218,9 @@ impl Told<'_> {
             "seconds": self.seconds,
             "peak_memory_bytes": self.peak,
         });
+        if let Some(program) = &self.program {
+            object["program"] = json!(program);
+        }
         if let Some((faults, suite)) = self.faults.as_ref().map(Faults::json) {
             object["faults"] = faults;
             if let Some(suite) = suite {

@@ -1,0 +1,348 @@
+//! The most general program, put beside a machine that needs one.
+//!
+//! In: the tree of a specification, an interface, a number of operations. Out: the tree with one more component for each processor. The component does, up to the
+//! number of operations, whatever the `program` lines of the interface say, with all addresses and values, and takes answers whenever they come; so the
+//! machine then runs every program up to that bound. Where the interface has no such lines they are read off the machine: of a communication `a|b -> load`
+//! whose result is an operation, and that alone makes it, one side is done by nobody.
+//!
+//! The component stands inside the one `comm` that has its actions, beside what is there. A store of the initial value is left out, as a load cannot
+//! tell it from no store.
+
+use mu_axioms::Kind;
+use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_conform::interface::{Interface, Label, Operation, Part, Role};
+use mu_syntax::ast::{Process, ProcessKind, Section, Sort, SortKind, Specification};
+use mu_syntax::print;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What a specification declares and does, as far as it matters here.
+struct Seen {
+    /// Actions with the texts of their sorts.
+    actions: Vec<(String, Vec<String>)>,
+    /// Sorts that are lists of names.
+    enumerated: BTreeMap<String, Vec<String>>,
+    /// Names of processes.
+    processes: Vec<String>,
+    /// What is called: actions and processes.
+    called: Vec<String>,
+    /// Communications, each with the names on its left and its result; those of one `comm` together, and the process that holds it (none: `init`).
+    communications: Vec<(Option<String>, Vec<Communication>)>,
+}
+
+/// The actions on the left, the one on the right.
+type Communication = (Vec<String>, Option<String>);
+
+/// The parts of a process.
+fn parts(p: &Process) -> Vec<&Process> {
+    use ProcessKind::*;
+    match &p.kind {
+        Call { .. } | CallAssign(..) | Delta | Tau => Vec::new(),
+        Choice(a, b) | Seq(a, b) | Parallel(a, b) | LeftMerge(a, b) | Sync(a, b) | BoundedInit(a, b) => vec![a, b],
+        If(_, a, b) => [Some(a), b.as_ref()].into_iter().flatten().map(|p| &**p).collect(),
+        At(a, _) | Sum(_, a) | Dist(_, _, a) | Block(_, a) | Allow(_, a) | Hide(_, a) | Rename(_, a) | Comm(_, a) => vec![a],
+    }
+}
+
+/// The same, to be changed.
+fn parts_mut(p: &mut Process) -> Vec<&mut Process> {
+    use ProcessKind::*;
+    match &mut p.kind {
+        Call { .. } | CallAssign(..) | Delta | Tau => Vec::new(),
+        Choice(a, b) | Seq(a, b) | Parallel(a, b) | LeftMerge(a, b) | Sync(a, b) | BoundedInit(a, b) => vec![a, b],
+        If(_, a, b) => [Some(a), b.as_mut()].into_iter().flatten().map(|p| &mut **p).collect(),
+        At(a, _) | Sum(_, a) | Dist(_, _, a) | Block(_, a) | Allow(_, a) | Hide(_, a) | Rename(_, a) | Comm(_, a) => vec![a],
+    }
+}
+
+impl Seen {
+    fn of(tree: &Specification) -> Seen {
+        let mut seen = Seen { actions: vec![], enumerated: BTreeMap::new(), processes: vec![], called: vec![], communications: vec![] };
+        let mut open: Vec<(Option<&str>, &Process)> = Vec::new();
+        for section in &tree.sections {
+            match section {
+                Section::Actions(all) => {
+                    seen.actions.extend(all.iter().map(|(n, sorts)| (n.kind.clone(), sorts.iter().map(print::sort).collect())));
+                }
+                Section::Sorts(all) => {
+                    for (name, sort) in all {
+                        if let Some(Sort { kind: SortKind::Struct(of), .. }) = sort
+                            && of.iter().all(|c| c.args.is_empty())
+                        {
+                            seen.enumerated.insert(name.kind.clone(), of.iter().map(|c| c.name.kind.clone()).collect());
+                        }
+                    }
+                }
+                Section::Processes(all) => {
+                    seen.processes.extend(all.iter().map(|p| p.name.kind.clone()));
+                    open.extend(all.iter().map(|p| (Some(p.name.kind.as_str()), &p.body)));
+                }
+                Section::Init(p) => open.push((None, p)),
+                _ => {}
+            }
+        }
+        while let Some((holder, p)) = open.pop() {
+            match &p.kind {
+                ProcessKind::Call { name, .. } | ProcessKind::CallAssign(name, _) => seen.called.push(name.kind.clone()),
+                ProcessKind::Comm(all, _) => {
+                    let of = |c: &(mu_syntax::ast::ActionNames, Option<mu_syntax::ast::Ident>)| {
+                        (c.0.kind.iter().map(|n| n.kind.clone()).collect(), c.1.as_ref().map(|n| n.kind.clone()))
+                    };
+                    seen.communications.push((holder.map(String::from), all.iter().map(of).collect()));
+                }
+                _ => {}
+            }
+            open.extend(parts(p).into_iter().map(|q| (holder, q)));
+        }
+        seen
+    }
+
+    /// The one action that nobody does, of those that must come together to make a label; none if the machine can do the label without it.
+    fn missing(&self, label: &Label) -> Option<Label> {
+        let done = |a: &String| self.called.contains(a);
+        if done(&label.action) {
+            return None;
+        }
+        let makes = |c: &&Communication| c.1.as_ref() == Some(&label.action);
+        let mut sides = self.communications.iter().flat_map(|c| &c.1).filter(makes).map(|c| {
+            let mut undone = c.0.iter().filter(|a| !done(a));
+            undone.next().filter(|_| undone.next().is_none())
+        });
+        let action = sides.next()??;
+        sides.all(|s| s == Some(action)).then(|| Label { action: action.clone(), ..label.clone() })
+    }
+
+    /// What the program does, read off the machine; nothing if the machine can do without one.
+    fn inferred(&self, interface: &Interface) -> Vec<Part> {
+        let part = |o: &Operation| {
+            let does = self.missing(o.begin.as_ref().unwrap_or(&o.end))?;
+            let takes = o.begin.as_ref().and_then(|_| self.missing(&o.end));
+            Some(Part { kind: o.kind, does, takes })
+        };
+        interface.operations.iter().filter_map(part).collect()
+    }
+
+    fn sorts_of(&self, label: &Label) -> Option<&Vec<String>> {
+        self.actions.iter().find(|a| a.0 == label.action && a.1.len() == label.roles.len()).map(|a| &a.1)
+    }
+
+    /// The sort of each letter.
+    fn letters<'l>(&self, labels: impl Iterator<Item = &'l Label>) -> BTreeMap<&'static str, String> {
+        let mut out = BTreeMap::new();
+        for label in labels {
+            for (role, sort) in label.roles.iter().zip(self.sorts_of(label).into_iter().flatten()) {
+                if let Some(letter) = letter(role) {
+                    out.entry(letter).or_insert_with(|| sort.clone());
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The letter of an argument, if a program has it.
+fn letter(role: &Role) -> Option<&'static str> {
+    match role {
+        Role::Processor => Some("p"),
+        Role::Address => Some("a"),
+        Role::Value => Some("v"),
+        Role::Written => Some("w"),
+        Role::Number => Some("n"),
+        Role::Other | Role::Any | Role::Text(_) => None,
+    }
+}
+
+/// The text of the program, of at most so many operations of each processor.
+struct Writer<'a> {
+    interface: &'a Interface,
+    seen: &'a Seen,
+    name: String,
+    sorts: BTreeMap<&'static str, String>,
+    after: u64,
+}
+
+impl Writer<'_> {
+    /// An action, the variables that it is summed over, and the letters among them.
+    fn action(&self, label: &Label, own: &[&str]) -> Result<(String, Vec<String>, Vec<&'static str>), Diagnostic> {
+        let sorts = self.seen.sorts_of(label).ok_or_else(|| Diagnostic::internal("an action that was checked is not declared"))?;
+        let (mut variables, mut letters, mut arguments) = (Vec::new(), Vec::new(), Vec::new());
+        let mut use_letter = |l: &'static str, variables: &mut Vec<String>| -> Result<(), Diagnostic> {
+            if !own.contains(&l) && !letters.contains(&l) {
+                let sort = self.sorts.get(l).ok_or_else(|| {
+                    Diagnostic::at(Stage::Type, label.span, format!("no label of the interface says what sort `{l}` has"))
+                })?;
+                variables.push(format!("{l}: {sort}"));
+                letters.push(l);
+            }
+            Ok(())
+        };
+        for (i, (role, sort)) in label.roles.iter().zip(sorts).enumerate() {
+            match (role, letter(role)) {
+                (_, Some(l)) => {
+                    use_letter(l, &mut variables)?;
+                    arguments.push(l.to_string());
+                }
+                (Role::Text(text), _) => {
+                    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'');
+                    for l in words.filter_map(|w| ["p", "a", "v", "w", "n"].into_iter().find(|l| *l == w)) {
+                        use_letter(l, &mut variables)?;
+                    }
+                    arguments.push(text.clone());
+                }
+                _ => {
+                    variables.push(format!("any{i}: {sort}"));
+                    arguments.push(format!("any{i}"));
+                }
+            }
+        }
+        let arguments = if arguments.is_empty() { String::new() } else { format!("({})", arguments.join(", ")) };
+        Ok((format!("{}{arguments}", label.action), variables, letters))
+    }
+
+    /// The conditions under which a letter has what the program uses, one for each choice.
+    fn choices(&self, kind: Kind, letter: &str) -> Vec<String> {
+        let initial = &self.interface.initial;
+        let of = |at: usize, letter: &str| self.interface.used[at].iter().map(|x| format!("{letter} == {x}")).collect::<Vec<_>>();
+        let stored = match kind {
+            Kind::Write => "v",
+            Kind::Update => "w",
+            _ => "",
+        };
+        let listed = match letter {
+            "a" => of(1, letter),
+            l if l == stored => of(2, letter),
+            _ => Vec::new(),
+        };
+        match letter {
+            _ if !listed.is_empty() => listed,
+            l if l == stored => vec![format!("{letter} != {initial}")],
+            _ => vec![String::new()],
+        }
+    }
+
+    fn part(&self, part: &Part, out: &mut Vec<String>) -> Result<(), Diagnostic> {
+        let (action, variables, letters) = self.action(&part.does, &["p", "n"])?;
+        let sum = if variables.is_empty() { String::new() } else { format!("sum {} . ", variables.join(", ")) };
+        let mut conditions = vec![format!("n < {}", self.after)];
+        for letter in letters {
+            let choices = self.choices(part.kind, letter);
+            let with = |c: &String, x: &String| if x.is_empty() { c.clone() } else { format!("{c} && {x}") };
+            conditions = conditions.iter().flat_map(|c| choices.iter().map(move |x| with(c, x))).collect();
+        }
+        out.extend(conditions.iter().map(|c| format!("({sum}({c}) -> {action} . {}(n = n + 1))", self.name)));
+        if let Some(takes) = &part.takes {
+            let (action, variables, _) = self.action(takes, &["p"])?;
+            let sum = if variables.is_empty() { String::new() } else { format!("sum {} . ", variables.join(", ")) };
+            out.push(format!("({sum}{action} . {}())", self.name));
+        }
+        Ok(())
+    }
+
+    /// `init` puts the components of all processors side by side.
+    fn text(&self, program: &[Part], processors: &[String]) -> Result<String, Diagnostic> {
+        let mut alternatives = Vec::new();
+        program.iter().try_for_each(|p| self.part(p, &mut alternatives))?;
+        alternatives.dedup();
+        let nat = "Nat".to_string();
+        let (processor, number) = (self.sorts.get("p").unwrap_or(&nat), self.sorts.get("n").unwrap_or(&nat));
+        let mut out = format!("proc {}(p: {processor}, n: {number}) =\n    ", self.name);
+        let _ = write!(out, "{};\ninit ", alternatives.join("\n  + "));
+        let all: Vec<String> = processors.iter().map(|p| format!("{}({p}, {})", self.name, self.interface.first)).collect();
+        let _ = writeln!(out, "{};", all.join(" || "));
+        Ok(out)
+    }
+}
+
+/// Puts the most general program beside the machine, if the machine needs one. Gives its text.
+pub(super) fn add(
+    interface: &Interface,
+    operations: u32,
+    sources: &mut SourceMap,
+    tree: &mut Specification,
+) -> Result<Option<String>, Diagnostic> {
+    let seen = Seen::of(tree);
+    let program = if interface.program.is_empty() { seen.inferred(interface) } else { interface.program.clone() };
+    if program.is_empty() {
+        return Ok(None);
+    }
+    let own: Vec<&Label> = program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten().collect();
+    let declared: Vec<(String, usize)> = seen.actions.iter().map(|a| (a.0.clone(), a.1.len())).collect();
+    Interface::check_all(own.iter().copied(), &declared)?;
+    if let Some(label) = own.iter().find(|l| seen.called.contains(&l.action)) {
+        let message = format!("the machine does `{}` itself: it has a program", label.action);
+        return Err(Diagnostic::at(Stage::Type, label.span, message));
+    }
+    let sorts = seen.letters(interface.labels().chain(own.iter().copied()));
+    let processors = match sorts.get("p").and_then(|s| seen.enumerated.get(s)) {
+        _ if !interface.used[0].is_empty() => interface.used[0].clone(),
+        Some(all) => all.clone(),
+        None => {
+            let message = "the processors, each of which gets a program, are not known: their sort is no list of names";
+            return Err(Diagnostic::at(Stage::Type, own[0].span, message).note("expected a line `processors P, …;` in the interface"));
+        }
+    };
+    let mut name = "most_general_program".to_string();
+    while seen.processes.contains(&name) || declared.iter().any(|d| d.0 == name) {
+        name.push('_');
+    }
+    let after = interface.first + u64::from(operations);
+    let text = Writer { interface, seen: &seen, name, sorts, after }.text(&program, &processors)?;
+    let source = sources.add("the most general program", text.clone());
+    let parsed = mu_syntax::parse_specification(source, &text)?;
+    let place = place(&seen, &own)?;
+    put(tree, parsed, &own, &place)?;
+    Ok(Some(text))
+}
+
+/// The process that holds the one `comm` with the program's actions; none: `init`.
+fn place(seen: &Seen, own: &[&Label]) -> Result<Option<String>, Diagnostic> {
+    let has = |all: &[Communication], l: &Label| all.iter().any(|c| c.0.contains(&l.action));
+    for label in own {
+        if !seen.communications.iter().any(|c| has(&c.1, label)) {
+            let message = format!("no `comm` of the machine has `{}`: a program cannot communicate with the machine by it", label.action);
+            return Err(Diagnostic::at(Stage::Type, label.span, message));
+        }
+    }
+    let holders: Vec<&(Option<String>, Vec<Communication>)> =
+        seen.communications.iter().filter(|c| own.iter().any(|l| has(&c.1, l))).collect();
+    let times = |holder: &Option<String>| holder.as_ref().map_or(1, |h| seen.called.iter().filter(|c| *c == h).count());
+    match holders[..] {
+        [(holder, _)] if times(holder) == 1 => Ok(holder.clone()),
+        _ => {
+            let message = "the actions of the program are in more than one `comm` of the machine: it is not known where the program stands";
+            Err(Diagnostic::at(Stage::Unsupported, own[0].span, message).note("expected one `comm` around all processors"))
+        }
+    }
+}
+
+/// Adds the program's process, and its components inside the `comm`.
+fn put(tree: &mut Specification, program: Specification, own: &[&Label], holder: &Option<String>) -> Result<(), Diagnostic> {
+    let mut beside = None;
+    for section in program.sections {
+        match section {
+            Section::Init(p) => beside = Some(p),
+            other => tree.sections.insert(0, other),
+        }
+    }
+    let mut open: Vec<&mut Process> = Vec::new();
+    for section in &mut tree.sections {
+        match section {
+            Section::Processes(all) => open.extend(all.iter_mut().filter(|p| Some(&p.name.kind) == holder.as_ref()).map(|p| &mut p.body)),
+            Section::Init(p) if holder.is_none() => open.push(p),
+            _ => {}
+        }
+    }
+    while let Some(p) = open.pop() {
+        if let ProcessKind::Comm(all, inner) = &mut p.kind
+            && all.iter().any(|c| c.0.kind.iter().any(|n| own.iter().any(|l| l.action == n.kind)))
+        {
+            let beside = beside.take().ok_or_else(|| Diagnostic::internal("a program has no initial process, or two places"))?;
+            let span = inner.span;
+            let machine = std::mem::replace(&mut **inner, Process::new(ProcessKind::Delta, span));
+            **inner = Process::new(ProcessKind::Parallel(Box::new(machine), Box::new(beside)), span);
+            return Ok(());
+        }
+        open.extend(parts_mut(p));
+    }
+    Err(Diagnostic::internal("the `comm` that was seen is not there"))
+}
