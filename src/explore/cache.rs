@@ -22,6 +22,7 @@ use std::sync::Arc;
 use super::Options;
 use super::intern::Rows;
 use super::memo::Memo;
+use super::search::StepTest;
 use super::store::{Overflow, Store};
 use super::symmetry::{Orbits, Symmetries};
 use super::words::{WordMap, word};
@@ -138,6 +139,36 @@ pub struct CacheStatistics {
     pub bytes: u64,
 }
 
+/// Leaves each label and target once, in the order of their first steps: the first that is preferred, or else the first.
+fn merge(steps: &mut Vec<Successor>, preferred: Option<StepTest<'_>>) {
+    let prefers = |s: &Successor| preferred.is_some_and(|test| test(s.group as usize, s.label));
+    // Few steps: compare all pairs; many: sort.
+    if steps.len() > 24 {
+        let mut seen: Vec<(LabelId, u64, bool, u32)> =
+            steps.iter().enumerate().map(|(i, s)| (s.label, s.key, !prefers(s), i as u32)).collect();
+        seen.sort_unstable();
+        seen.dedup_by_key(|s| (s.0, s.1));
+        seen.sort_unstable_by_key(|s| s.3);
+        for (to, s) in seen.iter().enumerate() {
+            steps[to] = steps[s.3 as usize];
+        }
+        return steps.truncate(seen.len());
+    }
+    let mut kept = 0;
+    for i in 0..steps.len() {
+        let step = steps[i];
+        match steps[..kept].iter().position(|o| o.key == step.key && o.label == step.label) {
+            None => {
+                steps[kept] = step;
+                kept += 1;
+            }
+            Some(at) if prefers(&step) && !prefers(&steps[at]) => steps[at] = step,
+            Some(_) => {}
+        }
+    }
+    steps.truncate(kept);
+}
+
 /// See the module's head. One for each thread.
 pub(crate) struct Expander<'m> {
     model: &'m dyn Model,
@@ -172,6 +203,8 @@ pub(crate) struct Expander<'m> {
     orbits: Option<Orbits<'m>>,
     /// Whether other processes search as well, with other numbers for the same values.
     among_processes: bool,
+    /// Which of the steps that have one label and target stays, if it makes a difference.
+    preferred: Option<StepTest<'m>>,
     /// With symmetries: for each successor, the element that took it to the one that is kept (0: none).
     pub moved: Vec<u32>,
 }
@@ -206,6 +239,7 @@ impl<'m> Expander<'m> {
             symmetries: None,
             orbits: None,
             among_processes: false,
+            preferred: None,
             moved: Vec::new(),
         }
     }
@@ -219,6 +253,12 @@ impl<'m> Expander<'m> {
     /// Other processes search as well: what depends on the numbers of values is refused.
     pub fn among_processes(mut self) -> Self {
         self.among_processes = true;
+        self
+    }
+
+    /// Of several groups' steps with one label and target one stays that passes this test, if there is one.
+    pub fn preferring(mut self, test: Option<StepTest<'m>>) -> Self {
+        self.preferred = test;
         self
     }
 
@@ -349,27 +389,7 @@ impl<'m> Expander<'m> {
                 step.key = self.representative(store, step.key)?;
             }
         }
-        // Few steps: compare all pairs; many: sort.
-        if out.len() > 24 {
-            let mut seen: Vec<(LabelId, u64, u32)> = out.iter().enumerate().map(|(i, s)| (s.label, s.key, i as u32)).collect();
-            seen.sort_unstable();
-            seen.dedup_by_key(|s| (s.0, s.1));
-            seen.sort_unstable_by_key(|s| s.2);
-            for (to, s) in seen.iter().enumerate() {
-                out[to] = out[s.2 as usize];
-            }
-            out.truncate(seen.len());
-        } else {
-            let mut kept = 0;
-            for i in 0..out.len() {
-                let step = out[i];
-                if !out[..kept].iter().any(|o| o.key == step.key && o.label == step.label) {
-                    out[kept] = step;
-                    kept += 1;
-                }
-            }
-            out.truncate(kept);
-        }
+        merge(out, self.preferred);
         if self.orbits.is_some() {
             self.moved.clear();
             for step in out.iter_mut() {

@@ -82,7 +82,8 @@ pub fn is_acyclic(
     if done.outcome.stop != Stop::Complete {
         return Ok(Cyclic::Unknown(done.outcome));
     }
-    let mut pass = Pass { tracer: Tracer::new(model, options, &done, symmetries), done: &done, counts, budget, polled: 0 };
+    let tracer = Tracer::new(model, options, &done, symmetries).preferring(counts);
+    let mut pass = Pass { tracer, done: &done, counts, budget, polled: 0 };
     match pass.cycle() {
         Ok(None) => Ok(Cyclic::No(done.outcome)),
         Ok(Some(_)) if symmetries.is_some() => Ok(Cyclic::Yes(done.outcome, None)),

@@ -119,6 +119,11 @@ impl<'d, 'm> Tracer<'d, 'm> {
         expander.follow(&done.store);
         Self { store: &done.store, expander, model, found: Vec::new() }
     }
+    /// See [`Expander::preferring`].
+    pub fn preferring(mut self, test: Option<Filter<'m>>) -> Self {
+        self.expander = self.expander.preferring(test);
+        self
+    }
     /// Steps of a state.
     pub fn successors(&mut self, key: u64) -> Result<&[Successor], Diagnostic> {
         self.expander.successors(self.store, key, &mut self.found).map_err(settled)?;

@@ -186,7 +186,9 @@ impl<'a> Local<'a> {
     fn new(shared: &'a Shared<'a>) -> Self {
         let options = shared.options;
         Self {
-            expander: Expander::new(shared.model, shared.memo.clone(), options).with_symmetries(shared.goal.symmetries),
+            expander: Expander::new(shared.model, shared.memo.clone(), options)
+                .with_symmetries(shared.goal.symmetries)
+                .preferring(shared.goal.step),
             found: Vec::new(),
             batch: Vec::with_capacity(BATCH + 64),
             hashes: Vec::new(),

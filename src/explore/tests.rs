@@ -242,6 +242,27 @@ fn cycles_are_found_and_lassos_replay() {
     assert!(cyclic > 20, "{cyclic}");
 }
 
+/// Two groups make one step, and one of them passes the test: few such steps, and many.
+#[test]
+fn a_step_that_several_groups_make_passes_a_test_if_one_of_them_does() {
+    for width in [1, 40] {
+        let mut model = HandModel::new();
+        let a = model.slot("a", 0, false, 0);
+        for name in ["first", "second"] {
+            model.group(name, &[], &[a], &[a], move |_, e| (0..width).for_each(|i| e.step("tau", &[i])));
+        }
+        for group in 0..2 {
+            let test = |g: usize, _: LabelId| g == group;
+            let cyclic = is_acyclic(&model, &options(1, true), &Budget::default(), &Silent, Some(&test), None).unwrap();
+            let Cyclic::Yes(outcome, Some(lasso)) = cyclic else { panic!("group {group}: no cycle of {width}") };
+            assert!(lasso.cycle.iter().all(|s| s.group == group));
+            assert_eq!((outcome.states, outcome.transitions), (u64::from(width), u64::from(width * width)));
+            let found = find(&model, &options(1, true), &Budget::default(), &Silent, Target::Step(&test)).unwrap();
+            assert_eq!(found.path.unwrap()[0].group, group);
+        }
+    }
+}
+
 /// `tokens` tokens on a circle of places with room for one each; a place is a component, or all are in one. C(places, tokens) states.
 fn circle(places: u32, tokens: u32, one_component: bool) -> HandModel {
     let mut m = HandModel::new();

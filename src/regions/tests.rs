@@ -11,16 +11,16 @@ use mu_pbes::{Options, Verdict, check};
 use mu_process::linear::LinearProcess;
 use mu_process::linearise::{self, linearise};
 
-fn budget() -> Budget {
+pub(crate) fn budget() -> Budget {
     Budget::new(Limits { max_states: Some(20_000), ..Limits::default() })
 }
 
-fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
+pub(crate) fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId(0), text)?;
     linearise(&mu_process::typecheck::check_specification(&tree)?, &linearise::Options::default())
 }
 
-fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
+pub(crate) fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
     let process = model.process();
     check_formula(&mu_syntax::parse_formula(SourceId(1), text)?, &process.data, &process.actions)
 }
@@ -121,6 +121,9 @@ fn runs_that_end_are_told_from_those_that_do_not() {
     assert!(proved(COUNT, "mu X. [true] X").unwrap());
     assert!(!proved(round, "mu X. [true] X").unwrap());
     assert!(!proved(hang, "mu X. [true] X").unwrap());
+    // Seed 1259: to regions the step that grows and the step that turns for ever are one.
+    let turn = "map N: Nat; act c; proc P(x, y: Nat) = (x == y && x < N && y <= N) -> c . P(x + 1, y + 1) + c . P(0, y); init P(0, 0);";
+    assert!(!proved(turn, "mu X. [true] X").unwrap());
     assert!(proved(hang, "(mu X. ([exists n: Nat. a(n)] X)) || (nu Y. [true] Y)").unwrap());
 }
 
