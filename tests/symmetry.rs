@@ -260,3 +260,24 @@ fn components_stay_interchangeable_when_they_are_folded() {
     assert_eq!(found[..2], found[2..]);
     assert_eq!((found[0].2, found[0].3), (found[1].2, found[1].3));
 }
+
+#[test]
+fn a_search_that_gives_symmetries_up_begins_again_without() {
+    let text = "act tick; proc P(n: Nat) = (n < 3) -> tick . P(n + 1); init P(0) || P(0) || P(0);";
+    let spec = syntax::parse_specification(SourceId(0), text).and_then(|s| typecheck::check_specification(&s)).unwrap();
+    let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap();
+    let model = Compiled::new(process, &Confluence::None).unwrap();
+    let options = explore::Options { threads: 1, ..Default::default() };
+    let mut orders = Vec::new();
+    let (states, dropped) = explore::with_those_that_hold(&model, &options, |symmetries| {
+        orders.push(symmetries.as_ref().map(|s| s.order()));
+        if let Some(symmetries) = symmetries {
+            return Err(symmetries.give_up());
+        }
+        let plain = explore::Options { symmetry: false, ..options.clone() };
+        explore::explore(&model, &plain, &Budget::default(), &Silent).map(|o| o.states)
+    })
+    .unwrap();
+    assert_eq!((states, orders), (64, vec![Some(6), None]));
+    assert!(!dropped.is_empty() && dropped.iter().all(|d| d.why.contains("takes longer")), "{dropped:?}");
+}

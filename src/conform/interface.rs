@@ -28,7 +28,6 @@ use mu_base::{Diagnostic, SourceId, Span, Stage};
 
 /// What an argument is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
 pub enum Role {
     /// The processor.
     Processor,

@@ -18,13 +18,14 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Options;
 use super::intern::Rows;
 use super::memo::Memo;
 use super::search::StepTest;
 use super::store::{Overflow, Store};
-use super::symmetry::{Orbits, Symmetries};
+use super::symmetry::{Orbits, Symmetries, Thrift};
 use super::words::{WordMap, word};
 use mu_base::ids::{LabelId, Maybe};
 use mu_base::{Diagnostic, Stage};
@@ -194,6 +195,8 @@ pub(crate) struct Expander<'m> {
     groups: Vec<GroupCache>,
     arena: Vec<Step>,
     changes: Vec<u32>,
+    /// An answer that is being translated.
+    steps: Steps,
     leaves: Vec<u32>,
     patched: Vec<u32>,
     row: Vec<u32>,
@@ -201,6 +204,8 @@ pub(crate) struct Expander<'m> {
     statistics: CacheStatistics,
     symmetries: Option<&'m Symmetries>,
     orbits: Option<Orbits<'m>>,
+    /// What they cost, if the search may begin again without them.
+    thrift: Option<Thrift>,
     /// Whether other processes search as well, with other numbers for the same values.
     among_processes: bool,
     /// Which of the steps that have one label and target stays, if it makes a difference.
@@ -231,6 +236,7 @@ impl<'m> Expander<'m> {
             groups: Vec::new(),
             arena: vec![NO_STEP],
             changes: Vec::new(),
+            steps: Steps::default(),
             leaves: Vec::new(),
             patched: Vec::new(),
             row: Vec::new(),
@@ -238,6 +244,7 @@ impl<'m> Expander<'m> {
             statistics: CacheStatistics::default(),
             symmetries: None,
             orbits: None,
+            thrift: None,
             among_processes: false,
             preferred: None,
             moved: Vec::new(),
@@ -247,6 +254,12 @@ impl<'m> Expander<'m> {
     /// Of each orbit of states under these symmetries one is to stand for all.
     pub fn with_symmetries(mut self, symmetries: Option<&'m Symmetries>) -> Self {
         self.symmetries = symmetries;
+        self
+    }
+
+    /// If symmetries cost much more than they save, the search is to end with an error and begin again without them.
+    pub fn thrifty(mut self, thrifty: bool) -> Self {
+        self.thrift = (thrifty && self.symmetries.is_some()).then(Thrift::new);
         self
     }
 
@@ -421,7 +434,11 @@ impl<'m> Expander<'m> {
     pub fn orbit(&mut self, store: &Store, key: u64, fixed: Option<&mut Vec<u32>>) -> Result<u64, Halt> {
         let Some(orbits) = &mut self.orbits else { return Ok(1) };
         store.unpack(key, &mut self.leaves);
-        orbits.orbit(store, self.model, self.worker.as_mut(), &self.leaves, fixed)
+        let orbit = orbits.orbit(store, self.model, self.worker.as_mut(), &self.leaves, fixed)?;
+        if let Some(thrift) = &mut self.thrift {
+            thrift.expand(orbits, orbit)?;
+        }
+        Ok(orbit)
     }
 
     /// The state that stands for this one when confluent steps are taken at once.
@@ -663,20 +680,26 @@ impl<'m> Expander<'m> {
             store.leaves[leaf as usize].table.read(leaves[leaf as usize], &mut self.row);
             reads.push(self.row[position as usize]);
         }
-        if let (Some(symmetries), Some(orbits)) = (self.symmetries, &mut self.orbits)
-            && symmetries.confirm(self.model, &self.memo, self.worker.as_mut(), &mut orbits.images, g, &reads)?.is_err()
-        {
-            return Err(symmetries.refuse().into());
-        }
-        let owned;
-        let shared;
-        let steps: &Steps = if self.enabled {
-            shared = self.memo.steps(g, &reads, self.worker.as_mut()).map_err(|d| Halt::Error(Box::new(d)))?;
-            &shared
+        let mut steps = std::mem::take(&mut self.steps);
+        let entry = self.answer(store, g, leaves, &reads, &mut steps);
+        self.steps = steps;
+        entry
+    }
+
+    /// The steps of a group, asked for and verified, as an entry.
+    fn answer(&mut self, store: &Store, g: usize, leaves: &[u32], reads: &[u32], steps: &mut Steps) -> Result<Entry, Halt> {
+        if self.enabled {
+            self.memo.steps(g, reads, self.worker.as_mut(), steps)?;
         } else {
-            owned = self.memo.evaluate(g, &reads, self.worker.as_mut()).map_err(|d| Halt::Error(Box::new(d)))?;
-            &owned
-        };
+            self.memo.evaluate(g, reads, self.worker.as_mut(), steps)?;
+        }
+        if let (Some(symmetries), Some(orbits)) = (self.symmetries, &mut self.orbits) {
+            let from = Instant::now();
+            if symmetries.confirm(self.model, &self.memo, self.worker.as_mut(), &mut orbits.images, g, reads)?.is_err() {
+                return Err(symmetries.refuse().into());
+            }
+            orbits.spent += from.elapsed();
+        }
         let width = self.model.groups()[g].writes.len();
         if steps.values.len() != width * steps.labels.len() {
             let text =

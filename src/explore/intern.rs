@@ -49,11 +49,14 @@ impl Rows {
     }
     /// Index of a row if it is there.
     pub fn find(&self, row: &[u32]) -> Option<u32> {
+        self.find_hashed(hash_row(row), row)
+    }
+    fn find_hashed(&self, hash: u64, row: &[u32]) -> Option<u32> {
         if self.places.is_empty() {
             return None;
         }
         let mask = self.places.len() - 1;
-        let mut at = hash_row(row) as usize & mask;
+        let mut at = hash as usize & mask;
         loop {
             match self.places[at] {
                 0 => return None,
@@ -64,7 +67,10 @@ impl Rows {
     }
     /// Index of a row, added if new.
     pub fn intern(&mut self, row: &[u32]) -> u32 {
-        if let Some(index) = self.find(row) {
+        self.intern_hashed(hash_row(row), row)
+    }
+    fn intern_hashed(&mut self, hash: u64, row: &[u32]) -> u32 {
+        if let Some(index) = self.find_hashed(hash, row) {
             return index;
         }
         if (self.count as usize + 1) * 4 > self.places.len() * 3 {
@@ -79,7 +85,7 @@ impl Rows {
             }
         }
         let mask = self.places.len() - 1;
-        let mut at = hash_row(row) as usize & mask;
+        let mut at = hash as usize & mask;
         while self.places[at] != 0 {
             at = (at + 1) & mask;
         }
@@ -106,10 +112,11 @@ impl LeafTable {
     }
     /// Index of a tuple, added if new.
     pub fn intern(&self, row: &[u32]) -> u32 {
-        if let Some(index) = held!(self.rows.read()).find(row) {
+        let hash = hash_row(row);
+        if let Some(index) = held!(self.rows.read()).find_hashed(hash, row) {
             return index;
         }
-        held!(self.rows.write()).intern(row)
+        held!(self.rows.write()).intern_hashed(hash, row)
     }
     /// Appends the tuple of an index.
     pub fn read(&self, index: u32, out: &mut Vec<u32>) {

@@ -147,6 +147,8 @@ pub(super) struct Shared<'a> {
     pub budget: &'a Budget,
     progress: &'a dyn Progress,
     goal: Goal<'a>,
+    /// Whether the search may begin again without symmetries: nothing of it is kept elsewhere.
+    thrifty: bool,
     memo: Arc<Memo>,
     store: RwLock<Store>,
     round: Mutex<Round>,
@@ -188,7 +190,8 @@ impl<'a> Local<'a> {
         Self {
             expander: Expander::new(shared.model, shared.memo.clone(), options)
                 .with_symmetries(shared.goal.symmetries)
-                .preferring(shared.goal.step),
+                .preferring(shared.goal.step)
+                .thrifty(shared.thrifty),
             found: Vec::new(),
             batch: Vec::with_capacity(BATCH + 64),
             hashes: Vec::new(),
@@ -225,6 +228,7 @@ pub(crate) fn run_from(
     if restored.as_ref().is_some_and(|r| r.records.is_some() != goal.annotator.is_some()) {
         return Err(Diagnostic::new(Stage::File, "the checkpoint is of another kind of search"));
     }
+    let thrifty = restored.is_none() && goal.keeper.is_none();
     let (store, queued) = match restored {
         Some(r) => {
             if let (Some(annotator), Some(records)) = (goal.annotator, &r.records) {
@@ -240,6 +244,7 @@ pub(crate) fn run_from(
         budget,
         progress,
         goal,
+        thrifty,
         memo: Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4))),
         store: RwLock::new(store),
         round: Mutex::default(),
@@ -571,13 +576,14 @@ impl<'a> Shared<'a> {
         if overflow && store.at_limit() {
             return Err(too_many());
         }
-        // Packing anew has all states twice in memory for a while.
-        let affordable = fits(store.table.bytes());
         // With symmetries the numbers of the leaves' values must last.
         let split = if self.goal.symmetries.is_none() && (store.table.crowded() || overflow) { store.unfit_leaf() } else { None };
+        let wanted = overflow || split.is_some() || store.table.crowded() && store.could_be_short();
+        // Packing anew has all states twice in memory for a while. To ask how much there is takes longer than a small level.
+        let affordable = wanted && fits(store.table.bytes());
         if overflow && !affordable {
             account.stop = Stop::Memory;
-        } else if overflow || affordable && (split.is_some() || store.table.crowded() && store.could_be_short()) {
+        } else if affordable {
             let blocks = todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(next.iter_mut().flatten());
             let targets = edges.iter_mut().flat_map(|e| e.targets.iter_mut()).chain(unplaced.iter_mut().map(|u| &mut u.0));
             let hits = account.hits.iter_mut().flat_map(|h| std::iter::once(&mut h.source).chain(h.step.as_mut().map(|s| &mut s.key)));

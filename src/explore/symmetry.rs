@@ -17,10 +17,14 @@
 //! The representative has the lexicographically least numbers of leaves. These numbers depend on the order of discovery but do
 //! not change within a search: leaves are not split while symmetries are in use. Cost: at most a lookup for each leaf and symmetry, usually one
 //! or two for each symmetry.
+//!
+//! Where answers seldom recur, each evaluation is verified under all elements. [`Thrift`] measures that beside what the orbits save: a search that would
+//! be much faster without symmetries begins again without.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use super::Options;
 use super::cache::Halt;
@@ -81,6 +85,8 @@ pub struct Symmetries {
     class_of: Vec<u32>,
     confirmed: Mutex<HashSet<(u32, Box<[u32]>), ahash::RandomState>>,
     broken: AtomicBool,
+    /// They cost more than they save.
+    costly: AtomicBool,
     /// Candidates that were found to be none while the search ran.
     failed: Mutex<BTreeSet<usize>>,
 }
@@ -106,6 +112,10 @@ pub fn with_those_that_hold<T>(
         let (found, mut dropped) = Symmetries::find_but(model, options, &failed)?;
         let Some(mut symmetries) = found else { return search(None).map(|t| (t, dropped)) };
         let result = search(Some(&mut symmetries));
+        if symmetries.costly.load(Ordering::Relaxed) {
+            dropped.extend(symmetries.words().filter(|w| w.len() == 1).map(|w| Dropped::of(model, w[0], COSTLY)));
+            return search(None).map(|t| (t, dropped));
+        }
         if !symmetries.broken() {
             return result.map(|t| (t, dropped));
         }
@@ -123,6 +133,7 @@ pub fn with_those_that_hold<T>(
 const FAILED_TRIAL: &str = "some step near the initial state has no image";
 const FAILED_SEARCH: &str = "some step that was met has no image";
 const FAILED_TOGETHER: &str = "hidden steps that are taken at once go in a circle";
+const COSTLY: &str = "to verify it takes longer than to search what it saves";
 const TOO_MANY: &str = "the group would be too large";
 const MOVES_START: &str = "it moves the initial state";
 
@@ -263,8 +274,8 @@ impl Symmetries {
             classes[class as usize].members.push(g);
             class_of.push(class);
         }
-        let (failed, broken) = (Mutex::default(), AtomicBool::new(false));
-        Self { elements: Vec::new(), classes, class_of, confirmed: Mutex::default(), broken, failed }
+        let (failed, broken, costly) = (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
+        Self { elements: Vec::new(), classes, class_of, confirmed: Mutex::default(), broken, costly, failed }
     }
 
     /// Where a candidate takes each class; none if some class goes nowhere.
@@ -318,7 +329,10 @@ impl Symmetries {
                 }
                 let reads: Vec<u32> = group.reads.iter().map(|&s| state[s as usize]).collect();
                 // An error here is the search's to report.
-                let Ok(steps) = memo.steps(g, &reads, worker) else { return Ok(Trial::Failed) };
+                let mut steps = Steps::default();
+                if memo.steps(g, &reads, worker, &mut steps).is_err() {
+                    return Ok(Trial::Failed);
+                }
                 if self.confirm(model, memo, worker, images, g, &reads)?.is_err() {
                     return Ok(Trial::Failed);
                 }
@@ -393,6 +407,12 @@ impl Symmetries {
         Diagnostic::new(mu_base::Stage::Internal, "a supposed symmetry is not one")
     }
 
+    /// Says that they cost more than they save; the error to end the search with.
+    pub fn give_up(&self) -> Diagnostic {
+        self.costly.store(true, Ordering::Relaxed);
+        Diagnostic::new(mu_base::Stage::Internal, "symmetries cost more than they save")
+    }
+
     /// Numbers of the candidates that were found to be none.
     pub fn failed(&self) -> Vec<usize> {
         held!(self.failed.lock()).iter().copied().collect()
@@ -426,10 +446,10 @@ impl Symmetries {
     fn answer(&self, class: u32, reads: &[u32], memo: &Memo, worker: &mut dyn Worker) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
         let Class { kind, members } = &self.classes[class as usize];
         let width = kind.writes.len();
-        let mut out = Vec::new();
+        let (mut out, mut steps) = (Vec::new(), Steps::default());
         for &g in members {
-            let steps = memo.steps(g, reads, worker)?;
-            let Steps { labels, values } = &*steps;
+            memo.steps(g, reads, worker, &mut steps)?;
+            let Steps { labels, values } = &steps;
             out.extend(labels.iter().enumerate().map(|(i, l)| (*l, values[i * width..(i + 1) * width].to_vec())));
         }
         out.sort_unstable();
@@ -517,6 +537,43 @@ impl Symmetries {
     }
 }
 
+/// Weighs what one thread spends on verifying symmetries and on images against what the orbits save. Only how long a search takes depends on it.
+pub(crate) struct Thrift {
+    since: Instant,
+    /// States expanded.
+    expanded: u64,
+    /// States of their orbits.
+    covered: u64,
+}
+
+impl Thrift {
+    /// Time before a search is judged: the first levels have few states and no answers yet.
+    const PATIENCE: Duration = Duration::from_millis(400);
+    /// How many times longer than without symmetries a search may take: they save memory too.
+    const BEARABLE: f64 = 2.5;
+
+    /// Begins to measure.
+    pub fn new() -> Self {
+        Thrift { since: Instant::now(), expanded: 0, covered: 0 }
+    }
+    /// Takes note of a state that is expanded; the error to end the search with if it would be much shorter without symmetries.
+    pub fn expand(&mut self, orbits: &Orbits, orbit: u64) -> Result<(), Halt> {
+        self.expanded += 1;
+        self.covered += orbit;
+        let all = self.since.elapsed();
+        if all < Self::PATIENCE || !too_much(all.as_secs_f64(), orbits.spent.as_secs_f64(), self.expanded, self.covered) {
+            return Ok(());
+        }
+        Err(orbits.symmetries.give_up().into())
+    }
+}
+
+/// Whether a search would be much shorter without symmetries. It would take the time that is not spent on them for each state of the orbits.
+fn too_much(all: f64, spent: f64, expanded: u64, covered: u64) -> bool {
+    let without = (all - spent) * covered as f64 / expanded.max(1) as f64;
+    expanded > 0 && all > Thrift::BEARABLE * without
+}
+
 /// One thread's tables of images of leaves.
 pub(crate) struct Orbits<'s> {
     pub symmetries: &'s Symmetries,
@@ -528,6 +585,8 @@ pub(crate) struct Orbits<'s> {
     places: Vec<Vec<u32>>,
     /// By element, leaf, and value of the source: the value there.
     tables: Vec<Vec<Maybe>>,
+    /// Time of verification and of images that were not known.
+    pub spent: Duration,
     /// The least image found.
     pub least: Vec<u32>,
 }
@@ -547,7 +606,7 @@ impl<'s> Orbits<'s> {
             }
         }
         let tables = vec![Vec::new(); sources.len()];
-        Self { symmetries, images: Images::default(), leaves, sources, places, tables, least: Vec::new() }
+        Self { symmetries, images: Images::default(), leaves, sources, places, tables, spent: Duration::ZERO, least: Vec::new() }
     }
 
     #[inline]
@@ -562,6 +621,7 @@ impl<'s> Orbits<'s> {
 
     #[cold]
     fn fill(&mut self, store: &Store, ask: Ask, element: usize, leaf: usize, value: u32) -> Result<u32, Halt> {
+        let from = Instant::now();
         let at = element * self.leaves + leaf;
         let source = &store.leaves[self.sources[at] as usize];
         let mut row = Vec::new();
@@ -580,6 +640,7 @@ impl<'s> Orbits<'s> {
             table.resize(value as usize + 1, Maybe::NONE);
         }
         table[value as usize] = Maybe::some(image);
+        self.spent += from.elapsed();
         Ok(image)
     }
 
@@ -657,3 +718,19 @@ impl<'s> Orbits<'s> {
 
 /// Who knows images of values.
 type Ask<'a> = (&'a dyn Model, &'a mut dyn Worker);
+
+#[cfg(test)]
+mod tests {
+    use super::too_much;
+
+    #[test]
+    fn what_symmetries_cost_is_weighed_against_the_orbits() {
+        // Nineteen parts of twenty are verification, and the orbits are hardly larger than their representatives.
+        assert!(too_much(1.0, 0.95, 1000, 1020));
+        // The same with orbits of forty.
+        assert!(!too_much(1.0, 0.95, 1000, 40_000));
+        // Half of the time is bearable for the memory saved.
+        assert!(!too_much(1.0, 0.5, 1000, 1020));
+        assert!(!too_much(1.0, 1.0, 0, 0), "nothing has been expanded yet");
+    }
+}
