@@ -92,7 +92,7 @@ pub fn seek(model: &dyn Model, options: &Options, budget: &Budget, sought: Sough
             stop = why;
             break;
         }
-        let state = StateId(next as u32);
+        let state = StateId::new(next);
         match search.lazy.steps(state, &mut steps) {
             Err(Diagnostic { stop: Some(why), .. }) => {
                 stop = why;

@@ -45,7 +45,7 @@ pub fn visit(model: &dyn Model, options: &Options, budget: &Budget, visitor: &mu
         {
             return Ok(Visited::Stopped(stop));
         }
-        let state = StateId(next as u32);
+        let state = StateId::new(next);
         if visitor.state(state, &lazy.vector(state)).is_break() {
             return Ok(Visited::Enough);
         }

@@ -307,7 +307,7 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
             format!("the header {header_text:?} announces {states} states, most of which no transition touches"),
         ));
     }
-    Ok(rows(StateId(initial as u32), states as usize, &sources, labels, targets, sorted, table))
+    Ok(rows(StateId::new(initial as usize), states as usize, &sources, labels, targets, sorted, table))
 }
 
 fn rows(initial: StateId, states: usize, sources: &[u32], labels: Vec<LabelId>, targets: Vec<StateId>, sorted: bool, table: Labels) -> Lts {

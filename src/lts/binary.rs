@@ -172,7 +172,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         }
         table.texts.push(String::from_utf8(text).map_err(|_| refuse("the file is damaged: a label is not UTF-8"))?);
     }
-    let mut lts = Lts { initial: StateId(initial as u32), offsets: vec![0], labels: Vec::new(), targets: Vec::new(), table };
+    let mut lts = Lts { initial: StateId::new(initial as usize), offsets: vec![0], labels: Vec::new(), targets: Vec::new(), table };
     for s in 0..states {
         let degree = input.number_below(transitions - lts.targets.len() as u64 + 1, "the number of transitions of a state")?;
         let mut last = s as i64;
@@ -183,8 +183,8 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
             if last < 0 || last >= states as i64 {
                 return Err(refuse(format!("the file is damaged: a transition leads to state {last} of {states}")));
             }
-            lts.labels.push(LabelId(label as u32));
-            lts.targets.push(StateId(last as u32));
+            lts.labels.push(LabelId::new(label as usize));
+            lts.targets.push(StateId::new(last as usize));
         }
         lts.offsets.push(lts.targets.len() as u64);
     }

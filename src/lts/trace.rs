@@ -78,7 +78,7 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
             }
             let mut next = 0;
             while next < set.len() {
-                for (l, t) in lts.successors(StateId(set[next] as u32)) {
+                for (l, t) in lts.successors(StateId::new(set[next] as usize)) {
                     if l == LabelId::TAU && seen[t.index()] != stamp {
                         seen[t.index()] = stamp;
                         set.push(u64::from(t.0));
@@ -105,7 +105,7 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
     while next < sets.len() as u32 {
         steps.clear();
         for &s in sets.get(next) {
-            steps.extend(lts.successors(StateId(s as u32)).filter(|&(l, _)| !weak || l != LabelId::TAU));
+            steps.extend(lts.successors(StateId::new(s as usize)).filter(|&(l, _)| !weak || l != LabelId::TAU));
         }
         steps.sort_unstable();
         steps.dedup();

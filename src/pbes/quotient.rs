@@ -99,7 +99,7 @@ impl Whole {
                     return Ok(Err(stop));
                 }
             }
-            source.successors(StateId(next as u32), &mut row)?;
+            source.successors(StateId::new(next), &mut row)?;
             for &(label, target) in &row {
                 if seen_as.len() <= label.index() {
                     seen_as.resize(label.index() + 1, None);

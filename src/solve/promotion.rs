@@ -147,7 +147,7 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 if self.game.owners[at] == player {
-                    self.strategy[at] = Some(VertexId(v as u32));
+                    self.strategy[at] = Some(VertexId::new(v));
                 } else {
                     let free = |t: &VertexId| !self.solved[t.index()] && self.region[t.index()] >= level && !self.member[t.index()];
                     if self.game.successors(VertexId(u)).iter().any(free) {
