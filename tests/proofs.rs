@@ -26,7 +26,7 @@ fn systems_are_proved_for_every_number_and_certificates_are_confirmed_or_refused
     for (name, safe) in ROWS {
         let proved = mu_check(&["prove", &file(name), "--certificate", &certificate]);
         let (code, verdict) = if safe { (0, "safe") } else { (1, "unsafe") };
-        assert_eq!((proved.code, proved.json["verdict"].as_str()), (code, Some(verdict)), "{name}: {}", proved.stderr);
+        assert_eq!((proved.code, proved.json["property"].as_str()), (code, Some(verdict)), "{name}: {}", proved.stderr);
         if !safe {
             let run = &proved.json["run"];
             assert!(run["processes"].as_u64().is_some_and(|n| n >= 2), "{name}: {run}");

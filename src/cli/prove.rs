@@ -123,6 +123,7 @@ fn why(system: &System, why: &Why) -> String {
         Why::Stopped(stop) => format!("stopped: {}", stop.word()),
         Why::Trouble(Trouble::Processes) => "a cube needs more than 24 processes".into(),
         Why::Trouble(Trouble::Number) => "a number in a cube needs more than 63 bits".into(),
+        Why::Trouble(Trouble::Cases) => "a transition has more than 100,000 choices of cases that lead into a cube".into(),
         Why::Trouble(Trouble::Stages) => "a cube keeps more than 200 reads of one process apart".into(),
         Why::Spurious(text) => {
             format!("the abstraction of `forall_other` and of reads in `unsafe` has a run that the machine cannot do: {text}")
@@ -195,7 +196,8 @@ fn run_text(run: &Run) -> String {
 fn as_json(session: &Session, system: &System, args: &ProveArgs, outcome: &Outcome, seconds: f64) -> Value {
     let c = &outcome.counts;
     let mut object = json!({
-        "verdict": word(&outcome.verdict),
+        "verdict": output::verdict_word(word(&outcome.verdict)),
+        "property": word(&outcome.verdict),
         "model": model(args),
         "searches": outcome.searches,
         "refuted_approximations": outcome.refuted,
@@ -265,7 +267,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
             print(&out)?;
         }
         Format::Json => {
-            let mut object = json!({ "certificate": word, "seconds": seconds });
+            let mut object = json!({ "verdict": output::verdict_word(word), "certificate": word, "seconds": seconds });
             match &found {
                 Ok(asked) => object["verified"] = asked_json(asked),
                 Err(r) => object["why"] = json!(refused(&system, r)),

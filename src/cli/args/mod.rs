@@ -124,8 +124,6 @@ impl Command {
             Command::Simulate(a) => &a.model,
             Command::Sweep(a) => &a.model,
             Command::Conform(a) => &a.model,
-            Command::Prove(a) => &a.file,
-            Command::Verify(a) => &a.file,
             Command::Eval(a) => return a.model.as_deref(),
             _ => return None,
         })
