@@ -43,6 +43,7 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         ProofMemory::Tso => Memory::Tso,
     };
     let options = Options { memory, approximate: !args.no_approximations, instances: args.instances as usize };
+    output::stage("proving");
     let outcome = mu_prove::prove(&system, options, &session.budget);
     if let Verdict::Safe { certificate, .. } = &outcome.verdict {
         if let Some(path) = &args.certificate {
@@ -238,6 +239,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
     let system = read(session, &args.file, &args.translation)?;
     let text = session.read(&args.certificate)?;
     let start = Instant::now();
+    output::stage("verifying");
     let found = mu_prove::verify(&system, &text, &session.budget);
     let seconds = start.elapsed().as_secs_f64();
     if let (Some(folder), Ok(_)) = (&args.smt_lib, &found) {
