@@ -151,3 +151,25 @@ fn timings_tell_stages() {
     // A file that cannot be written is refused before any work.
     assert_eq!(run(&["explore", &arcx, "--timings", "/no/such/folder/t.json"], &[]).status.code(), Some(2));
 }
+
+#[test]
+fn models_answer_as_machines_and_by_axioms() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("SB.litmus").display().to_string();
+    let sb = "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+    std::fs::write(&file, sb).unwrap();
+    for (model, allowed) in [("sc", false), ("tso", true), ("pso", true)] {
+        for (by, unit) in [("machine", "searched_states"), ("axioms", "searched_executions")] {
+            // The folder is not the package's: the axioms are those of the program.
+            let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
+                .args(["litmus", &file, "--model", model, "--by", by, "--format", "json"])
+                .current_dir(folder.path())
+                .output()
+                .unwrap();
+            let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let test = &said["tests"][0];
+            assert!(test.get(unit).is_some(), "{model} by {by}: {said}");
+            assert_eq!(test["positive"].as_u64(), Some(u64::from(allowed)), "{model} by {by}: {said}");
+        }
+    }
+}

@@ -26,7 +26,7 @@ fn systems_are_proved_for_every_number_and_certificates_are_confirmed_or_refused
     for (name, safe) in ROWS {
         let proved = mu_check(&["prove", &file(name), "--certificate", &certificate]);
         let (code, verdict) = if safe { (0, "safe") } else { (1, "unsafe") };
-        assert_eq!((proved.code, proved.json["verdict"].as_str()), (code, Some(verdict)), "{name}: {}", proved.stderr);
+        assert_eq!((proved.code, proved.json["property"].as_str()), (code, Some(verdict)), "{name}: {}", proved.stderr);
         if !safe {
             let run = &proved.json["run"];
             assert!(run["processes"].as_u64().is_some_and(|n| n >= 2), "{name}: {run}");
@@ -91,4 +91,79 @@ fn a_solver_by_others_confirms_each_obligation() {
         let said = String::from_utf8_lossy(&said.stdout);
         assert!(count > 5 && said.lines().count() == count && said.lines().all(|l| l == "unsat"), "{name}, {count} obligations: {said}");
     }
+}
+
+#[test]
+fn the_run_of_an_unsafe_system_is_drawn_and_is_one_of_its_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    for name in ["naive_mutex_unsafe", "lamport_unsafe"] {
+        for form in ["svg", "html", "json", "aut"] {
+            let drawn = path(&format!("why.{form}"));
+            assert_eq!(mu_check(&["prove", &file(name), "--evidence", &drawn]).code, 1, "{name}");
+            let text = std::fs::read_to_string(&drawn).unwrap();
+            assert!(text.contains("unsafe"), "{name}, {form}: {text}");
+        }
+        let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path("why.json")).unwrap()).unwrap();
+        let steps = told["steps"].as_array().unwrap();
+        assert!(steps.len() > 3, "{name}: {told}");
+    }
+    // Cells that `init` leaves open get the values that the run needs.
+    let open = "type t = A | B\nvar N : int\nvar T : t\narray P[proc] : t\ninit (p) { P[p] = A }\nunsafe (p q) { P[p] = B && P[q] = B && T = B && N = 3 }\n\
+        transition go ([p])\nrequires { P[p] = A && N > 1 }\n{ P[p] := B }\n";
+    std::fs::write(path("open.cub"), open).unwrap();
+    let refuted = mu_check(&["prove", &path("open.cub"), "--evidence", &path("open.aut")]);
+    assert_eq!(refuted.code, 1, "{}", refuted.stderr);
+    let drawn = std::fs::read_to_string(path("open.aut")).unwrap();
+    assert_eq!((drawn.matches("\"go(").count(), drawn.matches("\"unsafe\"").count()), (2, 1), "{drawn}");
+    assert_eq!(mu_check(&["prove", &path("open.cub"), "--evidence", &path("why.xyz")]).code, 2);
+}
+
+/// A system with so many transitions, or so many branches of a case, or so many processes in what is unsafe.
+fn large(transitions: usize, branches: usize, processes: usize) -> String {
+    let branch = |i: usize| format!("| A[j] = {i} : {}\n", i + 1);
+    let names: Vec<String> = (1..=processes).map(|i| format!("p{i}")).collect();
+    let each: Vec<String> = names.iter().map(|p| format!("B[{p}] = True")).collect();
+    let mut text = format!(
+        "array A[proc] : int\narray B[proc] : bool\narray C[proc] : int\ninit (p) {{ A[p] = 0 && B[p] = False && C[p] = 0 }}\nunsafe (p q) {{ A[p] = 1 && A[q] = 2 }}\n\
+         unsafe ({}) {{ {} }}\n",
+        names.join(" "),
+        each.join(" && ")
+    );
+    text += &format!(
+        "transition all (p)\nrequires {{ A[p] = 0 }}\n{{ A[j] := case\n{}| _ : A[j] }}\n",
+        (1..=branches).map(branch).collect::<String>()
+    );
+    for i in 0..transitions {
+        text += &format!("transition t{i} (p)\nrequires {{ C[p] = {i} }}\n{{ C[p] := {} }}\n", i + 1);
+    }
+    text
+}
+
+#[test]
+fn large_systems_are_proved_or_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.cub").display().to_string();
+    for (transitions, branches, processes, code, why) in
+        [(10_000, 1, 2, 0, ""), (1, 200, 2, 0, ""), (1, 1, 8, 0, ""), (1, 1, 30, 3, "a cube needs more than 24 processes")]
+    {
+        std::fs::write(&path, large(transitions, branches, processes)).unwrap();
+        let proved = mu_check(&["prove", &path, "--model", "sc", "--timeout", "1m"]);
+        let told = proved.json["why"].as_str().unwrap_or_default();
+        assert_eq!(
+            (proved.code, told),
+            (code, why),
+            "{transitions} transitions, {branches} branches, {processes} processes: {}",
+            proved.json
+        );
+    }
+    // Too deep to be read.
+    std::fs::write(
+        &path,
+        format!("var X : bool\ninit () {{ X = False }}\nunsafe () {{ {}X = True{} }}\n", "(".repeat(600), ")".repeat(600)),
+    )
+    .unwrap();
+    let nested = mu_check(&["prove", &path]);
+    assert_eq!(nested.code, 2);
+    assert!(nested.stderr.contains("may nest 500 levels"), "{}", nested.stderr);
 }

@@ -150,8 +150,8 @@ pub(super) fn parameters(values: impl Iterator<Item = (String, String)>) {
 /// The word for a verdict in JSON, the same for all commands, from the word of the question's own field.
 pub(super) fn verdict_word(of_field: &str) -> &'static str {
     match of_field {
-        "safe" | "robust" | "Ok" => "true",
-        "unsafe" | "not robust" | "No" => "false",
+        "safe" | "robust" | "proved" | "Ok" => "true",
+        "unsafe" | "not robust" | "refused" | "No" => "false",
         _ => "unknown",
     }
 }

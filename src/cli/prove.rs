@@ -43,6 +43,7 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         ProofMemory::Tso => Memory::Tso,
     };
     let options = Options { memory, approximate: !args.no_approximations, instances: args.instances as usize };
+    output::stage("proving");
     let outcome = mu_prove::prove(&system, options, &session.budget);
     if let Verdict::Safe { certificate, .. } = &outcome.verdict {
         if let Some(path) = &args.certificate {
@@ -123,6 +124,7 @@ fn why(system: &System, why: &Why) -> String {
         Why::Stopped(stop) => format!("stopped: {}", stop.word()),
         Why::Trouble(Trouble::Processes) => "a cube needs more than 24 processes".into(),
         Why::Trouble(Trouble::Number) => "a number in a cube needs more than 63 bits".into(),
+        Why::Trouble(Trouble::Cases) => "a transition has more than 100,000 choices of cases that lead into a cube".into(),
         Why::Trouble(Trouble::Stages) => "a cube keeps more than 200 reads of one process apart".into(),
         Why::Spurious(text) => {
             format!("the abstraction of `forall_other` and of reads in `unsafe` has a run that the machine cannot do: {text}")
@@ -195,7 +197,8 @@ fn run_text(run: &Run) -> String {
 fn as_json(session: &Session, system: &System, args: &ProveArgs, outcome: &Outcome, seconds: f64) -> Value {
     let c = &outcome.counts;
     let mut object = json!({
-        "verdict": word(&outcome.verdict),
+        "verdict": output::verdict_word(word(&outcome.verdict)),
+        "property": word(&outcome.verdict),
         "model": model(args),
         "searches": outcome.searches,
         "refuted_approximations": outcome.refuted,
@@ -236,6 +239,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
     let system = read(session, &args.file, &args.translation)?;
     let text = session.read(&args.certificate)?;
     let start = Instant::now();
+    output::stage("verifying");
     let found = mu_prove::verify(&system, &text, &session.budget);
     let seconds = start.elapsed().as_secs_f64();
     if let (Some(folder), Ok(_)) = (&args.smt_lib, &found) {
@@ -265,7 +269,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
             print(&out)?;
         }
         Format::Json => {
-            let mut object = json!({ "certificate": word, "seconds": seconds });
+            let mut object = json!({ "verdict": output::verdict_word(word), "certificate": word, "seconds": seconds });
             match &found {
                 Ok(asked) => object["verified"] = asked_json(asked),
                 Err(r) => object["why"] = json!(refused(&system, r)),

@@ -15,6 +15,8 @@ use crate::stages;
 
 /// The view of a value that was forgotten.
 const FORGOTTEN: (u8, u8) = (NONE - 2, 0);
+/// Most choices of cases of one transition into one cube.
+const MOST_CHOICES: u32 = 100_000;
 /// Most reads of one process that a cube keeps apart.
 const MOST_STAGES: usize = 200;
 
@@ -27,6 +29,8 @@ pub enum Trouble {
     Number,
     /// More pending reads of one process than a cube can hold.
     Stages,
+    /// More choices of cases by which a transition leads into a cube than are tried.
+    Cases,
 }
 
 impl From<TooLarge> for Trouble {
@@ -93,11 +97,59 @@ impl Draft {
                 true
             }
             Literal::Atom(a) => {
+                if let Some((cell, ..)) = single(&a)
+                    && let Some(holds) = self.glance(cell, &a)
+                {
+                    return holds;
+                }
                 self.atoms.push(a);
                 true
             }
         }
     }
+    /// Whether an atom about one number is already decided by an equation about it; where the atom is the equation, what it implies is dropped.
+    fn glance(&mut self, cell: Cell, atom: &Atom) -> Option<bool> {
+        let about = |a: &Atom| single(a).is_some_and(|s| s.0 == cell);
+        if let Some(value) = self.atoms.iter().filter(|a| about(a)).find_map(equated) {
+            return holds_at(atom, value);
+        }
+        if let Some(value) = equated(atom) {
+            if self.atoms.iter().any(|a| about(a) && holds_at(a, value) == Some(false)) {
+                return Some(false);
+            }
+            self.atoms.retain(|a| !(about(a) && holds_at(a, value) == Some(true)));
+        }
+        None
+    }
+}
+
+/// The only cell of a linear atom, with its factor, the constant and the relation.
+fn single(atom: &Atom) -> Option<(Cell, i64, i64, Relation)> {
+    match atom {
+        Atom::Linear(l) => match l.terms.as_slice() {
+            [(cell, factor)] => Some((*cell, *factor, l.constant, l.relation)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The whole number that an equation about one cell gives it.
+fn equated(atom: &Atom) -> Option<i64> {
+    let (_, factor, constant, relation) = single(atom)?;
+    (relation == Relation::Eq && constant.checked_rem(factor)? == 0).then(|| constant.checked_div(factor)?.checked_neg()).flatten()
+}
+
+/// Whether an atom about one cell holds where that is a number; nothing if the numbers are too large to say.
+fn holds_at(atom: &Atom, value: i64) -> Option<bool> {
+    let (_, factor, constant, relation) = single(atom)?;
+    let sum = factor.checked_mul(value)?.checked_add(constant)?;
+    Some(match relation {
+        Relation::Le => sum <= 0,
+        Relation::Lt => sum < 0,
+        Relation::Eq => sum == 0,
+        Relation::Ne => sum != 0,
+    })
 }
 
 struct Image<'a> {
@@ -107,6 +159,8 @@ struct Image<'a> {
     processes: usize,
     actor: u8,
     out: &'a mut Vec<(Cube, Vec<u8>)>,
+    /// How many choices of cases may still be tried.
+    choices: u32,
 }
 
 /// What becomes of a cell.
@@ -126,7 +180,7 @@ pub fn pre_image(
     out: &mut Vec<(Cube, Vec<u8>)>,
 ) -> Result<(), Trouble> {
     let actor = rule.actor.map_or(NONE, |a| if a >= FIXED { a - FIXED } else { binding[usize::from(a)] });
-    let mut image = Image { rules, rule, binding, processes, actor, out };
+    let mut image = Image { rules, rule, binding, processes, actor, out, choices: MOST_CHOICES };
     image.run(cube)
 }
 
@@ -374,8 +428,12 @@ impl Image<'_> {
             }
             Target::Set(list) => {
                 for (condition, value) in list {
+                    if !self.agrees(post, *cell, value) {
+                        continue;
+                    }
+                    self.choices = self.choices.checked_sub(1).ok_or(Trouble::Cases)?;
                     let mut next = draft.clone();
-                    if condition.iter().all(|a| next.add(Literal::Atom(a.clone()))) && self.agrees(post, *cell, value) {
+                    if condition.iter().all(|a| next.add(Literal::Atom(a.clone()))) {
                         chosen.push((*cell, value.clone()));
                         self.product(post, targets, at + 1, chosen, next)?;
                         chosen.pop();
@@ -390,6 +448,9 @@ impl Image<'_> {
         let bit = match value {
             Value::Constant(v) => 1 << v,
             Value::Process(p) => 1 << p,
+            Value::Sum { terms, constant, scale: 1 } if terms.is_empty() => {
+                return post.iter().all(|a| single(a).is_none_or(|s| s.0 != cell) || holds_at(a, *constant) != Some(false));
+            }
             _ => return true,
         };
         post.iter().all(|a| !matches!(a, Atom::In(c, set) if *c == cell && set & bit == 0))

@@ -25,7 +25,7 @@ pub use self::late::Late;
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
 pub use self::models::ModelsArgs;
 pub use self::program::{
-    ExpandArgs, Initial, Language, LitmusArgs, MemoryName, ProgramArgs, Reading, RobustArgs, ThreadsOf, TranslationArgs,
+    By, ExpandArgs, Initial, Language, LitmusArgs, MemoryName, ProgramArgs, Reading, RobustArgs, ThreadsOf, TranslationArgs,
 };
 pub use self::prove::{ProofMemory, ProveArgs, VerifyArgs};
 pub use self::report::ReportArgs;
@@ -124,8 +124,6 @@ impl Command {
             Command::Simulate(a) => &a.model,
             Command::Sweep(a) => &a.model,
             Command::Conform(a) => &a.model,
-            Command::Prove(a) => &a.file,
-            Command::Verify(a) => &a.file,
             Command::Eval(a) => return a.model.as_deref(),
             _ => return None,
         })

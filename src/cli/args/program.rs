@@ -53,6 +53,15 @@ impl Default for Reading {
     }
 }
 
+/// Ways to answer litmus tests.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// All runs of a machine.
+    Machine,
+    /// All executions that axioms allow.
+    Axioms,
+}
+
 /// Languages that `expand` writes.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
@@ -114,6 +123,9 @@ pub struct LitmusArgs {
     /// Memory model: the machine `sc`, `tso` or `pso`, or a model in the language `cat`: a file, or the name of one in a folder of `--include`.
     #[arg(long, value_name = "MODEL", default_value = "tso")]
     pub model: String,
+    /// How `sc`, `tso` or `pso` answers: as a machine, or by its axioms in `cat`.
+    #[arg(long, value_name = "WAY", value_enum, default_value_t = By::Machine)]
+    pub by: By,
     /// Most stores in a buffer of a machine (default: no bound for code without loops, else 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub buffer: Option<u32>,

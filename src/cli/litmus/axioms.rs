@@ -1,7 +1,7 @@
 //! `litmus --model FILE.cat`: litmus tests under an axiomatic model. The model is compiled once for each architecture that the tests have.
 
 use super::{Picture, Ran, Refused, Route};
-use crate::args::LitmusArgs;
+use crate::args::{By, LitmusArgs};
 use crate::pipeline::{Session, read_text};
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_litmus::code::Arch;
@@ -32,20 +32,31 @@ impl Axioms {
         let candidates = std::iter::once(given.clone())
             .chain(folders.iter().flat_map(|f| [f.join(&given), f.join(format!("{}.cat", args.model))]))
             .chain([Path::new("specs/memory").join(format!("{}.cat", args.model))]);
+        // The models that are machines too have their axioms here, wherever the program runs.
+        if args.by == By::Axioms
+            && mu_program::memory::by_name(&args.model).is_some()
+            && let Some(text) = mu_axioms::models::file(&format!("{}.cat", args.model))
+        {
+            return Ok(Self::of(args.model.clone(), text, folders, args));
+        }
         let Some(path) = candidates.into_iter().find(|p| p.is_file()) else {
             let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{}`", args.model));
             return Err(error.note("expected sc, tso, pso, a file in the language cat, or the name of one in a folder of --include"));
         };
         let text = read_text(&path, &mut SourceMap::new())?;
         folders.push(path.parent().unwrap_or(Path::new("")).to_path_buf());
-        Ok(Self { name: path.display().to_string(), text, folders, compiled: Default::default(), bounds: Bounds { loops: args.unroll } })
+        Ok(Self::of(path.display().to_string(), text, folders, args))
+    }
+    fn of(name: String, text: String, folders: Vec<PathBuf>, args: &LitmusArgs) -> Self {
+        Self { name, text, folders, compiled: Default::default(), bounds: Bounds { loops: args.unroll } }
     }
     /// The model for an architecture.
     fn judge(&self, arch: Arch) -> Result<&Judge, Refused> {
         let place = &self.compiled[family(arch) as usize];
         let compiled = place.get_or_init(|| {
             let mut sources = SourceMap::new();
-            let resolver = |name: &str| self.folders.iter().find_map(|f| std::fs::read_to_string(f.join(name)).ok());
+            let given = |name: &str| self.folders.iter().find_map(|f| std::fs::read_to_string(f.join(name)).ok());
+            let resolver = |name: &str| given(name).or_else(|| mu_axioms::models::file(name));
             Judge::compile(&mut sources, arch, &self.name, &self.text, &resolver).map_err(|d| Refused::new(&d, &sources))
         });
         compiled.as_ref().map_err(Clone::clone)

@@ -15,7 +15,7 @@ pub(super) use listing::collect;
 
 use self::expected::Expected;
 use self::table::Table;
-use super::args::{LitmusArgs, MemoryName};
+use super::args::{By, LitmusArgs, MemoryName};
 use super::files::{expect_writable, no_form_of_evidence, write_text};
 use super::output;
 use super::page;
@@ -140,7 +140,8 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     if let (Some(machine), Some(interface)) = (&args.machine, &args.interface) {
         return super::conform::shown::run(session, args, (machine, interface), &files);
     }
-    let route: Box<dyn Route> = match memory::by_name(&args.model) {
+    let machine = memory::by_name(&args.model).filter(|_| args.by == By::Machine);
+    let route: Box<dyn Route> = match machine {
         Some(memory) => Box::new(machine::Machine { memory, buffer: args.buffer }),
         None => Box::new(axioms::Axioms::find(args)?),
     };

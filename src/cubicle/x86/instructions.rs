@@ -56,7 +56,16 @@ impl Translator<'_> {
             }
             (word, [Operand::Label(l, span)]) if word.starts_with('j') => {
                 let Some((yes, no)) = condition(word) else {
-                    let message = format!("`{word}` has no counterpart in a system of numbers without bound");
+                    let message = match &word[1..] {
+                        "p" | "pe" | "np" | "po" => {
+                            format!("`{word}` tests the parity of eight bits, which numbers without bound do not have")
+                        }
+                        "o" | "no" => format!("`{word}` tests for an overflow, which numbers without bound do not have"),
+                        "b" | "c" | "nae" | "nb" | "nc" | "ae" | "be" | "na" | "nbe" | "a" => {
+                            format!("`{word}` compares without signs, which numbers without bound do not do")
+                        }
+                        _ => format!("unknown instruction `{word}`"),
+                    };
                     return unsupported(i.span, message).map_err(|d: Diagnostic| d.note("expected je, jne, js, jns, jl, jle, jg, jge"));
                 };
                 let target = self.label(l, *span)?;

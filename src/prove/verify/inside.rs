@@ -221,8 +221,9 @@ impl<'a> Target<'a> {
         let shared = places.iter().find(|x| x.0.1 == JOINT && view.1 == JOINT).map(|x| x.1);
         let alone = plan.views.iter().filter(|v| v.1 == JOINT).count() <= 1;
         let options: Vec<Option<u8>> = if view.1 == JOINT && !alone {
-            // The moment that several share is that of the cube, if the process shares one there, or now.
-            self.stages[usize::from(process)].contains(&JOINT).then_some(Some(JOINT)).into_iter().chain([None]).collect()
+            // The moment that several share is that of the cube, if there is one, or now. Any process has a view of that moment.
+            let shares = self.stages.iter().any(|s| s.contains(&JOINT));
+            shares.then_some(Some(JOINT)).into_iter().chain([None]).collect()
         } else {
             self.stages[usize::from(process)].iter().copied().map(Some).chain([None]).collect()
         };

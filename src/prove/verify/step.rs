@@ -364,6 +364,12 @@ impl Step<'_> {
                 continue;
             }
             chosen.insert(**cell, value.clone());
+            // What speaks of this cell alone is known now.
+            let fails = |f: &Fact| self.put(f, chosen).is_some_and(|f| cells(&f).is_empty() && self.world.contradicts(&[f]));
+            if values[*cell].len() > 1 && facts.iter().any(|f| cells(f) == [**cell] && fails(f)) {
+                chosen.remove(*cell);
+                continue;
+            }
             self.combine(facts, rest, values, chosen, next, found);
             chosen.remove(*cell);
         }

@@ -191,7 +191,35 @@ fn joined(a: &Row, b: &Row, cell: &Cell) -> Option<Row> {
 pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
     let sums = facts.iter().filter_map(|f| if let Fact::Sum(s) = f { Some(Row::of(s)) } else { None });
     let (differ, rows): (Vec<Row>, Vec<Row>) = sums.partition(|r| r.sign == Sign::NotZero);
-    (!rows.is_empty() || !differ.is_empty()) && empty(world, rows, &differ, budget)
+    if rows.is_empty() && differ.is_empty() {
+        return false;
+    }
+    match unsettled(&rows, differ) {
+        Some(differ) => empty(world, rows, &differ, budget),
+        None => true,
+    }
+}
+
+/// The differences that must be split into less and more; `None` if one fails. What equations settle need not, nor does one about a cell that no other row bounds:
+/// of infinitely many values finitely many are struck out. To leave a difference out is never wrong.
+fn unsettled(rows: &[Row], differ: Vec<Row>) -> Option<Vec<Row>> {
+    let mut rows = rows.to_vec();
+    let mut reduced = differ.clone();
+    while let Some(at) = rows.iter().position(|r| r.sign == Sign::Zero && !r.terms.is_empty()) {
+        let row = rows.swap_remove(at);
+        let Some((cell, _)) = row.terms.iter().min_by_key(|t| (t.1.abs(), t.0)).copied() else { return Some(differ) };
+        for r in rows.iter_mut().chain(&mut reduced).filter(|r| r.factor(&cell) != 0) {
+            match joined(&row, r, &cell) {
+                Some(next) => *r = next,
+                None => return Some(differ),
+            }
+        }
+    }
+    if reduced.iter().any(Row::is_false) {
+        return None;
+    }
+    let bounded = |r: &Row| !r.terms.is_empty() && r.terms.iter().all(|t| rows.iter().any(|r| r.factor(&t.0) != 0));
+    Some(differ.into_iter().zip(&reduced).filter(|(_, r)| bounded(r)).map(|(d, _)| d).collect())
 }
 
 fn empty(world: World<'_>, rows: Vec<Row>, differ: &[Row], budget: &mut u32) -> bool {
