@@ -15,10 +15,9 @@ use crate::alphabet::Phase;
 use crate::interface::Interface;
 use crate::judge::{self, Against};
 use crate::machine::Machine;
-use crate::sequences::{Entry, Sequences, State};
+use crate::sequences::{Entry, Sequences};
 use crate::symmetry::Group;
 use ahash::{AHashMap, AHashSet};
-use mu_axioms::Kind;
 use mu_axioms::history::History;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
@@ -151,7 +150,6 @@ struct Search<'m> {
     group: &'m Group,
     sets: Sets<'m>,
     sequences: Sequences,
-    only: Option<&'m Programs>,
     /// This level and the next ones.
     levels: VecDeque<Level>,
     /// How far ahead each word leads.
@@ -161,7 +159,7 @@ struct Search<'m> {
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
-pub struct Bound<'p> {
+pub struct Bound {
     /// Most operations of a processor.
     pub operations: usize,
     /// Threads that judge.
@@ -170,52 +168,12 @@ pub struct Bound<'p> {
     pub keep: bool,
     /// Whether to end with the level in which the first model forbids something.
     pub first: bool,
-    /// Search only histories of these programs, and their beginnings.
-    pub only: Option<&'p Programs>,
 }
 
-impl Bound<'_> {
+impl Bound {
     /// All histories up to so many operations of each processor.
-    pub fn of(operations: usize, threads: usize) -> Bound<'static> {
-        Bound { operations, threads, keep: false, first: false, only: None }
-    }
-}
-
-/// Programs with all their beginnings, up to names.
-#[derive(Clone, Debug, Default)]
-pub struct Programs {
-    begun: AHashSet<History>,
-}
-
-impl Programs {
-    /// Of some programs.
-    pub fn of<'h>(programs: impl Iterator<Item = &'h History>) -> Programs {
-        let mut out = Programs::default();
-        for program in programs {
-            let mut open = vec![program.program()];
-            while let Some(part) = open.pop() {
-                if !out.begun.contains(&part) {
-                    for t in 0..part.threads.len() {
-                        let mut less = part.clone();
-                        less.threads[t].pop();
-                        open.push(less.canonical());
-                    }
-                    out.begun.insert(part);
-                }
-            }
-        }
-        out
-    }
-    /// Whether lists of operations can become one of the programs. An operation of which something is not known yet can become any.
-    fn can_follow(&self, interface: &Interface, lists: &[&[Entry]]) -> bool {
-        let told = |e: &Entry| {
-            let kind = interface.operations[e.operation as usize].kind;
-            let address = e.address.is_some() || kind == Kind::Fence;
-            let (stores, updates) = (kind == Kind::Write, kind == Kind::Update);
-            e.state != State::Missing && address && (e.value.is_some() || !stores) && (e.written.is_some() || !updates)
-        };
-        let known = lists.iter().all(|l| l.iter().all(told));
-        !known || self.begun.contains(&judge::history(interface, lists).program())
+    pub fn of(operations: usize, threads: usize) -> Bound {
+        Bound { operations, threads, keep: false, first: false }
     }
 }
 
@@ -225,7 +183,7 @@ pub fn search<'m>(
     machine: &'m Machine,
     group: &'m Group,
     models: &[&Against],
-    bound: Bound<'m>,
+    bound: Bound,
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
     let weight = |word: &Vec<u32>| {
@@ -250,7 +208,6 @@ pub fn search<'m>(
         group,
         sets: Sets::new(machine, group),
         sequences: Sequences::new(bound.operations, interface.first),
-        only: bound.only,
         levels: VecDeque::new(),
         weights: machine.alphabet.words.iter().map(weight).collect(),
         answer,
@@ -366,10 +323,6 @@ impl Search<'_> {
                         Some(list) => *place = list,
                         None => within = false,
                     }
-                }
-                if within && let Some(only) = self.only {
-                    let lists: Vec<&[Entry]> = next.iter().map(|&s| self.sequences.get(s)).collect();
-                    within = only.can_follow(self.interface, &lists);
                 }
                 if within {
                     followed = true;

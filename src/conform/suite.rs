@@ -1,7 +1,7 @@
 //! Suites: fewest litmus tests that find all of some faulty machines.
 //!
-//! In: for each faulty machine the executions that a memory model forbids, of the smallest size at which there are any. Their programs are the candidates. Each is
-//! asked of every faulty machine: a test finds a fault if the machine then does something that the model forbids ([`finds`]). Out: a smallest set of
+//! In: faulty machines, a memory model, a number of operations of each processor. The candidates are all programs up to that size. One finds a fault if
+//! the machine then does something that the model forbids and the right machine does not do; all that do are known from one search of each machine ([`finds`]). Out: a smallest set of
 //! candidates that finds all faults, and among these one with fewest operations ([`Cover`]), by branch and bound: exact, exponential in the worst case.
 //!
 //! A test of a suite checks itself: it lists the outcomes that the model allows ([`outcomes`]), and every other one is a fault.
@@ -9,9 +9,9 @@
 use crate::interface::Interface;
 use crate::judge::{Against, Worker};
 use crate::machine::Machine;
-use crate::search::{Answer, Bound, Programs, search};
+use crate::search::{Bound, search};
 use crate::symmetry::Group;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use fixedbitset::FixedBitSet;
 use mu_axioms::Kind;
 use mu_axioms::history::History;
@@ -21,41 +21,33 @@ use std::collections::BTreeMap;
 /// Most sets that the search for a cover looks at.
 const MOST: usize = 5_000_000;
 
-/// The executions of a search that a model forbids. The search has kept its executions.
-pub fn forbidden(answer: &Answer, model: &Against) -> Result<Vec<History>, Diagnostic> {
-    let mut worker = model.worker();
-    let mut out = Vec::new();
-    for history in &answer.kept {
-        if !worker.allows(history)? {
-            out.push(history.clone());
-        }
-    }
-    Ok(out)
-}
+/// Executions of a machine.
+pub type Executions = AHashSet<History>;
 
-/// Which programs find a fault: each with the first execution of the machine that the model forbids. Error: a limit came first.
-pub fn finds(
+/// All executions of a machine, up to so many operations of each processor. Error: a limit came first.
+pub fn executions(
     interface: &Interface,
     (machine, group): (&Machine, &Group),
-    model: &Against,
-    programs: &[History],
     (operations, threads): (usize, usize),
     budget: &Budget,
-) -> Result<BTreeMap<History, History>, Diagnostic> {
-    let only = Programs::of(programs.iter());
-    let bound = Bound { keep: true, only: Some(&only), ..Bound::of(operations, threads) };
+) -> Result<Executions, Diagnostic> {
+    let bound = Bound { keep: true, ..Bound::of(operations, threads) };
     let answer = search(interface, machine, group, &[], bound, budget)?;
     if answer.stop != Stop::Complete {
         return Err(Diagnostic::stopped(answer.stop));
     }
+    Ok(answer.kept.into_iter().collect())
+}
+
+/// The programs that find a fault, each with the least execution that shows it: the faulty machine has it, the right one has not, and the model forbids it.
+pub fn finds(faulty: Executions, right: &Executions, model: &Against, budget: &Budget) -> Result<BTreeMap<History, History>, Diagnostic> {
+    let mut worker = model.worker();
     let mut found: BTreeMap<History, History> = BTreeMap::new();
-    for history in forbidden(&answer, model)? {
+    for (i, history) in faulty.into_iter().filter(|h| !right.contains(h)).enumerate() {
+        budget.check(i as u64).map_err(Diagnostic::stopped)?;
         let program = history.program();
-        if programs.binary_search(&program).is_ok() {
-            let first = found.entry(program).or_insert_with(|| history.clone());
-            if history < *first {
-                *first = history;
-            }
+        if found.get(&program).is_none_or(|first| history < *first) && !worker.allows(&history)? {
+            found.insert(program, history);
         }
     }
     Ok(found)

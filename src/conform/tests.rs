@@ -4,7 +4,7 @@ use crate::alphabet::{Alphabet, Phase};
 use crate::interface::Interface;
 use crate::judge::{Against, Form, history};
 use crate::machine::Machine;
-use crate::search::{Answer, Bound, Programs, search};
+use crate::search::{Answer, Bound, search};
 use crate::sequences::{Entry, State};
 use crate::suite::Cover;
 use crate::symmetry::Group;
@@ -157,20 +157,7 @@ fn searched(interface: &Interface, lts: &Lts, symmetry: bool, models: &[Against]
     let bound = Bound { keep: true, ..Bound::of(most, 2) };
     let models: Vec<&Against> = models.iter().collect();
     let answer = search(interface, &machine, &group, &models, bound, &Budget::default()).unwrap();
-    if let Some(program) = answer.kept.get(answer.kept.len() / 2).map(History::program) {
-        of_one_program(interface, (&machine, &group), &answer, &program, most);
-    }
     (answer, group.elements.len(), machine)
-}
-
-/// A search for the histories of one program finds all of them, and none that is no beginning of it.
-fn of_one_program(interface: &Interface, (machine, group): (&Machine, &Group), all: &Answer, program: &History, most: usize) {
-    let only = Programs::of([program].into_iter());
-    let bound = Bound { keep: true, only: Some(&only), ..Bound::of(most, 2) };
-    let answer = search(interface, machine, group, &[], bound, &Budget::default()).unwrap();
-    let of = |answer: &Answer| answer.kept.iter().filter(|h| h.program() == *program).cloned().collect::<BTreeSet<History>>();
-    assert_eq!(of(&answer), of(all));
-    assert!(answer.kept.iter().all(|h| all.kept.contains(h) && h.len() <= program.len()), "{}", program.text());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use mu_conform::interface::Interface;
 use mu_conform::judge::Against;
 use mu_conform::machine::Machine;
 use mu_conform::search::{Bound, search};
-use mu_conform::suite::{Cover, finds, forbidden, outcomes};
+use mu_conform::suite::{Cover, Executions, executions, finds, outcomes};
 use mu_conform::symmetry::Group;
 use mu_conform::write::self_checking;
 use mu_litmus::paths::Bounds;
@@ -79,7 +79,9 @@ pub(super) struct Test {
 pub(super) struct Suite {
     /// Its tests.
     pub tests: Vec<Test>,
-    /// How many programs were candidates.
+    /// Most operations of each processor in a candidate.
+    pub longest: usize,
+    /// How many programs find a fault.
     pub candidates: usize,
     /// Whether no smaller set of the candidates finds all the faults.
     pub is_least: bool,
@@ -133,7 +135,9 @@ pub(super) struct Asked<'a> {
     /// The memory models, with the texts of those made of axioms.
     pub models: &'a [Against],
     pub texts: &'a [Option<Text>],
-    /// Those to which the right machine conforms.
+    /// The right machine.
+    pub right: (&'a Machine, &'a Group),
+    /// The models to which it conforms.
     pub conforming: &'a [usize],
 }
 
@@ -144,6 +148,12 @@ struct Control {
     group: Group,
     conforming: Vec<Vec<usize>>,
 }
+
+/// Parameters with their values.
+type Defines = Vec<(String, String)>;
+
+/// A faulty machine that is found: its place in the list, with the parameters that the fault needs.
+type Found<'f> = ((usize, &'f Defines), Machine, Group);
 
 impl Asked<'_> {
     /// Runs something with more parameters.
@@ -199,12 +209,7 @@ impl Asked<'_> {
         Ok(control.conforming[operations].clone())
     }
     /// Searches a faulty machine.
-    fn one(
-        &self,
-        session: &mut Session,
-        fault: &Faulty,
-        controls: &mut Vec<Control>,
-    ) -> Result<(Told, Machine, Group, Vec<History>), Diagnostic> {
+    fn one(&self, session: &mut Session, fault: &Faulty, controls: &mut Vec<Control>) -> Result<(Told, Machine, Group), Diagnostic> {
         let origin = match &fault.made {
             Made::Edited(text) => Origin::Text(format!("{} with the fault \"{}\"", self.args.model.display(), fault.name), text),
             Made::Beside(path) => Origin::File(path),
@@ -218,7 +223,7 @@ impl Asked<'_> {
         for k in 1..=self.args.operations as usize {
             let conforming = self.conforming(session, &fault.defines, k, controls)?;
             let asked: Vec<&Against> = conforming.iter().map(|&m| &self.models[m]).collect();
-            let bound = Bound { keep: self.args.suite.is_some(), first: true, ..Bound::of(k, session.threads()) };
+            let bound = Bound { first: true, ..Bound::of(k, session.threads()) };
             let answer = search(self.interface, &machine, &group, &asked, bound, &session.budget)?;
             told.stop = answer.stop.clone();
             let found: Vec<usize> = (0..conforming.len()).filter(|&i| answer.found[i].is_some()).collect();
@@ -229,28 +234,25 @@ impl Asked<'_> {
                 let shown = show(session, self.interface, &*model, &machine, against, history)?;
                 let models = found.iter().map(|&i| self.models[conforming[i]].name.clone()).collect();
                 told.found = Some(Finding { operations: k, models, shown });
-                let all = if self.args.suite.is_some() { forbidden(&answer, &self.models[m])? } else { Vec::new() };
-                return Ok((told, machine, group, all));
+                return Ok((told, machine, group));
             }
             if answer.stop != Stop::Complete {
                 break;
             }
         }
-        Ok((told, machine, group, Vec::new()))
+        Ok((told, machine, group))
     }
     /// Searches all faulty machines, and makes a suite if it is asked for.
     pub(super) fn run(&self, session: &mut Session, faults: &[Faulty]) -> Result<Faults, Diagnostic> {
         output::stage("searching faulty machines");
         let mut out = Faults { faults: Vec::new(), suite: None };
         let mut machines = Vec::new();
-        let mut programs: Vec<History> = Vec::new();
         let mut controls = Vec::new();
         for fault in faults {
             match self.one(session, fault, &mut controls) {
-                Ok((told, machine, group, forbidden)) => {
-                    programs.extend(forbidden.iter().map(History::program));
+                Ok((told, machine, group)) => {
                     if self.args.suite.is_some() && told.found.is_some() {
-                        machines.push((out.faults.len(), machine, group));
+                        machines.push(((out.faults.len(), &fault.defines), machine, group));
                     }
                     out.faults.push(told);
                 }
@@ -261,25 +263,34 @@ impl Asked<'_> {
             }
         }
         if let (Some(folder), true) = (&self.args.suite, out.faults.iter().all(|f| f.stop == Stop::Complete)) {
-            programs.sort_unstable();
-            programs.dedup();
-            let suite = self.suite(session, &machines, &programs)?;
+            let longest = out.faults.iter().filter_map(|f| f.found.as_ref()).map(|f| f.operations).max().unwrap_or(0);
+            let suite = self.suite(session, &machines, &controls, longest)?;
             self.write(folder, &out.faults, &suite)?;
             out.suite = Some(suite);
         }
         Ok(out)
     }
-    fn suite(&self, session: &Session, machines: &[(usize, Machine, Group)], programs: &[History]) -> Result<Suite, Diagnostic> {
+    /// Fewest programs of at most so many operations of each processor.
+    fn suite(&self, session: &Session, machines: &[Found<'_>], controls: &[Control], longest: usize) -> Result<Suite, Diagnostic> {
         output::stage("choosing tests");
         let (against, text) = (&self.models[0], self.texts[0].as_ref());
-        let longest = programs.iter().flat_map(|p| &p.threads).map(Vec::len).max().unwrap_or(0);
+        let all = |machine: (&Machine, &Group)| executions(self.interface, machine, (longest, session.threads()), &session.budget);
+        let mut right: Vec<(&Defines, Executions)> = Vec::new();
         let mut found: Vec<(usize, BTreeMap<History, History>)> = Vec::new();
-        for (fault, machine, group) in machines {
-            let bound = (longest, session.threads());
-            found.push((*fault, finds(self.interface, (machine, group), against, programs, bound, &session.budget)?));
+        for ((fault, defines), machine, group) in machines {
+            let known = right.iter().position(|r| r.0 == *defines);
+            let at = known.unwrap_or(right.len());
+            if known.is_none() {
+                let control = controls.iter().find(|c| c.defines == **defines).map(|c| (&c.machine, &c.group));
+                right.push((defines, all(control.unwrap_or(self.right))?));
+            }
+            found.push((*fault, finds(all((machine, group))?, &right[at].1, against, &session.budget)?));
         }
-        let covers = |p: &History| {
-            let by: Vec<usize> = (0..found.len()).filter(|&i| found[i].1.contains_key(p)).collect();
+        let mut programs: Vec<&History> = found.iter().flat_map(|f| f.1.keys()).collect();
+        programs.sort_unstable();
+        programs.dedup();
+        let covers = |p: &&History| {
+            let by: Vec<usize> = (0..found.len()).filter(|&i| found[i].1.contains_key(*p)).collect();
             (by, p.len())
         };
         let candidates: Vec<_> = programs.iter().map(covers).collect();
@@ -287,7 +298,7 @@ impl Asked<'_> {
         let mut worker = against.worker();
         let mut tests = Vec::new();
         for (number, &at) in cover.taken.iter().enumerate() {
-            let program = &programs[at];
+            let program = programs[at];
             let allowed = outcomes(program, &mut worker)?;
             let name = format!("{}-{:02}", against.name, number + 1);
             let language = language_of(against, program)[0];
@@ -298,7 +309,7 @@ impl Asked<'_> {
             let finds = found.iter().filter_map(|(fault, by)| by.get(program).map(|h| (*fault, h.clone()))).collect();
             tests.push(Test { name, program: program.clone(), finds, allowed: allowed.len(), text: litmus });
         }
-        Ok(Suite { tests, candidates: programs.len(), is_least: cover.is_least })
+        Ok(Suite { tests, longest, candidates: programs.len(), is_least: cover.is_least })
     }
     fn write(&self, folder: &Path, faults: &[Told], suite: &Suite) -> Result<(), Diagnostic> {
         std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
@@ -388,10 +399,11 @@ impl Faults {
             let least = if suite.is_least { "no fewer do" } else { "the search for fewer was cut short" };
             let _ = writeln!(
                 out,
-                "\nsuite        {} tests of {} candidates in {}: {least}\n",
+                "\nsuite        {} tests in {}: {least}, of the {} programs of up to {} operations of each processor that find a fault\n",
                 suite.tests.len(),
+                folder.display(),
                 suite.candidates,
-                folder.display()
+                suite.longest
             );
             out += &suite.table(&self.faults);
         }
@@ -423,7 +435,7 @@ impl Faults {
                     "litmus": t.text,
                 })
             });
-            json!({ "tests": tests.collect::<Vec<_>>(), "candidates": s.candidates, "least": s.is_least })
+            json!({ "tests": tests.collect::<Vec<_>>(), "candidates": s.candidates, "operations": s.longest, "least": s.is_least })
         });
         (faults, suite)
     }

@@ -114,7 +114,14 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     let conforming: Vec<usize> = (0..models.len()).filter(|&m| answer.found[m].is_none()).collect();
     let mut faults = None;
     if !faulty.is_empty() && !conforming.is_empty() && answer.stop == Stop::Complete {
-        let asked = faults::Asked { args, interface: &interface, models: &models, texts: &texts, conforming: &conforming };
+        let asked = faults::Asked {
+            args,
+            interface: &interface,
+            models: &models,
+            texts: &texts,
+            right: (&machine, &group),
+            conforming: &conforming,
+        };
         faults = Some(asked.run(session, &faulty)?);
     }
     let names = models.iter().map(|m| m.name.clone()).collect();
