@@ -45,6 +45,8 @@ struct Abstract {
     defined: Defined,
     /// Sorts of any size.
     families: Vec<Family>,
+    /// Why there are none, if the process depends on what they hold.
+    refused: Option<Diagnostic>,
     measures: Vec<Measure>,
     /// Whether all runs end, as far as was asked.
     ends: Option<bool>,
@@ -142,9 +144,13 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
     let (process, defined) = with_parameters(process, &counters)?;
     let measures = measures(&process, &defined.rigid);
     let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
-    let families = counted.iter().map(|names| Family::new(&compiled, names)).collect::<Result<_, _>>()?;
-    let families = Family::ordered(families)?;
-    Ok(Abstract { compiled, defined, families, measures, ends: None })
+    let found = counted.iter().map(|names| Family::new(&compiled, names)).collect::<Result<_, _>>().and_then(Family::ordered);
+    let (families, refused) = match found {
+        Ok(families) => (families, None),
+        Err(why) if why.stage == Stage::Internal => return Err(why),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    Ok(Abstract { compiled, defined, families, refused, measures, ends: None })
 }
 
 /// What `then` says of a model in which the constants of each sort beyond so many are merged.
@@ -177,6 +183,9 @@ fn has_least(f: &State) -> bool {
 
 /// The verdict of the abstract models.
 fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &TypedFormula) -> Result<Outcome, Diagnostic> {
+    if let Some(why) = &model.refused {
+        return Ok(Outcome::Open(Box::new(why.clone())));
+    }
     let mut open = None;
     let mut formulas = vec![Instance { formula: formula.clone(), tracked: Vec::new(), what: String::new() }];
     for family in &model.families {
@@ -195,7 +204,9 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
         formulas = next;
     }
     let ends = has_least(&formula.formula) && runs_end(session, args, model)?;
-    for level in Levels::ALL {
+    // Without counters there is nothing to tell apart more finely.
+    let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
+    for &level in levels {
         match at_level(session, args, model, &formulas, level, ends) {
             Ok(Ok(outcome)) => return Ok(outcome),
             Ok(Err(why)) => open = Some(why),
