@@ -1,5 +1,5 @@
 //! `check -D max_operation_id=any` on the ARCx model: true formulas are true for every number of operations; each seeded fault is still found, with
-//! the least number of operations that shows it.
+//! the least number of operations that shows it. The same for every number of values and of addresses.
 
 use crate::support::faults::{FAULTS, FORMULAS, SMALL, STORED, narrow, patch};
 use crate::support::{defines, mu_check, package};
@@ -26,13 +26,24 @@ fn results(specification: &str, changes: &[(&'static str, u32)], formulas: &[&st
         std::fs::write(&narrowed, narrow(&std::fs::read_to_string(path).unwrap(), STORED)).unwrap();
         arguments.push(narrowed.display().to_string());
     }
+    with_any(&["max_operation_id"], &model, arguments, changes, formulas.len())
+}
+
+/// The results of a command, with any value for these parameters.
+fn with_any(
+    any: &[&str],
+    model: &std::path::Path,
+    mut arguments: Vec<String>,
+    changes: &[(&'static str, u32)],
+    formulas: usize,
+) -> Vec<serde_json::Value> {
     let values: Vec<(&str, u32)> = SMALL.iter().map(|s| *changes.iter().find(|c| c.0 == s.0).unwrap_or(s)).collect();
-    let values: Vec<(&str, u32)> = values.into_iter().filter(|v| v.0 != "max_operation_id").collect();
+    let values: Vec<(&str, u32)> = values.into_iter().filter(|v| !any.contains(&v.0)).collect();
     arguments.extend(defines(&values));
-    arguments.extend(["-D".into(), "max_operation_id=any".into()]);
+    any.iter().for_each(|name| arguments.extend(["-D".into(), format!("{name}=any")]));
     let outcome = mu_check(&arguments);
-    let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr)).clone();
-    assert_eq!(results.len(), formulas.len(), "{}", outcome.stderr);
+    let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}: {}", model.display(), outcome.stderr)).clone();
+    assert_eq!(results.len(), formulas, "{}", outcome.stderr);
     results
 }
 
@@ -40,6 +51,41 @@ fn results(specification: &str, changes: &[(&'static str, u32)], formulas: &[&st
 fn local_consistency_holds_for_every_number_of_operations() {
     for result in results(&specification(), &[], &FORMULAS[..5]) {
         assert_eq!((&result["verdict"], &result["for"]), (&"true".into(), &"max_operation_id = any".into()), "{result}");
+    }
+}
+
+/// A least fixed point: programs end for every number of operations.
+#[test]
+fn cache_consistency_holds_for_every_number_of_operations() {
+    let result = &results(&specification(), &[], &FORMULAS[5..])[0];
+    assert_eq!((&result["verdict"], &result["for"]), (&"true".into(), &"max_operation_id = any".into()), "{result}");
+}
+
+#[test]
+fn local_consistency_holds_for_every_number_of_values_and_of_addresses() {
+    let model = package("specs/arcx.spec");
+    let mut arguments = vec!["check".to_string(), model.clone()];
+    arguments.extend(FORMULAS[..5].iter().map(|f| package(&format!("formulas/{f}.mcf"))));
+    for result in with_any(&["byte_size", "address_size"], model.as_ref(), arguments, &[], 5) {
+        assert_eq!((&result["verdict"], &result["for"]), (&"true".into(), &"byte_size = any, address_size = any".into()), "{result}");
+    }
+}
+
+#[test]
+fn a_seeded_fault_is_found_with_the_least_numbers_of_values_and_of_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model.spec");
+    for fault in FAULTS.iter().filter(|f| f.defines.iter().all(|d| ["byte_size", "address_size"].contains(&d.0))) {
+        let Some(false_one) = FORMULAS[..5].iter().zip(fault.verdicts.bytes()).find(|f| f.1 == b'F').map(|f| f.0) else { continue };
+        std::fs::write(&model, patch(&specification(), fault.edits)).unwrap();
+        let arguments = vec!["check".to_string(), model.display().to_string(), package(&format!("formulas/{false_one}.mcf"))];
+        let result = &with_any(&["byte_size", "address_size"], &model, arguments, &[], 1)[0];
+        assert_eq!(result["verdict"], "false", "{}: {result}", fault.name);
+        let most = |name: &str| fault.defines.iter().find(|d| d.0 == name).map_or(1, |d| d.1);
+        let (values, addresses) = (most("byte_size"), most("address_size"));
+        let numbers = result["for"].as_str().unwrap().split(", ").map(|t| t.split(" = ").nth(1).unwrap().parse::<u32>().unwrap());
+        assert!(numbers.sum::<u32>() <= values + addresses, "{}: {result}", fault.name);
+        assert!(!result["evidence"].as_array().unwrap().is_empty(), "{}", fault.name);
     }
 }
 

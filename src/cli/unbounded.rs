@@ -3,7 +3,8 @@
 //! First the abstract models of [`mu_regions`], case by case, each with finer regions if it is false: true in all cases is true for every value.
 //! Otherwise the model as it is, for 0, 1, 2, … until the formula is false, which is then told as ever, with evidence that was replayed; so the value
 //! named is the least one. If neither decides, the answer is unknown, with what stands in the way. A formula with least fixed points is helped by a proof
-//! that all runs end, if there is one: see [`mu_regions::measure`].
+//! that all runs end, if there is one: see [`mu_regions::measure`]. Parameters that are sizes of a sort ([`mu_regions::counted`]) get a value that
+//! stands for all, and what the formula does not tell apart is merged ([`mu_regions::sizes`]).
 
 use super::args::{CheckArgs, Counting, Format};
 use super::check::{Found, publish, tell, with_text};
@@ -19,7 +20,9 @@ use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_model::Model;
 use mu_pbes::{Options, Verdict, check};
 use mu_process::linearise;
-use mu_regions::{Defined, Levels, Measure, Study, measures, with_parameters};
+use mu_regions::sizes::SIZE;
+use mu_regions::{Base, Defined, Family, Levels, Measure, Merged, Study, counted, measures, with_parameters};
+use mu_syntax::template;
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -27,6 +30,8 @@ use std::time::Instant;
 const MANY_STATES: u64 = 2_000_000;
 /// Nor beyond so many valuations.
 const MANY_VALUES: usize = 24;
+/// Nor beyond this sum of values.
+const MOST_VALUE: usize = 24;
 
 /// The parameters that are to have any value.
 pub(super) fn parameters(session: &Session) -> Vec<String> {
@@ -38,6 +43,10 @@ pub(super) fn parameters(session: &Session) -> Vec<String> {
 struct Abstract {
     compiled: Compiled,
     defined: Defined,
+    /// Sorts of any size.
+    families: Vec<Family>,
+    /// Why there are none, if the process depends on what they hold.
+    refused: Option<Diagnostic>,
     measures: Vec<Measure>,
     /// Whether all runs end, as far as was asked.
     ends: Option<bool>,
@@ -65,14 +74,7 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
     if args.engine.name() == Symbolic.name() {
         return refuse("`--engine symbolic`");
     }
-    let expanded = session.expand(&args.model)?;
-    let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;
-    let spec = mu_process::typecheck::check_specification(&tree)?;
-    let process = session.linearised(&spec, &linearise::Options::default())?;
-    let (process, defined) = with_parameters(process, names)?;
-    let measures = measures(&process, &defined.rigid);
-    let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
-    let mut model = Abstract { compiled, defined, measures, ends: None };
+    let mut model = abstracted(session, args, names)?;
     output::stage("reading the formulas");
     let mut formulas = Vec::new();
     for text in texts {
@@ -108,6 +110,61 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
     })
 }
 
+/// The model over parameters without a value.
+fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Result<Abstract, Diagnostic> {
+    let text = session.read(&args.model)?;
+    let can = counted::counting(&text);
+    let (sizes, counters): (Vec<String>, Vec<String>) = names.iter().cloned().partition(|n| can.contains(n));
+    let expand = |session: &mut Session, more: Option<&String>| {
+        let value = |name: &str, written: &str| match sizes.iter().find(|s| *s == name) {
+            Some(size) => (SIZE + usize::from(more == Some(size))).to_string(),
+            None => written.to_string(),
+        };
+        let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
+        let defines: Vec<(String, String)> = pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
+        template::expand(&args.model.display().to_string(), &text, &defines, &mut session.sources)
+    };
+    let parse = |expanded: &template::Expanded| mu_syntax::parse_specification(expanded.source, &expanded.text);
+    let expanded = expand(session, None)?;
+    let told = |p: &template::Param| if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() };
+    output::parameters(expanded.params.iter().map(|p| (p.name.clone(), told(p))));
+    let tree = parse(&expanded)?;
+    let mut counted = Vec::new();
+    for name in &sizes {
+        let above = expand(session, Some(name))?;
+        let Some(constants) = counted::constants(SIZE, &tree, &parse(&above)?) else {
+            let text =
+                format!("`{name}` is no number that the process counts with, and more than how many constants a sort has depends on it");
+            return Err(Diagnostic::new(Stage::Unsupported, text));
+        };
+        counted.push(constants);
+    }
+    let spec = mu_process::typecheck::check_specification(&tree)?;
+    let process = session.linearised(&spec, &linearise::Options::default())?;
+    let (process, defined) = with_parameters(process, &counters)?;
+    let measures = measures(&process, &defined.rigid);
+    let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
+    let found = counted.iter().map(|names| Family::new(&compiled, names)).collect::<Result<_, _>>().and_then(Family::ordered);
+    let (families, refused) = match found {
+        Ok(families) => (families, None),
+        Err(why) if why.stage == Stage::Internal => return Err(why),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    Ok(Abstract { compiled, defined, families, refused, measures, ends: None })
+}
+
+/// What `then` says of a model in which the constants of each sort beyond so many are merged.
+fn merged<T>(
+    base: &dyn Base,
+    families: &[(&Family, usize)],
+    then: &mut dyn FnMut(&dyn Base) -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
+    match families.split_first() {
+        None => then(base),
+        Some(((family, tracked), rest)) => merged(&Merged::new(base, family, *tracked)?, rest, then),
+    }
+}
+
 /// Whether a formula has fixed points, which may be least.
 fn has_least(f: &State) -> bool {
     let mut open = vec![f];
@@ -126,10 +183,31 @@ fn has_least(f: &State) -> bool {
 
 /// The verdict of the abstract models.
 fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &TypedFormula) -> Result<Outcome, Diagnostic> {
+    if let Some(why) = &model.refused {
+        return Ok(Outcome::Open(Box::new(why.clone())));
+    }
     let mut open = None;
+    let mut formulas = vec![Instance { formula: formula.clone(), tracked: Vec::new(), what: String::new() }];
+    for family in &model.families {
+        let mut next = Vec::new();
+        for instance in &formulas {
+            let assigned = match family.assigned(&instance.formula) {
+                Err(why) if why.stage != Stage::Internal => return Ok(Outcome::Open(Box::new(why))),
+                assigned => assigned?,
+            };
+            next.extend(assigned.into_iter().map(|a| Instance {
+                formula: a.formula,
+                tracked: [instance.tracked.as_slice(), &[a.tracked]].concat(),
+                what: [instance.what.as_str(), &a.what].iter().filter(|t| !t.is_empty()).copied().collect::<Vec<_>>().join(", "),
+            }));
+        }
+        formulas = next;
+    }
     let ends = has_least(&formula.formula) && runs_end(session, args, model)?;
-    for level in Levels::ALL {
-        match at_level(session, args, model, formula, level, ends) {
+    // Without counters there is nothing to tell apart more finely.
+    let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
+    for &level in levels {
+        match at_level(session, args, model, &formulas, level, ends) {
             Ok(Ok(outcome)) => return Ok(outcome),
             Ok(Err(why)) => open = Some(why),
             Err(why) if why.stop.is_some() || why.stage == Stage::Internal => return Err(why),
@@ -140,37 +218,52 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
     Ok(Outcome::Open(Box::new(open.unwrap_or_else(|| Diagnostic::new(Stage::Internal, "no level was tried")))))
 }
 
+/// A formula with constants of sorts of any size for what it quantified over, and how many of each sort it tells apart.
+struct Instance {
+    formula: TypedFormula,
+    tracked: Vec<usize>,
+    what: String,
+}
+
 /// The verdict at one level; why not, if that leaves it open.
 fn at_level(
     session: &Session,
     args: &CheckArgs,
     model: &Abstract,
-    formula: &TypedFormula,
+    formulas: &[Instance],
     level: Levels,
     ends: bool,
 ) -> Result<Result<Outcome, Diagnostic>, Diagnostic> {
-    let study = Study::new(&model.compiled, &model.defined, formula, level)?;
-    let (mut states, mut equations) = (0, 0);
-    for case in study.cases() {
-        let regions = study.model(case)?;
-        let options = session.explore_options(&regions, &args.without);
-        let own = study.formula(case)?;
-        let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
-        let answer = check(&regions, &regions, &own, chosen, &session.budget)?;
-        session.say(format!("{}: {:?}, {} states, {} equations", study.describe(case), answer.verdict, answer.states, answer.equations));
-        session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
-        states += answer.states;
-        equations += answer.equations;
-        match answer.verdict {
-            Verdict::True => {}
-            Verdict::False => {
-                let text = format!("the regions around {} have runs against the formula, which may be of no value", study.describe(case));
-                return Ok(Err(Diagnostic::new(Stage::Unsupported, text)));
+    let (mut cases, mut states, mut equations) = (0, 0, 0);
+    for instance in formulas {
+        let study = Study::new(&model.compiled, &model.defined, &instance.formula, level)?;
+        let families: Vec<(&Family, usize)> = model.families.iter().zip(instance.tracked.iter().copied()).collect();
+        for case in study.cases() {
+            let regions = study.model(case)?;
+            let own = study.formula(case)?;
+            let answer = merged(&regions, &families, &mut |base| {
+                let options = session.explore_options(base, &args.without);
+                let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
+                check(base, base, &own, chosen, &session.budget)
+            })?;
+            let what = [study.describe(case), instance.what.clone()];
+            let what = what.iter().filter(|t| !t.is_empty()).map(String::as_str).collect::<Vec<_>>().join(", ");
+            session.say(format!("{what}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
+            session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
+            cases += 1;
+            states += answer.states;
+            equations += answer.equations;
+            match answer.verdict {
+                Verdict::True => {}
+                Verdict::False => {
+                    let text = format!("the regions around {what} have runs against the formula, which may be of no value");
+                    return Ok(Err(Diagnostic::new(Stage::Unsupported, text)));
+                }
+                Verdict::Unknown(stop) => return Err(Diagnostic::stopped(stop)),
             }
-            Verdict::Unknown(stop) => return Err(Diagnostic::stopped(stop)),
         }
     }
-    Ok(Ok(Outcome::True { cases: study.cases().len(), states, equations }))
+    Ok(Ok(Outcome::True { cases, states, equations }))
 }
 
 /// Whether all runs end, for all values: no cycle is left without the steps that increase a counter below its bound.
@@ -196,9 +289,12 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
         for case in study.cases() {
             let regions = study.model(case)?;
             // Symmetries need not keep which steps count.
-            let options = session.explore_options(&regions, &args.without);
             let counts = |group: usize, _| !measured[group];
-            let found = is_acyclic(&regions, &options, &session.budget, &mu_explore::Silent, Some(&counts), None)?;
+            let families: Vec<(&Family, usize)> = model.families.iter().map(|f| (f, 0)).collect();
+            let found = merged(&regions, &families, &mut |base| {
+                let options = session.explore_options(base, &args.without);
+                is_acyclic(base, &options, &session.budget, &mu_explore::Silent, Some(&counts), None)
+            })?;
             ends &= matches!(found, Cyclic::No(_));
         }
     }
@@ -236,7 +332,11 @@ fn counterexample_in(
     names: &[String],
     written: &[String],
 ) -> Result<Option<()>, Diagnostic> {
-    for values in (0..).flat_map(|sum| valuations(names.len(), sum)).take(MANY_VALUES) {
+    let mut tried = 0;
+    for values in (0..=MOST_VALUE).flat_map(|sum| valuations(names.len(), sum)) {
+        if tried == MANY_VALUES {
+            break;
+        }
         let of = |d: &String| {
             let name = d.split_once('=').map_or("", |p| p.0.trim());
             names.iter().position(|n| n == name).map_or_else(|| d.clone(), |i| format!("{name}={}", values[i]))
@@ -248,6 +348,7 @@ fn counterexample_in(
             Err(error) if error.stage == Stage::Usage => continue,
             subject => subject?,
         };
+        tried += 1;
         let formula = properties::read(text.0, &subject.data, &subject.actions)?;
         let (model, labels) = (&*subject.model, &*subject.labels);
         let options = session.explore_options(model, &args.without);

@@ -121,6 +121,11 @@ impl<'a> Regions<'a> {
         Ok(first.unwrap_or_default())
     }
 
+    /// The compiled process.
+    pub fn inner(&self) -> &Compiled {
+        self.inner
+    }
+
     fn signature(&self) -> &Signature {
         &self.inner.process().data.signature
     }

@@ -8,27 +8,37 @@
 //! The way: [`rigid`] makes the constants parameters of the process; [`flow`] finds the numbers that flow together with them, and whether nothing
 //! but copying, comparing and adding literals is done with these; [`rewrite`] and [`ask`] find what the formula tells apart; [`cuts`] cuts the number line there;
 //! [`sample`] finds enough concrete numbers for each question; [`abstraction`] puts the concrete answers together, and puts to the test
-//! that they are enough; [`measure`] finds steps that no run takes for ever.
+//! that they are enough; [`measure`] finds steps that no run takes for ever. Sorts that may have any number of constants go another way: [`sizes`] finds
+//! them and what a formula tells apart of them, [`merged`] merges the others. Both abstractions can be put on each other ([`base`]).
 #![warn(missing_docs)]
 
 pub mod abstraction;
 pub mod ask;
+pub mod base;
+pub mod counted;
 pub mod cuts;
 pub mod flow;
 pub mod measure;
+pub mod merged;
 pub mod numbers;
 pub mod rewrite;
 pub mod rigid;
 pub mod sample;
+pub mod sizes;
 pub mod study;
 
 pub use abstraction::Regions;
+pub use base::Base;
 pub use cuts::Case;
 pub use measure::{Measure, measures};
+pub use merged::Merged;
 pub use rigid::{Defined, Rigid, with_parameters};
+pub use sizes::{Assigned, Family};
 pub use study::{Levels, Study};
 
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod sample_tests;
+#[cfg(test)]
+mod sizes_tests;

@@ -1,6 +1,6 @@
 //! Formulas brought into the form that regions can be made for.
 //!
-//! In: a typed formula. Out: the same without negation of modalities ([`positive`]), and with universal quantifiers over counters gone: those whose variable
+//! In: a typed formula. Out: the same without negation of modalities ([`positive`]), and with universal quantifiers over counters (or constants of a sort of any size) gone: those whose variable
 //! a single action gives are moved into its action formula (`forall n. [a(n)]f` becomes `[exists n. a(n)]f`), the others stand for the
 //! whole formula: `forall n. f` in front of it, where `f` is then checked for each region of `n` ([`Rewriter`]).
 //! The result implies the formula, and is implied by it but where a quantifier's tests are dropped because nothing else needs its variable.
@@ -11,7 +11,7 @@
 
 use crate::ask::binds;
 use crate::flow::{Flow, Type};
-use mu_base::ids::{FixId, VarId};
+use mu_base::ids::{FixId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Expr, Substitution};
 use mu_data::signature::Signature;
@@ -141,10 +141,46 @@ fn calls_out(f: &State, bound: &mut Vec<FixId>) -> bool {
     })
 }
 
-/// Takes quantifiers over counters out of a formula in positive form.
+/// Which quantifiers leave a formula.
+pub enum Picks<'f, 'a> {
+    /// Those over counters.
+    Counters(&'f mut Flow<'a>),
+    /// Those over constants of a sort that may have any number of them.
+    Constants {
+        /// The sort.
+        sort: SortId,
+        /// Whether such constants are in values of a sort.
+        holds: &'f dyn Fn(SortId) -> bool,
+        /// The sort's name.
+        name: &'f str,
+    },
+}
+
+impl Picks<'_, '_> {
+    /// Whether a quantifier over a variable must leave, and whether it can stand for the whole formula.
+    fn of(&mut self, signature: &Signature, v: VarId) -> (bool, bool) {
+        match self {
+            Picks::Counters(flow) => {
+                let ty = flow.var(v);
+                (flow.has_counter(&ty), matches!(ty, Type::Number(_)))
+            }
+            Picks::Constants { sort, holds, .. } => (holds(signature.var(v).sort), signature.var(v).sort == *sort),
+        }
+    }
+
+    /// What the quantifiers are over, for messages.
+    fn what(&self) -> String {
+        match self {
+            Picks::Counters(_) => "a number that flows together with a parameter without a value".into(),
+            Picks::Constants { name, .. } => format!("`{name}`, which may have any number of constants,"),
+        }
+    }
+}
+
+/// Takes quantifiers over counters, or over constants, out of a formula in positive form.
 pub struct Rewriter<'f, 'a> {
-    /// Says which variables are counters.
-    pub flow: &'f mut Flow<'a>,
+    /// Says which variables are meant.
+    pub picks: Picks<'f, 'a>,
     /// Where new terms are made.
     pub signature: &'f mut Signature,
     /// The variables that stand for the whole formula.
@@ -180,8 +216,7 @@ impl Rewriter<'_, '_> {
                 StateKind::Forall(vars, g) => return self.universal(vars, g, f.span, path),
                 StateKind::Exists(vars, g) => {
                     if vars.iter().any(|v| self.counts(*v)) {
-                        let text =
-                            "`exists` over a number that flows together with a parameter without a value asks for one number for all runs";
+                        let text = format!("`exists` over {} asks for one for all runs", self.picks.what());
                         return Err(Diagnostic::new(Stage::Unsupported, text).placed(f.span));
                     }
                     // One instance for all numbers is more than one for each.
@@ -209,8 +244,7 @@ impl Rewriter<'_, '_> {
     }
 
     fn counts(&mut self, v: VarId) -> bool {
-        let ty = self.flow.var(v);
-        self.flow.has_counter(&ty)
+        self.picks.of(self.signature, v).0
     }
 
     fn universal(&mut self, vars: &[VarId], g: &State, span: Span, path: Path) -> Result<State, Diagnostic> {
@@ -221,14 +255,13 @@ impl Rewriter<'_, '_> {
                 body = moved;
                 continue;
             }
-            if !matches!(self.flow.var(v), Type::Number(_)) {
-                let text = "`forall` over data that hold numbers that flow together with a parameter without a value";
+            if !self.picks.of(self.signature, v).1 {
+                let text = format!("`forall` over data that hold {}", self.picks.what());
                 return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
             }
             if path.choice || path.recursive && calls_out(&body, &mut Vec::new()) {
                 let name = &self.signature.var(v).name;
-                let text =
-                    format!("`forall {name}` depends on the recursion that it is in, so that different numbers may follow each other");
+                let text = format!("`forall {name}` depends on the recursion that it is in, so that different ones may follow each other");
                 return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
             }
             self.fixed.push(v);

@@ -10,7 +10,7 @@ use crate::ask::Asker;
 use crate::cuts::{Case, Grain, Line, Term, Test};
 use crate::flow::{Flow, Type};
 use crate::numbers::{Layout, Layouts};
-use crate::rewrite::{Rewriter, positive, substitute};
+use crate::rewrite::{Picks, Rewriter, positive, substitute};
 use crate::rigid::Defined;
 use ahash::AHashMap;
 use mu_base::ids::{OpId, VarId};
@@ -67,7 +67,7 @@ impl<'a> Study<'a> {
         let plain = positive(&mut signature, &formula.formula, true);
         type_state(&mut flow, &plain, &mut AHashMap::new());
         flow.verify()?;
-        let mut rewriter = Rewriter { flow: &mut flow, signature: &mut signature, fixed: Vec::new() };
+        let mut rewriter = Rewriter { picks: Picks::Counters(&mut flow), signature: &mut signature, fixed: Vec::new() };
         let rewritten = rewriter.formula(&plain)?;
         let fixed = rewriter.fixed;
 

@@ -182,7 +182,7 @@ impl Command {
 /// Options that every command takes.
 #[derive(Args, Debug, Clone, Default)]
 pub struct Common {
-    /// Give a parameter of the model a value; `-D help` lists the parameters.
+    /// Give a parameter of the model a value; `-D help` lists the parameters. `check` takes `NAME=any`: every value.
     #[arg(short = 'D', value_name = "NAME=VALUE", action = clap::ArgAction::Append)]
     pub define: Vec<String>,
     /// Worker threads (default: all cores).

@@ -1,0 +1,66 @@
+//! What an abstraction needs of the model under it, be that a compiled process or another abstraction.
+//!
+//! States, groups and labels are numbered alike in all of them, and values are normal forms of one table, so abstractions can be put on each other:
+//! counters to regions ([`crate::Regions`]), constants of a sort of any size merged ([`crate::Merged`]).
+
+use crate::abstraction::Regions;
+use mu_base::ids::{LabelId, OpId, SortId};
+use mu_compile::Compiled;
+use mu_data::engine::Engine;
+use mu_data::expr::Expr;
+use mu_data::signature::Signature;
+use mu_labels::{ActionLabels, MultiAction};
+use mu_model::{Model, Slot};
+use mu_process::linear::LinearProcess;
+
+/// See the module's head.
+pub trait Base: Model + ActionLabels {
+    /// The compiled process at the bottom.
+    fn compiled(&self) -> &Compiled;
+    /// The constants of a sort that its values are made of.
+    fn constants(&self, sort: SortId) -> Vec<OpId> {
+        constants(self.signature(), sort)
+    }
+    /// The value of a slot's number.
+    fn value(&self, slot: Slot, id: u32) -> Expr {
+        self.compiled().value(slot, id)
+    }
+    /// The number of a normal form.
+    fn intern(&self, slot: Slot, value: &Expr) -> u32 {
+        self.compiled().intern(slot, value)
+    }
+    /// The label of a multi-action of normal forms.
+    fn intern_label(&self, multi: MultiAction) -> LabelId {
+        self.compiled().intern_label(multi)
+    }
+    /// An evaluator.
+    fn engine(&self) -> Engine {
+        self.compiled().engine()
+    }
+    /// The linear process at the bottom.
+    fn process(&self) -> &LinearProcess {
+        self.compiled().process()
+    }
+    /// Its signature.
+    fn signature(&self) -> &Signature {
+        &self.process().data.signature
+    }
+}
+
+/// Constructors without arguments, in the order of their declaration.
+pub fn constants(signature: &Signature, sort: SortId) -> Vec<OpId> {
+    let all = signature.sorts.named_of(sort).map(|n| n.constructors.as_slice()).unwrap_or_default();
+    all.iter().copied().filter(|op| signature.op(*op).sort == sort).collect()
+}
+
+impl Base for Compiled {
+    fn compiled(&self) -> &Compiled {
+        self
+    }
+}
+
+impl Base for Regions<'_> {
+    fn compiled(&self) -> &Compiled {
+        self.inner()
+    }
+}

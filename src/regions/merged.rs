@@ -1,0 +1,422 @@
+//! The abstraction of a model in which constants of a sort that may have any number of them are merged.
+//!
+//! In: a model with [`Family::constants`] as many constants as its evaluations need ([`crate::sizes`] says which sorts these are, and why sizes beyond
+//! make no difference), how many of them are tracked. Out: a model whose states have the tracked constants, and the next one for all others; an
+//! array over the sort keeps its entries at tracked constants. A group is evaluated at each way in which the merged constants that it reads can be
+//! equal or different, and arrays can be filled at those and at as many more as the group sums over; the answers are merged and put together
+//! (existential abstraction: Clarke, Grumberg, Long 1994). Each choice is tried again with other constants: if the answers differ, the
+//! analysis was wrong, and the search ends with an error.
+//!
+//! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times fillings; engines remember the answers.
+
+use crate::base::Base;
+use crate::sizes::Family;
+use ahash::AHashMap;
+use mu_base::ids::{LabelId, OpId, SortId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_compile::Compiled;
+use mu_data::engine::Engine;
+use mu_data::expr::{Expr, ExprKind};
+use mu_data::signature::{Builtin, Signature};
+use mu_labels::{ActionLabels, MultiAction};
+use mu_model::{Group, Model, Slot, SlotInfo, StepPart, Steps, Symmetry, Worker};
+use num_traits::ToPrimitive;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// More evaluations than these for one answer are not made.
+const MOST: usize = 50_000;
+
+/// See the module's head.
+pub struct Merged<'a> {
+    inner: &'a dyn Base,
+    family: &'a Family,
+    tracked: usize,
+    groups: Vec<Group>,
+    initial: Vec<u32>,
+    symmetries: Vec<Symmetry>,
+    /// By own symmetry, the inner one.
+    of: Vec<usize>,
+}
+
+impl<'a> Merged<'a> {
+    /// The abstraction of `inner` in which the first `tracked` constants of the family stay apart.
+    pub fn new(inner: &'a dyn Base, family: &'a Family, tracked: usize) -> Result<Self, Diagnostic> {
+        let groups = inner.groups().iter().map(|g| Group { confluent: false, ..g.clone() }).collect();
+        let mut merged = Self { inner, family, tracked, groups, initial: Vec::new(), symmetries: Vec::new(), of: Vec::new() };
+        for (i, symmetry) in inner.symmetries().iter().enumerate() {
+            let moved = inner.constructor_images(i).unwrap_or_default();
+            if moved.iter().all(|(op, _)| family.constants.iter().skip(tracked).all(|c| c != op)) {
+                merged.symmetries.push(symmetry.clone());
+                merged.of.push(i);
+            }
+        }
+        let mut thread = Thread::new(&merged);
+        let mut initial = inner.initial();
+        for slot in 0..initial.len() as Slot {
+            initial[slot as usize] = thread.merged(slot, initial[slot as usize])?;
+        }
+        drop(thread);
+        merged.initial = initial;
+        Ok(merged)
+    }
+
+    fn position(&self, op: OpId) -> Option<usize> {
+        self.family.constants.iter().position(|c| *c == op)
+    }
+}
+
+impl Base for Merged<'_> {
+    fn compiled(&self) -> &Compiled {
+        self.inner.compiled()
+    }
+    fn constants(&self, sort: SortId) -> Vec<OpId> {
+        let mut all = self.inner.constants(sort);
+        if sort == self.family.sort {
+            all.retain(|op| self.position(*op).is_none_or(|i| i <= self.tracked));
+        }
+        all
+    }
+}
+
+impl Model for Merged<'_> {
+    fn slots(&self) -> &[SlotInfo] {
+        self.inner.slots()
+    }
+    fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    fn initial(&self) -> Vec<u32> {
+        self.initial.clone()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(Thread::new(self))
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        self.inner.label_text(label)
+    }
+    fn label_count(&self) -> usize {
+        self.inner.label_count()
+    }
+    fn value_text(&self, slot: Slot, value: u32) -> String {
+        self.inner.value_text(slot, value)
+    }
+    fn symmetries(&self) -> &[Symmetry] {
+        &self.symmetries
+    }
+    fn components(&self) -> Vec<String> {
+        self.inner.components()
+    }
+    fn parts(&self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+        self.inner.parts(group, before, label, after)
+    }
+}
+
+impl ActionLabels for Merged<'_> {
+    fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
+        self.inner.multi_action(label)
+    }
+    fn constructor_images(&self, symmetry: usize) -> Option<&[(OpId, OpId)]> {
+        self.inner.constructor_images(*self.of.get(symmetry)?)
+    }
+}
+
+/// A choice for what is merged: of each occurrence the class, and what arrays hold at each class, array by array.
+struct Choice {
+    classes: Vec<usize>,
+    count: usize,
+    entries: Vec<Vec<Option<OpId>>>,
+}
+
+/// The evaluator of one thread.
+struct Thread<'m> {
+    model: &'m Merged<'m>,
+    inner: Box<dyn Worker + 'm>,
+    engine: Engine,
+    occurrences: AHashMap<(Slot, u32), Rc<[usize]>>,
+    images: AHashMap<(Slot, u32), u32>,
+    labels: AHashMap<LabelId, LabelId>,
+}
+
+impl<'m> Thread<'m> {
+    fn new(model: &'m Merged<'m>) -> Self {
+        Self {
+            model,
+            inner: model.inner.worker(),
+            engine: model.inner.engine(),
+            occurrences: AHashMap::new(),
+            images: AHashMap::new(),
+            labels: AHashMap::new(),
+        }
+    }
+
+    fn signature(&self) -> &'m Signature {
+        self.model.inner.signature()
+    }
+
+    fn normal(&mut self, e: &Expr) -> Result<Expr, Diagnostic> {
+        let value = self.engine.from_expr(e)?;
+        Ok(self.engine.to_expr_at(&value, e.sort))
+    }
+
+    /// The value with constants of the family, by their positions, replaced in order; elements of a bag are taken one by one.
+    fn map(&self, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Result<Expr, Diagnostic> {
+        let signature = self.signature();
+        stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
+            ExprKind::Op(op) => Ok(match self.model.position(*op) {
+                Some(i) => Expr::op(signature, self.model.family.constants[f(i)]),
+                None => e.clone(),
+            }),
+            ExprKind::Number(_) => Ok(e.clone()),
+            ExprKind::Apply(head, args) => {
+                if let Some((Builtin::BagInsert, [element, count, rest])) = e.as_builtin(signature)
+                    && let ExprKind::Number(copies) = &count.kind
+                    && self.model.family.holds(element.sort)
+                {
+                    let Some(copies) = copies.to_u32().filter(|c| (1..=64).contains(c)) else { return self.stuck(e) };
+                    let elements = (0..copies).map(|_| self.map(element, f)).collect::<Result<Vec<_>, _>>()?;
+                    let mut bag = self.map(rest, f)?;
+                    for element in elements {
+                        let args = vec![element, Expr::number(1, count.sort), bag];
+                        bag = Expr::new(ExprKind::Apply(head.clone(), args), e.sort, Span::default());
+                    }
+                    return Ok(bag);
+                }
+                let args = args.iter().map(|a| self.map(a, f)).collect::<Result<Vec<_>, _>>()?;
+                Ok(Expr::new(ExprKind::Apply(head.clone(), args), e.sort, Span::default()))
+            }
+            ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => self.stuck(e),
+        })
+    }
+
+    /// Refuses a value of a sort without such constants that has some, since a mapping is not defined on them.
+    fn without(&self, e: &Expr) -> Result<(), Diagnostic> {
+        let mut found = false;
+        e.each_op(&mut |op| found |= self.model.position(op).is_some());
+        if found { self.stuck(e) } else { Ok(()) }
+    }
+
+    fn stuck<T>(&self, e: &Expr) -> Result<T, Diagnostic> {
+        let text = format!("the value `{}` is no data, so its constants cannot be told", mu_data::print::expression(self.signature(), e));
+        Err(Diagnostic::new(Stage::Unsupported, text))
+    }
+
+    /// The merged value of a slot.
+    fn merged(&mut self, slot: Slot, value: u32) -> Result<u32, Diagnostic> {
+        let model = self.model;
+        if let Some(known) = self.images.get(&(slot, value)) {
+            return Ok(*known);
+        }
+        let e = model.inner.value(slot, value);
+        if !model.family.slots[slot as usize] {
+            self.without(&e)?;
+            self.images.insert((slot, value), value);
+            return Ok(value);
+        }
+        let e = if model.family.arrays[slot as usize].is_some() { self.at_tracked(&e) } else { e };
+        let e = self.map(&e, &mut |i| i.min(model.tracked))?;
+        let e = self.normal(&e)?;
+        let image = model.inner.intern(slot, &e);
+        self.images.insert((slot, value), image);
+        Ok(image)
+    }
+
+    /// An array without its entries at constants that are merged.
+    fn at_tracked(&self, e: &Expr) -> Expr {
+        let (mut kept, mut at) = (Vec::new(), e.clone());
+        while let Some((Builtin::Update, [rest, key, _])) = at.clone().as_builtin(self.signature()) {
+            let untracked = key.head().and_then(|op| self.model.position(op)).is_some_and(|i| i >= self.model.tracked);
+            if !untracked {
+                kept.push(at.clone());
+            }
+            at = rest.clone();
+        }
+        for cell in kept.into_iter().rev() {
+            if let ExprKind::Apply(head, args) = &cell.kind {
+                at = Expr::new(ExprKind::Apply(head.clone(), vec![at, args[1].clone(), args[2].clone()]), cell.sort, Span::default());
+            }
+        }
+        at
+    }
+
+    /// The occurrences of the family in a slot's value, in order.
+    fn occurrences(&mut self, slot: Slot, value: u32) -> Result<Rc<[usize]>, Diagnostic> {
+        if let Some(known) = self.occurrences.get(&(slot, value)) {
+            return Ok(known.clone());
+        }
+        let mut found = Vec::new();
+        if self.model.family.slots[slot as usize] {
+            let e = self.model.inner.value(slot, value);
+            self.map(&e, &mut |i| {
+                found.push(i);
+                i
+            })?;
+        }
+        let found: Rc<[usize]> = found.into();
+        self.occurrences.insert((slot, value), found.clone());
+        Ok(found)
+    }
+
+    fn label(&mut self, label: LabelId) -> Result<LabelId, Diagnostic> {
+        if let Some(known) = self.labels.get(&label) {
+            return Ok(*known);
+        }
+        let model = self.model;
+        let multi = model.inner.multi_action(label);
+        let mut images: MultiAction = Vec::new();
+        for (action, args) in multi.iter() {
+            let mut new = Vec::new();
+            for e in args {
+                let image = if model.family.holds(e.sort) {
+                    let image = self.map(e, &mut |i| i.min(model.tracked))?;
+                    self.normal(&image)?
+                } else {
+                    self.without(e)?;
+                    e.clone()
+                };
+                new.push(image);
+            }
+            images.push((*action, new));
+        }
+        let image = if images == **multi { label } else { model.inner.intern_label(images) };
+        self.labels.insert(label, image);
+        Ok(image)
+    }
+
+    /// All choices for so many merged occurrences, and arrays of these sorts of entries.
+    fn choices(&self, group: usize, merged: usize, arrays: &[SortId]) -> Result<Vec<Choice>, Diagnostic> {
+        let model = self.model;
+        let name = &model.groups[group].name;
+        let summed = if arrays.is_empty() { 0 } else { model.family.sums[group] };
+        let room = model.family.constants.len() - model.tracked;
+        if merged + model.family.sums[group] > room {
+            let text = format!("a step `{name}` depends on too many constants of `{}` at once", model.family.name);
+            return Err(Diagnostic::new(Stage::Unsupported, text));
+        }
+        let mut found = Vec::new();
+        for classes in partitions(merged) {
+            let count = classes.iter().max().map_or(0, |c| c + 1) + summed;
+            let mut fillings: Vec<Vec<Vec<Option<OpId>>>> = vec![Vec::new()];
+            for sort in arrays {
+                let values: Vec<Option<OpId>> = std::iter::once(None).chain(model.inner.constants(*sort).into_iter().map(Some)).collect();
+                let mut rows: Vec<Vec<Option<OpId>>> = vec![Vec::new()];
+                for _ in 0..count {
+                    rows = rows.iter().flat_map(|row| values.iter().map(|v| [row.as_slice(), &[*v]].concat())).collect();
+                    if rows.len() > MOST {
+                        let text = format!("a step `{name}` depends on too many entries of an array over `{}`", model.family.name);
+                        return Err(Diagnostic::new(Stage::Unsupported, text));
+                    }
+                }
+                fillings = fillings.iter().flat_map(|f| rows.iter().map(|r| [f.as_slice(), &[r.clone()]].concat())).collect();
+            }
+            found.extend(fillings.into_iter().map(|entries| Choice { classes: classes.clone(), count, entries }));
+            if found.len() > MOST {
+                let text = format!("a step `{name}` depends on too many constants of `{}` at once", model.family.name);
+                return Err(Diagnostic::new(Stage::Unsupported, text));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The merged steps of a group at one choice. `place`: the position of the constant that stands for a class.
+    fn at(
+        &mut self,
+        group: usize,
+        reads: &[u32],
+        choice: &Choice,
+        place: &dyn Fn(usize) -> usize,
+    ) -> Result<BTreeSet<(LabelId, Vec<u32>)>, Diagnostic> {
+        let model = self.model;
+        let (mut next, mut arrays) = (choice.classes.iter(), choice.entries.iter());
+        let mut values = Vec::with_capacity(reads.len());
+        for (&slot, &value) in model.groups[group].reads.iter().zip(reads) {
+            if !model.family.slots[slot as usize] {
+                values.push(value);
+                continue;
+            }
+            let e = model.inner.value(slot, value);
+            let mut e = self.map(&e, &mut |i| if i < model.tracked { i } else { next.next().map_or(i, |class| place(*class)) })?;
+            if model.family.arrays[slot as usize].is_some()
+                && let Some(entries) = arrays.next()
+            {
+                for (class, entry) in entries.iter().enumerate() {
+                    let Some(entry) = entry else { continue };
+                    e = self.updated(e, model.family.constants[place(class)], *entry)?;
+                }
+            }
+            let e = self.normal(&e)?;
+            values.push(model.inner.intern(slot, &e));
+        }
+        let mut steps = Steps::default();
+        self.inner.steps(group, &values, &mut steps)?;
+        let writes = &model.groups[group].writes;
+        let mut out = BTreeSet::new();
+        for (i, &label) in steps.labels.iter().enumerate() {
+            let label = self.label(label)?;
+            let mut target = Vec::with_capacity(writes.len());
+            for (slot, value) in writes.iter().zip(&steps.values[i * writes.len()..]) {
+                target.push(self.merged(*slot, *value)?);
+            }
+            out.insert((label, target));
+        }
+        Ok(out)
+    }
+
+    /// An array with one more entry.
+    fn updated(&self, array: Expr, key: OpId, entry: OpId) -> Result<Expr, Diagnostic> {
+        let signature = self.signature();
+        let Some(update) = self.model.family.update_of(array.sort) else {
+            return Err(Diagnostic::internal("an array over a sort of any size has no update"));
+        };
+        Ok(Expr::apply(signature, update, vec![array, Expr::op(signature, key), Expr::op(signature, entry)]))
+    }
+}
+
+/// All partitions of `n` things, each thing with the number of its class; classes are numbered as they are met.
+fn partitions(n: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..n {
+        let longer = |p: &Vec<usize>| {
+            let next = p.iter().max().map_or(0, |c| c + 1);
+            (0..=next).map(|c| [p.as_slice(), &[c]].concat()).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
+}
+
+impl Worker for Thread<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        let model = self.model;
+        let (mut merged, mut arrays) = (0, Vec::new());
+        for (&slot, &value) in model.groups[group].reads.iter().zip(reads) {
+            merged += self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
+            arrays.extend(model.family.arrays[slot as usize]);
+        }
+        let (first, last) = (model.tracked, model.family.constants.len() - 1);
+        let mut all = BTreeSet::new();
+        for choice in self.choices(group, merged, &arrays)? {
+            let found = self.at(group, reads, &choice, &|class| first + class)?;
+            if choice.count > 0 && found != self.at(group, reads, &choice, &|class| last - class)? {
+                let text = format!(
+                    "constants of `{}` that were found to be alike are not, in a step `{}`",
+                    model.family.name, model.groups[group].name
+                );
+                return Err(Diagnostic::new(Stage::Internal, text));
+            }
+            all.extend(found);
+        }
+        for (label, target) in all {
+            out.labels.push(label);
+            out.values.extend(target);
+        }
+        Ok(())
+    }
+    fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+        self.inner.image(self.model.of[symmetry], slot, value)
+    }
+    fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+        self.inner.image_label(self.model.of[symmetry], label)
+    }
+}

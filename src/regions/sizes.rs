@@ -1,0 +1,458 @@
+//! Sorts with any number of constants: values and addresses that are only copied and compared for equality (data independence).
+//!
+//! In: a compiled process with [`SIZE`] constants of such a sort ([`crate::counted`]), a formula. Out: a [`Family`], after the check that nothing depends on which
+//! constants there are or how many: none is named, none is ordered, no quantifier, set or function of the data ranges over them but arrays, and
+//! sums; and [`Assigned`] formulas, one for each way in which what the formula quantifies over can be equal or different, each with the number of
+//! constants that it tells apart. [`crate::Merged`] then has a step where some size has one. The formula may tell constants in labels only from those.
+//!
+//! Why all sizes: a renaming of constants commutes with evaluation, since nothing names or orders them; an evaluation speaks of the constants
+//! that it reads and sums over, which [`SIZE`] are enough for, or the run says that they are not. docs/unbounded.md has the argument; after
+//! Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004). Cost: linear in process and formula.
+
+use crate::ask::binds;
+use crate::base::constants;
+use crate::rewrite::{Picks, Rewriter, positive, substitute};
+use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{ActId, OpId, SortId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_compile::Compiled;
+use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
+use mu_data::signature::{Builtin, OpKind, Signature};
+use mu_data::sort::SortKind;
+use mu_formula::normal::action_free_vars;
+use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
+use mu_model::Model;
+
+/// So many constants stand for any number of them.
+pub const SIZE: usize = 7;
+
+/// A sort with any number of constants, as a process uses it.
+#[derive(Clone, Debug)]
+pub struct Family {
+    /// The name of the sort.
+    pub name: String,
+    /// The sort.
+    pub sort: SortId,
+    /// The constants that there may be any number of; the sort may have others.
+    pub constants: Vec<OpId>,
+    /// By slot: whether its values have constants of the family in them.
+    pub slots: Vec<bool>,
+    /// By slot: the sort of its entries, if it is an array over the sort.
+    pub arrays: Vec<Option<SortId>>,
+    /// By group: how many variables over the sort it sums over.
+    pub sums: Vec<usize>,
+    holding: AHashSet<SortId>,
+    updates: AHashMap<SortId, OpId>,
+}
+
+fn refused<T>(text: String, span: Span) -> Result<T, Diagnostic> {
+    Err(Diagnostic::new(Stage::Unsupported, text).placed(span))
+}
+
+fn deep<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(128 << 10, 4 << 20, f)
+}
+
+impl Family {
+    /// The family of the constants of these names. Errors: the process depends on which they are, with the place.
+    pub fn new(compiled: &Compiled, names: &[String]) -> Result<Self, Diagnostic> {
+        let process = compiled.process();
+        let signature = &process.data.signature;
+        let mut found = Vec::new();
+        for name in names {
+            let op = signature.ops().find(|(_, op)| op.name == *name && matches!(op.kind, OpKind::Constructor(_)));
+            found.push(op.ok_or_else(|| Diagnostic::internal(format!("there is no constant `{name}`")))?.0);
+        }
+        let sort = signature.op(found[0]).sort;
+        let mut holding = AHashSet::from([sort]);
+        while let Some(more) = (0..signature.sorts.len()).map(mu_base::ids::SortId::new).find(|s| {
+            let inside = parts(signature, *s);
+            !holding.contains(s) && inside.iter().any(|p| holding.contains(p))
+        }) {
+            holding.insert(more);
+        }
+        let updates = signature.ops().filter(|(_, op)| op.kind == OpKind::Builtin(Builtin::Update));
+        let updates = updates.map(|(id, op)| (signature.domain_range(op.sort).1, id)).collect();
+        let mut family = Self {
+            name: signature.sorts.text(sort),
+            sort,
+            constants: found,
+            slots: Vec::new(),
+            arrays: Vec::new(),
+            sums: Vec::new(),
+            holding,
+            updates,
+        };
+        family.check(compiled)?;
+        Ok(family)
+    }
+
+    /// Families in the order in which their constants can be merged: what arrays over one hold is merged before it. Error: arrays over each other's sorts.
+    pub fn ordered(mut families: Vec<Self>) -> Result<Vec<Self>, Diagnostic> {
+        families.sort_by_key(|f| f.arrays.iter().any(Option::is_some));
+        for (i, family) in families.iter().enumerate() {
+            if let Some(entry) = families[i..].iter().find(|g| family.arrays.contains(&Some(g.sort))) {
+                let text = format!("arrays over `{}` hold constants of `{}`, which has arrays too", family.name, entry.name);
+                return Err(Diagnostic::new(Stage::Unsupported, text));
+            }
+        }
+        Ok(families)
+    }
+
+    /// Whether values of a sort may have constants of the family in them.
+    pub fn holds(&self, sort: SortId) -> bool {
+        self.holding.contains(&sort)
+    }
+
+    /// The update of arrays of a sort.
+    pub fn update_of(&self, sort: SortId) -> Option<OpId> {
+        self.updates.get(&sort).copied()
+    }
+
+    /// The sort of the entries, if a sort is one of arrays over the family.
+    fn array(&self, signature: &Signature, sort: SortId) -> Option<SortId> {
+        match signature.sorts.kind(sort) {
+            SortKind::Function(from, to) if from[..] == [self.sort] && !self.holds(*to) => Some(*to),
+            _ => None,
+        }
+    }
+
+    fn check(&mut self, compiled: &Compiled) -> Result<(), Diagnostic> {
+        let process = compiled.process();
+        let signature = &process.data.signature;
+        self.data(&process.data)?;
+        for param in &process.params {
+            let var = signature.var(param.var);
+            let array = self.array(signature, var.sort);
+            if let Some(range) = array {
+                let whole = constants(signature, range).len() == signature.sorts.named_of(range).map_or(0, |n| n.constructors.len());
+                if !whole || !self.updates.contains_key(&var.sort) {
+                    let text = format!("the entries of `{}`, an array over `{}`, are not constants", var.name, self.name);
+                    return refused(text, var.span);
+                }
+            } else {
+                self.plain(signature, var.sort, var.span)?;
+            }
+            self.arrays.push(array);
+            self.slots.push(self.holds(var.sort));
+            self.expr(signature, &param.init)?;
+        }
+        for action in &process.actions {
+            for sort in &action.sorts {
+                self.plain(signature, *sort, Span::default())?;
+            }
+        }
+        for (g, group) in compiled.groups().iter().enumerate() {
+            let summand = &process.summands[compiled.summand_of(g)];
+            if group.requires.iter().any(|r| self.arrays[r.0 as usize].is_some()) {
+                return refused(format!("an array over `{}` is compared with another", self.name), summand.span());
+            }
+            let over = |v: &&VarId| self.holds(signature.var(**v).sort);
+            if let Some(v) = summand.sum_vars.iter().find(|v| over(v) && signature.var(**v).sort != self.sort) {
+                let text = format!("`sum {}` is over data that hold constants of `{}`", signature.var(*v).name, self.name);
+                return refused(text, summand.span());
+            }
+            self.sums.push(summand.sum_vars.iter().filter(over).count());
+        }
+        for summand in &process.summands {
+            let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
+            for e in parts.chain(summand.actions.iter().flat_map(|a| &a.args)) {
+                self.expr(signature, e).map_err(|d| d.placed(summand.span()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether constants can be told apart in values of a sort: they are in lists, finite bags and constructors.
+    fn plain(&self, signature: &Signature, sort: SortId, span: Span) -> Result<(), Diagnostic> {
+        let (mut open, mut seen) = (vec![sort], AHashSet::new());
+        while let Some(sort) = open.pop() {
+            if !self.holds(sort) || !seen.insert(sort) {
+                continue;
+            }
+            match signature.sorts.kind(sort) {
+                SortKind::Named(_) | SortKind::List(_) | SortKind::FBag(_) => open.extend(parts(signature, sort)),
+                SortKind::Function(from, to) if from.iter().all(|s| !self.holds(*s)) => open.push(*to),
+                _ => return refused(format!("constants of `{}` are kept in `{}`", self.name, signature.sorts.text(sort)), span),
+            }
+        }
+        Ok(())
+    }
+
+    fn data(&self, data: &DataSpec) -> Result<(), Diagnostic> {
+        for equation in &data.equations {
+            for e in [&equation.lhs, &equation.rhs].into_iter().chain(&equation.condition) {
+                self.expr(&data.signature, e).map_err(|d| d.placed(equation.span))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an expression means the same whichever constants there are.
+    fn expr(&self, signature: &Signature, e: &Expr) -> Result<(), Diagnostic> {
+        deep(|| match &e.kind {
+            ExprKind::Var(_) | ExprKind::Number(_) => Ok(()),
+            ExprKind::Op(op) if self.constants.contains(op) => {
+                refused(format!("`{}` is named, and `{}` is to have any number of constants", signature.op(*op).name, self.name), e.span)
+            }
+            ExprKind::Op(op) => {
+                // An order, even where it is not applied.
+                let ordered = matches!(
+                    signature.op(*op).kind,
+                    OpKind::Builtin(
+                        Builtin::Less
+                            | Builtin::LessEqual
+                            | Builtin::Greater
+                            | Builtin::GreaterEqual
+                            | Builtin::Max
+                            | Builtin::Min
+                            | Builtin::Pick
+                    )
+                );
+                let compared = matches!(signature.op(*op).kind, OpKind::Builtin(Builtin::Equal | Builtin::NotEqual));
+                let (from, _) = match signature.sorts.kind(signature.op(*op).sort) {
+                    SortKind::Function(from, to) => (from.to_vec(), *to),
+                    _ => (Vec::new(), e.sort),
+                };
+                if ordered && from.iter().any(|s| self.holds(*s)) {
+                    return refused(format!("constants of `{}` are ordered", self.name), e.span);
+                }
+                if compared && from.iter().any(|s| self.over(signature, *s)) {
+                    return refused(format!("functions of `{}` are compared", self.name), e.span);
+                }
+                Ok(())
+            }
+            ExprKind::Apply(head, args) => {
+                self.expr(signature, head).map_err(|d| d.placed(e.span))?;
+                args.iter().try_for_each(|a| self.expr(signature, a))
+            }
+            ExprKind::Bind(_, vars, body) => {
+                if let Some(v) = vars.iter().find(|v| self.holds(signature.var(**v).sort)) {
+                    let text = format!("the data quantify over `{}: {}`", signature.var(*v).name, self.name);
+                    return refused(text, e.span);
+                }
+                self.expr(signature, body)
+            }
+            ExprKind::Where(body, definitions) => {
+                definitions.iter().try_for_each(|d| self.expr(signature, &d.1))?;
+                self.expr(signature, body)
+            }
+        })
+    }
+
+    /// Whether there are functions of the family in a sort.
+    fn over(&self, signature: &Signature, sort: SortId) -> bool {
+        let (mut open, mut seen) = (vec![sort], AHashSet::new());
+        while let Some(sort) = open.pop() {
+            if !self.holds(sort) || !seen.insert(sort) {
+                continue;
+            }
+            if let SortKind::Function(from, _) = signature.sorts.kind(sort)
+                && from.iter().any(|s| self.holds(*s))
+            {
+                return true;
+            }
+            open.extend(parts(signature, sort));
+        }
+        false
+    }
+
+    /// The formulas that stand for a formula, see the module's head.
+    pub fn assigned(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
+        let mut signature = formula.data.signature.clone();
+        let plain = positive(&mut signature, &formula.formula, true);
+        let holds = |sort: SortId| self.holds(sort);
+        let picks = Picks::Constants { sort: self.sort, holds: &holds, name: &self.name };
+        let mut rewriter = Rewriter { picks, signature: &mut signature, fixed: Vec::new() };
+        let rewritten = rewriter.formula(&plain)?;
+        let fixed = rewriter.fixed;
+        Question { family: self, signature: &signature, labels: Vec::new() }.state(&rewritten)?;
+        let others: Vec<OpId> = constants(&signature, self.sort).into_iter().filter(|op| !self.constants.contains(op)).collect();
+        let mut found: Vec<(Vec<OpId>, usize)> = vec![(Vec::new(), 0)];
+        for _ in &fixed {
+            let longer = |(chosen, tracked): &(Vec<OpId>, usize)| {
+                let known = others.iter().chain(&self.constants[..*tracked]).map(|op| (*op, *tracked));
+                let all: Vec<(OpId, usize)> = known.chain(self.constants.get(*tracked).map(|op| (*op, tracked + 1))).collect();
+                all.into_iter().map(|(op, n)| ([chosen.as_slice(), &[op]].concat(), n)).collect::<Vec<_>>()
+            };
+            found = found.iter().flat_map(longer).collect();
+        }
+        let mut all = Vec::new();
+        for (chosen, tracked) in found {
+            let by: Substitution = fixed.iter().zip(&chosen).map(|(v, op)| (*v, Expr::op(&signature, *op))).collect();
+            let what = fixed.iter().zip(&chosen).map(|(v, op)| format!("{} = {}", signature.var(*v).name, signature.op(*op).name));
+            let what = what.collect::<Vec<_>>().join(", ");
+            let data = DataSpec { signature: signature.clone(), ..formula.data.clone() };
+            let formula = TypedFormula { data, formula: substitute(&rewritten, &by), ..formula.clone() };
+            all.push(Assigned { formula, tracked, what });
+        }
+        Ok(all)
+    }
+}
+
+/// A formula about constants of a family, of which it tells apart the first `tracked`.
+#[derive(Clone, Debug)]
+pub struct Assigned {
+    /// The formula, with constants for what it quantified over.
+    pub formula: TypedFormula,
+    /// So many constants stay apart.
+    pub tracked: usize,
+    /// The choice, for people.
+    pub what: String,
+}
+
+/// What a formula asks of constants in labels: only whether they are those that it quantified over.
+struct Question<'f> {
+    family: &'f Family,
+    signature: &'f Signature,
+    /// Variables that a label gives, with where: the names of the multi-action, its action, the argument.
+    labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
+}
+
+impl Question<'_> {
+    fn state(&mut self, f: &State) -> Result<(), Diagnostic> {
+        deep(|| match &f.kind {
+            StateKind::True | StateKind::False => Ok(()),
+            StateKind::Val(e) => self.test(e).map_err(|d| d.placed(f.span)),
+            StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) => self.state(g),
+            StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
+                self.state(a)?;
+                self.state(b)
+            }
+            StateKind::Must(r, g) | StateKind::May(r, g) => {
+                self.regular(r).map_err(|d| d.placed(f.span))?;
+                self.state(g)
+            }
+            StateKind::Fix { params, body, .. } => {
+                params.iter().try_for_each(|p| self.test(&p.1)).map_err(|d| d.placed(f.span))?;
+                self.state(body)
+            }
+            StateKind::Var(_, args) => args.iter().try_for_each(|e| self.test(e)).map_err(|d| d.placed(f.span)),
+        })
+    }
+
+    fn regular(&mut self, r: &Regular) -> Result<(), Diagnostic> {
+        deep(|| match r {
+            Regular::Action(a) => self.action(a),
+            Regular::Seq(a, b) | Regular::Alt(a, b) => {
+                self.regular(a)?;
+                self.regular(b)
+            }
+            Regular::Star(a) | Regular::Plus(a) => self.regular(a),
+        })
+    }
+
+    fn holds(&self, v: VarId) -> bool {
+        self.family.holds(self.signature.var(v).sort)
+    }
+
+    fn action(&mut self, a: &Action) -> Result<(), Diagnostic> {
+        deep(|| match a {
+            Action::True | Action::False => Ok(()),
+            Action::Val(e) => self.test(e),
+            Action::Not(a) => self.action(a),
+            Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
+                self.action(a)?;
+                self.action(b)
+            }
+            Action::Multi(acts) => self.multi(acts),
+            Action::Forall(vars, a) => {
+                if vars.iter().any(|v| self.holds(*v)) {
+                    let text = format!("`forall` in an action formula over `{}`, which may have any number of constants", self.family.name);
+                    return refused(text, Span::default());
+                }
+                self.action(a)
+            }
+            Action::Exists(vars, a) => {
+                let before = self.labels.len();
+                for v in vars {
+                    if !self.holds(*v) {
+                        continue;
+                    }
+                    let mut free = Vec::new();
+                    action_free_vars(a, &mut free);
+                    if free.contains(v) && !binds(a, *v) {
+                        let name = &self.signature.var(*v).name;
+                        return refused(format!("no action gives the value of `{name}` wherever it is used"), Span::default());
+                    }
+                    self.labels.push((*v, AHashMap::new()));
+                }
+                self.action(a)?;
+                self.labels.truncate(before);
+                Ok(())
+            }
+        })
+    }
+
+    fn multi(&mut self, acts: &[(ActId, Vec<Expr>)]) -> Result<(), Diagnostic> {
+        let names: Vec<ActId> = acts.iter().map(|a| a.0).collect();
+        let ambiguous = names.windows(2).any(|w| w[0] == w[1]);
+        for (i, (_, args)) in acts.iter().enumerate() {
+            for (j, e) in args.iter().enumerate() {
+                if let ExprKind::Var(v) = e.kind
+                    && let Some(at) = self.labels.iter().position(|l| l.0 == v)
+                {
+                    let place = *self.labels[at].1.entry(names.clone()).or_insert((i, j));
+                    if place != (i, j) || ambiguous {
+                        return refused(format!("two constants of `{}` in a label are compared", self.family.name), e.span);
+                    }
+                    continue;
+                }
+                self.test(e)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn of_label(&self, e: &Expr) -> bool {
+        let mut free = Vec::new();
+        e.free_vars(&mut free);
+        free.iter().any(|v| self.labels.iter().any(|l| l.0 == *v))
+    }
+
+    /// A test: constants of labels are compared with others one by one.
+    fn test(&self, e: &Expr) -> Result<(), Diagnostic> {
+        self.family.expr(self.signature, e)?;
+        self.told(e)
+    }
+
+    fn told(&self, e: &Expr) -> Result<(), Diagnostic> {
+        deep(|| {
+            if !self.of_label(e) {
+                return Ok(());
+            }
+            match e.as_builtin(self.signature) {
+                Some((Builtin::Not | Builtin::And | Builtin::Or | Builtin::Implies, parts)) => parts.iter().try_for_each(|p| self.told(p)),
+                Some((Builtin::Equal | Builtin::NotEqual, [a, b]))
+                    if [(a, b), (b, a)].iter().any(|(x, y)| self.is_label(x) && !self.of_label(y)) =>
+                {
+                    Ok(())
+                }
+                _ => {
+                    refused(format!("a constant of `{}` in a label is used in another way than in a comparison", self.family.name), e.span)
+                }
+            }
+        })
+    }
+
+    fn is_label(&self, e: &Expr) -> bool {
+        matches!(e.kind, ExprKind::Var(v) if self.labels.iter().any(|l| l.0 == v))
+    }
+}
+
+/// Sorts that a sort is made of.
+fn parts(signature: &Signature, sort: SortId) -> Vec<SortId> {
+    match signature.sorts.kind(sort) {
+        SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => Vec::new(),
+        SortKind::List(s) | SortKind::Set(s) | SortKind::FSet(s) | SortKind::Bag(s) | SortKind::FBag(s) => vec![*s],
+        SortKind::Function(from, to) => from.iter().copied().chain([*to]).collect(),
+        SortKind::Named(_) => {
+            let constructors = signature.sorts.named_of(sort).map(|n| n.constructors.as_slice()).unwrap_or_default();
+            let arguments = constructors.iter().filter_map(|op| match signature.sorts.kind(signature.op(*op).sort) {
+                SortKind::Function(from, _) => Some(from.to_vec()),
+                _ => None,
+            });
+            arguments.flatten().collect()
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Sorts of any size: random processes over values and arrays, and random formulas; what is proved holds for each size that is tried.
+
+use crate::sizes::SIZE;
+use crate::tests::{budget, formula, process};
+use crate::{Base, Family, Levels, Merged, Study, counted, with_parameters};
+use mu_base::random::Random;
+use mu_base::{Diagnostic, SourceId, SourceMap};
+use mu_compile::{Compiled, Confluence};
+use mu_pbes::{Options, Verdict, check};
+use mu_syntax::template;
+
+/// The plain text for these sizes.
+fn plain(text: &str, sizes: &[(&str, usize)]) -> String {
+    let defines: Vec<(String, String)> = sizes.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+    template::expand("x", text, &defines, &mut SourceMap::new()).unwrap().text
+}
+
+/// The verdict for these sizes.
+fn concrete(text: &str, property: &str, sizes: &[(&str, usize)]) -> Verdict {
+    let model = Compiled::new(process(&plain(text, sizes)).unwrap(), &Confluence::None).unwrap();
+    let options = mu_explore::Options { threads: 1, ..Default::default() };
+    let chosen = Options { evidence: false, ..Options::new(&options) };
+    check(&model, &model, &formula(property, &model).unwrap(), chosen, &budget()).unwrap().verdict
+}
+
+fn merged<T>(base: &dyn Base, families: &[(&Family, usize)], then: &mut dyn FnMut(&dyn Base) -> T) -> Result<T, Diagnostic> {
+    match families.split_first() {
+        None => Ok(then(base)),
+        Some(((family, tracked), rest)) => merged(&Merged::new(base, family, *tracked)?, rest, then),
+    }
+}
+
+/// Whether a formula is proved for every value of these parameters.
+fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic> {
+    assert_eq!(counted::counting(text), names);
+    let tree = |sizes: &[(&str, usize)]| mu_syntax::parse_specification(SourceId(0), &plain(text, sizes)).unwrap();
+    let at: Vec<(&str, usize)> = names.iter().map(|n| (*n, SIZE)).collect();
+    let small = tree(&at);
+    let (process, defined) = with_parameters(process(&plain(text, &at))?, &[])?;
+    let model = Compiled::new(process, &Confluence::None)?;
+    let mut families = Vec::new();
+    for name in names {
+        let above: Vec<(&str, usize)> = at.iter().map(|(n, v)| (*n, v + usize::from(n == name))).collect();
+        families.push(Family::new(&model, &counted::constants(SIZE, &small, &tree(&above)).unwrap())?);
+    }
+    families = Family::ordered(families)?;
+    let mut instances = vec![(formula(property, &model)?, Vec::new())];
+    for family in &families {
+        let mut next = Vec::new();
+        for (f, tracked) in &instances {
+            for assigned in family.assigned(f)? {
+                next.push((assigned.formula, [tracked.as_slice(), &[assigned.tracked]].concat()));
+            }
+        }
+        instances = next;
+    }
+    let options = mu_explore::Options { threads: 1, ..Default::default() };
+    for (typed, tracked) in &instances {
+        let study = Study::new(&model, &defined, typed, Levels::Coarse)?;
+        for case in study.cases() {
+            let (regions, own) = (study.model(case)?, study.formula(case)?);
+            let pairs: Vec<(&Family, usize)> = families.iter().zip(tracked.iter().copied()).collect();
+            let chosen = Options { evidence: false, ..Options::new(&options) };
+            let answer = merged(&regions, &pairs, &mut |base| check(base, base, &own, chosen, &budget()))??;
+            if answer.verdict != Verdict::True {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// A buffer of one place before a memory.
+const MEMORY: &str = "$param values: Pos = 2;\n$param addresses: Pos = 2;
+sort V = struct none $for i in 0 .. values join \"\" { | v${i} }; A = struct $for i in 0 .. addresses join \" | \" { a${i} };
+map start: A -> V; var a: A; eqn start(a) = none;
+act store, load, done: A # V;
+proc P(m: A -> V, full: Bool, a: A, v: V) =
+    sum b: A, w: V. (w != none && !full) -> store(b, w) . P(m, true, b, w)
+  + full -> done(a, v) . P(m[a -> v], false, a, none)
+  + sum b: A. (!full || a != b) -> load(b, m(b)) . P(m, full, a, v);
+init P(start, false, a0', none);";
+
+#[test]
+fn a_memory_of_any_size() {
+    let text = MEMORY.replace("{ a${i} };", "{ a${i} } | a0';");
+    let all = [("values", 1), ("values", 2), ("values", 3)];
+    for (property, expected) in [
+        // A load returns what was written last, until something else is.
+        (
+            "[true*] (forall a: A, v: V. [done(a, v) . (!(exists w: V. done(a, w)))* . (exists w: V. val(w != v) && load(a, w))] false)",
+            true,
+        ),
+        ("[true*] (forall a: A, v: V. [done(a, v) . true* . (exists w: V. val(w != v) && load(a, w))] false)", false),
+        ("forall a: A. [(!(exists v: V. done(a, v)))* . (exists v: V. val(v != none) && load(a, v))] false", true),
+        ("forall a: A, v: V. [(!done(a, v))* . load(a, v)] val(v == none)", true),
+        ("forall a: A. [true* . (exists v: V. val(v != none) && load(a, v))] false", false),
+        ("[true*] (forall v, w: V. (val(v != w) => [(exists a: A. done(a, v)) . (exists a: A. done(a, w))] false))", true),
+    ] {
+        assert_eq!(proved(&text, property, &["values", "addresses"]).unwrap(), expected, "{property}");
+        for values in all {
+            for addresses in 1..3 {
+                let verdict = concrete(&text, property, &[values, ("addresses", addresses)]);
+                assert!(!expected || verdict == Verdict::True, "{property} {values:?} {addresses}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_depends_on_the_size_is_refused_by_name() {
+    let text = MEMORY.replace("{ a${i} };", "{ a${i} } | a0';");
+    let refused = |text: &str, property: &str| {
+        let names = counted::counting(text);
+        let answer = proved(text, property, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        answer.expect_err(&format!("{property}\n{text}")).message
+    };
+    let property = "forall a: A, v: V. [store(a, v)] false";
+    assert!(refused(&text.replace("w != none &&", "w != v0 &&"), property).contains("`v0` is named"));
+    assert!(refused(&text.replace("w != none &&", "v < w &&"), property).contains("ordered"));
+    assert!(refused(&text.replace("w != none &&", "(forall u: V. u == w) &&"), property).contains("quantify"));
+    assert!(refused(&text.replace("w != none &&", "(m != start || v == none) &&"), property).contains("compared"));
+    assert!(refused(&text, "forall a: A. [store(a, v1)] false").contains("`v1` is named"));
+    assert!(refused(&text, "exists a: A. [store(a, none)] false").contains("`exists`"));
+    assert!(refused(&text, "forall a: A. <store(a, none)> true").contains("diamond"));
+    assert!(refused(&text, "[exists v: V, a, b: A. load(a, v) && val(a == b)] false").contains("no action gives"));
+    // A mapping that is not defined on them.
+    let stuck = text
+        .replace("act store", "map f: V -> Nat; act other: Nat; store")
+        .replace("init P", "proc Q = sum v: V. other(f(v)) . delta; init Q || P");
+    assert!(refused(&stuck, "forall v: V, a: A. [store(a, v)] val(v != none)").contains("is no data"));
+    assert_eq!(counted::counting("$param n: Nat = 2;\nact a: Nat;\ninit a(${n});"), Vec::<String>::new());
+    assert_eq!(
+        counted::counting("$param n: Nat = 2;\nsort S = struct $for i in 0 .. n join \"|\" { $if i > 3 { a } b${i} };"),
+        Vec::<String>::new()
+    );
+}
+
+fn random_text(r: &mut Random) -> String {
+    let term = |r: &mut Random| (*r.choose(&["x", "y", "none", "m(k)"])).to_string();
+    let mut summands = Vec::new();
+    for _ in 0..2 + r.below(4) {
+        let condition = match r.below(7) {
+            0 => "x == y".to_string(),
+            1 => "x != y".into(),
+            2 => "x == none".into(),
+            3 => "k == j".into(),
+            4 => "l != [] && head(l) == x".into(),
+            5 => format!("m(j) {} {}", r.choose(&["==", "!="]), term(r)),
+            _ => "true".into(),
+        };
+        let sum = match r.below(4) {
+            0 => "sum w: V. ",
+            1 => "sum i: A. ",
+            2 => "sum w: V, i: A. ",
+            _ => "",
+        };
+        let (value, address) = (if sum.contains('w') { "w" } else { "y" }, if sum.contains('i') { "i" } else { "j" });
+        let action = match r.below(4) {
+            0 => format!("a({address}, {})", term(r)),
+            1 => format!("a(k, {value})"),
+            2 => format!("b({value})"),
+            _ => format!("b({})", term(r)),
+        };
+        let next_x = *r.choose(&["x", value, "none", "m(j)"]);
+        let next_y = *r.choose(&["y", "x", value]);
+        let next_m = r.choose(&["m", "m", "m[k -> x]", "m[j -> y]"]);
+        let next_l = *r.choose(&["l", "l", "if(#l < 2, x |> l, [])", "[]"]);
+        summands.push(format!("{sum}({condition}) -> {action} . P({next_x}, {next_y}, {address}, k, {next_m}, {next_l})"));
+        if r.chance(1, 2) {
+            summands.push(format!("{sum}({condition}) -> c . P({next_x}, {next_y}, j, {address}, m, {next_l})"));
+        }
+    }
+    format!(
+        "$param values: Pos = 2;\n$param addresses: Pos = 2;\nsort V = struct none $for i in 0 .. values join \"\" {{ | v${{i}} }};\n\
+         A = struct nowhere $for i in 0 .. addresses join \"\" {{ | a${{i}} }};\nmap start: A -> V; var a: A; eqn start(a) = none;\n\
+         act a: A # V; b: V; c;\nproc P(x, y: V, j, k: A, m: A -> V, l: List(V)) = {};\ninit P(none, none, nowhere, nowhere, start, []);",
+        summands.join("\n  + ")
+    )
+}
+
+fn random_property(r: &mut Random) -> String {
+    let value = |r: &mut Random| (*r.choose(&["v", "w", "none", "v"])).to_string();
+    let action = |r: &mut Random| {
+        let inner = match r.below(6) {
+            0 => "c".to_string(),
+            1 => format!("a(p, {})", value(r)),
+            2 => format!("b({})", value(r)),
+            3 => format!("(exists u: V. val(u {} {}) && b(u))", r.choose(&["==", "!="]), value(r)),
+            4 => format!("(exists i: A. val(i != p) && a(i, {}))", value(r)),
+            _ => format!("(exists u: V, i: A. val(u != {}) && (a(i, u) || b(u)))", value(r)),
+        };
+        if r.chance(1, 4) { format!("!{inner}") } else { inner }
+    };
+    let mut steps = Vec::new();
+    for _ in 0..1 + r.below(3) {
+        let a = action(r);
+        steps.push(match r.below(4) {
+            0 => "true*".to_string(),
+            1 => format!("({a})*"),
+            _ => a,
+        });
+    }
+    let end = match r.below(3) {
+        0 => format!("val({} {} {})", value(r), r.choose(&["==", "!="]), value(r)),
+        _ => "false".to_string(),
+    };
+    let condition = match r.below(3) {
+        0 => "val(v != w) => ",
+        1 => "val(v != none && w != none) => ",
+        _ => "",
+    };
+    format!("[true*] (forall v, w: V, p: A. ({condition}[{}] {end}))", steps.join(" . "))
+}
+
+#[test]
+fn what_is_proved_for_every_size_holds_for_each() {
+    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let (first, count) = (number("REGIONS_SEED", 1), number("REGIONS_CASES", 60));
+    let (mut both, mut truths) = (0, 0);
+    for seed in first..first + count {
+        let r = &mut Random::new(seed);
+        let (text, property) = (random_text(r), random_property(r));
+        let verdicts: Vec<Verdict> = [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (3, 2)]
+            .iter()
+            .map(|(v, a)| concrete(&text, &property, &[("values", *v), ("addresses", *a)]))
+            .collect();
+        let holds = verdicts.iter().all(|v| *v == Verdict::True);
+        truths += u64::from(holds);
+        match proved(&text, &property, &["values", "addresses"]) {
+            Ok(true) => {
+                assert!(!verdicts.contains(&Verdict::False), "seed {seed}: {property}\n{text}\n{verdicts:?}");
+                both += u64::from(holds);
+            }
+            Ok(false) => {}
+            Err(error) => assert!(error.exit_code() != 4, "seed {seed}: {property}\n{text}\n{error:?}"),
+        }
+    }
+    println!("seeds {first}..{}: {both} proved of {truths} that are true up to 3 values and 2 addresses", first + count);
+    assert!(both * 2 > truths && both * 3 < count * 2, "{both} proved of {truths}");
+}
