@@ -16,7 +16,7 @@ use mu_base::{Budget, Limits, SourceMap, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::{Engine, Options, Subject, Task, Wish};
 use mu_evidence::checker;
-use mu_explore::Extras;
+use mu_explore::{Extras, Progress};
 use mu_formula::typecheck::check_formula;
 use mu_lts::Lts;
 use mu_model::Model as _;
@@ -32,7 +32,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub use mu_base::Stop;
+pub use mu_explore::Snapshot;
 pub use mu_pbes::Verdict;
+
+/// Who is told how far a search is, a few times a second.
+pub type Watcher = Arc<dyn Fn(&Snapshot) + Send + Sync>;
+
+struct Watched<'a>(&'a Option<Watcher>);
+
+impl Progress for Watched<'_> {
+    fn report(&self, snapshot: &Snapshot) {
+        if let Some(watcher) = self.0 {
+            watcher(snapshot);
+        }
+    }
+}
 
 /// Which hidden steps are taken at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,12 +125,24 @@ impl Specification {
 }
 
 /// How far a search may go, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Run {
     threads: Option<usize>,
     engine: &'static dyn Engine,
     symmetry: bool,
     budget: Budget,
+    watcher: Option<Watcher>,
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run")
+            .field("threads", &self.threads)
+            .field("engine", &self.engine.name())
+            .field("symmetry", &self.symmetry)
+            .field("limits", self.budget.limits())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Run {
@@ -133,7 +159,7 @@ impl Run {
 
     /// The same with limits.
     pub fn limited(limits: Limits) -> Self {
-        Self { threads: None, engine: mu_engines::engines()[0], symmetry: true, budget: Budget::new(limits) }
+        Self { threads: None, engine: mu_engines::engines()[0], symmetry: true, budget: Budget::new(limits), watcher: None }
     }
 
     /// With so many threads.
@@ -158,6 +184,12 @@ impl Run {
             Error::plain(Stage::Usage, format!("there is no engine `{name}`, expected one of {}", known.join(", ")))
         })?;
         Ok(Self { engine, ..self })
+    }
+
+    /// Tells somebody how far the search is. Called from the thread that searches; it should return soon.
+    #[must_use]
+    pub fn watched(self, watcher: impl Fn(&Snapshot) + Send + Sync + 'static) -> Self {
+        Self { watcher: Some(Arc::new(watcher)), ..self }
     }
 
     /// A flag that ends the run from outside when it is set: its answer is then unknown.
@@ -276,7 +308,8 @@ impl Model {
 
     fn counted(&self, run: &Run, wishes: &[Wish]) -> Result<mu_engines::Counted, Error> {
         self.expect(run, wishes)?;
-        let options = Options::new(run.explore(&self.compiled));
+        let watched = Watched(&run.watcher);
+        let options = Options { progress: &watched, ..Options::new(run.explore(&self.compiled)) };
         let task = Task { wishes, options: &options, budget: &run.budget };
         run.engine.count(&*self.compiled, task, Extras::default()).map_err(|d| Error::new(d, &self.sources))
     }
@@ -301,7 +334,8 @@ impl Model {
         let process = self.compiled.process();
         let tree = mu_syntax::parse_formula(sources.add("formula", text), text)?;
         let formula = check_formula(&tree, &process.data, &process.actions)?;
-        let options = Options { witnesses: true, ..Options::new(run.explore(&self.compiled)) };
+        let watched = Watched(&run.watcher);
+        let options = Options { witnesses: true, progress: &watched, ..Options::new(run.explore(&self.compiled)) };
         let task = Task { wishes: &[], options: &options, budget: &run.budget };
         let subject = Subject { model: &*self.compiled, labels: &*self.compiled };
         let Answer { verdict, states, equations, evidence, .. } = run.engine.check(subject, &formula, task)?.answer;
