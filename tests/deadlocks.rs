@@ -231,3 +231,66 @@ fn internal_names_are_not_shown() {
     let output = run(&["explore", &path, "--action", "b", "--format", "json"]);
     assert!(!text(&output).contains("unused_"), "{}", text(&output));
 }
+
+/// A condition ends the components whose parameters it speaks of.
+#[test]
+fn an_end_may_be_a_condition() {
+    let model = "act s, r, c: Nat; tick;
+proc P(n: Nat) = (n < 3) -> s(n) . P(n + 1);
+     Q(m: Nat, odd: Bool) = sum k: Nat. r(k) . Q(m + k, !odd);
+init allow({c}, comm({s|r -> c}, P(0) || Q(0, false)));
+";
+    let (_folder, path) = scratch(model);
+    let ends = |more: &[&str]| {
+        let output = run(&[&["explore", path.as_str(), "--format", "json"], more].concat());
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
+        if json["ends"].is_object() { json["ends"].clone() } else { json["error"].clone() }
+    };
+    let none = |terminated, finished, hang| serde_json::json!({ "terminated": terminated, "finished": finished, "hang": hang });
+    assert_eq!(ends(&[]), none(0, 0, 1));
+    // P has come to its end; Q waits where it began, for P alone.
+    assert_eq!(ends(&["--terminal", "n == 3"]), none(0, 1, 0));
+    assert_eq!(ends(&["--terminal", "n == 3 && m == 3 && odd"]), none(1, 0, 0));
+    assert_eq!(ends(&["--terminal", "n == 3 && m == 4"]), none(0, 0, 1));
+    assert_eq!(run(&["explore", &path, "--deadlock", "--terminal", "n == 3"]).status.code(), Some(0));
+    // Neither an action nor a condition.
+    for (wrong, why) in
+        [("cc", "cc"), ("n + 1", "Bool"), ("1 < 2", "speaks of no parameter"), ("n ==", "unexpected end"), ("k == 1", "`k`")]
+    {
+        let error = ends(&["--terminal", wrong]);
+        assert!(error["message"].as_str().unwrap().contains(why), "{wrong}: {error}");
+        assert_eq!(error["exit_code"], 2, "{error}");
+    }
+}
+
+const STORE_BUFFERING: &str = "X86 SB
+{ x=0; y=0; }
+ P0          | P1          ;
+ MOV [x],$1  | MOV [y],$1  ;
+ MOV EAX,[y] | MOV EAX,[x] ;
+exists (0:EAX=0 /\\ 1:EAX=0)
+";
+
+#[test]
+fn a_litmus_test_is_a_model_whose_threads_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let path = at("SB.litmus", STORE_BUFFERING);
+    let output = run(&["explore", &path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    expect(&text(&output), &["states       25", "deadlocks    1", "1 finished", "mu-check litmus"]);
+    // Without a formula the same; there is no hang to show.
+    let output = run(&[&path]);
+    assert!(!text(&output).contains("a deadlock"), "{}", text(&output));
+    // A test for another machine points to the command that takes it.
+    let riscv = at("R.litmus", "RISCV R\n{ 0:x6=x; }\n P0 ;\n lw x7,0(x6) ;\nexists (0:x7=0)\n");
+    for command in ["explore", "litmus"] {
+        let output = run(&[command, &riscv]);
+        assert_eq!(output.status.code(), Some(2));
+        expect(&text(&output), &["architecture `RISCV`", "`mu-check litmus --model specs/memory/rvwmo.cat`"]);
+    }
+}

@@ -417,3 +417,30 @@ init Clock(0) || Sender(true);
     let arcx = crate::support::package("specs/arcx.spec");
     assert_eq!(cut(&["explore", &arcx, "-D", "max_operation_id=3", "--max-states", "20000"]), "null");
 }
+
+/// A state that differs from others by an element at either end of a list, or in a set or bag, takes little more than one that holds a number.
+#[test]
+fn growing_collections_cost_what_they_add() {
+    let folder = tempfile::tempdir().unwrap();
+    let grows = |sort: &str, empty: &str, guard: &str, next: &str| {
+        let model = format!("act a: Nat; proc P(l: {sort}) = sum n: Nat. ({guard}) -> a(n) . P({next}); init P({empty});\n");
+        fs::write(folder.path().join("model.mcrl2"), model).unwrap();
+        let run = run(folder.path(), "explore model.mcrl2 --threads 1 --format json");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let figure = |key: &str| run.json[key].as_u64().unwrap();
+        (figure("states"), figure("peak_memory_bytes"))
+    };
+    let (numbers, base) = grows("Nat", "0", "n < 3 && l < 9841", "3 * l + n + 1");
+    assert_eq!(numbers, 29_524);
+    for (sort, empty, guard, next) in [
+        ("List(Nat)", "[]", "n < 3 && #l < 9", "l ++ [n]"),
+        ("List(Nat)", "[]", "n < 3 && #l < 9", "n |> l"),
+        ("FSet(Nat)", "{}", "n < 15", "l + {n}"),
+        ("FBag(Nat)", "{:}", "n < 6 && count(n, l) < 5", "l + {n: 1}"),
+    ] {
+        let (states, peak) = grows(sort, empty, guard, next);
+        assert!(states >= 29_524, "{states}");
+        let more = peak.saturating_sub(base) / states;
+        assert!(more < 800, "{sort}, {next}: {more} bytes more a state than a number");
+    }
+}

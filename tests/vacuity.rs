@@ -111,6 +111,11 @@ fn without_a_path_the_part_that_fails_is_named() {
     let (code, _, stderr) = check(model, "[load]<load>true");
     assert_eq!(code, 1);
     assert!(stderr.contains("`<load>true` fails after 1 step; there possible: store"), "{stderr}");
+    for formula in ["nu X. <store>X", "exists n: Nat. val(n < 3) && <store>true", "(<store>true) || <fence>true"] {
+        let (code, _, stderr) = check(model, formula);
+        assert_eq!(code, 1);
+        assert!(stderr.contains("note: `") && stderr.contains("fails at the start; there possible: load"), "{formula}: {stderr}");
+    }
 }
 
 #[test]
@@ -161,4 +166,83 @@ fn what_can_never_happen_is_told() {
     // A correct model has nothing to be told of.
     let (_, _, stderr) = check(MUTEX, "[true*]true");
     assert!(!stderr.contains("warning"), "{stderr}");
+}
+
+#[test]
+fn the_conjunct_that_fails_is_named() {
+    let model = "act load, store, fence; proc P = load . store . P; init P;";
+    let (code, _, stderr) = check(model, "[true*.fence]false &&\n[true*.load.store]false &&\n[true*]<true>true");
+    assert_eq!(code, 1);
+    assert!(stderr.contains("formula.mcf:2:1: note: of the parts that `&&` joins, `[true*.load.store]false` fails"), "{stderr}");
+    assert!(!stderr.contains("there possible"), "{stderr}");
+    // On the steps of the evidence alone the first one is false too, which asks for more of them; in the model it is not.
+    let (_, _, stderr) = check(model, "[true*]<true>true && [true*.load.store]false");
+    assert!(stderr.contains("of the parts that `&&` joins, `[true*.load.store]false` fails"), "{stderr}");
+    // What fails within it is told as if it stood alone.
+    let (_, _, stderr) = check(model, "[true*.fence]false && [true*]<load>true");
+    assert!(stderr.contains("of the parts that `&&` joins, `[true*]<load>true` fails"), "{stderr}");
+    assert!(stderr.contains("`<load>true` fails after 1 step; there possible: store"), "{stderr}");
+    // The path leads on in what a condition on data guards: it fails at the start, not where the path ends.
+    let (code, _, stderr) = check("act a: Nat; proc P = a(1) . a(2) . P; init P;", "forall n: Nat. val(n > 0) || [true*.a(n)]false");
+    assert_eq!((code, stderr.contains("note")), (0, false), "{stderr}");
+    let (code, _, stderr) = check("act a: Nat; proc P = a(1) . a(2) . P; init P;", "forall n: Nat. val(n > 1) || [true*.a(n)]false");
+    assert_eq!((code, stderr.contains("fails after")), (1, false), "{stderr}");
+    let (_, _, stderr) = check("act a: Nat; proc P = a(1) . a(2) . P; init P;", "[a(1)](val(1 < 2) => <a(1)>true)");
+    assert!(stderr.contains("`<a(1)>true` fails after 1 step; there possible: a(2)"), "{stderr}");
+    // A place whose text leaves parentheses open is shown with them closed.
+    let (_, _, stderr) = check(model, "<true*>([true](<fence>(true)))");
+    assert!(stderr.contains("where `[true](<fence>(true))` holds"), "{stderr}");
+}
+
+#[test]
+fn one_text_for_many_components_serves_each_in_its_way() {
+    // Each cell is written by one of two actions; none is told of, as each action is done by the other cell.
+    let model = "sort Name = struct x | y;
+act get, set, wr, rd, ask, put: Name;
+proc Cell(n: Name) = put(n) . Cell(n) + get(n) . Cell(n);
+     User = ask(x) . wr(y) . User;
+init allow({rd, set}, comm({put|wr -> set, get|ask -> rd}, Cell(x) || Cell(y) || User));
+";
+    let (_, _, stderr) = check(model, "[true*]true");
+    assert!(!stderr.contains("warning"), "{stderr}");
+    // If no cell does it, it is told.
+    let (_, _, stderr) = check(&model.replace(". wr(y)", ""), "[true*]true");
+    assert!(stderr.contains("warning: put of Cell(x), Cell(y) never happens"), "{stderr}");
+}
+
+#[test]
+fn a_label_with_a_term_without_value_is_told_once_for_each_place() {
+    let model = "map f: Nat -> Nat; g: Nat -> Nat; D0: Nat;
+sort D; map d1: D;
+var n: Nat; eqn g(n + 1) = n;
+act a, b: Nat; c: List(Nat); e: D; h: Nat -> Nat;
+proc P(l: List(Nat)) = a(head(l)) . P(tail(l))
+  + b(g(#l)) . P(l)
+  + c(1 |> [f(#l)]) . P(l)
+  + e(d1) . h(f) . P(l)
+  + b(D0) . P(l);
+init P([4, 2]);
+";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.mcrl2").display().to_string();
+    std::fs::write(&path, model).unwrap();
+    for threads in ["1", "2"] {
+        let words = ["explore", &path, "--max-states", "200", "--threads", threads, "--format", "json"];
+        let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap();
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let told: Vec<(u64, String)> = (json["warnings"].as_array().unwrap().iter())
+            .filter(|w| w["text"].as_str().unwrap().contains("label"))
+            .map(|w| (w["line"].as_u64().unwrap(), w["text"].as_str().unwrap().to_string()))
+            .collect();
+        let expected = [(5, "a(head([]))", "`head([])`"), (6, "b(g(0))", "`g(0)`"), (7, "c([1, f(0)])", "`f(0)`"), (9, "b(D0)", "`D0`")];
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        for ((line, text), (at, label, term)) in told.iter().zip(expected) {
+            assert!(*line == at && text.contains(label) && text.contains(term), "{line}: {text}");
+        }
+    }
+    // A model all of whose labels have values is silent, also where it is checked.
+    silent("act a: Nat; proc P(l: List(Nat)) = (l != []) -> a(head(l)) . P(tail(l)) <> a(0) . P([1, 2]); init P([]);", "[true*]true");
+    let (_, json, stderr) = check("act a: Nat; init a(head([]));", "[true*]true");
+    assert!(stderr.contains("model.mcrl2:1:18: warning: in the label a(head([]))"), "{stderr}");
+    assert!(json["warnings"].to_string().contains("head([])"), "{json}");
 }

@@ -171,13 +171,15 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
         if kept.is_some() && found.answer.route == Route::Game {
             eprintln!("{}: it needs a game, of which no checkpoints are kept", text.name.display());
         }
-        let outcome = match &found.answer.verdict {
+        let (verdict, seconds) = (found.answer.verdict.clone(), found.seconds);
+        let told = tell(session, args, subject, (text, texts.len() > 1), formula, found)?;
+        let outcome = match verdict {
             Verdict::True => Outcome::Passed,
-            Verdict::False => Outcome::Failed { message: "the formula does not hold".into(), text: String::new() },
+            Verdict::False => Outcome::Failed { message: "the formula does not hold".into(), text: told },
             Verdict::Unknown(stop) => Outcome::Unknown(stop.word().into()),
         };
-        cases.push(case(args, text, found.seconds, outcome));
-        tell(session, args, subject, (text, texts.len() > 1), formula, found)
+        cases.push(case(args, text, seconds, outcome));
+        Ok(())
     };
     if workers > 1 {
         output::stage("checking the formulas");
@@ -188,7 +190,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
             tell(formula, one(formula, true)?)?;
         }
     }
-    let warnings = notes::tell_dead(session, &*subject.model)?;
+    let warnings = notes::tell_flaws(session, &*subject.model)?;
     if wants_object(session, args) {
         let mut results = output::verdicts();
         let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
@@ -334,7 +336,7 @@ fn side_by_side<F: Sync>(
     })
 }
 
-/// Says what was found of a formula, with its evidence, which is checked before.
+/// Says what was found of a formula, with its evidence, which is checked before. The explanation is given back as text.
 pub(super) fn tell(
     session: &Session,
     args: &CheckArgs,
@@ -342,7 +344,7 @@ pub(super) fn tell(
     (text, several): (&Text, bool),
     formula: &TypedFormula,
     found: Found,
-) -> Result<(), Diagnostic> {
+) -> Result<String, Diagnostic> {
     let path = text.name.as_path();
     let Found { answer, why, at, seconds } = found;
     if let Some(why) = &why {
@@ -374,7 +376,7 @@ pub(super) fn tell(
     let vacuous = vacuous(session, &answer);
     for v in vacuous.iter().filter(|_| !session.common.quiet) {
         let warning = "warning: no transition that was met ever fitted this modality, so nothing was tested here";
-        eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.text);
+        eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.excerpt);
     }
     let seen = Seen { model: &*subject.model, labels: &*subject.labels, sources: &session.sources };
     let notes = notes::notes(&seen, formula, &answer)?;
@@ -428,7 +430,9 @@ pub(super) fn tell(
         }
         object
     });
-    output::verdict_of(path, object, line, violated)
+    output::verdict_of(path, object, line, violated)?;
+    let notes: String = notes.iter().map(|n| n.text(&session.sources) + "\n").collect();
+    Ok(notes + &story.map(|s| s.text(false)).unwrap_or_default())
 }
 
 /// Says whether confluent steps were taken at once, if that was asked for; the same for JSON.
@@ -498,6 +502,8 @@ struct Vacuous {
     line: usize,
     column: usize,
     text: String,
+    /// The text as far as it fits in a line.
+    excerpt: String,
 }
 
 /// Modalities that no transition ever fitted, if the whole state space was seen.
@@ -508,7 +514,8 @@ fn vacuous(session: &Session, answer: &Answer) -> Vec<Vacuous> {
     let of = |span: &Span| {
         let (line, column) = session.sources.line_column(*span);
         let text = session.sources.text(*span).split_whitespace().collect::<Vec<_>>().join(" ");
-        Vacuous { name: session.sources.get(span.source).name.clone(), line, column, text }
+        let excerpt = notes::excerpt(&session.sources, *span);
+        Vacuous { name: session.sources.get(span.source).name.clone(), line, column, text, excerpt }
     };
     answer.never_met.iter().map(of).collect()
 }

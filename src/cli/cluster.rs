@@ -98,8 +98,9 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     })?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
     let options = mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
+    let mut counter = Counter::new(model, &args.seeking.terminal)?;
     let mut ends = |share: &mu_explore::Share<'_>| {
-        let Some(mut counter) = Counter::new(model, &args.seeking.terminal) else { return Vec::new() };
+        let Some(mut counter) = counter.take() else { return Vec::new() };
         share.ends(&mut |state, states| counter.count(state, states));
         let Ends { terminated, finished, hangs } = counter.ends();
         vec![terminated, finished, hangs]

@@ -1,11 +1,12 @@
 //! `explore`: the transition system of a model, counted, reduced, written.
 
-use super::args::{ExploreArgs, Format, Reduce, SetStrategy};
+use super::args::{ExploreArgs, Format, Reduce, Reduction, SetStrategy};
 use super::checkpoint;
 use super::cluster;
 use super::counts::Report;
 use super::engines;
 use super::files::{expect_lts_name, expect_writable, write_lts};
+use super::load::Loaded;
 use super::notes;
 use super::output;
 use super::pipeline::Session;
@@ -59,22 +60,30 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     }
 }
 
+/// The same arguments, without symmetries if a condition says what an end is: it may tell states apart of which one stands for all.
+fn unsymmetric(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
+    let is_action = |text: &String| loaded.actions.iter().any(|a| a.name == *text);
+    let without = if args.seeking.terminal.iter().all(is_action) { None } else { Some(Reduction::Symmetry) };
+    ExploreArgs { without: args.without.iter().copied().chain(without).collect(), ..args.clone() }
+}
+
 /// Counts by the engine that was asked for, and writes, reduces and reports what is wanted.
 fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Result<u8, Diagnostic> {
     if args.seeking.sought().is_some() {
         let loaded = session.load(&args.model, "none")?;
-        return ways::run(session, args, &*loaded.model, loaded.stored.as_deref());
+        return ways::run(session, &unsymmetric(args, &loaded), &*loaded.model, loaded.stored.as_deref());
     }
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
     let loaded = session.load(&args.model, &args.confluence)?;
+    let args = &unsymmetric(args, &loaded);
     if (keep || loaded.stored.is_some()) && args.keeping.is_wanted() {
         let message = "`--checkpoint` and `--resume` are for the counts of a specification's states, without `--hide` and `--rename`";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     if args.clustering.is_wanted() {
         return match cluster::run(session, args, &loaded)? {
-            Ok(report) => Report { warnings: notes::tell_dead(session, &*loaded.model)?, ..report }.print(session, start),
+            Ok(report) => Report { warnings: notes::tell_flaws(session, &*loaded.model)?, ..report }.print(session, start),
             Err(code) => Ok(code),
         };
     }
@@ -89,9 +98,9 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         (Report { reason, ..report }, Some(lts))
     } else {
         let model = &*loaded.model;
-        let mut counter = ways::Counter::new(model, &args.seeking.terminal);
+        let mut counter = ways::Counter::new(model, &args.seeking.terminal)?;
         let mut counted = counted(session, args, model, counter.as_mut())?;
-        let mut warnings = notes::tell_dead(session, model)?;
+        let mut warnings = notes::tell_flaws(session, model)?;
         if let Detail::Explicit(outcome) = &counted.detail {
             warnings.extend(notes::tell_growth(session, model, &outcome.slot_values));
         }
@@ -124,6 +133,9 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         }
     } else if keep {
         session.say("incomplete: nothing is reduced or written");
+    }
+    if args.model.extension().is_some_and(|e| e == "litmus") && session.common.format == Format::Text && !session.common.quiet {
+        eprintln!("note: these are the states of its program; `mu-check litmus {}` answers the question of the test", args.model.display());
     }
     let code = report.print(session, start)?;
     match way {

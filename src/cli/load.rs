@@ -21,7 +21,7 @@ use mu_model::from_lts::LtsModel;
 use mu_process::linearise;
 use mu_process::spec::{Proc, ProcKind, ProcSpec};
 use mu_process::typecheck::check_specification;
-use mu_program::expansion::mcrl2;
+use mu_program::expansion::{ends, mcrl2};
 use mu_program::machine::Machine;
 use mu_syntax::ast::Specification;
 use mu_syntax::template::{Expanded, Value};
@@ -120,7 +120,8 @@ impl Session {
                 self.linearised(&spec, &linearise::Options::default())?
             }
         };
-        self.compiled(process, confluence).map(Loaded::from)
+        let ends = std::mem::take(&mut self.ends);
+        self.compiled(process, confluence).map(|c| Loaded::from(c.ending_at(ends)))
     }
 
     /// A typed specification whose tree is changed before it is checked. None: the front end of the file gives no tree of a specification.
@@ -225,7 +226,9 @@ fn program(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
     let program = read_any(session, path, session.reading.threads_of)?;
     let memory = &session.reading.memory;
     let bound = program.buffer_bound(memory.buffer);
-    let text = mcrl2(&Machine::new(program, memory.model.model(), bound, &[]));
+    let machine = Machine::new(program, memory.model.model(), bound, &[]);
+    let text = mcrl2(&machine);
+    session.ends = ends(&machine);
     let source = session.sources.add(format!("{} as mCRL2", path.display()), text.clone());
     check_specification(&mu_syntax::parse_specification(source, &text)?)
 }

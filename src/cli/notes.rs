@@ -6,11 +6,12 @@
 
 use super::pipeline::Session;
 use super::progress::grouped;
-use mu_base::{Diagnostic, SourceMap, Span};
+use mu_base::{Diagnostic, SourceMap, Span, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::Expr;
-use mu_evidence::Evidence;
-use mu_formula::mentioned::{Mentioned, innermost, mentioned};
+use mu_evidence::{Evidence, Renumbered};
+use mu_formula::mentioned::{Mentioned, goes_on, innermost, mentioned};
+use mu_formula::naive::holds_within;
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_labels::{ActionLabels, MultiAction};
 use mu_model::Model;
@@ -30,6 +31,8 @@ pub(super) struct Note {
     pub text: String,
 }
 
+/// Elementary steps that the evaluation of a part of a formula on the evidence may take.
+const FUEL: u64 = 200_000;
 /// Most labels or steps that a note lists.
 const SHOWN: usize = 4;
 
@@ -61,9 +64,15 @@ pub(super) struct Seen<'a> {
 pub(super) fn notes(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
     let mut out = absent(seen, formula, answer)?;
     if answer.verdict == Verdict::False {
-        out.extend(failing(seen, formula, answer)?);
+        let part = answer.evidence.as_ref().map(|e| failing_conjunct(seen, formula, e)).transpose()?.flatten();
+        if let Some(part) = &part {
+            let text = format!("of the parts that `&&` joins, `{}` fails", excerpt(seen.sources, part.formula.span));
+            out.push(Note { place: part.formula.span, warning: false, text });
+        }
+        let part = part.as_ref().unwrap_or(formula);
+        out.extend(failing(seen, part, answer)?);
         if let Some(evidence) = &answer.evidence
-            && matches!(innermost(formula).kind, StateKind::Fix { .. })
+            && matches!(innermost(part).kind, StateKind::Fix { .. })
         {
             out.extend(unfair(seen, evidence)?);
         }
@@ -74,7 +83,7 @@ pub(super) fn notes(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Res
 /// Actions that never happen.
 fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
     let mut out = Vec::new();
-    let mut standings = seen.model.standings(&[]);
+    let mut standings = seen.model.standings(&[])?;
     let mut told = BTreeSet::new();
     let mut engine = None;
     for m in mentioned(formula) {
@@ -210,10 +219,73 @@ fn steps_of(evaluated: &mut Evaluated, model: &dyn Model, state: &[u32]) -> Resu
     Ok(out.into_iter().collect())
 }
 
+/// Longest excerpt of a formula in a line of text, in characters.
+const EXCERPT: usize = 120;
+
+/// The text at a place in one line, with the parentheses closed that are open in it, cut to a readable length.
+pub(super) fn excerpt(sources: &SourceMap, span: Span) -> String {
+    let own = sources.text(span);
+    let open = own.matches('(').count().saturating_sub(own.matches(')').count());
+    let text = own.split_whitespace().collect::<Vec<_>>().join(" ") + &")".repeat(open);
+    if text.chars().count() <= EXCERPT { text } else { text.chars().take(EXCERPT).chain(['…']).collect() }
+}
+
+/// The part among those that `&&` joins at the top of which the evidence shows that it is false in the model. The evidence is made for such a part, which
+/// is false on its steps alone. So may others be that ask for steps, since it has no others; those that ask for none are false in the model then.
+fn failing_conjunct(seen: &Seen, formula: &TypedFormula, evidence: &Evidence) -> Result<Option<TypedFormula>, Diagnostic> {
+    let (mut open, mut parts) = (vec![&formula.formula], Vec::new());
+    while let Some(state) = open.pop() {
+        match &state.kind {
+            StateKind::And(a, b) => open.extend([&**b, &**a]),
+            _ => parts.push(state),
+        }
+    }
+    if parts.len() < 2 {
+        return Ok(None);
+    }
+    let (lts, behind) = evidence.lts(seen.model);
+    let labels = Renumbered { labels: seen.labels, behind: &behind };
+    let mut fail = Vec::new();
+    for part in parts {
+        let part = TypedFormula { formula: part.clone(), ..formula.clone() };
+        match holds_within(&part, &lts, &labels, FUEL) {
+            Ok(Some(true)) => {}
+            Ok(Some(false)) => fail.push(part),
+            // It takes long, or a condition has no value: then it is not known which part it is.
+            Ok(None) => return Ok(None),
+            Err(d) if d.stage == Stage::Data => return Ok(None),
+            Err(d) => return Err(d),
+        }
+    }
+    let at = if fail.len() == 1 { Some(0) } else { fail.iter().position(|p| !asks_for_steps(&p.formula)) };
+    Ok(at.map(|at| fail.swap_remove(at)))
+}
+
+/// Whether a formula has `<..>` where negations are pushed inwards.
+fn asks_for_steps(formula: &State) -> bool {
+    let mut open = vec![(formula, true)];
+    while let Some((s, positive)) = open.pop() {
+        match &s.kind {
+            StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {}
+            StateKind::Must(..) if !positive => return true,
+            StateKind::May(..) if positive => return true,
+            StateKind::Not(a) => open.push((a, !positive)),
+            StateKind::And(a, b) | StateKind::Or(a, b) => open.extend([(&**a, positive), (&**b, positive)]),
+            StateKind::Implies(a, b) => open.extend([(&**a, !positive), (&**b, positive)]),
+            StateKind::Forall(_, a)
+            | StateKind::Exists(_, a)
+            | StateKind::Fix { body: a, .. }
+            | StateKind::Must(_, a)
+            | StateKind::May(_, a) => open.push((a, positive)),
+        }
+    }
+    false
+}
+
 /// The part of a formula that fails where the evidence alone does not show it.
 fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
     let part: &State = innermost(formula);
-    let text = |s: &State| seen.sources.text(s.span).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = |s: &State| excerpt(seen.sources, s.span);
     let is_safety = matches!(part.kind, StateKind::False | StateKind::Val(_));
     let mut evaluated = Evaluated::new(seen.model);
     let possible = |evaluated: &mut Evaluated, state: &[u32]| {
@@ -234,18 +306,19 @@ fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<N
             let states = if n == 1 { "1 state that was met".to_string() } else { format!("{n} states that were met") };
             Ok(vec![Note { place, warning: false, text: format!("{wanted}, in {states}; at the start {steps}") }])
         }
+        // No step is needed to show it.
+        _ if answer.evidence.as_ref().is_none_or(|e| e.steps.is_empty()) => {
+            let steps = possible(&mut evaluated, &seen.model.initial())?;
+            Ok(vec![Note { place: part.span, warning: false, text: format!("`{}` fails at the start; there {steps}", text(part)) }])
+        }
         StateKind::Fix { .. } => Ok(Vec::new()),
         // A path led to where it fails.
         _ => {
             let Some(evidence) = &answer.evidence else { return Ok(Vec::new()) };
-            let Some(path) = evidence.linear().filter(|p| p.back_to.is_none()) else { return Ok(Vec::new()) };
+            let Some(path) = evidence.linear().filter(|p| p.back_to.is_none() && !goes_on(part)) else { return Ok(Vec::new()) };
             let n = path.steps.len();
             let last = path.steps.last().map_or(0, |i| evidence.steps[*i].to as usize);
-            let place = match n {
-                0 => "at the start".to_string(),
-                1 => "after 1 step".into(),
-                n => format!("after {n} steps"),
-            };
+            let place = if n == 1 { "after 1 step".to_string() } else { format!("after {n} steps") };
             let steps = possible(&mut evaluated, &evidence.states[last])?;
             Ok(vec![Note { place: part.span, warning: false, text: format!("`{}` fails {place}; there {steps}", text(part)) }])
         }
@@ -272,10 +345,11 @@ fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
     let n = around.len();
     let always: Vec<String> = counts.iter().filter(|c| *c.1 == n).map(|c| c.0.clone()).collect();
     let sometimes: Vec<String> = counts.keys().cloned().collect();
+    let verb = |all: &[String]| if all.len() > 1 { "are" } else { "is" };
     let text = match (&always[..], &sometimes[..]) {
         ([], []) => return Ok(Vec::new()),
-        ([], some) => format!("{} is possible again and again", shortened(some)),
-        (all, _) => format!("{} is possible all the time", shortened(all)),
+        ([], some) => format!("{} {} possible again and again", shortened(some), verb(some)),
+        (all, _) => format!("{} {} possible all the time", shortened(all), verb(all)),
     };
     let text =
         format!("the loop may be unfair: in it {text} and never done; docs/explanations.md has formulas that ask for fair paths only");
@@ -284,7 +358,7 @@ fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
 
 /// What of a model can never happen.
 pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, Diagnostic> {
-    let Some(mut standings): Option<Box<dyn Standings>> = model.standings(&[]) else { return Ok(Vec::new()) };
+    let Some(mut standings): Option<Box<dyn Standings>> = model.standings(&[])? else { return Ok(Vec::new()) };
     let names = model.components();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let of = |list: &[u32]| {
@@ -311,6 +385,15 @@ pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, 
     Ok(out)
 }
 
+/// Labels that were met in which a term has no value.
+fn valueless(model: &dyn Model) -> Vec<Note> {
+    let one = |v: mu_model::Valueless| {
+        let text = format!("in the label {} nothing says what `{}` is: it stands there as it is, a value of its own", v.action, v.term);
+        Note { place: v.place, warning: true, text }
+    };
+    model.valueless().into_iter().map(one).collect()
+}
+
 /// Least number of values of a parameter that grows.
 const GROWN: u64 = 1000;
 
@@ -335,7 +418,9 @@ fn tell(session: &Session, notes: &[Note]) -> Vec<Value> {
     notes.iter().map(|n| n.json(&session.sources)).collect()
 }
 
-/// Says what of a model can never happen; the same for machines.
-pub(super) fn tell_dead(session: &Session, model: &dyn Model) -> Result<Vec<Value>, Diagnostic> {
-    Ok(tell(session, &dead(model, &session.sources)?))
+/// Says what of a model can never happen, and which labels that were met have no value; the same for machines. To be asked for after the search.
+pub(super) fn tell_flaws(session: &Session, model: &dyn Model) -> Result<Vec<Value>, Diagnostic> {
+    let mut all = dead(model, &session.sources)?;
+    all.extend(valueless(model));
+    Ok(tell(session, &all))
 }

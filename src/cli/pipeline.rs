@@ -27,6 +27,8 @@ pub struct Session {
     pub reading: Reading,
     /// The systems of any number of processes that were read as models.
     pub systems: Vec<std::sync::Arc<mu_cubicle::model::SystemModel<'static>>>,
+    /// Of the program that was read last: when its threads are done, by parameter and condition.
+    pub ends: Vec<(String, String)>,
 }
 
 impl Session {
@@ -55,7 +57,7 @@ impl Session {
         if common.end_with_input {
             end_with_input(&budget);
         }
-        Self { common, sources: SourceMap::new(), budget, reading, systems: Vec::new() }
+        Self { common, sources: SourceMap::new(), budget, reading, systems: Vec::new(), ends: Vec::new() }
     }
 
     /// Threads to use.

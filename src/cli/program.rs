@@ -26,9 +26,26 @@ pub(super) fn is_program(path: &Path) -> bool {
 pub(super) fn read_any(session: &mut Session, path: &Path, threads: u32) -> Result<Program, Diagnostic> {
     if path.extension().is_some_and(|e| e == "litmus") {
         let (source, text) = session.read_source(path)?;
-        return Ok(litmus::parse(source, &text)?.program);
+        return Ok(litmus::parse(source, &text).map_err(|e| elsewhere(e, &text))?.program);
     }
     Ok(read(session, path, threads)?.program)
+}
+
+/// The refusal of a litmus test for another architecture, with the command that takes it.
+pub(super) fn elsewhere(error: Diagnostic, test: &str) -> Diagnostic {
+    let model = match test.split_whitespace().next() {
+        _ if error.stage != Stage::Unsupported => None,
+        Some("RISCV") => Some("rvwmo"),
+        Some("AArch64" | "AARCH64") => Some("armv8"),
+        Some("C") => Some("rc11"),
+        _ => None,
+    };
+    match model {
+        Some(model) => {
+            error.note(format!("tests of this architecture run under a model in `cat`: `mu-check litmus --model specs/memory/{model}.cat`"))
+        }
+        None => error,
+    }
 }
 
 /// Reads an x86 program.

@@ -7,12 +7,13 @@
 
 use super::args::{ExploreArgs, Format, Seeking};
 use super::check::{Picture, memory_operations};
-use super::files::{expect_writable, write, write_lts, write_text};
+use super::files::{Form, expect_writable, write, write_lts, write_text};
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use super::{output, page, print};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, Stop};
+use mu_data::typecheck::expecting;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
 use mu_explore::{PathStep, Sought, Target, Way, find, seek};
 use mu_model::Model;
@@ -22,6 +23,7 @@ use mu_report::page::Shown;
 use mu_report::story::{Story, ending, story};
 use serde_json::{Value, json};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::Path;
 
@@ -71,8 +73,14 @@ struct Judge<'m> {
 }
 
 impl<'m> Judge<'m> {
-    fn new(model: &'m dyn Model, terminal: &[String], stored: Option<&mu_lts::Lts>) -> Self {
+    /// Errors: a text in `terminal` that says of no state that it is an end.
+    fn new(model: &'m dyn Model, terminal: &[String], stored: Option<&mu_lts::Lts>) -> Result<Self, Diagnostic> {
         let ends = stored.map(|lts| {
+            let names: BTreeSet<&str> = lts.table.texts.iter().map(|t| t.split('(').next().unwrap_or_default()).collect();
+            if let Some(unknown) = terminal.iter().find(|t| !names.contains(t.as_str())) {
+                let message = format!("`{unknown}` says of no state that it is an end: no transition has an action of this name");
+                return Err(expecting(Diagnostic::new(Stage::Usage, message), unknown, names.into_iter(), "actions"));
+            }
             let name = |l: LabelId| lts.table.texts[l.index()].split('(').next().unwrap_or_default().to_string();
             let mut ends = vec![None; lts.state_count()];
             for (label, target) in lts.labels.iter().zip(&lts.targets) {
@@ -81,9 +89,13 @@ impl<'m> Judge<'m> {
                 let end = &mut ends[target.index()];
                 *end = Some(end.unwrap_or(true) && fits);
             }
-            ends.into_iter().map(|e| e == Some(true)).collect()
+            Ok(ends.into_iter().map(|e| e == Some(true)).collect())
         });
-        Self { standings: model.standings(terminal), ends }
+        let standings = model.standings(terminal)?;
+        if standings.is_none() && ends.is_none() && !terminal.is_empty() {
+            return Err(Diagnostic::new(Stage::Usage, "`--terminal` is for models whose components are known, and for transition systems"));
+        }
+        Ok(Self { standings, ends: ends.transpose()? })
     }
 
     fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic> {
@@ -112,7 +124,7 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, model: &dyn Model, stor
     let found = search(session, args, seeking, model, stored)?;
     let told = tell(session, seeking, model, &found)?;
     save(session, args, model, &found, &told)?;
-    super::notes::tell_dead(session, model)?;
+    super::notes::tell_flaws(session, model)?;
     report(session, args, &found, &told)?;
     Ok(match (&found.ways[..], &found.stop) {
         ([], Stop::Complete) => 0,
@@ -126,7 +138,7 @@ pub(super) fn shortest_hang(session: &Session, args: &ExploreArgs, model: &dyn M
     let seeking = Seeking { deadlock: true, ..args.seeking.clone() };
     let found = search(session, args, &seeking, model, None)?;
     let told = tell(session, &seeking, model, &found)?;
-    Ok(text(session, &seeking, &found, &told))
+    Ok(text(session, args, &seeking, &found, &told))
 }
 
 /// The paths as evidence, each replayed, and as stories.
@@ -136,6 +148,7 @@ fn tell(session: &Session, seeking: &Seeking, model: &dyn Model, found: &Found) 
         let evidence = evidence(model, way);
         mu_evidence::checker::replay(&evidence, model)?;
         let mut story = story(&evidence, model, seeking.full_states, usize::MAX)?;
+        story.of_formula = false;
         story.ending = ending(&evidence, model, &seeking.terminal, &session.sources)?;
         told.push((evidence, story));
     }
@@ -160,7 +173,7 @@ fn search(
 ) -> Result<Found, Diagnostic> {
     let options = session.explore_options(model, &args.without).without_confluence();
     // What judges is of one thread; an evaluation that fails is told after the search, which it ends.
-    let judge = RefCell::new((Judge::new(model, &seeking.terminal, stored), 0u64, None::<Diagnostic>));
+    let judge = RefCell::new((Judge::new(model, &seeking.terminal, stored)?, 0u64, None::<Diagnostic>));
     let hangs = |state: &[u32]| {
         let (judge, clean, failed) = &mut *judge.borrow_mut();
         match judge.end(state) {
@@ -310,7 +323,7 @@ fn report(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
         return output::object(object(session, args, found, told));
     }
     output::know("states", found.states.into());
-    print(&text(session, &args.seeking, found, told))
+    print(&text(session, args, &args.seeking, found, told))
 }
 
 /// What was found, as an object.
@@ -337,7 +350,7 @@ fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
     })
 }
 
-fn text(session: &Session, seeking: &Seeking, found: &Found, told: &[(Evidence, Story)]) -> String {
+fn text(session: &Session, args: &ExploreArgs, seeking: &Seeking, found: &Found, told: &[(Evidence, Story)]) -> String {
     let goal = goal(seeking);
     let mut text = String::new();
     for (_, story) in told {
@@ -351,6 +364,10 @@ fn text(session: &Session, seeking: &Seeking, found: &Found, told: &[(Evidence, 
             let heading = if n == 0 { "at the initial state" } else { "a shortest path" };
             text += &story.text_of(heading, session.common.verbose > 0);
         }
+    }
+    let hangs = |story: &Story| story.ending.as_ref().is_some_and(|e| e.end == End::Hang);
+    if Form::of(&args.model) == Form::Program && told.iter().any(|t| hangs(&t.1)) && !session.common.quiet {
+        text += &format!("(lines are those that `mu-check expand {}` prints)\n", args.model.display());
     }
     if told.is_empty() {
         let clean = match found.clean {
@@ -375,9 +392,9 @@ pub(super) struct Counter<'m> {
 
 impl<'m> Counter<'m> {
     /// None if the model knows nothing of its components.
-    pub(super) fn new(model: &'m dyn Model, terminal: &[String]) -> Option<Self> {
-        let judge = Judge::new(model, terminal, None);
-        judge.standings.is_some().then(|| Self { judge, ends: Ends::default(), failed: None })
+    pub(super) fn new(model: &'m dyn Model, terminal: &[String]) -> Result<Option<Self>, Diagnostic> {
+        let judge = Judge::new(model, terminal, None)?;
+        Ok(judge.standings.is_some().then(|| Self { judge, ends: Ends::default(), failed: None }))
     }
     /// Takes a state without steps, with the number of states that it stands for.
     pub(super) fn count(&mut self, state: &[u32], states: u64) {

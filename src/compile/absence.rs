@@ -3,7 +3,7 @@
 //!
 //! In: the linear process with its anatomy. Out: [`Absence`], [`Dead`]. An action is dead if no summand has it as an origin *and* the operators
 //! above its components explain that: by names, or because the values of each pair that could communicate are constants that differ. So nothing is
-//! called dead that is merely never reached. Cost: the summands, and for each dead action its operators and its partners' summands.
+//! called dead that is merely never reached; nor what another component does from the same text, unless a component is stuck by it. Cost: the summands, and for each dead action its operators and its partners' summands.
 
 use super::standing::Teller;
 use ahash::AHashSet;
@@ -197,6 +197,16 @@ impl Teller<'_> {
                 }
             }
         }
+        // One text for many components serves each in its way: what one of them does is there for that one.
+        let mut alive: AHashSet<(Span, &str)> = AHashSet::new();
+        for (c, automaton) in self.anatomy.components.iter().enumerate() {
+            let done = automaton.edges.iter().flat_map(|e| &e.acts).filter(|a| used.contains(&(c as u32, a.action)));
+            alive.extend(done.map(|a| (a.place.0, self.name(a.action))));
+        }
+        out.retain(|d| match d {
+            Dead::Action { action, place, stuck, .. } => !stuck.is_empty() || !alive.contains(&(*place, action.as_str())),
+            Dead::Allow { .. } => true,
+        });
         Ok(out)
     }
 }

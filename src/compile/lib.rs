@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod absence;
+mod ends;
 mod groups;
 mod offers;
 mod parts;
@@ -16,6 +17,7 @@ mod standing;
 mod symmetry;
 mod tables;
 mod undecided;
+mod valueless;
 mod values;
 mod worker;
 
@@ -80,6 +82,10 @@ pub struct Compiled {
     sort_of: Vec<SortId>,
     tables: Vec<ValueTable>,
     labels: LabelTable,
+    /// Conditions on parameters under which their components have come to their end, by the front end.
+    ends: Vec<String>,
+    /// Labels in which a term has no value.
+    valueless: valueless::Register,
     /// Candidates, and what each makes of constants.
     symmetries: Vec<Symmetry>,
     constant_maps: Vec<symmetry::ConstantMap>,
@@ -130,11 +136,22 @@ impl Compiled {
             sort_of,
             tables,
             labels,
+            ends: Vec::new(),
+            valueless: valueless::Register::default(),
             symmetries,
             constant_maps,
             priority_proven,
             budget,
         })
+    }
+
+    /// The same, where components of which the front end knows when they are done count as terminated then: conditions on a parameter each. One whose
+    /// parameter is no more, since it never changed, says nothing.
+    #[must_use]
+    pub fn ending_at(mut self, ends: Vec<(String, String)>) -> Self {
+        let known = |name: &String| self.slots.iter().any(|s| s.name == *name);
+        self.ends = ends.into_iter().filter(|(name, _)| known(name)).map(|(_, condition)| condition).collect();
+        self
     }
 
     /// The linear process.
@@ -267,9 +284,14 @@ impl Model for Compiled {
     fn components(&self) -> Vec<String> {
         self.process.components.clone()
     }
-    fn standings<'m>(&'m self, terminal: &[String]) -> Option<Box<dyn mu_model::standing::Standings + 'm>> {
-        let known = !self.process.anatomy.components.is_empty();
-        known.then(|| Box::new(standing::Teller::new(self, terminal)) as Box<dyn mu_model::standing::Standings + 'm>)
+    fn standings<'m>(&'m self, terminal: &[String]) -> Result<Option<Box<dyn mu_model::standing::Standings + 'm>>, Diagnostic> {
+        if self.process.anatomy.components.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(standing::Teller::new(self, terminal)?)))
+    }
+    fn valueless(&self) -> Vec<mu_model::Valueless> {
+        self.valueless.list()
     }
     fn is_live(&self, slot: Slot, state: &[u32]) -> bool {
         self.means_something(slot, state)

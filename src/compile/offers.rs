@@ -17,6 +17,8 @@ use std::rc::Rc;
 
 /// Most instances of one summand.
 const MOST: usize = 16;
+/// Most states of components whose offers are remembered.
+const MOST_SEEN: usize = 1 << 15;
 /// Most candidates for a variable of an infinite sort.
 const TRIED: u64 = 2_000;
 
@@ -111,6 +113,9 @@ impl<'m> Offers<'m> {
             all.push(Rc::new(local.clone()));
             all.len() as u32 - 1
         });
+        if self.seen.len() >= MOST_SEEN {
+            self.seen.clear();
+        }
         self.seen.insert((component, values), number);
         Ok(number)
     }

@@ -8,6 +8,7 @@
 //! remembered: many states without steps are judged at the cost of a lookup for each component.
 
 use super::Compiled;
+use super::ends::Conditions;
 use super::offers::{Argument, Local, Offered, Offers};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
@@ -31,21 +32,35 @@ pub(super) struct Teller<'m> {
     pub(super) model: &'m Compiled,
     pub(super) anatomy: &'m Anatomy,
     pub(super) offers: Offers<'m>,
-    /// Names of actions after which a component counts as terminated.
+    /// Names of actions after which a component counts as terminated, and conditions under which it does.
     terminal: Vec<String>,
+    conditions: Conditions<'m>,
     /// By operator and name: the components that can ever do that there.
     able: AHashMap<(usize, String), Vec<u32>>,
-    ends: AHashMap<Vec<u32>, End>,
+    /// By what the components offer, and which of them are said to be at their end.
+    ends: AHashMap<(Vec<u32>, Vec<u32>), End>,
 }
 
 /// What components offer now; none: what they can ever offer.
 pub(super) type Now<'a> = Option<&'a [Rc<Local>]>;
 
 impl<'m> Teller<'m> {
-    pub(super) fn new(model: &'m Compiled, terminal: &[String]) -> Self {
+    /// Errors: a text that is neither the name of an action nor a condition on parameters.
+    pub(super) fn new(model: &'m Compiled, terminal: &[String]) -> Result<Self, Diagnostic> {
         let anatomy = &model.process.anatomy;
         let offers = Offers::new(model);
-        Self { model, anatomy, offers, terminal: terminal.to_vec(), able: AHashMap::new(), ends: AHashMap::new() }
+        let is_action = |text: &&String| model.process.actions.iter().any(|a| a.name == **text);
+        let (actions, conditions): (Vec<&String>, Vec<&String>) = terminal.iter().partition(is_action);
+        let conditions: Vec<String> = conditions.into_iter().chain(&model.ends).cloned().collect();
+        Ok(Self {
+            model,
+            anatomy,
+            offers,
+            terminal: actions.into_iter().cloned().collect(),
+            conditions: Conditions::new(model, &conditions)?,
+            able: AHashMap::new(),
+            ends: AHashMap::new(),
+        })
     }
 
     pub(super) fn name(&self, action: ActId) -> &'m str {
@@ -250,14 +265,15 @@ impl<'m> Teller<'m> {
     }
 
     /// How the components stand, with what is in the way of each offer.
-    fn postures(&mut self, now: &[Rc<Local>]) -> (Vec<Posture>, Vec<Vec<Vec<Obstacle>>>) {
+    /// `ended`: components that are said to be at their end.
+    fn postures(&mut self, now: &[Rc<Local>], ended: &[u32]) -> (Vec<Posture>, Vec<Vec<Vec<Obstacle>>>) {
         let mut obstacles = Vec::new();
         let mut postures = Vec::new();
         for (c, local) in now.iter().enumerate() {
             obstacles.push(local.offers.iter().map(|o| self.obstacles(c, o, now)).collect::<Vec<_>>());
             let last = local.location.is_none_or(|l| !self.anatomy.components[c].edges.iter().any(|e| e.from == l));
             postures.push(match () {
-                () if self.terminated(c, local.location) => Posture::Terminated,
+                () if ended.contains(&(c as u32)) || self.terminated(c, local.location) => Posture::Terminated,
                 () if last => Posture::Stopped,
                 () => Posture::Waits,
             });
@@ -326,12 +342,12 @@ impl Standings for Teller<'_> {
     }
 
     fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic> {
-        let key = self.locals(state)?;
+        let key = (self.locals(state)?, self.conditions.ended(state)?);
         if let Some(&known) = self.ends.get(&key) {
             return Ok(known);
         }
-        let now: Vec<Rc<Local>> = key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
-        let end = end_of(&self.postures(&now).0);
+        let now: Vec<Rc<Local>> = key.0.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
+        let end = end_of(&self.postures(&now, &key.1).0);
         self.ends.insert(key, end);
         Ok(end)
     }
@@ -339,7 +355,8 @@ impl Standings for Teller<'_> {
     fn standing(&mut self, state: &[u32]) -> Result<Standing, Diagnostic> {
         let key = self.locals(state)?;
         let now: Vec<Rc<Local>> = key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
-        let (postures, obstacles) = self.postures(&now);
+        let ended = self.conditions.ended(state)?;
+        let (postures, obstacles) = self.postures(&now, &ended);
         let end = end_of(&postures);
         let mut components = Vec::new();
         for (c, (posture, obstacles)) in postures.into_iter().zip(obstacles).enumerate() {

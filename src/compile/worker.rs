@@ -3,6 +3,7 @@
 //! Keeps a rewriter, compiled code of the groups it has met, and its own copies of table entries both ways.
 
 use super::parts::Told;
+use super::valueless::Noticed;
 use super::{Compiled, as_var};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
@@ -26,21 +27,78 @@ struct Compiledgroup {
     updates: Vec<Compute>,
 }
 
-/// Copies of a value table.
+/// Values on the heap after which a copy of a table forgets what it has not used since it last forgot.
+const GENERATION: usize = 1 << 16;
+
+/// Copies of a value table: of values that take no memory of their own all that were seen, of others those that were used lately.
 #[derive(Default)]
 struct Local {
     values: Vec<Option<Value>>,
     ids: AHashMap<Value, u32>,
+    /// What is used now, and what was used before.
+    young: Generation,
+    old: Generation,
+}
+
+/// Values on the heap, both ways.
+#[derive(Default)]
+struct Generation {
+    values: AHashMap<u32, Value>,
+    ids: AHashMap<Value, u32>,
 }
 
 impl Local {
-    /// The value of a number, for when it is asked for.
+    /// The value of a number, if it is here.
+    fn value(&mut self, id: u32) -> Option<Value> {
+        if let Some(Some(v)) = self.values.get(id as usize) {
+            return Some(v.clone());
+        }
+        if let Some(v) = self.young.values.get(&id) {
+            return Some(v.clone());
+        }
+        let value = self.old.values.get(&id)?.clone();
+        self.keep(&value, id);
+        Some(value)
+    }
+    /// The number of a value, if it is here.
+    fn id(&mut self, value: &Value) -> Option<u32> {
+        if !value.is_on_heap() {
+            return self.ids.get(value).copied();
+        }
+        if let Some(&id) = self.young.ids.get(value) {
+            return Some(id);
+        }
+        let (value, &id) = self.old.ids.get_key_value(value)?;
+        let value = value.clone();
+        self.name(&value, id);
+        Some(id)
+    }
+    /// Keeps a value by its number.
     fn keep(&mut self, value: &Value, id: u32) {
+        if value.is_on_heap() {
+            self.make_room();
+            self.young.values.insert(id, value.clone());
+            return;
+        }
         let at = id as usize;
         if self.values.len() <= at {
             self.values.resize(at + 1, None);
         }
         self.values[at] = Some(value.clone());
+    }
+    /// Keeps the number of a value.
+    fn name(&mut self, value: &Value, id: u32) {
+        if value.is_on_heap() {
+            self.make_room();
+            self.young.ids.insert(value.clone(), id);
+        } else {
+            self.ids.insert(value.clone(), id);
+        }
+    }
+    fn make_room(&mut self) {
+        if self.young.values.len().max(self.young.ids.len()) >= GENERATION {
+            self.old = std::mem::take(&mut self.young);
+        }
     }
 }
 
@@ -53,6 +111,8 @@ pub(super) struct LinearWorker<'m> {
     pub(super) told: AHashMap<usize, Rc<Told>>,
     locals: Vec<Local>,
     labels: AHashMap<Vec<(ActId, Vec<Value>)>, LabelId>,
+    /// Of these, those in which a term has no value.
+    noticed: Noticed,
     /// Values other than data that leave no condition on their slot open.
     decided: AHashSet<(Slot, u32)>,
 }
@@ -66,6 +126,7 @@ impl<'m> LinearWorker<'m> {
             told: AHashMap::new(),
             locals: model.tables.iter().map(|_| Local::default()).collect(),
             labels: AHashMap::new(),
+            noticed: Noticed::default(),
             decided: AHashSet::new(),
         }
     }
@@ -94,21 +155,20 @@ impl<'m> LinearWorker<'m> {
 
     pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
         let table = self.model.table_of[slot as usize];
-        let local = &mut self.locals[table];
-        if let Some(Some(v)) = local.values.get(id as usize) {
-            return Ok(v.clone());
+        if let Some(value) = self.locals[table].value(id) {
+            return Ok(value);
         }
         let value = self.engine.from_normal(&self.model.tables[table].get(id))?;
         let local = &mut self.locals[table];
         local.keep(&value, id);
-        local.ids.insert(value.clone(), id);
+        local.name(&value, id);
         Ok(value)
     }
 }
 
 impl LinearWorker<'_> {
     /// The number of a slot's value.
-    pub(super) fn id(&mut self, slot: Slot, value: &Value) -> u32 {
+    pub(super) fn id(&mut self, slot: Slot, value: &Value) -> Result<u32, Diagnostic> {
         id_of(self.model, &mut self.locals, &mut self.engine, slot, value)
     }
 
@@ -127,18 +187,21 @@ impl LinearWorker<'_> {
 }
 
 /// The number of a value in a table, by way of the thread's own copy.
-fn id_of(model: &Compiled, locals: &mut [Local], engine: &mut Engine, slot: Slot, value: &Value) -> u32 {
+fn id_of(model: &Compiled, locals: &mut [Local], engine: &mut Engine, slot: Slot, value: &Value) -> Result<u32, Diagnostic> {
     let table = model.table_of[slot as usize];
-    if let Some(&id) = locals[table].ids.get(value) {
-        return id;
+    if let Some(id) = locals[table].id(value) {
+        return Ok(id);
     }
     let id = model.tables[table].intern(&engine.to_expr_at(value, model.sort_of[slot as usize]));
-    locals[table].ids.insert(value.clone(), id);
     if value.is_data() {
-        // What comes of it shares its parts, which are known to the engine.
-        locals[table].keep(value, id);
+        // What comes of it shares its parts, which are known to the engine, with what the table's other values are made of.
+        let value = if value.is_built() { engine.from_normal(&model.tables[table].get(id))? } else { value.clone() };
+        locals[table].keep(&value, id);
+        locals[table].name(&value, id);
+    } else {
+        locals[table].name(value, id);
     }
-    id
+    Ok(id)
 }
 
 impl Worker for LinearWorker<'_> {
@@ -152,7 +215,7 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, decided, .. } = self;
+        let Self { model, engine, groups, locals, labels, noticed, decided, .. } = self;
         let code = groups[group].as_ref().expect("compiled above");
         let mut full = env.clone();
         engine
@@ -172,9 +235,13 @@ impl Worker for LinearWorker<'_> {
                         multi.push((*action, args?));
                     }
                     match labels.get(&multi) {
-                        Some(&l) => l,
+                        Some(&l) => {
+                            noticed.again(model, &model.codes[group], l);
+                            l
+                        }
                         None => {
                             let label = label_of(model, engine, &multi);
+                            noticed.look(model, engine, &model.codes[group], label, &multi);
                             labels.insert(multi, label);
                             label
                         }
@@ -183,7 +250,7 @@ impl Worker for LinearWorker<'_> {
                 out.labels.push(label);
                 for (slot, update) in info.writes.iter().zip(&code.updates) {
                     let value = run(engine, update)?;
-                    let id = id_of(model, locals, engine, *slot, &value);
+                    let id = id_of(model, locals, engine, *slot, &value)?;
                     let conditions = &model.conditions[*slot as usize];
                     if !value.is_data() && !conditions.is_empty() && !decided.contains(&(*slot, id)) {
                         conditions.decide(engine, model.process.params[*slot as usize].var, &value)?;
@@ -202,7 +269,7 @@ impl Worker for LinearWorker<'_> {
         let target = self.model.symmetries[symmetry].slots[slot as usize];
         let value = self.value(slot, value)?;
         let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry]) else { return Ok(None) };
-        Ok(Some(id_of(self.model, &mut self.locals, &mut self.engine, target, &image)))
+        id_of(self.model, &mut self.locals, &mut self.engine, target, &image).map(Some)
     }
     fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
         let mut multi: Vec<(ActId, Vec<Value>)> = Vec::new();

@@ -332,6 +332,14 @@ impl Value {
         }
         true
     }
+    /// Whether it takes memory besides its own sixteen bytes.
+    pub fn is_on_heap(&self) -> bool {
+        self.is_built() || matches!(self, Value::Rich(_))
+    }
+    /// Whether it is a list cell or an operation on arguments.
+    pub fn is_built(&self) -> bool {
+        matches!(self, Value::Cons(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_))
+    }
     /// Whether it is built from literals and free constructors only.
     #[inline]
     pub fn is_data(&self) -> bool {
@@ -609,8 +617,7 @@ thread_local! {
 }
 
 fn drop_values(values: &mut [Value]) {
-    let heap = |v: &Value| matches!(v, Value::Cons(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) | Value::Rich(_));
-    if !values.iter().any(heap) {
+    if !values.iter().any(Value::is_on_heap) {
         return;
     }
     // While the thread ends its locals may be gone; plain recursion is all that is left then.
@@ -618,7 +625,7 @@ fn drop_values(values: &mut [Value]) {
         let level = depth.get();
         if level >= 64 {
             let _ = DROP_LATER.try_with(|later| {
-                later.borrow_mut().extend(values.iter_mut().filter(|v| heap(v)).map(|v| std::mem::replace(v, Value::Bool(false))));
+                later.borrow_mut().extend(values.iter_mut().filter(|v| v.is_on_heap()).map(|v| std::mem::replace(v, Value::Bool(false))));
             });
             return;
         }

@@ -78,13 +78,46 @@ fn action(a: &Action, span: Span, must: bool, positive: bool, out: &mut Vec<Ment
     });
 }
 
-/// The innermost part of a formula behind `[..]` and `forall` alone: where a path that shows it false ends, that part fails.
+/// The innermost part of a formula behind `[..]`, `forall` and conditions on data alone: where a path that shows it false ends, that part fails,
+/// unless the path goes on in it ([`goes_on`]).
 pub fn innermost(formula: &TypedFormula) -> &State {
     let mut at = &formula.formula;
     loop {
         at = match &at.kind {
             StateKind::Must(_, a) | StateKind::Forall(_, a) => a,
+            StateKind::Or(a, b) | StateKind::Implies(a, b) if is_data(a) => b,
+            StateKind::Or(a, b) if is_data(b) => a,
             _ => return at,
         };
+    }
+}
+
+/// Whether a formula speaks of data only.
+fn is_data(s: &State) -> bool {
+    match &s.kind {
+        StateKind::True | StateKind::False | StateKind::Val(_) => true,
+        StateKind::Not(a) => is_data(a),
+        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => is_data(a) && is_data(b),
+        _ => false,
+    }
+}
+
+/// Whether a path that shows a part of a formula false may lead on from where the part is asked: it has `[..]` where negations are pushed inwards.
+pub fn goes_on(part: &State) -> bool {
+    fn box_in(s: &State, positive: bool) -> bool {
+        stacker::maybe_grow(64 << 10, 1 << 20, || match &s.kind {
+            StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => false,
+            StateKind::Not(a) => box_in(a, !positive),
+            StateKind::And(a, b) | StateKind::Or(a, b) => box_in(a, positive) || box_in(b, positive),
+            StateKind::Implies(a, b) => box_in(a, !positive) || box_in(b, positive),
+            StateKind::Forall(_, a) | StateKind::Exists(_, a) | StateKind::Fix { body: a, .. } => box_in(a, positive),
+            StateKind::Must(_, a) => positive || box_in(a, positive),
+            StateKind::May(_, a) => !positive || box_in(a, positive),
+        })
+    }
+    // What is behind `<..>` is not shown by a path.
+    match &part.kind {
+        StateKind::May(..) => false,
+        _ => box_in(part, true),
     }
 }

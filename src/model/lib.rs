@@ -18,7 +18,7 @@ pub mod standing;
 extern crate self as mu_model;
 
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Span, Stage};
 
 /// A slot index.
 pub type Slot = u32;
@@ -101,6 +101,17 @@ impl StepPart {
     }
 }
 
+/// A label in which a term stands that has no value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Valueless {
+    /// Where its action is written.
+    pub place: Span,
+    /// The action.
+    pub action: String,
+    /// The term.
+    pub term: String,
+}
+
 /// A candidate for a symmetry: a permutation of the slots together with one of their values ([`Worker::image`]), under which the front end
 /// thinks that the behaviour is the same. Engines verify that before they rely on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,9 +175,16 @@ pub trait Model: Send + Sync {
         Vec::new()
     }
     /// Who tells why a state has no steps: none if the model knows nothing of its components. `terminal`: names of actions after which a
-    /// component counts as terminated.
-    fn standings<'m>(&'m self, _terminal: &[String]) -> Option<Box<dyn standing::Standings + 'm>> {
-        None
+    /// component counts as terminated, and conditions on parameters under which the components that they speak of do.
+    ///
+    /// # Errors
+    /// A text that is neither.
+    fn standings<'m>(&'m self, _terminal: &[String]) -> Result<Option<Box<dyn standing::Standings + 'm>>, Diagnostic> {
+        Ok(None)
+    }
+    /// Labels met so far in which a term has no value: one for each place where such an action is written.
+    fn valueless(&self) -> Vec<Valueless> {
+        Vec::new()
     }
     /// The actions behind a step of a group, hidden ones too, for people, where [`Worker::parts`] does not tell them: no more than the label.
     fn parts(&self, group: usize, _before: &[u32], label: LabelId, _after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {

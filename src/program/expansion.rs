@@ -256,6 +256,12 @@ pub fn mcrl2(machine: &Machine) -> String {
     out
 }
 
+/// When the threads of the specification are done: each one's place, and the condition on it.
+pub fn ends(machine: &Machine) -> Vec<(String, String)> {
+    let threads = machine.program.threads.iter().enumerate();
+    threads.map(|(t, thread)| (format!("at{t}"), format!("at{t} == {}", thread.steps.len()))).collect()
+}
+
 /// Writes the process of a thread; returns its call.
 fn thread_process(machine: &Machine, thread: usize, names: &[String], used: &mut Used, out: &mut String) -> String {
     let code = &machine.program.threads[thread];
@@ -267,14 +273,14 @@ fn thread_process(machine: &Machine, thread: usize, names: &[String], used: &mut
     }
     let kept: Vec<Register> = (0..registers.len() as Register).filter(|r| touched[*r as usize]).collect();
     let parameters: String = kept.iter().map(|r| format!(", {}: Nat", registers[*r as usize])).collect();
-    let _ = write!(out, "\n% {}\nproc T{thread}(at: Nat{parameters}) =\n", code.name);
+    let _ = write!(out, "\n% {}\nproc T{thread}(at{thread}: Nat{parameters}) =\n", code.name);
     let body = Body { machine, thread, names, registers: &registers, kept: &kept };
     let mut summands = Vec::new();
     for (place, step) in code.steps.iter().enumerate() {
         let text = &code.instructions[step.instruction as usize].text;
         for summand in body.summands(place, step, used) {
             let plus = if summands.is_empty() { "    " } else { "  + " };
-            summands.push(format!("    % {}\n{plus}(at == {place}) -> {summand}", text.replace('\n', " ")));
+            summands.push(format!("    % {}\n{plus}(at{thread} == {place}) -> {summand}", text.replace('\n', " ")));
         }
     }
     if summands.is_empty() {

@@ -166,6 +166,9 @@ impl Model for Regions<'_> {
     fn components(&self) -> Vec<String> {
         self.inner.components()
     }
+    fn valueless(&self) -> Vec<mu_model::Valueless> {
+        self.inner.valueless()
+    }
     fn parts(&self, group: usize, _: &[u32], label: LabelId, _: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
         let hidden = label == LabelId::TAU;
         let names = if hidden { self.groups[group].hidden.clone() } else { vec![self.label_text(label)] };

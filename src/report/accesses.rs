@@ -162,6 +162,7 @@ mod tests {
             linear: true,
             back_to: None,
             ending: None,
+            of_formula: false,
         };
         let graph = graph(&story, buffered)?;
         let name = |e: &Value| graph["events"][e.as_u64().unwrap() as usize]["name"].as_str().unwrap().to_string();

@@ -151,6 +151,7 @@ mod tests {
             linear: false,
             back_to: None,
             ending: None,
+            of_formula: true,
         }
     }
 

@@ -1,6 +1,8 @@
 //! What stands above evidence: the text of a formula -> a title; a story -> a sentence on what it shows.
 
+use super::standing::Ending;
 use super::story::Story;
+use mu_model::standing::{End, Posture};
 
 /// Longest title, in characters.
 const LONGEST: usize = 110;
@@ -23,8 +25,14 @@ pub fn why(story: &Story, name: &dyn Fn(&str) -> String) -> String {
     let Some(last) = story.steps.last() else {
         return if story.verdict { "It holds at the start." } else { "It does not hold at the start." }.to_string();
     };
-    let what = format!("step {count}, {}", name(&last.action));
+    let what = format!("step {count}, {}", name(&last.title()));
+    if let Some(ending) = story.ending.as_ref().filter(|_| !(story.of_formula && story.verdict)) {
+        let holds = if story.of_formula { "It does not hold: after" } else { "After" };
+        return format!("{holds} {what}, {}", stuck(ending, name));
+    }
     match (story.verdict, story.back_to) {
+        (_, Some(back)) if !story.of_formula => format!("From step {} on this run can go round for ever.", back + 1),
+        (_, None) if !story.of_formula => format!("The run ends with {what}."),
         _ if !story.linear && story.verdict => format!("It holds: {count} steps show why."),
         _ if !story.linear => format!("It does not hold: {count} steps show why."),
         (false, Some(back)) => {
@@ -34,6 +42,27 @@ pub fn why(story: &Story, name: &dyn Fn(&str) -> String) -> String {
         (false, None) => format!("It does not hold: {what}, decides. Up to there the run is one that the formula looks at."),
         (true, None) => format!("It holds: this is a run that it asks for; {what}, completes it."),
     }
+}
+
+/// Most components whose offers a sentence tells.
+const MOST_TOLD: usize = 3;
+
+/// Why a state has no steps, as a clause.
+fn stuck(ending: &Ending, name: &dyn Fn(&str) -> String) -> String {
+    if ending.end != End::Hang {
+        return "all that was to be done is done.".into();
+    }
+    let waits: Vec<_> = ending.components.iter().filter(|c| c.posture == Posture::Waits).collect();
+    let one = |c: &&super::standing::Component| match (c.offers.first(), c.closed.first()) {
+        (Some((action, ..)), _) => format!("{} waits to do {}", name(&c.name), name(action)),
+        (None, Some((action, _))) => format!("no condition of {} holds, as that of {action}", name(&c.name)),
+        (None, None) => format!("{} waits", name(&c.name)),
+    };
+    let mut told: Vec<String> = waits.iter().take(MOST_TOLD).map(one).collect();
+    if waits.len() > MOST_TOLD {
+        told.push(format!("{} more wait", waits.len() - MOST_TOLD));
+    }
+    format!("no component can go on: {}.", told.join("; "))
 }
 
 #[cfg(test)]

@@ -182,9 +182,9 @@ fn legend(svg: &mut Svg, story: &Story, all: &[Event], short: &Short, (top, widt
     add(all.iter().any(|e| e.lanes.len() == 1), "dot", "a component alone");
     add(all.iter().any(|e| e.directed), "arrow", "two together; the arrow points to the one that learns something");
     add(all.iter().any(|e| e.lanes.len() > 1 && !e.directed), "line", "several together");
-    add(all.iter().any(|e| e.hidden), "hidden", "grey: hidden from the formula");
+    add(all.iter().any(|e| e.hidden), "hidden", if story.of_formula { "grey: hidden from the formula" } else { "grey: hidden" });
     add(all.iter().any(|e| !e.values.is_empty()), "value", "a list, set or bag after the step");
-    add(story.back_to.is_none() && !all.is_empty(), "last", "the step that decides");
+    add(story.back_to.is_none() && !all.is_empty(), "last", if story.of_formula { "the step that decides" } else { "the last step" });
     let key = short.key().map(|k| wrap(&k, 10.0, width - 60.0)).unwrap_or_default();
     let mut y = top + 8.0;
     svg.line("lane", (16.0, top), (width - 16.0, top));

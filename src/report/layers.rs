@@ -2,9 +2,12 @@
 //!
 //! After Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures", 1981: layers, then sweeps that order each layer
 //! by the median of the neighbours in the one before. Layers are breadth-first levels, since distance from the start is what one wants to see
-//! in a transition system, and long edges are curves past the states between rather than chains of dummies. Transitions between the same
-//! two states are one arrow with all labels, of which the first few show. Cost: O(sweeps * (states + transitions) * log). Invariant: the picture depends
-//! on the transition system only.
+//! in a transition system. Transitions between the same two states are one arrow with all labels, of which the first few show.
+//!
+//! Labels have room of their own, as in Gansner, Koutsofios, North, Vo, "A technique for drawing directed graphs", 1993: those of arrows stand in the
+//! strips between the rows of states, in one lane or more below each other, as near to the middle of their arrows as those beside them allow;
+//! an arrow runs to its label and on from there. A loop's labels stand beside its state, in its row. So no label covers another one, nor a state.
+//! Cost: O(sweeps * (states + transitions) * log). Invariant: the picture depends on the transition system only.
 
 use super::svg::{Anchor, Svg, width_of};
 use mu_base::ids::{LabelId, StateId};
@@ -17,9 +20,21 @@ pub const MOST_STATES: usize = 600;
 const SHOWN: usize = 3;
 /// Longest label, in characters.
 const LONGEST: usize = 40;
-const ROW: f64 = 92.0;
 const RADIUS: f64 = 11.0;
 const SWEEPS: usize = 12;
+/// Between two boxes beside each other, and between lanes.
+const GAP: f64 = 10.0;
+const LANE_GAP: f64 = 8.0;
+/// Around the lanes of a strip: room for arrows to turn.
+const TURN: f64 = 26.0;
+/// From a state's middle to the labels of its loop.
+const LOOP: f64 = 36.0;
+const LINE: f64 = 12.0;
+/// Labels of a strip are dealt to at most so many lanes unless the picture were wider than its states.
+const LANES: usize = 3;
+/// Left and above the first state.
+const MARGIN: f64 = 24.0;
+const TOP: f64 = 66.0;
 
 const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 10px; fill: #1a1a1a }
 .title { font-size: 15px; font-weight: bold } .sub { font-size: 12px; fill: #555 }
@@ -39,33 +54,20 @@ pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
     if reachable > MOST_STATES {
         return Err(reachable);
     }
-    let mut arrows = Arrows::new();
-    for source in (0..lts.state_count()).filter(|s| level[*s].is_some()) {
-        for (label, target) in lts.successors(StateId::new(source)) {
-            let labels = arrows.entry((source, target.index())).or_default();
-            if !labels.contains(&label) {
-                labels.push(label);
-            }
-        }
-    }
-    let layers = order(&level, &arrows);
-    let texts: BTreeMap<(usize, usize), Vec<String>> = arrows.iter().map(|(key, labels)| (*key, shown(lts, labels))).collect();
-    let x = places(&layers, &texts);
-    let width = x.values().fold(0.0f64, |w, x| w.max(*x)) + 110.0;
-    let y = |state: usize| 84.0 + level[state].unwrap_or(0) as f64 * ROW;
+    let plan = plan(lts, &level);
     let mut svg = Svg::default();
     svg.text("title", (16.0, 24.0), Anchor::Start, title);
-    let deadlocks = (0..lts.state_count()).filter(|s| level[*s].is_some() && lts.offsets[*s] == lts.offsets[*s + 1]).count();
+    let deadlocks = plan.states.keys().filter(|s| lts.offsets[**s] == lts.offsets[**s + 1]).count();
     let about =
         format!("{reachable} states, {} transitions, {deadlocks} deadlocks; rows are distances from the start", lts.transition_count());
     svg.text("sub", (16.0, 42.0), Anchor::Start, &about);
-    for ((source, target), labels) in &texts {
-        let up = level[*target] < level[*source];
-        let both = texts.contains_key(&(*target, *source));
-        edge(&mut svg, (x[source], y(*source)), (x[target], y(*target)), (up, both), labels);
+    // Labels last, so that no arrow crosses one.
+    for arrow in &plan.arrows {
+        svg.group(&arrow.all.join("\n"));
+        arrow.path(&mut svg, plan.states[&arrow.from], plan.states[&arrow.to]);
+        svg.end();
     }
-    for state in layers.iter().flatten() {
-        let at = (x[state], y(*state));
+    for (state, &at) in &plan.states {
         let end = lts.offsets[*state] == lts.offsets[*state + 1];
         svg.circle(if end { "deadlock" } else { "state" }, at, RADIUS);
         if *state == lts.initial.index() {
@@ -73,9 +75,177 @@ pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
         }
         svg.text("number", (at.0, at.1 + 3.5), Anchor::Middle, &state.to_string());
     }
-    let low = 84.0 + (layers.len().max(1) - 1) as f64 * ROW;
-    svg.text("sub", (16.0, low + 48.0), Anchor::Start, "double: the start; red: a deadlock; brown arrows lead back towards the start");
-    Ok(svg.finish(width.max(540.0).max(width_of(title, 15.0) + 40.0), low + 62.0, STYLE))
+    for arrow in &plan.arrows {
+        svg.group(&arrow.all.join("\n"));
+        let Frame { x, y, .. } = arrow.frame;
+        for (i, text) in arrow.lines.iter().enumerate() {
+            let middle = x + arrow.frame.width / 2.0;
+            let (at, anchor) = if arrow.from == arrow.to { (x, Anchor::Start) } else { (middle, Anchor::Middle) };
+            svg.text("label", (at, y + 9.5 + i as f64 * LINE), anchor, text);
+        }
+        svg.end();
+    }
+    svg.text(
+        "sub",
+        (16.0, plan.height + 24.0),
+        Anchor::Start,
+        "double: the start; red: a deadlock; brown arrows lead back towards the start",
+    );
+    Ok(svg.finish(plan.width.max(540.0).max(width_of(title, 15.0) + 40.0), plan.height + 38.0, STYLE))
+}
+
+/// A box: its upper left corner and its size.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    x: f64,
+    y: f64,
+    width: f64,
+    height: f64,
+}
+
+/// An arrow with the place of its labels.
+struct Arrow {
+    from: usize,
+    to: usize,
+    /// Whether it leads back towards the start.
+    back: bool,
+    /// All labels, and those that show.
+    all: Vec<String>,
+    lines: Vec<String>,
+    frame: Frame,
+}
+
+/// Where everything stands.
+struct Plan {
+    states: BTreeMap<usize, (f64, f64)>,
+    arrows: Vec<Arrow>,
+    width: f64,
+    height: f64,
+}
+
+/// Finds a place for every state and label.
+fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
+    let mut joined = Arrows::new();
+    for source in (0..lts.state_count()).filter(|s| level[*s].is_some()) {
+        for (label, target) in lts.successors(StateId::new(source)) {
+            let labels = joined.entry((source, target.index())).or_default();
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+    }
+    let layers = order(level, &joined);
+    let depth_of = |state: usize| level[state].unwrap_or(0);
+    let mut arrows: Vec<Arrow> = joined
+        .iter()
+        .map(|((from, to), labels)| {
+            let (all, lines) = (texts(lts, labels), shown(lts, labels));
+            let width = lines.iter().map(|t| width_of(t, 10.0)).fold(0.0, f64::max) + 4.0;
+            let frame = Frame { x: 0.0, y: 0.0, width, height: lines.len() as f64 * LINE };
+            Arrow { from: *from, to: *to, back: depth_of(*to) < depth_of(*from), all, lines, frame }
+        })
+        .collect();
+    let x = abscissas(&layers, &arrows);
+    // The strip of an arrow is above its lower end; below both if they are in one row.
+    let strip = |a: &Arrow| if a.back { depth_of(a.from) - 1 } else { depth_of(a.from) };
+    let mut y = TOP + RADIUS;
+    let mut states = BTreeMap::new();
+    for (row, layer) in layers.iter().enumerate() {
+        let mut half = RADIUS + 4.0;
+        for arrow in arrows.iter().filter(|a| a.from == a.to && depth_of(a.from) == row) {
+            half = half.max(arrow.frame.height / 2.0);
+        }
+        y += half - RADIUS;
+        for arrow in arrows.iter_mut().filter(|a| a.from == a.to && depth_of(a.from) == row) {
+            (arrow.frame.x, arrow.frame.y) = (x[&arrow.from] + LOOP, y - arrow.frame.height / 2.0);
+        }
+        states.extend(layer.iter().map(|s| (*s, (x[s], y))));
+        y += half;
+        let here: Vec<usize> = (0..arrows.len()).filter(|i| arrows[*i].from != arrows[*i].to && strip(&arrows[*i]) == row).collect();
+        if !here.is_empty() {
+            y = lanes(&mut arrows, here, &x, y + TURN) + TURN;
+        } else if row + 1 < layers.len() {
+            y += TURN;
+        }
+        y += RADIUS;
+    }
+    // Labels may have come to stand left of all states.
+    let left = arrows.iter().map(|a| a.frame.x).chain(states.values().map(|s| s.0 - RADIUS - 4.0)).fold(f64::MAX, f64::min);
+    let shift = if left < f64::MAX { MARGIN - left } else { 0.0 };
+    arrows.iter_mut().for_each(|a| a.frame.x += shift);
+    states.values_mut().for_each(|s| s.0 += shift);
+    let right = arrows.iter().map(|a| a.frame.x + a.frame.width).chain(states.values().map(|s| s.0 + RADIUS + 4.0)).fold(0.0, f64::max);
+    Plan { states, arrows, width: right + MARGIN, height: y }
+}
+
+/// Deals the labels of a strip to lanes and places them; where the strip ends.
+fn lanes(arrows: &mut [Arrow], mut here: Vec<usize>, x: &BTreeMap<usize, f64>, top: f64) -> f64 {
+    let wanted = |a: &Arrow| {
+        // Those of two arrows between the same states stand side by side: right of where they lead, as on a road.
+        let aside = if a.back { 6.0 } else { -6.0 };
+        (x[&a.from] + x[&a.to]) / 2.0 + aside
+    };
+    here.sort_by(|i, j| wanted(&arrows[*i]).total_cmp(&wanted(&arrows[*j])).then(i.cmp(j)));
+    let span = x.values().fold(0.0f64, |w, x| w.max(*x)) + 2.0 * MARGIN;
+    let total: f64 = here.iter().map(|i| arrows[*i].frame.width + GAP).sum();
+    let most = LANES.max((total / span.max(600.0)).ceil() as usize + 1);
+    // The end of each lane; a label goes where it is displaced least, into a new lane if that is far.
+    let mut rows: Vec<(f64, Vec<usize>)> = Vec::new();
+    for i in here {
+        let start = wanted(&arrows[i]) - arrows[i].frame.width / 2.0;
+        let best = (0..rows.len()).min_by(|a, b| (rows[*a].0 - start).max(0.0).total_cmp(&(rows[*b].0 - start).max(0.0)));
+        let at = match best {
+            Some(best) if rows[best].0 - start < 30.0 || rows.len() >= most => best,
+            _ => {
+                rows.push((f64::MIN, Vec::new()));
+                rows.len() - 1
+            }
+        };
+        let end = rows[at].0.max(start) + arrows[i].frame.width + GAP;
+        rows[at].0 = end;
+        rows[at].1.push(i);
+    }
+    let mut y = top;
+    for (_, row) in rows {
+        let wants: Vec<(f64, f64)> =
+            row.iter().map(|i| (wanted(&arrows[*i]) - arrows[*i].frame.width / 2.0, arrows[*i].frame.width + GAP)).collect();
+        let height = row.iter().map(|i| arrows[*i].frame.height).fold(0.0, f64::max);
+        for (i, at) in row.iter().zip(apart(&wants)) {
+            let frame = &mut arrows[*i].frame;
+            (frame.x, frame.y) = (at, y + (height - frame.height) / 2.0);
+        }
+        y += height + LANE_GAP;
+    }
+    y - LANE_GAP
+}
+
+/// Places for intervals in their order, each as near to its wanted start as the others allow (least sum of squares): neighbours that want to
+/// overlap form a block, which stands at the mean of what its members want.
+fn apart(wants: &[(f64, f64)]) -> Vec<f64> {
+    // Of each block: its start, its length, its members.
+    let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
+    for &(start, length) in wants {
+        let mut block = (start, length, 1);
+        while let Some(&(before, long, count)) = blocks.last()
+            && before + long > block.0
+        {
+            blocks.pop();
+            let n = (count + block.2) as f64;
+            // What the members of the later block want of the whole's start is earlier by the length before them.
+            let mean = (before * count as f64 + (block.0 - long) * block.2 as f64) / n;
+            block = (mean, long + block.1, count + block.2);
+        }
+        blocks.push(block);
+    }
+    let (mut out, mut next) = (Vec::new(), wants.iter());
+    for (start, _, count) in blocks {
+        let mut at = start;
+        for (_, length) in next.by_ref().take(count) {
+            out.push(at);
+            at += length;
+        }
+    }
+    out
 }
 
 /// Distance of each state from the initial one.
@@ -162,28 +332,38 @@ fn crossings(layers: &[Vec<usize>], level: &[Option<usize>], arrows: &Arrows) ->
     between.values().map(crossed).sum()
 }
 
-/// The abscissa of each state: layers are centred, with room for the labels of arrows.
-fn places(layers: &[Vec<usize>], texts: &BTreeMap<(usize, usize), Vec<String>>) -> BTreeMap<usize, f64> {
-    let wide = |state: usize| {
-        let own = texts.iter().filter(|((_, b), _)| *b == state).flat_map(|(_, t)| t).map(|t| width_of(t, 10.0));
-        own.fold(52.0f64, f64::max).min(170.0) + 14.0
-    };
+/// The abscissa of each state: layers are centred, with room for the labels of arrows, and of loops at the right.
+fn abscissas(layers: &[Vec<usize>], arrows: &[Arrow]) -> BTreeMap<usize, f64> {
+    // What is left and right of a state's middle.
+    let mut room: BTreeMap<usize, (f64, f64)> = layers.iter().flatten().map(|s| (*s, (26.0, 26.0))).collect();
+    for arrow in arrows {
+        let half = (arrow.frame.width / 2.0).min(85.0) + GAP / 2.0;
+        let Some(of) = room.get_mut(&arrow.to) else { continue };
+        *of = if arrow.from == arrow.to { (of.0, of.1.max(LOOP + arrow.frame.width + GAP)) } else { (of.0.max(half), of.1.max(half)) };
+    }
     let rows: Vec<(f64, Vec<(usize, f64)>)> = layers
         .iter()
         .map(|layer| {
             let mut at = 0.0;
             let mut row = Vec::new();
-            for &state in layer {
-                let w = wide(state);
-                row.push((state, at + w / 2.0));
-                at += w;
+            for state in layer {
+                let (left, right) = room[state];
+                row.push((*state, at + left));
+                at += left + right;
             }
             (at, row)
         })
         .collect();
     let widest = rows.iter().map(|r| r.0).fold(0.0, f64::max);
-    let centred = |(w, row): &(f64, Vec<(usize, f64)>)| row.iter().map(|(s, x)| (*s, 60.0 + x + (widest - w) / 2.0)).collect::<Vec<_>>();
+    let centred = |(w, row): &(f64, Vec<(usize, f64)>)| row.iter().map(|(s, x)| (*s, x + (widest - w) / 2.0)).collect::<Vec<_>>();
     rows.iter().flat_map(centred).collect()
+}
+
+/// The labels of an arrow.
+fn texts(lts: &Lts, labels: &[LabelId]) -> Vec<String> {
+    let mut texts: Vec<String> = labels.iter().map(|l| lts.table.texts[l.index()].clone()).collect();
+    texts.sort();
+    texts
 }
 
 /// The labels of an arrow as lines.
@@ -205,47 +385,39 @@ fn shown(lts: &Lts, labels: &[LabelId]) -> Vec<String> {
     texts
 }
 
-/// An arrow: down and across nearly straight, up in a bow at the side, a loop at the right of its state.
-fn edge(svg: &mut Svg, from: (f64, f64), to: (f64, f64), (up, both): (bool, bool), labels: &[String]) {
-    let (line, tip) = if up { ("back", "back-tip") } else { ("edge", "tip") };
-    svg.group(&labels.join("\n"));
-    let (control, label) = if from == to {
-        let (x, y) = (from.0 + RADIUS, from.1);
-        svg.path(line, &format!("M {:.1} {:.1} c 26 -20 26 24 2 10", x - 1.0, y - 5.0));
-        svg.path(tip, &format!("M {:.1} {:.1} l 9 0 l -4 7 z", x - 1.0, y + 4.0));
-        (None, (x + 24.0, y + 3.0))
-    } else {
-        // The bow: away from the straight line, to the right of the direction of travel.
-        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-        let length = dx.hypot(dy);
-        let bow = match () {
-            () if up || (dy == 0.0) => (length * 0.22).clamp(22.0, 90.0),
-            () if dy > ROW * 1.5 => 40.0,
-            () if both => 12.0,
-            () => 0.0,
+impl Arrow {
+    /// The arrow itself, to its labels and on from there.
+    fn path(&self, svg: &mut Svg, from: (f64, f64), to: (f64, f64)) {
+        let (line, tip) = if self.back { ("back", "back-tip") } else { ("edge", "tip") };
+        if self.from == self.to {
+            let (x, y) = (from.0 + RADIUS, from.1);
+            svg.path(line, &format!("M {:.1} {:.1} c 26 -20 26 24 2 10", x - 1.0, y - 5.0));
+            svg.path(tip, &format!("M {:.1} {:.1} l 9 0 l -4 7 z", x - 1.0, y + 4.0));
+            return;
+        }
+        let middle = self.frame.x + self.frame.width / 2.0;
+        let (top, bottom) = ((middle, self.frame.y - 1.0), (middle, self.frame.y + self.frame.height + 1.0));
+        // The sides of the labels that are nearer to the ends.
+        let near = |end: (f64, f64)| if end.1 < self.frame.y { top } else { bottom };
+        let (first, second) = (near(from), near(to));
+        let rim = |state: (f64, f64), at: (f64, f64), by: f64| {
+            let d = (at.0 - state.0).hypot(at.1 - state.1).max(1.0);
+            (state.0 + (at.0 - state.0) / d * by, state.1 + (at.1 - state.1) / d * by)
         };
-        let middle = ((from.0 + to.0) / 2.0 - dy / length * bow, (from.1 + to.1) / 2.0 + dx / length * bow);
-        (Some(middle), ((from.0 + to.0 + 2.0 * middle.0) / 4.0, (from.1 + to.1 + 2.0 * middle.1) / 4.0))
-    };
-    if let Some(middle) = control {
-        let towards = |p: (f64, f64), q: (f64, f64), by: f64| {
-            let d = (q.0 - p.0).hypot(q.1 - p.1).max(1.0);
-            (p.0 + (q.0 - p.0) / d * by, p.1 + (q.1 - p.1) / d * by)
-        };
-        let (start, end) = (towards(from, middle, RADIUS + 1.0), towards(to, middle, RADIUS + 3.0));
-        svg.path(line, &format!("M {:.1} {:.1} Q {:.1} {:.1} {:.1} {:.1}", start.0, start.1, middle.0, middle.1, end.0, end.1));
-        let back = towards(end, middle, 8.0);
+        let (start, end) = (rim(from, first, RADIUS + 1.0), rim(to, second, RADIUS + 3.0));
+        // Upright at the labels, towards the middle at the states.
+        let bend = |state: (f64, f64), label: (f64, f64)| (label.0, label.1 + (state.1 - label.1) * 0.5);
+        let piece =
+            |p: (f64, f64), c: (f64, f64), q: (f64, f64)| format!("M {:.1} {:.1} Q {:.1} {:.1} {:.1} {:.1}", p.0, p.1, c.0, c.1, q.0, q.1);
+        let control = bend(to, second);
+        svg.path(line, &format!("{} {}", piece(start, bend(from, first), first), piece(second, control, end)));
+        let d = (end.0 - control.0).hypot(end.1 - control.1).max(1.0);
+        let back = (end.0 - (end.0 - control.0) / d * 8.0, end.1 - (end.1 - control.1) / d * 8.0);
         let side = ((end.1 - back.1) / 2.0, (back.0 - end.0) / 2.0);
         let corners = [end, (back.0 + side.0, back.1 + side.1), (back.0 - side.0, back.1 - side.1)];
         let corners: Vec<String> = corners.iter().map(|c| format!("{:.1} {:.1}", c.0, c.1)).collect();
         svg.path(tip, &format!("M {} z", corners.join(" L ")));
     }
-    let top = label.1 + 3.0 - (labels.len() as f64 - 1.0) * 6.0;
-    for (i, text) in labels.iter().enumerate() {
-        let anchor = if control.is_some() { Anchor::Middle } else { Anchor::Start };
-        svg.text("label", (label.0, top + i as f64 * 12.0), anchor, text);
-    }
-    svg.end();
 }
 
 #[cfg(test)]
@@ -265,6 +437,7 @@ mod tests {
         let svg = draw(&lts(3, &[(0, 1, 1), (0, 2, 1), (0, 3, 1), (0, 4, 1), (0, 5, 1), (1, 1, 0), (0, 1, 1)], &names), "t & u").unwrap();
         // One arrow there with three labels and "and 2 more", one back; state 2 is not reached.
         assert_eq!((svg.matches("class=\"edge\"").count(), svg.matches("class=\"back\"").count()), (1, 1), "{svg}");
+        assert_eq!((svg.matches("class=\"tip\"").count(), svg.matches("class=\"back-tip\"").count()), (1, 1), "{svg}");
         assert!(svg.contains(">and 2 more<") && svg.contains("t &amp; u") && svg.contains("2 states"), "{svg}");
         assert_eq!(svg.matches("class=\"number\"").count(), 2);
     }
@@ -288,5 +461,66 @@ mod tests {
         let chain: Vec<(u32, u32, u32)> = (0..MOST_STATES as u32).map(|i| (i, 1, i + 1)).collect();
         assert_eq!(draw(&lts(MOST_STATES + 1, &chain, &["a"]), "t"), Err(MOST_STATES + 1));
         assert!(draw(&lts(MOST_STATES, &chain[1..], &["a"]), "t").is_ok());
+    }
+
+    /// Random systems: deep and flat, dense and sparse, with loops, arrows both ways, and long labels.
+    fn random(seed: u64) -> Lts {
+        let mut r = mu_base::random::Random::new(seed);
+        let states = 1 + r.below(if seed.is_multiple_of(4) { 200 } else { 30 });
+        let degree = 1 + r.below(4);
+        let names: Vec<String> = (0..12).map(|i| format!("{}({i})", "abcdefgh_".repeat(1 + r.below(6)))).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut edges = Vec::new();
+        for s in 0..states {
+            // A way there, so that many states are reached; then anything.
+            if s > 0 {
+                edges.push((r.below(s) as u32, 1 + r.below(12) as u32, s as u32));
+            }
+            for _ in 0..r.below(degree) {
+                let target = if r.chance(1, 5) { s } else { r.below(states) };
+                for _ in 0..=r.below(3) {
+                    edges.push((s as u32, 1 + r.below(12) as u32, target as u32));
+                }
+            }
+        }
+        lts(states, &edges, &names)
+    }
+
+    #[test]
+    fn no_label_covers_another_or_a_state() {
+        let (mut labels, mut lanes) = (0, 0);
+        for seed in 0..300 {
+            let system = random(seed);
+            let plan = plan(&system, &levels(&system));
+            let of_state = |&(x, y): &(f64, f64)| {
+                let r = RADIUS + 3.0;
+                Frame { x: x - r, y: y - r, width: 2.0 * r, height: 2.0 * r }
+            };
+            let mut frames: Vec<Frame> = plan.arrows.iter().map(|a| a.frame).chain(plan.states.values().map(of_state)).collect();
+            for f in &frames {
+                assert!(f.x >= 0.0 && f.y >= 42.0 && f.x + f.width <= plan.width && f.y + f.height <= plan.height, "seed {seed}: {f:?}");
+            }
+            frames.sort_by(|a, b| a.x.total_cmp(&b.x));
+            for (i, a) in frames.iter().enumerate() {
+                for b in frames[i + 1..].iter().take_while(|b| b.x < a.x + a.width) {
+                    assert!(b.y >= a.y + a.height || a.y >= b.y + b.height, "seed {seed}: {a:?} and {b:?}");
+                }
+            }
+            labels += plan.arrows.len();
+            let mut rows: Vec<i64> = plan.arrows.iter().map(|a| (a.frame.y + a.frame.height / 2.0) as i64).collect();
+            rows.sort_unstable();
+            rows.dedup();
+            lanes += rows.len();
+        }
+        assert!(labels > 10_000 && lanes > 2_000, "{labels} labels in {lanes} lanes");
+    }
+
+    #[test]
+    fn labels_that_crowd_stand_side_by_side_around_where_they_want_to_be() {
+        assert_eq!(apart(&[(0.0, 10.0), (100.0, 10.0)]), [0.0, 100.0]);
+        // Three want the same place: the block's middle is there.
+        assert_eq!(apart(&[(50.0, 10.0), (50.0, 10.0), (50.0, 10.0)]), [40.0, 50.0, 60.0]);
+        // A block that grows to the left takes what stands there along.
+        assert_eq!(apart(&[(0.0, 10.0), (12.0, 10.0), (12.0, 10.0)]), [-2.0, 8.0, 18.0]);
     }
 }

@@ -69,6 +69,8 @@ pub struct Story {
     pub back_to: Option<usize>,
     /// If the path ends in a state without steps: why.
     pub ending: Option<Ending>,
+    /// Whether a formula asked for it; else it is a path that somebody looked for or walked.
+    pub of_formula: bool,
 }
 
 /// A model's parameters.
@@ -157,6 +159,7 @@ pub fn story(evidence: &Evidence, model: &dyn Model, full: bool, most: usize) ->
         linear: linear.is_some(),
         back_to,
         ending: None,
+        of_formula: true,
     })
 }
 
@@ -171,7 +174,7 @@ pub fn ending(evidence: &Evidence, model: &dyn Model, terminal: &[String], sourc
             return Ok(None);
         }
     }
-    let Some(mut standings) = model.standings(terminal) else { return Ok(None) };
+    let Some(mut standings) = model.standings(terminal)? else { return Ok(None) };
     Ok(Some(standing::tell(&standings.standing(state)?, sources)))
 }
 

@@ -53,6 +53,7 @@ pub fn story(walk: &Walk) -> Result<Story, Diagnostic> {
         linear: true,
         back_to: None,
         ending: None,
+        of_formula: false,
     })
 }
 

@@ -302,7 +302,7 @@ pub struct LineariseArgs {
 }
 
 /// `explore`
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 #[command(
     after_help = "Exit codes: 0 all states were seen, 1 what was looked for was found, 2 bad input, 3 a limit or an interrupt came first, 4 internal error.
 

@@ -18,8 +18,9 @@ pub struct Seeking {
     /// Show up to N paths, each to another place, the shortest first.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub all: Option<u32>,
-    /// A component whose last action was this one counts as terminated; may be given several times.
-    #[arg(long, value_name = "ACTION", action = clap::ArgAction::Append)]
+    /// What counts as an end: a component whose last action was this one counts as terminated; or, of a condition on parameters
+    /// (`pc == 7 && done`), those whose parameters it speaks of. May be given several times.
+    #[arg(long, value_name = "ACTION|CONDITION", action = clap::ArgAction::Append)]
     pub terminal: Vec<String>,
     /// Write the first path here: `.svg` (a message sequence chart), `.html` (a page with all paths), `.json`, `.aut`, `.dot`.
     #[arg(long, value_name = "FILE")]

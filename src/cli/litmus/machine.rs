@@ -2,6 +2,7 @@
 
 use super::{Picture, Ran, Refused, Route};
 use crate::pipeline::Session;
+use crate::program::elsewhere;
 use mu_base::{Diagnostic, SourceId, Stop};
 use mu_program::memory::MemoryModel;
 use mu_program::{herd, litmus};
@@ -21,7 +22,8 @@ impl Route for Machine {
         "states"
     }
     fn answer(&self, session: &Session, source: SourceId, text: &str) -> Result<Result<Ran, Refused>, Diagnostic> {
-        let report = herd::run(&litmus::parse(source, text)?, self.memory, self.buffer, &session.budget)?;
+        let test = litmus::parse(source, text).map_err(|e| elsewhere(e, text))?;
+        let report = herd::run(&test, self.memory, self.buffer, &session.budget)?;
         Ok(Ok(Ran {
             file: String::new(),
             answer: report.answer,
@@ -33,7 +35,7 @@ impl Route for Machine {
         }))
     }
     fn draw(&self, session: &Session, source: SourceId, text: &str, picture: Picture) -> Result<Result<(String, usize), Stop>, Diagnostic> {
-        let test = litmus::parse(source, text)?;
+        let test = litmus::parse(source, text).map_err(|e| elsewhere(e, text))?;
         let found = herd::deciding(&test, self.memory, self.buffer, &session.budget)?;
         let Some((execution, outcome)) = found.execution else { return Ok(Err(found.stop)) };
         let outcome = test.question.outcome_text(&outcome, &test.variables);

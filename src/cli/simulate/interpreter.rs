@@ -331,6 +331,7 @@ impl<'m> Interpreter<'m> {
             linear: true,
             back_to: None,
             ending: None,
+            of_formula: false,
         })
     }
 }

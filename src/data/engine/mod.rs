@@ -23,6 +23,7 @@ mod renew;
 pub(crate) mod terms;
 pub mod text;
 pub(crate) mod unknowns;
+mod valueless;
 
 #[cfg(test)]
 mod tests;
@@ -72,7 +73,7 @@ impl Problem {
 pub type Receiver<'a> = dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic> + 'a;
 
 /// Shared parts of values and expressions that are remembered by what they became.
-const MOST_KEPT: usize = 1 << 18;
+const MOST_KEPT: usize = 1 << 17;
 /// Said of the place where an evaluation started, if the error has another one.
 const STARTED: &str = "this was being evaluated";
 

@@ -1,0 +1,112 @@
+//! What is said to be an end: conditions on the parameters of components.
+//!
+//! In: the text of a data expression over parameters, under the names that evidence shows. Out: whether it holds in a state; then the components
+//! whose parameters it speaks of count as terminated. A parameter that means nothing there makes it false, as does a condition that no equation
+//! decides. Cost: an evaluation for each tuple of values of the parameters that it speaks of, remembered up to a bound.
+
+use super::Compiled;
+use ahash::AHashMap;
+use mu_base::ids::VarId;
+use mu_base::similar::similar_names;
+use mu_base::{Diagnostic, SourceId, Stage};
+use mu_data::engine::{Code, Engine, Program};
+use mu_data::sort::basic;
+use mu_data::typecheck::check_expression_with;
+use mu_model::{Model, Slot};
+
+/// Most tuples of values whose answer is remembered.
+const MOST_KNOWN: usize = 1 << 15;
+
+/// Conditions, each with the components that it ends.
+pub(super) struct Conditions<'m> {
+    model: &'m Compiled,
+    all: Vec<(Condition, Vec<u32>)>,
+}
+
+struct Condition {
+    engine: Engine,
+    code: Code,
+    slots: Vec<Slot>,
+    known: AHashMap<Vec<u32>, bool>,
+}
+
+impl<'m> Conditions<'m> {
+    /// Reads conditions.
+    ///
+    /// # Errors
+    /// A text that is no condition over parameters of the model.
+    pub fn new(model: &'m Compiled, texts: &[String]) -> Result<Self, Diagnostic> {
+        let all = texts.iter().map(|text| read(model, text)).collect::<Result<_, _>>()?;
+        Ok(Self { model, all })
+    }
+
+    /// Which components are at their end, in ascending order.
+    pub fn ended(&mut self, state: &[u32]) -> Result<Vec<u32>, Diagnostic> {
+        let mut out = Vec::new();
+        for (condition, components) in &mut self.all {
+            if condition.holds(self.model, state)? {
+                out.extend_from_slice(components);
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
+    }
+}
+
+impl Condition {
+    fn holds(&mut self, model: &Compiled, state: &[u32]) -> Result<bool, Diagnostic> {
+        if self.slots.iter().any(|s| !model.is_live(*s, state)) {
+            return Ok(false);
+        }
+        let key: Vec<u32> = self.slots.iter().map(|s| state[*s as usize]).collect();
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        let mut env = Vec::with_capacity(key.len());
+        for (slot, id) in self.slots.iter().zip(&key) {
+            env.push(self.engine.from_normal(&model.value(*slot, *id))?);
+        }
+        let holds = self.engine.eval(&self.code, &env)?.is_true();
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(key, holds);
+        Ok(holds)
+    }
+}
+
+fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnostic> {
+    let refused = |why: String| Diagnostic::new(Stage::Usage, format!("`{text}` says of no state that it is an end: {why}"));
+    let (mut data, mut scope, mut slots) = (model.kept_data(), Vec::new(), Vec::new());
+    for (i, slot) in model.slots.iter().enumerate().filter(|(_, s)| !s.control) {
+        scope.push(data.signature.fresh_var(slot.name.clone(), model.sort_of[i]));
+        slots.push(i as Slot);
+    }
+    let names = || model.slots.iter().filter(|s| !s.control).map(|s| s.name.as_str());
+    let tree =
+        mu_syntax::parse_data(SourceId(0), text).map_err(|e| refused(e.message).note("expected an action or a condition on parameters"))?;
+    let typed = check_expression_with(&tree, &mut data, &scope, Some(basic::BOOL)).map_err(|e| {
+        let near = similar_names(text, names().chain(model.process.actions.iter().map(|a| a.name.as_str())));
+        let all: Vec<&str> = if near.is_empty() { names().take(20).collect() } else { near.clone() };
+        let note = match (near.is_empty(), all.is_empty()) {
+            (false, _) => format!("did you mean {}?", all.join(", ")),
+            (true, true) => "expected an action: the model has no parameters".to_string(),
+            (true, false) => format!("expected an action or a condition on parameters: {}", all.join(", ")),
+        };
+        refused(e.message).note(note)
+    })?;
+    let mut used = Vec::new();
+    typed.free_vars(&mut used);
+    let env: Vec<VarId> = scope.iter().copied().filter(|v| used.contains(v)).collect();
+    let slots: Vec<Slot> = scope.iter().zip(slots).filter(|(v, _)| used.contains(v)).map(|(_, s)| s).collect();
+    let mut components: Vec<u32> = slots.iter().map(|s| model.slots[*s as usize].component).collect();
+    components.sort_unstable();
+    components.dedup();
+    if components.is_empty() {
+        return Err(refused("it speaks of no parameter".into()));
+    }
+    let mut engine = Engine::new(Program::compile(&data)?).limited(&model.budget);
+    let code = engine.code(&typed, &env)?;
+    Ok((Condition { engine, code, slots, known: AHashMap::new() }, components))
+}
