@@ -308,7 +308,7 @@ impl<'m> Thread<'m> {
                         return Err(Diagnostic::new(Stage::Unsupported, text));
                     }
                 }
-                fillings = fillings.iter().flat_map(|f| rows.iter().map(|r| [f.as_slice(), &[r.clone()]].concat())).collect();
+                fillings = fillings.iter().flat_map(|f| rows.iter().map(|r| [f.as_slice(), std::slice::from_ref(r)].concat())).collect();
             }
             found.extend(fillings.into_iter().map(|entries| Choice { classes: classes.clone(), count, entries }));
             if found.len() > MOST {
