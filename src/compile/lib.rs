@@ -15,6 +15,7 @@ mod position;
 mod standing;
 mod symmetry;
 mod tables;
+pub mod typed;
 mod undecided;
 mod values;
 mod worker;
