@@ -34,6 +34,7 @@ mod schema;
 mod simulate;
 mod supply;
 mod support;
+mod stored;
 mod study;
 mod sweep;
 mod symbolic;

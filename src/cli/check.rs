@@ -23,6 +23,7 @@ use mu_evidence::checker::{self, Checked};
 use mu_formula::typed::TypedFormula;
 use mu_game::pg;
 use mu_lts::reduce::Equivalence;
+use mu_lts::relabel::Relabel;
 use mu_pbes::{Answer, Priority, Reduced, Route, Verdict};
 use mu_report::branches::branches;
 use mu_report::caption::first_comment;
@@ -588,7 +589,10 @@ fn write_evidence(
                 written.map_err(|e| file_error("cannot write", &path, &e))
             })?;
         }
-        Picture::Lts => write_lts(&evidence.lts(&*subject.model).0, &path)?,
+        Picture::Lts => {
+            let typed = subject.typed(&path, &Relabel::default());
+            write_lts(&evidence.lts(&*subject.model).0, typed.as_ref(), &path)?;
+        }
         // One page shows all formulas, when all are checked.
         Picture::Page => return Ok(()),
         Picture::Chart => {

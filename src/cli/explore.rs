@@ -75,7 +75,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     }
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
-    let loaded = session.load(&args.model, &args.confluence)?;
+    let mut loaded = session.load(&args.model, &args.confluence)?;
     let args = &unsymmetric(args, &loaded);
     if (keep || loaded.stored.is_some()) && args.keeping.is_wanted() {
         let message = "`--checkpoint` and `--resume` are for the counts of a specification's states, without `--hide` and `--rename`";
@@ -88,8 +88,10 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         };
     }
     let mut way = None;
-    let (mut report, lts) = if let Some(lts) = loaded.stored {
-        drop(loaded.model);
+    let mut typed = None;
+    let (mut report, lts) = if let Some(lts) = loaded.stored.take() {
+        typed = args.out.as_deref().and_then(|out| loaded.typed(out, &relabel));
+        drop(loaded);
         let lts = Arc::unwrap_or_clone(lts);
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
         let report = Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete);
@@ -108,6 +110,9 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         let hangs = ends.is_some_and(|e| e.hangs > 0) && args.overview && session.common.format == Format::Text;
         way = hangs.then(|| ways::shortest_hang(session, args, model)).transpose()?;
         let lts = counted.lts.take();
+        if lts.is_some() && counted.stop == Stop::Complete {
+            typed = args.out.as_deref().and_then(|out| loaded.typed(out, &relabel));
+        }
         (Report { ends, warnings, ..Report::of(counted, args) }, lts)
     };
     output::know("states", super::counts::number(&report.states));
@@ -128,7 +133,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         }
         if let (Some(path), Some(lts)) = (&args.out, &result) {
             output::stage("writing");
-            write_lts(lts, path)?;
+            write_lts(lts, typed.as_ref(), path)?;
             session.say(format!("wrote {}", path.display()));
         }
     } else if keep {

@@ -8,6 +8,8 @@ use super::progress::{Bar, grouped};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_formula::equations;
 use mu_game::{Game, bes, moves, pg};
+use mu_lts::relabel::Relabel;
+use mu_lts::typed::Typed;
 use mu_lts::{Lts, aut, binary, dot, mcrl2};
 use mu_model::Model;
 use mu_process::linearise;
@@ -162,12 +164,17 @@ pub(super) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnosti
     }
 }
 
-/// Writes a transition system in the form that the name says.
-pub(super) fn write_lts(lts: &Lts, path: &Path) -> Result<(), Diagnostic> {
+/// Writes a transition system in the form that the name says, with what is known of the data in its labels.
+pub(super) fn write_lts(lts: &Lts, typed: Option<&Typed>, path: &Path) -> Result<(), Diagnostic> {
+    let mut known = typed;
+    if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
+        eprintln!("warning: {} does not bring the data of the model: the label `{label}` has no typed form", path.display());
+        known = None;
+    }
     write(path, |file| match Form::of(path) {
         Form::AutGz => aut::write_gz(lts, file),
         Form::Binary => binary::write(lts, file),
-        Form::Mcrl2 => mcrl2::write(lts, file),
+        Form::Mcrl2 => mcrl2::write(lts, known, file),
         Form::Dot => dot::write(lts, file),
         _ => aut::write(lts, file),
     })
@@ -175,14 +182,30 @@ pub(super) fn write_lts(lts: &Lts, path: &Path) -> Result<(), Diagnostic> {
 
 /// A transition system: a stored one, or a model explored; or why that ended early.
 pub(super) fn transition_system(session: &mut Session, path: &Path) -> Result<Result<Lts, Stop>, Diagnostic> {
-    let loaded = session.load(path, "none")?;
-    match loaded.stored {
-        Some(lts) => {
-            drop(loaded.model);
-            Ok(Ok(Arc::unwrap_or_clone(lts)))
-        }
-        None => explored(session, path, &*loaded.model),
-    }
+    Ok(system_for(session, path, None, &Relabel::default())?.map(|(lts, _)| lts))
+}
+
+/// The same, with its labels renamed and hidden, and what a file of this name holds of their data.
+pub(super) fn system_for(
+    session: &mut Session,
+    path: &Path,
+    out: Option<&Path>,
+    relabel: &Relabel,
+) -> Result<Result<(Lts, Option<Typed>), Stop>, Diagnostic> {
+    let mut loaded = session.load(path, "none")?;
+    let stored = loaded.stored.take();
+    let found = match &stored {
+        Some(_) => None,
+        None => match explored(session, path, &*loaded.model)? {
+            Ok(lts) => Some(lts),
+            Err(stop) => return Ok(Err(stop)),
+        },
+    };
+    let typed = out.and_then(|out| loaded.typed(out, relabel));
+    drop(loaded);
+    let lts = found.or_else(|| stored.map(Arc::unwrap_or_clone)).expect("a system is stored or explored");
+    let [lts] = relabel.apply([lts])?;
+    Ok(Ok((lts, typed)))
 }
 
 /// The states and steps of a model; or why the search ended early.

@@ -8,7 +8,9 @@ use super::files::{Form, read_lts};
 use super::output;
 use super::pipeline::{Session, no_specification};
 use super::program::read_any;
+use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, SourceMap, Span, Stage};
+use mu_compile::typed::typed;
 use mu_compile::{Compiled, Confluence};
 use mu_data::expr::DataSpec;
 use mu_formula::equations;
@@ -16,6 +18,8 @@ use mu_labels::declared::DeclaredLabels;
 use mu_labels::inferred::InferredLabels;
 use mu_labels::{ActionDecl, ActionLabels};
 use mu_lts::Lts;
+use mu_lts::relabel::Relabel;
+use mu_lts::typed::Typed;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
 use mu_process::linearise;
@@ -39,6 +43,8 @@ pub(super) struct Loaded {
     pub data: DataSpec,
     /// The declared actions.
     pub actions: Vec<ActionDecl>,
+    /// Whether the data and the actions were declared, not told by the labels' texts.
+    pub declared: bool,
     /// The transition system that the file holds, if it holds one.
     pub stored: Option<Arc<Lts>>,
 }
@@ -47,7 +53,28 @@ impl From<Compiled> for Loaded {
     fn from(compiled: Compiled) -> Self {
         let compiled = Arc::new(compiled);
         let (data, actions) = (compiled.process().data.clone(), compiled.process().actions.clone());
-        Self { model: compiled.clone(), labels: compiled, data, actions, stored: None }
+        Self { model: compiled.clone(), labels: compiled, data, actions, declared: true, stored: None }
+    }
+}
+
+impl Loaded {
+    /// What a file in this form holds of the data of the labels seen so far, renamed: all that was declared, if the form has declarations.
+    pub(super) fn typed(&self, path: &Path, relabel: &Relabel) -> Option<Typed> {
+        if Form::of(path) != Form::Mcrl2 || !self.declared {
+            return None;
+        }
+        output::stage("describing the data");
+        let all = (0..self.model.label_count()).map(LabelId::new);
+        match typed(&self.data, &self.actions, all.map(|l| (self.model.label_text(l), self.labels.multi_action(l)))) {
+            Ok(mut typed) => {
+                relabel.rename_typed(&mut typed);
+                Some(typed)
+            }
+            Err(why) => {
+                eprintln!("warning: {} does not bring the data of the model: {}", path.display(), why.message);
+                None
+            }
+        }
     }
 }
 
@@ -246,7 +273,7 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
     let model = Arc::new(LtsModel::new(lts.clone()));
     let stored = Some(lts.clone());
     let texts = &lts.table.texts;
-    let typed = match session.reading.data.clone() {
+    let declares = match session.reading.data.clone() {
         Some(declares) => {
             let spec = session.specification(&declares)?;
             let labels = DeclaredLabels::new(texts, spec.data, spec.actions);
@@ -266,13 +293,13 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
             }
         }
     };
-    if let Some(labels) = typed {
+    if let Some(labels) = declares {
         let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
-        return Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored });
+        return Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: true, stored });
     }
     let labels = InferredLabels::new(&lts.table.texts)?;
     let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
-    Ok(Loaded { model, labels: Arc::new(labels), data, actions, stored })
+    Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: false, stored })
 }
 
 /// The labels of a transition system by the declarations that its file brings.

@@ -1,7 +1,7 @@
 //! `reduce`, `info`, `convert`: one transition system (or game) in, figures or a file out.
 
 use super::args::{ConvertArgs, Format, InfoArgs, ReduceArgs};
-use super::files::{Form, expect_lts_name, read_game, transition_system, write, write_lts, write_text};
+use super::files::{Form, expect_lts_name, read_game, system_for, transition_system, write, write_lts, write_text};
 use super::output;
 use super::pipeline::Session;
 use super::print;
@@ -31,8 +31,8 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     }
     let relabel = args.relabelling.relabel()?;
     let start = Instant::now();
-    let [lts] = match transition_system(session, &args.input)? {
-        Ok(lts) => relabel.apply([lts])?,
+    let (lts, typed) = match system_for(session, &args.input, args.out.as_deref(), &relabel)? {
+        Ok(system) => system,
         Err(stop) => return unknown(session, &stop),
     };
     let (states, transitions) = (lts.state_count(), lts.transition_count());
@@ -42,7 +42,7 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     let small = quotient(&lts, equivalence, session.threads());
     session.say(format!("reduced modulo {} in {:.3} s", equivalence.name(), begin.elapsed().as_secs_f64()));
     if let Some(out) = &args.out {
-        write_lts(&small, out)?;
+        write_lts(&small, typed.as_ref(), out)?;
         session.say(format!("wrote {}", out.display()));
     }
     drawn(session, args.draw.as_deref(), &args.input, &small)?;
@@ -193,11 +193,11 @@ pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
     }
     expect_lts_name("", &args.output)?;
     let relabel = args.relabelling.relabel()?;
-    let [lts] = match transition_system(session, &args.input)? {
-        Ok(lts) => relabel.apply([lts])?,
+    let (lts, typed) = match system_for(session, &args.input, Some(&args.output), &relabel)? {
+        Ok(system) => system,
         Err(stop) => return unknown(session, &stop),
     };
-    write_lts(&lts, &args.output)?;
+    write_lts(&lts, typed.as_ref(), &args.output)?;
     converted(session, args, json!({ "states": lts.state_count(), "transitions": lts.transition_count() }))
 }
 

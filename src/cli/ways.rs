@@ -291,7 +291,7 @@ pub(super) fn draw(
 ) -> Result<(), Diagnostic> {
     match Picture::of(path)? {
         Picture::Json => as_json(story, file, path)?,
-        Picture::Lts => write_lts(&evidence.lts(model).0, path)?,
+        Picture::Lts => write_lts(&evidence.lts(model).0, None, path)?,
         Picture::Chart => write_text(path, &chart(story, title, what).unwrap_or_default())?,
         // Whoever has more to show than a path writes the page.
         Picture::Page => return Ok(()),

@@ -16,6 +16,7 @@ mod position;
 mod standing;
 mod symmetry;
 mod tables;
+pub mod typed;
 mod undecided;
 mod valueless;
 mod values;

@@ -7,6 +7,7 @@
 
 use super::aterm::{Content, Reader, Term};
 use super::mcrl2::{MOST_TEXT, Texts, refuse};
+use ahash::AHashSet;
 use mu_base::Diagnostic;
 use std::fmt::Write;
 use std::io::BufRead;
@@ -21,6 +22,9 @@ const PREFIX: [&str; 3] = ["!", "-", "#"];
 #[derive(Default)]
 pub(super) struct Declarations {
     text: String,
+    /// Names of operations.
+    known: AHashSet<String>,
+    overloaded: AHashSet<String>,
 }
 
 fn is_name(text: &str) -> bool {
@@ -34,20 +38,38 @@ impl Declarations {
         self.text
     }
 
+    fn printer<'a, R: BufRead>(&'a self, stream: &'a Reader<R>) -> Printer<'a, R> {
+        Printer { texts: Texts(stream), overloaded: Some(&self.overloaded) }
+    }
+
+    /// Notes an operation.
+    fn operation(&mut self, name: &str) {
+        if !self.known.insert(name.into()) {
+            self.overloaded.insert(name.into());
+        }
+    }
+
     /// Adds a declaration, of the data or of the actions.
     pub fn add<R: BufRead>(&mut self, stream: &Reader<R>, name: &str, parts: &[Term]) -> Result<(), Diagnostic> {
-        let printer = Printer(Texts(stream));
+        let printer = self.printer(stream);
         let mut line = String::new();
         match (name, parts) {
-            ("SortId", [sort]) => write_line(&mut line, &["sort ", printer.0.name(*sort)]),
+            ("SortId", [sort]) => write_line(&mut line, &["sort ", printer.texts.name(*sort)]),
             ("SortRef", [new, of]) => {
                 let (mut left, mut right) = (String::new(), String::new());
                 printer.sort(*new, false, &mut left)?;
                 printer.sort(*of, false, &mut right)?;
                 write_line(&mut line, &["sort ", &left, " = ", &right]);
+                if let Content::Apply("SortStruct", &[constructors]) = stream.content(*of) {
+                    for c in Texts(stream).list(constructors)? {
+                        if let Content::Apply("StructCons", &[name, ..]) = stream.content(c) {
+                            self.operation(Texts(stream).name(name));
+                        }
+                    }
+                }
             }
             ("DataEqn", [vars, condition, left, right]) => {
-                for (i, var) in printer.0.list(*vars)?.into_iter().enumerate() {
+                for (i, var) in printer.texts.list(*vars)?.into_iter().enumerate() {
                     line += if i == 0 { "var " } else { " " };
                     printer.variable(var, &mut line)?;
                     line += ";";
@@ -60,7 +82,8 @@ impl Declarations {
                     line += &given;
                     line += " -> ";
                 }
-                printer.expression(*left, &mut line)?;
+                // A left-hand side is a pattern: nothing is put around its parts.
+                Printer { texts: Texts(stream), overloaded: None }.expression(*left, &mut line)?;
                 line += " = ";
                 printer.expression(*right, &mut line)?;
                 line += ";\n";
@@ -73,26 +96,27 @@ impl Declarations {
 
     /// Adds a constructor (`cons`) or a mapping (`map`).
     pub fn add_operation<R: BufRead>(&mut self, stream: &Reader<R>, kind: &str, parts: &[Term]) -> Result<(), Diagnostic> {
-        let printer = Printer(Texts(stream));
+        let texts = Texts(stream);
         let [name, sort, ..] = parts else { return Err(refuse("the file is damaged: an operation has no sort")) };
-        let name = printer.0.name(*name);
+        let name = texts.name(*name);
         if !is_name(name) {
             return Err(refuse(format!("the operation `{name}` is no name")));
         }
         let mut of = String::new();
-        printer.sort(*sort, false, &mut of)?;
+        self.printer(stream).sort(*sort, false, &mut of)?;
         write_line(&mut self.text, &[kind, " ", name, ": ", &of]);
+        self.operation(name);
         Ok(())
     }
 
     /// Adds an action.
     pub fn add_action<R: BufRead>(&mut self, stream: &Reader<R>, action: Term) -> Result<(), Diagnostic> {
-        let printer = Printer(Texts(stream));
+        let printer = self.printer(stream);
         let Content::Apply("ActId", &[name, sorts]) = stream.content(action) else {
             return Err(refuse("the file is damaged: an action is none"));
         };
-        let mut line = format!("act {}", printer.0.name(name));
-        for (i, sort) in printer.0.list(sorts)?.into_iter().enumerate() {
+        let mut line = format!("act {}", printer.texts.name(name));
+        for (i, sort) in printer.texts.list(sorts)?.into_iter().enumerate() {
             line += if i == 0 { ": " } else { " # " };
             printer.sort(sort, true, &mut line)?;
         }
@@ -106,22 +130,33 @@ fn write_line(out: &mut String, parts: &[&str]) {
     out.push_str(";\n");
 }
 
-struct Printer<'a, R>(Texts<'a, R>);
+struct Printer<'a, R> {
+    texts: Texts<'a, R>,
+    /// Names that several operations have.
+    overloaded: Option<&'a AHashSet<String>>,
+}
+
+/// The text of a value that only an expression stands for: a function, a set of all that fulfil a condition.
+pub(super) fn value<R: BufRead>(stream: &Reader<R>, term: Term) -> Result<String, Diagnostic> {
+    let mut out = String::new();
+    Printer { texts: Texts(stream), overloaded: None }.expression(term, &mut out)?;
+    Ok(out)
+}
 
 impl<R: BufRead> Printer<'_, R> {
     /// A sort; a function sort in brackets if it is `inner`.
     fn sort(&self, term: Term, inner: bool, out: &mut String) -> Result<(), Diagnostic> {
-        match self.0.0.content(term) {
-            Content::Apply("SortId", &[name]) if is_name(self.0.name(name)) => out.push_str(self.0.name(name)),
+        match self.texts.0.content(term) {
+            Content::Apply("SortId", &[name]) if is_name(self.texts.name(name)) => out.push_str(self.texts.name(name)),
             Content::Apply("SortCons", &[kind, of]) => {
-                let kind = self.0.name(kind).strip_prefix("Sort").unwrap_or_default();
+                let kind = self.texts.name(kind).strip_prefix("Sort").unwrap_or_default();
                 _ = write!(out, "{kind}(");
                 self.sort(of, false, out)?;
                 out.push(')');
             }
             Content::Apply("SortArrow", &[domain, range]) => {
                 out.push_str(if inner { "(" } else { "" });
-                for (i, d) in self.0.list(domain)?.into_iter().enumerate() {
+                for (i, d) in self.texts.list(domain)?.into_iter().enumerate() {
                     out.push_str(if i > 0 { " # " } else { "" });
                     self.sort(d, true, out)?;
                 }
@@ -130,7 +165,7 @@ impl<R: BufRead> Printer<'_, R> {
                 out.push_str(if inner { ")" } else { "" });
             }
             Content::Apply("SortStruct", &[constructors]) => {
-                for (i, c) in self.0.list(constructors)?.into_iter().enumerate() {
+                for (i, c) in self.texts.list(constructors)?.into_iter().enumerate() {
                     out.push_str(if i > 0 { " | " } else { "struct " });
                     self.constructor(c, out)?;
                 }
@@ -142,33 +177,33 @@ impl<R: BufRead> Printer<'_, R> {
     }
 
     fn constructor(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
-        let Content::Apply("StructCons", &[name, projections, recogniser]) = self.0.0.content(term) else {
+        let Content::Apply("StructCons", &[name, projections, recogniser]) = self.texts.0.content(term) else {
             return Err(refuse("the file is damaged: a constructor is none"));
         };
-        out.push_str(self.0.name(name));
-        let projections = self.0.list(projections)?;
+        out.push_str(self.texts.name(name));
+        let projections = self.texts.list(projections)?;
         for (i, p) in projections.iter().enumerate() {
             out.push_str(if i > 0 { ", " } else { "(" });
-            let Content::Apply("StructProj", &[name, sort]) = self.0.0.content(*p) else {
+            let Content::Apply("StructProj", &[name, sort]) = self.texts.0.content(*p) else {
                 return Err(refuse("the file is damaged: an argument of a constructor is none"));
             };
-            if !self.0.name(name).is_empty() {
-                _ = write!(out, "{}: ", self.0.name(name));
+            if !self.texts.name(name).is_empty() {
+                _ = write!(out, "{}: ", self.texts.name(name));
             }
             self.sort(sort, true, out)?;
         }
         out.push_str(if projections.is_empty() { "" } else { ")" });
-        if !self.0.name(recogniser).is_empty() {
-            _ = write!(out, "?{}", self.0.name(recogniser));
+        if !self.texts.name(recogniser).is_empty() {
+            _ = write!(out, "?{}", self.texts.name(recogniser));
         }
         Ok(())
     }
 
     fn variable(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
-        let Content::Apply("DataVarId" | "DataVarIdNoIndex", &[name, sort, ..]) = self.0.0.content(term) else {
+        let Content::Apply("DataVarId" | "DataVarIdNoIndex", &[name, sort, ..]) = self.texts.0.content(term) else {
             return Err(refuse("the file is damaged: a variable is none"));
         };
-        _ = write!(out, "{}: ", self.0.name(name));
+        _ = write!(out, "{}: ", self.texts.name(name));
         self.sort(sort, false, out)
     }
 
@@ -180,29 +215,29 @@ impl<R: BufRead> Printer<'_, R> {
     }
 
     fn expression_of(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
-        if let Some(n) = self.0.numeral(term) {
+        if let Some(n) = self.texts.numeral(term) {
             _ = if n < 0.into() { write!(out, "({n})") } else { write!(out, "{n}") };
             return Ok(());
         }
-        if let Some(name) = self.0.operation(term) {
+        if let Some(name) = self.texts.operation(term) {
             if is_name(name) || ["[]", "{}", "{:}"].contains(&name) {
                 out.push_str(name);
                 return Ok(());
             }
             return Err(refuse(format!("`{name}` has no text")));
         }
-        match self.0.0.content(term) {
+        match self.texts.0.content(term) {
             Content::Apply("DataAppl", &[head, ref args @ ..]) => self.application(head, args, out),
-            Content::Apply("Binder", &[kind, vars, body]) => self.binder(self.0.name(kind), vars, body, out),
+            Content::Apply("Binder", &[kind, vars, body]) => self.binder(self.texts.name(kind), vars, body, out),
             Content::Apply("Whr", &[body, definitions]) => {
                 out.push('(');
                 self.expression(body, out)?;
-                for (i, d) in self.0.list(definitions)?.into_iter().enumerate() {
+                for (i, d) in self.texts.list(definitions)?.into_iter().enumerate() {
                     out.push_str(if i > 0 { ", " } else { " whr " });
-                    let Content::Apply(_, &[var, value]) = self.0.0.content(d) else {
+                    let Content::Apply(_, &[var, value]) = self.texts.0.content(d) else {
                         return Err(refuse("the file is damaged: a definition is none"));
                     };
-                    _ = write!(out, "{} = ", self.0.operation(var).unwrap_or_default());
+                    _ = write!(out, "{} = ", self.texts.operation(var).unwrap_or_default());
                     self.expression(value, out)?;
                 }
                 out.push_str(" end)");
@@ -222,7 +257,7 @@ impl<R: BufRead> Printer<'_, R> {
             _ => return Err(refuse(format!("the binder `{kind}` is not known"))),
         };
         out.push_str(open);
-        for (i, var) in self.0.list(vars)?.into_iter().enumerate() {
+        for (i, var) in self.texts.list(vars)?.into_iter().enumerate() {
             out.push_str(if i > 0 { ", " } else { "" });
             self.variable(var, out)?;
         }
@@ -233,7 +268,7 @@ impl<R: BufRead> Printer<'_, R> {
     }
 
     fn application(&self, head: Term, args: &[Term], out: &mut String) -> Result<(), Diagnostic> {
-        let name = self.0.operation(head);
+        let name = self.texts.operation(head);
         let between = |out: &mut String, open: &str, parts: &[(Term, &str)]| -> Result<(), Diagnostic> {
             out.push_str(open);
             for (term, then) in parts {
@@ -246,27 +281,84 @@ impl<R: BufRead> Printer<'_, R> {
             (Some("@cNat"), [x]) => between(out, "Pos2Nat(", &[(*x, ")")]),
             (Some("@cInt"), [x]) => between(out, "Nat2Int(", &[(*x, ")")]),
             (Some("@cNeg"), [x]) => between(out, "(-", &[(*x, ")")]),
-            (Some("@cReal"), [x, y]) if self.0.numeral(*y) == Some(1.into()) => between(out, "Int2Real(", &[(*x, ")")]),
+            (Some("@cReal"), [x, y]) if self.texts.numeral(*y) == Some(1.into()) => between(out, "Int2Real(", &[(*x, ")")]),
             (Some("@cReal"), [x, y]) => between(out, "(", &[(*x, " / "), (*y, ")")]),
             // Finite sets and bags, and those that are finite though their sort says nothing of it.
             (Some("@fset_cons" | "@fset_insert"), [x, rest]) => between(out, "({", &[(*x, "} + "), (*rest, ")")]),
-            (Some("@fbag_cons" | "@fbag_insert"), [x, n, rest]) => between(out, "({", &[(*x, ": "), (*n, "} + "), (*rest, ")")]),
-            (Some("@set" | "@bag"), [f, finite]) if matches!(self.0.operation(*f), Some("@false_" | "@zero_")) => {
+            (Some("@fbag_cons" | "@fbag_insert" | "@fbag_cinsert"), [x, n, rest]) => {
+                between(out, "({", &[(*x, ": "), (*n, "} + "), (*rest, ")")])
+            }
+            (Some("@set" | "@bag"), [f, finite]) if matches!(self.texts.operation(*f), Some("@false_" | "@zero_")) => {
                 self.expression(*finite, out)
             }
-            (Some("@func_update"), [f, x, v]) => between(out, "(", &[(*f, ")["), (*x, " -> "), (*v, "]")]),
+            (Some("@set" | "@bag"), [f, finite]) => self.collection(name == Some("@set"), *f, *finite, out),
+            (Some("@func_update" | "@func_update_stable"), [f, x, v]) => between(out, "(", &[(*f, ")["), (*x, " -> "), (*v, "]")]),
             (Some(op), [x, y]) if INFIX.contains(&op) => between(out, "(", &[(*x, &format!(" {op} ")), (*y, ")")]),
             (Some(op), [x]) if PREFIX.contains(&op) => between(out, &format!("({op}"), &[(*x, ")")]),
             (Some(op), _) if !is_name(op) => Err(refuse(format!("`{op}` has no text"))),
             _ => {
                 let bracket = name.is_none();
                 between(out, if bracket { "(" } else { "" }, &[(head, if bracket { ")" } else { "" })])?;
+                let sorts = self.ambiguous(head)?;
                 for (i, a) in args.iter().enumerate() {
-                    between(out, if i > 0 { ", " } else { "(" }, &[(*a, "")])?;
+                    out.push_str(if i > 0 { ", " } else { "(" });
+                    // Of several operations of a name the sorts of the arguments choose one: those of digits and of empty collections are told.
+                    let sort = sorts.get(i).filter(|_| self.texts.numeral(*a).is_some() || self.is_empty(*a));
+                    if let Some(sort) = sort {
+                        out.push_str("(lambda x: ");
+                        self.sort(*sort, false, out)?;
+                        out.push_str(". x)(");
+                    }
+                    between(out, "", &[(*a, if sort.is_some() { ")" } else { "" })])?;
                 }
                 out.push(')');
                 Ok(())
             }
+        }
+    }
+
+    fn is_empty(&self, term: Term) -> bool {
+        self.texts.operation(term).is_some_and(|name| ["[]", "{}", "{:}"].contains(&name))
+    }
+
+    /// The sorts of the arguments of an operation, if others have its name.
+    fn ambiguous(&self, head: Term) -> Result<Vec<Term>, Diagnostic> {
+        let (Some(overloaded), Some(name)) = (self.overloaded, self.texts.operation(head)) else { return Ok(Vec::new()) };
+        match self.texts.0.content(head) {
+            Content::Apply(_, &[_, sort, ..]) if overloaded.contains(name) => match self.texts.0.content(sort) {
+                Content::Apply("SortArrow", &[domain, _]) => self.texts.list(domain),
+                _ => Ok(Vec::new()),
+            },
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// A set or bag of what fulfils a condition, and of finitely many elements of which the contrary is true.
+    fn collection(&self, is_set: bool, function: Term, finite: Term, out: &mut String) -> Result<(), Diagnostic> {
+        if is_set && self.texts.operation(function) == Some("@true_") {
+            out.push_str("(!");
+            self.expression(finite, out)?;
+            out.push(')');
+            return Ok(());
+        }
+        let Content::Apply("Binder", &[kind, vars, body]) = self.texts.0.content(function) else {
+            return Err(refuse("a set of a function has no text"));
+        };
+        match (self.texts.name(kind), &self.texts.list(vars)?[..]) {
+            ("Lambda", [var]) if self.is_empty(finite) || is_set => {
+                out.push_str("{ ");
+                self.variable(*var, out)?;
+                out.push_str(" | ");
+                self.expression(body, out)?;
+                if !self.is_empty(finite) {
+                    _ = write!(out, " != ({} in ", self.texts.operation(*var).unwrap_or_default());
+                    self.expression(finite, out)?;
+                    out.push(')');
+                }
+                out.push_str(" }");
+                Ok(())
+            }
+            _ => Err(refuse("a set of a function has no text")),
         }
     }
 }

@@ -20,6 +20,7 @@ mod refine;
 pub mod relabel;
 pub mod tau;
 pub mod trace;
+pub mod typed;
 mod weak;
 
 use mu_base::ids::{LabelId, StateId};

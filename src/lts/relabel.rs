@@ -8,6 +8,7 @@
 
 use ahash::AHashMap;
 
+use super::typed::Typed;
 use super::{Labels, Lts};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
@@ -42,15 +43,32 @@ impl Relabel {
         Ok(systems)
     }
 
+    /// Also notes what the parts of labels are under the names that they get.
+    pub fn rename_typed(&self, typed: &mut Typed) {
+        typed.rename(|part| {
+            let (old, new) = self.rename.iter().find(|(old, _)| fits(part, old))?;
+            // The arguments that a whole new text may have are of no known sort.
+            match part == old && name_of(new) != new {
+                true => None,
+                false => Some((self.renamed(part), new.clone())),
+            }
+        });
+    }
+
+    /// A part under its new name, if it gets one.
+    fn renamed(&self, part: &str) -> String {
+        match self.rename.iter().find(|(old, _)| fits(part, old)) {
+            Some((old, new)) if part == old => new.clone(),
+            Some((_, new)) => format!("{new}{}", &part[name_of(part).len()..]),
+            None => part.to_string(),
+        }
+    }
+
     /// What becomes of a label; empty if all of it is hidden.
     fn text(&self, label: &str) -> String {
         let mut left = Vec::new();
         for part in parts(label) {
-            let part = match self.rename.iter().find(|(old, _)| fits(part, old)) {
-                Some((old, new)) if part == old => new.clone(),
-                Some((_, new)) => format!("{new}{}", &part[name_of(part).len()..]),
-                None => part.to_string(),
-            };
+            let part = self.renamed(part);
             if !self.hide.iter().any(|name| fits(&part, name)) {
                 left.push(part);
             }

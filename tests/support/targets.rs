@@ -79,7 +79,7 @@ pub fn lts(data: &[u8]) {
     binary::write(&lts, &mut bytes).expect("what was read can be written");
     assert_eq!(binary::read(&bytes[..]).expect("what is written can be read"), lts);
     bytes.clear();
-    mcrl2::write(&lts, &mut bytes).expect("what was read can be written");
+    mcrl2::write(&lts, None, &mut bytes).expect("what was read can be written");
     let again = mcrl2::read(&bytes[..]).expect("what is written can be read");
     assert_eq!((again.offsets, again.targets), (lts.offsets.clone(), lts.targets.clone()));
     bytes.clear();

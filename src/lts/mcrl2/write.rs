@@ -1,0 +1,503 @@
+//! [`Lts`] -> mCRL2's binary `.lts`: with the declarations and typed labels of a [`Typed`], or with what the labels' texts tell.
+//!
+//! With declarations: each sort and term that something needs is shared once, parts before wholes. Numbers are digits of 64 bits, conversions between sorts of numbers
+//! are constructors, as the toolset has them. Without: labels are read as multi-actions with arguments; numbers and truth values get their sorts, all other arguments
+//! become constants of a sort `Value` with their texts as names. A label that is no multi-action becomes an action without arguments of that name.
+//!
+//! Cost: one pass over labels, terms and transitions. Invariant: reading what was written gives the same system.
+
+use super::super::Lts;
+use super::super::aterm::{Term, Writer};
+use super::super::typed::{self, Typed};
+use super::refuse;
+use ahash::AHashMap;
+use mu_base::Diagnostic;
+use mu_base::ids::StateId;
+use num_bigint::BigInt;
+use num_bigint::Sign;
+use std::io::{BufWriter, Write};
+
+/// The actions of a label with the texts of their arguments; none if it is no multi-action.
+fn actions_of(label: &str) -> Option<Vec<(&str, Vec<&str>)>> {
+    let is_name = |n: &str| {
+        n.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && n.chars().all(|c| c.is_ascii_alphanumeric() || "_'".contains(c))
+    };
+    let mut actions = Vec::new();
+    for part in split(label, '|')? {
+        let part = part.trim();
+        let (name, arguments) = match part.find('(') {
+            None => (part, Vec::new()),
+            Some(at) => (&part[..at], split(part[at..].strip_prefix('(')?.strip_suffix(')')?, ',')?),
+        };
+        let arguments: Vec<&str> = arguments.into_iter().map(str::trim).collect();
+        if !is_name(name) || arguments.iter().any(|a| a.is_empty()) {
+            return None;
+        }
+        actions.push((name, arguments));
+    }
+    let shown = |(name, arguments): &(&str, Vec<&str>)| match &arguments[..] {
+        [] => (*name).to_string(),
+        _ => format!("{name}({})", arguments.join(", ")),
+    };
+    // Other blanks would be lost.
+    (actions.iter().map(shown).collect::<Vec<_>>().join("|") == label).then_some(actions)
+}
+
+/// Parts of a text between marks that are in no brackets; none if brackets do not match.
+fn split(text: &str, mark: char) -> Option<Vec<&str>> {
+    let (mut parts, mut from, mut open) = (Vec::new(), 0, Vec::new());
+    for (i, c) in text.char_indices() {
+        match c {
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            '{' => open.push('}'),
+            ')' | ']' | '}' => (open.pop() == Some(c)).then_some(())?,
+            _ if c == mark && open.is_empty() => {
+                parts.push(&text[from..i]);
+                from = i + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[from..]);
+    open.is_empty().then_some(parts)
+}
+
+/// Sorts that arguments get.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Sort {
+    Bool,
+    Nat,
+    Int,
+    Value,
+}
+
+impl Sort {
+    fn of(text: &str) -> Sort {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        // As printed: without leading zeros.
+        let numeral = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.is_empty() && (digits == "0" || !digits.starts_with('0'));
+        match text {
+            "true" | "false" => Sort::Bool,
+            "-0" => Sort::Value,
+            _ if numeral && text.len() == digits.len() => Sort::Nat,
+            _ if numeral => Sort::Int,
+            _ => Sort::Value,
+        }
+    }
+    fn join(self, other: Sort) -> Sort {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Sort::Nat | Sort::Int, Sort::Nat | Sort::Int) => Sort::Int,
+            _ => Sort::Value,
+        }
+    }
+    fn name(self) -> &'static str {
+        match self {
+            Sort::Bool => "Bool",
+            Sort::Nat => "Nat",
+            Sort::Int => "Int",
+            Sort::Value => "Value",
+        }
+    }
+}
+
+/// Writes a system, with declarations if there are some that know all its labels.
+pub fn write(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> Result<(), Diagnostic> {
+    if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
+        return Err(refuse(format!("the label `{label}` has no typed form")));
+    }
+    stream(lts, typed, output).map_err(|e| refuse(format!("cannot write: {e}")))
+}
+
+fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Result<()> {
+    let mut out = Writer::new(BufWriter::with_capacity(1 << 20, output))?;
+    let mark = out.symbol("labelled_transition_system", 0)?;
+    out.hand(mark, &[])?;
+    let lists = match typed {
+        Some(typed) => declared(&mut out, lts, typed)?,
+        None => inferred(&mut out, lts)?,
+    };
+    let real = named_sort(&mut out, "Real")?;
+    let undefined = out.share("@undefined_real", &[])?;
+    let time = out.share("DataVarId", &[undefined, real])?;
+    let multi_action = out.symbol("TimedMultAct", 2)?;
+    let start = out.symbol("initial_state", 0)?;
+    out.hand(start, &[])?;
+    out.hand_number(1)?;
+    out.hand_number(u64::from(lts.initial.0))?;
+    let transition = out.symbol("transition", 0)?;
+    for s in 0..lts.state_count() {
+        for (label, target) in lts.successors(StateId::new(s)) {
+            out.hand(transition, &[])?;
+            out.hand_number(s as u64)?;
+            out.hand(multi_action, &[lists[label.index()], time])?;
+            out.hand_number(u64::from(target.0))?;
+        }
+    }
+    // A list for each state tells how many there are, also those that no transition names.
+    if unnamed(lts) {
+        let empty_list = out.symbol("<empty_list>", 0)?;
+        for _ in 0..lts.state_count() {
+            out.hand(empty_list, &[])?;
+        }
+    }
+    out.finish()
+}
+
+/// Hands out a list: all but its first cell are shared.
+fn hand_list<W: Write>(out: &mut Writer<W>, items: &[Term]) -> std::io::Result<()> {
+    match items.split_first() {
+        None => {
+            let empty = out.symbol("<empty_list>", 0)?;
+            out.hand(empty, &[])
+        }
+        Some((first, rest)) => {
+            let rest = out.share_list(rest)?;
+            let cell = out.symbol("<list_constructor>", 2)?;
+            out.hand(cell, &[*first, rest])
+        }
+    }
+}
+
+/// Hands out no process parameters and these actions.
+fn hand_actions<W: Write>(out: &mut Writer<W>, actions: &[Term]) -> std::io::Result<()> {
+    hand_list(out, &[])?;
+    hand_list(out, actions)
+}
+
+/// Writes the declarations that the labels' texts tell; the list of actions of each label.
+fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Term>> {
+    // Label 0 is tau, the empty multi-action, whatever its text.
+    let labels: Vec<Vec<(&str, Vec<&str>)>> = (lts.table.texts.iter().enumerate())
+        .map(|(i, t)| if i == 0 { Vec::new() } else { actions_of(t).unwrap_or_else(|| vec![(t.as_str(), Vec::new())]) })
+        .collect();
+    let mut sorts: AHashMap<(&str, usize), Vec<Sort>> = AHashMap::new();
+    let mut declared = Vec::new();
+    for (name, arguments) in labels.iter().flatten() {
+        let own: Vec<Sort> = arguments.iter().map(|a| Sort::of(a)).collect();
+        let key = (*name, own.len());
+        match sorts.get_mut(&key) {
+            Some(known) => known.iter_mut().zip(own).for_each(|(k, o)| *k = k.join(o)),
+            None => {
+                declared.push(key);
+                sorts.insert(key, own);
+            }
+        }
+    }
+    let constants = constants(&labels, &sorts);
+    let sort_id = out.symbol("SortId", 1)?;
+    let op_id = out.symbol("OpIdNoIndex", 2)?;
+    let value = out.share("Value", &[])?;
+    out.hand_number(u64::from(!constants.is_empty()))?;
+    if !constants.is_empty() {
+        out.hand(sort_id, &[value])?;
+    }
+    // No aliases; the constants are constructors; no mappings, no equations.
+    out.hand_number(0)?;
+    out.hand_number(constants.len() as u64)?;
+    let value_sort = out.share("SortId", &[value])?;
+    for text in &constants {
+        let name = out.share(text, &[])?;
+        out.hand(op_id, &[name, value_sort])?;
+    }
+    out.hand_number(0)?;
+    out.hand_number(0)?;
+    let mut declarations: AHashMap<(&str, usize), Term> = AHashMap::new();
+    for key in &declared {
+        let mut of = Vec::new();
+        for sort in &sorts[key] {
+            of.push(named_sort(out, sort.name())?);
+        }
+        let (name, of) = (out.share(key.0, &[])?, out.share_list(&of)?);
+        declarations.insert(*key, out.share("ActId", &[name, of])?);
+    }
+    let actions: Vec<Term> = declared.iter().map(|key| declarations[key]).collect();
+    hand_actions(out, &actions)?;
+    let mut lists = Vec::new();
+    for label in &labels {
+        let mut actions = Vec::new();
+        for (name, arguments) in label {
+            let key = (*name, arguments.len());
+            let mut values = Vec::new();
+            for (a, s) in arguments.iter().zip(&sorts[&key]) {
+                values.push(argument(out, a, *s)?);
+            }
+            let values = out.share_list(&values)?;
+            actions.push(out.share("Action", &[declarations[&key], values])?);
+        }
+        lists.push(out.share_list(&actions)?);
+    }
+    Ok(lists)
+}
+
+/// Writes declarations; the list of actions of each label, all of which are known.
+fn declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io::Result<Vec<Term>> {
+    let label = |(i, text): (usize, &String)| if i == 0 { Vec::new() } else { typed.label(text).expect("all labels are known") };
+    let labels: Vec<Vec<&typed::Part>> = lts.table.texts.iter().enumerate().map(label).collect();
+    let Shared { sorts, terms } = share_needed(out, typed, &labels)?;
+    let sort = |s: &typed::SortRef| sorts[s.index()].expect("a needed sort is shared");
+    let term = |t: &typed::TermRef| terms[t.index()].expect("a needed term is shared");
+    let sort_id = out.symbol("SortId", 1)?;
+    out.hand_number(typed.declared.len() as u64)?;
+    for s in &typed.declared {
+        let typed::Sort::Named(name) = &typed.all_sorts()[s.index()] else { panic!("a declared sort has a name") };
+        let name = out.share(name, &[])?;
+        out.hand(sort_id, &[name])?;
+    }
+    let alias = out.symbol("SortRef", 2)?;
+    out.hand_number(typed.aliases.len() as u64)?;
+    for (name, of) in &typed.aliases {
+        out.hand(alias, &[sort(name), sort(of)])?;
+    }
+    let op_id = out.symbol("OpIdNoIndex", 2)?;
+    for operations in [&typed.constructors, &typed.mappings] {
+        out.hand_number(operations.len() as u64)?;
+        for o in operations {
+            let typed::Term::Operation(name, of) = &typed.all_terms()[o.index()] else { panic!("what is declared is an operation") };
+            let name = out.share(name, &[])?;
+            out.hand(op_id, &[name, sort(of)])?;
+        }
+    }
+    out.hand_number(typed.equations.len() as u64)?;
+    for e in &typed.equations {
+        let variables = out.share_list(&e.variables.iter().map(term).collect::<Vec<_>>())?;
+        let equation = out.symbol("DataEqn", 4)?;
+        out.hand(equation, &[variables, term(&e.condition), term(&e.left), term(&e.right)])?;
+    }
+    let mut actions = Vec::new();
+    for a in typed.all_actions() {
+        let of = out.share_list(&a.sorts.iter().map(sort).collect::<Vec<_>>())?;
+        let name = out.share(&a.name, &[])?;
+        actions.push(out.share("ActId", &[name, of])?);
+    }
+    hand_actions(out, &actions)?;
+    let mut lists = Vec::new();
+    for label in labels {
+        let mut all = Vec::new();
+        for part in label {
+            let values = out.share_list(&part.arguments.iter().map(term).collect::<Vec<_>>())?;
+            all.push(out.share("Action", &[actions[part.action.index()], values])?);
+        }
+        lists.push(out.share_list(&all)?);
+    }
+    Ok(lists)
+}
+
+/// Sorts and terms by their numbers in the file.
+struct Shared {
+    sorts: Vec<Option<Term>>,
+    terms: Vec<Option<Term>>,
+}
+
+/// Shares what declarations and labels need.
+fn share_needed<W: Write>(out: &mut Writer<W>, typed: &Typed, labels: &[Vec<&typed::Part>]) -> std::io::Result<Shared> {
+    let mut terms = vec![false; typed.all_terms().len()];
+    let equations = typed.equations.iter().flat_map(|e| e.variables.iter().chain([&e.condition, &e.left, &e.right]));
+    let arguments = labels.iter().flatten().flat_map(|p| &p.arguments);
+    typed.constructors.iter().chain(&typed.mappings).chain(equations).chain(arguments).for_each(|t| terms[t.index()] = true);
+    let mut sorts = vec![false; typed.all_sorts().len()];
+    let of_actions = typed.all_actions().iter().flat_map(|a| &a.sorts);
+    typed.aliases.iter().flat_map(|(a, b)| [a, b]).chain(of_actions).for_each(|s| sorts[s.index()] = true);
+    // Parts have smaller numbers than wholes.
+    for i in (0..terms.len()).rev() {
+        if !terms[i] {
+            continue;
+        }
+        match &typed.all_terms()[i] {
+            typed::Term::Variable(_, s) | typed::Term::Operation(_, s) => sorts[s.index()] = true,
+            typed::Term::Number(..) => {}
+            typed::Term::Apply(head, rest) | typed::Term::Bind(_, rest, head) => {
+                rest.iter().chain([head]).for_each(|t| terms[t.index()] = true)
+            }
+            typed::Term::Where(body, definitions) => {
+                definitions.iter().flat_map(|(v, d)| [v, d]).chain([body]).for_each(|t| terms[t.index()] = true);
+            }
+        }
+    }
+    for i in (0..sorts.len()).rev() {
+        if !sorts[i] {
+            continue;
+        }
+        match &typed.all_sorts()[i] {
+            typed::Sort::Named(_) => {}
+            typed::Sort::Container(_, s) => sorts[s.index()] = true,
+            typed::Sort::Function(domain, range) => domain.iter().chain([range]).for_each(|s| sorts[s.index()] = true),
+            typed::Sort::Struct(all) => all.iter().flat_map(|c| &c.arguments).for_each(|(_, s)| sorts[s.index()] = true),
+        }
+    }
+    let mut shared = Shared { sorts: vec![None; sorts.len()], terms: vec![None; terms.len()] };
+    for i in (0..sorts.len()).filter(|i| sorts[*i]) {
+        shared.sorts[i] = Some(share_sort(out, &typed.all_sorts()[i], &shared.sorts)?);
+    }
+    for i in (0..terms.len()).filter(|i| terms[*i]) {
+        shared.terms[i] = Some(share_term(out, &typed.all_terms()[i], &shared)?);
+    }
+    Ok(shared)
+}
+
+fn share_sort<W: Write>(out: &mut Writer<W>, sort: &typed::Sort, known: &[Option<Term>]) -> std::io::Result<Term> {
+    let part = |s: &typed::SortRef| known[s.index()].expect("parts are shared before wholes");
+    match sort {
+        typed::Sort::Named(name) => named_sort(out, name),
+        typed::Sort::Container(container, of) => {
+            let kind = match container {
+                typed::Container::List => "SortList",
+                typed::Container::Set => "SortSet",
+                typed::Container::Bag => "SortBag",
+                typed::Container::FSet => "SortFSet",
+                typed::Container::FBag => "SortFBag",
+            };
+            let kind = out.share(kind, &[])?;
+            out.share("SortCons", &[kind, part(of)])
+        }
+        typed::Sort::Function(domain, range) => {
+            let domain = out.share_list(&domain.iter().map(part).collect::<Vec<_>>())?;
+            out.share("SortArrow", &[domain, part(range)])
+        }
+        typed::Sort::Struct(constructors) => {
+            let mut all = Vec::new();
+            for c in constructors {
+                let mut projections = Vec::new();
+                for (name, of) in &c.arguments {
+                    let name = out.share(name.as_deref().unwrap_or_default(), &[])?;
+                    projections.push(out.share("StructProj", &[name, part(of)])?);
+                }
+                let projections = out.share_list(&projections)?;
+                let (name, recogniser) = (out.share(&c.name, &[])?, out.share(c.recogniser.as_deref().unwrap_or_default(), &[])?);
+                all.push(out.share("StructCons", &[name, projections, recogniser])?);
+            }
+            let all = out.share_list(&all)?;
+            out.share("SortStruct", &[all])
+        }
+    }
+}
+
+fn share_term<W: Write>(out: &mut Writer<W>, term: &typed::Term, known: &Shared) -> std::io::Result<Term> {
+    let part = |t: &typed::TermRef| known.terms[t.index()].expect("parts are shared before wholes");
+    let sort = |s: &typed::SortRef| known.sorts[s.index()].expect("sorts are shared before terms");
+    match term {
+        typed::Term::Variable(name, s) => {
+            let name = out.share(name, &[])?;
+            out.share("DataVarId", &[name, sort(s)])
+        }
+        typed::Term::Operation(name, s) => {
+            let name = out.share(name, &[])?;
+            out.share("OpIdNoIndex", &[name, sort(s)])
+        }
+        typed::Term::Number(value, sort) => number(out, value, *sort),
+        typed::Term::Apply(head, arguments) => {
+            let all: Vec<Term> = [head].into_iter().chain(arguments).map(part).collect();
+            out.share("DataAppl", &all)
+        }
+        typed::Term::Bind(binder, variables, body) => {
+            let kind = match binder {
+                typed::Binder::Lambda => "Lambda",
+                typed::Binder::Forall => "Forall",
+                typed::Binder::Exists => "Exists",
+            };
+            let kind = out.share(kind, &[])?;
+            let variables = out.share_list(&variables.iter().map(part).collect::<Vec<_>>())?;
+            out.share("Binder", &[kind, variables, part(body)])
+        }
+        typed::Term::Where(body, definitions) => {
+            let mut all = Vec::new();
+            for (variable, value) in definitions {
+                all.push(out.share("DataVarIdInit", &[part(variable), part(value)])?);
+            }
+            let all = out.share_list(&all)?;
+            out.share("Whr", &[part(body), all])
+        }
+    }
+}
+
+/// The arguments of the sort `Value`, each once, in the order in which they occur.
+fn constants<'t>(labels: &[Vec<(&'t str, Vec<&'t str>)>], sorts: &AHashMap<(&str, usize), Vec<Sort>>) -> Vec<&'t str> {
+    let (mut known, mut constants) = (ahash::AHashSet::new(), Vec::new());
+    for (name, arguments) in labels.iter().flatten() {
+        for (a, s) in arguments.iter().zip(&sorts[&(*name, arguments.len())]) {
+            if *s == Sort::Value && known.insert(*a) {
+                constants.push(*a);
+            }
+        }
+    }
+    constants
+}
+
+/// Whether the last state is in no transition and not the initial one.
+fn unnamed(lts: &Lts) -> bool {
+    let last = StateId::new(lts.state_count() - 1);
+    last != lts.initial && lts.successors(last).next().is_none() && !lts.targets.contains(&last)
+}
+
+pub(super) fn named_sort<W: Write>(out: &mut Writer<W>, name: &str) -> std::io::Result<Term> {
+    let name = out.share(name, &[])?;
+    out.share("SortId", &[name])
+}
+
+/// An operation `from -> to`.
+fn function<W: Write>(out: &mut Writer<W>, name: &str, from: &[&str], to: &str) -> std::io::Result<Term> {
+    let mut domain = Vec::new();
+    for f in from {
+        domain.push(named_sort(out, f)?);
+    }
+    let (domain, to) = (out.share_list(&domain)?, named_sort(out, to)?);
+    let (name, sort) = (out.share(name, &[])?, out.share("SortArrow", &[domain, to])?);
+    out.share("OpIdNoIndex", &[name, sort])
+}
+
+/// A constant of a named sort.
+pub(super) fn constant<W: Write>(out: &mut Writer<W>, name: &str, sort: &str) -> std::io::Result<Term> {
+    let (name, sort) = (out.share(name, &[])?, named_sort(out, sort)?);
+    out.share("OpIdNoIndex", &[name, sort])
+}
+
+/// An argument of a label at the sort that its text told.
+fn argument<W: Write>(out: &mut Writer<W>, text: &str, sort: Sort) -> std::io::Result<Term> {
+    let sort = match sort {
+        Sort::Bool | Sort::Value => return constant(out, text, sort.name()),
+        Sort::Nat => typed::NumberSort::Nat,
+        Sort::Int => typed::NumberSort::Int,
+    };
+    number(out, &text.parse().map_err(std::io::Error::other)?, sort)
+}
+
+/// An integer at a sort of numbers.
+pub(super) fn number<W: Write>(out: &mut Writer<W>, value: &BigInt, sort: typed::NumberSort) -> std::io::Result<Term> {
+    let unary = |out: &mut Writer<W>, name: &str, from: &str, inner: Term| {
+        let f = function(out, name, &[from], "Int")?;
+        out.share("DataAppl", &[f, inner])
+    };
+    match sort {
+        typed::NumberSort::Pos => digits(out, value, "Pos"),
+        typed::NumberSort::Nat => digits(out, value, "Nat"),
+        typed::NumberSort::Int if value.sign() == Sign::Minus => {
+            let inner = digits(out, value, "Pos")?;
+            unary(out, "@cNeg", "Pos", inner)
+        }
+        typed::NumberSort::Int => {
+            let inner = digits(out, value, "Nat")?;
+            unary(out, "@cInt", "Nat", inner)
+        }
+        typed::NumberSort::Real => {
+            let (above, below) = (number(out, value, typed::NumberSort::Int)?, digits(out, &1.into(), "Pos")?);
+            let f = function(out, "@cReal", &["Int", "Pos"], "Real")?;
+            out.share("DataAppl", &[f, above, below])
+        }
+    }
+}
+
+/// The magnitude as a positive or natural number: digits of 64 bits, from the most significant one on.
+fn digits<W: Write>(out: &mut Writer<W>, value: &BigInt, sort: &str) -> std::io::Result<Term> {
+    let (_, words) = value.to_u64_digits();
+    let (first, rest) = words.split_last().map_or((0, [].as_slice()), |(f, r)| (*f, r));
+    let start = function(out, if sort == "Pos" { "@most_significant_digit" } else { "@most_significant_digitNat" }, &["@word"], sort)?;
+    let word = out.share_int(first)?;
+    let mut term = out.share("DataAppl", &[start, word])?;
+    for &word in rest.iter().rev() {
+        let next = function(out, "@concat_digit", &[sort, "@word"], sort)?;
+        let word = out.share_int(word)?;
+        term = out.share("DataAppl", &[next, term, word])?;
+    }
+    Ok(term)
+}

@@ -1,0 +1,226 @@
+//! Saved transition systems bring the data of their models: what is asked of a file is answered as it is of the model.
+//!
+//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. With `MU_CHECK_MODELS` and `MU_CHECK_TOOLSET`, the folder of the mCRL2 toolset's programs, an ignored test
+//! compares with the toolset.
+
+use crate::support::random_text::{Kind, formula, specification};
+use crate::support::tape::Tape;
+use crate::support::{mu_check, package};
+use mu_check::base::{Budget, Limits, SourceId, Stop};
+use mu_check::compile::typed::typed;
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::explore::{self, Silent};
+use mu_check::formula::typecheck::check_formula;
+use mu_check::labels::ActionLabels;
+use mu_check::labels::declared::DeclaredLabels;
+use mu_check::lts::mcrl2;
+use mu_check::model::Model;
+use mu_check::model::from_lts::LtsModel;
+use mu_check::pbes::{Options, Verdict, check};
+use mu_check::process::linearise;
+use mu_check::process::typecheck::check_specification;
+use mu_check::syntax;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+/// All kinds of values, and operations of each.
+const VALUES: &str = "sort D = struct d1 | d2(num: Nat, next: D)?is_d2; S; N = Nat; E = struct e1 | e2 | e3;
+cons c: S; d: Nat # S -> S;
+map h: Nat -> Nat; over: Pos -> Bool; over: Nat -> Bool; long: List(D) -> Nat; long: List(E) -> Nat; upd: (Nat -> Nat) -> Bool;
+    mixed: Int # Real -> Real; times: FBag(Nat) -> Nat; more: FSet(Nat) -> Set(Nat); curried: Nat -> Nat -> Nat; none: S;
+var n, m: Nat; g: Nat -> Nat; i: Int; x: Real; p: Pos; b: FBag(Nat); s: FSet(Nat); l: List(D); k: List(E);
+eqn h(n) = n + 1;
+    over(p) = p > 2;
+    over(n) = n > 5 && over(3) && !(exists y: Nat. y < 3 && y > 3);
+    long(l) = #l; long(k) = long([d1]) + #k;
+    upd(g) = g[0 -> 2](0) == 2 && g(1) == 7;
+    mixed(i, x) = i + x + 1 / 2 + z whr z = -3 end;
+    times(b) = count(1, {1: 3} + b);
+    more(s) = {1, 2} + s + { y: Nat | y > 30 } - { y: Nat | y == 2 };
+    curried(n)(m) = n + m;
+act a: Pos # Nat # Int # Real; l: List(Int); s: Set(Nat); fs: FSet(E); fb: FBag(S); b: Bag(Nat); dd: D # S; fn: Nat -> Nat; bo: Bool; many: List(FSet(D)); not_used: N;
+proc P(v: Nat) = (v == 0) -> a(5, 0, -3, 7 / 2) . a(exp(2, 70), exp(2, 64) + 1, 3, -2) . l([1, -2]) . s({1, 2}) . fs({e3, e1}) . fb({c: 2, d(3, c): 1}) . P(1)
+  + (v == 1) -> b({1: 2}) . dd(d2(1, d1), d(3, none)) . fn(h) . fn((lambda y: Nat. y * 2)[2 -> 5][1 -> 7]) . P(2)
+  + (v == 2) -> (bo(true)|l([])) . s({ y: Nat | y > 3 }) . many([{}, {d1, d2(2, d1)}]) . fs({}) . P(0);
+init P(0);
+";
+
+const QUESTIONS: [(&str, i32); 14] = [
+    ("<true*>(exists p: Pos, n: Nat, i: Int, x: Real. val(x > 3 && i < 0 && p == 5) && <a(p, n, i, x)>true)", 0),
+    ("<true*>(exists p: Pos, n: Nat, i: Int, x: Real. val(n > exp(2, 64) && p + 0 > exp(2, 69) && x == -2) && <a(p, n, i, x)>true)", 0),
+    ("<true*>(exists v: List(Int). val(#v == 2 && v . 1 == -2) && <l(v)>true)", 0),
+    ("<true*>(exists v: Set(Nat). val(1 in v && !(3 in v)) && <s(v)>true)", 0),
+    ("<true*>(exists v: Set(Nat). val(100 in v && !(3 in v)) && <s(v)>true)", 0),
+    ("<true*>(exists v: FSet(E). val(v == {e1, e3}) && <fs(v)>true)", 0),
+    ("<true*>(exists v: FBag(S). val(count(c, v) == 2 && #v == 3) && <fb(v)>true)", 0),
+    ("<true*>(exists v: D. val(is_d2(v) && num(v) == 1) && <dd(v, d(3, none))>true)", 0),
+    ("<true*>(exists v: Nat -> Nat. val(v(1) == 7 && v(2) == 5 && v(4) == 8 && upd(v)) && <fn(v)>true)", 0),
+    ("<true*>(exists v: List(FSet(D)). val(#v == 2 && d1 in v . 1) && <many(v)>true)", 0),
+    ("<true*><bo(true)|l([])>true", 0),
+    (
+        "<true*>(val(over(6) && !over(2) && long([e1, e2]) == 3 && long([d1]) == 1 && times({1: 2}) == 5 && curried(1)(2) == 3) && <bo(true)|l([])>true)",
+        0,
+    ),
+    ("<true*>(val(mixed(2, 1 / 2) == 0 && 1 in more({}) && !(2 in more({})) && 31 in more({})) && <bo(true)|l([])>true)", 0),
+    ("<true*>(exists n: N. <not_used(n)>true)", 1),
+];
+
+fn run(command: &str, folder: &Path) -> crate::support::Outcome {
+    let words: Vec<String> =
+        command.split(' ').map(|w| w.strip_prefix('@').map_or(w.into(), |n| folder.join(n).display().to_string())).collect();
+    mu_check(&words)
+}
+
+/// The saved system answers as the model does; so does what is made of it.
+#[test]
+fn a_saved_system_brings_all_kinds_of_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("m.mcrl2"), VALUES).unwrap();
+    for command in [
+        "explore @m.mcrl2 --out @m.lts",
+        "convert @m.lts @again.lts",
+        "explore @m.mcrl2 --reduce strong --out @small.lts",
+        "reduce @m.lts --out @smaller.lts",
+    ] {
+        let outcome = run(command, folder);
+        assert!(outcome.code == 0 && !outcome.stderr.contains("warning"), "{command}: {}", outcome.stderr);
+    }
+    for file in ["m.mcrl2", "m.lts", "again.lts", "small.lts", "smaller.lts"] {
+        for (formula, code) in QUESTIONS {
+            let path = folder.join(file).display().to_string();
+            let outcome = mu_check(&["check", &path, "-f", formula]);
+            assert_eq!(outcome.code, code, "{file}: {formula}: {}", outcome.stderr);
+        }
+    }
+    let texts = |name: &str| {
+        let outcome = run(&format!("convert @{name} @t.aut"), folder);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        std::fs::read_to_string(folder.join("t.aut")).unwrap()
+    };
+    assert_eq!(texts("m.lts"), texts("again.lts"));
+}
+
+#[test]
+fn labels_that_were_renamed_and_hidden_keep_their_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(
+        folder.join("m.mcrl2"),
+        "sort D = struct d1 | d2(n: Nat); act a: D; b; c: D; init a(d2(3)) . a(d1) . b . c(d1) . delta;",
+    )
+    .unwrap();
+    let outcome = run("explore @m.mcrl2 --rename a=new --rename b=other --hide c --out @m.lts", folder);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    for (formula, code) in
+        [("<true*>(exists x: D. val(n(x) == 3) && <new(x)>true)", 0), ("<true*.other.tau>true", 0), ("<true*><c(d1)>true", 1)]
+    {
+        let path = folder.join("m.lts").display().to_string();
+        let outcome = mu_check(&["check", &path, "-f", formula]);
+        assert_eq!(outcome.code, code, "{formula}: {}", outcome.stderr);
+    }
+    // Nobody declares what the arguments of a new text are.
+    let outcome = run("explore @m.mcrl2 --rename a(d1)=new(7) --out @odd.lts", folder);
+    assert!(outcome.code == 0 && outcome.stderr.contains("the label `new(7)` has no typed form"), "{}", outcome.stderr);
+    assert_eq!(run("check @odd.lts -f <true*.new(7)>true", folder).code, 0);
+}
+
+/// The model of the study, without operations: formulas of the project on the saved system.
+#[test]
+fn arcx_is_checked_as_a_saved_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.lts").display().to_string();
+    let spec = package("specs/arcx.spec");
+    let define = ["-D", "max_operation_id=0"];
+    assert_eq!(mu_check(&["explore", &spec, define[0], define[1], "--out", &file]).code, 0);
+    for name in ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving", "3.cacheconsistency"] {
+        let formula = package(&format!("formulas/{name}.mcf"));
+        let (model, saved) = (mu_check(&["check", &spec, &formula, define[0], define[1]]), mu_check(&["check", &file, &formula]));
+        assert!(model.code < 2, "{name}: {}", model.stderr);
+        assert_eq!(saved.code, model.code, "{name}: {}", saved.stderr);
+    }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"))
+}
+
+/// Random formulas on random specifications, and on what their files bring.
+#[test]
+fn random_systems_answer_as_their_models() {
+    let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 80));
+    let (mut compared, mut truths) = (0, 0);
+    for seed in first..first + cases {
+        let mut tape = Tape::new(seed);
+        let (text, _) = specification(&mut tape);
+        let spec = check_specification(&syntax::parse_specification(SourceId(0), &text).unwrap()).unwrap();
+        let process = linearise::linearise(&spec, &Default::default()).unwrap();
+        let model = Compiled::new(process, &Confluence::None).unwrap();
+        let budget = Budget::new(Limits { max_states: Some(60), ..Default::default() });
+        let options = explore::Options { threads: 1, ..Default::default() };
+        let lts = match explore::explore_lts(&model, &options, &budget, &Silent) {
+            Ok((outcome, lts)) if outcome.stop == Stop::Complete => lts,
+            _ => continue,
+        };
+        let labels = (0..model.label_count()).map(mu_check::base::ids::LabelId::new);
+        let labels = labels.map(|l| (model.label_text(l), model.multi_action(l)));
+        let known = typed(&model.process().data, &model.process().actions, labels).unwrap();
+        let mut bytes = Vec::new();
+        mcrl2::write(&lts, Some(&known), &mut bytes).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
+        let (read, brought) = mcrl2::read_with_declarations(&bytes[..]).unwrap();
+        let brought = brought.unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
+        let declared = check_specification(&syntax::parse_specification(SourceId(0), &brought).unwrap())
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
+        let labels = DeclaredLabels::new(&read.table.texts, declared.data, declared.actions)
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
+        let saved = LtsModel::new(Arc::new(read));
+        let asked = formula(&mut tape, Kind::Any);
+        let tree = syntax::parse_formula(SourceId(0), &asked).unwrap();
+        let on_model = check_formula(&tree, &model.process().data, &model.process().actions).unwrap();
+        let on_saved = check_formula(&tree, labels.data(), labels.actions()).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{asked}"));
+        let Ok(expected) = check(&model, &model, &on_model, Options::new(&options), &Budget::default()) else { continue };
+        let found = check(&saved, &labels, &on_saved, Options::new(&options), &Budget::default())
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{asked}\n{text}"));
+        assert_eq!(found.verdict, expected.verdict, "seed {seed}\n{asked}\n{text}\n{brought}");
+        compared += 1;
+        truths += u64::from(found.verdict == Verdict::True);
+    }
+    println!("{compared} formulas compared, {truths} true");
+    assert!(compared * 3 > cases && truths * 5 > compared && (compared - truths) * 5 > compared, "{compared} {truths}");
+}
+
+/// The toolset finds the system that it makes itself of a specification bisimilar to the one saved here.
+#[test]
+#[ignore = "needs the mCRL2 toolset and models"]
+fn the_toolset_reads_what_is_saved() {
+    let toolset = std::env::var("MU_CHECK_TOOLSET").expect("MU_CHECK_TOOLSET names the folder of the programs");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let tool = |name: &str, words: &[&str]| {
+        Command::new("timeout").arg("20").arg(format!("{toolset}/{name}")).args(words).output().expect("a program of the toolset")
+    };
+    let (mut saved, mut agreed) = (0, 0);
+    let mut differ = Vec::new();
+    for model in crate::support::reference_models(&["mcrl2"]) {
+        let model = model.display().to_string();
+        let ours = mu_check(&["explore", &model, "--max-states", "20000", "--timeout", "10", "--out", &path("our.lts")]);
+        if ours.code != 0 {
+            continue;
+        }
+        let made = tool("mcrl22lps", &[&model, &path("m.lps")]).status.success()
+            && tool("lps2lts", &["-l20001", &path("m.lps"), &path("their.lts")]).status.success();
+        if !made {
+            continue;
+        }
+        saved += 1;
+        let same = tool("ltscompare", &["-ebisim", &path("our.lts"), &path("their.lts")]);
+        if String::from_utf8_lossy(&same.stdout).contains("true") {
+            agreed += 1;
+        } else {
+            differ.push(format!("{model}: {}", String::from_utf8_lossy(&same.stderr).lines().next().unwrap_or("another system")));
+        }
+    }
+    println!("{saved} systems saved, {agreed} equal to the toolset's\n{}", differ.join("\n"));
+    assert!(saved > 0 && agreed * 20 > saved * 19, "{saved} {agreed}");
+}
