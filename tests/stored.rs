@@ -26,9 +26,9 @@ use std::sync::Arc;
 
 /// All kinds of values, and operations of each.
 const VALUES: &str = "sort D = struct d1 | d2(num: Nat, next: D)?is_d2; S; N = Nat; E = struct e1 | e2 | e3;
-cons c: S; d: Nat # S -> S;
+cons c, none: S; d: Nat # S -> S;
 map h: Nat -> Nat; over: Pos -> Bool; over: Nat -> Bool; long: List(D) -> Nat; long: List(E) -> Nat; upd: (Nat -> Nat) -> Bool;
-    mixed: Int # Real -> Real; times: FBag(Nat) -> Nat; more: FSet(Nat) -> Set(Nat); curried: Nat -> Nat -> Nat; none: S;
+    mixed: Int # Real -> Real; times: FBag(Nat) -> Nat; more: FSet(Nat) -> Set(Nat); curried: Nat -> Nat -> Nat;
 var n, m: Nat; g: Nat -> Nat; i: Int; x: Real; p: Pos; b: FBag(Nat); s: FSet(Nat); l: List(D); k: List(E);
 eqn h(n) = n + 1;
     over(p) = p > 2;

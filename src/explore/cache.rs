@@ -9,12 +9,9 @@
 //! shared. A group that seldom hits is then evaluated without a cache. Memory is bounded: all tables are emptied when they reach the
 //! limit. A change of the store's layout (`epoch`) invalidates everything.
 //!
-//! With confluent groups each target is replaced by the representative that confluent tau steps lead to: the state that has none, or the
-//! least vector of the terminal strongly connected component (Groote, van de Pol: "State Space Reduction Using Partial tau-Confluence",
-//! 2000; Blom: "Partial tau-confluence for efficient state space generation", 2001). With symmetries each target is then replaced by the
-//! representative of its orbit ([`super::symmetry`]).
+//! With confluent groups each target is replaced by its representative ([`super::confluent`]), and with symmetries then by that of its orbit
+//! ([`super::symmetry`]).
 
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
@@ -67,8 +64,6 @@ impl From<Diagnostic> for Halt {
 const JUDGED: u64 = 1 << 15;
 /// Steps and changes after which the caches are emptied: their places are words of 32 bits.
 const MOST_STEPS: usize = 1 << 31;
-/// Chain of confluent steps after which a cycle is suspected.
-const CHAIN: u32 = 64;
 
 #[derive(Clone, Copy)]
 struct Step {
@@ -176,7 +171,7 @@ pub(crate) struct Expander<'m> {
     memo: Arc<Memo>,
     worker: Box<dyn Worker + 'm>,
     confluent: Vec<bool>,
-    any_confluent: bool,
+    pub(super) any_confluent: bool,
     /// The groups whose steps are taken before others; empty if there are none.
     first: Vec<bool>,
     enabled: bool,
@@ -187,7 +182,7 @@ pub(crate) struct Expander<'m> {
     /// By leaf: rows of `words` words by leaf index.
     masks: Vec<Vec<u64>>,
     /// Bits of the confluent groups.
-    confluent_mask: Vec<u64>,
+    pub(super) confluent_mask: Vec<u64>,
     /// Bits of those that are taken before others.
     first_mask: Vec<u64>,
     /// By leaf: `(position in the leaf, value, group)` of the requirements.
@@ -200,14 +195,14 @@ pub(crate) struct Expander<'m> {
     leaves: Vec<u32>,
     patched: Vec<u32>,
     row: Vec<u32>,
-    raw: Vec<Successor>,
+    pub(super) raw: Vec<Successor>,
     statistics: CacheStatistics,
-    symmetries: Option<&'m Symmetries>,
+    pub(super) symmetries: Option<&'m Symmetries>,
     orbits: Option<Orbits<'m>>,
     /// What they cost, if the search may begin again without them.
     thrift: Option<Thrift>,
     /// Whether other processes search as well, with other numbers for the same values.
-    among_processes: bool,
+    pub(super) among_processes: bool,
     /// Which of the steps that have one label and target stays, if it makes a difference.
     preferred: Option<StepTest<'m>>,
     /// With symmetries: for each successor, the element that took it to the one that is kept (0: none).
@@ -441,107 +436,8 @@ impl<'m> Expander<'m> {
         Ok(orbit)
     }
 
-    /// The state that stands for this one when confluent steps are taken at once.
-    pub fn representative(&mut self, store: &Store, key: u64) -> Result<u64, Halt> {
-        if !self.any_confluent {
-            return Ok(key);
-        }
-        let mut raw = std::mem::take(&mut self.raw);
-        let mut at = key;
-        let mut result = Ok(());
-        for length in 0..=CHAIN {
-            raw.clear();
-            result = self.confluent_steps(store, at, &mut raw);
-            if result.is_err() {
-                break;
-            }
-            match raw.iter().find(|s| s.key != at) {
-                None => break,
-                Some(_) if length == CHAIN => {
-                    match self.terminal(store, at) {
-                        Ok(least) => at = least,
-                        Err(halt) => result = Err(halt),
-                    }
-                    break;
-                }
-                Some(step) => at = step.key,
-            }
-        }
-        self.raw = raw;
-        result.map(|()| at)
-    }
-
-    /// Confluent steps of a state, not replaced by representatives.
-    pub fn confluent_steps(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
-        let mask = std::mem::take(&mut self.confluent_mask);
-        let result = self.steps(store, key, Some(&mask), out);
-        self.confluent_mask = mask;
-        result
-    }
-
-    /// The least vector of the terminal component that confluent steps lead to from here. Tarjan's algorithm up to the first component
-    /// that it completes: no step leads out of that one.
-    fn terminal(&mut self, store: &Store, key: u64) -> Result<u64, Halt> {
-        struct Frame {
-            key: u64,
-            next: usize,
-            steps: Vec<u64>,
-        }
-        let mut index: HashMap<u64, (u32, u32), ahash::RandomState> = HashMap::default();
-        let mut stack = Vec::new();
-        let mut frames: Vec<Frame> = Vec::new();
-        let mut raw = Vec::new();
-        let mut enter = Some(key);
-        loop {
-            if let Some(key) = enter.take() {
-                raw.clear();
-                self.confluent_steps(store, key, &mut raw)?;
-                let n = index.len() as u32;
-                index.insert(key, (n, n));
-                stack.push(key);
-                frames.push(Frame { key, next: 0, steps: raw.iter().map(|s| s.key).collect() });
-            }
-            let frame = frames.last_mut().ok_or_else(|| Diagnostic::internal("confluent steps end in no component"))?;
-            let at = frame.key;
-            if let Some(&target) = frame.steps.get(frame.next) {
-                frame.next += 1;
-                match index.get(&target) {
-                    Some(&(n, _)) => {
-                        let low = index.get_mut(&at).map(|e| &mut e.1);
-                        low.into_iter().for_each(|l| *l = (*l).min(n));
-                    }
-                    None => enter = Some(target),
-                }
-                continue;
-            }
-            let (n, low) = index[&at];
-            if n == low {
-                let from =
-                    stack.iter().position(|&k| k == at).ok_or_else(|| Diagnostic::internal("the root of a component is not open"))?;
-                if self.among_processes && from + 1 < stack.len() {
-                    // The least vector depends on the numbers of values.
-                    let message = "hidden steps that are taken at once go in a circle, which several processes cannot search together";
-                    return Err(Diagnostic::new(Stage::Unsupported, message).note("omit `--confluence`").into());
-                }
-                if let Some(symmetries) = self.symmetries
-                    && from + 1 < stack.len()
-                {
-                    // The least vector of the image need not be the image of the least vector.
-                    return Err(symmetries.refuse().into());
-                }
-                return Ok(stack[from..].iter().copied().min_by_key(|&k| store.vector(k)).expect("a component has a state"));
-            }
-            frames.pop();
-            if let Some(parent) = frames.last()
-                && let Some(entry) = index.get_mut(&parent.key)
-            {
-                entry.1 = entry.1.min(low);
-            }
-        }
-    }
-
     /// Steps of the groups in `only` (all if none), duplicates included.
-    fn steps(&mut self, store: &Store, key: u64, only: Option<&[u64]>, out: &mut Vec<Successor>) -> Result<(), Halt> {
+    pub(super) fn steps(&mut self, store: &Store, key: u64, only: Option<&[u64]>, out: &mut Vec<Successor>) -> Result<(), Halt> {
         let mut leaves = std::mem::take(&mut self.leaves);
         store.unpack(key, &mut leaves);
         let result = self.steps_of(store, key, &leaves, only, out);

@@ -12,12 +12,14 @@
 mod annotate;
 mod cache;
 mod checkpoint;
+mod confluent;
 mod cycle;
 mod find;
 mod intern;
 mod lazy;
 mod memo;
 mod parcels;
+mod round;
 mod rows;
 mod search;
 mod seek;

@@ -20,6 +20,7 @@ use super::cache::{CacheStatistics, Expander, Halt, Successor};
 use super::checkpoint::{Counts, Image, Keeper, Restored};
 use super::intern::held;
 use super::memo::Memo;
+use super::round::{Block, Round};
 use super::rows::{Edges, Rows};
 use super::store::Store;
 use super::symmetry::Symmetries;
@@ -94,44 +95,6 @@ pub(crate) struct Done {
     pub initial: u64,
     /// Whether an annotation was ever brought to a state that had been expanded before.
     pub backward: bool,
-}
-
-/// Consecutive states of a level.
-pub(super) struct Block {
-    /// Number of the first one within the level.
-    pub first: u64,
-    pub keys: Vec<u64>,
-}
-
-/// What the threads make of a round.
-#[derive(Default)]
-pub(super) struct Round {
-    pub todo: Vec<Block>,
-    pub next: Vec<Vec<u64>>,
-    edges: Vec<Edges>,
-    /// Targets that found no room, with what is brought to them.
-    pub unplaced: Vec<(u64, u32)>,
-    pub hits: Vec<Hit>,
-    pub dead: Vec<(u64, u64)>,
-    pub stop: Option<Stop>,
-    pub error: Option<Diagnostic>,
-    pub deadlocks: u64,
-    pub transitions: u64,
-    /// What the orbits of the states expanded have beyond these.
-    pub surplus: u64,
-    pub overflow: bool,
-    statistics: CacheStatistics,
-}
-
-impl Round {
-    /// An error of a model, or the limit that it met. Of several errors the one with the first place is kept, whatever thread was first.
-    pub(super) fn fail(&mut self, error: Diagnostic) {
-        match error.stop {
-            Some(stop) => self.stop = Some(stop),
-            None if self.error.as_ref().is_none_or(|e| (error.span, &error.message) < (e.span, &e.message)) => self.error = Some(error),
-            None => {}
-        }
-    }
 }
 
 struct Gate {
