@@ -214,7 +214,11 @@ fn the_toolset_reads_what_is_saved() {
             continue;
         }
         saved += 1;
-        let same = tool("ltscompare", &["-ebisim", &path("our.lts"), &path("their.lts")]);
+        // By the texts of the labels: the toolset takes multi-actions of two files for different if their actions stand in another order.
+        for name in ["our", "their"] {
+            tool("ltsconvert", &["-enone", &path(&format!("{name}.lts")), &path(&format!("{name}.aut"))]);
+        }
+        let same = tool("ltscompare", &["-ebisim", &path("our.aut"), &path("their.aut")]);
         if String::from_utf8_lossy(&same.stdout).contains("true") {
             agreed += 1;
         } else {
@@ -222,5 +226,5 @@ fn the_toolset_reads_what_is_saved() {
         }
     }
     println!("{saved} systems saved, {agreed} equal to the toolset's\n{}", differ.join("\n"));
-    assert!(saved > 0 && agreed * 20 > saved * 19, "{saved} {agreed}");
+    assert!(saved > 0 && agreed == saved, "{saved} {agreed}");
 }
