@@ -23,7 +23,7 @@ mod values;
 mod worker;
 
 use self::groups::{Builder, Layout};
-use self::tables::{LabelTable, ValueTable};
+use self::tables::ValueTable;
 use self::undecided::Conditions;
 use self::worker::LinearWorker;
 use mu_base::ids::{LabelId, OpId, SortId, VarId};
@@ -32,6 +32,7 @@ use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr, ExprKind};
 use mu_data::{portable, text};
 use mu_labels::{ActionLabels, MultiAction};
+use mu_model::table::LabelTable;
 use mu_model::{Group, Model, Portable, Slot, SlotInfo, Symmetry, Worker};
 use mu_process::confluence::{commuting_summands, confluent_summands};
 use mu_process::linear::{Act, LinearProcess};
@@ -82,7 +83,7 @@ pub struct Compiled {
     /// Sort of each slot.
     sort_of: Vec<SortId>,
     tables: Vec<ValueTable>,
-    labels: LabelTable,
+    labels: LabelTable<MultiAction>,
     /// Conditions on parameters under which their components have come to their end, by the front end.
     ends: Vec<String>,
     /// Labels in which a term has no value.
@@ -123,7 +124,7 @@ impl Compiled {
         layout.decide(&process, &mut engine)?;
         let Layout { slots, initial, table_of, sort_of, tables, conditions, .. } = layout;
         let (symmetries, constant_maps) = symmetry::candidates(&process, &slots, &sort_of, &groups, &codes);
-        let labels = LabelTable::default();
+        let labels = LabelTable::new(MultiAction::default());
         let budget = budget.clone();
         Ok(Self {
             process,
@@ -274,7 +275,7 @@ impl Model for Compiled {
         self.action_text(&self.labels.get(label))
     }
     fn label_count(&self) -> usize {
-        self.labels.len()
+        self.labels.count()
     }
     fn is_priority_proven(&self) -> bool {
         self.priority_proven

@@ -8,9 +8,7 @@
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::Span;
-use mu_base::ids::LabelId;
 use mu_data::expr::{Expr, ExprKind};
-use mu_labels::MultiAction;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The values of a sort by number.
@@ -100,40 +98,6 @@ impl ValueTable {
     /// The value of a number that was given out.
     pub(super) fn get(&self, id: u32) -> Expr {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).by_id[id as usize].clone()
-    }
-}
-
-/// The multi-actions by number; 0 is tau.
-pub(super) struct LabelTable {
-    inner: RwLock<(AHashMap<Arc<MultiAction>, u32>, Vec<Arc<MultiAction>>)>,
-}
-
-impl Default for LabelTable {
-    fn default() -> Self {
-        let tau: Arc<MultiAction> = Arc::default();
-        Self { inner: RwLock::new((AHashMap::from([(tau.clone(), 0)]), vec![tau])) }
-    }
-}
-
-impl LabelTable {
-    /// The label of a multi-action (sorted).
-    pub(super) fn intern(&self, multi: MultiAction) -> LabelId {
-        if let Some(&id) = self.inner.read().unwrap_or_else(PoisonError::into_inner).0.get(&multi) {
-            return LabelId(id);
-        }
-        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        let (ids, multis) = &mut *inner;
-        let multi = Arc::new(multi);
-        LabelId(*ids.entry(multi.clone()).or_insert_with(|| {
-            multis.push(multi);
-            multis.len() as u32 - 1
-        }))
-    }
-    pub(super) fn get(&self, label: LabelId) -> Arc<MultiAction> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner).1[label.index()].clone()
-    }
-    pub(super) fn len(&self) -> usize {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner).1.len()
     }
 }
 

@@ -17,6 +17,7 @@ use crate::value::{ANY, Entry, NOTHING};
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
+use mu_model::table::LabelTable;
 use mu_model::{Group, Model, PartOrigin, Slot, SlotInfo, StepPart, Steps, Symmetry, Worker};
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -89,8 +90,7 @@ pub struct SystemModel<'s> {
     /// The label of each group.
     labels: Vec<LabelId>,
     /// Name and processes of each label.
-    names: Vec<(String, Vec<u32>)>,
-    ids: AHashMap<(String, Vec<u32>), LabelId>,
+    names: LabelTable<(String, Vec<u32>)>,
     claims: Vec<GroundCube>,
     /// The initial states, as codes.
     starts: Vec<Vec<u32>>,
@@ -124,8 +124,7 @@ impl<'s> SystemModel<'s> {
             groups: Vec::new(),
             moves: Vec::new(),
             labels: Vec::new(),
-            names: vec![("tau".into(), Vec::new())],
-            ids: AHashMap::new(),
+            names: LabelTable::new(("tau".into(), Vec::new())),
             claims: Vec::new(),
             starts,
             dense,
@@ -167,14 +166,7 @@ impl<'s> SystemModel<'s> {
         (self.starts.len() > 1).then(|| self.machine.width() as Slot)
     }
     fn label(&mut self, name: &str, args: Vec<u32>) -> LabelId {
-        let key = (name.to_string(), args);
-        if let Some(id) = self.ids.get(&key) {
-            return *id;
-        }
-        let id = LabelId::new(self.names.len());
-        self.names.push(key.clone());
-        self.ids.insert(key, id);
-        id
+        self.names.intern((name.to_string(), args))
     }
     fn add(&mut self, mut group: Group, movement: Move, label: LabelId) {
         for list in [&mut group.reads, &mut group.writes] {
@@ -438,7 +430,8 @@ impl Model for SystemModel<'_> {
         Box::new(SystemWorker { model: self, state: vec![0; self.slots.len()], results: Vec::new() })
     }
     fn label_text(&self, label: LabelId) -> String {
-        let (name, args) = &self.names[label.index()];
+        let label = self.names.get(label);
+        let (name, args) = &*label;
         if args.is_empty() {
             return name.clone();
         }
@@ -446,7 +439,7 @@ impl Model for SystemModel<'_> {
         format!("{name}({})", args.join(", "))
     }
     fn label_count(&self) -> usize {
-        self.names.len()
+        self.names.count()
     }
     fn value_text(&self, slot: Slot, value: u32) -> String {
         let cells = self.machine.layout.cells;
@@ -462,7 +455,8 @@ impl Model for SystemModel<'_> {
         (1..=self.machine.layout.n).map(|p| format!("#{p}")).chain(["shared".to_string()]).collect()
     }
     fn parts(&self, group: usize, _before: &[u32], label: LabelId, _after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
-        let (name, args) = &self.names[label.index()];
+        let label = self.names.get(label);
+        let (name, args) = &*label;
         let who = match self.moves[group] {
             Move::Fire(g) => {
                 let g = &self.machine.ground[g as usize];
@@ -556,12 +550,13 @@ impl Worker for SystemWorker<'_, '_> {
     }
     fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
         let p = self.model.machine.system.fixed + symmetry as u32;
-        let (name, args) = &self.model.names[label.index()];
+        let of = self.model.names.get(label);
+        let (name, args) = &*of;
         if args.is_empty() {
             return Ok(Some(label));
         }
-        let key = (name.clone(), args.iter().map(|q| swapped(p, *q)).collect());
-        Ok(self.model.ids.get(&key).copied())
+        let key = (name.clone(), args.iter().map(|q| swapped(p, *q)).collect::<Vec<u32>>());
+        Ok(self.model.names.find(&key))
     }
 }
 

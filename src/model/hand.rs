@@ -15,9 +15,7 @@
 //! assert_eq!(model.initial(), [0]);
 //! ```
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard};
-
+use super::table::LabelTable;
 use super::{Group, Model, Portable, Slot, SlotInfo, Steps, Worker};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
@@ -25,39 +23,18 @@ use mu_base::{Diagnostic, Stage};
 /// The answer of a group: from the values of its `reads` to steps.
 pub type StepFn = Box<dyn Fn(&[u32], &mut Emit<'_>) + Send + Sync>;
 
-#[derive(Debug)]
-struct LabelTable {
-    texts: Vec<String>,
-    ids: HashMap<String, LabelId>,
-}
-
 /// Where a group's closure puts its steps.
 pub struct Emit<'a> {
-    labels: &'a Mutex<LabelTable>,
+    labels: &'a LabelTable<String>,
     out: &'a mut Steps,
 }
 
 impl Emit<'_> {
     /// One step: the text of its label (`tau` for the hidden one) and a value for each slot in `writes`.
     pub fn step(&mut self, label: impl Into<String>, values: &[u32]) {
-        let text = label.into();
-        let mut table = lock(self.labels);
-        let id = match table.ids.get(&text) {
-            Some(&id) => id,
-            None => {
-                let id = LabelId::new(table.texts.len());
-                table.texts.push(text.clone());
-                table.ids.insert(text, id);
-                id
-            }
-        };
-        self.out.labels.push(id);
+        self.out.labels.push(self.labels.intern(label.into()));
         self.out.values.extend_from_slice(values);
     }
-}
-
-fn lock(labels: &Mutex<LabelTable>) -> MutexGuard<'_, LabelTable> {
-    labels.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// A model made of closures.
@@ -66,7 +43,7 @@ pub struct HandModel {
     groups: Vec<Group>,
     functions: Vec<StepFn>,
     initial: Vec<u32>,
-    labels: Mutex<LabelTable>,
+    labels: LabelTable<String>,
 }
 
 impl Default for HandModel {
@@ -78,8 +55,8 @@ impl Default for HandModel {
 impl HandModel {
     /// No slots, no groups: one state without steps.
     pub fn new() -> Self {
-        let labels = LabelTable { texts: vec!["tau".into()], ids: HashMap::from([("tau".to_owned(), LabelId::TAU)]) };
-        Self { slots: Vec::new(), groups: Vec::new(), functions: Vec::new(), initial: Vec::new(), labels: Mutex::new(labels) }
+        let labels = LabelTable::new("tau".to_string());
+        Self { slots: Vec::new(), groups: Vec::new(), functions: Vec::new(), initial: Vec::new(), labels }
     }
     /// Adds a slot of a component with its initial value.
     pub fn slot(&mut self, name: impl Into<String>, component: u32, control: bool, initial: u32) -> Slot {
@@ -126,10 +103,10 @@ impl Model for HandModel {
         Box::new(HandWorker { model: self })
     }
     fn label_text(&self, label: LabelId) -> String {
-        lock(&self.labels).texts[label.index()].clone()
+        self.labels.get(label).to_string()
     }
     fn label_count(&self) -> usize {
-        lock(&self.labels).texts.len()
+        self.labels.count()
     }
     fn value_text(&self, _slot: Slot, value: u32) -> String {
         value.to_string()

@@ -12,6 +12,7 @@ pub mod evaluated;
 pub mod from_lts;
 pub mod hand;
 pub mod standing;
+pub mod table;
 
 // The models of the tests name this layer as all others do.
 #[cfg(test)]

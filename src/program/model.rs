@@ -6,9 +6,6 @@
 //! Labels are `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old, new)`, `fence(t)`, `store_fence(t)`, `flush(t, x, v)`, and `tau` for
 //! steps without memory, which are confluent: nothing else looks at a thread's registers.
 
-use std::collections::HashMap;
-use std::sync::RwLock;
-
 use super::expansion::OWN_NAMES;
 use super::expr::{Expr, Width};
 use super::liveness::{registers_read, successors};
@@ -17,6 +14,7 @@ use super::memory::Entry;
 use super::{Access, Fence, Program, Register};
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
+use mu_model::table::LabelTable;
 use mu_model::{Group, Model, Slot, SlotInfo, Steps, Worker};
 
 /// What a group does.
@@ -46,12 +44,6 @@ pub type Goal = (Vec<Slot>, Box<dyn Fn(&Machine, &[u32]) -> bool + Send + Sync>)
 /// The label of the group of a goal.
 pub const GOAL: &str = "goal";
 
-#[derive(Debug, Default)]
-struct LabelTable {
-    texts: Vec<String>,
-    ids: HashMap<String, LabelId>,
-}
-
 /// The model of a machine.
 pub struct ProgramModel {
     /// The machine.
@@ -60,21 +52,14 @@ pub struct ProgramModel {
     groups: Vec<Group>,
     moves: Vec<Move>,
     goal: Option<Goal>,
-    labels: RwLock<LabelTable>,
+    labels: LabelTable<String>,
     /// Of the cells, in labels.
     names: Vec<String>,
-}
-
-macro_rules! held {
-    ($lock:expr) => {
-        $lock.unwrap_or_else(|poisoned| poisoned.into_inner())
-    };
 }
 
 impl ProgramModel {
     /// A model, with a group that has a step labelled [`GOAL`] where the goal is met.
     pub fn new(machine: Machine, goal: Option<Goal>) -> Self {
-        let labels = LabelTable { texts: vec!["tau".into()], ids: HashMap::from([("tau".into(), LabelId::TAU)]) };
         let mut model = Self {
             names: cell_names(&machine.program),
             slots: slots(&machine),
@@ -82,7 +67,7 @@ impl ProgramModel {
             groups: Vec::new(),
             moves: Vec::new(),
             goal: None,
-            labels: RwLock::new(labels),
+            labels: LabelTable::new("tau".to_string()),
         };
         for thread in 0..model.machine.program.threads.len() {
             for place in 0..model.machine.program.threads[thread].steps.len() {
@@ -217,16 +202,7 @@ impl ProgramModel {
         }
     }
     fn label(&self, text: String) -> LabelId {
-        if let Some(&id) = held!(self.labels.read()).ids.get(&text) {
-            return id;
-        }
-        let mut labels = held!(self.labels.write());
-        let next = LabelId::new(labels.texts.len());
-        let id = *labels.ids.entry(text.clone()).or_insert(next);
-        if id == next {
-            labels.texts.push(text);
-        }
-        id
+        self.labels.intern(text)
     }
 }
 
@@ -295,10 +271,10 @@ impl Model for ProgramModel {
         Box::new(ProgramWorker { model: self, state: vec![0; self.machine.slot_count()] })
     }
     fn label_text(&self, label: LabelId) -> String {
-        held!(self.labels.read()).texts[label.index()].clone()
+        self.labels.get(label).to_string()
     }
     fn label_count(&self) -> usize {
-        held!(self.labels.read()).texts.len()
+        self.labels.count()
     }
     fn value_text(&self, slot: Slot, value: u32) -> String {
         let m = &self.machine;
