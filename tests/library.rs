@@ -1,7 +1,7 @@
 //! What programs call: parameters, counts, verdicts with evidence, walks, errors with places, limits.
 
 use mu_check::base::Limits;
-use mu_check::{Run, Specification, Stop, Verdict};
+use mu_check::{Priority, Run, Specification, Stop, Verdict};
 
 const COUNTER: &str = "$param max: Nat = 3;\nact up, down: Nat;\nproc P(n: Nat) = (n < ${max}) -> up(n + 1) . P(n + 1) + (n > 0) -> down(n) . P(Int2Nat(n - 1));\ninit P(0);\n";
 
@@ -19,6 +19,17 @@ fn parameters_have_values() {
     }
     let lts = model.transition_system(&Run::new()).unwrap();
     assert_eq!((lts.state_count(), lts.transition_count()), (6, 10));
+}
+
+#[test]
+fn steps_are_taken_at_once_only_where_asked() {
+    let text = "act a, b, i; init hide({i}, allow({i, a, b}, i . a . delta || i . b . delta));";
+    let of = |priority| Specification::new("two.mcrl2", text).priority(priority).model().unwrap();
+    let (plain, proven) = (of(Priority::None), of(Priority::Proven));
+    let states = |model: &mu_check::Model, engine| model.explore(&Run::new().engine(engine).unwrap()).map(|c| c.states);
+    assert_eq!(states(&plain, "explicit").unwrap(), states(&plain, "symbolic").unwrap());
+    assert!(states(&proven, "explicit").unwrap() < states(&plain, "explicit").unwrap());
+    assert!(states(&proven, "symbolic").unwrap_err().message().contains("--confluence"), "it has no priority");
 }
 
 #[test]

@@ -52,11 +52,11 @@ impl Progress for Watched<'_> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Priority {
-    /// Those that are proven confluent.
-    #[default]
-    Proven,
     /// None.
+    #[default]
     None,
+    /// Those that are proven confluent.
+    Proven,
     /// Hidden actions of these names, believed to be confluent.
     Named(Vec<String>),
 }
@@ -118,7 +118,10 @@ impl Specification {
             Ok((expanded.params, Compiled::new(process, &confluence)?))
         };
         match build(&mut sources) {
-            Ok((parameters, compiled)) => Ok(Model { compiled: Arc::new(compiled), parameters, sources }),
+            Ok((parameters, compiled)) => {
+                let wishes = if self.priority == Priority::None { Vec::new() } else { vec![Wish::Priority] };
+                Ok(Model { compiled: Arc::new(compiled), parameters, sources, wishes })
+            }
             Err(diagnostic) => Err(Error::new(diagnostic, &sources)),
         }
     }
@@ -273,6 +276,8 @@ pub struct Model {
     compiled: Arc<Compiled>,
     parameters: Vec<Param>,
     sources: SourceMap,
+    /// What an engine must do for its counts to be those of the model.
+    wishes: Vec<Wish>,
 }
 
 impl std::fmt::Debug for Model {
@@ -307,6 +312,7 @@ impl Model {
     }
 
     fn counted(&self, run: &Run, wishes: &[Wish]) -> Result<mu_engines::Counted, Error> {
+        let wishes = &[wishes, &self.wishes[..]].concat();
         self.expect(run, wishes)?;
         let watched = Watched(&run.watcher);
         let options = Options { progress: &watched, ..Options::new(run.explore(&self.compiled)) };
@@ -326,6 +332,7 @@ impl Model {
     /// # Errors
     /// What is wrong with the formula, with its place; a value that cannot be evaluated; a broken invariant.
     pub fn check(&self, formula: &str, run: &Run) -> Result<Judgement, Error> {
+        self.expect(run, &self.wishes)?;
         let mut sources = self.sources.clone();
         self.judged(formula, run, &mut sources).map_err(|d| Error::new(d, &sources))
     }
@@ -336,7 +343,7 @@ impl Model {
         let formula = check_formula(&tree, &process.data, &process.actions)?;
         let watched = Watched(&run.watcher);
         let options = Options { witnesses: true, progress: &watched, ..Options::new(run.explore(&self.compiled)) };
-        let task = Task { wishes: &[], options: &options, budget: &run.budget };
+        let task = Task { wishes: &self.wishes, options: &options, budget: &run.budget };
         let subject = Subject { model: &*self.compiled, labels: &*self.compiled };
         let Answer { verdict, states, equations, evidence, .. } = run.engine.check(subject, &formula, task)?.answer;
         let evidence = match evidence {

@@ -1,0 +1,140 @@
+"""Model checking of mCRL2 specifications against first-order modal mu-calculus formulas.
+
+    >>> import mu_check
+    >>> m = mu_check.Model("arcx.spec", max_operation_id=2)
+    >>> m.explore().states
+    >>> m.check("1a.gos.mcf").evidence
+"""
+
+import itertools
+import os
+import sys
+from pathlib import Path
+
+from . import _mu_check
+from ._mu_check import Counts, Error, Evidence, Judgement
+
+__all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "sweep"]
+
+
+def _options(threads, engine, symmetry, max_states, max_memory, timeout):
+    return {
+        "threads": threads,
+        "engine": engine,
+        "symmetry": symmetry,
+        "max_states": max_states,
+        "max_memory": max_memory,
+        "timeout": timeout,
+    }
+
+
+def _text(value):
+    """A parameter's value as the parameter layer writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _line(states, transitions, seconds):
+    sys.stderr.write(f"\r{states:,} states, {transitions:,} transitions, {seconds:.1f} s ")
+    sys.stderr.flush()
+
+
+def _watch(progress):
+    """What is called while a search runs, and what ends its line."""
+    if progress is True:
+        return _line, lambda: sys.stderr.write("\r\033[K")
+    return (progress or None), lambda: None
+
+
+class Model:
+    """A specification with its parameters, ready to be explored and checked.
+
+    ``Model("file.mcrl2", name=value, ...)`` reads a file; ``Model.from_text(text, ...)`` takes a text.
+    """
+
+    def __init__(self, path, /, **parameters):
+        given = {name: _text(value) for name, value in parameters.items()}
+        self._model = _mu_check.open_model(os.fspath(path), given)
+        self.name = os.fspath(path)
+
+    @classmethod
+    def from_text(cls, text, /, *, name="model", **parameters):
+        """The model of a text; `name` stands in messages."""
+        model = cls.__new__(cls)
+        model._model = _mu_check.text_model(name, text, {n: _text(v) for n, v in parameters.items()})
+        model.name = name
+        return model
+
+    @property
+    def parameters(self):
+        """Names and values of the parameters, as texts."""
+        return self._model.parameters
+
+    def explore(
+        self, *, threads=None, engine="explicit", symmetry=True, max_states=None, max_memory=None, timeout=None, progress=None
+    ):
+        """Counts states, transitions and deadlocks. A limit (states, bytes, seconds) leaves the counts incomplete.
+
+        `progress`: a function of states, transitions and seconds, or ``True`` for a line on standard error.
+        """
+        watch, finish = _watch(progress)
+        try:
+            return self._model.explore(_options(threads, engine, symmetry, max_states, max_memory, timeout), watch)
+        finally:
+            finish()
+
+    def check(
+        self, formula, *, threads=None, engine="explicit", symmetry=True, max_states=None, max_memory=None, timeout=None, progress=None
+    ):
+        """Checks a formula: a path to an ``.mcf`` file, or the text of one."""
+        if isinstance(formula, os.PathLike) or str(formula).endswith(".mcf"):
+            formula = Path(formula).read_text(encoding="utf-8-sig")
+        watch, finish = _watch(progress)
+        try:
+            return self._model.check(formula, _options(threads, engine, symmetry, max_states, max_memory, timeout), watch)
+        finally:
+            finish()
+
+    def __repr__(self):
+        parameters = "".join(f", {n}={v}" for n, v in self.parameters.items())
+        return f"Model({self.name!r}{parameters})"
+
+
+def sweep(path, formulas=(), *, explore=True, limits=None, **parameters):
+    """Rows over all combinations of parameter values, one after the other, as dictionaries: ``pandas.DataFrame(sweep(...))``.
+
+    A value that is a list, tuple or range is gone through. `formulas` are paths or texts; `limits` are those of `Model.explore`.
+    An unknown verdict is ``None``, and `stop` says why.
+    """
+    ranges = {n: v if isinstance(v, (list, tuple, range)) else [v] for n, v in parameters.items()}
+    for values in itertools.product(*ranges.values()):
+        given = dict(zip(ranges, values))
+        model = Model(path, **given)
+        if explore:
+            counts = model.explore(**(limits or {}))
+            yield {
+                "job": "explore",
+                **given,
+                "states": counts.states,
+                "transitions": counts.transitions,
+                "deadlocks": counts.deadlocks,
+                "equations": None,
+                "verdict": None,
+                "stop": counts.stop,
+                "seconds": counts.seconds,
+            }
+        for formula in formulas:
+            judgement = model.check(formula, **(limits or {}))
+            job = Path(formula).stem if str(formula).endswith(".mcf") else str(formula)
+            yield {
+                "job": job,
+                **given,
+                "states": judgement.states,
+                "transitions": None,
+                "deadlocks": None,
+                "equations": judgement.equations,
+                "verdict": judgement.verdict,
+                "stop": judgement.stop,
+                "seconds": judgement.seconds,
+            }

@@ -1,0 +1,117 @@
+"""The package as a user meets it: counts, verdicts, evidence, errors, limits, interrupts, sweeps, the notebook."""
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import mu_check
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ARCX = ROOT / "specs" / "arcx.spec"
+BUFFER = """act enter, leave: Nat;
+proc Buffer = sum n: Nat. (n < 3) -> enter(n) . leave(n) . Buffer;
+init Buffer;
+"""
+COUNTER = """$param max: Nat = 3;
+act up: Nat;
+proc P(n: Nat) = (n < ${max}) -> up(n + 1) . P(n + 1);
+init P(0);
+"""
+
+
+def test_counts():
+    model = mu_check.Model(ARCX, max_operation_id=1)
+    counts = model.explore()
+    assert model.parameters["max_operation_id"] == "1"
+    assert counts.complete and counts.states == model.explore(engine="symbolic").states == model.explore(symmetry=False).states
+    assert str(counts.states) in repr(counts)
+
+
+def test_verdicts_and_evidence():
+    model = mu_check.Model.from_text(BUFFER)
+    judgement = model.check("[true* . enter(2)] <leave(1)> true")
+    assert judgement.verdict is False and not judgement
+    evidence = judgement.evidence
+    assert evidence.actions == ["enter(2)"] and not evidence.is_witness
+    assert "enter(2)" in str(evidence) and "<svg" in evidence._repr_svg_()
+    assert len(json.loads(evidence.json)["steps"]) == 1
+    assert model.check("[true*]<true>true").verdict is True
+    assert mu_check.Model(ARCX, max_operation_id=0).check(ROOT / "formulas" / "1a.gos.mcf").verdict is True
+
+
+def test_errors_have_places():
+    with pytest.raises(mu_check.Error) as caught:
+        mu_check.Model.from_text("act a;\ninit b;\n", name="wrong.mcrl2")
+    assert caught.value.place == ("wrong.mcrl2", 2, 6, "b")
+    assert "wrong.mcrl2:2:6" in str(caught.value) and caught.value.stage and isinstance(caught.value.notes, list)
+    with pytest.raises(mu_check.Error):
+        mu_check.Model.from_text(BUFFER).check("[true*")
+    with pytest.raises(mu_check.Error):
+        mu_check.Model.from_text(COUNTER, least=1)
+    with pytest.raises(mu_check.Error):
+        mu_check.Model.from_text(BUFFER).explore(engine="fast")
+
+
+def test_limits_leave_it_unknown():
+    model = mu_check.Model.from_text(COUNTER, max=10_000_000)
+    counts = model.explore(max_states=1000)
+    assert not counts.complete and counts.stop == "max-states"
+    judgement = model.check("[true*]<true>true", timeout=0.2)
+    assert judgement.verdict is None and judgement.stop == "timeout"
+    with pytest.raises(mu_check.Error):
+        bool(judgement)
+
+
+def test_interrupts_raise():
+    model = mu_check.Model.from_text(COUNTER, max=100_000_000)
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        model.explore()
+    assert time.monotonic() - start < 10
+
+
+def test_progress_is_told():
+    told = []
+    model = mu_check.Model.from_text(COUNTER, max=100_000_000)
+    model.explore(timeout=1.5, progress=lambda states, transitions, seconds: told.append((states, seconds)))
+    assert told and told == sorted(told) and told[-1][0] > 0
+
+
+def test_an_error_in_progress_ends_the_search():
+    model = mu_check.Model.from_text(COUNTER, max=100_000_000)
+
+    def fail(*_):
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        model.explore(progress=fail)
+
+
+def test_sweeps_are_rows():
+    path = ROOT / "python" / "tests" / "counter.spec"
+    path.write_text(COUNTER)
+    try:
+        rows = list(mu_check.sweep(path, ["[true*]<true>true"], max=range(1, 4)))
+    finally:
+        path.unlink()
+    assert [r["states"] for r in rows if r["job"] == "explore"] == [2, 3, 4]
+    assert [r["verdict"] for r in rows if r["job"] != "explore"] == [False] * 3
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows)
+    assert list(frame[frame.job == "explore"]["max"]) == [1, 2, 3]
+
+
+def test_the_notebook_runs():
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    folder = ROOT / "python" / "examples"
+    notebook = nbformat.read(folder / "sweep.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    outputs = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
+    assert any("image/svg+xml" in o.get("data", {}) for o in outputs), "evidence is shown as a picture"
