@@ -9,6 +9,7 @@
 //!
 //! Cost: as many evaluations as samples for each question, of which there are few, since engines remember the answers.
 
+use crate::base::as_inside;
 use crate::cuts::{Case, Grain, Line};
 use crate::numbers::{Layout, Layouts, has_bag};
 use crate::sample::{Sample, Wanted, samples};
@@ -20,7 +21,7 @@ use mu_data::engine::Engine;
 use mu_data::expr::{Expr, Substitution};
 use mu_data::signature::Signature;
 use mu_labels::{ActionLabels, MultiAction};
-use mu_model::{Group, Model, Slot, SlotInfo, StepPart, Steps, Symmetry, Worker};
+use mu_model::{Group, Model, Slot, Steps, Symmetry, Worker};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -139,9 +140,7 @@ impl<'a> Regions<'a> {
 }
 
 impl Model for Regions<'_> {
-    fn slots(&self) -> &[SlotInfo] {
-        self.inner.slots()
-    }
+    as_inside!();
     fn groups(&self) -> &[Group] {
         &self.groups
     }
@@ -151,28 +150,8 @@ impl Model for Regions<'_> {
     fn worker(&self) -> Box<dyn Worker + '_> {
         Box::new(Thread::new(self))
     }
-    fn label_text(&self, label: LabelId) -> String {
-        self.inner.label_text(label)
-    }
-    fn label_count(&self) -> usize {
-        self.inner.label_count()
-    }
-    fn value_text(&self, slot: Slot, value: u32) -> String {
-        self.inner.value_text(slot, value)
-    }
     fn symmetries(&self) -> &[Symmetry] {
         self.inner.symmetries()
-    }
-    fn components(&self) -> Vec<String> {
-        self.inner.components()
-    }
-    fn valueless(&self) -> Vec<mu_model::Valueless> {
-        self.inner.valueless()
-    }
-    fn parts(&self, group: usize, _: &[u32], label: LabelId, _: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
-        let hidden = label == LabelId::TAU;
-        let names = if hidden { self.groups[group].hidden.clone() } else { vec![self.label_text(label)] };
-        Ok(names.into_iter().map(|name| StepPart { name, args: Vec::new(), hidden, from: Vec::new() }).collect())
     }
 }
 

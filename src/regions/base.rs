@@ -47,6 +47,31 @@ pub trait Base: Model + ActionLabels {
     }
 }
 
+/// What an abstraction tells as the model `inner` under it does: slots, labels, values, components.
+macro_rules! as_inside {
+    () => {
+        fn slots(&self) -> &[mu_model::SlotInfo] {
+            self.inner.slots()
+        }
+        fn label_text(&self, label: mu_base::ids::LabelId) -> String {
+            self.inner.label_text(label)
+        }
+        fn label_count(&self) -> usize {
+            self.inner.label_count()
+        }
+        fn value_text(&self, slot: mu_model::Slot, value: u32) -> String {
+            self.inner.value_text(slot, value)
+        }
+        fn components(&self) -> Vec<String> {
+            self.inner.components()
+        }
+        fn valueless(&self) -> Vec<mu_model::Valueless> {
+            self.inner.valueless()
+        }
+    };
+}
+pub(crate) use as_inside;
+
 /// Constructors without arguments, in the order of their declaration.
 pub fn constants(signature: &Signature, sort: SortId) -> Vec<OpId> {
     let all = signature.sorts.named_of(sort).map(|n| n.constructors.as_slice()).unwrap_or_default();

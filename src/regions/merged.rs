@@ -9,7 +9,7 @@
 //!
 //! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times fillings; engines remember the answers.
 
-use crate::base::Base;
+use crate::base::{Base, as_inside};
 use crate::sizes::Family;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, OpId, SortId};
@@ -19,7 +19,7 @@ use mu_data::engine::Engine;
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_labels::{ActionLabels, MultiAction};
-use mu_model::{Group, Model, Slot, SlotInfo, StepPart, Steps, Symmetry, Worker};
+use mu_model::{Group, Model, Slot, StepPart, Steps, Symmetry, Worker};
 use num_traits::ToPrimitive;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -81,9 +81,7 @@ impl Base for Merged<'_> {
 }
 
 impl Model for Merged<'_> {
-    fn slots(&self) -> &[SlotInfo] {
-        self.inner.slots()
-    }
+    as_inside!();
     fn groups(&self) -> &[Group] {
         &self.groups
     }
@@ -93,20 +91,8 @@ impl Model for Merged<'_> {
     fn worker(&self) -> Box<dyn Worker + '_> {
         Box::new(Thread::new(self))
     }
-    fn label_text(&self, label: LabelId) -> String {
-        self.inner.label_text(label)
-    }
-    fn label_count(&self) -> usize {
-        self.inner.label_count()
-    }
-    fn value_text(&self, slot: Slot, value: u32) -> String {
-        self.inner.value_text(slot, value)
-    }
     fn symmetries(&self) -> &[Symmetry] {
         &self.symmetries
-    }
-    fn components(&self) -> Vec<String> {
-        self.inner.components()
     }
     fn parts(&self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
         self.inner.parts(group, before, label, after)
