@@ -2,6 +2,8 @@
 //!
 //! Each is an index into the table that its name says; the tables are append-only, so an id stays valid for the table's life.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
@@ -74,6 +76,23 @@ impl From<Option<u32>> for Maybe {
     #[inline]
     fn from(n: Option<u32>) -> Self {
         n.map_or(Maybe::NONE, Maybe::some)
+    }
+}
+
+/// A number that may be missing, in 4 bytes that threads share. Reads and writes are relaxed: what orders them is told where it is used.
+#[derive(Debug, Default)]
+pub struct AtomicMaybe(AtomicU32);
+
+impl AtomicMaybe {
+    /// The number, if there is one.
+    #[inline]
+    pub fn get(&self) -> Option<u32> {
+        Maybe(self.0.load(Ordering::Relaxed)).get()
+    }
+    /// Stores a number below 2^32 - 1, or that there is none. Panics if it is higher.
+    #[inline]
+    pub fn set(&self, n: Option<u32>) {
+        self.0.store(Maybe::from(n).0, Ordering::Relaxed);
     }
 }
 

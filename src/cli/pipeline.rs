@@ -3,8 +3,9 @@
 use super::args::{Common, Reading, Reduction};
 use super::files::Form;
 use super::output;
+pub(super) use mu_base::files::{file_error, read_source, read_text};
 use mu_base::limits::{available_memory, peak_resident_bytes};
-use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Span, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stage, Stop};
 use mu_compile::{Compiled, Confluence};
 use mu_explore::Dropped;
 use mu_model::Model;
@@ -223,29 +224,4 @@ pub(super) fn end_with_input(budget: &Budget) {
     };
     // Without this thread the process lives on, as it would without the option.
     let _ = std::thread::Builder::new().name("input".into()).spawn(wait);
-}
-
-/// Text of a file, as a source of these.
-pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, String), Diagnostic> {
-    let text = read_text(path, sources)?;
-    Ok((sources.add(path.display().to_string(), text.clone()), text))
-}
-
-/// Reads a text file, without a byte order mark; what is not UTF-8 is shown in its place.
-pub fn read_text(path: &Path, sources: &mut SourceMap) -> Result<String, Diagnostic> {
-    let bytes = std::fs::read(path).map_err(|e| file_error("cannot read", path, &e))?;
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
-    String::from_utf8(bytes).map_err(|e| {
-        let (at, byte) = (e.utf8_error().valid_up_to(), e.as_bytes()[e.utf8_error().valid_up_to()]);
-        let text = String::from_utf8_lossy(e.as_bytes()).into_owned();
-        let source = sources.add(path.display().to_string(), text);
-        let span = Span { source, start: at as u32, end: at as u32 + 1 };
-        Diagnostic::at(Stage::File, span, format!("the byte 0x{byte:02x} here is not UTF-8 text"))
-            .note("the files of specifications and formulas are text in UTF-8")
-    })
-}
-
-/// A file that cannot be used.
-pub fn file_error(what: &str, path: &Path, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::new(Stage::File, format!("{what} `{}`: {error}", path.display()))
 }

@@ -265,7 +265,7 @@ impl Search<'_> {
     /// Asks the models that have forbidden nothing yet.
     fn judge(&mut self, all: &[(History, Vec<u32>)], models: &[&Against], threads: usize, budget: &Budget) -> Result<(), Diagnostic> {
         let open: Vec<usize> = (0..models.len()).filter(|&m| self.answer.found[m].is_none()).collect();
-        let first: Vec<AtomicUsize> = open.iter().map(|_| AtomicUsize::new(usize::MAX)).collect();
+        let first: Vec<AtomicUsize> = open.iter().map(|_| AtomicUsize::new(all.len())).collect();
         let (next, halt, error) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
         let work = || {
             let mut workers: Vec<_> = open.iter().map(|&m| models[m].worker()).collect();

@@ -90,7 +90,7 @@ fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History>
         Some(if v == initial {
             0
         } else if v == 0 {
-            u64::MAX
+            initial
         } else {
             v
         })

@@ -498,12 +498,11 @@ impl<'m> Expander<'m> {
             self.patched[change[0] as usize] = change[1];
         }
         let mut key = key;
-        let mut last = u32::MAX;
+        let mut last = None;
         for change in list.chunks_exact(2) {
             let (field, _) = store.field_of[change[0] as usize];
             // Changes are listed by field.
-            if field != last {
-                last = field;
+            if last.replace(field) != Some(field) {
                 let f = &store.fields[field as usize];
                 let mask = ((1u64 << f.width) - 1) << f.offset;
                 key = key & !mask | store.fold_field(field, &self.patched)?;

@@ -73,7 +73,7 @@ pub struct Share<'m> {
     /// Of one later level, not stored yet.
     pending: Vec<u64>,
     hashes: Vec<u64>,
-    recent: Vec<u64>,
+    recent: Vec<Option<u64>>,
     /// By leaf and tuple: its part of the hash that says whose a state is; 0 if it is not known yet.
     parts: Vec<Vec<u64>>,
     /// By slot and value, the hash of its bytes; 0 if it is not known yet.
@@ -135,7 +135,7 @@ impl<'m> Share<'m> {
             ahead: BTreeMap::new(),
             pending: Vec::with_capacity(BATCH + 64),
             hashes: Vec::new(),
-            recent: vec![u64::MAX; RECENT],
+            recent: vec![None; RECENT],
             parts: vec![Vec::new(); leaves],
             values: vec![Vec::new(); slots],
             senders: (0..processes).map(|_| Sender::new(leaves, slots)).collect(),
@@ -216,7 +216,7 @@ impl<'m> Share<'m> {
                     continue;
                 }
                 let slot = (spread(key) as usize) & (RECENT - 1);
-                if std::mem::replace(&mut self.recent[slot], key) == key {
+                if self.recent[slot].replace(key) == Some(key) {
                     continue;
                 }
                 self.tally.sent += 1;
@@ -314,7 +314,7 @@ impl<'m> Share<'m> {
         let ahead = self.ahead.values_mut().flatten();
         let dead = self.dead.iter_mut().map(|d| &mut d.0);
         self.store.replan(self.now.iter_mut().chain(ahead).chain(self.pending.iter_mut()).chain(dead), None);
-        self.recent.fill(u64::MAX);
+        self.recent.fill(None);
         Ok(())
     }
 

@@ -12,6 +12,7 @@ mod walk;
 pub use error::{Error, Place};
 pub use walk::{Enabled, Walk};
 
+use mu_base::files::read_text;
 use mu_base::{Budget, Limits, SourceMap, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::{Engine, Options, Subject, Task, Wish};
@@ -82,9 +83,9 @@ impl Specification {
     /// The file cannot be read, or is not UTF-8.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let text =
-            std::fs::read_to_string(path).map_err(|e| Error::plain(Stage::File, format!("cannot read `{}`: {e}", path.display())))?;
-        Ok(Self::new(path.display().to_string(), text.trim_start_matches('\u{feff}')))
+        let mut sources = SourceMap::new();
+        let text = read_text(path, &mut sources).map_err(|e| Error::new(e, &sources))?;
+        Ok(Self::new(path.display().to_string(), text))
     }
 
     /// Gives a parameter a value, as `-D NAME=VALUE` does.

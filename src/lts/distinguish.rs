@@ -12,7 +12,7 @@ use ahash::AHashMap;
 
 use super::compare::disjoint_union;
 use super::reduce::{Equivalence, reduce};
-use super::refine::Interner;
+use super::signature::{Deed, Entry, Interner};
 use super::tau::components;
 use super::{Lts, trace, weak};
 use mu_base::ids::{LabelId, StateId};
@@ -100,7 +100,7 @@ struct Level {
     /// The block of the level before.
     parent: Vec<u32>,
     /// What its states can do in terms of the blocks of the level before.
-    signature: Vec<Vec<u64>>,
+    signature: Vec<Vec<Entry>>,
 }
 
 /// A formula that tells two blocks apart, up to formulas of lower levels.
@@ -108,15 +108,12 @@ struct Plan {
     /// Whether the entry is the first block's; else the formula is negated.
     positive: bool,
     /// What one of them can do and the other cannot.
-    entry: u64,
+    entry: Entry,
     /// Pairs of blocks of the level before: the formulas that hold in the first and not in the second are the conjuncts of "inside".
     inside: Vec<(u32, u32)>,
     /// The same for "into".
     into: Vec<(u32, u32)>,
 }
-
-/// Signature entry of a divergence inside the block.
-const DIVERGES: u64 = u64::MAX;
 
 struct Search<'a> {
     lts: &'a Lts,
@@ -159,7 +156,7 @@ impl Search<'_> {
         }
     }
 
-    fn signatures(&self, order: &[u32], block_of: &[u32]) -> (Interner, Vec<u32>) {
+    fn signatures(&self, order: &[u32], block_of: &[u32]) -> (Interner<Entry>, Vec<u32>) {
         if self.equivalence == Equivalence::Weak {
             let weak = weak::weak_sets(self.lts, order, block_of);
             return (weak.sets, weak.of);
@@ -174,11 +171,11 @@ impl Search<'_> {
             for (l, t) in self.lts.successors(StateId(s)) {
                 let to = block_of[t.index()];
                 if strong || l != LabelId::TAU || to != own {
-                    set.push(u64::from(l.0) << 32 | u64::from(to));
+                    set.push(Entry::step(l, to));
                 } else if t.0 != s {
                     set.extend_from_slice(sets.get(of[t.index()]));
                 } else if self.equivalence == Equivalence::DivergenceBranching {
-                    set.push(DIVERGES);
+                    set.push(Entry::divergence());
                 }
             }
             set.sort_unstable();
@@ -189,17 +186,21 @@ impl Search<'_> {
     }
 
     /// The entry of one signature that the other lacks and that needs the fewest conjuncts; `true` if it is the first's.
-    fn difference(&self, level: usize, p: u32, q: u32) -> (bool, u64) {
+    fn difference(&self, level: usize, p: u32, q: u32) -> (bool, Entry) {
         let l = &self.levels[level];
         let (x, y) = (&l.signature[p as usize], &l.signature[q as usize]);
-        let cost = |other: &[u64], entry: u64| other.iter().filter(|&&e| e >> 32 == entry >> 32).count();
-        let best =
-            |own: &[u64], other: &[u64]| own.iter().copied().filter(|e| other.binary_search(e).is_err()).map(|e| (cost(other, e), e)).min();
+        let cost = |other: &[Entry], entry: Entry| match entry.deed() {
+            Deed::Step(label, _) => other.iter().filter(|e| e.step_by(label).is_some()).count(),
+            Deed::Inert(_) | Deed::Divergence => 0,
+        };
+        let best = |own: &[Entry], other: &[Entry]| {
+            own.iter().copied().filter(|e| other.binary_search(e).is_err()).map(|e| (cost(other, e), e)).min()
+        };
         match (best(x, y), best(y, x)) {
             (Some(a), Some(b)) if b.0 < a.0 => (false, b.1),
             (Some(a), _) => (true, a.1),
             (None, Some(b)) => (false, b.1),
-            (None, None) => (true, DIVERGES), // not reached: blocks of a level with one parent have different signatures
+            (None, None) => unreachable!("blocks of a level with one parent have different signatures"),
         }
     }
 
@@ -210,15 +211,16 @@ impl Search<'_> {
         let other = &l.signature[if positive { q } else { p } as usize];
         let own = l.parent[p as usize];
         let until = !matches!(self.equivalence, Equivalence::Strong | Equivalence::Weak);
+        let others = |label: LabelId| other.iter().filter_map(move |e| e.step_by(label));
         let mut inside = Vec::new();
         if until {
-            inside.extend(other.iter().filter(|&&e| e >> 32 == 0).map(|&e| (own, e as u32)));
+            inside.extend(others(LabelId::TAU).map(|to| (own, to)));
         }
         let mut into = Vec::new();
-        if entry != DIVERGES {
-            into.extend(other.iter().filter(|&&e| e >> 32 == entry >> 32).map(|&e| (entry as u32, e as u32)));
-            if until && entry >> 32 == 0 {
-                into.push((entry as u32, own));
+        if let Deed::Step(label, block) = entry.deed() {
+            into.extend(others(label).map(|to| (block, to)));
+            if until && label == LabelId::TAU {
+                into.push((block, own));
             }
         }
         Plan { positive, entry, inside, into }
@@ -236,6 +238,15 @@ impl Search<'_> {
         }
     }
 
+    /// The label of a step, as formulas write it; `None` for a divergence.
+    fn label(&self, entry: Entry) -> Option<&str> {
+        match entry.deed() {
+            Deed::Step(LabelId::TAU, _) => Some("tau"),
+            Deed::Step(label, _) => Some(self.lts.table.texts[label.index()].as_str()),
+            Deed::Inert(_) | Deed::Divergence => None,
+        }
+    }
+
     /// About how long the text would be.
     fn size(&self, level: usize, p: u32, q: u32, known: &mut AHashMap<(usize, u32, u32), u64>) -> u64 {
         let key = self.parted(level, p, q);
@@ -244,7 +255,7 @@ impl Search<'_> {
         }
         let (level, p, q) = key;
         let Plan { entry, inside, into, .. } = self.plan(level, p, q);
-        let label = self.lts.table.texts.get((entry >> 32) as usize).map_or(0, |t| t.len() as u64);
+        let label = self.label(entry).map_or(0, |t| t.len() as u64);
         let mut size = 40 + label;
         for (x, y) in inside.into_iter().chain(into) {
             let part = stacker::maybe_grow(64 << 10, 1 << 20, || self.size(level - 1, x, y, known));
@@ -274,14 +285,13 @@ impl Search<'_> {
             }
         };
         let (inside, into) = (all(inside), all(into));
-        let label = (self.lts.table.texts).get((entry >> 32) as usize).filter(|_| entry >> 32 != 0).map_or("tau", |t| t.as_str());
         let guard = if inside == "true" { String::new() } else { format!("{inside} && ") };
-        let text = match self.equivalence {
-            Equivalence::Strong => format!("<{label}>{into}"),
-            Equivalence::Weak if entry >> 32 == 0 => format!("<tau*>{into}"),
-            Equivalence::Weak => format!("<tau* . {label} . tau*>{into}"),
-            _ if entry == DIVERGES => format!("(nu X{level}. {guard}<tau>X{level})"),
-            _ => format!("(mu X{level}. {guard}(<{label}>{into} || <tau>X{level}))"),
+        let text = match (self.label(entry), self.equivalence) {
+            (None, _) => format!("(nu X{level}. {guard}<tau>X{level})"),
+            (Some(label), Equivalence::Strong) => format!("<{label}>{into}"),
+            (Some("tau"), Equivalence::Weak) => format!("<tau*>{into}"),
+            (Some(label), Equivalence::Weak) => format!("<tau* . {label} . tau*>{into}"),
+            (Some(label), _) => format!("(mu X{level}. {guard}(<{label}>{into} || <tau>X{level}))"),
         };
         let text = if positive { text } else { format!("!{text}") };
         self.texts.insert(key, text.clone());

@@ -18,6 +18,7 @@ pub mod preorder;
 pub mod reduce;
 mod refine;
 pub mod relabel;
+mod signature;
 pub mod tau;
 pub mod trace;
 pub mod typed;

@@ -16,12 +16,11 @@
 //! Invariants between rounds: the states of a block that are not marked share one signature; a marked state's signature contains a block
 //! name of the last round, or a tau step into a block that it was part of, so it differs from that of the unmarked ones.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use rayon::prelude::*;
 
+use super::signature::{Entry, Interner};
 use super::tau::Rows;
-use mu_base::ids::{LabelId, StateId};
+use mu_base::ids::{AtomicMaybe, LabelId, StateId};
 
 /// The system to be refined. `tau` and `tau_pred` are empty rows where tau counts as visible.
 pub struct Graph<'a> {
@@ -37,12 +36,6 @@ pub struct Graph<'a> {
     pub divergent: &'a [bool],
 }
 
-/// Signature entry of a divergence.
-const DIVERGES: u64 = (u32::MAX as u64) << 32;
-/// Signature entries of inert tau steps have this label and the group of the target, as numbered in the same round.
-const INERT: u64 = ((u32::MAX - 1) as u64) << 32;
-/// No group.
-const NONE: u32 = u32::MAX;
 /// Blocks with more marked states than this are evaluated by several threads together.
 const BIG: usize = 1 << 13;
 
@@ -53,99 +46,8 @@ struct Block {
     marked: u32,
 }
 
-/// Numbers distinct sets (sorted words) in order of appearance.
-#[derive(Default)]
-pub struct Interner {
-    arena: Vec<u64>,
-    ends: Vec<usize>,
-    hashes: Vec<u64>,
-    table: Vec<u32>,
-    /// Slots of the table in use; 0: few signatures, no table.
-    size: usize,
-}
-
-impl Interner {
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        self.arena.clear();
-        self.ends.clear();
-        self.hashes.clear();
-        self.size = 0;
-    }
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-    /// The set with a number.
-    pub fn get(&self, i: u32) -> &[u64] {
-        let i = i as usize;
-        let start = if i == 0 { 0 } else { self.ends[i - 1] };
-        &self.arena[start..self.ends[i]]
-    }
-    /// The number of a set.
-    pub fn intern(&mut self, signature: &[u64]) -> u32 {
-        let hash = hash(signature);
-        if self.size == 0 {
-            for (i, &h) in self.hashes.iter().enumerate() {
-                if h == hash && self.get(i as u32) == signature {
-                    return i as u32;
-                }
-            }
-            let id = self.push(signature, hash);
-            if self.len() > 8 {
-                self.rebuild(64);
-            }
-            return id;
-        }
-        let mask = self.size - 1;
-        let mut slot = hash as usize & mask;
-        while self.table[slot] != NONE {
-            let i = self.table[slot];
-            if self.hashes[i as usize] == hash && self.get(i) == signature {
-                return i;
-            }
-            slot = (slot + 1) & mask;
-        }
-        let id = self.push(signature, hash);
-        self.table[slot] = id;
-        if self.len() * 2 > self.size {
-            self.rebuild(self.size * 4);
-        }
-        id
-    }
-    fn push(&mut self, signature: &[u64], hash: u64) -> u32 {
-        self.arena.extend_from_slice(signature);
-        self.ends.push(self.arena.len());
-        self.hashes.push(hash);
-        (self.len() - 1) as u32
-    }
-    fn rebuild(&mut self, size: usize) {
-        self.size = size;
-        if self.table.len() < size {
-            self.table.resize(size, NONE);
-        }
-        self.table[..size].fill(NONE);
-        for (i, &h) in self.hashes.iter().enumerate() {
-            let mut slot = h as usize & (size - 1);
-            while self.table[slot] != NONE {
-                slot = (slot + 1) & (size - 1);
-            }
-            self.table[slot] = i as u32;
-        }
-    }
-}
-
-fn hash(words: &[u64]) -> u64 {
-    let mut h = 0x243f_6a88_85a3_08d3u64;
-    for &w in words {
-        let p = u128::from(h ^ w) * 0x9e37_79b9_7f4a_7c15;
-        h = (p as u64) ^ ((p >> 64) as u64);
-    }
-    h
-}
-
 /// Whether all of `small` but `entry` is in `large`; both ascend.
-fn subset_but(small: &[u64], entry: u64, large: &[u64]) -> bool {
+fn subset_but(small: &[Entry], entry: Entry, large: &[Entry]) -> bool {
     if small.len() > large.len() + 1 {
         return false;
     }
@@ -162,10 +64,10 @@ struct Refiner<'a> {
     block_of: Vec<u32>,
     blocks: Vec<Block>,
     touched: Vec<u32>,
-    /// Group of each marked state that was evaluated in this round, else `NONE`.
-    group: Vec<AtomicU32>,
+    /// Group of each marked state that was evaluated in this round.
+    group: Vec<AtomicMaybe>,
     /// Last known state without tau steps inside the block, by block.
-    bottom: Vec<AtomicU32>,
+    bottom: Vec<AtomicMaybe>,
 }
 
 /// Refines until stable. Returns the number of blocks and the block of each state (in no particular order).
@@ -191,8 +93,8 @@ pub fn refine(graph: &Graph, threads: usize) -> (usize, Vec<u32>) {
         block_of: vec![0; n],
         blocks: vec![Block { start: 0, end: n as u32, marked: n as u32 }],
         touched: vec![0],
-        group: if graph.tau.is_some() { (0..n).map(|_| AtomicU32::new(NONE)).collect() } else { Vec::new() },
-        bottom: vec![AtomicU32::new(NONE)],
+        group: if graph.tau.is_some() { (0..n).map(|_| AtomicMaybe::default()).collect() } else { Vec::new() },
+        bottom: vec![AtomicMaybe::default()],
     };
     let pool = if threads > 1 { rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok() } else { None };
     match pool {
@@ -205,8 +107,8 @@ pub fn refine(graph: &Graph, threads: usize) -> (usize, Vec<u32>) {
 /// What a thread needs to evaluate blocks.
 #[derive(Default)]
 struct Worker {
-    signature: Vec<u64>,
-    interner: Interner,
+    signature: Vec<Entry>,
+    interner: Interner<Entry>,
 }
 
 /// Evaluated blocks.
@@ -214,7 +116,7 @@ struct Worker {
 struct Evaluated {
     /// Block, number of groups apart from that of the unmarked states, number of entries in `groups` (its marked states, or 0).
     blocks: Vec<(u32, u32, u32)>,
-    /// The groups of the marked states in their order; `NONE` stands for that of the unmarked ones.
+    /// The groups of the marked states in their order; that of the unmarked ones has the number after the last.
     groups: Vec<u32>,
 }
 
@@ -319,47 +221,41 @@ impl Refiner<'_> {
             return;
         };
         let first = out.groups.len();
-        let mut rest = NONE; // the group of the unmarked states, once it is needed
+        let mut rest = None; // the group of the unmarked states, once it is needed
         for &s in states {
             self.own(s, signature);
-            let mut last = NONE; // the group of an inert step's target that was numbered last
+            let mut last: Option<u32> = None; // the group of an inert step's target that was numbered last
             for &t in tau.row(s) {
                 let to = self.block_of[t as usize];
                 if to != block {
-                    signature.push(u64::from(to)); // the label of tau is 0
+                    signature.push(Entry::step(LabelId::TAU, to));
                     continue;
                 }
-                let mut g = self.group[t as usize].load(Ordering::Relaxed);
-                if g == NONE {
-                    if rest == NONE {
-                        rest = interner.intern(&self.unmarked_signature(t, block));
-                    }
-                    g = rest;
-                }
-                signature.push(INERT | u64::from(g));
-                last = if last == NONE { g } else { last.max(g) };
+                let evaluated = self.group[t as usize].get();
+                let g = evaluated.unwrap_or_else(|| *rest.get_or_insert_with(|| interner.intern(&self.unmarked_signature(t, block))));
+                signature.push(Entry::inert(g));
+                last = last.max(Some(g));
             }
             signature.sort_unstable();
             signature.dedup();
-            let g = if last != NONE && subset_but(signature, INERT | u64::from(last), interner.get(last)) {
-                last
-            } else {
-                interner.intern(signature)
+            let g = match last {
+                Some(last) if subset_but(signature, Entry::inert(last), interner.get(last)) => last,
+                _ => interner.intern(signature),
             };
-            self.group[s as usize].store(g, Ordering::Relaxed);
+            self.group[s as usize].set(Some(g));
             out.groups.push(g);
         }
         for &s in states {
-            self.group[s as usize].store(NONE, Ordering::Relaxed);
+            self.group[s as usize].set(None);
         }
         let mut count = interner.len() as u32;
-        if rest != NONE {
-            // Give the unmarked states' group the name `NONE` and close the gap.
+        if let Some(rest) = rest {
+            // The unmarked states' group becomes the last, behind those that are counted.
             count -= 1;
             for g in &mut out.groups[first..] {
                 *g = match (*g).cmp(&rest) {
                     std::cmp::Ordering::Less => *g,
-                    std::cmp::Ordering::Equal => NONE,
+                    std::cmp::Ordering::Equal => count,
                     std::cmp::Ordering::Greater => *g - 1,
                 };
             }
@@ -368,12 +264,12 @@ impl Refiner<'_> {
     }
 
     /// The signature that the unmarked states of a block share, given one of them.
-    fn unmarked_signature(&self, state: u32, block: u32) -> Vec<u64> {
+    fn unmarked_signature(&self, state: u32, block: u32) -> Vec<Entry> {
         let bottom = self.bottom_from(state, block);
         let mut signature = Vec::new();
         self.own(bottom, &mut signature);
         if let Some(tau) = &self.graph.tau {
-            signature.extend(tau.row(bottom).iter().map(|&t| u64::from(self.block_of[t as usize])));
+            signature.extend(tau.row(bottom).iter().map(|&t| Entry::step(LabelId::TAU, self.block_of[t as usize])));
         }
         signature.sort_unstable();
         signature.dedup();
@@ -385,29 +281,31 @@ impl Refiner<'_> {
     fn bottom_from(&self, state: u32, block: u32) -> u32 {
         let tau = self.graph.tau.as_ref().expect("only where tau is invisible");
         let Block { start, marked, .. } = self.blocks[block as usize];
-        let hint = self.bottom[block as usize].load(Ordering::Relaxed);
-        if hint != NONE && self.block_of[hint as usize] == block && self.position[hint as usize] >= start + marked {
+        if let Some(hint) = self.bottom[block as usize].get()
+            && self.block_of[hint as usize] == block
+            && self.position[hint as usize] >= start + marked
+        {
             return hint;
         }
         let mut s = state;
         while let Some(&t) = tau.row(s).iter().find(|&&t| self.block_of[t as usize] == block) {
             s = t;
         }
-        self.bottom[block as usize].store(s, Ordering::Relaxed);
+        self.bottom[block as usize].set(Some(s));
         s
     }
 
     /// Visible steps and divergence of a state itself.
     #[inline]
-    fn own(&self, state: u32, signature: &mut Vec<u64>) {
+    fn own(&self, state: u32, signature: &mut Vec<Entry>) {
         let s = state as usize;
         signature.clear();
         let range = self.graph.offsets[s] as usize..self.graph.offsets[s + 1] as usize;
         for (l, t) in self.graph.labels[range.clone()].iter().zip(&self.graph.targets[range]) {
-            signature.push(u64::from(l.0) << 32 | u64::from(self.block_of[t.index()]));
+            signature.push(Entry::step(*l, self.block_of[t.index()]));
         }
         if self.graph.divergent.get(s) == Some(&true) {
-            signature.push(DIVERGES);
+            signature.push(Entry::divergence());
         }
     }
 
@@ -415,7 +313,7 @@ impl Refiner<'_> {
     fn evaluate_shared(&self, block: u32, share: usize) -> Evaluated {
         let Block { start, marked, .. } = self.blocks[block as usize];
         let states = &self.elements[start as usize..(start + marked) as usize];
-        let parts: Vec<(Vec<u32>, Interner)> = states
+        let parts: Vec<(Vec<u32>, Interner<Entry>)> = states
             .par_chunks(share)
             .map(|part| {
                 let Worker { mut signature, mut interner } = Worker::default();
@@ -459,7 +357,7 @@ impl Refiner<'_> {
         sizes.clear();
         sizes.resize(count + 1, 0);
         for &g in groups {
-            sizes[(g as usize).min(count)] += 1;
+            sizes[g as usize] += 1;
         }
         sizes[count] += unmarked;
         starts.clear();
@@ -472,7 +370,7 @@ impl Refiner<'_> {
         states.clear();
         states.extend_from_slice(&self.elements[start as usize..(start + marked) as usize]);
         for (&s, &g) in states.iter().zip(groups) {
-            let slot = &mut fill[(g as usize).min(count)];
+            let slot = &mut fill[g as usize];
             self.elements[*slot as usize] = s;
             self.position[s as usize] = *slot;
             *slot += 1;
@@ -485,7 +383,7 @@ impl Refiner<'_> {
             } else if from < to {
                 let id = self.blocks.len() as u32;
                 self.blocks.push(Block { start: from, end: to, marked: 0 });
-                self.bottom.push(AtomicU32::new(NONE));
+                self.bottom.push(AtomicMaybe::default());
                 for i in from..to {
                     self.block_of[self.elements[i as usize] as usize] = id;
                 }

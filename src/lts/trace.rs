@@ -5,7 +5,7 @@
 
 use super::Lts;
 use super::reduce::{Inert, Partition, branching, classes, strong};
-use super::refine::Interner;
+use super::signature::Interner;
 use mu_base::ids::{LabelId, StateId};
 
 /// Trace equivalence of all states.
@@ -67,10 +67,10 @@ fn prepared(lts: &Lts, weak: bool, threads: usize) -> (Partition, Lts) {
 
 /// The subset construction from single states; also says which subset belongs to each of them. With `weak`, subsets are closed under tau.
 fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
-    let mut sets = Interner::default();
+    let mut sets: Interner<u32> = Interner::default();
     let mut seen = vec![0u32; lts.state_count()];
     let mut stamp = 0;
-    let mut close = |set: &mut Vec<u64>| {
+    let mut close = |set: &mut Vec<u32>| {
         if weak {
             stamp += 1;
             for &s in set.iter() {
@@ -81,7 +81,7 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
                 for (l, t) in lts.successors(StateId::new(set[next] as usize)) {
                     if l == LabelId::TAU && seen[t.index()] != stamp {
                         seen[t.index()] = stamp;
-                        set.push(u64::from(t.0));
+                        set.push(t.0);
                     }
                 }
                 next += 1;
@@ -94,7 +94,7 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
         .iter()
         .map(|&r| {
             set.clear();
-            set.push(u64::from(r));
+            set.push(r);
             close(&mut set);
             sets.intern(&set)
         })
@@ -111,7 +111,7 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
         steps.dedup();
         for group in steps.chunk_by(|x, y| x.0 == y.0) {
             set.clear();
-            set.extend(group.iter().map(|&(_, t)| u64::from(t.0)));
+            set.extend(group.iter().map(|&(_, t)| t.0));
             close(&mut set);
             labels.push(group[0].0);
             targets.push(StateId(sets.intern(&set)));

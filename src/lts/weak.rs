@@ -12,7 +12,7 @@ use ahash::AHashMap;
 
 use super::Lts;
 use super::reduce::{Inert, Partition, branching, classes};
-use super::refine::Interner;
+use super::signature::{Entry, Interner};
 use super::tau::{components, in_breadth_first_order};
 use mu_base::ids::{LabelId, StateId};
 
@@ -34,7 +34,7 @@ pub fn reduce(lts: &Lts, threads: usize) -> Lts {
 /// What states can do weakly, in terms of blocks.
 pub struct Weak {
     /// Sets of `(label, block)`; the entries of tau, which come first, include the own block.
-    pub sets: Interner,
+    pub sets: Interner<Entry>,
     /// The set of each state.
     pub of: Vec<u32>,
 }
@@ -51,31 +51,32 @@ fn tau_order(lts: &Lts) -> Vec<u32> {
 
 /// The weak steps of each state, given the states in an order in which tau steps lead to earlier ones.
 pub fn weak_sets(lts: &Lts, order: &[u32], block_of: &[u32]) -> Weak {
-    let mut closure = Interner::default();
+    let mut closure: Interner<u32> = Interner::default();
     let mut closure_of = vec![0u32; order.len()];
-    let mut set: Vec<u64> = Vec::new();
+    let mut blocks: Vec<u32> = Vec::new();
     for &s in order {
-        set.clear();
-        set.push(u64::from(block_of[s as usize]));
+        blocks.clear();
+        blocks.push(block_of[s as usize]);
         for (l, t) in lts.successors(StateId(s)) {
             if l == LabelId::TAU {
-                set.extend_from_slice(closure.get(closure_of[t.index()]));
+                blocks.extend_from_slice(closure.get(closure_of[t.index()]));
             }
         }
-        set.sort_unstable();
-        set.dedup();
-        closure_of[s as usize] = closure.intern(&set);
+        blocks.sort_unstable();
+        blocks.dedup();
+        closure_of[s as usize] = closure.intern(&blocks);
     }
     let mut sets = Interner::default();
     let mut of = vec![0u32; order.len()];
+    let mut set: Vec<Entry> = Vec::new();
     for &s in order {
         set.clear();
-        set.push(u64::from(block_of[s as usize]));
+        set.push(Entry::step(LabelId::TAU, block_of[s as usize]));
         for (l, t) in lts.successors(StateId(s)) {
             if l == LabelId::TAU {
                 set.extend_from_slice(sets.get(of[t.index()]));
             } else {
-                set.extend(closure.get(closure_of[t.index()]).iter().map(|b| u64::from(l.0) << 32 | b));
+                set.extend(closure.get(closure_of[t.index()]).iter().map(|&b| Entry::step(l, b)));
             }
         }
         set.sort_unstable();
@@ -108,9 +109,7 @@ fn refine(lts: &Lts) -> Partition {
 fn without_redundant(lts: &Lts) -> Lts {
     let identity: Vec<u32> = (0..lts.state_count() as u32).collect();
     let weak = weak_sets(lts, &tau_order(lts), &identity);
-    let can = |s: StateId, l: LabelId, t: StateId| {
-        weak.sets.get(weak.of[s.index()]).binary_search(&(u64::from(l.0) << 32 | u64::from(t.0))).is_ok()
-    };
+    let can = |s: StateId, l: LabelId, t: StateId| weak.sets.get(weak.of[s.index()]).binary_search(&Entry::step(l, t.0)).is_ok();
     let mut offsets = vec![0];
     let (mut labels, mut targets) = (Vec::new(), Vec::new());
     for s in 0..lts.state_count() {

@@ -12,6 +12,7 @@
 use ahash::AHashSet;
 use mu_base::ids::Maybe;
 use mu_explore::PairTable;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An interned set.
@@ -200,9 +201,16 @@ fn each_bit(record: u64, mut each: impl FnMut(u32)) {
 
 /// A cache that forgets: each key has one place. It doubles while it misses a lot.
 struct Forgetful<V> {
-    keys: Vec<[u64; 2]>,
+    keys: Vec<Option<Key>>,
     values: Vec<V>,
     misses: usize,
+}
+
+/// A key: what is looked up is never empty, so the first word is not zero.
+type Key = (NonZeroU64, u64);
+
+fn key(first: u64, second: u64) -> Key {
+    (NonZeroU64::new(first).expect("nothing is asked of the empty set"), second)
 }
 
 /// log2 of the least and greatest number of places of a cache.
@@ -211,34 +219,34 @@ const CACHE_BITS: (u32, u32) = (10, 22);
 impl<V: Copy + Default> Forgetful<V> {
     fn new() -> Self {
         let n = 1 << CACHE_BITS.0;
-        Self { keys: vec![[u64::MAX; 2]; n], values: vec![V::default(); n], misses: 0 }
+        Self { keys: vec![None; n], values: vec![V::default(); n], misses: 0 }
     }
-    fn at(&self, key: [u64; 2]) -> usize {
-        let h = (key[0] ^ key[1].rotate_left(32).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    fn at(&self, key: Key) -> usize {
+        let h = (key.0.get() ^ key.1.rotate_left(32).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         ((h ^ (h >> 29)) as usize >> 3) & (self.keys.len() - 1)
     }
     #[inline]
-    fn get(&self, key: [u64; 2]) -> Option<V> {
+    fn get(&self, key: Key) -> Option<V> {
         let at = self.at(key);
-        (self.keys[at] == key).then(|| self.values[at])
+        (self.keys[at] == Some(key)).then(|| self.values[at])
     }
-    fn put(&mut self, key: [u64; 2], value: V) {
+    fn put(&mut self, key: Key, value: V) {
         self.misses += 1;
         if self.misses > self.keys.len() * 2 && self.keys.len() < 1 << CACHE_BITS.1 {
             let n = self.keys.len() * 4;
-            let keys = std::mem::replace(&mut self.keys, vec![[u64::MAX; 2]; n]);
+            let keys = std::mem::replace(&mut self.keys, vec![None; n]);
             let values = std::mem::replace(&mut self.values, vec![V::default(); n]);
             self.misses = 0;
             for (key, value) in keys.into_iter().zip(values) {
-                if key[0] != u64::MAX {
+                if let Some(key) = key {
                     let at = self.at(key);
-                    self.keys[at] = key;
+                    self.keys[at] = Some(key);
                     self.values[at] = value;
                 }
             }
         }
         let at = self.at(key);
-        self.keys[at] = key;
+        self.keys[at] = Some(key);
         self.values[at] = value;
     }
 }
@@ -297,7 +305,7 @@ impl<'s> Operations<'s> {
         if old == EMPTY {
             return (new, new);
         }
-        let key = [u64::from(old), u64::from(new)];
+        let key = key(u64::from(old), u64::from(new));
         if let Some(known) = self.joins.get(key) {
             return known;
         }
@@ -320,7 +328,7 @@ impl<'s> Operations<'s> {
         if set == EMPTY {
             return Ok(Some(EMPTY));
         }
-        let key = [u64::from(set), u64::from(label)];
+        let key = key(u64::from(set), u64::from(label));
         if let Some(known) = self.whole.get(key) {
             return Ok(known.get());
         }
@@ -336,7 +344,7 @@ impl<'s> Operations<'s> {
         if set == EMPTY {
             return Ok(EMPTY);
         }
-        let key = [u64::from(set) << 32 | u64::from(permutation), u64::from(base)];
+        let key = key(u64::from(set) << 32 | u64::from(permutation), u64::from(base));
         if let Some(image) = self.images.get(key) {
             return Ok(image);
         }
@@ -364,7 +372,7 @@ impl<'s> Operations<'s> {
         if set == EMPTY {
             return Ok(Some((EMPTY, EMPTY)));
         }
-        let key = [u64::from(set) << 32 | u64::from(label), u64::from(base)];
+        let key = key(u64::from(set) << 32 | u64::from(label), u64::from(base));
         if let Some((kept, moved)) = self.steps.get(key) {
             return Ok(kept.get().map(|kept| (kept, moved)));
         }

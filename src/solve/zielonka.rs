@@ -46,8 +46,14 @@ enum Halt {
     Steps,
 }
 
-/// The place of a vertex that is in no trail yet: behind all others, and so inside of every subgame.
-const ACTIVE: u32 = u32::MAX;
+/// Where a vertex is: outside of the component, in the trail (counted from 1), or active, which is behind all of the trail and so inside of every subgame.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
+struct Place(u32);
+
+impl Place {
+    const OUTSIDE: Place = Place(0);
+    const ACTIVE: Place = Place(u32::MAX);
+}
 
 /// A subgame that is being solved: the vertices that were removed since `start`, and the active ones.
 struct Frame {
@@ -78,8 +84,8 @@ struct Run<'a> {
     open_moves: Vec<u32>,
     /// Newly decided vertices, to be attracted to.
     queue: Vec<u32>,
-    /// Place in the trail, or [`ACTIVE`]; meaningful for vertices of the current component only.
-    place: Vec<u32>,
+    /// Meaningful for vertices of the current component only.
+    place: Vec<Place>,
     trail: Vec<u32>,
     /// The vertices of the set that is being attracted to have `mark[v] == stamp`.
     mark: Vec<u32>,
@@ -122,7 +128,7 @@ impl<'a> Run<'a> {
             decided: vec![false; n],
             open_moves: game.vertices().map(|v| game.successors(v).len() as u32).collect(),
             queue: Vec::new(),
-            place: vec![0; n],
+            place: vec![Place::OUTSIDE; n],
             trail: Vec::new(),
             mark: vec![0; n],
             count: vec![0; n],
@@ -208,12 +214,12 @@ impl<'a> Run<'a> {
     }
 
     fn inside(&self, v: u32, start: usize) -> bool {
-        self.place[v as usize] as usize >= start
+        self.place[v as usize].0 as usize > start
     }
 
     fn remove(&mut self, v: u32) {
-        self.place[v as usize] = self.trail.len() as u32;
         self.trail.push(v);
+        self.place[v as usize] = Place(self.trail.len() as u32);
     }
 
     /// Adds to `set` (whose first part is marked) all vertices of the subgame from which `player` can force into it.
@@ -267,7 +273,7 @@ impl<'a> Run<'a> {
         let mut i = from;
         while i < order.len() {
             let v = order[i];
-            if self.place[v as usize] == ACTIVE {
+            if self.place[v as usize] == Place::ACTIVE {
                 if Player::of_priority(self.game.priorities[v as usize]) != player {
                     break;
                 }
@@ -281,23 +287,22 @@ impl<'a> Run<'a> {
 
     /// Solves the undecided vertices of a component, whose moves lead to each other or to decided vertices won by the opponent.
     fn region(&mut self, mut order: Vec<u32>) -> Result<(), Halt> {
-        // Places in the trail tell subgames apart; vertices of other components are outside because they have place 0 or are decided.
+        // Places in the trail tell subgames apart; vertices of other components have no place or are decided.
         self.trail.clear();
-        self.trail.push(ACTIVE);
         for w in &mut self.won {
             w.clear();
         }
         for &v in &order {
-            self.place[v as usize] = ACTIVE;
+            self.place[v as usize] = Place::ACTIVE;
         }
         order.sort_unstable_by_key(|&v| std::cmp::Reverse(self.game.priorities[v as usize]));
-        let mut frames = vec![Frame { start: 1, from: 0, attracted: 0, heads: 0, player: Player::Even, won: [0, 0] }];
+        let mut frames = vec![Frame { start: 0, from: 0, attracted: 0, heads: 0, player: Player::Even, won: [0, 0] }];
         let mut set = Vec::new();
         // True: the last frame is to be started; false: what is inside of it was solved.
         let mut down = true;
         while let Some(frame) = frames.last_mut() {
             if down {
-                let Some(head) = (frame.from..order.len()).find(|&i| self.place[order[i] as usize] == ACTIVE) else {
+                let Some(head) = (frame.from..order.len()).find(|&i| self.place[order[i] as usize] == Place::ACTIVE) else {
                     frames.pop();
                     down = false;
                     continue;
@@ -351,7 +356,7 @@ impl<'a> Run<'a> {
             }
             // The opponent wins what was attracted; the rest is solved again in its place.
             for i in start..self.trail.len() {
-                self.place[self.trail[i] as usize] = ACTIVE;
+                self.place[self.trail[i] as usize] = Place::ACTIVE;
             }
             self.trail.truncate(start);
             for (list, &len) in self.won.iter_mut().zip(&won) {

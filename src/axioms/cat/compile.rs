@@ -234,7 +234,7 @@ impl<'a> Compiler<'a> {
         }
         let element = self.program.node(Op::Element(index as u32), Type::Value);
         self.places.insert(element, span);
-        self.program.choices.push(Choice { span, from, element, all, end: usize::MAX });
+        self.program.choices.push(Choice { span, from, element, all, end: index + 1 });
         Ok((element, index))
     }
     fn with(&mut self, span: Span, name: &str, from: &Arc<Exp>, env: Env) -> Compiled<Env> {

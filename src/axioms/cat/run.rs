@@ -156,7 +156,7 @@ impl Run<'_, '_> {
             set.complement();
             set.intersect(self.skeleton.set(SetId::WRITES));
         }
-        Ok(self.steps(2)? && self.choose(0, usize::MAX)?)
+        Ok(self.steps(2)? && self.choose(0, self.session.model.program.choices.len())?)
     }
     /// Whether an execution of the skeleton is allowed: all stages in turn.
     pub fn allows(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {

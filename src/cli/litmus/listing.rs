@@ -1,12 +1,12 @@
 //! The files that are meant by files, lists and folders. Cost: one look at each entry of the folders.
 
-use super::super::pipeline::file_error;
-use mu_base::{Diagnostic, Stage};
+use super::super::pipeline::{file_error, read_text};
+use mu_base::{Diagnostic, SourceMap, Stage};
 use std::path::{Path, PathBuf};
 
 /// The files that a list names, one in a line, relative to its folder; lists may name lists. The herd tools call such a list `@all`.
 fn listed(list: &Path, within: &mut Vec<PathBuf>, files: &mut Vec<PathBuf>) -> Result<(), Diagnostic> {
-    let text = std::fs::read_to_string(list).map_err(|e| file_error("cannot read", list, &e))?;
+    let text = read_text(list, &mut SourceMap::new())?;
     if within.iter().any(|l| l == list) {
         return Err(Diagnostic::new(Stage::File, format!("the list `{}` includes itself", list.display())));
     }

@@ -369,7 +369,7 @@ fn choose<T: Terms>(m: &mut T, p: &Program, s: &mut Search, open: &[u32], parts:
 
 /// Of unknowns, the one that occurs next to the fewest others in a conjunct that says more than a bound: this conjunct is decided first.
 fn most_telling<T: Terms>(m: &T, p: &Program, choices: &[(u32, Choice)], parts: &[&Value]) -> usize {
-    let mut others = vec![usize::MAX; choices.len()];
+    let mut others: Vec<Option<usize>> = vec![None; choices.len()];
     let mut inside = Vec::new();
     for part in parts {
         if let Some((Builtin::Less | Builtin::LessEqual, [a, b])) = builtin_of(p, part)
@@ -381,11 +381,11 @@ fn most_telling<T: Terms>(m: &T, p: &Program, choices: &[(u32, Choice)], parts: 
         m.unknowns().occurring(part, &mut inside);
         for (count, (u, _)) in others.iter_mut().zip(choices) {
             if inside.contains(u) {
-                *count = inside.len().min(*count);
+                *count = Some(count.map_or(inside.len(), |c| c.min(inside.len())));
             }
         }
     }
-    others.iter().enumerate().min_by_key(|o| o.1).map_or(0, |o| o.0)
+    others.iter().enumerate().min_by_key(|(_, o)| (o.is_none(), **o)).map_or(0, |o| o.0)
 }
 
 fn unbounded<T: Terms>(m: &T, p: &Program, s: &Search, open: &[u32], rest: &Value) -> Box<Diagnostic> {

@@ -1,0 +1,167 @@
+//! Signatures: what a state can do in terms of the current blocks, as a sorted set of entries, and a table that numbers such sets.
+//!
+//! An entry is one word, because refinement sorts, compares and stores far more of them than anything else: the label in the upper half, the block in the
+//! lower one. The two highest numbers are the other kinds of entry; no
+//! label has them, since a table of labels has fewer than 2^32 - 1.
+//!
+//! Cost: a word an entry; a set is found by one hash of its words and compared as a whole, never by hash alone.
+
+use mu_base::ids::{LabelId, Maybe};
+
+/// Something that a state can do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Entry(u64);
+
+/// What an entry says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    /// A step with a label into a block.
+    Step(LabelId, u32),
+    /// A hidden step inside the block, to a state of this group of the same round.
+    Inert(u32),
+    /// Hidden steps for ever inside the block.
+    Divergence,
+}
+
+impl Entry {
+    const INERT: u32 = u32::MAX - 1;
+    const DIVERGENCE: u32 = u32::MAX;
+
+    #[inline]
+    fn of(upper: u32, lower: u32) -> Self {
+        Self(u64::from(upper) << 32 | u64::from(lower))
+    }
+    /// A step with a label into a block.
+    #[inline]
+    pub fn step(label: LabelId, block: u32) -> Self {
+        debug_assert!(label.0 < Self::INERT);
+        Self::of(label.0, block)
+    }
+    /// A hidden step inside the block, to a state of this group of the same round.
+    #[inline]
+    pub fn inert(group: u32) -> Self {
+        Self::of(Self::INERT, group)
+    }
+    /// Hidden steps for ever inside the block.
+    pub fn divergence() -> Self {
+        Self::of(Self::DIVERGENCE, 0)
+    }
+    /// What it says.
+    pub fn deed(self) -> Deed {
+        let lower = self.0 as u32;
+        match (self.0 >> 32) as u32 {
+            Self::DIVERGENCE => Deed::Divergence,
+            Self::INERT => Deed::Inert(lower),
+            label => Deed::Step(LabelId(label), lower),
+        }
+    }
+    /// The block that a step with this label leads into; `None` for other entries.
+    pub fn step_by(self, label: LabelId) -> Option<u32> {
+        match self.deed() {
+            Deed::Step(l, block) if l == label => Some(block),
+            _ => None,
+        }
+    }
+}
+
+impl From<Entry> for u64 {
+    #[inline]
+    fn from(entry: Entry) -> u64 {
+        entry.0
+    }
+}
+
+/// Numbers distinct sets (sorted words) in order of appearance.
+pub struct Interner<T> {
+    arena: Vec<T>,
+    ends: Vec<usize>,
+    hashes: Vec<u64>,
+    table: Vec<Maybe>,
+    /// Slots of the table in use; 0: few signatures, no table.
+    size: usize,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Self { arena: Vec::new(), ends: Vec::new(), hashes: Vec::new(), table: Vec::new(), size: 0 }
+    }
+}
+
+impl<T: Copy + Eq + Into<u64>> Interner<T> {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.ends.clear();
+        self.hashes.clear();
+        self.size = 0;
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+    /// The set with a number.
+    pub fn get(&self, i: u32) -> &[T] {
+        let i = i as usize;
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.arena[start..self.ends[i]]
+    }
+    /// The number of a set.
+    pub fn intern(&mut self, set: &[T]) -> u32 {
+        let hash = hash(set);
+        if self.size == 0 {
+            for (i, &h) in self.hashes.iter().enumerate() {
+                if h == hash && self.get(i as u32) == set {
+                    return i as u32;
+                }
+            }
+            let id = self.push(set, hash);
+            if self.len() > 8 {
+                self.rebuild(64);
+            }
+            return id;
+        }
+        let mask = self.size - 1;
+        let mut slot = hash as usize & mask;
+        while let Some(i) = self.table[slot].get() {
+            if self.hashes[i as usize] == hash && self.get(i) == set {
+                return i;
+            }
+            slot = (slot + 1) & mask;
+        }
+        let id = self.push(set, hash);
+        self.table[slot] = Maybe::some(id);
+        if self.len() * 2 > self.size {
+            self.rebuild(self.size * 4);
+        }
+        id
+    }
+    fn push(&mut self, set: &[T], hash: u64) -> u32 {
+        self.arena.extend_from_slice(set);
+        self.ends.push(self.arena.len());
+        self.hashes.push(hash);
+        u32::try_from(self.len() - 1).expect("at most as many sets as states")
+    }
+    fn rebuild(&mut self, size: usize) {
+        self.size = size;
+        if self.table.len() < size {
+            self.table.resize(size, Maybe::NONE);
+        }
+        self.table[..size].fill(Maybe::NONE);
+        for (i, &h) in (0u32..).zip(&self.hashes) {
+            let mut slot = h as usize & (size - 1);
+            while self.table[slot].is_some() {
+                slot = (slot + 1) & (size - 1);
+            }
+            self.table[slot] = Maybe::some(i);
+        }
+    }
+}
+
+fn hash<T: Copy + Into<u64>>(words: &[T]) -> u64 {
+    let mut h = 0x243f_6a88_85a3_08d3u64;
+    for &w in words {
+        let p = u128::from(h ^ w.into()) * 0x9e37_79b9_7f4a_7c15;
+        h = (p as u64) ^ ((p >> 64) as u64);
+    }
+    h
+}
