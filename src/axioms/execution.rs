@@ -376,10 +376,6 @@ impl Skeleton {
     pub fn set_mut(&mut self, id: SetId) -> &mut Set {
         &mut self.sets[id.index()]
     }
-    /// A relation of the vocabulary, to be changed: to replace `po` or `loc` by another, for instance.
-    pub fn relation_mut(&mut self, id: RelationId) -> &mut Relation {
-        &mut self.relations[id.index()]
-    }
     /// The writes to each location that has one, in the order of the locations.
     pub fn writes_by_location(&self) -> Vec<Set> {
         let mut by: std::collections::BTreeMap<u32, Set> = std::collections::BTreeMap::new();

@@ -6,7 +6,7 @@
 use crate::ast::{Declared, Expr, File, Item, Name, Right, Term, Update, Value};
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::{One, Signed, Zero};
+use num_traits::Zero;
 use std::fmt::{Display, Formatter, Result, Write};
 
 /// How tightly an operator binds; an operand that binds less needs parentheses.
@@ -280,16 +280,4 @@ impl Display for File {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         self.items.iter().try_for_each(|item| item.fmt(f))
     }
-}
-
-/// Whether a number is one that files can hold: not negative, and with an end after the point.
-pub fn is_writable(value: &BigRational) -> bool {
-    let mut below = value.denom().clone();
-    for prime in [2, 5] {
-        let prime = BigInt::from(prime);
-        while (&below % &prime).is_zero() {
-            below /= &prime;
-        }
-    }
-    !value.is_negative() && below.is_one()
 }

@@ -47,10 +47,6 @@ impl Sets {
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
-    /// Number of nodes.
-    pub fn node_count(&self) -> usize {
-        self.nodes.len()
-    }
     /// Bytes of the nodes.
     pub fn bytes(&self) -> u64 {
         self.nodes.bytes()

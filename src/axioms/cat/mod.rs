@@ -30,7 +30,7 @@ pub use compile::Resolver;
 pub use interpret::each_order;
 pub use run::{Failure, Run, Session, Verdict};
 
-use crate::execution::{Name, RelationId, SetId, Vocabulary};
+use crate::execution::{Name, RelationId, Vocabulary};
 use plan::Plan;
 use program::{Op, Program, Slot, Type};
 use value::Value;
@@ -137,17 +137,9 @@ impl Model {
     pub fn name(&self) -> &str {
         self.head.iter().rev().find(|w| *w != "catdep").map_or("", String::as_str)
     }
-    /// Whether the model computes dependencies itself, from the events of registers (`iico_data`, `rf-reg`).
-    pub fn computes_dependencies(&self) -> bool {
-        self.head.iter().any(|w| w == "catdep")
-    }
     /// Whether the model reads a relation of the skeleton or the choice: a front end need not make what it does not read.
     pub fn reads_relation(&self, id: RelationId) -> bool {
         self.given.contains_key(&Name::Relation(id)) || id == RelationId::CO && self.reads_relation(RelationId::FR)
-    }
-    /// Whether the model reads a set of the skeleton.
-    pub fn reads_set(&self, id: SetId) -> bool {
-        self.given.contains_key(&Name::Set(id))
     }
     /// Whether the model says itself which coherence orders there are (`with co from …`).
     pub fn chooses_coherence(&self) -> bool {

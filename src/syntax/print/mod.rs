@@ -34,20 +34,6 @@ pub fn formula(file: &ast::FormulaFile) -> String {
     p.out
 }
 
-/// A state formula.
-pub fn state_formula(formula: &ast::StateFormula) -> String {
-    let mut p = Printer::default();
-    p.state(formula, Place::TOP);
-    p.out
-}
-
-/// A regular formula.
-pub fn regular_formula(formula: &ast::RegularFormula) -> String {
-    let mut p = Printer::default();
-    p.regular(formula, Place::TOP);
-    p.out
-}
-
 /// A data expression.
 pub fn data(expression: &ast::Data) -> String {
     let mut p = Printer::default();
