@@ -201,6 +201,31 @@ fn paths_are_walked_again() {
     }
 }
 
+/// A path in the form that holds data is checked with its data.
+#[test]
+fn paths_hold_their_data() {
+    let (folder, path) =
+        scratch("sort S = struct x | y; act a, b: S; c; proc P = sum s: S. a(s) . b(s) . c . delta; init allow({a, b}, P);");
+    let stored = folder.path().join("path.lts").display().to_string();
+    assert_eq!(run(&["explore", &path, "--deadlock", "--evidence", &stored]).status.code(), Some(1));
+    let output = run(&[&stored, "-f", "exists s: S. val(s == x) && <a(s)><b(s)>true", "-f", "<a(y)>true"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    expect(&text(&output), &["true", "false"]);
+}
+
+/// A model without a formula is told what an end is, as `explore` is; with one the option says nothing.
+#[test]
+fn ends_of_a_model_alone() {
+    let (_folder, path) = scratch("act a, b, c, d; proc P = a . c . delta; Q = b . d . delta; init allow({a, b}, P || Q);");
+    expect(&text(&run(&[&path])), &["deadlocks    1", "a deadlock after"]);
+    let output = run(&[&path, "--terminal", "a", "--terminal", "b"]);
+    assert_eq!(output.status.code(), Some(0));
+    expect(&text(&output), &["deadlocks    1", "1 terminated"]);
+    let output = run(&[&path, "-f", "true", "--terminal", "a"]);
+    assert_eq!(output.status.code(), Some(2));
+    expect(&text(&output), &["`--terminal`", "a formula is given"]);
+}
+
 #[test]
 fn actions_and_divergence() {
     let model = "act a, b, i; proc P = a . (b . P + Q); Q = i . i . Q; init hide({i}, P);";

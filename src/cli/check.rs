@@ -43,6 +43,13 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
     if args.formulas.is_empty() && args.formula.is_empty() {
         return overview(session, args);
     }
+    if !args.terminal.is_empty() {
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            "`--terminal` says what counts as an end when a model is explored, and a formula is given",
+        )
+        .note("a formula says itself which states it speaks of; without one, or with `explore`, ends are counted"));
+    }
     let texts = properties::gather(session, &args.formulas, &args.formula)?;
     output::expect(texts.iter().map(|t| t.name.display().to_string()));
     if let Some(path) = &args.timings {
@@ -74,7 +81,7 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         out: None,
         reduce: None,
         timings: args.timings.clone(),
-        seeking: Seeking::default(),
+        seeking: Seeking { terminal: args.terminal.clone(), ..Seeking::default() },
         clustering: Clustering::default(),
         keeping: args.keeping.clone(),
         confluence: args.confluence.clone(),

@@ -71,7 +71,7 @@ fn unsymmetric(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
 fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Result<u8, Diagnostic> {
     if args.seeking.sought().is_some() {
         let loaded = session.load(&args.model, "none")?;
-        return ways::run(session, &unsymmetric(args, &loaded), &*loaded.model, loaded.stored.as_deref());
+        return ways::run(session, &unsymmetric(args, &loaded), &loaded);
     }
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();

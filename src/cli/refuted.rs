@@ -5,7 +5,7 @@
 
 use super::files::expect_writable;
 use super::pipeline::Session;
-use super::ways::{draw, evidence, file_name};
+use super::ways::{Drawn, draw, evidence, file_name};
 use super::{check, page};
 use mu_base::Diagnostic;
 use mu_cubicle::machine::Act;
@@ -37,7 +37,8 @@ pub(super) fn save(session: &Session, path: &Path, file: &Path, system: &System,
     }
     let n = story.steps.len();
     let what = format!("a run of {n} step{} with {} processes to an unsafe state", if n == 1 { "" } else { "s" }, run.processes);
-    draw(session, path, file, &model, (&evidence, &story), (&format!("unsafe: {name}"), &what))
+    let drawn = Drawn { model: &model, typed: None, evidence: &evidence, story: &story };
+    draw(session, path, file, &drawn, (&format!("unsafe: {name}"), &what))
 }
 
 fn as_json(story: &Story, file: &Path) -> Value {

@@ -8,6 +8,7 @@
 use super::args::{ExploreArgs, Format, Seeking};
 use super::check::{Picture, memory_operations};
 use super::files::{Form, expect_writable, write, write_lts, write_text};
+use super::load::Loaded;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use super::{output, page, print};
@@ -16,6 +17,8 @@ use mu_base::{Diagnostic, Stage, Stop};
 use mu_data::typecheck::expecting;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
 use mu_explore::{PathStep, Sought, Target, Way, find, seek};
+use mu_lts::relabel::Relabel;
+use mu_lts::typed::Typed;
 use mu_model::Model;
 use mu_model::standing::{End, Standings};
 use mu_report::chart::chart;
@@ -107,8 +110,9 @@ impl<'m> Judge<'m> {
     }
 }
 
-/// Looks for what the options say. `stored`: the transition system behind the model, if it is one.
-pub(super) fn run(session: &Session, args: &ExploreArgs, model: &dyn Model, stored: Option<&mu_lts::Lts>) -> Result<u8, Diagnostic> {
+/// Looks for what the options say.
+pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Result<u8, Diagnostic> {
+    let model = &*loaded.model;
     let seeking = &args.seeking;
     if args.out.is_some() || args.reduce.is_some() || args.keeping.is_wanted() {
         let message = "`--deadlock`, `--action` and `--divergence` look for paths; `--out`, `--reduce`, `--checkpoint` and `--resume` are for whole explorations";
@@ -121,9 +125,9 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, model: &dyn Model, stor
     if let Some(folder) = &seeking.trace_dir {
         std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
     }
-    let found = search(session, args, seeking, model, stored)?;
+    let found = search(session, args, seeking, model, loaded.stored.as_deref())?;
     let told = tell(session, seeking, model, &found)?;
-    save(session, args, model, &found, &told)?;
+    save(session, args, loaded, &found, &told)?;
     super::notes::tell_flaws(session, model)?;
     report(session, args, &found, &told)?;
     Ok(match (&found.ways[..], &found.stop) {
@@ -253,7 +257,7 @@ pub(super) fn evidence(model: &dyn Model, way: &Way) -> Evidence {
     Evidence { verdict: false, states, steps, before: Vec::new() }
 }
 
-fn save(session: &Session, args: &ExploreArgs, model: &dyn Model, found: &Found, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
+fn save(session: &Session, args: &ExploreArgs, loaded: &Loaded, found: &Found, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
     let name = file_name(&args.model);
     if let Some(path) = args.seeking.evidence.as_deref().filter(|p| page::is_named_so(p)) {
         let shown = Shown::of("explore", output::with_head(object(session, args, found, told)));
@@ -261,7 +265,8 @@ fn save(session: &Session, args: &ExploreArgs, model: &dyn Model, found: &Found,
     } else if let (Some(path), Some((evidence, story))) = (&args.seeking.evidence, told.first()) {
         let n = story.steps.len();
         let what = format!("a path of {n} step{} to {}", if n == 1 { "" } else { "s" }, goal(&args.seeking));
-        draw(session, path, &args.model, model, (evidence, story), (&format!("{} of {name}", goal(&args.seeking)), &what))?;
+        let drawn = Drawn { model: &*loaded.model, typed: loaded.typed(path, &Relabel::default()), evidence, story };
+        draw(session, path, &args.model, &drawn, (&format!("{} of {name}", goal(&args.seeking)), &what))?;
     }
     if let Some(folder) = &args.seeking.trace_dir {
         for (i, (_, story)) in told.iter().enumerate() {
@@ -280,18 +285,29 @@ fn as_json(story: &Story, file: &Path, path: &Path) -> Result<(), Diagnostic> {
     write(path, |out| story.write_json(head, BufWriter::new(out)).map_err(|e| file_error("cannot write", path, &e)))
 }
 
+/// A path, ready to be written.
+pub(super) struct Drawn<'a> {
+    /// The model that takes it.
+    pub model: &'a dyn Model,
+    /// The data of its labels, for forms that hold data.
+    pub typed: Option<Typed>,
+    /// Its states and steps.
+    pub evidence: &'a Evidence,
+    /// The same as people read it.
+    pub story: &'a Story,
+}
+
 /// Writes a path to a file, whose name says in which form. `file`: that of the model; `title`, `what`: what the path is.
 pub(super) fn draw(
     session: &Session,
     path: &Path,
     file: &Path,
-    model: &dyn Model,
-    (evidence, story): (&Evidence, &Story),
+    Drawn { model, typed, evidence, story }: &Drawn,
     (title, what): (&str, &str),
 ) -> Result<(), Diagnostic> {
     match Picture::of(path)? {
         Picture::Json => as_json(story, file, path)?,
-        Picture::Lts => write_lts(&evidence.lts(model).0, None, path)?,
+        Picture::Lts => write_lts(&evidence.lts(*model).0, typed.as_ref(), path)?,
         Picture::Chart => write_text(path, &chart(story, title, what).unwrap_or_default())?,
         // Whoever has more to show than a path writes the page.
         Picture::Page => return Ok(()),

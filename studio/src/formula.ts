@@ -4,7 +4,7 @@ import { count, facts, h, plural, seconds, verdict } from "./dom";
 import { graphView } from "./graph";
 import { Run } from "./run";
 import { table } from "./table";
-import type { Check, CheckResult, Note } from "./types";
+import type { Check, CheckResult, Note, Refusal } from "./types";
 import type { Viewer } from "./viewer";
 
 const REASONS: Record<string, string> = {
@@ -103,11 +103,7 @@ function about(result: CheckResult): HTMLElement {
       ["Time", seconds(result.seconds)],
     ]),
   );
-  if (result.error) {
-    const { message, place, notes: more } = result.error;
-    const where = place ? `${place.file}:${place.line}:${place.column}: ` : "";
-    parts.push(h("p", { class: "error" }, where, message), ...more.map((n) => h("p", { class: "quiet" }, n)));
-  }
+  if (result.error) parts.push(...refusal(result.error));
   if (result.vacuous.length > 0) {
     const items = result.vacuous.map((v) => h("li", { class: "warning" }, h("strong", {}, "Warning: "), "no transition ever fitted ", h("code", {}, v.text), ` (line ${v.line}), so nothing was tested there.`));
     parts.push(h("ul", { class: "notes" }, ...items));
@@ -121,6 +117,12 @@ function about(result: CheckResult): HTMLElement {
     parts.push(h("details", { open: all.length - skip <= 25 }, h("summary", {}, "Formula"), code(all.slice(skip).join("\n"), (result.first_line ?? 1) + skip, marked)));
   }
   return h("div", { class: "about" }, ...parts.filter((p): p is Node => p !== null));
+}
+
+/** Why something was refused: its place, the message, and what would have been right. */
+export function refusal({ message, place, notes: more }: Refusal): HTMLElement[] {
+  const where = place ? `${place.file}:${place.line}:${place.column}: ` : "";
+  return [h("p", { class: "error" }, where, message), ...more.map((n) => h("p", { class: "quiet" }, n))];
 }
 
 export function checkView(check: Check, viewer: Viewer, runs: Run[]): HTMLElement {

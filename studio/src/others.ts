@@ -1,7 +1,7 @@
 // Results other than verdicts of formulas: explorations, litmus tests, conformance, evidence by itself.
 
 import { bytes, count, facts, h, plural, seconds, verdict } from "./dom";
-import { baseName, code, notes } from "./formula";
+import { baseName, code, notes, refusal } from "./formula";
 import { graphView } from "./graph";
 import { Run } from "./run";
 import { table } from "./table";
@@ -88,7 +88,7 @@ function test(one: LitmusTest): HTMLElement {
       ["Shown", one.shown && list(one.shown)],
       ["Allowed", one.allowed && list(one.allowed)],
     ]),
-    one.error ? h("pre", { class: "error" }, one.error) : null,
+    ...(one.error ? refusal(one.error) : []),
     one.states && one.states.length > 0 && outcomes(one.states),
     one.execution && graphView(one.execution),
     one.text ? h("details", { open: true }, h("summary", {}, "Test"), code(one.text.trimEnd(), 1)) : null,

@@ -4,6 +4,13 @@
 export type Count = number | string;
 export type Verdict = "true" | "false" | "unknown";
 
+/** Why something was refused, and where. */
+export interface Refusal {
+  message: string;
+  place: { file: string; line: number; column: number; text: string } | null;
+  notes: string[];
+}
+
 export interface Part {
   action: string;
   hidden: boolean;
@@ -101,7 +108,7 @@ export interface CheckResult {
   notes?: Note[];
   ending?: Ending;
   execution?: Graph;
-  error?: { message: string; place: { file: string; line: number; column: number; text: string } | null; notes: string[] };
+  error?: Refusal;
 }
 
 export interface Check extends Head {
@@ -165,7 +172,7 @@ export interface LitmusTest {
   states?: Record<string, string>[];
   stop?: string;
   flags?: string[];
-  error?: string;
+  error?: Refusal;
   not_asked?: string;
   text?: string;
   execution?: Graph;

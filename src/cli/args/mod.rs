@@ -444,6 +444,9 @@ pub struct CheckArgs {
     /// How to search.
     #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = mu_engines::engines()[0].name())]
     pub engine: EngineRef,
+    /// Of a model without a formula: what counts as an end, an action or a condition on parameters, as `explore --terminal` has it.
+    #[arg(long, value_name = "ACTION|CONDITION", action = clap::ArgAction::Append)]
+    pub terminal: Vec<String>,
     /// Checkpoints of searches of the product of model and formula.
     #[command(flatten)]
     pub keeping: Keeping,

@@ -376,7 +376,8 @@ fn write_files(
     let what = format!("{} is not {}", ways::file_name(&args.model), told.names[0]);
     if let Some(path) = &args.evidence {
         let sentence = format!("a run with {}", shown.found.history.text());
-        ways::draw(session, path, &args.model, model, (&shown.evidence, &shown.story), (&what, &sentence))?;
+        let drawn = ways::Drawn { model, typed: None, evidence: &shown.evidence, story: &shown.story };
+        ways::draw(session, path, &args.model, &drawn, (&what, &sentence))?;
     }
     let (Some(path), Some(picture), Some(text)) = (&args.execution, execution, &texts[0]) else { return Ok(()) };
     if let Some(drawn) = execution_of(session, &models[0], text, shown)? {

@@ -4,6 +4,7 @@
 //! a test cannot be read, 3 if a limit came first, else 0. Tests that are no programs of the machine are told with the reason.
 
 use super::super::args::{Format, LitmusArgs};
+use super::super::litmus::Refused;
 use super::super::models::{Named, named};
 use super::super::pipeline::{Session, read_source};
 use super::super::{output, print};
@@ -25,7 +26,7 @@ enum Said {
     /// The machine cannot be asked.
     Not(String),
     /// It cannot be read.
-    Refused(String, u8),
+    Refused(Box<Refused>),
 }
 
 pub(in super::super) fn run(
@@ -49,12 +50,12 @@ pub(in super::super) fn run(
         Format::Text => print(&as_text(args, files, &said, &answer.stop))?,
     }
     for said in &said {
-        if let Said::Refused(text, _) = said {
-            eprint!("{text}");
+        if let Said::Refused(refused) = said {
+            eprint!("{}", refused.text);
         }
     }
     let limited = |s: &Said| matches!(s, Said::Outcomes(_, o) if o.stop != Some(Stop::Complete));
-    let refused = said.iter().filter_map(|s| if let Said::Refused(_, code) = s { Some(*code) } else { None }).max();
+    let refused = said.iter().filter_map(|s| if let Said::Refused(refused) = s { Some(refused.code) } else { None }).max();
     let broken = said.iter().any(|s| matches!(s, Said::Outcomes(_, o) if !limited(s) && o.shown.difference(&o.allowed).next().is_some()));
     Ok(refused.unwrap_or(match (broken, complete && !said.iter().any(limited)) {
         (true, _) => 1,
@@ -93,7 +94,7 @@ fn one(session: &Session, path: &Path, judges: &mut Judges, machine: &Behaviour)
     });
     let (test, judge) = match read {
         Ok(both) => both,
-        Err(d) => return Ok(Said::Refused(d.render(&sources), d.exit_code())),
+        Err(d) => return Ok(Said::Refused(Box::new(Refused::new(&d, &sources)))),
     };
     Ok(match outcomes(test, judge, machine, &session.budget)? {
         Ok((test, outcomes)) => Said::Outcomes(Box::new(test), outcomes),
@@ -149,7 +150,7 @@ fn as_json(args: &LitmusArgs, path: &Path, files: &[PathBuf], said: &[Said], sto
     let tests = files.iter().zip(said).map(|(file, said)| {
         let file = file.display().to_string();
         match said {
-            Said::Refused(text, _) => json!({ "file": file, "error": text }),
+            Said::Refused(refused) => json!({ "file": file, "error": refused.error }),
             Said::Not(why) => json!({ "file": file, "not_asked": why }),
             Said::Outcomes(test, o) => json!({
                 "file": file,

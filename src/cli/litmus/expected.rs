@@ -66,9 +66,7 @@ pub(super) struct Expected {
 impl Expected {
     /// Reads a file.
     pub(super) fn of_file(path: &Path) -> Result<Self, Diagnostic> {
-        let text = read_text(path, &mut SourceMap::new())?;
-        let at = |(line, what)| Diagnostic::new(Stage::File, format!("{}:{line}: {what}", path.display()));
-        Expected::read(&text).map_err(at)
+        Expected::read(&read_text(path, &mut SourceMap::new())?).map_err(|e| e.in_file(&path.display().to_string()))
     }
     /// What is wanted of a test: the table may have a part of the path of its file.
     pub(super) fn of(&self, file: &str, name: &str) -> Option<Wanted> {
@@ -82,17 +80,21 @@ impl Expected {
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
-    /// Reads a text. Error: the number of the line, from 1, and what is wrong with it.
-    fn read(text: &str) -> Result<Self, (usize, String)> {
+    /// Reads a text. Error: what is wrong with a line, and where in it.
+    fn read(text: &str) -> Result<Self, Diagnostic> {
         let mut out = Expected::default();
         // A log of the herd tools has lines of many kinds; only in lists is every line an answer.
         let log = text.lines().any(|l| l.starts_with("Observation "));
-        for (i, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or("").trim();
+        for (number, whole) in (1..).zip(text.lines()) {
+            let line = whole.split('#').next().unwrap_or("").trim();
+            let wrong = |part: &str, message: String| {
+                let column = whole.rfind(part).map_or(1, |at| whole[..at].chars().count() + 1);
+                Err(Diagnostic::in_line(Stage::File, number, column, whole, message))
+            };
             if let Some((file, rest)) = line.split_once('\t').filter(|_| !log) {
                 let last = rest.rsplit('\t').next().unwrap_or(rest);
                 let (true, demand) = (["0", "1"].contains(&last), last == "1") else {
-                    return Err((i + 1, format!("`{last}` is not 0 or 1, and ends a line of a table")));
+                    return wrong(last, format!("`{last}` is not 0 or 1, and ends a line of a table"));
                 };
                 out.by_file.insert(file.to_string(), Wanted::Demand(demand));
                 continue;
@@ -102,14 +104,14 @@ impl Expected {
                 ["Observation", name, word, ..] => (name, word),
                 _ if log || words.is_empty() => continue,
                 [name, word] => (name, word),
-                _ => return Err((i + 1, format!("`{line}` is not the name of a test and a word"))),
+                _ => return wrong(line, format!("`{line}` is not the name of a test and a word")),
             };
-            let wanted = Wanted::of(word).ok_or_else(|| {
-                (i + 1, format!("`{word}` is not an answer; expected Always, Sometimes, Never, Allowed, Forbidden, Ok or No"))
-            })?;
+            let Some(wanted) = Wanted::of(word) else {
+                return wrong(word, format!("`{word}` is not an answer; expected Always, Sometimes, Never, Allowed, Forbidden, Ok or No"));
+            };
             match out.by_name.insert(name.to_string(), wanted) {
                 Some(other) if other != wanted => {
-                    return Err((i + 1, format!("the test `{name}` is wanted to be {} and {}", other.word(), wanted.word())));
+                    return wrong(word, format!("the test `{name}` is wanted to be {} and {}", other.word(), wanted.word()));
                 }
                 _ => {}
             }
@@ -136,13 +138,14 @@ mod tests {
         let of = |file: &str| table.of(file, "other").map(Wanted::word);
         assert_eq!((of("tests/X86/SB.litmus"), of("MP.litmus"), of("SB.litmus")), (Some("Ok"), Some("No"), None));
         for (text, line, part) in [
-            ("SB.litmus\ttso.cat\t2", 1, "`2`"),
-            ("SB Allowed\nMP perhaps", 2, "`perhaps`"),
-            ("SB", 1, "`SB`"),
-            ("SB Ok\nSB No", 2, "Ok and No"),
+            ("SB.litmus\ttso.cat\t2", (1, 19), "`2`"),
+            ("SB Allowed\nMP perhaps", (2, 4), "`perhaps`"),
+            ("  SB", (1, 3), "`SB`"),
+            ("SB Ok\nSB No", (2, 4), "Ok and No"),
         ] {
-            let (at, what) = Expected::read(text).unwrap_err();
-            assert!(at == line && what.contains(part), "{text}: {at} {what}");
+            let error = Expected::read(text).unwrap_err();
+            let at = error.line.as_ref().unwrap();
+            assert!((at.number, at.column) == line && error.message.contains(part), "{text}: {error}");
         }
     }
 }

@@ -95,16 +95,18 @@ impl Ran {
 
 /// A test that was not run.
 #[derive(Clone, Debug)]
-struct Refused {
+pub(super) struct Refused {
     /// Why, with its place.
-    text: String,
+    pub(super) text: String,
+    /// The same for machines: stage, message, place, notes.
+    pub(super) error: Value,
     /// The exit code that it asks for.
-    code: u8,
+    pub(super) code: u8,
 }
 
 impl Refused {
-    fn new(diagnostic: &Diagnostic, sources: &SourceMap) -> Self {
-        Self { text: diagnostic.render(sources), code: diagnostic.exit_code() }
+    pub(super) fn new(diagnostic: &Diagnostic, sources: &SourceMap) -> Self {
+        Self { text: diagnostic.render(sources), error: output::error_as_json(diagnostic, sources), code: diagnostic.exit_code() }
     }
 }
 

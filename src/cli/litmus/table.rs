@@ -138,7 +138,7 @@ impl<'a> Table<'a> {
     pub(super) fn json(&self) -> Value {
         let one = |(path, result): (&PathBuf, &Result<Ran, Refused>)| match result {
             Ok(ran) => ran.json(self.unit),
-            Err(refused) => json!({ "file": path.display().to_string(), "error": refused.text }),
+            Err(refused) => json!({ "file": path.display().to_string(), "error": refused.error }),
         };
         let tests: Vec<Value> = self.files.iter().zip(self.results).map(one).collect();
         let [ok, no, unknown, refused] = self.counts();
