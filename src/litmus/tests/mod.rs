@@ -20,6 +20,7 @@ pub(super) fn judge(arch: Arch, name: &str) -> Judge {
     let text = match name {
         "sc" => include_str!("../../../specs/memory/sc.cat"),
         "tso" => include_str!("../../../specs/memory/tso.cat"),
+        "pso" => include_str!("../../../specs/memory/pso.cat"),
         "rvwmo" => include_str!("../../../specs/memory/rvwmo.cat"),
         "armv8" => include_str!("../../../specs/memory/armv8.cat"),
         "rc11" => include_str!("../../../specs/memory/rc11.cat"),
@@ -121,7 +122,7 @@ fn by_machine(text: &str, model: &str) -> BTreeSet<String> {
 }
 
 fn compare_with_machines(seeds: std::ops::Range<u64>) {
-    let judges = ["sc", "tso"].map(|m| (m, judge(Arch::X86, m)));
+    let judges = ["sc", "tso", "pso"].map(|m| (m, judge(Arch::X86, m)));
     for seed in seeds {
         let rich = seed % 2 == 0;
         let shape = mu_program::generate::Shape { threads: 3, instructions: 3, rich };
@@ -138,9 +139,22 @@ fn machines_and_axioms_agree_on_x86() {
     compare_with_machines(0..150);
 }
 
-/// Ten thousand programs: `cargo test --release -p mu-check-litmus -- --ignored ten_thousand`.
+/// A compare-and-exchange with `LOCK` is locked also where it fails, although it is then a read alone: the store before it is in memory first.
 #[test]
-#[ignore = "takes a minute"]
+fn a_failed_exchange_empties_the_buffer() {
+    let text = "X86 failed\n{ x=1; }\nP0 | P1 ;\nMOV [y],$1 | MOV [x],$2 ;\nLOCK CMPXCHG [x],ECX | MFENCE ;\n | MOV EBX,[y] ;\nlocations [0:EAX; 1:EBX;]\n";
+    for model in ["sc", "tso", "pso"] {
+        let outcomes = outcomes(&answer(text, &judge(Arch::X86, model)));
+        assert_eq!(outcomes, by_machine(text, model), "{model}");
+        assert!(!outcomes.iter().any(|o| o.contains("0:EAX=1;") && o.contains("1:EBX=0;")), "{model}: {outcomes:?}");
+    }
+    // Without the prefix the store may wait.
+    let plain = text.replace("LOCK ", "");
+    assert!(outcomes(&answer(&plain, &judge(Arch::X86, "tso"))).iter().any(|o| o.contains("0:EAX=1;") && o.contains("1:EBX=0;")));
+}
+
+/// Ten thousand programs; three seconds.
+#[test]
 fn machines_and_axioms_agree_on_ten_thousand_x86_programs() {
     compare_with_machines(1000..6000);
 }
