@@ -16,10 +16,11 @@ pub struct Limits {
 }
 
 /// Why a search stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
     /// Nothing is left to do.
+    #[default]
     Complete,
     /// `--max-states`.
     States,

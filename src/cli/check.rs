@@ -24,7 +24,7 @@ use mu_formula::typed::TypedFormula;
 use mu_game::pg;
 use mu_lts::reduce::Equivalence;
 use mu_lts::relabel::Relabel;
-use mu_pbes::{Answer, Priority, Reduced, Route, Verdict};
+use mu_pbes::{Answer, Order, Priority, Reduced, Route, Verdict};
 use mu_report::branches::branches;
 use mu_report::caption::first_comment;
 use mu_report::chart::chart;
@@ -367,6 +367,7 @@ pub(super) fn tell(
     ));
     session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
     let priority = say_priority(session, &answer);
+    let order = session.say_order(answer.order);
     if let Some(Reduced { equivalence, states, classes }) = answer.reduced {
         let why = match equivalence {
             Equivalence::Strong => "the formula does not name every label",
@@ -421,8 +422,10 @@ pub(super) fn tell(
         if let Some(why) = why {
             object["engine_reason"] = why.into();
         }
-        if let Some(priority) = priority {
-            object["confluence"] = priority;
+        for (key, told) in [("confluence", priority), ("partial_order", order)] {
+            if let Some(told) = told {
+                object[key] = told;
+            }
         }
         if !notes.is_empty() {
             object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
@@ -486,6 +489,7 @@ fn stopped(stop: Stop, engine: &str) -> Answer {
         symmetries: 1,
         reduced: None,
         priority: Priority::None,
+        order: Order::None,
         dropped: Vec::new(),
     }
 }

@@ -7,12 +7,14 @@ pub(super) use mu_base::files::{file_error, read_source, read_text};
 use mu_base::limits::{available_memory, peak_resident_bytes};
 use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stage, Stop};
 use mu_compile::{Compiled, Confluence};
-use mu_explore::Dropped;
+use mu_explore::{Dropped, LeftOut};
 use mu_model::Model;
+use mu_pbes::Order;
 use mu_process::linear::LinearProcess;
 use mu_process::linearise;
 use mu_process::spec::ProcSpec;
 use mu_syntax::template;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 
@@ -173,7 +175,8 @@ impl Session {
             self.say("symmetries: not looked for, since the steps named by `--confluence` are not proven confluent");
         }
         let symmetry = !without.contains(&Reduction::Symmetry) && proven;
-        mu_explore::Options { threads: self.threads(), symmetry, ..Default::default() }.with_confluence_of(model)
+        let partial_order = !without.contains(&Reduction::Por);
+        mu_explore::Options { threads: self.threads(), symmetry, partial_order, ..Default::default() }.with_confluence_of(model)
     }
 
     /// Says which symmetries a search used, and which candidates it did not.
@@ -184,6 +187,27 @@ impl Session {
             n => self.say(format!("symmetries: one state represents up to {n}; verified at every evaluation")),
         }
         dropped.iter().for_each(|d| self.say(format!("symmetries: without {}: {}", d.name, d.why)));
+    }
+
+    /// Says whether steps were left out in a search, or why not; the same for JSON. None if the question was never put.
+    pub fn say_order(&self, order: Order) -> Option<Value> {
+        match order {
+            Order::None => None,
+            Order::Used(LeftOut { states, steps }) => {
+                self.say(format!("partial order: {steps} steps of {states} states were left out, since the answer does not rest on them"));
+                Some(json!({ "used": true, "states": states, "steps": steps }))
+            }
+            Order::Unused(why) => {
+                self.say(format!("partial order: not used: {}", why.text()));
+                Some(json!({ "used": false, "reason": why.word(), "why": why.text() }))
+            }
+            Order::Forbidden(ban, place) => {
+                let (line, column) = self.sources.line_column(place);
+                let name = &self.sources.get(place.source).name;
+                self.say(format!("partial order: not used: {name}:{line}:{column}: {}", ban.text()));
+                Some(json!({ "used": false, "reason": ban.word(), "why": ban.text(), "line": line, "column": column }))
+            }
+        }
     }
 
     /// Peak resident memory so far.

@@ -16,7 +16,7 @@ use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_data::typecheck::expecting;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
-use mu_explore::{PathStep, Sought, Target, Way, find, seek};
+use mu_explore::{Aim, LeftOut, PartialOrder, PathStep, Sought, Target, Way, find, seek};
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
 use mu_model::Model;
@@ -166,6 +166,10 @@ struct Found {
     stop: Stop,
     /// Clean ends that were met on the way.
     clean: u64,
+    /// Whether steps were left out, for JSON.
+    order_told: Option<Value>,
+    /// Whether some were.
+    reduced: bool,
 }
 
 fn search(
@@ -210,13 +214,14 @@ fn search(
             _ => Sought::Divergence,
         };
         let seen = seek(model, &options, &session.budget, sought, seeking.all.unwrap_or(1) as usize)?;
-        Ok((seen.ways, seen.states, seen.stop))
+        Ok((seen.ways, seen.states, seen.stop, seen.partial_order))
     };
     let result = if seeking.all.unwrap_or(1) > 1 || seeking.divergence {
         several()
     } else {
         let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
-        let target = if seeking.deadlock { Target::Deadlock } else { Target::Step(&step) };
+        let aim = Aim::action(model, wanted);
+        let target = if seeking.deadlock { Target::Deadlock } else { Target::Among(&aim, &step) };
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let found = find(model, &options, &session.budget, &bar, target)?;
         bar.finish();
@@ -228,14 +233,20 @@ fn search(
                 judge.borrow_mut().1 = 0;
                 several()
             }
-            _ => Ok((found.path.map(|steps| Way { steps, back_to: None }).into_iter().collect(), found.outcome.states, stop)),
+            _ => {
+                let order = found.outcome.partial_order;
+                Ok((found.path.map(|steps| Way { steps, back_to: None }).into_iter().collect(), found.outcome.states, stop, order))
+            }
         }
     };
-    let result: (Vec<Way>, u64, Stop) = result?;
+    let (ways, states, stop, order): (Vec<Way>, u64, Stop, PartialOrder) = result?;
     let (_, clean, failed) = judge.into_inner();
     match failed {
         Some(error) => Err(error),
-        None => Ok(Found { ways: result.0, states: result.1, stop: result.2, clean }),
+        None => {
+            let reduced = matches!(order, PartialOrder::Used(LeftOut { states: 1.., .. }));
+            Ok(Found { ways, states, stop, clean, order_told: session.say_order(order.into()), reduced })
+        }
     }
 }
 
@@ -352,7 +363,7 @@ fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
         object
     };
     let ways: Vec<Value> = told.iter().map(way).collect();
-    json!({
+    let mut object = json!({
         "model": args.model.display().to_string(),
         "sought": args.seeking.sought(),
         "action": args.seeking.action,
@@ -363,7 +374,11 @@ fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
         "stop": found.stop.word(),
         "seconds": session.budget.elapsed().as_secs_f64(),
         "peak_memory_bytes": session.peak_memory(),
-    })
+    });
+    if let Some(order) = found.order_told.clone() {
+        object["partial_order"] = order;
+    }
+    object
 }
 
 fn text(session: &Session, args: &ExploreArgs, seeking: &Seeking, found: &Found, told: &[(Evidence, Story)]) -> String {
@@ -392,6 +407,9 @@ fn text(session: &Session, args: &ExploreArgs, seeking: &Seeking, found: &Found,
             n => format!(", {} clean ends", grouped(n)),
         };
         text += &match found.stop {
+            Stop::Complete if found.reduced => {
+                format!("no way to {goal}: {} states were seen, the others do not matter{clean}\n", grouped(found.states))
+            }
             Stop::Complete => format!("no way to {goal}: all {} states were seen{clean}\n", grouped(found.states)),
             _ => format!("no way to {goal} so far: {} states were seen{clean} ({})\n", grouped(found.states), found.stop.word()),
         };

@@ -110,13 +110,20 @@ impl Builder<'_> {
         let actions = with_fixed(&of.actions);
         let writes = of.updates.iter().map(|u| u.0 as Slot).collect();
         let updates: Vec<Expr> = of.updates.iter().map(|u| u.1.substitute(&fixed)).collect();
+        let slots = |used: &[VarId]| -> Vec<Slot> {
+            let mut slots: Vec<Slot> = used.iter().filter_map(|v| self.layout.slot_of.get(v).copied()).collect();
+            slots.sort_unstable();
+            slots
+        };
         let mut used = Vec::new();
         guard.free_vars(&mut used);
+        let tests = slots(&used);
         actions.iter().flat_map(|a| &a.args).chain(&updates).for_each(|e| e.free_vars(&mut used));
-        let mut reads: Vec<Slot> = used.iter().filter_map(|v| self.layout.slot_of.get(v).copied()).collect();
-        reads.sort_unstable();
+        let reads = slots(&used);
         let names = |acts: &[Act]| -> Vec<String> { acts.iter().map(|a| self.process.actions[a.action.index()].name.clone()).collect() };
         let hidden = names(&of.hidden);
+        let mut shown = names(&of.actions);
+        shown.sort_unstable();
         let name = match (of.actions.as_slice(), hidden.as_slice()) {
             ([], []) => "tau".into(),
             ([], hidden) => hidden.join("|"),
@@ -132,7 +139,10 @@ impl Builder<'_> {
             updates,
             span: of.span(),
         };
-        Ok(Some((Group { name, requires, reads, writes, hidden, tau: of.actions.is_empty(), confluent }, code)))
+        Ok(Some((
+            Group { name, requires, reads, tests, writes, actions: Some(shown), hidden, tau: of.actions.is_empty(), confluent },
+            code,
+        )))
     }
 
     fn guard(&mut self, summand: &Summand) -> Result<Option<Guard>, Diagnostic> {

@@ -357,7 +357,7 @@ fn swapped(p: u32, q: u32) -> u32 {
 }
 
 fn group(name: String, requires: Vec<(Slot, u32)>, reads: Vec<Slot>, writes: Vec<Slot>) -> Group {
-    Group { name, requires, reads, writes, hidden: Vec::new(), tau: false, confluent: false }
+    Group { name, requires, tests: reads.clone(), reads, writes, actions: None, hidden: Vec::new(), tau: false, confluent: false }
 }
 
 fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {

@@ -23,6 +23,7 @@ use super::find::settled;
 use super::round::{Block, Round};
 use super::search::{BATCH, BLOCK, Done, Goal, Hit, Local, Shared, run_from};
 use super::store::Store;
+use super::stubborn::{Aim, PartialOrder, Stubborn};
 use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
 use super::{Options, Outcome, Progress};
@@ -113,6 +114,8 @@ pub struct Kept<'a> {
     pub keeper: Option<&'a dyn Keeper>,
     /// What to go on from.
     pub restored: Option<Restored>,
+    /// What a search that leaves out steps is to keep; none: it leaves out none.
+    pub aim: Option<&'a Aim>,
 }
 
 /// Computes the fixed point, up to a limit or to a decision.
@@ -128,8 +131,15 @@ pub fn annotate<'a>(
     symmetries: Option<&'a Symmetries>,
     kept: Kept,
 ) -> Result<Annotated<'a>, Diagnostic> {
-    let goal = Goal { payload: Payload::Pair, annotator: Some(annotator), symmetries, keeper: kept.keeper, ..Goal::default() };
-    run_from(model, options, budget, progress, goal, kept.restored).map(|done| Annotated { done, model, options, symmetries })
+    let stubborn = kept.aim.map(|aim| Stubborn::with(model, options, aim)).transpose();
+    let reduced = stubborn.as_ref().ok().and_then(Option::as_ref);
+    let goal =
+        Goal { payload: Payload::Pair, annotator: Some(annotator), symmetries, keeper: kept.keeper, stubborn: reduced, ..Goal::default() };
+    let mut done = run_from(model, options, budget, progress, goal, kept.restored)?;
+    if let Err(why) = stubborn {
+        done.outcome.partial_order = PartialOrder::Unused(why);
+    }
+    Ok(Annotated { done, model, options, symmetries })
 }
 
 impl<'a> Shared<'a> {
@@ -208,6 +218,7 @@ impl<'a> Shared<'a> {
         let pending = cell.fetch_and(!u64::from(u32::MAX), Ordering::Relaxed) as u32;
         local.labels.clear();
         local.labels.extend(local.found.iter().map(|s| s.label));
+        local.labels.extend(&local.expander.left_out);
         let carried = carry_on(pending, local);
         if carried.is_err() {
             // It waits again as it was, so that the search can be kept; what went on before the error may go on twice.
@@ -215,7 +226,7 @@ impl<'a> Shared<'a> {
         } else {
             mine.surplus += orbit - 1;
             mine.transitions += local.found.len() as u64;
-            mine.deadlocks += u64::from(local.found.is_empty());
+            mine.deadlocks += u64::from(local.labels.is_empty());
         }
         carried
     }
@@ -295,6 +306,12 @@ fn carry_on(pending: u32, local: &mut Local<'_>) -> Result<bool, Halt> {
         Flow::Value(0) => return Ok(true),
         Flow::Value(flow) => flow,
     };
+    // What is left out is asked about nonetheless: that a label was met is told.
+    for label in &local.expander.left_out {
+        if lane.step(flow, *label)? == Flow::Decided {
+            return Ok(false);
+        }
+    }
     for (i, step) in local.found.iter().enumerate() {
         match lane.step(flow, step.label)? {
             Flow::Decided => return Ok(false),

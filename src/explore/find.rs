@@ -5,6 +5,8 @@
 //! stores them. The path is then found backwards, level by level: states of the previous level are expanded until one steps to the current
 //! state. Cost: at most two explorations up to the target's level and one more pass over its states.
 //!
+//! Steps that do not matter are left out ([`super::stubborn`]), which keeps the shortest paths.
+//!
 //! With confluent groups the path is one of the full graph: the confluent steps in between are reinserted.
 
 use std::collections::HashMap;
@@ -13,6 +15,7 @@ use super::cache::{Expander, Halt, Successor};
 pub(crate) use super::search::StepTest as Filter;
 use super::search::{Done, Goal, Hit, run};
 use super::store::Store;
+use super::stubborn::{Aim, PartialOrder, Stubborn};
 use super::symmetry::Symmetries;
 use super::{Options, Outcome, Progress};
 use mu_base::ids::LabelId;
@@ -27,6 +30,8 @@ const KEPT: u64 = 8 << 20;
 pub enum Target<'a> {
     /// A step by group and label.
     Step(&'a (dyn Fn(usize, LabelId) -> bool + Sync)),
+    /// The same, where an aim says which groups may have such steps.
+    Among(&'a Aim, &'a (dyn Fn(usize, LabelId) -> bool + Sync)),
     /// A state without steps.
     Deadlock,
 }
@@ -62,12 +67,17 @@ pub fn find(
     progress: &dyn Progress,
     target: Target<'_>,
 ) -> Result<Found, Diagnostic> {
-    let mut goal = match target {
-        Target::Step(test) => Goal { step: Some(test), ..Goal::default() },
-        Target::Deadlock => Goal { deadlock: true, ..Goal::default() },
+    let (goal, aim) = match target {
+        Target::Step(test) => (Goal { step: Some(test), ..Goal::default() }, None),
+        Target::Among(aim, test) => (Goal { step: Some(test), ..Goal::default() }, Some(aim.clone())),
+        Target::Deadlock => (Goal { deadlock: true, ..Goal::default() }, Some(Aim::deadlocks(model))),
     };
-    goal.levels = KEPT;
-    let done = run(model, options, budget, progress, goal)?;
+    let stubborn = aim.map(|aim| Stubborn::with(model, options, &aim)).transpose();
+    let mut goal = Goal { levels: KEPT, stubborn: stubborn.as_ref().ok().and_then(Option::as_ref), ..goal };
+    let mut done = run(model, options, budget, progress, goal)?;
+    if let Err(why) = stubborn {
+        done.outcome.partial_order = PartialOrder::Unused(why);
+    }
     if done.hits.is_empty() {
         return Ok(Found { outcome: done.outcome, reached: false, path: None });
     }

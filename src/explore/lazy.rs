@@ -13,6 +13,7 @@ use super::cache::{Expander, Halt, Successor};
 use super::memo::Memo;
 use super::search::too_many;
 use super::store::Store;
+use super::stubborn::{Saved, Stubborn};
 use super::table::{Growth, Insert, Payload};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
@@ -79,6 +80,15 @@ impl<'m> Lazy<'m> {
             lazy.number(key).map(|_| ())
         })?;
         Ok(lazy)
+    }
+    /// Leaves out steps from now on.
+    pub(crate) fn reduced(mut self, stubborn: Option<&'m Stubborn<'m>>) -> Self {
+        self.expander = self.expander.reduced(stubborn);
+        self
+    }
+    /// What was left out since the last call.
+    pub(crate) fn take_saved(&mut self) -> Saved {
+        self.expander.take_saved()
     }
     /// The initial state.
     pub fn initial(&self) -> StateId {

@@ -25,6 +25,7 @@ mod search;
 mod seek;
 mod share;
 mod store;
+mod stubborn;
 mod symmetry;
 mod table;
 mod visit;
@@ -43,6 +44,7 @@ pub use lazy::Lazy;
 pub use search::internal as panicked;
 pub use seek::{Seen, Sought, Way, seek};
 pub use share::{Parcel, Share, Tally};
+pub use stubborn::{Aim, PartialOrder, Saved as LeftOut, Unreduced};
 pub use symmetry::{Dropped, Symmetries, with_those_that_hold};
 pub use visit::{Visited, Visitor, visit};
 
@@ -69,6 +71,8 @@ pub struct Options {
     pub expected_states: u64,
     /// Whether of states that the model's symmetries take into each other one may stand for all, where only counts or a verdict are asked for.
     pub symmetry: bool,
+    /// Whether steps may be left out, where something is looked for that does not rest on them.
+    pub partial_order: bool,
 }
 
 impl Default for Options {
@@ -81,6 +85,7 @@ impl Default for Options {
             cache_bytes: 256 << 20,
             expected_states: 1 << 12,
             symmetry: true,
+            partial_order: true,
         }
     }
 }
@@ -161,6 +166,8 @@ pub struct Outcome {
     pub key_bits: u32,
     /// Number of values of each part of the state vector (a component, or a piece of one) by the end.
     pub part_values: Vec<u64>,
+    /// Whether steps were left out that do not matter for what is looked for.
+    pub partial_order: PartialOrder,
     /// How many values each slot has had, if a count ([`explore_with`]) is incomplete; else empty.
     pub slot_values: Vec<u64>,
     /// What the caches did, all threads together.

@@ -3,6 +3,7 @@
 use super::cache::CacheStatistics;
 use super::rows::Edges;
 use super::search::Hit;
+use super::stubborn::Saved;
 use mu_base::{Diagnostic, Stop};
 
 /// Consecutive states of a level.
@@ -30,6 +31,7 @@ pub(super) struct Round {
     pub surplus: u64,
     pub overflow: bool,
     pub statistics: CacheStatistics,
+    pub saved: Saved,
 }
 
 impl Round {

@@ -23,6 +23,7 @@ use super::memo::Memo;
 use super::round::{Block, Round};
 use super::rows::{Edges, Rows};
 use super::store::Store;
+use super::stubborn::{PartialOrder, Saved, Stubborn};
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
 use super::{Options, Outcome, Progress, Snapshot};
@@ -65,6 +66,8 @@ pub(crate) struct Goal<'a> {
     pub annotator: Option<&'a dyn Annotator>,
     /// Keep checkpoints; of searches that count or annotate only. One that annotates is kept at its end as well.
     pub keeper: Option<&'a dyn Keeper>,
+    /// Leave out steps that do not matter; for searches that look for something or annotate.
+    pub stubborn: Option<&'a Stubborn<'a>>,
     /// Keep one state of each orbit; for searches that keep neither transitions nor levels, and look for nothing.
     pub symmetries: Option<&'a Symmetries>,
 }
@@ -117,6 +120,8 @@ pub(super) struct Shared<'a> {
     round: Mutex<Round>,
     /// All threads are to come back.
     pub pause: AtomicBool,
+    /// To leave out steps has proven futile.
+    futile: AtomicBool,
     /// An annotation was brought to a state that had been expanded.
     pub backward: AtomicBool,
     /// What the orbits of the states expanded have beyond these.
@@ -154,6 +159,7 @@ impl<'a> Local<'a> {
             expander: Expander::new(shared.model, shared.memo.clone(), options)
                 .with_symmetries(shared.goal.symmetries)
                 .preferring(shared.goal.step)
+                .reduced(shared.goal.stubborn)
                 .thrifty(shared.thrifty),
             found: Vec::new(),
             batch: Vec::with_capacity(BATCH + 64),
@@ -212,6 +218,7 @@ pub(crate) fn run_from(
         store: RwLock::new(store),
         round: Mutex::default(),
         pause: AtomicBool::new(false),
+        futile: AtomicBool::new(false),
         backward: AtomicBool::new(false),
         surplus: AtomicU64::new(0),
         transitions: AtomicU64::new(0),
@@ -256,6 +263,7 @@ pub(crate) fn run_from(
         key_bits: store.key_bits(),
         part_values: store.leaves.iter().map(|l| l.table.len() as u64).collect(),
         slot_values: Vec::new(),
+        partial_order: PartialOrder::of(goal.stubborn.is_some(), shared.futile.load(Ordering::Relaxed), search.saved),
         cache,
     };
     let lts = search.lts.map(|rows| rows.finish(model, outcome.states));
@@ -293,7 +301,9 @@ fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
 }
 
 /// The coordinator's account.
+#[derive(Default)]
 struct Account {
+    saved: Saved,
     transitions: u64,
     deadlocks: u64,
     surplus: u64,
@@ -376,19 +386,7 @@ impl<'a> Shared<'a> {
                 (initial, vec![vec![initial]], Vec::new(), None)
             }
         };
-        let mut account = Account {
-            transitions: 0,
-            deadlocks: 0,
-            surplus: 0,
-            level_count: 0,
-            frontier_bytes: 0,
-            stop: Stop::Complete,
-            lts: self.goal.edges.then(Rows::new),
-            hits: Vec::new(),
-            dead: Vec::new(),
-            levels: Vec::new(),
-            initial,
-        };
+        let mut account = Account { lts: self.goal.edges.then(Rows::new), initial, ..Account::default() };
         let mut statistics = CacheStatistics::default();
         if let Some(before) = before {
             account.transitions = before.transitions;
@@ -426,6 +424,7 @@ impl<'a> Shared<'a> {
                 account.transitions += round.transitions;
                 account.deadlocks += round.deadlocks;
                 account.surplus += round.surplus;
+                account.saved += round.saved;
                 account.hits.append(&mut round.hits);
                 round.dead.truncate(MOST_DEAD.saturating_sub(account.dead.len()));
                 account.dead.append(&mut round.dead);
@@ -455,6 +454,7 @@ impl<'a> Shared<'a> {
                 }));
                 next = rows.number(&held!(self.store.read()), edges)?;
             }
+            self.futile.fetch_or(account.saved.is_futile(kept, account.transitions), Ordering::Relaxed);
             frontier = if account.stop == Stop::Complete && account.hits.is_empty() { next } else { Vec::new() };
         }
         if let (Some(keeper), Some(_)) = (self.goal.keeper, self.goal.annotator)
@@ -599,6 +599,9 @@ impl<'a> Shared<'a> {
     fn work(&'a self, local: &mut Local<'a>) {
         let store = held!(self.store.read());
         local.expander.follow(&store);
+        if self.futile.load(Ordering::Relaxed) {
+            local.expander.in_full();
+        }
         let mut mine = Round::default();
         while !self.pause.load(Ordering::Relaxed) {
             let Some(block) = held!(self.round.lock()).todo.pop() else { break };
@@ -640,6 +643,7 @@ impl<'a> Shared<'a> {
             mine.next.push(std::mem::take(&mut local.fresh));
         }
         mine.statistics = local.expander.take_statistics();
+        mine.saved = local.expander.take_saved();
         let mut round = held!(self.round.lock());
         round.todo.append(&mut mine.todo);
         round.next.append(&mut mine.next);
@@ -652,6 +656,7 @@ impl<'a> Shared<'a> {
         round.surplus += mine.surplus;
         round.overflow |= mine.overflow;
         add(&mut round.statistics, mine.statistics);
+        round.saved += mine.saved;
         if mine.stop.is_some() {
             round.stop = mine.stop;
         }
@@ -678,7 +683,7 @@ impl<'a> Shared<'a> {
             };
             mine.surplus += orbit - 1;
             mine.transitions += orbit * local.found.len() as u64;
-            if local.found.is_empty() {
+            if local.found.is_empty() && !local.expander.leaves_out() {
                 mine.deadlocks += orbit;
                 if self.goal.keep_dead && mine.dead.len() < MOST_DEAD {
                     mine.dead.push((key, orbit));

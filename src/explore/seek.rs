@@ -8,6 +8,7 @@
 //! Invariant: each path starts at the initial vector and takes steps of the model.
 
 use super::find::PathStep;
+use super::stubborn::{Aim, PartialOrder, Stubborn};
 use super::{Lazy, Options};
 use mu_base::components::{self, components};
 use mu_base::ids::{LabelId, StateId};
@@ -43,6 +44,8 @@ pub struct Seen {
     pub ways: Vec<Way>,
     /// States met.
     pub states: u64,
+    /// Whether steps were left out.
+    pub partial_order: PartialOrder,
     /// Why it ended; complete if enough was found or nothing was left to look at.
     pub stop: Stop,
 }
@@ -79,7 +82,15 @@ impl Search<'_> {
 
 /// Looks for up to `most` ways.
 pub fn seek(model: &dyn Model, options: &Options, budget: &Budget, sought: Sought<'_>, most: usize) -> Result<Seen, Diagnostic> {
-    let mut search = Search { lazy: Lazy::new(model, &options.without_confluence())?, parents: vec![(0, 0, LabelId::TAU)] };
+    let options = options.without_confluence();
+    // Several steps of a kind, and cycles, may rest on the order of all steps.
+    let stubborn = match sought {
+        Sought::Deadlock(_) => Some(Stubborn::with(model, &options, &Aim::deadlocks(model))),
+        _ => None,
+    }
+    .transpose();
+    let lazy = Lazy::new(model, &options)?.reduced(stubborn.as_ref().ok().and_then(Option::as_ref));
+    let mut search = Search { lazy, parents: vec![(0, 0, LabelId::TAU)] };
     let mut ways = Vec::new();
     let mut steps: Vec<Step> = Vec::new();
     // Hidden steps: where those of each state begin, and their targets.
@@ -129,7 +140,11 @@ pub fn seek(model: &dyn Model, options: &Options, budget: &Budget, sought: Sough
         }
         stop = if ways.len() == most { Stop::Complete } else { stop };
     }
-    Ok(Seen { states: search.lazy.state_count() as u64, ways, stop })
+    let partial_order = match &stubborn {
+        Err(why) => PartialOrder::Unused(*why),
+        Ok(stubborn) => PartialOrder::of(stubborn.is_some(), false, search.lazy.take_saved()),
+    };
+    Ok(Seen { states: search.lazy.state_count() as u64, ways, partial_order, stop })
 }
 
 /// The first step to each state that is new, in the order of their numbers.

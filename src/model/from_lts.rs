@@ -23,6 +23,8 @@ impl LtsModel {
             name: "step".into(),
             requires: Vec::new(),
             reads: vec![0],
+            tests: vec![0],
+            actions: None,
             writes: vec![0],
             hidden: Vec::new(),
             tau: lts.labels.iter().all(|l| *l == LabelId::TAU),

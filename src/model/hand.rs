@@ -79,6 +79,8 @@ impl HandModel {
             name: name.into(),
             requires: requires.to_vec(),
             reads: reads.to_vec(),
+            tests: reads.to_vec(),
+            actions: None,
             writes: writes.to_vec(),
             hidden: Vec::new(),
             tau: false,

@@ -44,8 +44,12 @@ pub struct Group {
     pub requires: Vec<(Slot, u32)>,
     /// Slots that its answer depends on, ascending.
     pub reads: Vec<Slot>,
+    /// Those of `reads` that decide whether it has steps at all, ascending: while they and the slots of `requires` stay as they are, so does that.
+    pub tests: Vec<Slot>,
     /// Slots that its steps set, ascending. A step gives a value for each.
     pub writes: Vec<Slot>,
+    /// Names of the actions of its labels, ascending and as often as they occur; none if that is not known.
+    pub actions: Option<Vec<String>>,
     /// Names of the actions that were hidden in it (provenance), empty if none.
     pub hidden: Vec<String>,
     /// Whether all its steps are tau.

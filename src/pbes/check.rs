@@ -7,6 +7,7 @@
 use super::automaton::Automaton;
 use super::explain::finish;
 use super::flow::Shelf;
+use super::order::Order;
 use super::plan::{Plan, plan};
 use super::priority::Priority;
 use super::quotient::Reduced;
@@ -125,6 +126,8 @@ pub struct Answer {
     pub reduced: Option<Reduced>,
     /// Whether confluent steps were taken at once.
     pub priority: Priority,
+    /// Whether steps that do not matter were left out.
+    pub order: Order,
     /// Candidates for symmetries that were not used.
     pub dropped: Vec<Dropped>,
     /// Places of modalities that no transition met has ever fitted; complete only if the whole state space was met.
@@ -205,6 +208,7 @@ impl Answer {
             symmetries: 1,
             reduced: None,
             priority: Priority::None,
+            order: Order::None,
             dropped: Vec::new(),
             never_met: Vec::new(),
         }

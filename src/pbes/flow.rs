@@ -20,13 +20,14 @@
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::obligations::{Answer, EMPTY, Images, Operations, Set, Sets, Steps};
+use super::order::{self, Order};
 use super::priority::{self, Priority};
 use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_here};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_data::engine::image_of;
-use mu_explore::{Annotator, Cyclic, Dropped, Flow, Keeper, Kept, Lane, Progress, Restored, Saved, Symmetries, with_those_that_hold};
+use mu_explore::{Aim, Annotator, Cyclic, Dropped, Flow, Keeper, Kept, Lane, Progress, Restored, Saved, Symmetries, with_those_that_hold};
 use mu_labels::ActionLabels;
 use mu_model::{Model, Worker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -247,6 +248,9 @@ struct Oracle<'a> {
     symmetry: Option<Symmetry<'a>>,
     /// The group of symmetries in use, to be told if something is none.
     group: Option<&'a Symmetries>,
+    /// If steps are left out: a formula state that tells a step whose label the formula does not name.
+    reduced: bool,
+    told: Option<FormulaState>,
 }
 
 /// What the automaton's side knows of the symmetries in use.
@@ -306,6 +310,10 @@ impl<'a> Oracle<'a> {
             // A thread that does not wait any more has met an error of its own.
             match question {
                 Question::Steps { states, label, reply } => {
+                    if let Err(error) = self.stays_blind(&states, label) {
+                        let _ = reply.send(Err(error));
+                        continue;
+                    }
                     let answers = states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId(label))).collect();
                     let _ = reply.send(answers);
                 }
@@ -335,6 +343,19 @@ impl<'a> Oracle<'a> {
                 }
             }
         }
+    }
+    /// Ends a search in which steps are left out that a formula state tells.
+    fn stays_blind(&mut self, states: &[u32], label: u32) -> Result<(), Diagnostic> {
+        if !self.reduced || self.automaton.names(LabelId(label), self.labels)? {
+            return Ok(());
+        }
+        for q in states.iter().map(|q| FormulaState(*q)) {
+            if order::tells(self.automaton, q)? {
+                self.told = Some(q);
+                return Err(Diagnostic::new(Stage::Unsupported, "the formula tells steps that were left out"));
+            }
+        }
+        Ok(())
     }
     /// Whether one of these is decided against the formula where such steps leave.
     fn decided(&mut self, states: &[u32], steps: &[(LabelId, StateId)]) -> Result<bool, Diagnostic> {
@@ -493,13 +514,16 @@ pub struct Searched {
     pub found: Option<(Outcome, Figures)>,
     /// Whether confluent steps were taken at once.
     pub priority: Priority,
+    /// Whether steps were left out.
+    pub order: Order,
     /// Candidates for symmetries of the model that were not used, since they are none of it or of the formula.
     pub dropped: Vec<Dropped>,
 }
 
 /// Searches from the initial state with the given obligations; no outcome if the sets are too many to be numbered.
 ///
-/// Confluent steps are taken at once only for formulas whose verdict depends on weak traces, and if no formula state met sees tau.
+/// Confluent steps are taken at once, and steps left out, only for formulas whose verdict depends on weak traces and states without steps, and if no
+/// formula state met sees tau, or labels that the formula does not name.
 pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[FormulaState]) -> Result<Searched, Diagnostic> {
     let plain = task.explore.without_confluence();
     let all_steps = Task { explore: &plain, ..task };
@@ -508,11 +532,11 @@ pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[For
         true => match priority::forbidden(automaton, shape) {
             Some(forbidden) => forbidden,
             None => {
-                let mut met = Vec::new();
-                let result = search_symmetric(task, automaton, shape, roots, &mut met)?;
+                let mut seen = Seen::default();
+                let result = search_symmetric(task, automaton, shape, roots, None, &mut seen)?;
                 // Else a path may decide that is none of the full system, where steps of tau lie between its steps.
                 let priority = match &result.found {
-                    Some((Outcome::Verdict(_), _)) => priority::of_states(automaton, task.labels, &met)?,
+                    Some((Outcome::Verdict(_), _)) => priority::of_states(automaton, task.labels, &seen.met)?,
                     _ => Priority::Used,
                 };
                 if priority == Priority::Used {
@@ -522,20 +546,50 @@ pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[For
             }
         },
     };
-    Ok(Searched { priority, ..search_symmetric(all_steps, automaton, shape, roots, &mut Vec::new())? })
+    let order = match order::aim(all_steps, automaton, shape) {
+        Err(why) => why,
+        Ok(aim) => {
+            let mut seen = Seen::default();
+            let result = search_symmetric(all_steps, automaton, shape, roots, Some(&aim), &mut seen);
+            let order = match (seen.told, &result) {
+                (Some(q), _) => order::of_state(automaton, q),
+                // What a step that was taken decides is decided.
+                (None, Ok(Searched { found: Some((Outcome::Verdict(value), _)), .. })) if *value == shape.universal => {
+                    order::of_states(automaton, shape, &seen.met)?.unwrap_or(seen.order)
+                }
+                _ => seen.order,
+            };
+            if !matches!(order, Order::Forbidden(..)) {
+                return Ok(Searched { priority, order, ..result? });
+            }
+            order
+        }
+    };
+    Ok(Searched { priority, order, ..search_symmetric(all_steps, automaton, shape, roots, None, &mut Seen::default())? })
 }
 
-/// `met`: takes the formula states that were met, if confluent steps were taken at once.
+/// What a reduced search saw.
+#[derive(Default)]
+struct Seen {
+    /// Formula states.
+    met: Vec<u32>,
+    /// One that tells a step that may have been left out.
+    told: Option<FormulaState>,
+    order: Order,
+}
+
+/// `aim`: what is to be kept, if steps are left out.
 fn search_symmetric(
     task: Task,
     automaton: &mut Automaton,
     shape: &Shape,
     roots: &[FormulaState],
-    met: &mut Vec<u32>,
+    aim: Option<&Aim>,
+    seen: &mut Seen,
 ) -> Result<Searched, Diagnostic> {
-    let search = |symmetries: Option<&mut Symmetries>| search_with(task, automaton, shape, roots, symmetries, met);
+    let search = |symmetries: Option<&mut Symmetries>| search_with(task, automaton, shape, roots, symmetries, (aim, &mut *seen));
     let (found, dropped) = with_those_that_hold(task.model, task.explore, search)?;
-    Ok(Searched { found, priority: Priority::None, dropped })
+    Ok(Searched { found, priority: Priority::None, order: Order::None, dropped })
 }
 
 fn search_with(
@@ -544,7 +598,7 @@ fn search_with(
     shape: &Shape,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
-    met: &mut Vec<u32>,
+    (aim, seen): (Option<&Aim>, &mut Seen),
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
     let sets = Sets::default();
     let mut oracle = Oracle {
@@ -556,6 +610,8 @@ fn search_with(
         other: None,
         symmetry: None,
         group: None,
+        reduced: aim.is_some(),
+        told: None,
     };
     let start = {
         let demand = oracle.automaton.intern_set(roots.to_vec());
@@ -583,12 +639,12 @@ fn search_with(
             let annotator = annotator;
             let keeper = search_kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
             let restored = search_kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
-            let kept = Kept { keeper: keeper.as_deref(), restored };
+            let kept = Kept { keeper: keeper.as_deref(), restored, aim };
             let annotated = mu_explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries, kept)?;
             let ask = Ask { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
             *figures = count(&annotated, sets, ask)?;
             let mut known = AHashSet::new();
-            if at_once {
+            if at_once || aim.is_some() {
                 annotated.each(&mut |set, _, _| {
                     known.insert(set);
                     Ok(())
@@ -600,6 +656,7 @@ fn search_with(
                 forward: annotated.forward(),
                 stop: annotated.outcome().stop.clone(),
                 symmetries: annotated.outcome().symmetries,
+                order: annotated.outcome().partial_order.into(),
             })
         });
         // A panic must not leave the searching threads waiting: dropping the receiver tells them.
@@ -607,13 +664,14 @@ fn search_with(
         let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
         served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
     });
+    seen.told = oracle.told;
     drop(oracle);
     if sets.is_full() {
         return Ok(None);
     }
     let mut found = run?;
     figures.symmetries = found.symmetries;
-    *met = std::mem::take(&mut found.met);
+    (seen.met, seen.order) = (std::mem::take(&mut found.met), found.order);
     Ok(Some((conclude(found, task, automaton, shape, symmetries)?, figures)))
 }
 
@@ -650,8 +708,9 @@ fn conclude(
 
 /// What a search found.
 struct Found {
-    /// Formula states that were met, if confluent steps were taken at once.
+    /// Formula states that were met, if confluent steps were taken at once or steps left out.
     met: Vec<u32>,
+    order: Order,
     decided: bool,
     forward: bool,
     stop: Stop,

@@ -10,6 +10,7 @@ pub mod game;
 pub mod instantiate;
 mod mentions;
 pub mod obligations;
+mod order;
 mod plan;
 pub mod print;
 pub mod priority;
@@ -23,6 +24,7 @@ mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};
 pub use flow::Shelf;
+pub use order::Order;
 pub use priority::{Ban, Priority};
 pub use quotient::Reduced;
 

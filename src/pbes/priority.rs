@@ -34,6 +34,8 @@ pub enum Ban {
     Next,
     /// What comes after a hidden step.
     Hidden,
+    /// What comes after a step that the formula does not name.
+    Unnamed,
     /// Both what must and what may happen: a game.
     Game,
     /// So much at once that one search does not hold it.
@@ -47,6 +49,7 @@ impl Ban {
             Ban::Endless => "a least fixed point asks whether runs end, and a run of hidden steps alone is not kept",
             Ban::Next => "this asks which steps leave a state, and not all of them are kept",
             Ban::Hidden => "this tells a hidden step from none",
+            Ban::Unnamed => "this tells a step that the formula does not name from none",
             Ban::Game => "this needs a game, which is played on all steps",
             Ban::Size => "the obligations are too many for one search",
         }
@@ -57,6 +60,7 @@ impl Ban {
             Ban::Endless => "least fixed point",
             Ban::Next => "next steps",
             Ban::Hidden => "hidden steps",
+            Ban::Unnamed => "unnamed steps",
             Ban::Game => "game",
             Ban::Size => "size",
         }
@@ -92,18 +96,20 @@ pub(super) fn of_states(automaton: &mut Automaton, labels: &dyn ActionLabels, me
     for q in met.iter().map(|q| FormulaState(*q)) {
         let demand = automaton.step(q, LabelId::TAU, labels)?;
         if demand == Demand::Decided || automaton.set(demand)[..] != [q] {
-            return Ok(Priority::Forbidden(Ban::Hidden, modality(automaton, q)));
+            return Ok(Priority::Forbidden(
+                Ban::Hidden,
+                modality(automaton, q, automaton.rules().class_of.get(&Vec::new()).copied().unwrap_or(0)),
+            ));
         }
     }
     Ok(Priority::Used)
 }
 
-/// The place of a modality of a state that a hidden step may fit and that does not lead back to the state's own node.
-fn modality(automaton: &Automaton, q: FormulaState) -> Span {
+/// The place of a modality of a state that a step of a class of labels may fit and that does not lead back to the state's own node.
+pub(super) fn modality(automaton: &Automaton, q: FormulaState, class: usize) -> Span {
     let (normal, node) = (automaton.normal(), automaton.node(q));
     let rules = &automaton.rules().states[&node];
-    let hidden = automaton.rules().class_of.get(&Vec::new()).copied().unwrap_or(0);
-    let fitting = rules.rules.iter().filter(|r| matches!(&r.when, When::Label(list) if list[hidden].is_some()));
+    let fitting = rules.rules.iter().filter(|r| matches!(&r.when, When::Label(list) if list[class].is_some()));
     let back = |effect: Effect| match effect {
         Effect::Step(n) => n == node || matches!(normal.node(n), Node::Call(fix, _) if normal.fix(*fix).head == node),
         _ => false,

@@ -8,6 +8,7 @@ use super::check::{Answer, Options, Route};
 use super::explain::{finish, game_evidence};
 use super::flow;
 use super::instantiate::{self, Instantiation};
+use super::order::Order;
 use super::plan::{Task, Way};
 use super::priority::{Ban, Priority};
 use super::product::{self, Product, Shape, shape};
@@ -67,13 +68,14 @@ impl Run<'_> {
         let shelf = options.shelf.map(|s| (s, name));
         let search =
             flow::Task { model, labels, explore: options.explore, budget, progress: options.progress, shelf, runs_end: options.runs_end };
-        let flow::Searched { found, priority, dropped } = flow::search(search, &mut self.automaton, shape, &task.roots)?;
+        let flow::Searched { found, priority, order, dropped } = flow::search(search, &mut self.automaton, shape, &task.roots)?;
         for d in dropped {
             if !self.answer.dropped.contains(&d) {
                 self.answer.dropped.push(d);
             }
         }
         self.answer.priority = self.answer.priority.and(priority);
+        self.answer.order = self.answer.order.and(order);
         let outcome = match found {
             Some((outcome, figures)) if outcome != product::Outcome::Cycle => {
                 self.answer.equations += figures.configurations;
@@ -137,8 +139,10 @@ impl Run<'_> {
     fn by_game(&mut self, task: &Task) -> Result<Found, Diagnostic> {
         let Run { labels, options, budget, .. } = *self;
         self.answer.route = Route::Game;
+        let place = source_of(&self.automaton, &task.roots);
+        self.answer.order = self.answer.order.and(Order::Forbidden(Ban::Game, place));
         if options.explore.confluent.iter().any(|c| *c) {
-            self.answer.priority = self.answer.priority.and(Priority::Forbidden(Ban::Game, source_of(&self.automaton, &task.roots)));
+            self.answer.priority = self.answer.priority.and(Priority::Forbidden(Ban::Game, place));
         }
         let solver = options.solver.unwrap_or(default_solver());
         let mut game = Instantiation::new(&self.source, &self.automaton, (task.all, &task.roots));

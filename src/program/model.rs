@@ -238,7 +238,7 @@ fn group(name: String, requires: Vec<(Slot, u32)>, mut reads: Vec<Slot>, mut wri
         list.sort_unstable();
         list.dedup();
     }
-    Group { name, requires, reads, writes, hidden: Vec::new(), tau: false, confluent: false }
+    Group { name, requires, tests: reads.clone(), reads, writes, actions: None, hidden: Vec::new(), tau: false, confluent: false }
 }
 
 fn slots(m: &Machine) -> Vec<SlotInfo> {

@@ -88,7 +88,7 @@ impl<'a> Regions<'a> {
             reads.extend(here.iter().map(|r| r.0));
             reads.sort_unstable();
             reads.dedup();
-            groups.push(Group { requires: rest, reads, confluent: false, ..group.clone() });
+            groups.push(Group { requires: rest, tests: reads.clone(), reads, confluent: false, ..group.clone() });
             required.push(here);
         }
         let mut regions = Self { inner, facts, line, case, grains, groups, required, initial: Vec::new() };

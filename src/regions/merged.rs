@@ -43,7 +43,7 @@ pub struct Merged<'a> {
 impl<'a> Merged<'a> {
     /// The abstraction of `inner` in which the first `tracked` constants of the family stay apart.
     pub fn new(inner: &'a dyn Base, family: &'a Family, tracked: usize) -> Result<Self, Diagnostic> {
-        let groups = inner.groups().iter().map(|g| Group { confluent: false, ..g.clone() }).collect();
+        let groups = inner.groups().iter().map(|g| Group { confluent: false, tests: g.reads.clone(), ..g.clone() }).collect();
         let mut merged = Self { inner, family, tracked, groups, initial: Vec::new(), symmetries: Vec::new(), of: Vec::new() };
         for (i, symmetry) in inner.symmetries().iter().enumerate() {
             let moved = inner.constructor_images(i).unwrap_or_default();

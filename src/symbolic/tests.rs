@@ -40,8 +40,10 @@ impl Random {
                 Group {
                     name: format!("g{i}"),
                     requires: tests.into_iter().map(|s| (s, draw(u64::from(values)) as u32)).collect(),
+                    tests: reads.clone(),
                     reads,
                     writes,
+                    actions: None,
                     hidden: Vec::new(),
                     tau: false,
                     confluent: false,

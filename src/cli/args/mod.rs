@@ -249,6 +249,8 @@ pub enum Reduction {
     Symmetry,
     /// Play a large game on classes of states that the formula cannot distinguish.
     Quotient,
+    /// Leave out steps that do not matter for a deadlock, an action or a formula (partial-order reduction); `explore` counts all states.
+    Por,
 }
 
 /// How equations are told apart. Verdicts do not depend on it.
@@ -339,7 +341,7 @@ pub struct ExploreArgs {
     /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
-    /// Reductions to switch off: `symmetry`, `quotient`.
+    /// Reductions to switch off: `symmetry`, `quotient`, `por` (steps that do not matter for what is asked are left out).
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// Hiding and renaming of labels before output or reduction.
@@ -438,7 +440,7 @@ pub struct CheckArgs {
     /// Which equations are counted as one.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
     pub count: Counting,
-    /// Reductions to switch off: `symmetry`, `quotient`.
+    /// Reductions to switch off: `symmetry`, `quotient`, `por` (steps that do not matter for what is asked are left out).
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// How to search.

@@ -15,7 +15,7 @@ mod target;
 
 use super::rules::{self, Effect, Rules, When};
 use ahash::{AHashMap, AHashSet};
-use mu_base::ids::{LabelId, OpId, VarId};
+use mu_base::ids::{ActId, LabelId, OpId, VarId};
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_data::engine::{Code, Engine, Problem, Program, Value};
 use mu_data::expr::{DataSpec, Expr};
@@ -140,6 +140,8 @@ pub struct Automaton {
     steps: AHashMap<(FormulaState, Seen), Demand>,
     patterns: Patterns,
     mentions: Option<AHashSet<OpId>>,
+    /// The action names, ascending, of each class of labels but that of all others.
+    shapes: Vec<Vec<String>>,
     as_written: bool,
 }
 
@@ -159,6 +161,12 @@ impl Automaton {
         let rules = rules::rules(&normal, &mut data, &formula.actions)?;
         let program = Program::compile(&data)?;
         let engine = Engine::new(program);
+        let named = |shape: &[ActId]| {
+            let mut names: Vec<String> = shape.iter().map(|a| formula.actions[a.index()].name.clone()).collect();
+            names.sort_unstable();
+            names
+        };
+        let shapes = rules.classes.iter().skip(1).map(|class| named(&class.shape)).collect();
         let mut automaton = Self {
             normal,
             rules: Arc::new(rules),
@@ -175,6 +183,7 @@ impl Automaton {
             steps: AHashMap::new(),
             patterns: Patterns::default(),
             mentions: super::mentions::mentions(formula),
+            shapes,
             as_written: formula.as_written,
         };
         automaton.intern_set(Vec::new());
@@ -326,12 +335,25 @@ impl Automaton {
     /// What `q` demands at the target of a transition with this label.
     pub fn step(&mut self, q: FormulaState, label: LabelId, labels: &dyn ActionLabels) -> Result<Demand, Diagnostic> {
         let l = self.label(label, labels)?;
-        let name = if l.class == 0 { Seen::Other } else { Seen::Label(label) };
-        let Some(pattern) = self.pattern(q, name, &l)? else {
+        self.step_seen(q, if l.class == 0 { Seen::Other } else { Seen::Label(label) }, &l)
+    }
+
+    /// The same for a label that has the names of no multi-action of the formula.
+    pub fn step_other(&mut self, q: FormulaState) -> Result<Demand, Diagnostic> {
+        self.step_seen(q, Seen::Other, &Label { class: 0, args: Vec::new() })
+    }
+
+    /// Whether some multi-action of the formula has these action names, which ascend.
+    pub fn has_names(&self, names: &[String]) -> bool {
+        self.shapes.iter().any(|shape| shape == names)
+    }
+
+    fn step_seen(&mut self, q: FormulaState, name: Seen, l: &Label) -> Result<Demand, Diagnostic> {
+        let Some(pattern) = self.pattern(q, name, l)? else {
             if let Some(&answer) = self.steps.get(&(q, name)) {
                 return Ok(answer);
             }
-            let answer = self.evaluate(q, Phase::Step, Some(&l))?;
+            let answer = self.evaluate(q, Phase::Step, Some(l))?;
             self.steps.insert((q, name), answer);
             return Ok(answer);
         };

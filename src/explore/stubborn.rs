@@ -1,0 +1,523 @@
+//! Partial-order reduction: of the groups that have steps in a state, enough to keep the answer.
+//!
+//! In: a model's groups (slots tested, read and written) and an [`Aim`], which says what a reduced search must keep. Out: for a state and the groups
+//! that have steps there, a *stubborn set* of groups; the steps of the others are left out. After Valmari, "Stubborn sets for reduced state
+//! space generation" (1991) and "The State Explosion Problem" (1998); necessary enabling sets from guards after Laarman, Pater, van de Pol, Hansen,
+//! "Guard-based partial-order reduction" (STTT 18, 2016).
+//!
+//! Two groups *conflict* if one writes a slot that the other tests, reads or writes, unless no state has steps of both, since they require different
+//! values of a slot. A set S of groups is stubborn in a state if it is closed:
+//!
+//! - with a group that has steps there it holds all groups that conflict with it;
+//! - with a group that has none it holds all groups that can change that: those that write one slot whose required value is not there, or, if all
+//!   required values are there, those that write a slot that decides whether it has steps.
+//!
+//! Let t1 .. tn be steps of the full system from the state, ti the first one of a group of S. That group has steps already in the state, since no group outside of S
+//! changes that, and ti conflicts with none of t1 .. t(i-1) (each of which is taken where ti's group has steps as well): so ti can be taken first, under the
+//! same label, and the others after it lead to the same state. From this follows, without any condition on cycles:
+//!
+//! - *Deadlocks.* If S holds a group with steps, t1 .. tn to a deadlock has a step of S: one with steps in the state would have them still. So some step
+//!   of the reduced search leads n-1 steps before the same deadlock: each deadlock is met, and at its distance.
+//! - *Visible steps.* S holds all groups that may take a visible step. A run that ends with a visible step has a step of S, and taking the first such step
+//!   first keeps the order of visible ones: no visible step was before it, if it is visible itself. So all sequences of visible labels are kept, each
+//!   with its shortest runs, and a set S without steps shows that no visible step is left. Nothing is ever put off for ever, as the steps left out
+//!   are those of which the visible ones are independent: a search in any order and by any number of threads needs no proviso.
+//!
+//! Both hold with symmetries, which map stubborn sets to stubborn sets: what is shown for a state holds for all of its orbit (Emerson, Jha, Peled, "Combining
+//! partial order and symmetry reductions", TACAS 1997).
+//!
+//! Cost: two bits for each pair of groups; for each state a pass over the groups of the set, for deadlocks one for each of a few groups to begin with, of which the
+//! set with fewest groups that have steps is taken. All steps are computed (lookups, mostly): what is saved are states.
+//! Invariant: the set depends on the state, the model and the aim only.
+
+use super::Options;
+use mu_model::{Group, Model, Slot};
+
+/// Most groups of a model that is reduced: the table of conflicts has a bit for each pair.
+const MOST: usize = 1 << 12;
+/// Groups with steps that are tried to begin with, in each state.
+const TRIED: usize = 24;
+/// After so many states a reduction that leaves out next to nothing is given up.
+const JUDGED: u64 = 1 << 12;
+
+/// What a reduced search must keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aim {
+    /// By group: whether the order of its steps matters, and whether they are met at all.
+    pub visible: Vec<bool>,
+    /// Whether states without steps are to be met, each after the same visible steps as without reduction.
+    pub ends: bool,
+}
+
+impl Aim {
+    /// States without steps.
+    pub fn deadlocks(model: &dyn Model) -> Self {
+        Self { visible: vec![false; model.groups().len()], ends: true }
+    }
+
+    /// Steps of an action, by its name, shown or hidden; groups of which the names are not known may have them.
+    pub fn action(model: &dyn Model, name: &str) -> Self {
+        let may = |g: &Group| g.actions.as_ref().is_none_or(|a| a.iter().any(|a| a == name)) || g.hidden.iter().any(|h| h == name);
+        Self { visible: model.groups().iter().map(may).collect(), ends: false }
+    }
+}
+
+/// Why a search takes all steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unreduced {
+    /// It was asked to.
+    Asked,
+    /// Confluent steps are taken at once.
+    Confluence,
+    /// The search is kept in checkpoints.
+    Kept,
+    /// Each group conflicts with each other one.
+    Dependent,
+    /// The answer rests on steps of every group.
+    Visible,
+    /// There are too many groups.
+    Large,
+    /// Next to nothing was left out.
+    Futile,
+}
+
+impl Unreduced {
+    /// Why, after "not used:".
+    pub fn text(self) -> &'static str {
+        match self {
+            Unreduced::Asked => "as asked",
+            Unreduced::Confluence => "confluent steps are taken at once",
+            Unreduced::Kept => "checkpoints are of all steps",
+            Unreduced::Dependent => "no two transition groups are independent",
+            Unreduced::Visible => "what is asked for rests on every transition group",
+            Unreduced::Large => "the model has too many transition groups",
+            Unreduced::Futile => "next to nothing was left out",
+        }
+    }
+    /// Stable word for reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Unreduced::Asked => "asked",
+            Unreduced::Confluence => "confluence",
+            Unreduced::Kept => "checkpoint",
+            Unreduced::Dependent => "dependent",
+            Unreduced::Visible => "visible",
+            Unreduced::Large => "large",
+            Unreduced::Futile => "futile",
+        }
+    }
+}
+
+/// What partial-order reduction did in a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// Expansions in which steps were left out.
+    pub states: u64,
+    /// Steps left out there.
+    pub steps: u64,
+}
+
+impl Saved {
+    /// Whether that is too little, after so many states, beside the steps that were taken.
+    pub(crate) fn is_futile(self, states: u64, taken: u64) -> bool {
+        states >= JUDGED && self.steps * 64 < taken
+    }
+}
+
+/// Whether a search left out steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PartialOrder {
+    /// What was asked for rests on all of them.
+    #[default]
+    None,
+    /// It did.
+    Used(Saved),
+    /// It did not.
+    Unused(Unreduced),
+}
+
+impl PartialOrder {
+    pub(crate) fn of(wanted: bool, futile: bool, saved: Saved) -> Self {
+        match (wanted, futile) {
+            (false, _) => PartialOrder::None,
+            (true, true) => PartialOrder::Unused(Unreduced::Futile),
+            (true, false) => PartialOrder::Used(saved),
+        }
+    }
+}
+
+impl std::ops::AddAssign for Saved {
+    fn add_assign(&mut self, other: Saved) {
+        self.states += other.states;
+        self.steps += other.steps;
+    }
+}
+
+/// Sets of groups as rows of bits.
+struct Bits {
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl Bits {
+    fn new(rows: usize, columns: usize) -> Self {
+        let words = columns.div_ceil(64);
+        Self { words, bits: vec![0; rows * words] }
+    }
+    fn row(&self, row: usize) -> &[u64] {
+        &self.bits[row * self.words..(row + 1) * self.words]
+    }
+    fn row_mut(&mut self, row: usize) -> &mut [u64] {
+        &mut self.bits[row * self.words..(row + 1) * self.words]
+    }
+    fn put(&mut self, row: usize, column: usize) {
+        self.row_mut(row)[column / 64] |= 1 << (column % 64);
+    }
+}
+
+fn join(to: &mut [u64], from: &[u64]) {
+    to.iter_mut().zip(from).for_each(|(t, f)| *t |= f);
+}
+
+fn has(set: &[u64], group: usize) -> bool {
+    set[group / 64] >> (group % 64) & 1 == 1
+}
+
+/// What is known of a model's groups; see the module's head.
+pub(crate) struct Stubborn<'m> {
+    groups: &'m [Group],
+    words: usize,
+    /// By group: those that conflict with it.
+    conflicts: Bits,
+    /// By slot: the groups that write it.
+    writers: Bits,
+    /// By group: those that write a slot that decides whether it has steps, required ones aside.
+    enablers: Bits,
+    visible: Vec<usize>,
+    ends: bool,
+}
+
+impl<'m> Stubborn<'m> {
+    /// For a search with these options.
+    pub fn with(model: &'m dyn Model, options: &Options, aim: &Aim) -> Result<Self, Unreduced> {
+        if !options.partial_order {
+            return Err(Unreduced::Asked);
+        }
+        if options.confluent.contains(&true) || options.first.contains(&true) {
+            return Err(Unreduced::Confluence);
+        }
+        Self::new(model, aim)
+    }
+
+    /// Looks at all pairs of groups; or why nothing can be gained.
+    pub fn new(model: &'m dyn Model, aim: &Aim) -> Result<Self, Unreduced> {
+        let groups = model.groups();
+        let visible: Vec<usize> = (0..groups.len()).filter(|&g| aim.visible.get(g).is_none_or(|v| *v)).collect();
+        if groups.len() > MOST {
+            return Err(Unreduced::Large);
+        }
+        if visible.len() == groups.len() {
+            return Err(Unreduced::Visible);
+        }
+        let slots = model.slots().len();
+        let (mut writers, mut touchers) = (Bits::new(slots, groups.len()), Bits::new(slots, groups.len()));
+        for (g, group) in groups.iter().enumerate() {
+            group.writes.iter().for_each(|&s| writers.put(s as usize, g));
+            tested(group).chain(group.writes.iter().copied()).for_each(|s| touchers.put(s as usize, g));
+        }
+        let (mut conflicts, mut enablers) = (Bits::new(groups.len(), groups.len()), Bits::new(groups.len(), groups.len()));
+        for (g, group) in groups.iter().enumerate() {
+            let row = conflicts.row_mut(g);
+            group.writes.iter().for_each(|&s| join(row, touchers.row(s as usize)));
+            tested(group).for_each(|s| join(row, writers.row(s as usize)));
+            for other in (0..groups.len()).filter(|&o| has(conflicts.row(g), o) && !meet(group, &groups[o])).collect::<Vec<_>>() {
+                conflicts.row_mut(g)[other / 64] &= !(1 << (other % 64));
+            }
+            group.tests.iter().for_each(|&s| join(enablers.row_mut(g), writers.row(s as usize)));
+        }
+        let stubborn = Self { groups, words: conflicts.words, conflicts, writers, enablers, visible, ends: aim.ends };
+        if stubborn.dependent() { Err(Unreduced::Dependent) } else { Ok(stubborn) }
+    }
+
+    /// Whether there are no two groups that may have steps in one state without a conflict.
+    fn dependent(&self) -> bool {
+        let apart = |g: usize, o: usize| has(self.conflicts.row(g), o) || !meet(&self.groups[g], &self.groups[o]);
+        (0..self.groups.len()).all(|g| (g + 1..self.groups.len()).all(|o| apart(g, o)))
+    }
+}
+
+/// Slots on which the steps of a group depend.
+fn tested(group: &Group) -> impl Iterator<Item = Slot> + '_ {
+    group.requires.iter().map(|r| r.0).chain(group.reads.iter().copied())
+}
+
+/// Whether some state fulfils the requirements of both.
+fn meet(a: &Group, b: &Group) -> bool {
+    a.requires.iter().all(|(slot, value)| b.requires.iter().all(|(s, v)| s != slot || v == value))
+}
+
+/// Finds stubborn sets, for one thread.
+pub(crate) struct Chooser<'s> {
+    of: &'s Stubborn<'s>,
+    /// Groups that have steps in the state.
+    enabled: Vec<u64>,
+    set: Vec<u64>,
+    best: Vec<u64>,
+    todo: Vec<usize>,
+    /// What was left out since this was last asked for.
+    pub saved: Saved,
+}
+
+impl<'s> Chooser<'s> {
+    pub fn new(of: &'s Stubborn<'s>) -> Self {
+        let empty = vec![0; of.words];
+        Self { of, enabled: empty.clone(), set: empty.clone(), best: empty, todo: Vec::new(), saved: Saved::default() }
+    }
+
+    /// Before [`Chooser::choose`]: forgets which groups have steps.
+    pub fn begin(&mut self) {
+        self.enabled.fill(0);
+    }
+
+    /// A group has steps.
+    pub fn has_steps(&mut self, group: u32) {
+        self.enabled[group as usize / 64] |= 1 << (group % 64);
+    }
+
+    /// Whether the steps of a group are among those that were chosen.
+    pub fn keeps(&self, group: u32) -> bool {
+        has(&self.best, group as usize)
+    }
+
+    /// Chooses in a state; whether any group that has steps is left out.
+    pub fn choose(&mut self, state: &[u32]) -> bool {
+        let all: u32 = self.enabled.iter().map(|w| w.count_ones()).sum();
+        if all < 2 && self.of.ends {
+            return false;
+        }
+        let mut fewest = all;
+        let kept = if self.of.visible.is_empty() { None } else { self.close(state, &self.of.visible, all) };
+        match kept {
+            Some(0) if self.of.ends => {}
+            // As many as there are: nothing is gained, and other sets must hold these as well.
+            None if !self.of.visible.is_empty() => return false,
+            Some(n) => {
+                std::mem::swap(&mut self.set, &mut self.best);
+                return n < all;
+            }
+            None => {}
+        }
+        let mut tried = 0;
+        for word in 0..self.of.words {
+            let mut bits = self.enabled[word];
+            while bits != 0 && tried < TRIED && fewest > 1 {
+                let group = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                tried += 1;
+                let start: Vec<usize> = self.of.visible.iter().copied().chain([group]).collect();
+                if let Some(n) = self.close(state, &start, fewest) {
+                    fewest = n;
+                    std::mem::swap(&mut self.set, &mut self.best);
+                }
+            }
+        }
+        fewest < all
+    }
+
+    /// The least closed set around some groups, for one choice of what can change that a group has no steps; the number of those in it that
+    /// have steps, or none if these are `most` or more.
+    fn close(&mut self, state: &[u32], around: &[usize], most: u32) -> Option<u32> {
+        let of = self.of;
+        self.set.fill(0);
+        self.todo.clear();
+        let mut count = 0;
+        for &g in around {
+            self.set[g / 64] |= 1 << (g % 64);
+            self.todo.push(g);
+            count += u32::from(has(&self.enabled, g));
+        }
+        while let Some(g) = self.todo.pop() {
+            if count >= most {
+                return None;
+            }
+            let more = if has(&self.enabled, g) { of.conflicts.row(g) } else { self.enabling(state, g) };
+            for (word, (&new, set)) in more.iter().zip(&mut self.set).enumerate() {
+                let mut new = new & !*set;
+                *set |= new;
+                count += (new & self.enabled[word]).count_ones();
+                while new != 0 {
+                    self.todo.push(word * 64 + new.trailing_zeros() as usize);
+                    new &= new - 1;
+                }
+            }
+        }
+        (count < most).then_some(count)
+    }
+
+    /// The groups that can change that this one has no steps: of several choices the one that adds fewest that have steps, then fewest.
+    fn enabling(&self, state: &[u32], group: usize) -> &'s [u64] {
+        let of = self.of;
+        let unmet = of.groups[group].requires.iter().filter(|(slot, value)| state[*slot as usize] != *value);
+        let cost = |writers: &[u64]| {
+            let (mut live, mut all) = (0, 0);
+            for ((w, set), enabled) in writers.iter().zip(&self.set).zip(&self.enabled) {
+                live += (w & !set & enabled).count_ones();
+                all += (w & !set).count_ones();
+            }
+            (live, all)
+        };
+        unmet.map(|(slot, _)| of.writers.row(*slot as usize)).min_by_key(|w| cost(w)).unwrap_or(of.enablers.row(group))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::models::{Shape, random};
+    use crate::{Options, Silent, Sought, Target, explore_lts, find, seek};
+    use mu_base::random::Random;
+    use mu_base::{Budget, Stop};
+    use mu_model::evaluated::{Evaluated, after};
+    use mu_model::hand::HandModel;
+    use std::collections::{HashMap, VecDeque};
+
+    const SHAPES: [Shape; 3] = [
+        Shape { slots: 9, values: 2, components: 9, groups: 7, labels: 3 },
+        Shape { slots: 7, values: 3, components: 4, groups: 6, labels: 2 },
+        Shape { slots: 12, values: 2, components: 6, groups: 9, labels: 2 },
+    ];
+
+    fn full() -> Options {
+        Options { threads: 1, partial_order: false, ..Options::default() }
+    }
+
+    /// Distances of all states without steps, ascending, and of the nearest step of each group.
+    fn naive(model: &dyn Model) -> (Vec<usize>, Vec<Option<usize>>) {
+        let mut evaluated = Evaluated::new(model);
+        let mut depth = HashMap::from([(model.initial(), 0usize)]);
+        let mut queue = VecDeque::from([model.initial()]);
+        let (mut dead, mut nearest) = (Vec::new(), vec![None; model.groups().len()]);
+        while let Some(at) = queue.pop_front() {
+            let (d, mut any) = (depth[&at], false);
+            for (g, group) in model.groups().iter().enumerate() {
+                if group.requires.iter().any(|(s, v)| at[*s as usize] != *v) {
+                    continue;
+                }
+                let steps = evaluated.steps(g as u32, &at).unwrap().clone();
+                for i in 0..steps.labels.len() {
+                    any = true;
+                    nearest[g].get_or_insert(d + 1);
+                    let next = after(model, g as u32, &at, &steps, i);
+                    if !depth.contains_key(&next) {
+                        depth.insert(next.clone(), d + 1);
+                        queue.push_back(next);
+                    }
+                }
+            }
+            if !any {
+                dead.push(d);
+            }
+        }
+        (dead, nearest)
+    }
+
+    /// The seed to begin with, and how many: a failure names its seed.
+    fn seeds() -> std::ops::Range<u64> {
+        let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
+        let first = number("MU_CHECK_SEED", 0);
+        first..first + number("MU_CHECK_CASES", 300)
+    }
+
+    #[test]
+    fn every_deadlock_is_met_at_its_distance() {
+        let (mut met, mut fewer) = (0, 0);
+        for seed in seeds() {
+            for shape in SHAPES {
+                let model = random(seed, shape);
+                let expected = naive(&model).0;
+                let options = Options { threads: 1 + seed as usize % 2, ..Options::default() };
+                let found = find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
+                assert_eq!(found.path.map(|p| p.len()), expected.first().copied(), "MU_CHECK_SEED={seed} {shape:?}");
+                let seen = seek(&model, &options, &Budget::default(), Sought::Deadlock(&|_| true), usize::MAX).unwrap();
+                let lengths: Vec<usize> = seen.ways.iter().map(|w| w.steps.len()).collect();
+                assert_eq!(lengths, expected, "MU_CHECK_SEED={seed} {shape:?}");
+                let all = seek(&model, &full(), &Budget::default(), Sought::Deadlock(&|_| true), usize::MAX).unwrap();
+                assert_eq!(all.ways.len(), expected.len(), "MU_CHECK_SEED={seed} {shape:?}");
+                met += usize::from(expected.len() > 1);
+                fewer += usize::from(seen.states < all.states);
+            }
+        }
+        assert!(met > 5 && fewer > 20, "{met} {fewer}");
+    }
+
+    #[test]
+    fn every_visible_step_is_met_at_its_distance() {
+        let mut fewer = 0;
+        for seed in seeds() {
+            for shape in SHAPES {
+                let model = random(seed, shape);
+                let nearest = naive(&model).1;
+                let mut draw = Random::new(seed);
+                let visible: Vec<bool> = model.groups().iter().map(|_| draw.chance(1, 3)).collect();
+                let aim = Aim { visible: visible.clone(), ends: draw.chance(1, 2) };
+                let test = |group: usize, _| visible[group];
+                let options = Options { threads: 1 + seed as usize % 2, ..Options::default() };
+                let found = find(&model, &options, &Budget::default(), &Silent, Target::Among(&aim, &test)).unwrap();
+                let expected = (0..visible.len()).filter(|g| visible[*g]).filter_map(|g| nearest[g]).min();
+                assert_eq!(found.path.map(|p| p.len()), expected, "MU_CHECK_SEED={seed} {shape:?}");
+                let all = find(&model, &full(), &Budget::default(), &Silent, Target::Among(&aim, &test)).unwrap();
+                fewer += usize::from(found.outcome.states < all.outcome.states);
+            }
+        }
+        assert!(fewer > 20, "{fewer}");
+    }
+
+    /// Components that take `length` steps each and end.
+    fn independent(components: u32, length: u32) -> HandModel {
+        let mut model = HandModel::new();
+        for c in 0..components {
+            let slot = model.slot(format!("at{c}"), c, true, 0);
+            for at in 0..length {
+                model.group(format!("c{c}"), &[(slot, at)], &[], &[slot], move |_, e| e.step(format!("c{c}({at})"), &[at + 1]));
+            }
+        }
+        model
+    }
+
+    #[test]
+    fn independent_components_take_their_steps_one_after_the_other() {
+        let model = independent(5, 4);
+        for threads in [1, 3] {
+            let options = Options { threads, ..Options::default() };
+            let found = find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (21, Some(20)));
+            assert!(matches!(found.outcome.partial_order, PartialOrder::Used(Saved { states: 16, .. })));
+            // Of one component's last step the others do not matter.
+            let aim = Aim { visible: (0..20).map(|g| g == 19).collect(), ends: false };
+            let found = find(&model, &options, &Budget::default(), &Silent, Target::Among(&aim, &|g, _| g == 19)).unwrap();
+            assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (5, Some(4)));
+        }
+        let (outcome, _) = explore_lts(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
+        assert_eq!((outcome.states, outcome.partial_order), (3125, PartialOrder::None));
+    }
+
+    #[test]
+    fn what_leaves_out_nothing_is_not_used_and_says_why() {
+        let model = independent(1, 5);
+        let why = |model: &HandModel, options: &Options| {
+            find(model, options, &Budget::default(), &Silent, Target::Deadlock).unwrap().outcome.partial_order
+        };
+        assert_eq!(why(&model, &Options::default()), PartialOrder::Unused(Unreduced::Dependent));
+        assert_eq!(why(&independent(2, 2), &full()), PartialOrder::Unused(Unreduced::Asked));
+        // Two components that both write one slot, and one with a single step.
+        let mut busy = HandModel::new();
+        let (x, y) = (busy.slot("x", 0, false, 0), busy.slot("y", 1, false, 0));
+        for g in 0..2u32 {
+            busy.group(format!("g{g}"), &[], &[x], &[x], move |r, e| e.step("a", &[(r[0] + 1 + g) % 9000]));
+        }
+        busy.group("once", &[(y, 0)], &[], &[y], |_, e| e.step("b", &[1]));
+        let found = find(&busy, &Options::default(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+        assert_eq!((found.reached, &found.outcome.stop), (false, &Stop::Complete));
+    }
+}
