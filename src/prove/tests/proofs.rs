@@ -48,6 +48,33 @@ fn a_fence_makes_the_naive_mutex_safe() {
 }
 
 #[test]
+fn what_is_assumed_of_several_processes_is_not_used_under_total_store_order() {
+    // Told with writes that reach memory at once, the write of two comes first, and one process is at A while another is at D. On the machine none is:
+    // both writes are issued before either reaches memory.
+    let file = system(
+        "type loc = A | B | D
+type value = None | One | Two
+array PC[proc] : loc
+weak var X : value
+init (p) { PC[p] = A && X = None }
+unsafe (p q) { PC[p] = B && PC[q] = D && p @ X = One && q @ X = One }
+invariant (p q) { PC[p] = A && PC[q] = D }
+transition one ([p]) requires { PC[p] = A } { PC[p] := B; X := One }
+transition two ([p]) requires { PC[p] = A } { PC[p] := D; X := Two }",
+    );
+    assert_eq!(word(&file, Memory::Sc).0, "safe");
+    let (verdict, why, steps) = word(&file, Memory::Tso);
+    assert_eq!((verdict, steps), ("unsafe", 4), "{why}");
+    // What one process is at is the same however the run is told.
+    let own = "number_procs 2 type loc = A | B array PC[proc] : loc weak var X : bool init (p) { PC[p] = A && X = False }
+unsafe (p) { PC[p] = B && p @ X = True } invariant (p) { PC[p] = B } transition t ([p]) requires { PC[p] = A } { PC[p] := B; X := True }";
+    assert_eq!(word(&system(own), Memory::Tso).0, "safe");
+    // Nor does the verifier use it: the certificate for sequential consistency is none for total store order.
+    let certificate = word(&file, Memory::Sc).1.replace("memory sc", "memory tso").replace(" X in", " p1@*.X in");
+    assert!(verify(&file, &certificate, &budget(5000)).is_err());
+}
+
+#[test]
 fn reads_go_back_only_as_far_as_the_order_of_writes_lets_them() {
     // Message passing is safe under total store order; the same with the reads swapped is not.
     let passing = |first: &str, second: &str| {
