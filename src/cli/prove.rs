@@ -127,7 +127,7 @@ fn why(system: &System, why: &Why) -> String {
         Why::Trouble(Trouble::Cases) => "a transition has more than 100,000 choices of cases that lead into a cube".into(),
         Why::Trouble(Trouble::Stages) => "a cube keeps more than 200 reads of one process apart".into(),
         Why::Spurious(text) => {
-            format!("the abstraction of `forall_other` and of reads in `unsafe` has a run that the machine cannot do: {text}")
+            format!("the abstraction (of `forall_other`, of what is assumed) has a run that the machine cannot do: {text}")
         }
         Why::Unverified(r) => format!("an invariant was found and not verified: {}", refused(system, r)),
     }

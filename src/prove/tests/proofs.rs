@@ -4,6 +4,7 @@ use mu_base::limits::{Budget, Limits};
 use mu_base::source::SourceMap;
 use mu_cubicle::System;
 use mu_prove::rules::Memory;
+use mu_prove::verify::Refused;
 use mu_prove::{Options, Verdict, prove, verify};
 use std::time::Duration;
 
@@ -97,6 +98,55 @@ transition r2 ([p]) requires {{ p = #2 && PC[p] = L2 }} {{ S[p] := {second}; PC[
     };
     assert_eq!(word(&system(&passing("Y", "X")), Memory::Tso).0, "safe");
     assert_eq!(word(&system(&passing("X", "Y")), Memory::Tso).0, "unsafe");
+}
+
+#[test]
+fn what_unsafe_sees_is_memory_at_the_end() {
+    let seen = |unsafe_: &str, transitions: &str| {
+        let file = format!(
+            "type loc = A | B | C array PC[proc] : loc array Saw[proc] : bool weak var X : bool
+init (p) {{ PC[p] = A && X = False && Saw[p] = False }} unsafe (p q) {{ {unsafe_} }} {transitions}"
+        );
+        word(&system(&file), Memory::Tso).0
+    };
+    let write = "transition write ([p]) requires { PC[p] = A } { PC[p] := B; X := True }";
+    // The write of one process may still be in its buffer. One that reads as well is in memory, and so is one before a fence.
+    assert_eq!(seen("PC[p] = A && PC[q] = B && p @ X = False", write), "unsafe");
+    let swap = "transition swap ([p]) requires { PC[p] = A && X = False } { PC[p] := B; X := True }";
+    assert_eq!(seen("PC[p] = A && PC[q] = B && p @ X = False", swap), "safe");
+    let then = |guard: &str| format!("{write} transition after ([p]) requires {{ PC[p] = B {guard} }} {{ PC[p] := C }}");
+    assert_eq!(seen("PC[p] = A && PC[q] = C && p @ X = False", &then("")), "unsafe");
+    assert_eq!(seen("PC[p] = A && PC[q] = C && p @ X = False", &then("&& fence()")), "safe");
+    // Nobody has seen what is not in memory at the end, but the process that wrote it.
+    let look = format!("{write} transition look ([p]) requires {{ PC[p] = A && X = True }} {{ PC[p] := C; Saw[p] := True }}");
+    assert_eq!(seen("PC[p] = A && Saw[q] = True && p @ X = False", &look), "safe");
+    assert_eq!(seen("PC[p] = B && PC[q] = A && p @ X = True && q @ X = False", write), "unsafe");
+    assert_eq!(seen("PC[p] = A && PC[q] = A && p @ X = True && q @ X = False", write), "safe");
+    // The verifier knows that the write may be in the buffer at the end.
+    let pending = system(&format!(
+        "type loc = A | B array PC[proc] : loc weak var X : bool init (p) {{ PC[p] = A && X = False }}
+unsafe (p q) {{ PC[p] = A && PC[q] = B && p @ X = False }} {write}"
+    ));
+    let certificate = "mu-check certificate 1\nmemory tso\nnever p1 p2\n  PC[p1] in {A}\n  PC[p2] in {B}\n  p1@*.X in {False}\n";
+    assert!(matches!(verify(&pending, certificate, &budget(5000)), Err(Refused::Consecution { cube: 0, transition: 0 })));
+    // Two processes add one each: the second to look is the second to write.
+    let twice = system(
+        "number_procs 2 type loc = A | B array PC[proc] : loc weak var X : int init (p) { PC[p] = A && X = 0 }
+unsafe (p q) { PC[p] = B && PC[q] = B && p @ X <> 2 } transition add ([p]) requires { PC[p] = A } { PC[p] := B; X := X + 1 }",
+    );
+    assert_eq!(word(&twice, Memory::Tso).0, "safe");
+}
+
+#[test]
+fn what_is_assumed_of_three_processes_is_not_used_where_there_are_two() {
+    let file = |most: &str| {
+        system(&format!(
+            "{most} type loc = A | B array PC[proc] : loc init (p) {{ PC[p] = A }} unsafe (p) {{ PC[p] = B }}
+invariant (p q r) {{ PC[p] = B }} transition t (p) requires {{ PC[p] = A }} {{ PC[p] := B }}"
+        ))
+    };
+    assert_eq!(word(&file("number_procs 2"), Memory::Sc).0, "unsafe");
+    assert_eq!(word(&file(""), Memory::Sc).0, "unsafe");
 }
 
 #[test]
