@@ -130,9 +130,12 @@ pub(super) fn declared(params: &[Param]) -> Value {
 
 /// The refusal of a word that looks like a mistyped command: no file, no option, and near a command's name.
 pub(super) fn mistyped(words: &[String], commands: &[String]) -> Option<Diagnostic> {
-    let word = words.get(1).filter(|w| !w.starts_with('-') && !w.contains(['.', '/']) && !Path::new(w).exists())?;
+    let word = words.get(1).filter(|w| !w.starts_with('-') && !w.contains(['.', '/']))?;
+    if commands.contains(word) || Path::new(word).exists() {
+        return None;
+    }
     let near = similar_names(word, commands.iter().map(String::as_str));
-    let command = near.first().filter(|c| *c != word)?;
+    let command = near.first()?;
     let message = format!("there is no command and no file `{word}`");
     Some(Diagnostic::new(Stage::Usage, message).note(format!("did you mean `mu-check {command}`?")))
 }

@@ -127,7 +127,7 @@ fn why(system: &System, why: &Why) -> String {
         Why::Trouble(Trouble::Cases) => "a transition has more than 100,000 choices of cases that lead into a cube".into(),
         Why::Trouble(Trouble::Stages) => "a cube keeps more than 200 reads of one process apart".into(),
         Why::Spurious(text) => {
-            format!("the abstraction of `forall_other` and of reads in `unsafe` has a run that the machine cannot do: {text}")
+            format!("the abstraction (of `forall_other`, of what is assumed) has a run that the machine cannot do: {text}")
         }
         Why::Unverified(r) => format!("an invariant was found and not verified: {}", refused(system, r)),
     }
@@ -148,8 +148,17 @@ fn as_text(session: &Session, system: &System, args: &ProveArgs, outcome: &Outco
     let mut out = format!("verdict        {}\nmodel          {}\n", word(&outcome.verdict), model(args));
     if let Verdict::Safe { asked, .. } = &outcome.verdict {
         let _ = writeln!(out, "processes      {}\nverified       {}", numbers(system), asked_text(asked));
-        if !system.invariants.is_empty() {
-            let _ = writeln!(out, "assumed        {} `invariant` of the file", system.invariants.len());
+        match (outcome.assumed, system.invariants.len()) {
+            (_, 0) => {}
+            (n, all) if n == all => {
+                let _ = writeln!(out, "assumed        {n} `invariant` of the file");
+            }
+            (n, all) => {
+                let _ = writeln!(
+                    out,
+                    "assumed        {n} of {all} `invariant` of the file: the others speak of memory or of several processes"
+                );
+            }
         }
     }
     if let Verdict::Unknown(w) = &outcome.verdict {
@@ -206,7 +215,7 @@ fn as_json(session: &Session, system: &System, args: &ProveArgs, outcome: &Outco
             "cubes": c.nodes, "expanded": c.expanded, "pre_images": c.images, "covered": c.covered, "deleted": c.deleted,
             "approximations": c.approximations,
         },
-        "assumptions": system.invariants.len(),
+        "assumptions": outcome.assumed,
         "seconds": seconds,
         "verification_seconds": outcome.verification.as_secs_f64(),
         "peak_memory_bytes": session.peak_memory(),

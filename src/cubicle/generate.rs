@@ -22,13 +22,15 @@ pub struct Shape {
     pub open: bool,
     /// Processes meet in memory only: variables are weak, cells of plain arrays are their process's own.
     pub private: bool,
+    /// Claims that are assumed.
+    pub assumptions: bool,
     /// Most transitions.
     pub transitions: usize,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Shape { weak: true, arithmetic: true, quantifiers: true, open: true, private: false, transitions: 5 }
+        Shape { weak: true, arithmetic: true, quantifiers: true, open: true, private: false, assumptions: false, transitions: 5 }
     }
 }
 
@@ -106,10 +108,17 @@ impl Maker<'_> {
         }
         items.push(self.init());
         for _ in 0..=self.random.below(2) {
-            items.push(self.claim());
+            let (params, body) = self.claim();
+            items.push(Item::Unsafe(params, body, Place::default()));
         }
         for i in 0..=self.random.below(self.shape.transitions) {
             items.push(self.transition(i));
+        }
+        if self.shape.assumptions {
+            for _ in 0..=self.random.below(2) {
+                let (params, body) = self.claim();
+                items.push(Item::Invariant(params, body, Place::default()));
+            }
         }
         File { items }
     }
@@ -138,10 +147,10 @@ impl Maker<'_> {
         let body = if parts.is_empty() { Expr::Constant(true, Place::default()) } else { and(parts) };
         Item::Init(vec![name("p"), name("q")], body, Place::default())
     }
-    fn claim(&mut self) -> Item {
+    fn claim(&mut self) -> (Vec<Name>, Expr) {
         let params: Vec<_> = ["x", "y", "z"][..=self.random.below(3)].iter().map(|p| name(*p)).collect();
         let parts: Vec<_> = (0..=self.random.below(3)).map(|_| self.literal(&params, true)).collect();
-        Item::Unsafe(params, and(parts), Place::default())
+        (params, and(parts))
     }
     fn index(&mut self, procs: &[Name]) -> Name {
         let fixed = self.random.chance(1, 30);

@@ -6,7 +6,7 @@
 //! never p1 p2
 //!   PC[p1] in {CS}
 //!   Turn in {p1, other}          processes: named ones, and all others
-//!   p1@0.X[p2] in {True}         what p1 sees of X[p2] at its first stage; p1@* at the stage that processes share
+//!   p1@0.X[p2] in {True}         what p1 sees of X[p2] at its first stage; p1@* at the end of the run, of which `unsafe` speaks
 //!   same A[p1] B[p2]             differ A[p1] B[p2]
 //!   before p1 Id[p2]             upto p1 Id[p2]: before it or the same
 //!   sum 2 N[p1] + -1 Max + 3 <= 0     also <, =, !=

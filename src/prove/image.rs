@@ -268,15 +268,12 @@ impl Image<'_> {
         let forced = if self.locked() { own.first().copied() } else { stages::fence(post, self.actor) };
         let own_after: Vec<(u8, u8)> = own.iter().filter(|s| forced.is_some_and(|f| **s >= f)).map(|s| (self.actor, *s)).collect();
         let touched = |view: (u8, u8)| cells.iter().any(|c| c.view() == Some(view) && self.may_set(*c));
-        let joint_forced = own_after.iter().any(|v| v.1 == JOINT);
-        let joint: Vec<u8> = viewers.iter().copied().filter(|&p| stages::of(post, p).contains(&JOINT)).collect();
+        let ending = stages::has_end(post);
+        // The end of the run is not before a write that was in memory when its process went on.
+        let joint_forced = ending && (self.locked() || forced.is_some());
         let mut found = Vec::new();
         for joint_after in [false, true] {
-            if joint_forced && !joint_after {
-                continue;
-            }
-            let worth = joint_forced || joint.iter().any(|&p| p != self.actor && stages::of(post, p).iter().any(|s| touched((p, *s))));
-            if joint_after && !worth {
+            if joint_forced && !joint_after || joint_after && !ending {
                 continue;
             }
             let mut sets = vec![own_after.clone()];
@@ -289,7 +286,8 @@ impl Image<'_> {
                 // From which stage on after the write: None for no stage.
                 let mut starts: Vec<Option<u8>> =
                     list.iter().copied().filter(|&s| touched((p, s)) || (member && s == JOINT)).map(Some).collect();
-                if member && !joint_after {
+                if ending && !joint_after {
+                    // No stage is after the end.
                     starts.clear();
                 }
                 if !(member && joint_after) {
@@ -304,6 +302,10 @@ impl Image<'_> {
                     }
                 }
                 sets = next;
+            }
+            if joint_after && !joint_forced {
+                // Otherwise the stages may as well look before, and so may the end.
+                sets.retain(|set| set.iter().any(|v| v.0 != self.actor && touched(*v)));
             }
             found.append(&mut sets);
         }

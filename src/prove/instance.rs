@@ -358,10 +358,14 @@ impl<'a> Instance<'a> {
             });
         };
         let process = place[usize::from(view.0)];
-        let previous = views.iter().zip(at.iter()).rfind(|(v, _)| v.0 == view.0).map(|x| *x.1);
-        let joint = views.iter().zip(at.iter()).find(|(v, _)| v.1 == JOINT && view.1 == JOINT).map(|x| *x.1);
-        let most = previous.unwrap_or(MOST_LAG as u8).min(state.lag[usize::from(process)]);
-        (0..=most).filter(|a| joint.is_none_or(|j| j == *a)).any(|a| {
+        let so_far = || views.iter().zip(at.iter());
+        let previous = so_far().rfind(|(v, _)| v.0 == view.0).map(|x| *x.1);
+        // The end of the run is one moment, and no stage of any process is later.
+        let end = so_far().find(|(v, _)| v.1 == JOINT).map(|x| *x.1);
+        let earlier = if view.1 == JOINT { so_far().map(|x| *x.1).min() } else { previous };
+        let most = earlier.unwrap_or(MOST_LAG as u8).min(state.lag[usize::from(process)]);
+        let fits = |a: &u8| end.is_none_or(|e| if view.1 == JOINT { *a == e } else { *a >= e });
+        (0..=most).filter(fits).any(|a| {
             at.push(a);
             let found = self.looks(state, atoms, place, views, at);
             at.pop();

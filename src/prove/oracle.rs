@@ -11,7 +11,7 @@ use crate::instance::{Instance, State};
 use crate::rules::Rules;
 use crate::search::Oracle;
 use crate::simplex::Relation;
-use crate::start::claims;
+use crate::start::assumptions;
 use crate::subsume::{Pattern, Target};
 use std::collections::HashMap;
 
@@ -110,7 +110,7 @@ impl<'a> Instances<'a> {
     pub fn new(rules: &'a Rules, largest: usize, most: usize, stop: &dyn Fn() -> bool) -> Instances<'a> {
         let mut banks = Vec::new();
         let least = rules.signature.fixed.max(2).min(rules.signature.most.unwrap_or(2));
-        let assumed = claims(rules, &rules.invariants).unwrap_or_default();
+        let assumed = assumptions(rules).unwrap_or_default();
         for processes in least..=largest.max(least) {
             if rules.signature.most.is_some_and(|m| processes > m) {
                 break;

@@ -77,6 +77,8 @@ pub struct Outcome {
     pub refuted: usize,
     /// How many of them were proposed again, which the oracle rules out.
     pub repeated: usize,
+    /// How many `invariant`s of the file were assumed.
+    pub assumed: usize,
     /// The time that the verification took.
     pub verification: Duration,
 }
@@ -109,7 +111,16 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         Ok(rules) => rules,
         Err(Refusal(why)) => {
             let verdict = instances(system, options.memory, Why::Refused(why), budget);
-            return Outcome { verdict, counts: Counts::default(), searches: 0, refuted: 0, repeated: 0, verification: Duration::ZERO };
+            let assumed = system.invariants.len();
+            return Outcome {
+                verdict,
+                counts: Counts::default(),
+                searches: 0,
+                refuted: 0,
+                repeated: 0,
+                assumed,
+                verification: Duration::ZERO,
+            };
         }
     };
     let mut prover = Prover {
@@ -126,7 +137,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     };
     let verdict = prover.run();
     let Prover { counts, searches, refuted, repeated, verification, .. } = prover;
-    Outcome { verdict, counts, searches, refuted, repeated, verification }
+    Outcome { verdict, counts, searches, refuted, repeated, assumed: rules.invariants.len(), verification }
 }
 
 impl Prover<'_> {

@@ -114,7 +114,7 @@ pub struct Rules {
     pub init: (usize, Vec<Vec<Test>>),
     /// What must never hold: parameters and tests.
     pub unsafes: Vec<(usize, Vec<Test>)>,
-    /// What is assumed never to hold.
+    /// What is assumed never to hold, as far as [`is_assumable`].
     pub invariants: Vec<(usize, Vec<Test>)>,
     /// The memory model; [`Memory::Sc`] if nothing is in memory.
     pub memory: Memory,
@@ -302,10 +302,14 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
         }
         Ok::<_, Refusal>(found)
     };
+    let mut invariants = claims(&system.invariants, "`invariant`")?;
+    if memory == Memory::Tso {
+        invariants.retain(|claim| is_assumable(&signature, &rules, &claim.1));
+    }
     let rules = Rules {
         init: (system.init.params.len(), t.plain(&system.init.dnf, false, "`init`")?),
         unsafes: claims(&system.unsafes, "`unsafe`")?,
-        invariants: claims(&system.invariants, "`invariant`")?,
+        invariants,
         signature,
         rules,
         memory,
@@ -316,33 +320,52 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
     Ok(rules)
 }
 
-/// All cells that a rule looks at.
-fn read_cells(rule: &Rule) -> Vec<Cell> {
-    let mut found = Vec::new();
-    let value = |v: &Value, found: &mut Vec<Cell>| match v {
+/// Whether, under total store order, states may be left out because the claim holds in them. The states of a run that is told with writes that reach memory at
+/// once ([`crate::stages`]) are not all states of the machine: a process may stand before its write while another, whose write reaches memory first, is
+/// further than it ever was at that time. What one process is at, and what never changes, is the same in both.
+fn is_assumable(signature: &Signature, rules: &[Rule], claim: &[Test]) -> bool {
+    let changes = |c: &Cell| !signature.rigid[c.symbol()] && rules.iter().any(|r| r.changes.iter().any(|x| x.symbol() == c.symbol()));
+    let mut cells = Vec::new();
+    add_cells(claim, &mut cells);
+    cells.retain(changes);
+    let mut who: Vec<u8> = cells.iter().flat_map(|c| c.processes()).collect();
+    who.sort_unstable();
+    who.dedup();
+    who.len() <= 1 && cells.iter().all(|c| !signature.weak[c.symbol()])
+}
+
+fn add_value(value: &Value, found: &mut Vec<Cell>) {
+    match value {
         Value::Cell(c) => found.push(*c),
         Value::Sum { terms, .. } => found.extend(terms.iter().map(|t| t.0)),
         _ => {}
-    };
-    let tests = |tests: &[Test], found: &mut Vec<Cell>| {
-        for t in tests {
-            value(&t.left, found);
-            value(&t.right, found);
-        }
-    };
-    tests(&rule.guard, &mut found);
+    }
+}
+
+/// Adds the cells of the tests.
+fn add_cells(tests: &[Test], found: &mut Vec<Cell>) {
+    for t in tests {
+        add_value(&t.left, found);
+        add_value(&t.right, found);
+    }
+}
+
+/// All cells that a rule looks at.
+fn read_cells(rule: &Rule) -> Vec<Cell> {
+    let mut found = Vec::new();
+    add_cells(&rule.guard, &mut found);
     for (_, dnf) in &rule.universal {
         for (cube, _) in dnf {
-            tests(cube, &mut found);
+            add_cells(cube, &mut found);
         }
     }
     for c in &rule.changes {
         match c {
-            Change::Assign(_, v) => value(v, &mut found),
+            Change::Assign(_, v) => add_value(v, &mut found),
             Change::Cases(_, _, cases) => {
                 for (condition, v) in cases {
-                    tests(condition, &mut found);
-                    value(v, &mut found);
+                    add_cells(condition, &mut found);
+                    add_value(v, &mut found);
                 }
             }
         }

@@ -19,7 +19,7 @@
 use crate::cube::Cube;
 use crate::image::{Binding, Trouble, bindings, pre_image};
 use crate::rules::Rules;
-use crate::start::{claims, initial};
+use crate::start::{assumptions, claims, initial};
 use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::{Budget, Stop};
 use std::cmp::Reverse;
@@ -172,7 +172,7 @@ impl<'a> Search<'a> {
     }
     /// Takes in what is assumed and what is unsafe.
     fn begin(&mut self) -> Result<Option<End>, Failure> {
-        for cube in claims(self.rules, &self.rules.invariants)? {
+        for cube in assumptions(self.rules)? {
             self.index.push(Pattern::new(&self.rules.signature, cube));
             self.assumptions += 1;
         }

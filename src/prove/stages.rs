@@ -10,14 +10,15 @@
 //! Going backward, the reads that a process will do form a sequence of *stages* 0, 1, ..: there are moments `m0 <= m1 <= .. <= now` such
 //! that what `(process, stage)` sees of a cell is what memory was then, unless the process has written the cell since. [`Atom::Fence`] of a stage says
 //! that the process has seen all its writes there, as `fence()` and locked accesses ask. The stage [`JOINT`] is one moment for all processes that have it:
-//! the state of which `unsafe` speaks. Memory now is an array like any other. Where tso-partial-order keeps events and a relation `ghb` among them, a cube here
+//! the state of which `unsafe` speaks, the end of the run. No stage of any process is later, and writes after it are still in buffers at the end: no locked
+//! access is among them, and no fence of their process comes after them ([`Atom::Fence`] at that stage keeps what is left of one). Memory now is an array like any other. Where tso-partial-order keeps events and a relation `ghb` among them, a cube here
 //! keeps for each process a short sequence of constraints and nothing between processes.
 //!
 //! A write by process `p` at `now`, going backward: each other process chooses which of its last stages look at memory after the write (these become
 //! constraints on memory, with the written value put in) and which before (they stay). Stages that do not mention what is written are better off
 //! before. Of `p` itself, a stage sees the written value in any case; from the first fence on its stages look after it.
 
-use crate::atom::{Atom, JOINT, Signature};
+use crate::atom::{Atom, Cell, JOINT, Signature};
 
 /// The stages of a process in a list of atoms, in order.
 pub fn of(atoms: &[Atom], process: u8) -> Vec<u8> {
@@ -54,6 +55,15 @@ pub fn fence(atoms: &[Atom], process: u8) -> Option<u8> {
     atoms.iter().filter_map(|a| if let Atom::Fence(p, s) = a { (*p == process).then_some(*s) } else { None }).min()
 }
 
+/// Whether the cube speaks of the end of the run as a moment that may be past.
+pub fn has_end(atoms: &[Atom]) -> bool {
+    atoms.iter().any(|a| a.cells().iter().any(|c| is_end(*c)))
+}
+
+fn is_end(cell: Cell) -> bool {
+    cell.view().is_some_and(|v| v.1 == JOINT)
+}
+
 /// Whether an atom mentions a cell of the stage.
 fn mentions(atom: &Atom, view: (u8, u8)) -> bool {
     atom.cells().iter().any(|c| c.view() == Some(view))
@@ -62,7 +72,7 @@ fn mentions(atom: &Atom, view: (u8, u8)) -> bool {
 /// Moves all cells of one stage to another view.
 pub fn shift(atoms: &mut [Atom], from: (u8, u8), to: Option<(u8, u8)>) {
     for a in atoms.iter_mut() {
-        let put = |c: &mut crate::atom::Cell| {
+        let put = |c: &mut Cell| {
             if c.view() == Some(from) {
                 *c = c.seen(to);
             }
@@ -137,12 +147,15 @@ pub fn tidy(signature: &Signature, atoms: &mut Vec<Atom>) {
     if viewers.is_empty() {
         return;
     }
-    let joint: Vec<u8> = viewers.iter().copied().filter(|&p| atoms.iter().any(|a| mentions(a, (p, JOINT)))).collect();
-    if let [alone] = joint.as_slice() {
-        shift(atoms, (*alone, JOINT), Some((*alone, JOINT - 1)));
+    if has_end(atoms) && end_is_now(atoms) {
+        atoms.retain(|a| !a.cells().iter().any(|c| is_end(*c)));
+    }
+    let ending = has_end(atoms);
+    if !ending {
+        atoms.retain(|a| !matches!(a, Atom::Fence(_, JOINT)));
     }
     for &p in &viewers {
-        while tidy_one(atoms, p) {}
+        while tidy_one(atoms, p, ending) {}
         for (i, s) in of(atoms, p).into_iter().enumerate() {
             if s != JOINT && usize::from(s) != i {
                 shift(atoms, (p, s), Some((p, i as u8)));
@@ -153,8 +166,17 @@ pub fn tidy(signature: &Signature, atoms: &mut Vec<Atom>) {
     atoms.dedup();
 }
 
-/// One step of [`tidy`] for one process; whether anything changed.
-fn tidy_one(atoms: &mut Vec<Atom>, p: u8) -> bool {
+/// Whether what is said of the end of the run is also said of memory now: then the end is now, which every other constraint on it allows.
+fn end_is_now(atoms: &[Atom]) -> bool {
+    let mut found: Vec<Atom> = atoms.iter().filter(|a| a.cells().iter().any(|c| is_end(*c))).cloned().collect();
+    for p in viewers(&found) {
+        shift(&mut found, (p, JOINT), None);
+    }
+    found.iter().all(|a| has(atoms, a))
+}
+
+/// One step of [`tidy`] for one process, where the end of the run may be past if `ending`; whether anything changed.
+fn tidy_one(atoms: &mut Vec<Atom>, p: u8, ending: bool) -> bool {
     let stages = of(atoms, p);
     let first = fence(atoms, p);
     let before = atoms.len();
@@ -166,14 +188,17 @@ fn tidy_one(atoms: &mut Vec<Atom>, p: u8) -> bool {
     for (i, &s) in stages.iter().enumerate() {
         let next = stages.get(i + 1).copied();
         let empty = !atoms.iter().any(|a| mentions(a, (p, s)));
+        if empty && s == JOINT {
+            continue;
+        }
         if empty {
             remove(atoms, (p, s));
-            atoms.extend(next.map(|n| Atom::Fence(p, n)));
+            atoms.extend(next.or(ending.then_some(JOINT)).map(|n| Atom::Fence(p, n)));
             return true;
         }
         let Some(here) = pure(atoms, (p, s)) else { continue };
         match next {
-            None if s != JOINT && here.iter().all(|a| has(atoms, a)) => {
+            None if !ending && here.iter().all(|a| has(atoms, a)) => {
                 remove(atoms, (p, s));
                 return true;
             }

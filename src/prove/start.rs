@@ -20,6 +20,15 @@ pub fn literals(rules: &Rules, tests: &[Test], binding: &[u8], processes: usize)
 
 /// The cubes of claims: their parameters are distinct processes, each a fixed or another one.
 pub fn claims(rules: &Rules, claims: &[(usize, Vec<Test>)]) -> Result<Vec<Cube>, Trouble> {
+    cubes(rules, claims, false)
+}
+
+/// The cubes that are assumed to be empty. They keep processes of which nothing is said: where there are fewer, nothing is assumed.
+pub fn assumptions(rules: &Rules) -> Result<Vec<Cube>, Trouble> {
+    cubes(rules, &rules.invariants, true)
+}
+
+fn cubes(rules: &Rules, claims: &[(usize, Vec<Test>)], all: bool) -> Result<Vec<Cube>, Trouble> {
     let fixed = rules.signature.fixed;
     let mut found: Vec<Cube> = Vec::new();
     for (params, tests) in claims {
@@ -29,9 +38,9 @@ pub fn claims(rules: &Rules, claims: &[(usize, Vec<Test>)]) -> Result<Vec<Cube>,
                 continue;
             }
             let atoms = list.into_iter().filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None }).collect();
-            if let Some(cube) = Cube::new(&rules.signature, processes, atoms)
-                && !found.contains(&cube)
-            {
+            let Some(cube) = Cube::new(&rules.signature, processes, atoms) else { continue };
+            let cube = if all { cube.widened(&rules.signature, processes) } else { cube };
+            if !found.contains(&cube) {
                 found.push(cube);
             }
         }

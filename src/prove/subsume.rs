@@ -127,6 +127,8 @@ pub struct Target<'a> {
     decider: Decider<'a>,
     stages: Vec<Vec<u8>>,
     fences: Vec<Option<u8>>,
+    /// Whether the end of the run is a moment in it.
+    ending: bool,
     /// What is known of atoms that took a decision: instances of many cubes share them.
     known: HashMap<Atom, Option<bool>, BuildHasherDefault<Mix>>,
     /// How many more processes and stages the question at hand may assign.
@@ -179,6 +181,7 @@ impl<'a> Target<'a> {
             decider: Decider::of(signature, cube.processes, &cube.atoms),
             stages: if weak { (0..processes).map(|p| stages::of(&cube.atoms, p)).collect() } else { Vec::new() },
             fences: if weak { (0..processes).map(|p| stages::fence(&cube.atoms, p)).collect() } else { Vec::new() },
+            ending: weak && stages::has_end(&cube.atoms),
             cube,
             known: HashMap::default(),
             steps: 0,
@@ -277,14 +280,7 @@ impl<'a> Target<'a> {
                 }
             }
             Step::Joint => {
-                // Of each process that has the joint stage, it is the last one.
-                let late = |places: &[((u8, u8), Place)]| places.iter().any(|x| x.1.is_none());
-                let members: Vec<((u8, u8), Place)> =
-                    assignment.stage.iter().filter(|x| stages::of(&pattern.cube.atoms, x.0.0).contains(&JOINT)).copied().collect();
-                for place in [Some(JOINT), None] {
-                    if place.is_some() && late(&members) {
-                        continue;
-                    }
+                for place in self.ends(pattern, assignment) {
                     assignment.joint = Some(place);
                     if self.step(pattern, at, atoms, assignment, found) {
                         return true;
@@ -294,6 +290,25 @@ impl<'a> Target<'a> {
             }
         }
         false
+    }
+    /// Where the end of the run may be for the pattern: it is no earlier than any stage.
+    fn ends(&self, pattern: &Pattern, assignment: &Assignment) -> Vec<Place> {
+        let mut found: Vec<Place> = Vec::new();
+        let past = assignment.stage.iter().all(|s| s.1.is_some());
+        let members: Vec<u8> =
+            stages::viewers(&pattern.cube.atoms).into_iter().filter(|p| stages::of(&pattern.cube.atoms, *p).contains(&JOINT)).collect();
+        if let [alone] = members.as_slice()
+            && past
+            && assignment.stage.iter().all(|s| s.0.0 == *alone)
+        {
+            // What one process alone sees there, it may see at any stage that is not before its others.
+            let last = assignment.stage.last().and_then(|s| s.1);
+            let own = &self.stages[usize::from(assignment.to[usize::from(*alone)])];
+            found.extend(own.iter().filter(|s| **s != JOINT && last.is_none_or(|l| l <= **s)).map(|s| Some(*s)));
+        }
+        found.extend((past && self.ending).then_some(Some(JOINT)));
+        found.push(None);
+        found
     }
     fn step(
         &mut self,

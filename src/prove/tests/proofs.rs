@@ -4,6 +4,7 @@ use mu_base::limits::{Budget, Limits};
 use mu_base::source::SourceMap;
 use mu_cubicle::System;
 use mu_prove::rules::Memory;
+use mu_prove::verify::Refused;
 use mu_prove::{Options, Verdict, prove, verify};
 use std::time::Duration;
 
@@ -48,6 +49,33 @@ fn a_fence_makes_the_naive_mutex_safe() {
 }
 
 #[test]
+fn what_is_assumed_of_several_processes_is_not_used_under_total_store_order() {
+    // Told with writes that reach memory at once, the write of two comes first, and one process is at A while another is at D. On the machine none is:
+    // both writes are issued before either reaches memory.
+    let file = system(
+        "type loc = A | B | D
+type value = None | One | Two
+array PC[proc] : loc
+weak var X : value
+init (p) { PC[p] = A && X = None }
+unsafe (p q) { PC[p] = B && PC[q] = D && p @ X = One && q @ X = One }
+invariant (p q) { PC[p] = A && PC[q] = D }
+transition one ([p]) requires { PC[p] = A } { PC[p] := B; X := One }
+transition two ([p]) requires { PC[p] = A } { PC[p] := D; X := Two }",
+    );
+    assert_eq!(word(&file, Memory::Sc).0, "safe");
+    let (verdict, why, steps) = word(&file, Memory::Tso);
+    assert_eq!((verdict, steps), ("unsafe", 4), "{why}");
+    // What one process is at is the same however the run is told.
+    let own = "number_procs 2 type loc = A | B array PC[proc] : loc weak var X : bool init (p) { PC[p] = A && X = False }
+unsafe (p) { PC[p] = B && p @ X = True } invariant (p) { PC[p] = B } transition t ([p]) requires { PC[p] = A } { PC[p] := B; X := True }";
+    assert_eq!(word(&system(own), Memory::Tso).0, "safe");
+    // Nor does the verifier use it: the certificate for sequential consistency is none for total store order.
+    let certificate = word(&file, Memory::Sc).1.replace("memory sc", "memory tso").replace(" X in", " p1@*.X in");
+    assert!(verify(&file, &certificate, &budget(5000)).is_err());
+}
+
+#[test]
 fn reads_go_back_only_as_far_as_the_order_of_writes_lets_them() {
     // Message passing is safe under total store order; the same with the reads swapped is not.
     let passing = |first: &str, second: &str| {
@@ -70,6 +98,55 @@ transition r2 ([p]) requires {{ p = #2 && PC[p] = L2 }} {{ S[p] := {second}; PC[
     };
     assert_eq!(word(&system(&passing("Y", "X")), Memory::Tso).0, "safe");
     assert_eq!(word(&system(&passing("X", "Y")), Memory::Tso).0, "unsafe");
+}
+
+#[test]
+fn what_unsafe_sees_is_memory_at_the_end() {
+    let seen = |unsafe_: &str, transitions: &str| {
+        let file = format!(
+            "type loc = A | B | C array PC[proc] : loc array Saw[proc] : bool weak var X : bool
+init (p) {{ PC[p] = A && X = False && Saw[p] = False }} unsafe (p q) {{ {unsafe_} }} {transitions}"
+        );
+        word(&system(&file), Memory::Tso).0
+    };
+    let write = "transition write ([p]) requires { PC[p] = A } { PC[p] := B; X := True }";
+    // The write of one process may still be in its buffer. One that reads as well is in memory, and so is one before a fence.
+    assert_eq!(seen("PC[p] = A && PC[q] = B && p @ X = False", write), "unsafe");
+    let swap = "transition swap ([p]) requires { PC[p] = A && X = False } { PC[p] := B; X := True }";
+    assert_eq!(seen("PC[p] = A && PC[q] = B && p @ X = False", swap), "safe");
+    let then = |guard: &str| format!("{write} transition after ([p]) requires {{ PC[p] = B {guard} }} {{ PC[p] := C }}");
+    assert_eq!(seen("PC[p] = A && PC[q] = C && p @ X = False", &then("")), "unsafe");
+    assert_eq!(seen("PC[p] = A && PC[q] = C && p @ X = False", &then("&& fence()")), "safe");
+    // Nobody has seen what is not in memory at the end, but the process that wrote it.
+    let look = format!("{write} transition look ([p]) requires {{ PC[p] = A && X = True }} {{ PC[p] := C; Saw[p] := True }}");
+    assert_eq!(seen("PC[p] = A && Saw[q] = True && p @ X = False", &look), "safe");
+    assert_eq!(seen("PC[p] = B && PC[q] = A && p @ X = True && q @ X = False", write), "unsafe");
+    assert_eq!(seen("PC[p] = A && PC[q] = A && p @ X = True && q @ X = False", write), "safe");
+    // The verifier knows that the write may be in the buffer at the end.
+    let pending = system(&format!(
+        "type loc = A | B array PC[proc] : loc weak var X : bool init (p) {{ PC[p] = A && X = False }}
+unsafe (p q) {{ PC[p] = A && PC[q] = B && p @ X = False }} {write}"
+    ));
+    let certificate = "mu-check certificate 1\nmemory tso\nnever p1 p2\n  PC[p1] in {A}\n  PC[p2] in {B}\n  p1@*.X in {False}\n";
+    assert!(matches!(verify(&pending, certificate, &budget(5000)), Err(Refused::Consecution { cube: 0, transition: 0 })));
+    // Two processes add one each: the second to look is the second to write.
+    let twice = system(
+        "number_procs 2 type loc = A | B array PC[proc] : loc weak var X : int init (p) { PC[p] = A && X = 0 }
+unsafe (p q) { PC[p] = B && PC[q] = B && p @ X <> 2 } transition add ([p]) requires { PC[p] = A } { PC[p] := B; X := X + 1 }",
+    );
+    assert_eq!(word(&twice, Memory::Tso).0, "safe");
+}
+
+#[test]
+fn what_is_assumed_of_three_processes_is_not_used_where_there_are_two() {
+    let file = |most: &str| {
+        system(&format!(
+            "{most} type loc = A | B array PC[proc] : loc init (p) {{ PC[p] = A }} unsafe (p) {{ PC[p] = B }}
+invariant (p q r) {{ PC[p] = B }} transition t (p) requires {{ PC[p] = A }} {{ PC[p] := B }}"
+        ))
+    };
+    assert_eq!(word(&file("number_procs 2"), Memory::Sc).0, "unsafe");
+    assert_eq!(word(&file(""), Memory::Sc).0, "unsafe");
 }
 
 #[test]

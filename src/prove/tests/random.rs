@@ -127,8 +127,8 @@ fn generated(seed: u64, memory: Memory) -> File {
     let mut random = Random::new(seed);
     let mut flag = || random.chance(2, 3);
     let private = memory == Memory::Tso;
-    let shape = Shape { weak: private || flag(), arithmetic: flag(), quantifiers: flag(), open: flag(), private, transitions: 5 };
-    file(&mut random, shape)
+    let (weak, arithmetic, quantifiers, open) = (private || flag(), flag(), flag(), flag());
+    file(&mut random, Shape { weak, arithmetic, quantifiers, open, private, assumptions: seed % 8 == 6, transitions: 5 })
 }
 
 #[test]

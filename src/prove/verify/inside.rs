@@ -204,6 +204,9 @@ impl<'a> Target<'a> {
             return;
         }
         let Some(&view) = plan.views.get(places.len()) else {
+            if !ends_last(places) {
+                return;
+            }
             let before = open.len();
             if self.admits(inner, &plan.staged, names, places, open) {
                 if let Some(single) = &mut self.single {
@@ -219,9 +222,8 @@ impl<'a> Target<'a> {
         let process = names[usize::from(view.0)];
         let previous = places.iter().rfind(|x| x.0.0 == view.0).map(|x| x.1);
         let shared = places.iter().find(|x| x.0.1 == JOINT && view.1 == JOINT).map(|x| x.1);
-        let alone = plan.views.iter().filter(|v| v.1 == JOINT).count() <= 1;
-        let options: Vec<Option<u8>> = if view.1 == JOINT && !alone {
-            // The moment that several share is that of the cube, if there is one, or now. Any process has a view of that moment.
+        let options: Vec<Option<u8>> = if view.1 == JOINT && plan.views.iter().any(|v| v.0 != view.0) {
+            // The moment at which the run ends is that of the cube, if there is one, or now. Any process has a view of that moment.
             let shares = self.stages.iter().any(|s| s.contains(&JOINT));
             shares.then_some(Some(JOINT)).into_iter().chain([None]).collect()
         } else {
@@ -309,6 +311,12 @@ impl<'a> Target<'a> {
             Truth::Open
         }
     }
+}
+
+/// Whether the moment at which the run ends is placed so that no stage is later. (Where one process alone has stages, their order sees to that.)
+pub(super) fn ends_last(places: &Places) -> bool {
+    let ends = places.iter().any(|p| p.0.1 == JOINT && p.1.is_some());
+    !ends || places.iter().all(|p| p.1.is_some())
 }
 
 /// The fact with processes named and stages placed, in a cube of so many processes.

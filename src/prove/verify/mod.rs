@@ -3,7 +3,8 @@
 //!
 //! - *Safety*: every unsafe cube is inside the cubes of the certificate.
 //! - *Consecution*: from outside, no transition leads into a cube. For each cube, transition and choice of processes, what must hold before is inside the
-//!   cubes of the certificate, or of the file's `invariant`s, which are assumed.
+//!   cubes of the certificate, or of the file's `invariant`s, which are assumed (under total store order, those that speak of one process or of what never
+//!   changes: others may hold in states that only the reduction has).
 //! - *Initiation*: no initial state is in a cube.
 //!
 //! Inside: for some instance of a cube all facts follow; otherwise where a fact holds that an instance asks alone it is inside, and what is left is asked; otherwise
@@ -19,7 +20,7 @@ pub mod sums;
 use inside::{Plan, Target};
 use logic::{Cell, Fact, JOINT, Kind, World, recell};
 use mu_base::limits::{Budget, Stop};
-use mu_cubicle::system::{Access, Claim, Proc, System, TypeId};
+use mu_cubicle::system::{Access, Atom, Claim, Proc, System, Term, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use step::{Reader, Step, wider};
 
@@ -125,7 +126,7 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
     if system.symbols.iter().any(|s| s.arity > 3) {
         return Err(Refused::TooLarge("an array of more than three indices"));
     }
-    let certificate = read::read(system, &kinds, text).map_err(Refused::Unreadable)?;
+    let mut certificate = read::read(system, &kinds, text).map_err(Refused::Unreadable)?;
     let mut index = vec![0; system.constructors.len()];
     for t in &system.types {
         t.constructors.iter().enumerate().for_each(|(i, c)| index[c.index()] = i as u32);
@@ -137,13 +138,14 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
         kinds,
         weak,
         index,
-        cubes: certificate.cubes,
+        cubes: std::mem::take(&mut certificate.cubes),
         plans: Vec::new(),
         asked: AtomicU64::new(0),
         overflow: AtomicBool::new(false),
         budget,
     };
-    let assumptions: Vec<Never> = system.invariants.iter().flat_map(|c| verifier.claim(c)).collect();
+    let assumed = |c: &&Claim| !certificate.tso || verifier.holds_of_both(c);
+    let assumptions: Vec<Never> = system.invariants.iter().filter(assumed).flat_map(|c| verifier.claim(c)).collect();
     verifier.cubes.extend(assumptions);
     verifier.plans = verifier.cubes.iter().map(|c| Plan::new(&verifier.kinds, system.fixed as usize, c)).collect();
     Ok((verifier, count))
@@ -201,6 +203,15 @@ pub fn obligations(system: &System, text: &str, write: &mut dyn FnMut(&str, &str
         }
     }
     verifier.expect_small()
+}
+
+/// The cells of a term.
+fn accesses(term: &Term) -> Vec<&Access> {
+    match term {
+        Term::Cell(a) => vec![a],
+        Term::Sum(s) => s.terms.iter().map(|t| &t.0).collect(),
+        Term::Proc(_) | Term::Cons(_) => Vec::new(),
+    }
 }
 
 /// All lists of `count` processes below `named`, distinct or not.
@@ -301,6 +312,18 @@ impl Verifier<'_> {
             }
         }
         found
+    }
+    /// Whether a claim holds of the states of the machine where it holds of those in which writes reach memory at once. It does if it asks for nothing that
+    /// changes, or for what one process alone is at.
+    fn holds_of_both(&self, claim: &Claim) -> bool {
+        let written = |a: &Access| self.system.transitions.iter().any(|t| t.updates.iter().any(|u| u.symbol() == a.symbol));
+        let accesses = claim.cube.iter().flat_map(|atom| match atom {
+            Atom::Compare(l, _, r) => [l, r].into_iter().flat_map(accesses).collect(),
+            _ => Vec::new(),
+        });
+        let changing: Vec<&Access> = accesses.filter(|a| written(a)).collect();
+        let one = changing.iter().flat_map(|a| &a.args).all(|p| changing.iter().flat_map(|a| &a.args).next() == Some(p));
+        one && changing.iter().all(|a| !self.weak[a.symbol.index()])
     }
     /// What a cube says of an initial state, where all reads look at memory now.
     fn at_the_start(&self, cube: &Never) -> Vec<Fact> {

@@ -4,7 +4,7 @@
 //! instances of the certificate's cubes for the named processes are denied; stages of an instance are placed at the stages of the obligation as the verifier
 //! places them.
 
-use super::inside::instance;
+use super::inside::{Places, ends_last, instance};
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, looks, members, only};
 use super::sums::Sign;
 use super::{Never, Verifier, choices};
@@ -172,19 +172,17 @@ impl Writer<'_> {
     }
 }
 
-type Places = Vec<((u8, u8), Option<u8>)>;
-
 /// The ways in which the stages of the inner cube can be stages of the outer one, or now, with fences where the inner has them.
 fn placements(cube: &Never, inner: &Never, names: &[u8]) -> Vec<Places> {
     let views: BTreeSet<(u8, u8)> = inner.facts.iter().flat_map(looks).collect();
     let mut list: Vec<Places> = vec![Vec::new()];
-    let alone = views.iter().filter(|v| v.1 == JOINT).count() <= 1;
+    let shares = cube.facts.iter().flat_map(looks).any(|v| v.1 == JOINT);
     for view in &views {
         let process = names[usize::from(view.0)];
         let stages: BTreeSet<u8> = cube.facts.iter().flat_map(looks).filter(|v| v.0 == process).map(|v| v.1).collect();
         let mut options: Vec<Option<u8>> = stages.into_iter().map(Some).chain([None]).collect();
-        if view.1 == JOINT && !alone {
-            options = vec![Some(JOINT), None];
+        if view.1 == JOINT && views.iter().any(|v| v.0 != view.0) {
+            options = shares.then_some(Some(JOINT)).into_iter().chain([None]).collect();
         }
         let fits = |so_far: &Places, option: &Option<u8>| {
             let late = |s: Option<u8>| s.map_or(u16::MAX, u16::from);
@@ -199,5 +197,6 @@ fn placements(cube: &Never, inner: &Never, names: &[u8]) -> Vec<Places> {
             .flat_map(|p| options.iter().filter(|o| fits(p, o)).map(|o| [p.as_slice(), &[(*view, *o)]].concat()).collect::<Vec<_>>())
             .collect();
     }
+    list.retain(ends_last);
     list
 }

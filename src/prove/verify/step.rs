@@ -239,6 +239,10 @@ impl Step<'_> {
             }
             sets = next;
         }
+        // At the shared moment the run ends: no stage is later, and a write that its process has seen in memory is not after it.
+        let ends: Vec<&(u8, u8)> = views.iter().filter(|v| v.1 == JOINT).collect();
+        let seen = self.locked() || facts.iter().any(|f| matches!(f, Fact::Fence(p, _) if Some(*p) == self.actor()));
+        sets.retain(|s| ends.is_empty() || ends.iter().all(|v| s.contains(v)) || s.is_empty() && !seen);
         sets
     }
     fn choices(&self, facts: &[Fact], late: &[(u8, u8)], found: &mut Vec<Vec<Fact>>) {
