@@ -59,6 +59,48 @@ fn local_consistency_holds_for_every_number_of_operations() {
 fn cache_consistency_holds_for_every_number_of_operations() {
     let result = &results(&specification(), &[], &FORMULAS[5..])[0];
     assert_eq!((&result["verdict"], &result["for"]), (&"true".into(), &"max_operation_id = any".into()), "{result}");
+    // The proof that runs end: each core's number of operations grows below the bound.
+    let measures = result["measures"].as_array().unwrap();
+    let components: Vec<&str> = measures.iter().filter_map(|m| m["component"].as_str()).collect();
+    assert_eq!(components, ["P_IP(c_processor_core_0_id)", "P_IP(c_processor_core_1_id)"], "{result}");
+    assert!(measures.iter().all(|m| m["below"] == "max_operation_id" && m["summands"] == 2), "{result}");
+}
+
+/// What stands in the way of all values is told with its place; a value for which the formula is false is found all the same.
+#[test]
+fn a_parameter_that_cannot_have_any_value_is_unknown_and_not_an_error() {
+    let model = package("specs/arcx.spec");
+    let run = |formula: &str, defines: &[&str]| {
+        let mut arguments = vec!["check".to_string(), model.clone(), package(&format!("formulas/{formula}.mcf"))];
+        arguments.extend(defines.iter().flat_map(|d| ["-D".to_string(), d.to_string()]));
+        mu_check(&arguments)
+    };
+    let small = ["address_size=1", "byte_size=1", "max_operation_id=0"];
+    for (any, line, why) in [
+        ("num_cores=any", 41, "an equation depends on `num_cores`"),
+        ("nr_wb_buffers=any", 72, "`$for` needs a value"),
+        ("memcommands_size=any", 419, "is a size here"),
+    ] {
+        let outcome = run("1c.gos", &[&small[..], &[any]].concat());
+        let result = &outcome.json["results"][0];
+        assert_eq!((outcome.code, &result["verdict"]), (3, &"unknown".into()), "{any}: {}", outcome.stderr);
+        assert!(result["reason"].as_str().unwrap().contains(why), "{any}: {result}");
+        assert!(outcome.stderr.contains(&format!("arcx.spec:{line}:")), "{any}: {}", outcome.stderr);
+    }
+    let outcome = run("1a.gos", &["address_size=1", "byte_size=2", "max_operation_id=1", "memcommands_size=2", "num_cores=any"]);
+    let result = &outcome.json["results"][0];
+    assert_eq!((outcome.code, &result["verdict"], &result["for"]), (1, &"false".into(), &"num_cores = 1".into()), "{result}");
+}
+
+/// A limit leaves the answer open, with the cases that were true before it.
+#[test]
+fn a_limit_tells_what_was_covered() {
+    let arguments = ["check", &package("specs/arcx.spec"), &package("formulas/1c.gos.mcf"), "-D", "max_operation_id=any", "-D"];
+    let outcome = mu_check(&[&arguments[..], &["byte_size=1", "-D", "address_size=1", "--max-states", "9000"]].concat());
+    let result = &outcome.json["results"][0];
+    assert_eq!((outcome.code, &result["verdict"], &result["reason"]), (3, &"unknown".into(), &"max-states".into()), "{result}");
+    let (of, covered) = (result["cases"].as_u64().unwrap(), result["cases_true"].as_u64().unwrap());
+    assert!(covered < of && result["open_case"].as_str().unwrap().contains("max_operation_id"), "{result}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use mu_process::linear::LinearProcess;
 use mu_process::linearise;
 use mu_process::spec::ProcSpec;
 use mu_syntax::template;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 
@@ -167,11 +168,14 @@ impl Session {
 
     /// How to explore a model. Steps that are prioritised by name only, without proof, are not known to lead to one state, which symmetries need.
     pub fn explore_options(&self, model: &dyn Model, without: &[Reduction]) -> mu_explore::Options {
-        let proven = model.is_priority_proven();
-        if !proven {
-            self.say("symmetries: not looked for, since the steps named by `--confluence` are not proven confluent");
-        }
-        let symmetry = !without.contains(&Reduction::Symmetry) && proven;
+        let symmetry = match no_symmetries(model.is_priority_proven(), without) {
+            None => true,
+            Some(_) if without.contains(&Reduction::Symmetry) => false,
+            Some(why) => {
+                self.say(format!("symmetries: not looked for, since {why}"));
+                false
+            }
+        };
         mu_explore::Options { threads: self.threads(), symmetry, ..Default::default() }.with_confluence_of(model)
     }
 
@@ -189,6 +193,26 @@ impl Session {
     pub fn peak_memory(&self) -> u64 {
         peak_resident_bytes()
     }
+}
+
+/// Why symmetries are not looked for, if they are not.
+fn no_symmetries(priority_proven: bool, without: &[Reduction]) -> Option<&'static str> {
+    if without.contains(&Reduction::Symmetry) {
+        return Some("they are switched off");
+    }
+    (!priority_proven).then_some("the steps named by `--confluence` are not proven confluent")
+}
+
+/// Which symmetries a search used, and which candidates it did not, for JSON. `priority_proven`: see [`Model::is_priority_proven`].
+pub(super) fn symmetries(priority_proven: bool, order: usize, without: &[Reduction], dropped: &[Dropped]) -> Value {
+    let mut object = json!({
+        "order": order.max(1),
+        "dropped": dropped.iter().map(|d| json!({ "generator": d.name, "why": d.why })).collect::<Vec<_>>(),
+    });
+    if let Some(why) = no_symmetries(priority_proven, without) {
+        object["off"] = why.into();
+    }
+    object
 }
 
 /// The error for a file that holds no specification.
