@@ -119,8 +119,8 @@ fn what_is_refused_is_named() {
 fn runs_that_end_are_told_from_those_that_do_not() {
     let round = "map N: Nat; act a, b: Nat;
         proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + (n == N) -> b(n) . P(0); init P(0);";
-    let again = "map N: Nat; act a, b: Nat; c;
-        proc P(n: Nat) = (n < N) -> a(n) . Q(n + 1); Q(n: Nat) = c . P(0); init P(0);";
+    let again = "map N: Nat; act a, b: Nat;
+        proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + (n < N) -> b(n) . Q(n + 1); Q(n: Nat) = b(n) . P(0); init P(0);";
     let hang = "map N: Nat; act a, b: Nat; proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + b(n) . P(n); init P(0);";
     assert!(proved(COUNT, "mu X. [true] X").unwrap());
     assert!(!proved(round, "mu X. [true] X").unwrap());
