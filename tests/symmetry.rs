@@ -235,6 +235,34 @@ fn the_processor_has_eight_symmetries() {
     }
 }
 
+/// With three cores the order in which they observe a store breaks their symmetry: JSON names each exchange that is not used, and why.
+#[test]
+fn generators_that_are_dropped_are_named_with_the_reason() {
+    let model = package("specs/arcx.spec");
+    let sizes = ["-D", "num_cores=3", "-D", "max_operation_id=0", "-D", "address_size=1", "-D", "byte_size=2"].map(str::to_string);
+    let explore = [vec!["explore".to_string(), model.clone()], sizes.to_vec()].concat();
+    let check = [vec!["check".to_string(), model, package("formulas/1b.gos.mcf")], sizes.to_vec()].concat();
+    for (arguments, result) in [(&explore, false), (&check, true)] {
+        let of = |arguments: &[String]| {
+            let json = run(arguments).json;
+            if result { json["results"][0]["symmetries"].clone() } else { json["symmetries"].clone() }
+        };
+        let found = of(arguments);
+        assert_eq!(found["order"], 2, "{found}");
+        let dropped = found["dropped"].as_array().unwrap();
+        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+            let generator = format!("c_processor_core_{a}_id and c_processor_core_{b}_id");
+            let own = dropped.iter().find(|d| d["generator"] == *generator).unwrap_or_else(|| panic!("{generator}: {found}"));
+            assert!(own["why"].as_str().unwrap().contains("has no image"), "{found}");
+        }
+        assert!(found.get("off").is_none());
+        let off = of(&[arguments.clone(), vec!["--without".into(), "symmetry".into()]].concat());
+        assert_eq!((&off["order"], &off["off"]), (&1.into(), &"they are switched off".into()));
+        let off = of(&[arguments.clone(), vec!["--confluence".into(), "ip_wb_sync_store".into()]].concat());
+        assert!(off["off"].as_str().unwrap().contains("not proven confluent"), "{off}");
+    }
+}
+
 #[test]
 fn components_stay_interchangeable_when_they_are_folded() {
     let steps: String = (0..11).map(|i| format!("P{i} = tick . P{} + go . P{i} + work . P{};\n", i + 1, i * 7 % 12)).collect();

@@ -12,7 +12,7 @@ use super::load::Loaded;
 use super::notes::{self, Seen};
 use super::output;
 use super::page;
-use super::pipeline::{Session, file_error};
+use super::pipeline::{self, Session, file_error};
 use super::print;
 use super::progress::Bar;
 use super::properties::{self, Text};
@@ -427,6 +427,7 @@ pub(super) fn tell(
                 object[key] = told;
             }
         }
+        tell_symmetries(&mut object, subject, args, &answer);
         if !notes.is_empty() {
             object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
         }
@@ -444,6 +445,14 @@ pub(super) fn tell(
     output::verdict_of(path, object, line, violated)?;
     let notes: String = notes.iter().map(|n| n.text(&session.sources) + "\n").collect();
     Ok(notes + &story.map(|s| s.text(false)).unwrap_or_default())
+}
+
+/// Adds which symmetries were used and which not, of an explicit search.
+fn tell_symmetries(object: &mut Value, subject: &Loaded, args: &CheckArgs, answer: &Answer) {
+    if answer.route != Route::Symbolic {
+        let proven = subject.model.is_priority_proven();
+        object["symmetries"] = pipeline::symmetries(proven, answer.symmetries, &args.without, &answer.dropped);
+    }
 }
 
 /// Says whether confluent steps were taken at once, if that was asked for; the same for JSON.

@@ -11,7 +11,7 @@ use super::args::cluster::Clustering;
 use super::counts::{Processes, Report};
 use super::engines;
 use super::load::Loaded;
-use super::pipeline::{Session, end_with_input, read_text};
+use super::pipeline::{self, Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
 use super::ways::{Counter, Ends};
 use clap::CommandFactory;
@@ -129,7 +129,8 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
         _ => None,
     };
     let processes = Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome) };
-    Ok(Ok(Report { ends, processes: Some(processes), ..report }))
+    let symmetries = Some(pipeline::symmetries(model.is_priority_proven(), outcome.symmetries, &args.without, &outcome.dropped));
+    Ok(Ok(Report { ends, processes: Some(processes), symmetries, ..report }))
 }
 
 /// What the processes hold and sent, as an object.

@@ -35,6 +35,8 @@ pub(super) struct Report {
     pub reduced: Option<(&'static str, usize, usize)>,
     /// The processes, if there were several.
     pub processes: Option<Processes>,
+    /// Which symmetries were used, of an explicit search.
+    pub symmetries: Option<Value>,
 }
 
 /// What the processes of a search did.
@@ -70,6 +72,7 @@ impl Report {
             layers,
             reduced: None,
             processes: None,
+            symmetries: None,
         }
     }
     pub(super) fn explicit(states: u64, transitions: u64, deadlocks: u64, stop: Stop) -> Self {
@@ -86,6 +89,7 @@ impl Report {
             layers: None,
             reduced: None,
             processes: None,
+            symmetries: None,
         }
     }
 
@@ -113,6 +117,9 @@ impl Report {
                 }
                 if let Some(reason) = self.reason {
                     object["reason"] = reason.into();
+                }
+                if let Some(symmetries) = self.symmetries {
+                    object["symmetries"] = symmetries;
                 }
                 if let Some(processes) = &self.processes {
                     object["processes"] = processes.object.clone();

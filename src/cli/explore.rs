@@ -9,7 +9,7 @@ use super::files::{expect_lts_name, expect_writable, write_lts};
 use super::load::Loaded;
 use super::notes;
 use super::output;
-use super::pipeline::Session;
+use super::pipeline::{self, Session};
 use super::print;
 use super::progress::{Bar, grouped};
 use super::ways;
@@ -106,6 +106,12 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         if let Detail::Explicit(outcome) = &counted.detail {
             warnings.extend(notes::tell_growth(session, model, &outcome.slot_values));
         }
+        let symmetries = match &counted.detail {
+            Detail::Explicit(outcome) => {
+                Some(pipeline::symmetries(model.is_priority_proven(), outcome.symmetries, &args.without, &outcome.dropped))
+            }
+            Detail::Symbolic(_) => None,
+        };
         let ends = counter.filter(|_| counted.shown_ends).map(ways::Counter::ends);
         let hangs = ends.is_some_and(|e| e.hangs > 0) && args.overview && session.common.format == Format::Text;
         way = hangs.then(|| ways::shortest_hang(session, args, model)).transpose()?;
@@ -113,7 +119,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         if lts.is_some() && counted.stop == Stop::Complete {
             typed = args.out.as_deref().and_then(|out| loaded.typed(out, &relabel));
         }
-        (Report { ends, warnings, ..Report::of(counted, args) }, lts)
+        (Report { ends, warnings, symmetries, ..Report::of(counted, args) }, lts)
     };
     output::know("states", super::counts::number(&report.states));
     output::know("transitions", report.transitions.as_ref().map(super::counts::number).into());

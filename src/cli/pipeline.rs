@@ -170,11 +170,14 @@ impl Session {
 
     /// How to explore a model. Steps that are prioritised by name only, without proof, are not known to lead to one state, which symmetries need.
     pub fn explore_options(&self, model: &dyn Model, without: &[Reduction]) -> mu_explore::Options {
-        let proven = model.is_priority_proven();
-        if !proven {
-            self.say("symmetries: not looked for, since the steps named by `--confluence` are not proven confluent");
-        }
-        let symmetry = !without.contains(&Reduction::Symmetry) && proven;
+        let symmetry = match no_symmetries(model.is_priority_proven(), without) {
+            None => true,
+            Some(_) if without.contains(&Reduction::Symmetry) => false,
+            Some(why) => {
+                self.say(format!("symmetries: not looked for, since {why}"));
+                false
+            }
+        };
         let partial_order = !without.contains(&Reduction::Por);
         mu_explore::Options { threads: self.threads(), symmetry, partial_order, ..Default::default() }.with_confluence_of(model)
     }
@@ -214,6 +217,26 @@ impl Session {
     pub fn peak_memory(&self) -> u64 {
         peak_resident_bytes()
     }
+}
+
+/// Why symmetries are not looked for, if they are not.
+fn no_symmetries(priority_proven: bool, without: &[Reduction]) -> Option<&'static str> {
+    if without.contains(&Reduction::Symmetry) {
+        return Some("they are switched off");
+    }
+    (!priority_proven).then_some("the steps named by `--confluence` are not proven confluent")
+}
+
+/// Which symmetries a search used, and which candidates it did not, for JSON. `priority_proven`: see [`Model::is_priority_proven`].
+pub(super) fn symmetries(priority_proven: bool, order: usize, without: &[Reduction], dropped: &[Dropped]) -> Value {
+    let mut object = json!({
+        "order": order.max(1),
+        "dropped": dropped.iter().map(|d| json!({ "generator": d.name, "why": d.why })).collect::<Vec<_>>(),
+    });
+    if let Some(why) = no_symmetries(priority_proven, without) {
+        object["off"] = why.into();
+    }
+    object
 }
 
 /// The error for a file that holds no specification.

@@ -2,23 +2,25 @@
 //!
 //! First the abstract models of [`mu_regions`], case by case, each with finer regions if it is false: true in all cases is true for every value.
 //! Otherwise the model as it is, for 0, 1, 2, … until the formula is false, which is then told as ever, with evidence that was replayed; so the value
-//! named is the least one. If neither decides, the answer is unknown, with what stands in the way. A formula with least fixed points is helped by a proof
+//! named is the least one. If neither decides, the answer is unknown, with what stands in the way (a text that depends on the value, an operation on
+//! numbers, a limit) and the cases that are true all the same. A formula with least fixed points is helped by a proof
 //! that all runs end, if there is one: see [`mu_regions::measure`]. Parameters that are sizes of a sort ([`mu_regions::counted`]) get a value that
 //! stands for all, and what the formula does not tell apart is merged ([`mu_regions::sizes`]).
 
 use super::args::{CheckArgs, Counting, Format};
 use super::check::{Found, publish, tell, with_text};
 use super::output;
-use super::pipeline::Session;
+use super::pipeline::{self, Session};
 use super::properties::{self, Text};
 use mu_base::{Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
 use mu_engines::symbolic::Symbolic;
-use mu_explore::{Cyclic, is_acyclic};
+use mu_explore::{Cyclic, Dropped, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_model::Model;
 use mu_pbes::{Options, Verdict, check};
+use mu_process::linear::ParamRole;
 use mu_process::linearise;
 use mu_regions::sizes::SIZE;
 use mu_regions::{Base, Defined, Family, Levels, Measure, Merged, Study, counted, measures, with_parameters};
@@ -52,10 +54,43 @@ struct Abstract {
     ends: Option<bool>,
 }
 
-/// What is known of a formula for all values.
-enum Outcome {
-    True { cases: usize, states: u64, equations: u64 },
-    Open(Box<Diagnostic>),
+/// What was found of a formula, case by case.
+#[derive(Default)]
+struct Figures {
+    /// Cases that were found to be true.
+    cases: usize,
+    states: u64,
+    equations: u64,
+    /// The largest group of symmetries that was used.
+    symmetries: usize,
+    dropped: Vec<Dropped>,
+    /// Why every run ends, if that was used.
+    measures: Vec<Value>,
+}
+
+/// Why a formula is open.
+struct Open {
+    why: Diagnostic,
+    /// The case that is not true, and how many there are in all.
+    case: Option<(String, usize)>,
+}
+
+impl From<Diagnostic> for Open {
+    fn from(why: Diagnostic) -> Self {
+        Self { why, case: None }
+    }
+}
+
+/// What is known of a formula for all values: true unless it is open.
+struct Outcome {
+    figures: Figures,
+    open: Option<Box<Open>>,
+}
+
+impl Outcome {
+    fn open(open: impl Into<Open>) -> Self {
+        Self { figures: Figures::default(), open: Some(Box::new(open.into())) }
+    }
 }
 
 /// Checks formulas for every value of the parameters that are set to `any`.
@@ -74,28 +109,33 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
     if args.engine.name() == Symbolic.name() {
         return refuse("`--engine symbolic`");
     }
-    let mut model = abstracted(session, args, names)?;
+    let mut model = match abstracted(session, args, names) {
+        // What stands in the way of all values need not stand in the way of one.
+        Err(why) if why.stage == Stage::Unsupported => Err(why),
+        model => Ok(model?),
+    };
     output::stage("reading the formulas");
     let mut formulas = Vec::new();
     for text in texts {
-        let process = model.compiled.process();
-        formulas.push((text, properties::read(text, &process.data, &process.actions)?));
+        let read = |m: &Abstract| properties::read(text, &m.compiled.process().data, &m.compiled.process().actions);
+        formulas.push((text, model.as_ref().ok().map(read).transpose()?));
     }
     let (mut violated, mut unknown) = (false, false);
     for (text, formula) in &formulas {
-        let path = text.name.as_path();
-        output::stage_of("checking a formula for every value", path);
+        output::stage_of("checking a formula for every value", &text.name);
         let start = Instant::now();
-        match for_all(session, args, &mut model, formula)? {
-            Outcome::True { cases, states, equations } => {
-                let seconds = start.elapsed().as_secs_f64();
-                tell_true(session, text, names, (cases, states, equations), seconds)?;
-            }
-            Outcome::Open(why) => match counterexample(session, args, (text, texts.len() > 1), names)? {
+        let outcome = match (&mut model, formula) {
+            (Ok(model), Some(formula)) => for_all(session, args, model, formula)?,
+            (Err(why), _) => Outcome::open(why.clone()),
+            (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
+        };
+        match &outcome.open {
+            None => About { session, args, text, names, figures: &outcome.figures, start }.is_true()?,
+            Some(open) => match counterexample(session, args, (text, texts.len() > 1), names)? {
                 Some(()) => violated = true,
                 None => {
                     unknown = true;
-                    tell_unknown(session, text, names, &why, start.elapsed().as_secs_f64())?;
+                    About { session, args, text, names, figures: &outcome.figures, start }.is_unknown(open)?;
                 }
             },
         }
@@ -132,12 +172,11 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
     let mut counted = Vec::new();
     for name in &sizes {
         let above = expand(session, Some(name))?;
-        let Some(constants) = counted::constants(SIZE, &tree, &parse(&above)?) else {
-            let text =
-                format!("`{name}` is no number that the process counts with, and more than how many constants a sort has depends on it");
-            return Err(Diagnostic::new(Stage::Unsupported, text));
-        };
-        counted.push(constants);
+        counted.push(counted::constants(SIZE, &tree, &parse(&above)?).map_err(|depends| {
+            let text = format!("{} depends on `{name}`, which may only be the number of constants of one sort", depends.what);
+            let error = Diagnostic::new(Stage::Unsupported, text);
+            depends.span.map_or(error.clone(), |span| error.placed(span))
+        })?);
     }
     let spec = mu_process::typecheck::check_specification(&tree)?;
     let process = session.linearised(&spec, &linearise::Options::default())?;
@@ -184,15 +223,14 @@ fn has_least(f: &State) -> bool {
 /// The verdict of the abstract models.
 fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &TypedFormula) -> Result<Outcome, Diagnostic> {
     if let Some(why) = &model.refused {
-        return Ok(Outcome::Open(Box::new(why.clone())));
+        return Ok(Outcome::open(why.clone()));
     }
-    let mut open = None;
     let mut formulas = vec![Instance { formula: formula.clone(), tracked: Vec::new(), what: String::new() }];
     for family in &model.families {
         let mut next = Vec::new();
         for instance in &formulas {
             let assigned = match family.assigned(&instance.formula) {
-                Err(why) if why.stage != Stage::Internal => return Ok(Outcome::Open(Box::new(why))),
+                Err(why) if why.stage != Stage::Internal => return Ok(Outcome::open(why)),
                 assigned => assigned?,
             };
             next.extend(assigned.into_iter().map(|a| Instance {
@@ -206,16 +244,20 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
     let ends = has_least(&formula.formula) && runs_end(session, args, model)?;
     // Without counters there is nothing to tell apart more finely.
     let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
+    let mut last = None;
     for &level in levels {
         match at_level(session, args, model, &formulas, level, ends) {
-            Ok(Ok(outcome)) => return Ok(outcome),
-            Ok(Err(why)) => open = Some(why),
-            Err(why) if why.stop.is_some() || why.stage == Stage::Internal => return Err(why),
+            Ok(outcome) => match &outcome.open {
+                // Finer regions do not help against a limit.
+                Some(open) if open.why.stop.is_none() => last = Some(outcome),
+                _ => return Ok(outcome),
+            },
+            Err(why) if why.stage == Stage::Internal => return Err(why),
             // The same at all levels.
-            Err(why) => return Ok(Outcome::Open(Box::new(why))),
+            Err(why) => return Ok(Outcome::open(why)),
         }
     }
-    Ok(Outcome::Open(Box::new(open.unwrap_or_else(|| Diagnostic::new(Stage::Internal, "no level was tried")))))
+    last.ok_or_else(|| Diagnostic::internal("no level was tried"))
 }
 
 /// A formula with constants of sorts of any size for what it quantified over, and how many of each sort it tells apart.
@@ -225,7 +267,7 @@ struct Instance {
     what: String,
 }
 
-/// The verdict at one level; why not, if that leaves it open.
+/// The verdict at one level. Errors: what stands in the way at each level.
 fn at_level(
     session: &Session,
     args: &CheckArgs,
@@ -233,37 +275,51 @@ fn at_level(
     formulas: &[Instance],
     level: Levels,
     ends: bool,
-) -> Result<Result<Outcome, Diagnostic>, Diagnostic> {
-    let (mut cases, mut states, mut equations) = (0, 0, 0);
-    for instance in formulas {
-        let study = Study::new(&model.compiled, &model.defined, &instance.formula, level)?;
+) -> Result<Outcome, Diagnostic> {
+    let study = |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
+    let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
+    let all = studies.iter().map(|s| s.cases().len()).sum();
+    let mut figures = Figures { measures: if ends { measures_as_json(model) } else { Vec::new() }, ..Figures::default() };
+    for (instance, study) in formulas.iter().zip(&studies) {
         let families: Vec<(&Family, usize)> = model.families.iter().zip(instance.tracked.iter().copied()).collect();
         for case in study.cases() {
             let regions = study.model(case)?;
             let own = study.formula(case)?;
+            let what = [study.describe(case), instance.what.clone()];
+            let what = what.iter().filter(|t| !t.is_empty()).map(String::as_str).collect::<Vec<_>>().join(", ");
             let answer = merged(&regions, &families, &mut |base| {
                 let options = session.explore_options(base, &args.without);
                 let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
                 check(base, base, &own, chosen, &session.budget)
-            })?;
-            let what = [study.describe(case), instance.what.clone()];
-            let what = what.iter().filter(|t| !t.is_empty()).map(String::as_str).collect::<Vec<_>>().join(", ");
-            session.say(format!("{what}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
-            session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
-            cases += 1;
-            states += answer.states;
-            equations += answer.equations;
-            match answer.verdict {
-                Verdict::True => {}
-                Verdict::False => {
-                    let text = format!("the regions around {what} have runs against the formula, which may be of no value");
-                    return Ok(Err(Diagnostic::new(Stage::Unsupported, text)));
+            });
+            let why = match answer {
+                Ok(answer) => {
+                    session.say(format!("{what}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
+                    session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
+                    figures.states += answer.states;
+                    figures.equations += answer.equations;
+                    figures.symmetries = figures.symmetries.max(answer.symmetries);
+                    figures.dropped.extend(answer.dropped.into_iter().filter(|d| !figures.dropped.contains(d)).collect::<Vec<_>>());
+                    match answer.verdict {
+                        Verdict::True => {
+                            figures.cases += 1;
+                            continue;
+                        }
+                        Verdict::False => {
+                            let text = format!("the regions around {what} have runs against the formula, which may be of no value");
+                            Diagnostic::new(Stage::Unsupported, text)
+                        }
+                        Verdict::Unknown(stop) => Diagnostic::stopped(stop),
+                    }
                 }
-                Verdict::Unknown(stop) => return Err(Diagnostic::stopped(stop)),
-            }
+                // A limit inside an evaluation.
+                Err(why) if why.stop.is_some() => why,
+                Err(why) => return Err(why),
+            };
+            return Ok(Outcome { figures, open: Some(Box::new(Open { why, case: Some((what, all)) })) });
         }
     }
-    Ok(Ok(Outcome::True { cases, states, equations }))
+    Ok(Outcome { figures, open: None })
 }
 
 /// Whether all runs end, for all values: no cycle is left without the steps that increase a counter below its bound.
@@ -299,14 +355,37 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
         }
     }
     if ends {
-        let names = mu_process::print::parameter_names(model.compiled.process());
-        for m in &model.measures {
-            let bound = mu_data::print::expression(&model.compiled.process().data.signature, &m.bound);
-            session.say(format!("every run ends: `{}` grows in {} summands, below {bound}", names[m.param], m.summands.len()));
+        for text in measures_as_json(model).iter().map(measure_text) {
+            session.say(text);
         }
     }
     model.ends = Some(ends);
     Ok(ends)
+}
+
+/// Why all runs end: what grows, below what.
+fn measures_as_json(model: &Abstract) -> Vec<Value> {
+    let process = model.compiled.process();
+    let names = mu_process::print::parameter_names(process);
+    let of = |m: &Measure| {
+        let component = match process.params[m.param].role {
+            ParamRole::Control(c) | ParamRole::Data(c) => process.components.get(c as usize).cloned().unwrap_or_default(),
+        };
+        let below = mu_data::print::expression(&process.data.signature, &m.bound);
+        json!({ "counter": names[m.param], "component": component, "summands": m.summands.len(), "below": below })
+    };
+    model.measures.iter().map(of).collect()
+}
+
+fn measure_text(measure: &Value) -> String {
+    let word = |key: &str| measure[key].as_str().unwrap_or_default();
+    format!(
+        "every run ends: `{}` of {} grows in {} summands, below {}",
+        word("counter"),
+        word("component"),
+        measure["summands"],
+        word("below")
+    )
 }
 
 /// Valuations of so many parameters, by their sum.
@@ -346,6 +425,7 @@ fn counterexample_in(
         let subject = match session.load(&args.model, &args.confluence) {
             // A value that the parameter cannot have, such as 0 for one of sort Pos.
             Err(error) if error.stage == Stage::Usage => continue,
+            Err(error) if error.stop.is_some() => return Ok(None),
             subject => subject?,
         };
         tried += 1;
@@ -369,36 +449,66 @@ fn counterexample_in(
     Ok(None)
 }
 
-fn tell_true(session: &Session, about: &Text, names: &[String], figures: (usize, u64, u64), seconds: f64) -> Result<(), Diagnostic> {
-    let (cases, states, equations) = figures;
-    let path = about.name.as_path();
-    let object = json!({
-        "formula": path.display().to_string(), "verdict": "true", "reason": "regions", "for": every(names), "cases": cases, "equations": equations,
-        "states": states, "engine": "explicit", "seconds": seconds, "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
-    });
-    let mut text = format!("{}: true for every {}", path.display(), names.join(", "));
-    if !session.common.quiet {
-        text += &format!("  [{cases} cases, {equations} equations, {seconds:.3} s]");
+/// A formula and what was found of it for all values.
+struct About<'a> {
+    session: &'a Session,
+    args: &'a CheckArgs,
+    text: &'a Text,
+    names: &'a [String],
+    figures: &'a Figures,
+    start: Instant,
+}
+
+impl About<'_> {
+    fn path(&self) -> String {
+        self.text.name.display().to_string()
     }
-    text.push('\n');
-    out(session, about, object, text, false)
-}
 
-fn tell_unknown(session: &Session, about: &Text, names: &[String], why: &Diagnostic, seconds: f64) -> Result<(), Diagnostic> {
-    let path = about.name.as_path();
-    let object = json!({
-        "formula": path.display().to_string(), "verdict": "unknown", "reason": why.message, "for": every(names), "equations": 0,
-        "states": 0, "engine": "explicit", "seconds": seconds, "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
-    });
-    eprint!("{}", why.render(&session.sources).replacen("error:", "open:", 1));
-    out(session, about, object, format!("{}: unknown for every {} ({})\n", path.display(), names.join(", "), why.message), false)
-}
+    fn object(&self, verdict: &str, reason: &str) -> Value {
+        let Figures { states, equations, symmetries, dropped, .. } = self.figures;
+        let every = self.names.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
+        json!({
+            "formula": self.path(), "verdict": verdict, "reason": reason, "for": every, "equations": equations, "states": states,
+            "engine": "explicit", "symmetries": pipeline::symmetries(true, *symmetries, &self.args.without, dropped),
+            "seconds": self.start.elapsed().as_secs_f64(), "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
+        })
+    }
 
-fn every(names: &[String]) -> String {
-    names.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ")
-}
+    fn is_true(&self) -> Result<(), Diagnostic> {
+        let Figures { cases, equations, measures, .. } = self.figures;
+        let mut object = self.object("true", "regions");
+        object["cases"] = (*cases).into();
+        if !measures.is_empty() {
+            object["measures"] = measures.as_slice().into();
+        }
+        let mut text = format!("{}: true for every {}", self.path(), self.names.join(", "));
+        if !self.session.common.quiet {
+            text += &format!("  [{cases} cases, {equations} equations, {:.3} s]", self.start.elapsed().as_secs_f64());
+            text.extend(measures.iter().map(|m| format!("\n  {}", measure_text(m))));
+        }
+        self.out(object, text + "\n")
+    }
 
-fn out(session: &Session, about: &Text, object: Value, text: String, violated: bool) -> Result<(), Diagnostic> {
-    let text = (session.common.format == Format::Text).then_some(text);
-    output::verdict_of(&about.name, Some(with_text(object, about)), text, violated)
+    fn is_unknown(&self, open: &Open) -> Result<(), Diagnostic> {
+        let mut why = match &open.why.stop {
+            Some(stop) => stop.word().to_string(),
+            None => open.why.message.clone(),
+        };
+        let mut object = self.object("unknown", &why);
+        if let Some((case, cases)) = &open.case {
+            object["cases"] = (*cases).into();
+            object["cases_true"] = self.figures.cases.into();
+            object["open_case"] = case.as_str().into();
+            why += &format!("; {} of {cases} cases are true, {case} is open", self.figures.cases);
+        }
+        if open.why.stop.is_none() {
+            eprint!("{}", open.why.render(&self.session.sources).replacen("error:", "open:", 1));
+        }
+        self.out(object, format!("{}: unknown for every {} ({why})\n", self.path(), self.names.join(", ")))
+    }
+
+    fn out(&self, object: Value, text: String) -> Result<(), Diagnostic> {
+        let text = (self.session.common.format == Format::Text).then_some(text);
+        output::verdict_of(&self.text.name, Some(with_text(object, self.text)), text, false)
+    }
 }

@@ -263,7 +263,7 @@ impl<'m> Thread<'m> {
         }
         let grain = regions.grains[slot as usize];
         let e = regions.inner.value(slot, value);
-        let image = self.mapped(slot, &e, &mut |n| regions.case.abstracted(regions.line, grain, n, valuation))?;
+        let image = self.mapped(slot, &e, &mut |n| regions.case.abstracted(grain, n, valuation))?;
         self.images.insert(key, image);
         Ok(image)
     }
@@ -286,7 +286,7 @@ impl<'m> Thread<'m> {
                 let mut new = Vec::new();
                 for (i, e) in args.iter().enumerate() {
                     let layout = layouts_of(*action).and_then(|l| l.get(i)).unwrap_or(&Layout::None);
-                    let abstracted = &mut |n| regions.case.abstracted(regions.line, Grain::Predicates, n, valuation);
+                    let abstracted = &mut |n| regions.case.abstracted(Grain::Predicates, n, valuation);
                     let mut image = regions.facts.layouts.map(regions.signature(), layout, e, abstracted)?;
                     if has_bag(&regions.facts.layouts, layout) {
                         let value = self.engine.from_expr(&image)?;

@@ -1,11 +1,11 @@
 //! What a formula asks of numbers: of those in labels, and of the constants among each other.
 //!
-//! In: a formula in the form of [`crate::rewrite`], what stands for a term. Out: [`Predicate`]s of numbers in labels, [`Test`]s among constants. Anything
+//! In: a formula in the form of [`crate::rewrite`], what stands for a term. Out: [`Predicate`]s of numbers in labels, tests ([`Asked`]) among constants. Anything
 //! else that depends on a number in a label (a comparison of two of them, a mapping) is refused with its place: labels of regions tell a number
 //! only up to the predicates. Numbers that a formula carries in its parameters come from constants alone, since no quantifier over labels' numbers
-//! reaches beyond its action formula; mappings may compare them, and all their orders are tested then. Cost: linear.
+//! reaches beyond its action formula; mappings may compare them, so the orders of all those that are carried are tested. Cost: linear.
 
-use crate::cuts::{Predicate, Term, Test};
+use crate::cuts::{Asked, Predicate, Term};
 use crate::flow::{Flow, Type};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, OpId, VarId};
@@ -13,6 +13,7 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_formula::typed::{Action, Regular, State, StateKind};
+use std::collections::BTreeSet;
 
 /// The collector.
 pub struct Asker<'f, 'a> {
@@ -26,8 +27,10 @@ pub struct Asker<'f, 'a> {
     labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
     /// Of numbers in labels.
     pub predicates: Vec<Predicate>,
-    /// Among constants.
-    pub tests: Vec<Test>,
+    tests: Vec<Asked>,
+    /// Bases that the formula carries, or that mappings compare, with the largest offset that these add.
+    carried: BTreeSet<usize>,
+    offset: i64,
 }
 
 /// A side of a comparison.
@@ -53,7 +56,18 @@ impl<'f, 'a> Asker<'f, 'a> {
         ops: AHashMap<OpId, Term>,
         bases: usize,
     ) -> Self {
-        Self { flow, signature, vars, ops, bases, labels: Vec::new(), predicates: Vec::new(), tests: Vec::new() }
+        Self {
+            flow,
+            signature,
+            vars,
+            ops,
+            bases,
+            labels: Vec::new(),
+            predicates: Vec::new(),
+            tests: Vec::new(),
+            carried: BTreeSet::new(),
+            offset: 0,
+        }
     }
 
     /// All that a formula asks.
@@ -241,7 +255,7 @@ impl<'f, 'a> Asker<'f, 'a> {
                     e.span,
                 );
             }
-            self.all_orders(e);
+            self.hand(e);
             Ok(())
         })
     }
@@ -257,7 +271,7 @@ impl<'f, 'a> Asker<'f, 'a> {
             }
         };
         match (x, y) {
-            (Side::Term(a), Side::Term(b)) => self.tests.push(Test(a, b)),
+            (Side::Term(a), Side::Term(b)) => self.tests.push(if equal { Asked::order(a, b) } else { Asked::less(a, b) }),
             (Side::Label(n), Side::Term(t)) if equal => self.predicates.push(Predicate::Equal(lower(t, n)?)),
             (Side::Term(t), Side::Label(n)) if equal => self.predicates.push(Predicate::Equal(lower(t, n)?)),
             // m + n < t
@@ -281,28 +295,46 @@ impl<'f, 'a> Asker<'f, 'a> {
         if self.flow.growth(e) > 0 {
             return refused("a formula counts: a parameter of a fixed point grows together with a parameter without a value", span);
         }
-        self.all_orders(e);
+        self.hand(e);
         Ok(())
     }
 
-    /// Any two constants may be compared, with what is added to them.
-    fn all_orders(&mut self, e: &Expr) {
-        let growth = self.flow.growth(e);
-        let literals = self.flow.literals(false);
-        for a in 1..self.bases {
-            for b in 1..a {
-                for offset in 0..=growth {
-                    self.tests.push(Test(Term::of(a), Term::of(b).plus(offset)));
-                    self.tests.push(Test(Term::of(b), Term::of(a).plus(offset)));
-                }
+    /// Notes the constants of an expression as some that may come to be compared with each other.
+    fn hand(&mut self, e: &Expr) {
+        self.offset = self.offset.max(self.flow.growth(e));
+        let mut free = Vec::new();
+        e.free_vars(&mut free);
+        self.carried.extend(free.iter().filter_map(|v| self.vars.get(v)).map(|t| t.base));
+        let mut hidden = false;
+        e.each_op(&mut |op| match self.ops.get(&op) {
+            Some(term) => {
+                self.carried.insert(term.base);
             }
-            for literal in &literals {
-                for offset in 0..=growth {
-                    self.tests.push(Test(Term::of(a), Term::literal(literal + offset)));
-                    self.tests.push(Test(Term::of(a).plus(offset), Term::literal(*literal)));
+            None => hidden |= self.flow.speaks_of(op),
+        });
+        if hidden {
+            // Equations that use parameters without a value: of all bases, those are a part.
+            self.carried.extend(1..self.bases);
+        }
+    }
+
+    /// All tests among constants.
+    pub fn tests(&mut self) -> Vec<Asked> {
+        let literals = self.flow.literals(false);
+        let mut tests = std::mem::take(&mut self.tests);
+        for &a in self.carried.range(1..) {
+            for offset in 0..=self.offset {
+                for &b in self.carried.range(1..a) {
+                    tests.push(Asked::order(Term::of(a), Term::of(b).plus(offset)));
+                    tests.push(Asked::order(Term::of(b), Term::of(a).plus(offset)));
+                }
+                for literal in &literals {
+                    tests.push(Asked::order(Term::of(a), Term::literal(literal + offset)));
+                    tests.push(Asked::order(Term::of(a).plus(offset), Term::literal(*literal)));
                 }
             }
         }
+        tests
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! In: a specification with parameters; its plain text for a value of one of them and for the next. Out: the names of parameters that occur only as the bound
 //! of `$for i in 0 .. n { … }` with bodies of text and `${i}`, so that the texts for two values differ in the number of copies alone ([`counting`]); the
-//! constants that are copied, if the two differ in one more constant of one structured sort and in nothing else ([`constants`]).
+//! constants that are copied, if the two differ in one more constant of one structured sort and in nothing else, or the place of what else differs
+//! ([`constants`]).
 //! Words are looked for, not parsed: a parameter whose name occurs elsewhere, even as the name of something else, is not found. Cost: linear in the text, for
 //! each parameter.
 
-use mu_syntax::ast::{Section, SortKind, Specification, StructConstructor};
+use mu_base::Span;
+use mu_syntax::ast::{Ident, Section, Sort, SortKind, Specification, StructConstructor};
 
 /// The parameters of a text that are such, in order.
 pub fn counting(text: &str) -> Vec<String> {
@@ -76,27 +78,70 @@ fn is_bound(before: &str, after: &str) -> bool {
     false
 }
 
-/// The names of the constants that a parameter counts, `size` of them, from the specification for `size` and the one for `size + 1`.
-pub fn constants(size: usize, at: &Specification, above: &Specification) -> Option<Vec<String>> {
+/// Something that is not the same for one value of a parameter and the next, besides a sort with one more constant.
+#[derive(Clone, Debug)]
+pub struct Depends {
+    /// What it is.
+    pub what: String,
+    /// Where it stands.
+    pub span: Option<Span>,
+}
+
+impl Depends {
+    fn on(what: impl Into<String>, span: Span) -> Self {
+        Self { what: what.into(), span: Some(span) }
+    }
+}
+
+/// The names of the constants that a parameter counts, `size` of them, from the specification for `size` and the one for `size + 1`; or what else
+/// depends on it.
+pub fn constants(size: usize, at: &Specification, above: &Specification) -> Result<Vec<String>, Depends> {
+    let nothing = |what: &str| Depends { what: what.into(), span: None };
     if at.sections.len() != above.sections.len() {
-        return None;
+        return Err(nothing("which sections there are"));
     }
     let mut found = None;
     for (a, b) in at.sections.iter().zip(&above.sections).filter(|(a, b)| a != b) {
-        let (Section::Sorts(a), Section::Sorts(b)) = (a, b) else { return None };
+        let (Section::Sorts(a), Section::Sorts(b)) = (a, b) else { return Err(differing(a, b)) };
         if a.len() != b.len() {
-            return None;
+            return Err(nothing("which sorts there are"));
         }
         for (a, b) in a.iter().zip(b).filter(|(a, b)| a != b) {
-            let (Some(x), Some(y)) = (&a.1, &b.1) else { return None };
-            let (SortKind::Struct(x), SortKind::Struct(y)) = (&x.kind, &y.kind) else { return None };
-            if a.0 != b.0 || found.is_some() {
-                return None;
+            let more = || Depends::on(format!("more of the sort `{}` than how many constants it has", a.0.kind), a.0.span);
+            let (Some(x), Some(y)) = (&a.1, &b.1) else { return Err(more()) };
+            let (SortKind::Struct(x), SortKind::Struct(y)) = (&x.kind, &y.kind) else { return Err(more()) };
+            if a.0 != b.0 {
+                return Err(more());
             }
-            found = Some(one_more(size, x, y)?);
+            if found.is_some() {
+                return Err(Depends::on(format!("a second sort, `{}`,", a.0.kind), a.0.span));
+            }
+            found = Some(one_more(size, x, y).ok_or_else(more)?);
         }
     }
-    found
+    found.ok_or_else(|| nothing("nothing"))
+}
+
+/// What two sections of one place in a specification have different.
+fn differing(a: &Section, b: &Section) -> Depends {
+    let declared = |what: &str, a: &[(Ident, Sort)], b: &[(Ident, Sort)]| {
+        let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
+        Depends { what: format!("which {what} there are"), span: first.map(|f| f.0.span) }
+    };
+    match (a, b) {
+        (Section::Equations(_, a), Section::Equations(_, b)) => {
+            let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
+            Depends { what: "an equation".into(), span: first.map(|e| e.span) }
+        }
+        (Section::Processes(a), Section::Processes(b)) => match a.iter().zip(b).find(|(a, b)| a != b) {
+            Some((a, _)) => Depends::on(format!("the process `{}`", a.name.kind), a.name.span),
+            None => Depends { what: "which processes there are".into(), span: a.last().map(|p| p.name.span) },
+        },
+        (Section::Init(a), Section::Init(_)) => Depends::on("the initial process", a.span),
+        (Section::Constructors(a), Section::Constructors(b)) => declared("constructors", a, b),
+        (Section::Mappings(a), Section::Mappings(b)) => declared("mappings", a, b),
+        _ => Depends { what: "which declarations there are".into(), span: None },
+    }
 }
 
 fn one_more(size: usize, x: &[StructConstructor], y: &[StructConstructor]) -> Option<Vec<String>> {

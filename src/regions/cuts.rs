@@ -6,7 +6,10 @@
 //! have the same intervals, none of them empty, and one of them stands for the case. A *partition* puts intervals into blocks; a block's number is
 //! that of the least number of its first interval for the case's valuation, so that abstract values are values.
 //!
-//! Cost: valuations up to a small bound are enumerated. Invariant: each valuation is of exactly one case (see `cases`).
+//! *Joined* cases ([`Line::joined`]) are fewer: one covers those in which some of its intervals are empty, since two of its cuts coincide there. The cuts
+//! at or below a number are still a prefix of the cuts in the case's order, so an interval means the same in all of them.
+//!
+//! Cost: valuations up to a small bound are enumerated. Invariant: each valuation is of a case, and of one only unless cases are joined.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -51,6 +54,41 @@ impl Test {
     }
 }
 
+/// A test, and which of its outcomes are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The test.
+    pub test: Test,
+    /// Whether less is told from equal.
+    pub less: bool,
+    /// Whether greater is told from equal.
+    pub greater: bool,
+}
+
+impl Asked {
+    /// How two terms compare.
+    pub fn order(a: Term, b: Term) -> Self {
+        Self { test: Test(a, b), less: true, greater: true }
+    }
+    /// Whether `a` is less than `b`.
+    pub fn less(a: Term, b: Term) -> Self {
+        Self { test: Test(a, b), less: true, greater: false }
+    }
+    /// Whether the interval of a number is below a cut or not.
+    pub fn side(cut: Term, number: Term) -> Self {
+        Self { test: Test(cut, number), less: false, greater: true }
+    }
+    /// The same with the higher base first; none if only one outcome is possible.
+    fn ordered(self) -> Option<Self> {
+        let Test(a, b) = self.test;
+        match a.base.cmp(&b.base) {
+            Ordering::Greater => Some(self),
+            Ordering::Less => Some(Self { test: Test(b, a), less: self.greater, greater: self.less }),
+            Ordering::Equal => None,
+        }
+    }
+}
+
 /// What a formula asks of a number in a label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Predicate {
@@ -61,7 +99,8 @@ pub enum Predicate {
 }
 
 impl Predicate {
-    fn holds(self, n: i64, valuation: &[i64]) -> bool {
+    /// Whether it is true of a number.
+    pub fn holds(self, n: i64, valuation: &[i64]) -> bool {
         match self {
             Predicate::Equal(t) => n == t.value(valuation),
             Predicate::Less(t) => n < t.value(valuation),
@@ -84,7 +123,7 @@ pub struct Line {
     /// The cuts, ascending as terms.
     pub cuts: Vec<Term>,
     /// What valuations of one case agree on besides.
-    pub tests: Vec<Test>,
+    pub tests: Vec<Asked>,
     /// What labels and values that are not ordered are told apart by.
     pub predicates: Vec<Predicate>,
 }
@@ -98,37 +137,56 @@ pub enum Grain {
     Predicates,
 }
 
+/// How a test may come out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// So.
+    Is(Ordering),
+    /// So, or both terms are equal: joined cases.
+    OrEqual(Ordering),
+}
+
+impl Outcome {
+    /// Whether it may come out so.
+    pub fn allows(self, order: Ordering) -> bool {
+        match self {
+            Outcome::Is(o) => order == o,
+            Outcome::OrEqual(o) => order == o || order.is_eq(),
+        }
+    }
+}
+
 /// A case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The valuation that stands for it.
+    /// The valuation that stands for it. Its intervals are not empty.
     pub valuation: Vec<i64>,
     /// How each test comes out, those between cuts included.
-    pub outcome: Vec<Ordering>,
-    /// Values of the cuts, ascending, without doubles.
-    cuts: Vec<i64>,
+    pub outcome: Vec<Outcome>,
+    /// The cuts that are not at zero in ascending order, one of those that coincide in the whole case.
+    cuts: Vec<Term>,
     /// By interval: the block's number under [`Grain::Intervals`], [`Grain::Predicates`].
     blocks: [Vec<i64>; 2],
 }
 
 impl Line {
-    /// All tests that valuations of one case agree on.
-    fn all_tests(&self) -> Vec<Test> {
-        let mut all = self.tests.clone();
-        for (i, a) in self.cuts.iter().enumerate() {
-            // A number is never below zero: a cut there parts nothing.
-            all.push(Test(*a, Term::literal(0)));
-            all.extend(self.cuts[i + 1..].iter().map(|b| Test(*a, *b)));
+    /// All tests that valuations of one case agree on, with what joined cases agree on too: what is asked for, and which cuts are at zero, since a
+    /// number is never below it. Ascending.
+    fn asked(&self) -> BTreeMap<Test, Asked> {
+        let at_zero = self.cuts.iter().map(|c| Asked::side(*c, Term::literal(0)));
+        let cuts = self.cuts.iter().enumerate().flat_map(|(i, a)| self.cuts[i + 1..].iter().map(move |b| Test(*a, *b)));
+        let cuts = cuts.map(|test| Asked { test, less: false, greater: false });
+        let mut all: BTreeMap<Test, Asked> = BTreeMap::new();
+        for asked in self.tests.iter().copied().chain(at_zero).chain(cuts).filter_map(Asked::ordered) {
+            let known = all.entry(asked.test).or_insert(asked);
+            known.less |= asked.less;
+            known.greater |= asked.greater;
         }
-        all.retain(|t| t.0.base != t.1.base);
-        all.iter_mut().for_each(|t| {
-            if t.0.base < t.1.base {
-                *t = Test(t.1, t.0);
-            }
-        });
-        all.sort_unstable();
-        all.dedup();
         all
+    }
+
+    fn all_tests(&self) -> Vec<Test> {
+        self.asked().into_keys().collect()
     }
 
     /// Largest difference of bases at which something changes.
@@ -136,14 +194,6 @@ impl Line {
         let tests = self.all_tests();
         let of_tests = tests.iter().map(|t| (t.0.offset - t.1.offset).abs());
         of_tests.chain(self.cuts.iter().map(|c| c.offset)).max().unwrap_or(0)
-    }
-
-    /// The interval of a number.
-    pub fn interval(&self, n: i64, valuation: &[i64]) -> usize {
-        let mut below: Vec<i64> = self.cuts.iter().map(|c| c.value(valuation)).filter(|c| *c <= n && *c > 0).collect();
-        below.sort_unstable();
-        below.dedup();
-        below.len()
     }
 
     /// All cases. Each test compares a difference of two bases with a number up to [`Line::reach`]; so does each sum of such differences, at most
@@ -171,15 +221,43 @@ impl Line {
             valuation[next] += 1;
             (1..next).for_each(|b| valuation[b] = self.least[b]);
         }
-        found.into_iter().map(|(outcome, valuation)| self.case(valuation, outcome)).collect()
+        found.into_iter().map(|(outcome, valuation)| self.case(valuation, outcome.into_iter().map(Outcome::Is).collect())).collect()
     }
 
-    fn case(&self, valuation: Vec<i64>, outcome: Vec<Ordering>) -> Case {
-        let mut cuts: Vec<i64> = self.cuts.iter().map(|c| c.value(&valuation)).filter(|c| *c > 0).collect();
-        cuts.sort_unstable();
-        cuts.dedup();
+    /// Cases that cover all valuations, each with as few cuts that coincide as there can be: the others are among them, with empty intervals.
+    pub fn joined(&self) -> Vec<Case> {
+        let asked: Vec<Asked> = self.asked().into_values().collect();
+        let equal = |case: &Case| case.outcome.iter().filter(|o| o.allows(Ordering::Equal)).count();
+        let mut cases = self.cases();
+        cases.sort_by_key(equal);
+        let mut chosen: Vec<Case> = Vec::new();
+        for mut case in cases {
+            let covers = |other: &Case| {
+                other.outcome.iter().zip(&case.outcome).all(|(a, b)| match b {
+                    Outcome::Is(order) | Outcome::OrEqual(order) => a.allows(*order),
+                })
+            };
+            if chosen.iter().any(covers) {
+                continue;
+            }
+            for (outcome, asked) in case.outcome.iter_mut().zip(&asked) {
+                match *outcome {
+                    Outcome::Is(Ordering::Less) if !asked.less => *outcome = Outcome::OrEqual(Ordering::Less),
+                    Outcome::Is(Ordering::Greater) if !asked.greater => *outcome = Outcome::OrEqual(Ordering::Greater),
+                    _ => {}
+                }
+            }
+            chosen.push(case);
+        }
+        chosen
+    }
+
+    fn case(&self, valuation: Vec<i64>, outcome: Vec<Outcome>) -> Case {
+        let mut cuts: Vec<Term> = self.cuts.iter().copied().filter(|c| c.value(&valuation) > 0).collect();
+        cuts.sort_by_key(|c| c.value(&valuation));
+        cuts.dedup_by_key(|c| c.value(&valuation));
         // Interval 0 starts at zero, interval i at the i-th cut.
-        let starts: Vec<i64> = std::iter::once(0).chain(cuts.iter().copied()).collect();
+        let starts: Vec<i64> = std::iter::once(0).chain(cuts.iter().map(|c| c.value(&valuation))).collect();
         let truth = |n: i64| -> Vec<bool> { self.predicates.iter().map(|p| p.holds(n, &valuation)).collect() };
         let first = |n: &i64| starts.iter().copied().find(|m| truth(*m) == truth(*n)).unwrap_or(*n);
         let coarse = starts.iter().map(first).collect();
@@ -197,9 +275,13 @@ impl Case {
     pub fn block(&self, grain: Grain, interval: usize) -> i64 {
         self.blocks[grain as usize][interval]
     }
+    /// The interval of a number, where `value` gives the value of a cut, if it is not above all that matters.
+    pub fn interval(&self, n: i64, value: impl Fn(Term) -> Option<i64>) -> usize {
+        self.cuts.iter().take_while(|c| value(**c).is_some_and(|c| c <= n)).count()
+    }
     /// What a number becomes under a valuation of this case.
-    pub fn abstracted(&self, line: &Line, grain: Grain, n: i64, valuation: &[i64]) -> i64 {
-        self.block(grain, line.interval(n, valuation))
+    pub fn abstracted(&self, grain: Grain, n: i64, valuation: &[i64]) -> i64 {
+        self.block(grain, self.interval(n, |c| Some(c.value(valuation))))
     }
     /// How many intervals there are.
     pub fn intervals(&self) -> usize {

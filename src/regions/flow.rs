@@ -126,6 +126,11 @@ impl<'a> Flow<'a> {
         found
     }
 
+    /// Whether an operation is a parameter without a value, or is defined through one.
+    pub fn speaks_of(&self, op: OpId) -> bool {
+        self.speaks.contains(&op)
+    }
+
     fn equation(&mut self, equation: &mu_data::expr::Equation) {
         let left = self.expr(&equation.lhs);
         let right = self.expr(&equation.rhs);

@@ -146,7 +146,7 @@ impl Chain<'_> {
                 return true;
             }
             match (self.base(test.0.base), self.base(test.1.base)) {
-                (Some(a), Some(b)) => (a + test.0.offset).cmp(&(b + test.1.offset)) == *outcome,
+                (Some(a), Some(b)) => outcome.allows((a + test.0.offset).cmp(&(b + test.1.offset))),
                 _ => true,
             }
         })
@@ -154,17 +154,12 @@ impl Chain<'_> {
 
     /// Whether the numbers here are in their blocks. Offsets of cuts are not negative, so a cut at a base above is above.
     fn numbers_fit(&self, at: i64) -> bool {
-        let value = |c: &Term| self.base(c.base).map(|b| b + c.offset);
+        let value = |c: Term| self.base(c.base).map(|b| b + c.offset);
         let mut interval = None;
         (self.bases()..self.places.len()).filter(|i| self.places[*i] == Some(at)).all(|i| {
-            let interval = *interval.get_or_insert_with(|| {
-                let mut below: Vec<i64> = self.wanted.line.cuts.iter().filter_map(value).filter(|c| *c <= at && *c > 0).collect();
-                below.sort_unstable();
-                below.dedup();
-                below.len()
-            });
+            let interval = *interval.get_or_insert_with(|| self.wanted.case.interval(at, value));
             let (grain, block) = self.wanted.numbers[i - self.bases()];
-            interval < self.wanted.case.intervals() && self.wanted.case.block(grain, interval) == block
+            self.wanted.case.block(grain, interval) == block
         })
     }
 

@@ -1,6 +1,6 @@
 //! Samples against enumeration: each choice of numbers up to a limit is like some sample, and each sample is like its twin.
 
-use crate::cuts::{Case, Grain, Line, Predicate, Term, Test};
+use crate::cuts::{Asked, Case, Grain, Line, Predicate, Term};
 use crate::sample::{Sample, Wanted, samples};
 use mu_base::random::Random;
 use std::collections::BTreeSet;
@@ -19,7 +19,12 @@ fn random_line(r: &mut Random) -> Line {
     let mut cuts: Vec<Term> = predicates.iter().flat_map(|p| p.cuts()).collect();
     cuts.sort_unstable();
     cuts.dedup();
-    let tests = (0..r.below(2)).map(|_| Test(term(r), term(r))).collect();
+    let tests = (0..r.below(3)).map(|_| match r.below(3) {
+        0 => Asked::order(term(r), term(r)),
+        1 => Asked::less(term(r), term(r)),
+        _ => Asked::side(term(r), term(r)),
+    });
+    let tests = tests.collect();
     Line { least: std::iter::once(0).chain((1..bases).map(|_| r.below(2) as i64)).collect(), cuts, tests, predicates }
 }
 
@@ -36,41 +41,64 @@ fn every_choice_is_like_a_sample() {
         let line = random_line(r);
         let bases = line.least.len() - 1;
         let wanted_numbers = if bases == 2 { 1 } else { 1 + r.below(2) };
-        let bound = line.reach() + 1;
         let literals: Vec<i64> = if r.chance(1, 2) { vec![r.below(4) as i64] } else { Vec::new() };
-        let cases = line.cases();
-        let outcome = |valuation: &[i64]| -> Vec<std::cmp::Ordering> { line.tests_of_cases().iter().map(|t| t.of(valuation)).collect() };
+        let (strict, joined) = (line.cases(), line.joined());
+        assert!(joined.len() <= strict.len(), "seed {seed}");
         for valuation in tuples(bases, 7) {
             let valuation: Vec<i64> = std::iter::once(0).chain(valuation).collect();
             if valuation.iter().zip(&line.least).any(|(v, l)| v < l) {
                 continue;
             }
-            let here: Vec<&Case> = cases.iter().filter(|c| c.outcome == outcome(&valuation)).collect();
-            assert_eq!(here.len(), 1, "seed {seed}: {valuation:?} is of one case");
-            let case = here[0];
-            for grain in [Grain::Intervals, Grain::Predicates] {
-                let mut known: Vec<(Vec<(Grain, i64)>, BTreeSet<Vec<i64>>)> = Vec::new();
-                for numbers in tuples(wanted_numbers, 9) {
-                    let blocks: Vec<(Grain, i64)> =
-                        numbers.iter().map(|n| (grain, case.abstracted(&line, grain, *n, &valuation))).collect();
-                    let at = known.iter().position(|k| k.0 == blocks).unwrap_or_else(|| {
-                        let wanted = Wanted { line: &line, case, numbers: &blocks, literals: &literals, bound };
-                        let found = samples(&wanted).unwrap();
-                        for (sample, twin) in &found {
-                            assert_eq!(likeness(sample, &literals, bound), likeness(twin, &literals, bound), "seed {seed}");
-                            for s in [sample, twin] {
-                                assert_eq!(outcome(&s.valuation), case.outcome, "seed {seed}");
-                                let own = s.numbers.iter().map(|n| (grain, case.abstracted(&line, grain, *n, &s.valuation)));
-                                assert!(own.eq(blocks.iter().copied()), "seed {seed}: {s:?}");
-                            }
-                        }
-                        known.push((blocks.clone(), found.iter().map(|(s, _)| likeness(s, &literals, bound)).collect()));
-                        known.len() - 1
-                    });
-                    let choice = Sample { valuation: valuation.clone(), numbers };
-                    assert!(known[at].1.contains(&likeness(&choice, &literals, bound)), "seed {seed}: {choice:?} of {line:?}");
-                }
+            let of = |cases: &[Case]| cases.iter().filter(|c| allows(&line, c, &valuation)).cloned().collect::<Vec<_>>();
+            assert_eq!(of(&strict).len(), 1, "seed {seed}: {valuation:?} is of one case");
+            assert!(!of(&joined).is_empty(), "seed {seed}: {valuation:?} is of a joined case");
+            for case in of(&strict).iter().chain(&of(&joined)) {
+                assert!(answers_alike(&line, case, &valuation), "seed {seed}: {valuation:?} {case:?}");
+                choices_are_like_samples(seed, &line, case, &valuation, (wanted_numbers, &literals));
             }
+        }
+    }
+}
+
+fn allows(line: &Line, case: &Case, valuation: &[i64]) -> bool {
+    line.tests_of_cases().iter().zip(&case.outcome).all(|(test, outcome)| outcome.allows(test.of(valuation)))
+}
+
+/// What is asked comes out as for the valuation that stands for the case.
+fn answers_alike(line: &Line, case: &Case, valuation: &[i64]) -> bool {
+    line.tests.iter().all(|asked| {
+        let (here, there) = (asked.test.of(valuation), asked.test.of(&case.valuation));
+        (!asked.less || here.is_lt() == there.is_lt()) && (!asked.greater || here.is_gt() == there.is_gt())
+    })
+}
+
+/// Each choice of so many numbers is like a sample of its blocks; a block tells what the formula asks.
+fn choices_are_like_samples(seed: u64, line: &Line, case: &Case, valuation: &[i64], (count, literals): (usize, &[i64])) {
+    let bound = line.reach() + 1;
+    for grain in [Grain::Intervals, Grain::Predicates] {
+        let mut known: Vec<(Vec<(Grain, i64)>, BTreeSet<Vec<i64>>)> = Vec::new();
+        for numbers in tuples(count, 9) {
+            let blocks: Vec<(Grain, i64)> = numbers.iter().map(|n| (grain, case.abstracted(grain, *n, valuation))).collect();
+            for ((_, block), n) in blocks.iter().zip(&numbers) {
+                let alike = line.predicates.iter().all(|p| p.holds(*n, valuation) == p.holds(*block, &case.valuation));
+                assert!(alike, "seed {seed}: {n} under {valuation:?} is {block} in {case:?}");
+            }
+            let at = known.iter().position(|k| k.0 == blocks).unwrap_or_else(|| {
+                let wanted = Wanted { line, case, numbers: &blocks, literals, bound };
+                let found = samples(&wanted).unwrap();
+                for (sample, twin) in &found {
+                    assert_eq!(likeness(sample, literals, bound), likeness(twin, literals, bound), "seed {seed}");
+                    for s in [sample, twin] {
+                        assert!(allows(line, case, &s.valuation), "seed {seed}");
+                        let own = s.numbers.iter().map(|n| (grain, case.abstracted(grain, *n, &s.valuation)));
+                        assert!(own.eq(blocks.iter().copied()), "seed {seed}: {s:?}");
+                    }
+                }
+                known.push((blocks.clone(), found.iter().map(|(s, _)| likeness(s, literals, bound)).collect()));
+                known.len() - 1
+            });
+            let choice = Sample { valuation: valuation.to_vec(), numbers };
+            assert!(known[at].1.contains(&likeness(&choice, literals, bound)), "seed {seed}: {choice:?} of {line:?}");
         }
     }
 }

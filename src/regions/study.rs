@@ -1,13 +1,13 @@
 //! A formula on a process with parameters without a value, ready to be checked case by case.
 //!
 //! In: the compiled process, the formula. Out: cases, and for each case the abstract model and the formula with the case's numbers in the place of
-//! what it quantifies over. How finely numbers are told apart is a choice that soundness does not depend on ([`Levels`]): at first slots that are
-//! neither increased nor compared by order are told apart only by what the formula asks; then all are told apart by intervals; then the
+//! what it quantifies over. How finely numbers are told apart is a choice that soundness does not depend on ([`Levels`]): at first as many cases as possible are taken as one, and slots that are
+//! neither increased nor compared by order are told apart only by what the formula asks; then cases one by one; then all numbers are told apart by intervals; then the
 //! constants that the process compares with are cuts as well. Cost: two passes over process and formula.
 
 use crate::abstraction::{Content, Facts, GroupFacts, Regions};
 use crate::ask::Asker;
-use crate::cuts::{Case, Grain, Line, Term, Test};
+use crate::cuts::{Asked, Case, Grain, Line, Term};
 use crate::flow::{Flow, Type};
 use crate::numbers::{Layout, Layouts};
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
@@ -25,6 +25,8 @@ use mu_model::Model;
 /// How finely numbers are told apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Levels {
+    /// As [`Levels::Coarse`], with joined cases: see [`Line::joined`].
+    Joined,
     /// Slots whose numbers are only copied and compared for equality as coarsely as labels.
     Coarse,
     /// All slots by intervals.
@@ -35,7 +37,7 @@ pub enum Levels {
 
 impl Levels {
     /// From coarse to fine.
-    pub const ALL: [Levels; 3] = [Levels::Coarse, Levels::Intervals, Levels::Guards];
+    pub const ALL: [Levels; 4] = [Levels::Joined, Levels::Coarse, Levels::Intervals, Levels::Guards];
 }
 
 /// See the module's head.
@@ -85,7 +87,8 @@ impl<'a> Study<'a> {
             defined.constants.iter().filter_map(|(op, e)| plain_term(&flow, &signature, &terms, e).map(|t| (*op, t))).collect();
         let mut asker = Asker::new(&mut flow, &signature, terms.clone(), constants, least.len());
         asker.state(&rewritten)?;
-        let (mut predicates, mut tests) = (asker.predicates, asker.tests);
+        let mut tests = asker.tests();
+        let mut predicates = asker.predicates;
         predicates.sort_unstable();
         predicates.dedup();
         let mut cuts: Vec<Term> = predicates.iter().flat_map(|p| p.cuts()).collect();
@@ -101,13 +104,14 @@ impl<'a> Study<'a> {
         cuts.sort_unstable();
         cuts.dedup();
         for cut in &cuts {
-            tests.extend(flow.literals(false).into_iter().map(|l| Test(*cut, Term::literal(l))));
-            tests.extend((1..=defined.rigid.len()).filter(|_| !defined.initial.is_empty()).map(|b| Test(*cut, Term::of(b))));
+            // So that a number of the initial state has its interval.
+            tests.extend(flow.literals(false).into_iter().map(|l| Asked::side(*cut, Term::literal(l))));
+            tests.extend((1..=defined.rigid.len()).filter(|_| !defined.initial.is_empty()).map(|b| Asked::side(*cut, Term::of(b))));
         }
         let grains =
-            if level == Levels::Coarse { grains(compiled, &facts, &signature) } else { vec![Grain::Intervals; facts.contents.len()] };
+            if level <= Levels::Coarse { grains(compiled, &facts, &signature) } else { vec![Grain::Intervals; facts.contents.len()] };
         let line = Line { least, cuts, tests, predicates };
-        let cases = line.cases();
+        let cases = if level == Levels::Joined { line.joined() } else { line.cases() };
         let formula = TypedFormula { data: formula.data.clone(), formula: rewritten, ..formula.clone() };
         let formula = TypedFormula { data: mu_data::expr::DataSpec { signature, ..formula.data }, ..formula };
         Ok(Self { compiled, defined, formula, fixed, facts, line, grains, cases })

@@ -93,6 +93,8 @@ fn a_counter_up_to_a_bound() {
         ("[true* . exists n: Nat. val(n >= 3) && a(n)] false", false),
         ("[a(0) . a(1) . a(2)] false", false),
         ("[true*] (forall k, m: Nat. (val(k <= N && m <= N) => [a(k) . true* . a(m)] val(k + 1 == m)))", false),
+        ("forall k, m: Nat. (val(k <= N && m <= N) => nu X(x: Nat = k, y: Nat = m). ([true] X(x, y) && val(x <= y)))", false),
+        ("forall k, m: Nat. (val(k < m && m <= N) => nu X(x: Nat = k, y: Nat = m). ([true] X(x, y) && val(x <= y)))", true),
     ] {
         assert_eq!(proved(COUNT, text).unwrap(), expected, "{text}");
         let all = (0..6).all(|n| concrete(COUNT, text, n).unwrap() == Verdict::True);
@@ -117,9 +119,12 @@ fn what_is_refused_is_named() {
 fn runs_that_end_are_told_from_those_that_do_not() {
     let round = "map N: Nat; act a, b: Nat;
         proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + (n == N) -> b(n) . P(0); init P(0);";
+    let again = "map N: Nat; act a, b: Nat;
+        proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + (n < N) -> b(n) . Q(n + 1); Q(n: Nat) = b(n) . P(0); init P(0);";
     let hang = "map N: Nat; act a, b: Nat; proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + b(n) . P(n); init P(0);";
     assert!(proved(COUNT, "mu X. [true] X").unwrap());
     assert!(!proved(round, "mu X. [true] X").unwrap());
+    assert!(!proved(again, "mu X. [true] X").unwrap());
     assert!(!proved(hang, "mu X. [true] X").unwrap());
     // Seed 1259: to regions the step that grows and the step that turns for ever are one.
     let turn = "map N: Nat; act c; proc P(x, y: Nat) = (x == y && x < N && y <= N) -> c . P(x + 1, y + 1) + c . P(0, y); init P(0, 0);";

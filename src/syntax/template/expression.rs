@@ -353,7 +353,8 @@ impl Expr {
     }
 
     fn no_value(&self, user: &str) -> Fault {
-        self.mismatch(format!("`{user}` needs a value, but this is a parameter that is set to `any`"))
+        let message = format!("`{user}` needs a value, but this is a parameter that is set to `any`");
+        Fault::at(Stage::Unsupported, self.start, self.end, message)
             .note("with `any` a parameter may stand in `${name}`, `${name + 1}` and the like only: the text must not depend on its value")
     }
 
