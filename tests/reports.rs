@@ -47,7 +47,7 @@ fn wanted_answers() {
     write("broken.txt", "SB Perhaps\n");
     let broken = run(folder.path(), &["litmus", "tests", "--expected", "broken.txt"]);
     assert_eq!(broken.status.code(), Some(2));
-    assert!(text(&broken.stderr).starts_with("error: broken.txt:1: `Perhaps` is not an answer"), "{}", text(&broken.stderr));
+    assert!(text(&broken.stderr).starts_with("broken.txt:1:4: error: `Perhaps` is not an answer"), "{}", text(&broken.stderr));
 }
 
 /// What follows `<<` is for other tools.

@@ -136,7 +136,10 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     // Every formula is read before any is checked: a slip in the last one is told of before the work on the first.
     let (formulas, refused) = read(session, subject, texts, args.count)?;
     let kept = kept(session, args, subject)?;
-    let options = session.explore_options(&*subject.model, &args.without);
+    // A count of the formula as it is written is one of all steps.
+    let all_steps = (args.count == Counting::AllParameters).then_some(Reduction::Por);
+    let without: Vec<Reduction> = args.without.iter().copied().chain(all_steps).collect();
+    let options = session.explore_options(&*subject.model, &without);
     write_game(session, args, subject, &formulas, &options)?;
     let solver = solver(args.solver.as_ref());
     let wishes = engines::wishes_of_check(args);
@@ -368,13 +371,7 @@ pub(super) fn tell(
     session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
     let priority = say_priority(session, &answer);
     let order = session.say_order(answer.order);
-    if let Some(Reduced { equivalence, states, classes }) = answer.reduced {
-        let why = match equivalence {
-            Equivalence::Strong => "the formula does not name every label",
-            _ => "no formula state tells a step that the formula does not name",
-        };
-        session.say(format!("quotient: {states} states in {classes} classes of {} bisimilarity: {why}", equivalence.name()));
-    }
+    answer.reduced.as_ref().inspect(|reduced| say_quotient(session, reduced));
     if let Some(evidence) = &answer.evidence {
         output::stage_of("checking the evidence", path);
         match checker::check(evidence, &*subject.model, &*subject.labels, formula)? {
@@ -445,6 +442,14 @@ pub(super) fn tell(
     output::verdict_of(path, object, line, violated)?;
     let notes: String = notes.iter().map(|n| n.text(&session.sources) + "\n").collect();
     Ok(notes + &story.map(|s| s.text(false)).unwrap_or_default())
+}
+
+fn say_quotient(session: &Session, Reduced { equivalence, states, classes }: &Reduced) {
+    let why = match equivalence {
+        Equivalence::Strong => "the formula does not name every label",
+        _ => "no formula state tells a step that the formula does not name",
+    };
+    session.say(format!("quotient: {states} states in {classes} classes of {} bisimilarity: {why}", equivalence.name()));
 }
 
 /// Adds which symmetries were used and which not, of an explicit search.
@@ -580,7 +585,8 @@ fn as_text(session: &Session, path: &Path, answer: &Answer, at: Option<&str>, st
         text += &format!(" ({reason})");
     }
     if !session.common.quiet {
-        text += &format!("  [{} equations, {seconds:.3} s]", answer.equations);
+        let of = if matches!(answer.order, Order::Used(left) if left.steps > 0) { " of a reduced search" } else { "" };
+        text += &format!("  [{} equations{of}, {seconds:.3} s]", answer.equations);
     }
     text.push('\n');
     if let Some(story) = story.filter(|s| !s.steps.is_empty() && !session.common.quiet) {

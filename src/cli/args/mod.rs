@@ -249,7 +249,8 @@ pub enum Reduction {
     Symmetry,
     /// Play a large game on classes of states that the formula cannot distinguish.
     Quotient,
-    /// Leave out steps that do not matter for a deadlock, an action or a formula (partial-order reduction); `explore` counts all states.
+    /// Leave out steps that do not matter for a deadlock, an action or a formula (partial-order reduction). Then states and equations are those of
+    /// the reduced search; counts of `explore`, of `sweep` and of `--count all-parameters` are of all states.
     Por,
 }
 
