@@ -317,7 +317,7 @@ impl Runner<'_> {
         let mut command = Command::new(program);
         match &job.formula {
             None => command.arg(EXPLORE),
-            Some(_) => command.args(["check", "--count", &value_name(&self.args.count)]),
+            Some(_) => command.args(["check", "--without", "por", "--count", &value_name(&self.args.count)]),
         };
         command.args(["--confluence", &job.confluence]);
         command.args(["--format", "json", "--no-progress", "--end-with-input", "--engine", engine]);

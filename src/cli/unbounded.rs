@@ -242,7 +242,8 @@ fn at_level(
             let regions = study.model(case)?;
             let own = study.formula(case)?;
             let answer = merged(&regions, &families, &mut |base| {
-                let options = session.explore_options(base, &args.without);
+                // Abstractions are verified on the steps that are seen.
+                let options = mu_explore::Options { partial_order: false, ..session.explore_options(base, &args.without) };
                 let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
                 check(base, base, &own, chosen, &session.budget)
             })?;

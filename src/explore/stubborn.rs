@@ -23,12 +23,19 @@
 //!   with its shortest runs, and a set S without steps shows that no visible step is left. Nothing is ever put off for ever, as the steps left out
 //!   are those of which the visible ones are independent: a search in any order and by any number of threads needs no proviso.
 //!
-//! Both hold with symmetries, which map stubborn sets to stubborn sets: what is shown for a state holds for all of its orbit (Emerson, Jha, Peled, "Combining
-//! partial order and symmetry reductions", TACAS 1997).
+//! *Putting visible groups off.* A set with all visible groups may be large. In a search of formulas that goes level by level, a set S without steps of a visible group may be taken
+//! instead, on a proviso: some step of S leads to a state of a later level ([`super::annotate`]). A run without a step of S can still be taken after that step, which
+//! is invisible, and levels are finitely many, so in the end comes a state where S has a step of the run or holds all visible groups: nothing is put off
+//! for ever (the ignoring problem; the proviso for breadth-first search of Bošnački, Leue, Lluch Lafuente, STTT 11, 2009, in a form that asks for the level of a state,
+//! which never changes, in place of its being in the queue). A step of S that is taken first is invisible, so the order of visible ones stays. Runs
+//! may get longer, so this is not for shortest paths. If no step leads to a later level, the set with the visible groups is taken.
 //!
-//! Cost: two bits for each pair of groups; for each state a pass over the groups of the set, for deadlocks one for each of a few groups to begin with, of which the
+//! Not with symmetries: these are verified on the steps that are seen, and a run that is put off goes through others. Not with confluent steps taken at once.
+//!
+//! Cost: a bit for each pair of groups; for each state a pass over the groups of the set, and one for each of a few groups to begin with, of which the
 //! set with fewest groups that have steps is taken. All steps are computed (lookups, mostly): what is saved are states.
-//! Invariant: the set depends on the state, the model and the aim only.
+//! Invariant: the set depends on the state, the model and the aim only; with the proviso on the levels of states as well, which depend on nothing else. So
+//! what a search stores does not depend on threads.
 
 use super::Options;
 use mu_model::{Group, Model, Slot};
@@ -70,6 +77,8 @@ pub enum Unreduced {
     Asked,
     /// Confluent steps are taken at once.
     Confluence,
+    /// Symmetries are used.
+    Symmetry,
     /// The search is kept in checkpoints.
     Kept,
     /// Each group conflicts with each other one.
@@ -88,6 +97,7 @@ impl Unreduced {
         match self {
             Unreduced::Asked => "as asked",
             Unreduced::Confluence => "confluent steps are taken at once",
+            Unreduced::Symmetry => "symmetries are used, which are verified on the steps that are seen",
             Unreduced::Kept => "checkpoints are of all steps",
             Unreduced::Dependent => "no two transition groups are independent",
             Unreduced::Visible => "what is asked for rests on every transition group",
@@ -100,6 +110,7 @@ impl Unreduced {
         match self {
             Unreduced::Asked => "asked",
             Unreduced::Confluence => "confluence",
+            Unreduced::Symmetry => "symmetry",
             Unreduced::Kept => "checkpoint",
             Unreduced::Dependent => "dependent",
             Unreduced::Visible => "visible",
@@ -195,6 +206,7 @@ pub(crate) struct Stubborn<'m> {
     /// By group: those that write a slot that decides whether it has steps, required ones aside.
     enablers: Bits,
     visible: Vec<usize>,
+    is_visible: Vec<u64>,
     ends: bool,
 }
 
@@ -236,7 +248,9 @@ impl<'m> Stubborn<'m> {
             }
             group.tests.iter().for_each(|&s| join(enablers.row_mut(g), writers.row(s as usize)));
         }
-        let stubborn = Self { groups, words: conflicts.words, conflicts, writers, enablers, visible, ends: aim.ends };
+        let mut is_visible = vec![0; conflicts.words];
+        visible.iter().for_each(|g| is_visible[g / 64] |= 1 << (g % 64));
+        let stubborn = Self { is_visible, groups, words: conflicts.words, conflicts, writers, enablers, visible, ends: aim.ends };
         if stubborn.dependent() { Err(Unreduced::Dependent) } else { Ok(stubborn) }
     }
 
@@ -264,6 +278,10 @@ pub(crate) struct Chooser<'s> {
     enabled: Vec<u64>,
     set: Vec<u64>,
     best: Vec<u64>,
+    /// What is chosen if the proviso fails.
+    safe: Vec<u64>,
+    /// Whether the set that was chosen rests on the proviso.
+    pub rests: bool,
     todo: Vec<usize>,
     /// What was left out since this was last asked for.
     pub saved: Saved,
@@ -272,11 +290,21 @@ pub(crate) struct Chooser<'s> {
 impl<'s> Chooser<'s> {
     pub fn new(of: &'s Stubborn<'s>) -> Self {
         let empty = vec![0; of.words];
-        Self { of, enabled: empty.clone(), set: empty.clone(), best: empty, todo: Vec::new(), saved: Saved::default() }
+        Self {
+            of,
+            enabled: empty.clone(),
+            set: empty.clone(),
+            best: empty.clone(),
+            safe: empty,
+            rests: false,
+            todo: Vec::new(),
+            saved: Saved::default(),
+        }
     }
 
     /// Before [`Chooser::choose`]: forgets which groups have steps.
     pub fn begin(&mut self) {
+        self.rests = false;
         self.enabled.fill(0);
     }
 
@@ -290,44 +318,60 @@ impl<'s> Chooser<'s> {
         has(&self.best, group as usize)
     }
 
-    /// Chooses in a state; whether any group that has steps is left out.
-    pub fn choose(&mut self, state: &[u32]) -> bool {
+    /// Chooses in a state; whether any group that has steps is left out. With `levels` the set may rest on the proviso, see [`Chooser::rests`].
+    pub fn choose(&mut self, state: &[u32], levels: bool) -> bool {
+        let of = self.of;
         let all: u32 = self.enabled.iter().map(|w| w.count_ones()).sum();
-        if all < 2 && self.of.ends {
+        if all < 2 && of.ends {
             return false;
         }
+        let seen = if of.visible.is_empty() { None } else { self.close(state, &of.visible, all, false) };
         let mut fewest = all;
-        let kept = if self.of.visible.is_empty() { None } else { self.close(state, &self.of.visible, all) };
-        match kept {
-            Some(0) if self.of.ends => {}
-            // As many as there are: nothing is gained, and other sets must hold these as well.
-            None if !self.of.visible.is_empty() => return false,
-            Some(n) => {
-                std::mem::swap(&mut self.set, &mut self.best);
-                return n < all;
-            }
-            None => {}
+        if let Some(n) = seen.filter(|n| *n > 0 || !of.ends) {
+            fewest = n;
+            std::mem::swap(&mut self.set, &mut self.best);
         }
-        let mut tried = 0;
-        for word in 0..self.of.words {
+        self.safe.clone_from(if fewest < all { &self.best } else { &self.enabled });
+        // Without the visible groups the set may put them off, with them there is nothing more to find.
+        let alone = of.visible.is_empty() || levels;
+        if alone || seen == Some(0) && of.ends {
+            fewest = self.smallest(state, fewest, !alone);
+        }
+        fewest < all
+    }
+
+    /// Tries the groups that have steps one by one, alone or with the visible ones, for a set with fewer than `fewest`.
+    fn smallest(&mut self, state: &[u32], mut fewest: u32, with_visible: bool) -> u32 {
+        let of = self.of;
+        let (mut tried, mut start) = (0, Vec::new());
+        for word in 0..of.words {
             let mut bits = self.enabled[word];
             while bits != 0 && tried < TRIED && fewest > 1 {
                 let group = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 tried += 1;
-                let start: Vec<usize> = self.of.visible.iter().copied().chain([group]).collect();
-                if let Some(n) = self.close(state, &start, fewest) {
+                start.clear();
+                start.extend(of.visible.iter().filter(|_| with_visible));
+                start.push(group);
+                if let Some(n) = self.close(state, &start, fewest, !with_visible) {
                     fewest = n;
+                    self.rests = !with_visible && !of.visible.is_empty();
                     std::mem::swap(&mut self.set, &mut self.best);
                 }
             }
         }
-        fewest < all
+        fewest
+    }
+
+    /// Takes the set that rests on no proviso.
+    pub fn fall_back(&mut self) {
+        self.rests = false;
+        self.best.clone_from(&self.safe);
     }
 
     /// The least closed set around some groups, for one choice of what can change that a group has no steps; the number of those in it that
-    /// have steps, or none if these are `most` or more.
-    fn close(&mut self, state: &[u32], around: &[usize], most: u32) -> Option<u32> {
+    /// have steps, or none if these are `most` or more, or if a visible one is among them and `unseen` forbids that.
+    fn close(&mut self, state: &[u32], around: &[usize], most: u32, unseen: bool) -> Option<u32> {
         let of = self.of;
         self.set.fill(0);
         self.todo.clear();
@@ -338,7 +382,7 @@ impl<'s> Chooser<'s> {
             count += u32::from(has(&self.enabled, g));
         }
         while let Some(g) = self.todo.pop() {
-            if count >= most {
+            if count >= most || unseen && has(&of.is_visible, g) && has(&self.enabled, g) {
                 return None;
             }
             let more = if has(&self.enabled, g) { of.conflicts.row(g) } else { self.enabling(state, g) };
