@@ -419,9 +419,10 @@ impl<'s> Chooser<'s> {
 mod tests {
     use super::*;
     use crate::tests::models::{Shape, random};
-    use crate::{Options, Silent, Sought, Target, explore_lts, find, seek};
+    use crate::{Annotator, Flow, Kept, Lane, Options, Silent, Sought, Target, annotate, explore_lts, find, seek};
+    use mu_base::ids::LabelId;
     use mu_base::random::Random;
-    use mu_base::{Budget, Stop};
+    use mu_base::{Budget, Diagnostic, Stop};
     use mu_model::evaluated::{Evaluated, after};
     use mu_model::hand::HandModel;
     use std::collections::{HashMap, VecDeque};
@@ -563,5 +564,101 @@ mod tests {
         busy.group("once", &[(y, 0)], &[], &[y], |_, e| e.step("b", &[1]));
         let found = find(&busy, &Options::default(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
         assert_eq!((found.reached, &found.outcome.stop), (false, &Stop::Complete));
+    }
+
+    /// Components with a few places that take steps alone or in pairs; each group has a label of its own, all but the first three one.
+    fn components(seed: u64) -> HandModel {
+        let mut draw = Random::new(seed);
+        let mut model = HandModel::new();
+        let (count, places) = (2 + draw.below(3), 2 + draw.below(3));
+        let slots: Vec<Slot> = (0..count as u32).map(|c| model.slot(format!("at{c}"), c, true, 0)).collect();
+        for g in 0..3 + draw.below(3 * count) {
+            let mut taking = vec![draw.below(count), draw.below(count)];
+            taking.truncate(1 + usize::from(draw.chance(1, 3)));
+            taking.sort_unstable();
+            taking.dedup();
+            let taking: Vec<Slot> = taking.into_iter().map(|c| slots[c]).collect();
+            let mut place = || draw.below(places) as u32;
+            let (from, to): (Vec<u32>, Vec<u32>) = taking.iter().map(|_| (place(), place())).unzip();
+            let label = if g < 3 { ["a", "b", "c"][g] } else { "d" };
+            // Some places are required, some are tested by the group's own condition.
+            if draw.chance(1, 2) {
+                let requires: Vec<(Slot, u32)> = taking.iter().copied().zip(from).collect();
+                model.group(format!("g{g}"), &requires, &[], &taking, move |_, e| e.step(label, &to));
+            } else {
+                model.group(format!("g{g}"), &[], &taking, &taking, move |r, e| {
+                    if r == from {
+                        e.step(label, &to);
+                    }
+                });
+            }
+        }
+        model
+    }
+
+    /// Runs that take `a`, then no `c`, then `b`: sets of the two places of that automaton.
+    struct Watch([LabelId; 3]);
+
+    impl Annotator for Watch {
+        fn initial(&self) -> u32 {
+            1
+        }
+        fn lane(&self) -> Box<dyn Lane + '_> {
+            Box::new(Watch(self.0))
+        }
+    }
+
+    impl Lane for Watch {
+        fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
+            Ok((old | new, new & !old))
+        }
+        fn enter(&mut self, pending: u32, _: &[LabelId]) -> Result<Flow, Diagnostic> {
+            Ok(Flow::Value(pending))
+        }
+        fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic> {
+            let [a, b, c] = self.0;
+            Ok(match flow {
+                2 | 3 if label == b => Flow::Decided,
+                1 | 3 if label == a => Flow::Value(flow | 2),
+                _ if label == c => Flow::Value(flow & 1),
+                _ => Flow::Value(flow),
+            })
+        }
+    }
+
+    #[test]
+    fn runs_are_kept_by_their_visible_steps_in_order() {
+        let (mut decided, mut fewer) = ([0; 2], 0);
+        for seed in seeds().start..seeds().start + 10 * (seeds().end - seeds().start) {
+            let model = components(seed);
+            // All labels are met once, so that they have numbers.
+            let mut worker = model.worker();
+            for (g, group) in model.groups().iter().enumerate() {
+                for n in 0..25u32 {
+                    let reads: Vec<u32> = (0..group.reads.len() as u32).map(|i| n / 5u32.pow(i) % 5).collect();
+                    worker.steps(g, &reads, &mut mu_model::Steps::default()).unwrap();
+                }
+            }
+            drop(worker);
+            let label =
+                |name: &str| (0..model.label_count()).map(LabelId::new).find(|l| model.label_text(*l) == name).unwrap_or(LabelId(u32::MAX));
+            let watch = Watch(["a", "b", "c"].map(label));
+            let aim = Aim { visible: (0..model.groups().len()).map(|g| g < 3).collect(), ends: seed % 3 == 0 };
+            let search = |options: &Options| {
+                let kept = Kept { aim: Some(&aim), ..Kept::default() };
+                let found = annotate(&model, options, &Budget::default(), &Silent, &watch, None, kept).unwrap();
+                (found.decided(), found.outcome().stored, found.outcome().deadlocks > 0)
+            };
+            let (all, reduced) = (search(&full()), search(&Options { threads: 1, ..Options::default() }));
+            assert_eq!(all.0, reduced.0, "MU_CHECK_SEED={seed}");
+            if !all.0 {
+                assert_eq!(reduced, search(&Options { threads: 3, ..Options::default() }), "MU_CHECK_SEED={seed}");
+                assert!(!aim.ends || all.2 == reduced.2, "MU_CHECK_SEED={seed}: ends");
+                assert!(reduced.1 <= all.1, "MU_CHECK_SEED={seed}");
+                fewer += usize::from(reduced.1 < all.1);
+            }
+            decided[usize::from(all.0)] += 1;
+        }
+        assert!(decided.iter().all(|d| *d > 100) && fewer > 100, "{decided:?} {fewer}");
     }
 }
