@@ -38,6 +38,7 @@ mod stored;
 mod study;
 mod sweep;
 mod symbolic;
+mod partial_order;
 mod symmetry;
 mod tools;
 mod tutorial;

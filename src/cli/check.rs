@@ -136,10 +136,9 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     // Every formula is read before any is checked: a slip in the last one is told of before the work on the first.
     let (formulas, refused) = read(session, subject, texts, args.count)?;
     let kept = kept(session, args, subject)?;
-    // A count of the formula as it is written is one of all steps.
-    let all_steps = (args.count == Counting::AllParameters).then_some(Reduction::Por);
-    let without: Vec<Reduction> = args.without.iter().copied().chain(all_steps).collect();
-    let options = session.explore_options(&*subject.model, &without);
+    let mut options = session.explore_options(&*subject.model, &args.without);
+    // Where equations are told apart as written, all are meant.
+    options.partial_order &= args.count == Counting::Merged;
     write_game(session, args, subject, &formulas, &options)?;
     let solver = solver(args.solver.as_ref());
     let wishes = engines::wishes_of_check(args);

@@ -288,7 +288,8 @@ fn at_level(
             let what = [study.describe(case), instance.what.clone()];
             let what = what.iter().filter(|t| !t.is_empty()).map(String::as_str).collect::<Vec<_>>().join(", ");
             let answer = merged(&regions, &families, &mut |base| {
-                let options = session.explore_options(base, &args.without);
+                // Abstractions are verified on the steps that are seen.
+                let options = mu_explore::Options { partial_order: false, ..session.explore_options(base, &args.without) };
                 let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
                 check(base, base, &own, chosen, &session.budget)
             });

@@ -23,7 +23,7 @@ use super::find::settled;
 use super::round::{Block, Round};
 use super::search::{BATCH, BLOCK, Done, Goal, Hit, Local, Shared, run_from};
 use super::store::Store;
-use super::stubborn::{Aim, PartialOrder, Stubborn};
+use super::stubborn::{Aim, PartialOrder, Stubborn, Unreduced};
 use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
 use super::{Options, Outcome, Progress};
@@ -131,10 +131,11 @@ pub fn annotate<'a>(
     symmetries: Option<&'a Symmetries>,
     kept: Kept,
 ) -> Result<Annotated<'a>, Diagnostic> {
-    let stubborn = kept.aim.map(|aim| Stubborn::with(model, options, aim)).transpose();
+    let with = |aim: &Aim| if symmetries.is_some() { Err(Unreduced::Symmetry) } else { Stubborn::with(model, options, aim) };
+    let stubborn = kept.aim.map(with).transpose();
+    let payload = if kept.aim.is_some() { Payload::Triple } else { Payload::Pair };
     let reduced = stubborn.as_ref().ok().and_then(Option::as_ref);
-    let goal =
-        Goal { payload: Payload::Pair, annotator: Some(annotator), symmetries, keeper: kept.keeper, stubborn: reduced, ..Goal::default() };
+    let goal = Goal { payload, annotator: Some(annotator), symmetries, keeper: kept.keeper, stubborn: reduced, ..Goal::default() };
     let mut done = run_from(model, options, budget, progress, goal, kept.restored)?;
     if let Err(why) = stubborn {
         done.outcome.partial_order = PartialOrder::Unused(why);
@@ -209,8 +210,10 @@ impl<'a> Shared<'a> {
 
     /// Carries on what is pending at a state; false if that decides.
     fn expand_one(&self, store: &Store, local: &mut Local<'a>, key: u64, mine: &mut Round) -> Result<bool, Halt> {
-        local.expander.successors(store, key, &mut local.found)?;
         let place = store.table.find(key).ok_or_else(|| lost("a queued state is not in the store"))?;
+        let later = |target: u64| self.is_later(store, place, target);
+        let later = self.goal.stubborn.map(|_| &later as &dyn Fn(u64) -> bool);
+        local.expander.successors_by_level(store, key, later, &mut local.found)?;
         let cell = store.table.pair(place);
         // All that it knows is pending: nothing was carried on before. What comes meanwhile comes to both.
         let there = cell.load(Ordering::Relaxed);
@@ -229,6 +232,22 @@ impl<'a> Shared<'a> {
             mine.deadlocks += u64::from(local.labels.is_empty());
         }
         carried
+    }
+
+    /// Whether a target was stored at a later level than the state at a place. What was not stored when the level of the state began counts, whichever
+    /// thread stores it: so the answer is the same whenever it is asked for. Only in a search that leaves out steps.
+    fn is_later(&self, store: &Store, place: u64, target: u64) -> bool {
+        let level = |place| store.table.number(place).load(Ordering::Relaxed);
+        // An entry without a level is being stored now.
+        store.table.find(target).is_none_or(|at| level(at) == 0 || level(at) > level(place))
+    }
+
+    /// Notes the level of an entry that was stored.
+    pub(super) fn note_level(&self, store: &Store, place: u64) {
+        if self.goal.stubborn.is_some() && self.goal.annotator.is_some() {
+            let next = self.level.load(Ordering::Relaxed) + 1;
+            store.table.number(place).store(u32::try_from(next).unwrap_or(u32::MAX), Ordering::Relaxed);
+        }
     }
 
     /// Whether the time is up, which the round then says.
@@ -263,6 +282,7 @@ impl<'a> Shared<'a> {
         local.places.extend(local.hashes.iter().map(|hash| match store.table.insert_hashed(*hash) {
             Insert::New(place) => {
                 new += 1;
+                self.note_level(store, place);
                 Some(place)
             }
             Insert::Old(place) => Some(place),

@@ -22,7 +22,7 @@ use super::intern::Rows;
 use super::memo::Memo;
 use super::search::StepTest;
 use super::store::{Overflow, Store};
-use super::stubborn::{Chooser, Saved, Stubborn};
+use super::stubborn::Chooser;
 use super::symmetry::{Orbits, Symmetries, Thrift};
 use super::words::{WordMap, word};
 use mu_base::ids::{LabelId, Maybe};
@@ -208,7 +208,7 @@ pub(crate) struct Expander<'m> {
     preferred: Option<StepTest<'m>>,
     /// With symmetries: for each successor, the element that took it to the one that is kept (0: none).
     pub moved: Vec<u32>,
-    chooser: Option<Chooser<'m>>,
+    pub(super) chooser: Option<Chooser<'m>>,
     /// Labels of the steps that the last expansion left out.
     pub left_out: Vec<LabelId>,
 }
@@ -250,47 +250,6 @@ impl<'m> Expander<'m> {
             chooser: None,
             left_out: Vec::new(),
         }
-    }
-
-    /// Steps are to be left out as far as that keeps what is asked for; see [`super::stubborn`].
-    pub fn reduced(mut self, stubborn: Option<&'m Stubborn<'m>>) -> Self {
-        self.chooser = stubborn.map(Chooser::new);
-        self
-    }
-
-    /// No steps are left out from now on.
-    pub fn in_full(&mut self) {
-        self.chooser = None;
-    }
-
-    /// Whether the last expansion left out steps.
-    pub fn leaves_out(&self) -> bool {
-        !self.left_out.is_empty()
-    }
-
-    /// What was left out since the last call.
-    pub fn take_saved(&mut self) -> Saved {
-        self.chooser.as_mut().map(|c| std::mem::take(&mut c.saved)).unwrap_or_default()
-    }
-
-    /// Leaves out the steps of groups that are not chosen.
-    fn reduce(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) {
-        self.left_out.clear();
-        let Some(chooser) = &mut self.chooser else { return };
-        chooser.begin();
-        out.iter().for_each(|s| chooser.has_steps(s.group));
-        if out.is_empty() || !chooser.choose(&store.vector(key)) {
-            return;
-        }
-        let left_out = &mut self.left_out;
-        out.retain(|s| {
-            let keeps = chooser.keeps(s.group);
-            if !keeps {
-                left_out.push(s.label);
-            }
-            keeps
-        });
-        chooser.saved += Saved { states: 1, steps: left_out.len() as u64 };
     }
 
     /// Of each orbit of states under these symmetries one is to stand for all.
@@ -427,8 +386,8 @@ impl<'m> Expander<'m> {
         self.steps(store, key, None, out)
     }
 
-    /// Steps of a state, each label and target once; targets are representatives if there are confluent groups. Steps that come first are alone.
-    pub fn successors(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
+    /// Steps of a state before any is left out, not replaced by representatives. Steps that come first are alone.
+    pub(super) fn all_steps(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
         out.clear();
         if !self.first.is_empty() {
             let mask = std::mem::take(&mut self.first_mask);
@@ -439,7 +398,11 @@ impl<'m> Expander<'m> {
         if out.is_empty() {
             self.steps(store, key, None, out)?;
         }
-        self.reduce(store, key, out);
+        Ok(())
+    }
+
+    /// From targets to what stands for them.
+    pub(super) fn finish(&mut self, store: &Store, out: &mut Vec<Successor>) -> Result<(), Halt> {
         if self.any_confluent {
             for step in out.iter_mut() {
                 step.key = self.representative(store, step.key)?;

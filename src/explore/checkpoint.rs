@@ -9,6 +9,7 @@
 //! Invariant: what is read equals what was written, or is refused: a wrong length, version or checksum never becomes a search.
 
 use std::io::{Read, Write};
+use std::sync::atomic::Ordering;
 
 use bincode::{Decode, Encode};
 
@@ -127,7 +128,7 @@ impl Image<'_> {
             let difference = hash.wrapping_sub(before) as i64;
             put(out, (difference << 1 ^ difference >> 63) as u64)?;
             if records.is_some() {
-                let annotation = self.store.table.payload(place);
+                let annotation = self.store.table.pair(place).load(Ordering::Relaxed);
                 put(out, annotation >> 32)?;
                 put(out, annotation & u64::from(u32::MAX))?;
             }
@@ -224,7 +225,7 @@ impl Restored {
                 if known.max(pending) >= records.len() as u64 {
                     return Err(bad("an annotation that is not there"));
                 }
-                store.table.set_payload(place, known << 32 | pending);
+                store.table.set_payload(place, u128::from(known << 32 | pending));
             }
             store.table.add_len(1);
             if store.table.crowded() {

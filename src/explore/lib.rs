@@ -19,6 +19,7 @@ mod intern;
 mod lazy;
 mod memo;
 mod parcels;
+mod reduced;
 mod round;
 mod rows;
 mod search;

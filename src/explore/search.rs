@@ -112,7 +112,7 @@ pub(super) struct Shared<'a> {
     options: &'a Options,
     pub budget: &'a Budget,
     progress: &'a dyn Progress,
-    goal: Goal<'a>,
+    pub goal: Goal<'a>,
     /// Whether the search may begin again without symmetries: nothing of it is kept elsewhere.
     thrifty: bool,
     memo: Arc<Memo>,
@@ -129,7 +129,7 @@ pub(super) struct Shared<'a> {
     /// For progress only.
     transitions: AtomicU64,
     waiting: AtomicU64,
-    level: AtomicU64,
+    pub level: AtomicU64,
     gate: Mutex<Gate>,
     opened: Condvar,
     closed: Condvar,
@@ -504,6 +504,7 @@ impl<'a> Shared<'a> {
                 Ok(key) => {
                     if let Insert::New(place) = store.table.insert(key) {
                         store.table.add_len(1);
+                        self.note_level(&store, place);
                         if self.goal.edges {
                             store.table.number(place).store(1, Ordering::Relaxed);
                         }
@@ -569,6 +570,7 @@ impl<'a> Shared<'a> {
                 let place = match store.table.insert(key) {
                     Insert::New(place) => {
                         new += 1;
+                        self.note_level(&store, place);
                         if local.lane.is_none() {
                             fresh.push(key);
                         }

@@ -23,12 +23,19 @@
 //!   with its shortest runs, and a set S without steps shows that no visible step is left. Nothing is ever put off for ever, as the steps left out
 //!   are those of which the visible ones are independent: a search in any order and by any number of threads needs no proviso.
 //!
-//! Both hold with symmetries, which map stubborn sets to stubborn sets: what is shown for a state holds for all of its orbit (Emerson, Jha, Peled, "Combining
-//! partial order and symmetry reductions", TACAS 1997).
+//! *Putting visible groups off.* A set with all visible groups may be large. In a search of formulas that goes level by level, a set S without steps of a visible group may be taken
+//! instead, on a proviso: some step of S leads to a state of a later level ([`super::annotate`]). A run without a step of S can still be taken after that step, which
+//! is invisible, and levels are finitely many, so in the end comes a state where S has a step of the run or holds all visible groups: nothing is put off
+//! for ever (the ignoring problem; the proviso for breadth-first search of Bošnački, Leue, Lluch Lafuente, STTT 11, 2009, in a form that asks for the level of a state,
+//! which never changes, in place of its being in the queue). A step of S that is taken first is invisible, so the order of visible ones stays. Runs
+//! may get longer, so this is not for shortest paths. If no step leads to a later level, the set with the visible groups is taken.
 //!
-//! Cost: two bits for each pair of groups; for each state a pass over the groups of the set, for deadlocks one for each of a few groups to begin with, of which the
+//! Not with symmetries: these are verified on the steps that are seen, and a run that is put off goes through others. Not with confluent steps taken at once.
+//!
+//! Cost: a bit for each pair of groups; for each state a pass over the groups of the set, and one for each of a few groups to begin with, of which the
 //! set with fewest groups that have steps is taken. All steps are computed (lookups, mostly): what is saved are states.
-//! Invariant: the set depends on the state, the model and the aim only.
+//! Invariant: the set depends on the state, the model and the aim only; with the proviso on the levels of states as well, which depend on nothing else. So
+//! what a search stores does not depend on threads.
 
 use super::Options;
 use mu_model::{Group, Model, Slot};
@@ -70,6 +77,8 @@ pub enum Unreduced {
     Asked,
     /// Confluent steps are taken at once.
     Confluence,
+    /// Symmetries are used.
+    Symmetry,
     /// The search is kept in checkpoints.
     Kept,
     /// Each group conflicts with each other one.
@@ -88,6 +97,7 @@ impl Unreduced {
         match self {
             Unreduced::Asked => "as asked",
             Unreduced::Confluence => "confluent steps are taken at once",
+            Unreduced::Symmetry => "symmetries are used, which are verified on the steps that are seen",
             Unreduced::Kept => "checkpoints are of all steps",
             Unreduced::Dependent => "no two transition groups are independent",
             Unreduced::Visible => "what is asked for rests on every transition group",
@@ -100,6 +110,7 @@ impl Unreduced {
         match self {
             Unreduced::Asked => "asked",
             Unreduced::Confluence => "confluence",
+            Unreduced::Symmetry => "symmetry",
             Unreduced::Kept => "checkpoint",
             Unreduced::Dependent => "dependent",
             Unreduced::Visible => "visible",
@@ -195,6 +206,7 @@ pub(crate) struct Stubborn<'m> {
     /// By group: those that write a slot that decides whether it has steps, required ones aside.
     enablers: Bits,
     visible: Vec<usize>,
+    is_visible: Vec<u64>,
     ends: bool,
 }
 
@@ -236,7 +248,9 @@ impl<'m> Stubborn<'m> {
             }
             group.tests.iter().for_each(|&s| join(enablers.row_mut(g), writers.row(s as usize)));
         }
-        let stubborn = Self { groups, words: conflicts.words, conflicts, writers, enablers, visible, ends: aim.ends };
+        let mut is_visible = vec![0; conflicts.words];
+        visible.iter().for_each(|g| is_visible[g / 64] |= 1 << (g % 64));
+        let stubborn = Self { is_visible, groups, words: conflicts.words, conflicts, writers, enablers, visible, ends: aim.ends };
         if stubborn.dependent() { Err(Unreduced::Dependent) } else { Ok(stubborn) }
     }
 
@@ -264,6 +278,10 @@ pub(crate) struct Chooser<'s> {
     enabled: Vec<u64>,
     set: Vec<u64>,
     best: Vec<u64>,
+    /// What is chosen if the proviso fails.
+    safe: Vec<u64>,
+    /// Whether the set that was chosen rests on the proviso.
+    pub rests: bool,
     todo: Vec<usize>,
     /// What was left out since this was last asked for.
     pub saved: Saved,
@@ -272,11 +290,21 @@ pub(crate) struct Chooser<'s> {
 impl<'s> Chooser<'s> {
     pub fn new(of: &'s Stubborn<'s>) -> Self {
         let empty = vec![0; of.words];
-        Self { of, enabled: empty.clone(), set: empty.clone(), best: empty, todo: Vec::new(), saved: Saved::default() }
+        Self {
+            of,
+            enabled: empty.clone(),
+            set: empty.clone(),
+            best: empty.clone(),
+            safe: empty,
+            rests: false,
+            todo: Vec::new(),
+            saved: Saved::default(),
+        }
     }
 
     /// Before [`Chooser::choose`]: forgets which groups have steps.
     pub fn begin(&mut self) {
+        self.rests = false;
         self.enabled.fill(0);
     }
 
@@ -290,44 +318,60 @@ impl<'s> Chooser<'s> {
         has(&self.best, group as usize)
     }
 
-    /// Chooses in a state; whether any group that has steps is left out.
-    pub fn choose(&mut self, state: &[u32]) -> bool {
+    /// Chooses in a state; whether any group that has steps is left out. With `levels` the set may rest on the proviso, see [`Chooser::rests`].
+    pub fn choose(&mut self, state: &[u32], levels: bool) -> bool {
+        let of = self.of;
         let all: u32 = self.enabled.iter().map(|w| w.count_ones()).sum();
-        if all < 2 && self.of.ends {
+        if all < 2 && of.ends {
             return false;
         }
+        let seen = if of.visible.is_empty() { None } else { self.close(state, &of.visible, all, false) };
         let mut fewest = all;
-        let kept = if self.of.visible.is_empty() { None } else { self.close(state, &self.of.visible, all) };
-        match kept {
-            Some(0) if self.of.ends => {}
-            // As many as there are: nothing is gained, and other sets must hold these as well.
-            None if !self.of.visible.is_empty() => return false,
-            Some(n) => {
-                std::mem::swap(&mut self.set, &mut self.best);
-                return n < all;
-            }
-            None => {}
+        if let Some(n) = seen.filter(|n| *n > 0 || !of.ends) {
+            fewest = n;
+            std::mem::swap(&mut self.set, &mut self.best);
         }
-        let mut tried = 0;
-        for word in 0..self.of.words {
+        self.safe.clone_from(if fewest < all { &self.best } else { &self.enabled });
+        // Without the visible groups the set may put them off, with them there is nothing more to find.
+        let alone = of.visible.is_empty() || levels;
+        if alone || seen == Some(0) && of.ends {
+            fewest = self.smallest(state, fewest, !alone);
+        }
+        fewest < all
+    }
+
+    /// Tries the groups that have steps one by one, alone or with the visible ones, for a set with fewer than `fewest`.
+    fn smallest(&mut self, state: &[u32], mut fewest: u32, with_visible: bool) -> u32 {
+        let of = self.of;
+        let (mut tried, mut start) = (0, Vec::new());
+        for word in 0..of.words {
             let mut bits = self.enabled[word];
             while bits != 0 && tried < TRIED && fewest > 1 {
                 let group = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 tried += 1;
-                let start: Vec<usize> = self.of.visible.iter().copied().chain([group]).collect();
-                if let Some(n) = self.close(state, &start, fewest) {
+                start.clear();
+                start.extend(of.visible.iter().filter(|_| with_visible));
+                start.push(group);
+                if let Some(n) = self.close(state, &start, fewest, !with_visible) {
                     fewest = n;
+                    self.rests = !with_visible && !of.visible.is_empty();
                     std::mem::swap(&mut self.set, &mut self.best);
                 }
             }
         }
-        fewest < all
+        fewest
+    }
+
+    /// Takes the set that rests on no proviso.
+    pub fn fall_back(&mut self) {
+        self.rests = false;
+        self.best.clone_from(&self.safe);
     }
 
     /// The least closed set around some groups, for one choice of what can change that a group has no steps; the number of those in it that
-    /// have steps, or none if these are `most` or more.
-    fn close(&mut self, state: &[u32], around: &[usize], most: u32) -> Option<u32> {
+    /// have steps, or none if these are `most` or more, or if a visible one is among them and `unseen` forbids that.
+    fn close(&mut self, state: &[u32], around: &[usize], most: u32, unseen: bool) -> Option<u32> {
         let of = self.of;
         self.set.fill(0);
         self.todo.clear();
@@ -338,7 +382,7 @@ impl<'s> Chooser<'s> {
             count += u32::from(has(&self.enabled, g));
         }
         while let Some(g) = self.todo.pop() {
-            if count >= most {
+            if count >= most || unseen && has(&of.is_visible, g) && has(&self.enabled, g) {
                 return None;
             }
             let more = if has(&self.enabled, g) { of.conflicts.row(g) } else { self.enabling(state, g) };
@@ -375,9 +419,10 @@ impl<'s> Chooser<'s> {
 mod tests {
     use super::*;
     use crate::tests::models::{Shape, random};
-    use crate::{Options, Silent, Sought, Target, explore_lts, find, seek};
+    use crate::{Annotator, Flow, Kept, Lane, Options, Silent, Sought, Target, annotate, explore_lts, find, seek};
+    use mu_base::ids::LabelId;
     use mu_base::random::Random;
-    use mu_base::{Budget, Stop};
+    use mu_base::{Budget, Diagnostic, Stop};
     use mu_model::evaluated::{Evaluated, after};
     use mu_model::hand::HandModel;
     use std::collections::{HashMap, VecDeque};
@@ -519,5 +564,101 @@ mod tests {
         busy.group("once", &[(y, 0)], &[], &[y], |_, e| e.step("b", &[1]));
         let found = find(&busy, &Options::default(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
         assert_eq!((found.reached, &found.outcome.stop), (false, &Stop::Complete));
+    }
+
+    /// Components with a few places that take steps alone or in pairs; each group has a label of its own, all but the first three one.
+    fn components(seed: u64) -> HandModel {
+        let mut draw = Random::new(seed);
+        let mut model = HandModel::new();
+        let (count, places) = (2 + draw.below(3), 2 + draw.below(3));
+        let slots: Vec<Slot> = (0..count as u32).map(|c| model.slot(format!("at{c}"), c, true, 0)).collect();
+        for g in 0..3 + draw.below(3 * count) {
+            let mut taking = vec![draw.below(count), draw.below(count)];
+            taking.truncate(1 + usize::from(draw.chance(1, 3)));
+            taking.sort_unstable();
+            taking.dedup();
+            let taking: Vec<Slot> = taking.into_iter().map(|c| slots[c]).collect();
+            let mut place = || draw.below(places) as u32;
+            let (from, to): (Vec<u32>, Vec<u32>) = taking.iter().map(|_| (place(), place())).unzip();
+            let label = if g < 3 { ["a", "b", "c"][g] } else { "d" };
+            // Some places are required, some are tested by the group's own condition.
+            if draw.chance(1, 2) {
+                let requires: Vec<(Slot, u32)> = taking.iter().copied().zip(from).collect();
+                model.group(format!("g{g}"), &requires, &[], &taking, move |_, e| e.step(label, &to));
+            } else {
+                model.group(format!("g{g}"), &[], &taking, &taking, move |r, e| {
+                    if r == from {
+                        e.step(label, &to);
+                    }
+                });
+            }
+        }
+        model
+    }
+
+    /// Runs that take `a`, then no `c`, then `b`: sets of the two places of that automaton.
+    struct Watch([LabelId; 3]);
+
+    impl Annotator for Watch {
+        fn initial(&self) -> u32 {
+            1
+        }
+        fn lane(&self) -> Box<dyn Lane + '_> {
+            Box::new(Watch(self.0))
+        }
+    }
+
+    impl Lane for Watch {
+        fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
+            Ok((old | new, new & !old))
+        }
+        fn enter(&mut self, pending: u32, _: &[LabelId]) -> Result<Flow, Diagnostic> {
+            Ok(Flow::Value(pending))
+        }
+        fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic> {
+            let [a, b, c] = self.0;
+            Ok(match flow {
+                2 | 3 if label == b => Flow::Decided,
+                1 | 3 if label == a => Flow::Value(flow | 2),
+                _ if label == c => Flow::Value(flow & 1),
+                _ => Flow::Value(flow),
+            })
+        }
+    }
+
+    #[test]
+    fn runs_are_kept_by_their_visible_steps_in_order() {
+        let (mut decided, mut fewer) = ([0; 2], 0);
+        for seed in seeds().start..seeds().start + 10 * (seeds().end - seeds().start) {
+            let model = components(seed);
+            // All labels are met once, so that they have numbers.
+            let mut worker = model.worker();
+            for (g, group) in model.groups().iter().enumerate() {
+                for n in 0..25u32 {
+                    let reads: Vec<u32> = (0..group.reads.len() as u32).map(|i| n / 5u32.pow(i) % 5).collect();
+                    worker.steps(g, &reads, &mut mu_model::Steps::default()).unwrap();
+                }
+            }
+            drop(worker);
+            let label =
+                |name: &str| (0..model.label_count()).map(LabelId::new).find(|l| model.label_text(*l) == name).unwrap_or(LabelId(u32::MAX));
+            let watch = Watch(["a", "b", "c"].map(label));
+            let aim = Aim { visible: (0..model.groups().len()).map(|g| g < 3).collect(), ends: seed % 3 == 0 };
+            let search = |options: &Options| {
+                let kept = Kept { aim: Some(&aim), ..Kept::default() };
+                let found = annotate(&model, options, &Budget::default(), &Silent, &watch, None, kept).unwrap();
+                (found.decided(), found.outcome().stored, found.outcome().deadlocks > 0)
+            };
+            let (all, reduced) = (search(&full()), search(&Options { threads: 1, ..Options::default() }));
+            assert_eq!(all.0, reduced.0, "MU_CHECK_SEED={seed}");
+            if !all.0 {
+                assert_eq!(reduced, search(&Options { threads: 3, ..Options::default() }), "MU_CHECK_SEED={seed}");
+                assert!(!aim.ends || all.2 == reduced.2, "MU_CHECK_SEED={seed}: ends");
+                assert!(reduced.1 <= all.1, "MU_CHECK_SEED={seed}");
+                fewer += usize::from(reduced.1 < all.1);
+            }
+            decided[usize::from(all.0)] += 1;
+        }
+        assert!(decided.iter().all(|d| *d > 100) && fewer > 100, "{decided:?} {fewer}");
     }
 }

@@ -39,6 +39,8 @@ pub(crate) enum Payload {
     Number,
     /// Two numbers in one word: [`Table::pair`].
     Pair,
+    /// The same, and a third number: [`Table::number`].
+    Triple,
 }
 
 /// Answer of [`Table::insert`].
@@ -326,6 +328,7 @@ enum Payloads {
     None,
     Number(Chunks<AtomicU32>),
     Pair(Chunks<AtomicU64>),
+    Triple(Chunks<AtomicU64>, Chunks<AtomicU32>),
 }
 
 /// Zeros by place.
@@ -356,6 +359,7 @@ impl Payloads {
             Payload::None => Payloads::None,
             Payload::Number => Payloads::Number(Chunks::new(entries)),
             Payload::Pair => Payloads::Pair(Chunks::new(entries)),
+            Payload::Triple => Payloads::Triple(Chunks::new(entries), Chunks::new(entries)),
         }
     }
     fn kind(&self) -> Payload {
@@ -363,22 +367,30 @@ impl Payloads {
             Payloads::None => Payload::None,
             Payloads::Number(_) => Payload::Number,
             Payloads::Pair(_) => Payload::Pair,
+            Payloads::Triple(..) => Payload::Triple,
         }
     }
     #[inline]
-    fn get(&self, place: u64) -> u64 {
+    fn get(&self, place: u64) -> u128 {
         match self {
             Payloads::None => 0,
-            Payloads::Number(c) => u64::from(c.at(place).load(Ordering::Relaxed)),
-            Payloads::Pair(c) => c.at(place).load(Ordering::Relaxed),
+            Payloads::Number(c) => u128::from(c.at(place).load(Ordering::Relaxed)),
+            Payloads::Pair(c) => u128::from(c.at(place).load(Ordering::Relaxed)),
+            Payloads::Triple(c, n) => {
+                u128::from(c.at(place).load(Ordering::Relaxed)) | u128::from(n.at(place).load(Ordering::Relaxed)) << 64
+            }
         }
     }
     #[inline]
-    fn set(&self, place: u64, value: u64) {
+    fn set(&self, place: u64, value: u128) {
         match self {
             Payloads::None => {}
             Payloads::Number(c) => c.at(place).store(value as u32, Ordering::Relaxed),
-            Payloads::Pair(c) => c.at(place).store(value, Ordering::Relaxed),
+            Payloads::Pair(c) => c.at(place).store(value as u64, Ordering::Relaxed),
+            Payloads::Triple(c, n) => {
+                c.at(place).store(value as u64, Ordering::Relaxed);
+                n.at(place).store((value >> 64) as u32, Ordering::Relaxed);
+            }
         }
     }
     fn bytes(&self) -> u64 {
@@ -386,6 +398,7 @@ impl Payloads {
             Payloads::None => 0,
             Payloads::Number(c) => c.bytes(),
             Payloads::Pair(c) => c.bytes(),
+            Payloads::Triple(c, n) => c.bytes() + n.bytes(),
         }
     }
 }
@@ -474,28 +487,28 @@ impl Table {
     pub fn find(&self, key: u64) -> Option<u64> {
         either!(&self.form, c => c.find(&self.geometry, self.hash(key)))
     }
-    /// The number kept with an entry. The table was made with `Payload::Number`.
+    /// The number kept with an entry. The table was made with `Payload::Number` or `Payload::Triple`.
     #[inline]
     pub fn number(&self, place: u64) -> &AtomicU32 {
         match &self.payloads {
-            Payloads::Number(c) => c.at(place),
+            Payloads::Number(c) | Payloads::Triple(_, c) => c.at(place),
             _ => unreachable!("a table without numbers"),
         }
     }
-    /// The two numbers kept with an entry. The table was made with `Payload::Pair`.
+    /// The two numbers kept with an entry. The table was made with `Payload::Pair` or `Payload::Triple`.
     #[inline]
     pub fn pair(&self, place: u64) -> &AtomicU64 {
         match &self.payloads {
-            Payloads::Pair(c) => c.at(place),
+            Payloads::Pair(c) | Payloads::Triple(c, _) => c.at(place),
             _ => unreachable!("a table without pairs"),
         }
     }
     /// What is kept with an entry, whatever its kind.
-    pub fn payload(&self, place: u64) -> u64 {
+    pub fn payload(&self, place: u64) -> u128 {
         self.payloads.get(place)
     }
     /// Puts that in.
-    pub fn set_payload(&self, place: u64, value: u64) {
+    pub fn set_payload(&self, place: u64, value: u128) {
         self.payloads.set(place, value);
     }
     /// What entries have with them.

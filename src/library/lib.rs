@@ -134,6 +134,7 @@ pub struct Run {
     threads: Option<usize>,
     engine: &'static dyn Engine,
     symmetry: bool,
+    partial_order: bool,
     budget: Budget,
     watcher: Option<Watcher>,
 }
@@ -144,6 +145,7 @@ impl std::fmt::Debug for Run {
             .field("threads", &self.threads)
             .field("engine", &self.engine.name())
             .field("symmetry", &self.symmetry)
+            .field("partial_order", &self.partial_order)
             .field("limits", self.budget.limits())
             .finish_non_exhaustive()
     }
@@ -163,7 +165,14 @@ impl Run {
 
     /// The same with limits.
     pub fn limited(limits: Limits) -> Self {
-        Self { threads: None, engine: mu_engines::engines()[0], symmetry: true, budget: Budget::new(limits), watcher: None }
+        Self {
+            threads: None,
+            engine: mu_engines::engines()[0],
+            symmetry: true,
+            partial_order: true,
+            budget: Budget::new(limits),
+            watcher: None,
+        }
     }
 
     /// With so many threads.
@@ -176,6 +185,13 @@ impl Run {
     #[must_use]
     pub fn symmetry(self, symmetry: bool) -> Self {
         Self { symmetry, ..self }
+    }
+
+    /// With or without partial-order reduction of checks, which leaves out steps on which the verdict does not rest: verdicts are the same, a check may meet
+    /// fewer states and equations. Counts of a model are of all states either way.
+    #[must_use]
+    pub fn partial_order(self, partial_order: bool) -> Self {
+        Self { partial_order, ..self }
     }
 
     /// With the engine of a name: `explicit`, `symbolic`, `auto`.
@@ -204,7 +220,7 @@ impl Run {
     fn explore(&self, model: &Compiled) -> mu_explore::Options {
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         let symmetry = self.symmetry && model.is_priority_proven();
-        mu_explore::Options { threads, symmetry, ..Default::default() }.with_confluence_of(model)
+        mu_explore::Options { threads, symmetry, partial_order: self.partial_order, ..Default::default() }.with_confluence_of(model)
     }
 }
 

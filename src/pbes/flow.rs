@@ -624,6 +624,8 @@ fn search_with(
     let symmetries = oracle.stabiliser(symmetries, task, initial);
     oracle.symmetry = symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
     oracle.group = symmetries;
+    // Symmetries come first: the search says so.
+    oracle.reduced &= symmetries.is_none();
     let (questions, asked) = channel();
     let locals = shape.kinds.values().any(|k| *k == Kind::Local);
     let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };

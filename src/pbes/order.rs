@@ -14,7 +14,7 @@ use super::product::{Kind, Shape};
 use super::rules::{Effect, When};
 use mu_base::{Diagnostic, Span};
 use mu_explore::{Aim, LeftOut, PartialOrder, Unreduced};
-use mu_formula::normal::NodeId;
+use mu_formula::normal::{Node, NodeId};
 
 /// Whether steps were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,12 @@ fn asks_for_any(automaton: &Automaton, node: NodeId) -> bool {
             When::Label(list) => list.iter().all(|c| c.as_ref() == Some(&rules.always)),
             When::Always(_) => true,
         };
-        state.rules.iter().all(|r| r.effect == Effect::Decide && r.unknowns.is_empty() && any(&r.when))
+        let decides = |effect: Effect| match effect {
+            Effect::Decide => true,
+            Effect::Step(n) => matches!(automaton.normal().node(n), Node::Const(_)),
+            Effect::Here(_) => false,
+        };
+        state.rules.iter().all(|r| decides(r.effect) && r.unknowns.is_empty() && any(&r.when))
     })
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Growth {
 struct Moved {
     home: u64,
     hash: u64,
-    payload: u64,
+    payload: u128,
 }
 
 /// Runs a task with each of the numbers below `helpers + 1` at the same time; the last one runs here.
@@ -80,6 +80,10 @@ impl Payloads {
             Payloads::None => {}
             Payloads::Number(c) => c.extend(entries, helpers),
             Payloads::Pair(c) => c.extend(entries, helpers),
+            Payloads::Triple(c, n) => {
+                c.extend(entries, helpers);
+                n.extend(entries, helpers);
+            }
         }
     }
 }
@@ -102,13 +106,14 @@ impl Table {
             Payload::None => 0,
             Payload::Number => 4,
             Payload::Pair => 8,
+            Payload::Triple => 12,
         };
         more * (64 + entries as u64 * payload)
     }
     /// Makes room. Below one segment by doubling into a new table, beyond it in place.
     pub fn grow(&mut self, growth: Growth) {
         // Entries that found no room within reach; hardly ever any.
-        let mut left: Vec<(u64, u64)> = Vec::new();
+        let mut left: Vec<(u64, u128)> = Vec::new();
         loop {
             let before = either!(&self.form, c => c.buckets());
             if before < 1 << self.segment_bits {
@@ -173,7 +178,7 @@ struct Sweep<'a, C> {
 
 impl<C: Cell> Sweep<'_, C> {
     /// Sweeps the first `before` buckets. Returns hashes that found no room within reach, with their payloads.
-    fn all(&self, before: u64, helpers: usize) -> Vec<(u64, u64)> {
+    fn all(&self, before: u64, helpers: usize) -> Vec<(u64, u128)> {
         let mut left = Vec::new();
         let mut waiting: Vec<Moved> = Vec::new();
         let mut high = before;
@@ -198,7 +203,7 @@ impl<C: Cell> Sweep<'_, C> {
         left
     }
     /// Empties buckets of the strip below `high`. Returns entries whose home is not above the strip, and those that found no room.
-    fn part(&self, from: u64, to: u64, high: u64) -> (Vec<Moved>, Vec<(u64, u64)>) {
+    fn part(&self, from: u64, to: u64, high: u64) -> (Vec<Moved>, Vec<(u64, u128)>) {
         let (mut waiting, mut left) = (Vec::new(), Vec::new());
         // Of the last buckets, by their low bits: the least hash of each.
         let mut least = [0; REACH];
@@ -222,7 +227,7 @@ impl<C: Cell> Sweep<'_, C> {
         (waiting, left)
     }
     /// Adds an entry whose home and what follows are in the new order.
-    fn put(&self, moved: &Moved, left: &mut Vec<(u64, u64)>) {
+    fn put(&self, moved: &Moved, left: &mut Vec<(u64, u128)>) {
         match self.cells.insert(&self.new, moved.hash) {
             Insert::New(place) | Insert::Old(place) => self.payloads.set(place, moved.payload),
             Insert::Full => left.push((moved.hash, moved.payload)),
