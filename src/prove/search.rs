@@ -101,6 +101,8 @@ pub struct Search<'a> {
     assumptions: usize,
     /// What was counted.
     pub counts: Counts,
+    /// How many more bindings and cubes may be looked at, if that is limited.
+    pub work: Option<u64>,
     ticks: u32,
     most: usize,
     begun: bool,
@@ -117,6 +119,7 @@ impl<'a> Search<'a> {
             waiting: BinaryHeap::new(),
             assumptions: 0,
             counts: Counts::default(),
+            work: None,
             ticks: 0,
             most: usize::MAX,
             begun: false,
@@ -189,6 +192,9 @@ impl<'a> Search<'a> {
     }
     fn tick(&mut self) -> Result<(), Failure> {
         self.ticks += 1;
+        if let Some(left) = &mut self.work {
+            *left = left.checked_sub(1).ok_or(Failure::Stopped(Stop::States))?;
+        }
         if self.ticks.is_multiple_of(64) {
             self.budget.check(self.nodes.len() as u64).map_err(Failure::Stopped)?;
         }
