@@ -153,6 +153,31 @@ fn timings_tell_stages() {
 }
 
 #[test]
+fn executions_tell_fences_and_what_happens_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let text = "X86 SB+mfences\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MFENCE      | MFENCE      ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+    std::fs::write(path("SB.litmus"), text).unwrap();
+    let output = run(&["litmus", &path("SB.litmus"), "--by", "axioms", "--model", "tso", "--evidence", &path("SB.json")], &[]);
+    assert_eq!(output.status.code(), Some(1), "the condition is not met");
+    let graph: Value = serde_json::from_str(&std::fs::read_to_string(path("SB.json")).unwrap()).unwrap();
+    let event = |text: &str, thread: u64| {
+        let found = |e: &Value| e["text"] == text && e["thread"].as_u64() == Some(thread);
+        graph["events"].as_array().unwrap().iter().position(found).unwrap() as u64
+    };
+    let has = |name: &str, from: u64, to: u64| {
+        let relation = graph["relations"].as_array().unwrap().iter().find(|r| r["name"] == name).unwrap();
+        relation["pairs"].as_array().unwrap().contains(&serde_json::json!([from, to]))
+    };
+    let (x, y) = ((event("W x=1", 0), event("R y=0", 0)), (event("W y=1", 1), event("R x=0", 1)));
+    // The fences order each thread, and the reads come before the writes that they do not see: a cycle.
+    for name in ["fence", "ghb"] {
+        assert!(has(name, x.0, x.1) && has(name, y.0, y.1), "{name}: {graph}");
+    }
+    assert!(has("ghb", x.1, y.0) && has("ghb", y.1, x.0) && !has("fence", x.1, y.0), "{graph}");
+}
+
+#[test]
 fn models_answer_as_machines_and_by_axioms() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("SB.litmus").display().to_string();

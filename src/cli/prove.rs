@@ -42,7 +42,7 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         ProofMemory::Sc => Memory::Sc,
         ProofMemory::Tso => Memory::Tso,
     };
-    let options = Options { memory, approximate: !args.no_approximations, instances: args.instances as usize };
+    let options = Options { memory, approximate: !args.no_approximations, instances: args.instances as usize, work: None };
     output::stage("proving");
     let outcome = mu_prove::prove(&system, options, &session.budget);
     if let Verdict::Safe { certificate, .. } = &outcome.verdict {

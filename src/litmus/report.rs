@@ -95,6 +95,9 @@ pub struct Drawn {
     pub locations: Vec<String>,
     /// Named relations, as pairs of events.
     pub relations: Vec<(String, Vec<(usize, usize)>)>,
+    /// What else is told of it, but not drawn: `fence`, accesses of a thread with a fence between them (the last before and the first after it), and `ghb`, global
+    /// happens before, where the model defines a relation of that name.
+    pub told: Vec<(String, Vec<(usize, usize)>)>,
     /// Whether the model allows it.
     pub allowed: bool,
     /// Why not, if it does not.
@@ -149,6 +152,10 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
     for (name, id) in [("addr", Id::ADDR), ("data", Id::DATA), ("ctrl", Id::CTRL), ("rmw", Id::RMW)] {
         relations.push((name.to_string(), skeleton.relation(id).pairs().collect()));
     }
+    let mut told = vec![("fence".to_string(), fences(skeleton.events()))];
+    if let Some(ghb) = run.named("ghb")? {
+        told.push(("ghb".to_string(), ghb.pairs().collect()));
+    }
     let layout = &test.layout;
     let location = |e: &mu_axioms::Event| match e.location {
         Some(c) => {
@@ -166,10 +173,32 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
         texts: met.instructions.iter().map(text).collect(),
         locations: skeleton.events().iter().map(location).collect(),
         relations,
+        told,
         allowed: verdict.allowed,
         failure: verdict.failed,
         outcome: test.question.outcome_text(met.outcome, layout),
     })
+}
+
+/// The accesses around each fence: the last one before it in its thread, and the first one after it.
+fn fences(events: &[mu_axioms::Event]) -> Vec<(usize, usize)> {
+    use mu_axioms::Kind;
+    let accesses = |t: Option<u32>| {
+        let of = move |e: &usize| events[*e].thread == t && matches!(events[*e].kind, Kind::Read | Kind::Write | Kind::Update);
+        (0..events.len()).filter(of)
+    };
+    let fences = (0..events.len()).filter(|f| events[*f].kind == Kind::Fence);
+    let mut found: Vec<(usize, usize)> = fences
+        .filter_map(|f| {
+            let (t, at) = (events[f].thread, events[f].index);
+            let before = accesses(t).filter(|e| events[*e].index < at).max_by_key(|e| events[*e].index)?;
+            let after = accesses(t).filter(|e| events[*e].index > at).min_by_key(|e| events[*e].index)?;
+            Some((before, after))
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// The pairs of an order with nothing between them.

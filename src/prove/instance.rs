@@ -4,8 +4,9 @@
 //!
 //! A state is a row of numbers: the cells, then the last writes (writer, cell, old value, ..), then how many of them each process has not seen.
 
-use crate::atom::{Cell, NONE, OTHER, Sort};
+use crate::atom::{Atom, Cell, JOINT, NONE, OTHER, Point, Sort};
 use crate::rules::{Change, FIXED, Rule, Rules, Test, Value, is_cell};
+use crate::simplex::Relation;
 use mu_cubicle::system::Op;
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
@@ -33,6 +34,35 @@ pub struct State {
     pub writes: Vec<Write>,
     /// How many of the last writes each process has not seen.
     pub lag: Vec<u8>,
+}
+
+/// A cell of an instance, and who looks at it with which of the views.
+struct Seen {
+    at: usize,
+    by: Option<(u8, usize)>,
+}
+
+/// A process: one, or what a cell holds.
+enum Known {
+    Fixed(i64),
+    Held(Seen),
+}
+
+enum Ready {
+    In(Seen, u64, Sort),
+    Same(Seen, Seen, bool),
+    Before(Known, Known, bool),
+    Sum(Vec<(Seen, i64)>, i64, Relation),
+    Fence(u8, usize),
+}
+
+/// Atoms whose processes are those of an instance, made ready to be asked of many states.
+pub struct Prepared {
+    atoms: Vec<Ready>,
+    /// The views of the atoms, ascending, and who looks.
+    views: Vec<(u8, u8)>,
+    who: Vec<u8>,
+    place: Vec<u8>,
 }
 
 /// An instance: how many processes, and where cells are.
@@ -308,69 +338,79 @@ impl<'a> Instance<'a> {
         }
         list
     }
-    /// Whether the state, with cube processes placed by the map, satisfies the atoms; see [`crate::stages`] for what stages mean.
-    pub fn satisfies(&self, state: &State, atoms: &[crate::atom::Atom], place: &[u8]) -> bool {
-        let mut views: Vec<(u8, u8)> = atoms.iter().flat_map(crate::atom::Atom::cells).filter_map(|c| c.view()).collect();
-        for a in atoms {
-            if let crate::atom::Atom::Fence(p, s) = a {
-                views.push((*p, *s));
-            }
-        }
+    /// Makes atoms ready to be asked of many states, with cube processes placed by the map.
+    pub fn prepare<'c>(&self, atoms: impl Iterator<Item = &'c Atom> + Clone, place: &[u8]) -> Prepared {
+        let mut views: Vec<(u8, u8)> = atoms.clone().flat_map(Atom::cells).filter_map(|c| c.view()).collect();
+        views.extend(atoms.clone().filter_map(|a| if let Atom::Fence(p, s) = a { Some((*p, *s)) } else { None }));
         views.sort_unstable();
         views.dedup();
-        self.looks(state, atoms, place, &views, &mut Vec::new())
+        let view = |v: (u8, u8)| views.iter().position(|x| *x == v).unwrap_or(0);
+        let of = |c: &Cell| {
+            let at = self.cell(c.map(|p| place[usize::from(p)]).now());
+            Seen { at, by: c.view().map(|v| (place[usize::from(v.0)], view(v))) }
+        };
+        let point = |p: &Point| match p {
+            Point::Variable(v) => Known::Fixed(i64::from(place[usize::from(*v)])),
+            Point::Cell(c) => Known::Held(of(c)),
+        };
+        let ready = |a: &Atom| match a {
+            Atom::In(c, set) => Ready::In(of(c), *set, self.rules.signature.sort(*c)),
+            Atom::Same(a, b, equal) => Ready::Same(of(a), of(b), *equal),
+            Atom::Before(a, b, strict) => Ready::Before(point(a), point(b), *strict),
+            Atom::Linear(l) => Ready::Sum(l.terms.iter().map(|(c, f)| (of(c), *f)).collect(), l.constant, l.relation),
+            Atom::Fence(p, s) => Ready::Fence(place[usize::from(*p)], view((*p, *s))),
+        };
+        let atoms = atoms.map(ready).collect();
+        let who = views.iter().map(|v| place[usize::from(v.0)]).collect();
+        Prepared { atoms, views, who, place: place.to_vec() }
+    }
+    /// Whether the state satisfies the atoms; see [`crate::stages`] for what stages mean.
+    pub fn satisfies(&self, state: &State, atoms: &Prepared) -> bool {
+        self.looks(state, atoms, &mut Vec::new())
     }
     /// Tries all moments for the stages, in order.
-    fn looks(&self, state: &State, atoms: &[crate::atom::Atom], place: &[u8], views: &[(u8, u8)], at: &mut Vec<u8>) -> bool {
-        use crate::atom::{Atom, JOINT, Point};
-        let Some(view) = views.get(at.len()) else {
-            let ago = |v: (u8, u8)| views.iter().position(|x| *x == v).map_or(0, |i| at[i]);
-            let of = |c: Cell| {
-                let here = self.cell(c.map(|p| place[usize::from(p)]).now());
-                match c.view() {
-                    Some(v) => self.seen(state, here, place[usize::from(v.0)], ago(v)),
-                    None => state.values[here],
-                }
-            };
-            return atoms.iter().all(|a| match a {
-                Atom::In(c, set) => self.member(of(*c), *set, self.rules.signature.sort(*c), place),
-                Atom::Same(a, b, equal) => (of(*a) == of(*b)) == *equal,
-                Atom::Before(a, b, strict) => {
-                    let point = |p: &Point| match p {
-                        Point::Variable(v) => i64::from(place[usize::from(*v)]),
-                        Point::Cell(c) => of(*c),
-                    };
-                    if *strict { point(a) < point(b) } else { point(a) <= point(b) }
-                }
-                Atom::Linear(l) => {
-                    let sum = l.terms.iter().map(|(c, f)| i128::from(of(*c)) * i128::from(*f)).sum::<i128>() + i128::from(l.constant);
-                    match l.relation {
-                        crate::simplex::Relation::Le => sum <= 0,
-                        crate::simplex::Relation::Lt => sum < 0,
-                        crate::simplex::Relation::Eq => sum == 0,
-                        crate::simplex::Relation::Ne => sum != 0,
-                    }
-                }
-                Atom::Fence(p, s) => {
-                    let writer = place[usize::from(*p)];
-                    !state.writes.iter().take(usize::from(ago((*p, *s)))).any(|w| w.writer == writer)
-                }
-            });
-        };
-        let process = place[usize::from(view.0)];
-        let so_far = || views.iter().zip(at.iter());
+    fn looks(&self, state: &State, atoms: &Prepared, ago: &mut Vec<u8>) -> bool {
+        let Some(view) = atoms.views.get(ago.len()) else { return atoms.atoms.iter().all(|a| self.is_met(state, a, atoms, ago)) };
+        let so_far = || atoms.views.iter().zip(ago.iter());
         let previous = so_far().rfind(|(v, _)| v.0 == view.0).map(|x| *x.1);
         // The end of the run is one moment, and no stage of any process is later.
         let end = so_far().find(|(v, _)| v.1 == JOINT).map(|x| *x.1);
         let earlier = if view.1 == JOINT { so_far().map(|x| *x.1).min() } else { previous };
-        let most = earlier.unwrap_or(MOST_LAG as u8).min(state.lag[usize::from(process)]);
+        let most = earlier.unwrap_or(MOST_LAG as u8).min(state.lag[usize::from(atoms.who[ago.len()])]);
         let fits = |a: &u8| end.is_none_or(|e| if view.1 == JOINT { *a == e } else { *a >= e });
         (0..=most).filter(fits).any(|a| {
-            at.push(a);
-            let found = self.looks(state, atoms, place, views, at);
-            at.pop();
+            ago.push(a);
+            let found = self.looks(state, atoms, ago);
+            ago.pop();
             found
         })
+    }
+    fn is_met(&self, state: &State, atom: &Ready, atoms: &Prepared, ago: &[u8]) -> bool {
+        let of = |c: &Seen| match c.by {
+            Some((process, view)) => self.seen(state, c.at, process, ago[view]),
+            None => state.values[c.at],
+        };
+        match atom {
+            Ready::In(c, set, sort) => self.member(of(c), *set, *sort, &atoms.place),
+            Ready::Same(a, b, equal) => (of(a) == of(b)) == *equal,
+            Ready::Before(a, b, strict) => {
+                let point = |k: &Known| match k {
+                    Known::Fixed(v) => *v,
+                    Known::Held(c) => of(c),
+                };
+                if *strict { point(a) < point(b) } else { point(a) <= point(b) }
+            }
+            Ready::Sum(terms, constant, relation) => {
+                let sum = terms.iter().map(|(c, f)| i128::from(of(c)) * i128::from(*f)).sum::<i128>() + i128::from(*constant);
+                match relation {
+                    Relation::Le => sum <= 0,
+                    Relation::Lt => sum < 0,
+                    Relation::Eq => sum == 0,
+                    Relation::Ne => sum != 0,
+                }
+            }
+            Ready::Fence(writer, view) => !state.writes.iter().take(usize::from(ago[*view])).any(|w| w.writer == *writer),
+        }
     }
     /// Whether the value is in the set of a cube whose processes are placed so.
     pub fn member(&self, value: i64, set: u64, sort: Sort, place: &[u8]) -> bool {

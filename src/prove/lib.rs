@@ -13,6 +13,7 @@ pub mod cube;
 pub mod rules;
 pub mod image;
 pub mod start;
+pub mod trie;
 pub mod subsume;
 pub mod search;
 pub mod instance;

@@ -55,16 +55,9 @@ impl<'a> Bank<'a> {
     }
     fn has(&self, signature: &Signature, cube: &Cube, place: &[u8]) -> bool {
         let mut left: Option<Vec<u64>> = None;
-        let mut rest = false;
-        for a in &cube.atoms {
-            let Atom::In(c, set) = a else {
-                rest = true;
-                continue;
-            };
-            if c.view().is_some() {
-                rest = true;
-                continue;
-            }
+        let of_columns = |a: &&Atom| matches!(a, Atom::In(c, _) if c.view().is_none());
+        for a in cube.atoms.iter().filter(of_columns) {
+            let Atom::In(c, set) = a else { continue };
             let cell = self.instance.cell(c.map(|p| place[usize::from(p)]));
             let mut union = vec![0u64; self.words];
             for (v, column) in &self.columns[cell] {
@@ -88,11 +81,13 @@ impl<'a> Bank<'a> {
                 }
             }
         }
-        if !rest {
+        let mut rest = cube.atoms.iter().filter(|a| !of_columns(a)).peekable();
+        if rest.peek().is_none() {
             return left.is_none_or(|l| l.iter().any(|w| *w != 0));
         }
+        let rest = self.instance.prepare(rest, place);
         let all = |i: usize| left.as_ref().is_none_or(|l| l[i / 64] & (1 << (i % 64)) != 0);
-        (0..self.states.len()).any(|i| all(i) && self.instance.satisfies(&self.states[i], &cube.atoms, place))
+        (0..self.states.len()).any(|i| all(i) && self.instance.satisfies(&self.states[i], &rest))
     }
 }
 
@@ -155,7 +150,7 @@ impl<'a> Instances<'a> {
 
 fn satisfied(instance: &Instance<'_>, state: &State, cube: &Cube, place: &mut Vec<u8>) -> bool {
     if place.len() == cube.processes {
-        return instance.satisfies(state, &cube.atoms, place);
+        return instance.satisfies(state, &instance.prepare(cube.atoms.iter(), place));
     }
     (0..instance.processes as u8).any(|q| {
         if place.contains(&q) {

@@ -11,7 +11,7 @@ use crate::oracle::Instances;
 use crate::replay::{Run, machine, replay};
 use crate::rules::{Memory, Refusal, Rules, translate};
 use crate::search::{Counts, End, Exact, Node, Search};
-use crate::verify::{Asked, Refused, verify};
+use crate::verify::{Asked, Refused, verify_within};
 use mu_base::limits::{Budget, Stop};
 use mu_cubicle::system::System;
 use std::time::{Duration, Instant};
@@ -25,11 +25,17 @@ pub struct Options {
     pub approximate: bool,
     /// The largest instance that approximations are asked of.
     pub instances: usize,
+    /// How much work there may be, if that is limited: bindings and cubes that searches look at, and as often ten questions of the verifier. Then nothing depends on
+    /// the clock, and where it ends the answer is that of [`Stop::States`].
+    pub work: Option<u64>,
 }
+
+/// Most states of an instance that is searched where nothing is proved: usually, and where work is limited.
+const MOST_INSTANCE: (usize, usize) = (300_000, 5_000);
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory: Memory::Tso, approximate: true, instances: 4 }
+        Options { memory: Memory::Tso, approximate: true, instances: 4, work: None }
     }
 }
 
@@ -102,6 +108,7 @@ struct Prover<'a> {
     refuted: usize,
     repeated: usize,
     verification: Duration,
+    work: Option<u64>,
     exact: Search<'a>,
 }
 
@@ -110,7 +117,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let rules = match translate(system, options.memory) {
         Ok(rules) => rules,
         Err(Refusal(why)) => {
-            let verdict = instances(system, options.memory, Why::Refused(why), budget);
+            let verdict = instances(system, options, options.memory, Why::Refused(why), budget);
             let assumed = system.invariants.len();
             return Outcome {
                 verdict,
@@ -133,6 +140,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         refuted: 0,
         repeated: 0,
         verification: Duration::ZERO,
+        work: options.work,
         exact: Search::new(&rules, budget),
     };
     let verdict = prover.run();
@@ -148,7 +156,7 @@ impl Prover<'_> {
                 Ok(verdict) => return verdict,
                 Err(w) => why = w,
             }
-            if !matches!(why, Why::Stopped(Stop::States)) {
+            if !matches!(why, Why::Stopped(Stop::States)) || self.work == Some(0) {
                 break;
             }
             if self.options.approximate {
@@ -156,18 +164,20 @@ impl Prover<'_> {
                     Ok(verdict) => return verdict,
                     Err(w) => why = w,
                 }
-                if matches!(why, Why::Stopped(Stop::Time | Stop::Memory | Stop::Interrupted)) {
+                if matches!(why, Why::Stopped(Stop::Time | Stop::Memory | Stop::Interrupted)) || self.work == Some(0) {
                     break;
                 }
             }
         }
         if matches!(why, Why::Spurious(_)) {
-            return instances(self.system, self.rules.memory, why, self.budget);
+            return instances(self.system, self.options, self.rules.memory, why, self.budget);
         }
         Verdict::Unknown(why)
     }
     fn exact(&mut self, most: usize) -> Result<Verdict, Why> {
+        self.exact.work = self.work;
         let end = self.exact.run(&mut Exact, most);
+        self.work = self.exact.work;
         self.counts = self.exact.counts;
         match end {
             End::Fixpoint(cubes) => self.safe(&cubes),
@@ -180,13 +190,16 @@ impl Prover<'_> {
         let start = Instant::now();
         let slice = Duration::from_millis(states as u64 / 20);
         let budget = self.budget;
+        let timed = self.work.is_none();
         let mut oracle =
-            Instances::new(self.rules, self.options.instances, states, &|| start.elapsed() > slice || budget.check(0).is_err());
+            Instances::new(self.rules, self.options.instances, states, &|| timed && start.elapsed() > slice || budget.check(0).is_err());
         let mut refuted: Vec<Cube> = Vec::new();
         for _ in 0..searches {
             self.searches += 1;
             let mut search = Search::new(self.rules, self.budget);
+            search.work = self.work;
             let end = search.run(&mut oracle, most);
+            self.work = search.work;
             self.counts = search.counts;
             match end {
                 End::Fixpoint(cubes) => return self.safe(&cubes),
@@ -212,7 +225,8 @@ impl Prover<'_> {
     fn safe(&mut self, cubes: &[Cube]) -> Result<Verdict, Why> {
         let certificate = certificate::write(self.system, &self.rules.signature, self.rules.memory == Memory::Tso, cubes);
         let start = Instant::now();
-        let verified = verify(self.system, &certificate, self.budget);
+        let most = self.options.work.map_or(u64::MAX, |w| w.saturating_mul(10));
+        let verified = verify_within(self.system, &certificate, self.budget, most);
         self.verification += start.elapsed();
         match verified {
             Ok(asked) => Ok(Verdict::Safe { certificate, asked }),
@@ -233,7 +247,8 @@ impl Prover<'_> {
 }
 
 /// Nothing is found for every number of processes: perhaps a small number of them has a run.
-fn instances(system: &System, memory: Memory, why: Why, budget: &Budget) -> Verdict {
+fn instances(system: &System, options: Options, memory: Memory, why: Why, budget: &Budget) -> Verdict {
+    let most = if options.work.is_some() { MOST_INSTANCE.1 } else { MOST_INSTANCE.0 };
     let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(1).max(1);
     let sizes = match system.processes {
         Some(n) => vec![n as usize],
@@ -241,7 +256,7 @@ fn instances(system: &System, memory: Memory, why: Why, budget: &Budget) -> Verd
     };
     for n in sizes {
         let Ok(machine) = machine(system, memory, n as u32) else { continue };
-        let Ok(reach) = machine.reach(300_000, true, budget) else { continue };
+        let Ok(reach) = machine.reach(most, true, budget) else { continue };
         if let Some((state, claim, procs)) = &reach.violation {
             let replayed = reach.run(*state);
             let acts: Vec<_> = replayed.steps.iter().map(|s| s.0.clone()).collect();

@@ -28,6 +28,11 @@ use std::collections::BinaryHeap;
 /// Most atoms that an instance of a cube may ask beyond a cube that it helps to cover.
 const MOST_OPEN: usize = 2;
 
+/// How many assignments of a match count as much as looking at a binding.
+const STEPS_OF_WORK: u64 = 100;
+/// So many assignments take some milliseconds.
+const MANY_STEPS: u64 = 100_000;
+
 /// How a cube came about.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -101,6 +106,8 @@ pub struct Search<'a> {
     assumptions: usize,
     /// What was counted.
     pub counts: Counts,
+    /// How many more bindings and cubes may be looked at, if that is limited.
+    pub work: Option<u64>,
     ticks: u32,
     most: usize,
     begun: bool,
@@ -117,6 +124,7 @@ impl<'a> Search<'a> {
             waiting: BinaryHeap::new(),
             assumptions: 0,
             counts: Counts::default(),
+            work: None,
             ticks: 0,
             most: usize::MAX,
             begun: false,
@@ -145,7 +153,7 @@ impl<'a> Search<'a> {
                 self.waiting.push(Reverse(turn));
                 return Ok(End::Stopped(Stop::States));
             }
-            if self.is_superseded(node, &cube) {
+            if self.is_superseded(node, &cube)? {
                 continue;
             }
             self.counts.expanded += 1;
@@ -189,6 +197,7 @@ impl<'a> Search<'a> {
     }
     fn tick(&mut self) -> Result<(), Failure> {
         self.ticks += 1;
+        self.work_off(1)?;
         if self.ticks.is_multiple_of(64) {
             self.budget.check(self.nodes.len() as u64).map_err(Failure::Stopped)?;
         }
@@ -203,7 +212,10 @@ impl<'a> Search<'a> {
         self.tick()?;
         {
             let mut target = Target::new(signature, &node.cube);
-            if self.index.cover(&mut target, None).is_some() {
+            let covered = self.index.cover(&mut target, None).is_some();
+            let spent = target.spent;
+            self.spend(spent)?;
+            if covered {
                 self.counts.covered += 1;
                 return Ok(None);
             }
@@ -228,21 +240,40 @@ impl<'a> Search<'a> {
         Ok(None)
     }
     /// Whether other cubes cover that of the node, whose turn it is; then it is deleted, else what it covers is.
-    fn is_superseded(&mut self, node: usize, cube: &Cube) -> bool {
+    fn is_superseded(&mut self, node: usize, cube: &Cube) -> Result<bool, Failure> {
         let own = Some(self.assumptions + node);
         let mut target = Target::new(&self.rules.signature, cube);
-        if self.index.cover(&mut target, own).is_some() || self.index.covered(&mut target, own, MOST_OPEN) {
+        let covered = self.index.cover(&mut target, own).is_some() || self.index.covered(&mut target, own, MOST_OPEN);
+        let mut spent = target.spent;
+        self.spend(spent)?;
+        if covered {
             self.index.remove(self.assumptions + node);
             self.counts.covered += 1;
-            return true;
+            return Ok(true);
         }
-        for i in self.index.covered_by(&self.rules.signature, &Pattern::new(&self.rules.signature, cube.clone())) {
+        spent = 0;
+        for i in self.index.covered_by(&self.rules.signature, &Pattern::new(&self.rules.signature, cube.clone()), &mut spent) {
             if i >= self.assumptions && Some(i) != own {
                 self.index.remove(i);
                 self.counts.deleted += 1;
             }
         }
-        false
+        self.spend(spent)?;
+        Ok(false)
+    }
+    fn work_off(&mut self, work: u64) -> Result<(), Failure> {
+        let Some(left) = &mut self.work else { return Ok(()) };
+        let enough = work <= *left;
+        *left = left.saturating_sub(work);
+        if enough { Ok(()) } else { Err(Failure::Stopped(Stop::States)) }
+    }
+    /// Counts what it took to match cubes; also a place to look at the limits, since one match may take long.
+    fn spend(&mut self, steps: u64) -> Result<(), Failure> {
+        self.work_off(steps / STEPS_OF_WORK)?;
+        if steps > MANY_STEPS {
+            self.budget.check(self.nodes.len() as u64).map_err(Failure::Stopped)?;
+        }
+        Ok(())
     }
     fn reached(&mut self, node: Node) -> End {
         let mut path = Vec::new();

@@ -3,21 +3,22 @@
 //! as all that it mentions is assigned.
 //!
 //! An index keeps apart what cannot match: each cube has a set of features (symbols, symbols with their one value) in 256 bits, and a cube that
-//! covers another has no feature that the other lacks. A query is a scan of these sets, about a nanosecond a cube, and a search for the few
-//! that remain. Cubes that together cover one are found where each asks for one atom more (see [`Index::covered`]).
+//! covers another has no feature that the other lacks. The sets are in a trie ([`crate::trie`]): a query visits those that fit, and matches the few
+//! cubes that remain. Cubes that together cover one are found where each asks for one atom more (see [`Index::covered`]).
 
 use crate::atom::{Atom, Cell, JOINT, Literal, Signature, Sort};
 use crate::cube::{Cube, Mix};
 use crate::decide::Decider;
 use crate::simplex::Answer;
 use crate::stages;
+use crate::trie::{Bits, Trie};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A set of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Features([u64; 4]);
+pub struct Features(Bits);
 
 impl Features {
     fn insert(&mut self, value: impl Hash) {
@@ -133,6 +134,8 @@ pub struct Target<'a> {
     known: HashMap<Atom, Option<bool>, BuildHasherDefault<Mix>>,
     /// How many more processes and stages the question at hand may assign.
     steps: u32,
+    /// How many all questions so far have assigned.
+    pub spent: u64,
 }
 
 /// Most assignments of a process or a stage while a cube is matched with another, and, at most, while instances are collected, which are no more either. A cube of many processes or stages has more ways into
@@ -185,6 +188,7 @@ impl<'a> Target<'a> {
             cube,
             known: HashMap::default(),
             steps: 0,
+            spent: 0,
         }
     }
     /// Its features.
@@ -198,7 +202,9 @@ impl<'a> Target<'a> {
         }
         let mut assignment = self.start(pattern, 0);
         self.steps = MOST_STEPS;
-        self.admits(pattern, &pattern.ground, &mut assignment) && self.extend(pattern, 0, &mut assignment, &mut |_| true)
+        let found = self.admits(pattern, &pattern.ground, &mut assignment) && self.extend(pattern, 0, &mut assignment, &mut |_| true);
+        self.spent += u64::from(MOST_STEPS - self.steps);
+        found
     }
     fn start(&self, pattern: &Pattern, most: usize) -> Assignment {
         let mut to = vec![62u8; pattern.cube.processes];
@@ -369,6 +375,7 @@ impl<'a> Target<'a> {
         if self.admits(pattern, &pattern.ground, &mut assignment) {
             self.extend(pattern, 0, &mut assignment, &mut visit);
         }
+        self.spent += u64::from(MOST_COLLECTED - self.steps);
     }
 }
 
@@ -376,14 +383,14 @@ impl<'a> Target<'a> {
 #[derive(Default)]
 pub struct Index {
     patterns: Vec<Option<Pattern>>,
-    features: Vec<Features>,
+    features: Trie,
     live: usize,
 }
 
 impl Index {
     /// Adds a cube under a number of the caller's, which must be the next.
     pub fn push(&mut self, pattern: Pattern) -> usize {
-        self.features.push(pattern.features);
+        self.features.insert(&pattern.features.0, self.patterns.len());
         self.patterns.push(Some(pattern));
         self.live += 1;
         self.patterns.len() - 1
@@ -392,7 +399,6 @@ impl Index {
     pub fn remove(&mut self, at: usize) {
         if self.patterns[at].take().is_some() {
             self.live -= 1;
-            self.features[at] = Features([u64::MAX; 4]);
         }
     }
     /// How many there are.
@@ -414,28 +420,29 @@ impl Index {
     /// A cube, but one, that covers the target alone.
     pub fn cover(&self, target: &mut Target<'_>, but: Option<usize>) -> Option<usize> {
         let features = target.features;
-        for (i, f) in self.features.iter().enumerate() {
-            if f.within(&features)
-                && Some(i) != but
+        let mut found = None;
+        self.features.subsets(&features.0, &mut |i| {
+            if Some(i) != but
                 && let Some(p) = &self.patterns[i]
                 && target.is_covered_by(p)
             {
-                return Some(i);
+                found = Some(i);
             }
-        }
-        None
+            found.is_some()
+        });
+        found
     }
-    /// The cubes that the pattern covers.
-    pub fn covered_by(&self, signature: &Signature, pattern: &Pattern) -> Vec<usize> {
+    /// The cubes that the pattern covers; what it took is added to `spent`.
+    pub fn covered_by(&self, signature: &Signature, pattern: &Pattern, spent: &mut u64) -> Vec<usize> {
         let mut found = Vec::new();
-        for (i, f) in self.features.iter().enumerate() {
-            if pattern.features.within(f)
-                && let Some(p) = &self.patterns[i]
-                && Target::new(signature, &p.cube).is_covered_by(pattern)
-            {
+        self.features.supersets(&pattern.features.0, &mut |i| {
+            let Some(p) = &self.patterns[i] else { return };
+            let mut target = Target::new(signature, &p.cube);
+            if target.is_covered_by(pattern) {
                 found.push(i);
             }
-        }
+            *spent += target.spent;
+        });
         found
     }
     /// Whether the cubes, but one, together cover the target. Instances that ask for few atoms beyond what the target implies count: if it cannot be that of each

@@ -128,11 +128,16 @@ pub fn json(drawn: &Drawn, title: &str) -> Value {
         })
     };
     let edge = |a: &Arrow| Some(json!({ "from": place(a.from)?, "to": place(a.to)?, "relation": a.name, "forbids": a.forbids }));
+    let told = |(name, pairs): &(String, Vec<(usize, usize)>)| {
+        let pairs: Vec<_> = pairs.iter().filter_map(|(a, b)| Some([place(*a)?, place(*b)?])).collect();
+        json!({ "name": name, "pairs": pairs })
+    };
     json!({
         "title": format!("{title}: {}", because(drawn)),
         "threads": (0..threads).map(|t| format!("P{t}")).collect::<Vec<_>>(),
         "events": events.iter().enumerate().map(one).collect::<Vec<_>>(),
         "edges": arrows.iter().filter_map(edge).collect::<Vec<_>>(),
+        "relations": drawn.told.iter().map(told).collect::<Vec<_>>(),
     })
 }
 

@@ -96,6 +96,8 @@ struct Verifier<'a> {
     cubes: Vec<Never>,
     plans: Vec<Plan>,
     asked: AtomicU64,
+    /// Most of these questions.
+    most: u64,
     /// Whether a number did not fit; then no answer counts.
     overflow: AtomicBool,
     budget: &'a Budget,
@@ -141,6 +143,7 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
         cubes: std::mem::take(&mut certificate.cubes),
         plans: Vec::new(),
         asked: AtomicU64::new(0),
+        most: u64::MAX,
         overflow: AtomicBool::new(false),
         budget,
     };
@@ -156,26 +159,47 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
 /// # Errors
 /// What the certificate fails to show.
 pub fn verify(system: &System, text: &str, budget: &Budget) -> Result<Asked, Refused> {
-    let (verifier, count) = prepare(system, text, budget)?;
-    let mut asked = Asked { cubes: count, ..Asked::default() };
-    for i in 0..count {
-        asked.initiation += 1;
-        if !verifier.is_not_initial(&verifier.cubes[i]) {
-            return Err(Refused::Initiation(i));
-        }
+    verify_within(system, text, budget, u64::MAX)
+}
+
+/// The same with at most so many decisions, about: beyond, it stops for [`Stop::States`].
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_within(system: &System, text: &str, budget: &Budget, most: u64) -> Result<Asked, Refused> {
+    let (mut verifier, count) = prepare(system, text, budget)?;
+    verifier.most = most;
+    let found = verifier.verify(count);
+    // What was not asked was not answered.
+    if verifier.is_spent() { Err(Refused::Stopped(Stop::States)) } else { found }
+}
+
+impl Verifier<'_> {
+    fn is_spent(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) > self.most
     }
-    for (i, claim) in system.unsafes.iter().enumerate() {
-        for never in verifier.claim(claim) {
-            asked.safety += 1;
-            if !verifier.inside(&never, None) {
-                return Err(Refused::Safety(i));
+    fn verify(&self, count: usize) -> Result<Asked, Refused> {
+        let (verifier, system) = (self, self.system);
+        let mut asked = Asked { cubes: count, ..Asked::default() };
+        for i in 0..count {
+            asked.initiation += 1;
+            if !verifier.is_not_initial(&verifier.cubes[i]) {
+                return Err(Refused::Initiation(i));
             }
         }
+        for (i, claim) in system.unsafes.iter().enumerate() {
+            for never in verifier.claim(claim) {
+                asked.safety += 1;
+                if !verifier.inside(&never, None) {
+                    return Err(Refused::Safety(i));
+                }
+            }
+        }
+        asked.consecution = verifier.all_steps(count)?;
+        asked.decisions = verifier.asked.load(Ordering::Relaxed);
+        verifier.expect_small()?;
+        Ok(asked)
     }
-    asked.consecution = verifier.all_steps(count)?;
-    asked.decisions = verifier.asked.load(Ordering::Relaxed);
-    verifier.expect_small()?;
-    Ok(asked)
 }
 
 /// Writes the obligations of a certificate, each as a name and a text for SMT solvers.
@@ -380,6 +404,9 @@ impl Verifier<'_> {
         }
         for (binding, named) in self.bindings(t.params.len(), never.named) {
             self.budget.check(0).map_err(Refused::Stopped)?;
+            if self.is_spent() {
+                return Err(Refused::Stopped(Stop::States));
+            }
             let world = self.world(named);
             let facts = self.widened(never, named);
             let step = Step {
@@ -426,7 +453,7 @@ impl Verifier<'_> {
                 return true;
             }
         }
-        if depth == 0 {
+        if depth == 0 || self.is_spent() {
             return false;
         }
         let world = self.world(cube.named);
