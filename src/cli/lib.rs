@@ -50,6 +50,7 @@ mod refuted;
 mod robust;
 mod shell;
 mod simulate;
+mod studio;
 mod sweep;
 mod systems;
 mod translate;
@@ -142,6 +143,7 @@ fn command(cli: Cli) -> u8 {
         Command::Eval(a) => first::eval(&mut session, a),
         Command::Fmt(a) => fmt::run(&mut session, a),
         Command::Lsp(_) => lsp::run(),
+        Command::Studio(a) => studio::run(&session, a),
         Command::Completions(a) => shell::completions(a),
         Command::Manual(a) => shell::manual(a),
     };

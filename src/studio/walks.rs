@@ -1,0 +1,139 @@
+//! Models step by step: a process for each, `simulate --requests`, which is asked for the steps of states and for the graph of all.
+//!
+//! The page keeps the ways that it went; a walk only knows states by their numbers. A walk that gives no answer in time is ended, as is the one that was
+//! not asked for longest when there are too many.
+
+use crate::asked;
+use crate::folder::Folder;
+use crate::http::{Refusal, refusal};
+use crate::runs::process;
+use crate::{Limits, Settings};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Most bytes of an answer.
+const MOST_BYTES: u64 = 64 << 20;
+/// How long a process may take to say why it ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+struct Walk {
+    child: Child,
+    input: ChildStdin,
+    answers: Receiver<String>,
+    messages: Receiver<String>,
+}
+
+impl Drop for Walk {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Walk {
+    /// The next answer.
+    fn answer(&mut self, limits: &Limits) -> Result<Value, Refusal> {
+        match self.answers.recv_timeout(limits.time) {
+            Ok(line) => serde_json::from_str(&line).map_err(|e| Refusal(502, format!("the walk says no JSON: {e}"))),
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                refusal(504, format!("no answer within {} s: the walk is ended", limits.time.as_secs_f64()))
+            }
+            Err(_) => {
+                let why = self.messages.recv_timeout(LAST_WORDS).unwrap_or_default();
+                refusal(422, if why.trim().is_empty() { "the walk has ended".into() } else { why.trim().to_string() })
+            }
+        }
+    }
+}
+
+/// All walks.
+pub(crate) struct Walks {
+    program: PathBuf,
+    root: PathBuf,
+    limits: Limits,
+    /// The next number, and the walks by theirs. One that is being asked is locked.
+    all: Mutex<(u64, BTreeMap<u64, Arc<Mutex<Walk>>>)>,
+}
+
+impl Walks {
+    pub(crate) fn new(settings: &Settings, root: PathBuf) -> Self {
+        Self { program: settings.program.clone(), root, limits: settings.limits.clone(), all: Mutex::default() }
+    }
+
+    fn all(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Arc<Mutex<Walk>>>)> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a walk: its number, and what it says of the initial state.
+    pub(crate) fn start(&self, wish: &Value, folder: &Folder) -> Result<Value, Refusal> {
+        if wish["kind"] != "simulate" {
+            return refusal(400, "expected `simulate`");
+        }
+        let asked = asked::asked(wish, folder, &self.limits, Path::new(""))?;
+        let failed = |e: std::io::Error| Refusal(500, format!("cannot start `{}`: {e}", self.program.display()));
+        let mut child = process(&self.program, &self.root).args(&asked.arguments).spawn().map_err(failed)?;
+        let (Some(input), Some(out), Some(err)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+            return refusal(500, "the process has no pipes");
+        };
+        let (answer, answers) = channel();
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(out);
+            let mut line = String::new();
+            while reader.by_ref().take(MOST_BYTES).read_line(&mut line).is_ok_and(|n| n > 0)
+                && answer.send(std::mem::take(&mut line)).is_ok()
+            {}
+        });
+        let (message, messages) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = err.take(1 << 16).read_to_end(&mut bytes);
+            // Nobody asks if the walk is gone.
+            let _ = message.send(String::from_utf8_lossy(&bytes).into_owned());
+        });
+        let mut walk = Walk { child, input, answers, messages };
+        let mut first = walk.answer(&self.limits)?;
+        let mut all = self.all();
+        let id = all.0 + 1;
+        all.0 = id;
+        while all.1.len() >= self.limits.runs.max(1) {
+            all.1.pop_first();
+        }
+        all.1.insert(id, Arc::new(Mutex::new(walk)));
+        drop(all);
+        first["walk"] = json!(id);
+        first["command"] = json!(asked.command);
+        Ok(first)
+    }
+
+    /// Asks a walk. One that cannot answer is ended.
+    pub(crate) fn ask(&self, id: u64, request: &Value) -> Result<Value, Refusal> {
+        let found = self.all().1.get(&id).cloned();
+        let Some(walk) = found else { return refusal(404, "this walk has ended; start another") };
+        let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = writeln!(walk.input, "{request}").and_then(|()| walk.input.flush());
+        let answer = match sent {
+            Ok(()) => walk.answer(&self.limits),
+            Err(_) => refusal(422, "the walk has ended"),
+        };
+        if answer.is_err() {
+            self.all().1.remove(&id);
+        }
+        answer
+    }
+
+    /// Ends a walk.
+    pub(crate) fn close(&self, id: u64) {
+        self.all().1.remove(&id);
+    }
+
+    /// Ends all walks.
+    pub(crate) fn end(&self) {
+        self.all().1.clear();
+    }
+}
