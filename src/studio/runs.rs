@@ -48,6 +48,8 @@ struct Run {
     model: String,
     command: String,
     state: State,
+    /// How often this changed: what a page hears by two ways may arrive in any order.
+    version: u64,
     begin: Instant,
     seconds: f64,
     progress: Value,
@@ -81,7 +83,7 @@ impl Run {
         };
         let seconds = if matches!(self.state, State::Over { .. }) { self.seconds } else { self.begin.elapsed().as_secs_f64() };
         json!({
-            "id": id, "kind": self.kind, "model": self.model, "command": self.command, "state": state, "seconds": seconds,
+            "id": id, "kind": self.kind, "model": self.model, "command": self.command, "state": state, "version": self.version, "seconds": seconds,
             "progress": self.progress, "verdicts": self.verdicts, "said": &self.said[self.said.len().saturating_sub(LAST_LINES)..], "code": self.code, "failed": self.failed, "has_result": self.result.is_some(),
         })
     }
@@ -133,6 +135,7 @@ impl Runs {
             model,
             command,
             state: State::Running,
+            version: 0,
             begin: Instant::now(),
             seconds: 0.0,
             progress: json!({}),
@@ -161,6 +164,7 @@ impl Runs {
         let Some(run) = all.1.get_mut(&id) else { return refusal(404, format!("there is no run {id}")) };
         if run.state == State::Running {
             run.state = State::Stopping;
+            run.version += 1;
         }
         Ok(run.json(id))
     }
@@ -201,6 +205,7 @@ impl Runs {
         let mut all = self.all();
         let Some(run) = all.1.get_mut(&id) else { return };
         change(run);
+        run.version += 1;
         let told = run.json(id);
         drop(all);
         self.hub.tell("run", &told);

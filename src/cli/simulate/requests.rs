@@ -1,7 +1,7 @@
 //! The simulator for programs: a JSON object in a line asks, one in a line answers, in the same order.
 //!
 //! States have numbers in the order in which they were met; 0 is the initial one. `{"state": N}` -> its values and steps; `{"graph": MOST}` -> states and
-//! steps breadth-first, at most so many states; with `"reduce": "strong"` or another equivalence the quotient. What cannot be done is answered by
+//! steps breadth-first, at most so many states (`cut`: those with steps to others); with `"reduce": "strong"` or another equivalence the quotient. What cannot be done is answered by
 //! `{"error": …}`. The first line out describes the model and its initial state. Cost: each state is evaluated once, its vector and steps are kept.
 //! Invariant: a number means one state for as long as the process lives.
 
@@ -141,7 +141,7 @@ impl<'m> States<'m> {
     fn graph(&mut self, most: usize, how: Option<Equivalence>) -> Result<Value, Diagnostic> {
         let mut order = vec![0];
         let mut place = HashMap::from([(0, 0)]);
-        let (mut levels, mut edges, mut complete) = (vec![0], Vec::new(), true);
+        let (mut levels, mut edges, mut cut) = (vec![0], Vec::new(), Vec::new());
         let (mut labels, mut texts): (HashMap<String, usize>, Vec<String>) = (HashMap::from([("tau".into(), 0)]), vec!["tau".into()]);
         let mut next = 0;
         while let Some(&state) = order.get(next) {
@@ -151,7 +151,9 @@ impl<'m> States<'m> {
                 let at = match place.get(&to) {
                     Some(at) => *at,
                     None if order.len() >= most => {
-                        complete = false;
+                        if cut.last() != Some(&next) {
+                            cut.push(next);
+                        }
                         continue;
                     }
                     None => {
@@ -171,14 +173,14 @@ impl<'m> States<'m> {
             next += 1;
         }
         if let Some(how) = how {
-            if !complete {
+            if !cut.is_empty() {
                 let message = format!("more than {most} states: an incomplete system has no quotient");
                 return Err(Diagnostic::new(Stage::Usage, message));
             }
             return Ok(quotient(order.len(), &edges, &texts, how, self.threads));
         }
         Ok(json!({
-            "complete": complete, "initial": 0, "labels": texts, "levels": levels, "edges": edges,
+            "complete": cut.is_empty(), "cut": cut, "initial": 0, "labels": texts, "levels": levels, "edges": edges,
             "states": order, "values": self.columns(&order),
         }))
     }
@@ -222,7 +224,7 @@ fn quotient(states: usize, edges: &[(usize, usize, usize)], texts: &[String], ho
         }
         next += 1;
     }
-    json!({ "complete": true, "initial": lts.initial.index(), "of": states, "labels": lts.table.texts, "levels": levels, "edges": edges })
+    json!({ "complete": true, "cut": [], "initial": lts.initial.index(), "of": states, "labels": lts.table.texts, "levels": levels, "edges": edges })
 }
 
 fn index(state: usize) -> Result<u32, Diagnostic> {
