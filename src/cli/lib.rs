@@ -46,6 +46,7 @@ mod program;
 mod progress;
 mod properties;
 mod prove;
+mod readers;
 mod refuted;
 mod robust;
 mod shell;

@@ -27,7 +27,7 @@ use language::Language;
 use runs::Runs;
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -62,7 +62,12 @@ pub struct Settings {
     pub port: u16,
     /// What a page may start.
     pub limits: Limits,
+    /// The reader of texts of other front ends, for the language server: path, text, and how files beside it are read.
+    pub reader: Reader,
 }
+
+/// Says what is wrong with a text of another front end; see [`mu_lsp::Files::foreign`].
+pub type Reader = fn(&Path, &str, &dyn Fn(&str) -> Option<String>) -> Option<mu_lsp::Read>;
 
 /// A server that listens.
 pub struct Studio {
@@ -79,6 +84,7 @@ struct Shared {
     walks: Walks,
     /// The language servers of the pages that listen, by the pages' names.
     languages: Mutex<HashMap<String, Language>>,
+    reader: Reader,
     connections: AtomicUsize,
 }
 
@@ -94,7 +100,16 @@ impl Studio {
         let hub = Arc::new(Hub::default());
         let runs = Arc::new(Runs::new(&settings, folder.root().to_path_buf(), hub.clone())?);
         let walks = Walks::new(&settings, folder.root().to_path_buf());
-        let shared = Shared { guard, folder, hub, runs, walks, languages: Mutex::default(), connections: AtomicUsize::new(0) };
+        let shared = Shared {
+            guard,
+            folder,
+            hub,
+            runs,
+            walks,
+            languages: Mutex::default(),
+            reader: settings.reader,
+            connections: AtomicUsize::new(0),
+        };
         Ok(Self { listener, shared: Arc::new(shared) })
     }
 

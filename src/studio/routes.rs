@@ -78,7 +78,7 @@ fn listen(shared: &Arc<Shared>, request: &Request, mut stream: TcpStream) {
     let Some((sender, receiver)) = joined else {
         return http::write(stream, &Refusal(429, "there are too many pages, or this one has no name of its own".into()).into());
     };
-    let language = Language::start(&shared.folder, sender);
+    let language = Language::start(&shared.folder, shared.reader, sender);
     let languages = || shared.languages.lock().unwrap_or_else(PoisonError::into_inner);
     let served = language.map(|language| languages().insert(name.clone(), language)).is_ok();
     let hello = json!({ "runs": shared.runs.list(), "language": served });

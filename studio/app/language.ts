@@ -32,6 +32,9 @@ interface Legend {
   capabilities: { semanticTokensProvider?: { legend: { tokenTypes: string[] } } };
 }
 
+/** Whether the server reads such files; others are texts without problems. */
+const isRead = (path: string) => /\.(mcrl2|spec|mcf|cub|asm|cat|pbes|litmus)$/.test(path);
+
 const ROOT = "file:///studio/";
 const uriOf = (path: string) => ROOT + path.split("/").map(encodeURIComponent).join("/");
 const pathOf = (uri: string) => decodeURIComponent(uri.replace(ROOT, ""));
@@ -74,20 +77,21 @@ export class Language {
 
   /** What is opened before the server is there is opened when it is. */
   open(path: string, text: string): void {
-    if (!this.ready) return;
+    if (!this.ready || !isRead(path)) return;
     if (this.versions.has(path)) return this.change(path, text);
     this.versions.set(path, 1);
     this.notify("textDocument/didOpen", { textDocument: { uri: uriOf(path), languageId: "mcrl2", version: 1, text } });
   }
 
   change(path: string, text: string): void {
-    if (!this.ready) return;
+    if (!this.ready || !isRead(path)) return;
     const version = (this.versions.get(path) ?? 0) + 1;
     this.versions.set(path, version);
     this.notify("textDocument/didChange", { textDocument: { uri: uriOf(path), version }, contentChanges: [{ text }] });
   }
 
   saved(path: string): void {
+    if (!isRead(path)) return;
     this.notify("textDocument/didSave", { textDocument: { uri: uriOf(path) } });
   }
 
@@ -113,6 +117,7 @@ export class Language {
   }
 
   private at<T>(method: string, path: string, params: object): Promise<T | null> {
+    if (!isRead(path)) return Promise.resolve(null);
     return this.request(method, { ...params, textDocument: { uri: uriOf(path) } }) as Promise<T | null>;
   }
 
