@@ -363,6 +363,26 @@ fn walks_step_and_draw() {
     assert!(bad.0 == 422 && bad.2.contains("`P`"), "{} {}", bad.0, bad.2);
 }
 
+/// A walk that has no answer ends in its time; as long as it is at it, there is no room for more than the limit says.
+#[test]
+fn walks_have_limits() {
+    let studio = Studio::start(&["--runs", "1", "--timeout", "2s"]);
+    // The label of its first step takes longer than anybody waits.
+    let slow = "map f: Nat -> Nat;\nvar n: Nat;\neqn n == 0 -> f(n) = 1;\nn > 0 -> f(n) = (f(Int2Nat(n - 1)) + f(Int2Nat(n - 1))) mod 7;
+act a: Nat;\ninit a(f(60)) . delta;\n";
+    std::fs::write(studio.folder.path().join("in/slow.mcrl2"), slow).unwrap();
+    let start = |model: &str| studio.post("api/walk", &json!({ "kind": "simulate", "model": model }));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| start("slow.mcrl2"));
+        std::thread::sleep(Duration::from_millis(700));
+        let second = start("chain.mcrl2");
+        assert!(second.0 == 429 && second.2.contains("busy"), "{} {}", second.0, second.2);
+        let first = first.join().unwrap();
+        assert!(first.0 == 504, "{} {}", first.0, first.2);
+    });
+    assert_eq!(start("chain.mcrl2").0, 200);
+}
+
 /// Diagnostics are those of the language server, over a stream of events.
 #[test]
 fn the_language_server_answers_the_page() {

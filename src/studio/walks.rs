@@ -1,7 +1,7 @@
 //! Models step by step: a process for each, `simulate --requests`, which is asked for the steps of states and for the graph of all.
 //!
-//! The page keeps the ways that it went; a walk only knows states by their numbers. A walk that gives no answer in time is ended, as is the one that was
-//! not asked for longest when there are too many.
+//! The page keeps the ways that it went; a walk only knows states by their numbers. A walk that gives no answer in time is ended. When there are too many,
+//! the oldest that is not being asked makes room; if all are, or are starting, another is refused. Invariant: no more processes than that at a time.
 
 use crate::asked;
 use crate::folder::Folder;
@@ -52,13 +52,21 @@ impl Walk {
     }
 }
 
+/// The walks by their numbers. One that is being asked is locked, and somebody else has it too.
+#[derive(Default)]
+struct All {
+    last: u64,
+    /// Processes that have not said anything yet.
+    starting: usize,
+    walks: BTreeMap<u64, Arc<Mutex<Walk>>>,
+}
+
 /// All walks.
 pub(crate) struct Walks {
     program: PathBuf,
     root: PathBuf,
     limits: Limits,
-    /// The next number, and the walks by theirs. One that is being asked is locked.
-    all: Mutex<(u64, BTreeMap<u64, Arc<Mutex<Walk>>>)>,
+    all: Mutex<All>,
 }
 
 impl Walks {
@@ -66,7 +74,7 @@ impl Walks {
         Self { program: settings.program.clone(), root, limits: settings.limits.clone(), all: Mutex::default() }
     }
 
-    fn all(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Arc<Mutex<Walk>>>)> {
+    fn all(&self) -> MutexGuard<'_, All> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,8 +84,38 @@ impl Walks {
             return refusal(400, "expected `simulate`");
         }
         let asked = asked::asked(wish, folder, &self.limits, Path::new(""))?;
+        self.make_room()?;
+        let begun = self.begin(&asked.arguments);
+        let mut all = self.all();
+        all.starting -= 1;
+        let (walk, mut first) = begun?;
+        all.last += 1;
+        let id = all.last;
+        all.walks.insert(id, Arc::new(Mutex::new(walk)));
+        drop(all);
+        first["walk"] = json!(id);
+        first["command"] = json!(asked.command);
+        Ok(first)
+    }
+
+    /// Room for one more, which is counted as starting.
+    fn make_room(&self) -> Result<(), Refusal> {
+        let mut all = self.all();
+        while all.starting + all.walks.len() >= self.limits.runs.max(1) {
+            let idle = all.walks.iter().find(|(_, walk)| Arc::strong_count(walk) == 1).map(|(id, _)| *id);
+            let Some(idle) = idle else {
+                return refusal(429, "all walks are busy, and there are no more at a time; wait for their answers");
+            };
+            all.walks.remove(&idle);
+        }
+        all.starting += 1;
+        Ok(())
+    }
+
+    /// Starts a process, and waits for what it says of the initial state.
+    fn begin(&self, arguments: &[String]) -> Result<(Walk, Value), Refusal> {
         let failed = |e: std::io::Error| Refusal(500, format!("cannot start `{}`: {e}", self.program.display()));
-        let mut child = process(&self.program, &self.root).args(&asked.arguments).spawn().map_err(failed)?;
+        let mut child = process(&self.program, &self.root).args(arguments).spawn().map_err(failed)?;
         let (Some(input), Some(out), Some(err)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
             return refusal(500, "the process has no pipes");
         };
@@ -97,23 +135,13 @@ impl Walks {
             let _ = message.send(String::from_utf8_lossy(&bytes).into_owned());
         });
         let mut walk = Walk { child, input, answers, messages };
-        let mut first = walk.answer(&self.limits)?;
-        let mut all = self.all();
-        let id = all.0 + 1;
-        all.0 = id;
-        while all.1.len() >= self.limits.runs.max(1) {
-            all.1.pop_first();
-        }
-        all.1.insert(id, Arc::new(Mutex::new(walk)));
-        drop(all);
-        first["walk"] = json!(id);
-        first["command"] = json!(asked.command);
-        Ok(first)
+        let first = walk.answer(&self.limits)?;
+        Ok((walk, first))
     }
 
     /// Asks a walk. One that cannot answer is ended.
     pub(crate) fn ask(&self, id: u64, request: &Value) -> Result<Value, Refusal> {
-        let found = self.all().1.get(&id).cloned();
+        let found = self.all().walks.get(&id).cloned();
         let Some(walk) = found else { return refusal(404, "this walk has ended; start another") };
         let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = writeln!(walk.input, "{request}").and_then(|()| walk.input.flush());
@@ -122,18 +150,18 @@ impl Walks {
             Err(_) => refusal(422, "the walk has ended"),
         };
         if answer.is_err() {
-            self.all().1.remove(&id);
+            self.all().walks.remove(&id);
         }
         answer
     }
 
     /// Ends a walk.
     pub(crate) fn close(&self, id: u64) {
-        self.all().1.remove(&id);
+        self.all().walks.remove(&id);
     }
 
     /// Ends all walks.
     pub(crate) fn end(&self) {
-        self.all().1.clear();
+        self.all().walks.clear();
     }
 }
