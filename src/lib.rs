@@ -111,5 +111,8 @@ pub use mu_report as report;
 pub use mu_library as library;
 pub use mu_library::{Counts, Enabled, Error, Evidence, Judgement, Model, Place, Priority, Run, Specification, Stop, Verdict, Walk};
 
+/// The page of this machine.
+pub use mu_studio as studio;
+
 /// The command line.
 pub use mu_cli as cli;

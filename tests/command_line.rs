@@ -15,9 +15,10 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 28] = [
     "fmt",
     "lsp",
+    "studio",
     "report",
     "prove",
     "verify",

@@ -391,11 +391,19 @@ fn random_edits() {
     let mut client = Client::start(Some(Path::new(&package(""))));
     let parts =
         ["(", ")", ";", "$if n > 1 {", "}", "${x", "% ", "\n", "é𝔽", "init ", "proc ", "sum x: Nat. ", "a", ".", "\"", "|", "form ", ""];
-    for name in ["specs/arcx.spec", "formulas/1a.gos.mcf", "tests/language/sets.mcrl2"] {
+    for name in [
+        "specs/arcx.spec",
+        "formulas/1a.gos.mcf",
+        "tests/language/sets.mcrl2",
+        "specs/cubicle/lamport.cub",
+        "specs/x86/bakery.asm",
+        "specs/memory/rvwmo.cat",
+    ] {
         let path = PathBuf::from(package(name));
         let mut text = std::fs::read_to_string(&path).unwrap();
         client.open(&path, &text);
-        for round in 0..60 {
+        let rounds = if name.ends_with("spec") { 60 } else { 30 };
+        for round in 0..rounds {
             println!("seed {seed}, {name}, round {round}");
             let mut pick = |limit: usize| {
                 let mut at = random.below(limit + 1);
@@ -465,6 +473,56 @@ fn all_models() {
 }
 
 /// The linear process of a text, without comments: they quote what was written.
+/// Files of the other front ends: no diagnostic where the command line takes them, and else its error at its place; an outline, and colours.
+#[test]
+fn other_front_ends() {
+    let mut client = Client::start(Some(Path::new(&package(""))));
+    let mut seen = 0;
+    for path in reference_models(&["cub", "asm", "cat", "litmus"]) {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        // Files that are to be refused, and seeds of fuzzers, are no examples.
+        if !path.starts_with(package("specs")) {
+            continue;
+        }
+        client.open(&path, &text);
+        assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new(), "{}", path.display());
+        let document = json!({ "textDocument": { "uri": uri(&path) } });
+        let outline = client.ask("textDocument/documentSymbol", document.clone());
+        assert!(path.extension().is_some_and(|e| e == "litmus") || !outline["result"].as_array().unwrap().is_empty(), "{}", path.display());
+        assert!(client.ask("textDocument/semanticTokens/full", document.clone())["result"]["data"].as_array().unwrap().len() > 20);
+        assert_eq!(client.ask("textDocument/formatting", document.clone())["result"], json!([]));
+        client.tell("textDocument/didClose", document);
+        seen += 1;
+    }
+    assert!(seen > 30, "{seen} files");
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, wrong, line) in [
+        ("a.cub", "array X[proc] : bool\ninit (p) { X[p] = False }\nunsafe (p) { Y[p] = True }\n", "`Y`", 2),
+        ("a.asm", "begin shared_data\n x dd 0\nend shared_data\nbegin thread_code\n mov eax, [y]\nend thread_code\n", "`y`", 4),
+        ("a.cat", "M\nlet x = po\nacyclic x | nowhere as sc\n", "`nowhere`", 2),
+        ("a.pbes", "pbes nu X(n: Nat) = X(n + 1) && Z;\ninit X(0);\n", "`Z`", 0),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        client.open(&path, text);
+        let found = client.diagnostics(&path, 1);
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+        assert!(found[0]["message"].as_str().unwrap().contains(wrong) && found[0]["range"]["start"]["line"] == line, "{name}: {found:?}");
+        // What the command line says.
+        let line = match name {
+            "a.cub" => vec!["prove"],
+            "a.asm" => vec!["program", "--threads-of", "2"],
+            "a.cat" => vec!["models"],
+            _ => vec!["solve"],
+        };
+        let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).args(line).arg(&path).output().unwrap();
+        let message = found[0]["message"].as_str().unwrap().lines().next().unwrap().to_string();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(&message), "{name}: {message}\n{said}");
+    }
+    client.end();
+}
+
 fn linearised(text: &str) -> String {
     let file = tempfile::Builder::new().suffix(".mcrl2").tempfile().unwrap();
     std::fs::write(file.path(), text).unwrap();

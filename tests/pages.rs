@@ -1,10 +1,11 @@
 //! Pages of results: `--evidence FILE.html` and `report`; that the committed bundle is what its sources give; and all of it in a real browser.
 //!
-//! The browser's part is `studio/test/report.mjs`. It runs where node, the packages of `studio/package-lock.json` (`npm ci` in `studio/`) and Chromium
-//! are found; elsewhere the test says what is missing and does nothing.
+//! The browser's parts are `studio/test/report.mjs` and `studio/test/studio.mjs`. They run where node, the packages of `studio/package-lock.json`
+//! (`npm ci` in `studio/`) and Chromium are found; elsewhere the tests say what is missing and do nothing.
 
 use crate::support::package;
 use mu_check::report::page::{HASHES, SCRIPT};
+use mu_check::studio;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -172,12 +173,17 @@ fn reports_are_made_of_results() {
 }
 
 /// FNV-1a over names and contents, as `studio/build.mjs` computes it.
-fn fingerprint() -> String {
+fn fingerprint(folders: &[&str]) -> String {
     let studio = PathBuf::from(package("studio"));
-    let mut names: Vec<String> =
-        std::fs::read_dir(studio.join("src")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    let sources = names.iter().map(|n| format!("src/{n}")).chain(["package-lock.json", "tsconfig.json", "build.mjs"].map(String::from));
+    let below = |folder: &&str| {
+        let mut names: Vec<String> = std::fs::read_dir(studio.join(folder))
+            .unwrap()
+            .map(|e| format!("{folder}/{}", e.unwrap().file_name().into_string().unwrap()))
+            .collect();
+        names.sort();
+        names
+    };
+    let sources = folders.iter().flat_map(below).chain(["package-lock.json", "tsconfig.json", "build.mjs"].map(String::from));
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for name in sources {
         let content = std::fs::read(studio.join(&name)).unwrap();
@@ -190,10 +196,12 @@ fn fingerprint() -> String {
 
 #[test]
 fn the_bundle_is_of_these_sources() {
-    let sources = format!("sources {}", fingerprint());
-    let advice = "the sources in studio/ changed: run `npm ci && npm run build` there and commit src/report/page";
-    assert_eq!(HASHES.lines().nth(2), Some(sources.as_str()), "{advice}");
-    assert!(SCRIPT.lines().next().unwrap().contains(&sources), "{advice}");
+    let advice = "the sources in studio/ changed: run `npm ci && npm run build` there and commit src/report/page and src/studio/page";
+    for (folders, hashes, script) in [(&["src"][..], HASHES, SCRIPT), (&["src", "app"], studio::HASHES, studio::SCRIPT)] {
+        let sources = format!("sources {}", fingerprint(folders));
+        assert_eq!(hashes.lines().nth(2), Some(sources.as_str()), "{advice}");
+        assert!(script.lines().next().unwrap().contains(&sources), "{advice}");
+    }
 }
 
 /// Whether node and the packages of `studio/` are there; says what is not.
@@ -206,6 +214,16 @@ fn has_packages(test: &str) -> bool {
         eprintln!("{test}: skipped, there is no studio/node_modules: `npm ci` in studio/ fetches it");
     }
     node && there
+}
+
+/// Whether a Chromium is there; says if it is not.
+fn has_browser(test: &str) -> bool {
+    let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    let there = std::env::var_os("CHROMIUM").is_some() || places.iter().any(|p| Path::new(p).exists());
+    if !there {
+        eprintln!("{test}: skipped, there is no Chromium; the variable CHROMIUM can say where it is");
+    }
+    there
 }
 
 fn node(arguments: &[&str]) {
@@ -224,13 +242,16 @@ fn building_the_sources_gives_the_bundle() {
 
 #[test]
 fn pages_in_a_browser() {
-    if !has_packages("pages_in_a_browser") {
-        return;
-    }
-    let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-    if std::env::var_os("CHROMIUM").is_none() && !places.iter().any(|p| Path::new(p).exists()) {
-        eprintln!("pages_in_a_browser: skipped, there is no Chromium; the variable CHROMIUM can say where it is");
+    if !has_packages("pages_in_a_browser") || !has_browser("pages_in_a_browser") {
         return;
     }
     node(&["test/report.mjs", env!("CARGO_BIN_EXE_mu-check")]);
+}
+
+/// The page of this machine: opened, a model broken and mended, checked, walked, drawn; a sweep run and stopped; another page refused.
+#[test]
+fn studio_in_a_browser() {
+    if has_packages("studio_in_a_browser") && has_browser("studio_in_a_browser") {
+        node(&["test/studio.mjs", env!("CARGO_BIN_EXE_mu-check")]);
+    }
 }

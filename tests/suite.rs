@@ -35,6 +35,7 @@ mod simulate;
 mod supply;
 mod support;
 mod stored;
+mod studio;
 mod study;
 mod sweep;
 mod symbolic;

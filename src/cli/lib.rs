@@ -46,10 +46,12 @@ mod program;
 mod progress;
 mod properties;
 mod prove;
+mod readers;
 mod refuted;
 mod robust;
 mod shell;
 mod simulate;
+mod studio;
 mod sweep;
 mod systems;
 mod translate;
@@ -142,6 +144,7 @@ fn command(cli: Cli) -> u8 {
         Command::Eval(a) => first::eval(&mut session, a),
         Command::Fmt(a) => fmt::run(&mut session, a),
         Command::Lsp(_) => lsp::run(),
+        Command::Studio(a) => studio::run(&session, a),
         Command::Completions(a) => shell::completions(a),
         Command::Manual(a) => shell::manual(a),
     };

@@ -1,9 +1,10 @@
 //! `lsp`: the language server on standard input and output.
 
 use super::pipeline::read_text;
+use super::readers;
 use lsp_server::Connection;
 use mu_base::{Diagnostic, SourceMap, Stage};
-use mu_lsp::Files;
+use mu_lsp::{Files, Read};
 use std::path::{Path, PathBuf};
 
 /// Files of the machine.
@@ -18,6 +19,10 @@ impl Files for Disk {
         let mut found: Vec<(PathBuf, bool)> = entries.filter_map(|e| Some((e.path(), e.file_type().ok()?.is_dir()))).collect();
         found.sort();
         found
+    }
+    fn foreign(&self, path: &Path, text: &str) -> Option<Read> {
+        let folder = path.parent()?;
+        readers::read(path, text, &|name| self.read(&folder.join(name)))
     }
 }
 

@@ -44,6 +44,8 @@ struct State {
     closed: bool,
     /// No watch: something is being kept that may take long.
     patient: bool,
+    /// A program reads along.
+    lines: bool,
     /// A limit ends in a checkpoint: the search may come to the end of what it is at.
     kept: bool,
     /// Files that are being written.
@@ -65,6 +67,7 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         violated: false,
         closed: false,
         patient: false,
+        lines: false,
         kept: false,
         parts: Vec::new(),
     })
@@ -201,6 +204,9 @@ impl State {
             over["file"] = json!(about);
         }
         self.stages.push(over);
+        if self.lines {
+            progress(&json!({ "stage": name, "about": about }));
+        }
         (self.stage, self.about, self.since) = (name, about, now);
     }
     /// An object with what all begin with.
@@ -224,6 +230,21 @@ impl State {
     }
 }
 
+/// From now on a program reads along: what is under way goes to standard error, a JSON object a line.
+pub(super) fn read_along() {
+    state().lines = true;
+}
+
+/// Whether a program reads along.
+pub(super) fn has_reader() -> bool {
+    state().lines
+}
+
+/// Tells the program that reads along how far a run is.
+pub(super) fn progress(value: &Value) {
+    eprintln!("{}", json!({ "progress": value }));
+}
+
 /// Keeps a figure that a result will have.
 pub(super) fn know(key: &str, value: Value) {
     state().known.insert(key.into(), value);
@@ -242,6 +263,9 @@ pub(super) fn verdict_of(formula: &Path, object: Option<Value>, text: Option<Str
         state.waiting.remove(at);
     }
     state.closed = state.waiting.is_empty() && text.is_some();
+    if let Some(object) = object.as_ref().filter(|_| state.lines) {
+        progress(&json!({ "formula": name, "verdict": object["verdict"] }));
+    }
     state.violated |= violated;
     state.verdicts.extend(object);
     text.map_or(Ok(()), |text| written(&text))

@@ -57,6 +57,9 @@ impl Session {
 
     fn with_limits(common: Common, reading: Reading, limits: Limits) -> Self {
         let budget = Budget::new(limits);
+        if common.progress_lines {
+            output::read_along();
+        }
         if common.end_with_input {
             end_with_input(&budget);
         }

@@ -3,11 +3,14 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mu_base::limits::resident_bytes;
 use mu_explore::{Progress, Snapshot};
+use serde_json::json;
 use std::io::IsTerminal;
 
 /// A progress line.
 pub(super) struct Bar {
     bar: ProgressBar,
+    /// Whether a program reads along.
+    lines: bool,
 }
 
 impl Bar {
@@ -19,7 +22,7 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
             bar.set_style(style);
         }
-        Self { bar }
+        Self { bar, lines: super::output::has_reader() }
     }
     /// Shows a text.
     pub(super) fn note(&self, text: impl FnOnce() -> String) {
@@ -42,6 +45,12 @@ impl Progress for Bar {
     fn report(&self, s: &Snapshot) {
         super::output::know("states", s.states.into());
         super::output::know("transitions", s.transitions.into());
+        if self.lines {
+            super::output::progress(&json!({
+                "states": s.states, "transitions": s.transitions, "level": s.level, "waiting": s.waiting,
+                "seconds": s.elapsed.as_secs_f64(), "memory_bytes": resident_bytes(),
+            }));
+        }
         if self.bar.is_hidden() {
             return;
         }

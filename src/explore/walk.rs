@@ -109,34 +109,36 @@ impl<'m> Walk<'m> {
 
     fn steps_of(&mut self, steps: usize) -> Result<Vec<Move>, Diagnostic> {
         let state = self.state_after(steps).to_vec();
-        let (mut moves, mut found) = (Vec::new(), Steps::default());
-        let mut met = std::collections::HashSet::new();
-        for (g, group) in self.model.groups().iter().enumerate() {
-            if group.requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
-                continue;
+        moves(self.model, self.worker.as_mut(), &state)
+    }
+}
+
+/// The steps of a state, in the order of the groups, each label and target once. Errors: an evaluation that fails.
+pub fn moves(model: &dyn Model, worker: &mut dyn Worker, state: &[u32]) -> Result<Vec<Move>, Diagnostic> {
+    let (mut moves, mut found) = (Vec::new(), Steps::default());
+    let mut met = std::collections::HashSet::new();
+    for (g, group) in model.groups().iter().enumerate() {
+        if group.requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
+            continue;
+        }
+        let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
+        found.clear();
+        worker.steps(g, &reads, &mut found)?;
+        let n = group.writes.len();
+        if found.values.len() != found.labels.len() * n {
+            return Err(Diagnostic::new(Stage::Internal, format!("group `{}` does not give a value for each slot it writes", group.name)));
+        }
+        for (i, label) in found.labels.iter().enumerate() {
+            let mut target = state.to_vec();
+            for (slot, value) in group.writes.iter().zip(&found.values[i * n..]) {
+                target[*slot as usize] = *value;
             }
-            let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
-            found.clear();
-            self.worker.steps(g, &reads, &mut found)?;
-            let n = group.writes.len();
-            if found.values.len() != found.labels.len() * n {
-                return Err(Diagnostic::new(
-                    Stage::Internal,
-                    format!("group `{}` does not give a value for each slot it writes", group.name),
-                ));
-            }
-            for (i, label) in found.labels.iter().enumerate() {
-                let mut target = state.clone();
-                for (slot, value) in group.writes.iter().zip(&found.values[i * n..]) {
-                    target[*slot as usize] = *value;
-                }
-                if met.insert((*label, target.clone())) {
-                    moves.push(Move { group: g as u32, label: *label, state: target });
-                }
+            if met.insert((*label, target.clone())) {
+                moves.push(Move { group: g as u32, label: *label, state: target });
             }
         }
-        Ok(moves)
     }
+    Ok(moves)
 }
 
 #[cfg(test)]

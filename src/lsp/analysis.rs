@@ -8,6 +8,7 @@
 //! What a directive leaves out by default is read with other values of the parameters ([`Analysis::complete`]); words that no reading covers mean
 //! what is declared under their name. Cost: that of the command line, for each error that is shown.
 
+use crate::foreign::Lexicon;
 use crate::names::{Declared, Found, Key, Kind, Walk};
 use crate::recovery::{Lost, leave_out};
 use mu_base::source::Source;
@@ -78,6 +79,8 @@ pub(crate) struct Analysis {
     pub(crate) sources: SourceMap,
     pub(crate) source: SourceId,
     pub(crate) params: Vec<Param>,
+    /// How it is cut into words, if that is not as specifications are.
+    pub(crate) lexicon: Option<&'static Lexicon>,
     lost: Lost,
     complete: bool,
 }
@@ -179,7 +182,7 @@ impl Analysis {
         }
     }
 
-    fn report(&mut self, error: &Diagnostic, sources: &SourceMap) {
+    pub(crate) fn report(&mut self, error: &Diagnostic, sources: &SourceMap) {
         let range = error.span.map_or_else(|| self.last_token(), |s| self.place(sources, s));
         let related = error.related.iter().map(|(span, text)| (self.place(sources, *span), text.clone())).collect();
         let problem = Problem { range, stage: error.stage, message: error.message.clone(), notes: error.notes.clone(), related };
@@ -332,7 +335,7 @@ impl Analysis {
         end.map_or(self.text.len(), |t| t.range.end)
     }
 
-    fn order(&mut self) {
+    pub(crate) fn order(&mut self) {
         self.names.sort_by_key(|n| (n.range.start, n.range.end, !n.declares));
         self.declarations.sort_by_key(|d| (d.range.start, d.range.end));
     }

@@ -144,6 +144,10 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
     if analysis.tokens.iter().any(|t| t.kind == TokenKind::Comment && t.range.start < offset && offset <= t.range.end) {
         return Some(json!([]));
     }
+    if let Some(lexicon) = analysis.lexicon {
+        let names = analysis.declarations.iter().map(|d| json!({ "label": d.name, "kind": 6 }));
+        return Some(names.chain(lexicon.keywords.iter().map(|w| json!({ "label": w, "kind": 14 }))).collect());
+    }
     let mut items: Vec<(String, Value)> = Vec::new();
     let mut add = |of: &Analysis, own: bool| {
         for d in &of.declarations {
@@ -222,7 +226,10 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
             _ => out.push((whole, symbol)),
         }
     }
-    let init = analysis.tokens.iter().position(|t| t.kind == TokenKind::Word && matches!(t.text(text), "init" | "form"));
+    let init = analysis
+        .tokens
+        .iter()
+        .position(|t| analysis.lexicon.is_none() && t.kind == TokenKind::Word && matches!(t.text(text), "init" | "form"));
     if let Some(i) = init {
         let end = analysis.tokens[i..].iter().find(|t| t.is_sign(text, ";")).or(analysis.tokens.last()).map_or(text.len(), |t| t.range.end);
         let range = &analysis.tokens[i].range;
@@ -275,8 +282,9 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
             TokenKind::Sign if matches!(token.text(text), "(" | ")" | "[" | "]" | "{" | "}" | "," | ";" | ":") => continue,
             TokenKind::Sign => "operator",
             TokenKind::Unknown => continue,
-            TokenKind::Word if tokens::SORTS.contains(&token.text(text)) => "type",
-            TokenKind::Word if tokens::is_reserved(token.text(text)) => "keyword",
+            TokenKind::Word if analysis.lexicon.is_some_and(|l| l.keywords.contains(&token.text(text))) => "keyword",
+            TokenKind::Word if analysis.lexicon.is_none() && tokens::SORTS.contains(&token.text(text)) => "type",
+            TokenKind::Word if analysis.lexicon.is_none() && tokens::is_reserved(token.text(text)) => "keyword",
             TokenKind::Word => {
                 let Some(name) = analysis.name_at(token.range.start) else { continue };
                 match kinds.entry(name.key.clone()).or_insert_with(|| kind_of(name)) {
@@ -376,6 +384,9 @@ pub(crate) fn lenses(workspace: &Workspace, path: &Path) -> Option<Value> {
             lens(&range, format!("check on {name}"), words(&["check", &model, &file])),
             lens(&range, "draw evidence".into(), words(&["check", &model, &file, "--evidence", &picture])),
         ]));
+    }
+    if analysis.lexicon.is_some() {
+        return None;
     }
     let range = at("init")?;
     let mut all =

@@ -1,4 +1,4 @@
-//! A language server for specifications, with their parameter layer, and formulas: the Language Server Protocol 3.17 over any connection.
+//! A language server for specifications, with their parameter layer, formulas, and what other front ends read: the Language Server Protocol 3.17 over any connection.
 //!
 //! In: messages of a client. Out: diagnostics while one types, and answers about places in texts. `analysis` knows one text, `workspace` which
 //! formula belongs to which specification, `features` and `rename` answer, `server` speaks the protocol. The server computes no verdict: code lenses
@@ -10,6 +10,7 @@
 
 mod analysis;
 mod features;
+mod foreign;
 mod names;
 mod positions;
 mod recovery;
@@ -18,5 +19,6 @@ mod server;
 mod typed;
 mod workspace;
 
+pub use foreign::Read;
 pub use server::serve;
 pub use workspace::Files;

@@ -178,7 +178,11 @@ impl Server<'_> {
     fn formatted(&self, analysis: &Analysis) -> Value {
         let text = &analysis.text;
         let new = format(text, Options { width: self.width });
-        if analysis.problems.iter().any(|p| p.stage == mu_base::Stage::Syntax) || new == *text || !is_same(text, &new) {
+        if analysis.lexicon.is_some()
+            || analysis.problems.iter().any(|p| p.stage == mu_base::Stage::Syntax)
+            || new == *text
+            || !is_same(text, &new)
+        {
             return json!([]);
         }
         let lines = Lines::new(text);

@@ -9,6 +9,7 @@
 //! Analyses are remembered by the text that they are of.
 
 use crate::analysis::Analysis;
+use crate::foreign::{Lexicon, Read};
 use crate::names::Key;
 use mu_syntax::tokens::{self, Kind};
 use std::cell::RefCell;
@@ -22,6 +23,10 @@ pub trait Files {
     fn read(&self, path: &Path) -> Option<String>;
     /// What is in a folder, with whether it is a folder itself.
     fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)>;
+    /// What the reader of another front end says of a text, if one reads such files: see `foreign`.
+    fn foreign(&self, _path: &Path, _text: &str) -> Option<Read> {
+        None
+    }
 }
 
 /// Most files of a workspace that are looked at.
@@ -90,7 +95,14 @@ impl<'f> Workspace<'f> {
         {
             return Some(known.analysis.clone());
         }
-        let analysis = Rc::new(if formula { Analysis::of_formula(&text, model.as_deref()) } else { Analysis::of_specification(&text) });
+        let foreign = Lexicon::of(path);
+        let analysis = Rc::new(if let Some(lexicon) = foreign {
+            Analysis::of_foreign(&text, lexicon, self.files.foreign(path, &text))
+        } else if formula {
+            Analysis::of_formula(&text, model.as_deref())
+        } else {
+            Analysis::of_specification(&text)
+        });
         self.known.borrow_mut().insert(path.to_path_buf(), Known { analysis: analysis.clone(), model, complete: None });
         Some(analysis)
     }
@@ -98,7 +110,7 @@ impl<'f> Workspace<'f> {
     /// The same with the names of what the parameters leave out by default.
     pub(crate) fn complete(&self, path: &Path) -> Option<Rc<Analysis>> {
         let analysis = self.analysis(path)?;
-        if analysis.formula {
+        if analysis.formula || analysis.lexicon.is_some() {
             return Some(analysis);
         }
         if let Some(complete) = self.known.borrow().get(path).and_then(|k| k.complete.clone()) {
@@ -113,12 +125,12 @@ impl<'f> Workspace<'f> {
 
     /// Whether a document is a formula: by its name, else by its text.
     fn reads_as_formula(&self, path: &Path, text: &str) -> bool {
-        is_formula(path) || !is_specification(path) && tokens::is_formula(text, &tokens::tokens(text))
+        is_formula(path) || Lexicon::of(path).is_none() && !is_specification(path) && tokens::is_formula(text, &tokens::tokens(text))
     }
 
     /// Whether a file is there and no formula, so that it may be the model of one.
     pub(crate) fn is_model(&self, path: &Path) -> bool {
-        self.text(path).is_some_and(|text| !self.reads_as_formula(path, &text))
+        Lexicon::of(path).is_none() && self.text(path).is_some_and(|text| !self.reads_as_formula(path, &text))
     }
 
     pub(crate) fn forget(&self, path: &Path) {

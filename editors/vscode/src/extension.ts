@@ -37,7 +37,7 @@ async function start(): Promise<void> {
   const command = settings.get<string>("path", "mu-check");
   const server: ServerOptions = { command, args: ["lsp"] };
   const options: LanguageClientOptions = {
-    documentSelector: [{ language: "mcrl2" }, { language: "mcf" }],
+    documentSelector: [...["mcrl2", "mcf", "cubicle", "cat", "litmus", "pbes"].map((language) => ({ language })), { scheme: "file", pattern: "**/*.asm" }],
     initializationOptions: { model: settings.get("model"), width: settings.get("width") },
     synchronize: {
       configurationSection: "mu-check",

@@ -14,6 +14,7 @@ mod report;
 mod seek;
 mod shell;
 mod simulate;
+mod studio;
 pub mod sweep;
 
 pub use self::cluster::Clustering;
@@ -32,6 +33,7 @@ pub use self::report::ReportArgs;
 pub use self::seek::Seeking;
 pub use self::shell::{CompletionsArgs, ManualArgs};
 pub use self::simulate::SimulateArgs;
+pub use self::studio::StudioArgs;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -103,6 +105,8 @@ pub enum Command {
     Fmt(Late<FmtArgs>),
     /// Serve an editor: errors while one types, names, renaming, formatting.
     Lsp(Late<LspArgs>),
+    /// Serve a page of this machine: files, an editor, runs, a model step by step.
+    Studio(Late<StudioArgs>),
     /// Print a script that completes the command line in a shell.
     Completions(Late<CompletionsArgs>),
     /// Print the manual page, or write those of all commands.
@@ -154,7 +158,7 @@ impl Command {
             Command::New(a) => &a.common,
             Command::Eval(a) => &a.common,
             Command::Fmt(a) => &a.common,
-            Command::Completions(_) | Command::Manual(_) | Command::Lsp(_) => return None,
+            Command::Completions(_) | Command::Manual(_) | Command::Lsp(_) | Command::Studio(_) => return None,
         })
     }
 }
@@ -209,6 +213,9 @@ pub struct Common {
     /// Do not display progress (pipes never show it).
     #[arg(long)]
     pub no_progress: bool,
+    /// Write progress as a JSON object a line to standard error, for the program that started this one.
+    #[arg(long, hide = true)]
+    pub progress_lines: bool,
     /// Take the end of standard input as an interrupt, so that this process does not outlive the one that started it.
     #[arg(long, hide = true)]
     pub end_with_input: bool,

@@ -5,6 +5,7 @@
 
 mod command;
 mod interpreter;
+mod requests;
 mod screen;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,10 @@ use std::path::Path;
 use std::time::Duration;
 
 pub(super) fn run(session: &mut Session, args: &SimulateArgs) -> Result<u8, Diagnostic> {
+    if args.requests {
+        let loaded = session.load(&args.model, "none")?;
+        return requests::serve(session, &*loaded.model);
+    }
     if args.script.is_none() {
         if session.common.format == Format::Json {
             return Err(Diagnostic::new(Stage::Usage, "`--format json` is for the commands of a `--script`"));

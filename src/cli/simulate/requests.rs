@@ -1,0 +1,232 @@
+//! The simulator for programs: a JSON object in a line asks, one in a line answers, in the same order.
+//!
+//! States have numbers in the order in which they were met; 0 is the initial one. `{"state": N}` -> its values and steps; `{"graph": MOST}` -> states and
+//! steps breadth-first, at most so many states (`cut`: those with steps to others); with `"reduce": "strong"` or another equivalence the quotient. What cannot be done is answered by
+//! `{"error": …}`. The first line out describes the model and its initial state. Cost: each state is evaluated once, its vector and steps are kept.
+//! Invariant: a number means one state for as long as the process lives.
+
+use crate::output;
+use crate::pipeline::Session;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_explore::walk::{Move, moves};
+use mu_lts::reduce::{Equivalence, reduce};
+use mu_lts::{Labels, Lts};
+use mu_model::{Model, SlotInfo, Worker};
+use mu_report::story::{Story, parameters, told, values};
+use mu_report::trace;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::io::BufRead as _;
+
+/// Most states of a graph.
+const MOST_STATES: u64 = 100_000;
+
+/// What is known of the model so far.
+struct States<'m> {
+    model: &'m dyn Model,
+    worker: Box<dyn Worker + 'm>,
+    vectors: Vec<Vec<u32>>,
+    numbers: HashMap<Vec<u32>, usize>,
+    /// The steps of a state, with the numbers of the states after them, where they were asked for.
+    steps: Vec<Option<Vec<(Move, usize)>>>,
+    budget: Budget,
+    threads: usize,
+}
+
+/// Answers until standard input ends.
+pub(super) fn serve(session: &Session, model: &dyn Model) -> Result<u8, Diagnostic> {
+    output::stage("answering requests");
+    let mut states = States::new(model, session);
+    let told = parameters(model);
+    let slots: Vec<Value> = told.iter().map(|p| json!({ "name": p.name, "component": p.component, "control": p.control })).collect();
+    let mut hello = json!({ "components": model.components(), "parameters": slots });
+    hello["first"] = states.state(0)?;
+    output::part_of_text(&format!("{hello}\n"))?;
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let answer = match states.answer(&line) {
+            Ok(answer) => answer,
+            Err(error) if error.stage == Stage::Internal => return Err(error),
+            Err(error) => json!({ "error": error.render(&session.sources).trim_end() }),
+        };
+        output::part_of_text(&format!("{answer}\n"))?;
+    }
+    Ok(0)
+}
+
+impl<'m> States<'m> {
+    fn new(model: &'m dyn Model, session: &Session) -> Self {
+        let mut states = Self {
+            model,
+            worker: model.worker(),
+            vectors: Vec::new(),
+            numbers: HashMap::new(),
+            steps: Vec::new(),
+            budget: session.budget.clone(),
+            threads: session.threads(),
+        };
+        states.number(model.initial());
+        states
+    }
+
+    fn number(&mut self, vector: Vec<u32>) -> usize {
+        let next = self.vectors.len();
+        let number = *self.numbers.entry(vector.clone()).or_insert(next);
+        if number == next {
+            self.vectors.push(vector);
+            self.steps.push(None);
+        }
+        number
+    }
+
+    fn expand(&mut self, state: usize) -> Result<&[(Move, usize)], Diagnostic> {
+        if self.steps[state].is_none() {
+            let found = moves(self.model, self.worker.as_mut(), &self.vectors[state])?;
+            let found = found.into_iter().map(|m| (self.number(m.state.clone()), m)).map(|(n, m)| (m, n)).collect();
+            self.steps[state] = Some(found);
+        }
+        Ok(self.steps[state].as_deref().unwrap_or_default())
+    }
+
+    fn answer(&mut self, line: &str) -> Result<Value, Diagnostic> {
+        let usage = |message: &str| Diagnostic::new(Stage::Usage, message).note("expected {\"state\": N} or {\"graph\": N}");
+        let request: Value = serde_json::from_str(line).map_err(|e| usage(&format!("this is not JSON: {e}")))?;
+        if let Some(number) = request["state"].as_u64() {
+            let known = usize::try_from(number).ok().filter(|n| *n < self.vectors.len());
+            return self.state(known.ok_or_else(|| usage(&format!("no state {number} was met yet")))?);
+        }
+        let Some(most) = request["graph"].as_u64() else { return Err(usage("this is no request")) };
+        let how = match &request["reduce"] {
+            Value::Null => None,
+            Value::String(name) => {
+                let known = Equivalence::of_name(name).filter(|e| !matches!(e, Equivalence::Trace | Equivalence::WeakTrace));
+                Some(known.ok_or_else(|| usage(&format!("no graph is drawn modulo `{name}`")))?)
+            }
+            _ => return Err(usage("`reduce` names an equivalence")),
+        };
+        self.graph(usize::try_from(most.min(MOST_STATES)).unwrap_or(usize::MAX), how)
+    }
+
+    /// A state: its values, none for parameters that mean nothing there, and its steps, told as those of evidence.
+    fn state(&mut self, state: usize) -> Result<Value, Diagnostic> {
+        let steps = self.expand(state)?.to_vec();
+        let here = self.vectors[state].clone();
+        let story = self.story();
+        let mut list = Vec::new();
+        for (step, to) in &steps {
+            let mut step = told(self.model, &here, &trace::taken(step), false)?;
+            (step.from, step.to) = (index(state)?, index(*to)?);
+            list.push(step.json(&story));
+        }
+        Ok(json!({ "state": state, "values": values(self.model, &here), "steps": list }))
+    }
+
+    fn story(&self) -> Story {
+        Story {
+            verdict: false,
+            components: self.model.components(),
+            parameters: parameters(self.model),
+            initial: Vec::new(),
+            steps: Vec::new(),
+            untold: 0,
+            linear: true,
+            back_to: None,
+            ending: None,
+            of_formula: false,
+        }
+    }
+
+    /// States in breadth-first order, with their levels, steps and values; `complete` if these are all.
+    fn graph(&mut self, most: usize, how: Option<Equivalence>) -> Result<Value, Diagnostic> {
+        let mut order = vec![0];
+        let mut place = HashMap::from([(0, 0)]);
+        let (mut levels, mut edges, mut cut) = (vec![0], Vec::new(), Vec::new());
+        let (mut labels, mut texts): (HashMap<String, usize>, Vec<String>) = (HashMap::from([("tau".into(), 0)]), vec!["tau".into()]);
+        let mut next = 0;
+        while let Some(&state) = order.get(next) {
+            self.budget.check_memory().map_err(Diagnostic::stopped)?;
+            let steps: Vec<(LabelId, usize)> = self.expand(state)?.iter().map(|(m, to)| (m.label, *to)).collect();
+            for (label, to) in steps {
+                let at = match place.get(&to) {
+                    Some(at) => *at,
+                    None if order.len() >= most => {
+                        if cut.last() != Some(&next) {
+                            cut.push(next);
+                        }
+                        continue;
+                    }
+                    None => {
+                        place.insert(to, order.len());
+                        levels.push(levels[next] + 1);
+                        order.push(to);
+                        order.len() - 1
+                    }
+                };
+                let text = self.model.label_text(label);
+                let label = *labels.entry(text.clone()).or_insert_with(|| {
+                    texts.push(text);
+                    texts.len() - 1
+                });
+                edges.push((next, label, at));
+            }
+            next += 1;
+        }
+        if let Some(how) = how {
+            if !cut.is_empty() {
+                let message = format!("more than {most} states: an incomplete system has no quotient");
+                return Err(Diagnostic::new(Stage::Usage, message));
+            }
+            return Ok(quotient(order.len(), &edges, &texts, how, self.threads));
+        }
+        Ok(json!({
+            "complete": cut.is_empty(), "cut": cut, "initial": 0, "labels": texts, "levels": levels, "edges": edges,
+            "states": order, "values": self.columns(&order),
+        }))
+    }
+
+    /// Of each parameter the texts of its values, and for each state which it has; -1: it means nothing there.
+    fn columns(&self, order: &[usize]) -> Value {
+        let column = |(slot, info): (usize, &SlotInfo)| {
+            let (mut known, mut texts): (HashMap<u32, i64>, Vec<String>) = (HashMap::new(), Vec::new());
+            let of = |state: &usize| {
+                let vector = &self.vectors[*state];
+                if !self.model.is_live(slot as u32, vector) {
+                    return -1;
+                }
+                *known.entry(vector[slot]).or_insert_with(|| {
+                    texts.push(self.model.value_text(slot as u32, vector[slot]));
+                    texts.len() as i64 - 1
+                })
+            };
+            let at: Vec<i64> = order.iter().map(of).collect();
+            (info.name.clone(), json!({ "texts": texts, "at": at }))
+        };
+        self.model.slots().iter().enumerate().map(column).collect::<Map<_, _>>().into()
+    }
+}
+
+/// The quotient of a graph, with its levels.
+fn quotient(states: usize, edges: &[(usize, usize, usize)], texts: &[String], how: Equivalence, threads: usize) -> Value {
+    let edges: Vec<_> = edges.iter().map(|(from, label, to)| (StateId::new(*from), LabelId::new(*label), StateId::new(*to))).collect();
+    let lts = reduce(&Lts::from_edges(StateId::new(0), states, &edges, Labels { texts: texts.to_vec() }), how, threads);
+    let mut levels = vec![None; lts.state_count()];
+    let mut order = vec![lts.initial];
+    levels[lts.initial.index()] = Some(0);
+    let (mut next, mut edges) = (0, Vec::new());
+    while let Some(&state) = order.get(next) {
+        for (label, to) in lts.successors(state) {
+            edges.push((state.index(), label.index(), to.index()));
+            if levels[to.index()].is_none() {
+                levels[to.index()] = levels[state.index()].map(|n: usize| n + 1);
+                order.push(to);
+            }
+        }
+        next += 1;
+    }
+    json!({ "complete": true, "cut": [], "initial": lts.initial.index(), "of": states, "labels": lts.table.texts, "levels": levels, "edges": edges })
+}
+
+fn index(state: usize) -> Result<u32, Diagnostic> {
+    u32::try_from(state).map_err(|_| Diagnostic::new(Stage::Limit, "more states than can be numbered"))
+}

@@ -1,0 +1,186 @@
+//! What a page may wish for, as arguments of the command line: JSON -> a list of words.
+//!
+//! A page says names of files in the folder, values of parameters, formulas, and words of a few options; each is looked at here, and nothing else is
+//! passed on. Files stand behind `--`, so that no name is an option. The limits of a run are those of the server; a page cannot change them.
+
+use crate::Limits;
+use crate::folder::Folder;
+use crate::http::{Refusal, refusal};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Most formulas of a run, and most characters of one that is given as text.
+const MOST_FORMULAS: usize = 200;
+const MOST_CHARACTERS: usize = 64 << 10;
+
+/// A run that may be started.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Asked {
+    /// `check`, `explore`, `sweep`, `litmus` or `simulate`.
+    pub(crate) kind: &'static str,
+    pub(crate) model: String,
+    pub(crate) arguments: Vec<String>,
+    /// The command that a user would type for the same.
+    pub(crate) command: String,
+}
+
+/// What the page says of each kind of run.
+const KINDS: [(&str, &[&str]); 5] = [
+    ("check", &["formulas", "texts", "defines", "engine", "confluence"]),
+    ("explore", &["defines", "engine", "confluence", "reduce", "sought", "action"]),
+    ("sweep", &["formulas", "defines", "engine", "confluence"]),
+    ("litmus", &[]),
+    ("simulate", &["defines"]),
+];
+
+/// A page's wish as arguments. `out`: the folder of a sweep's tables.
+pub(crate) fn asked(wish: &Value, folder: &Folder, limits: &Limits, out: &Path) -> Result<Asked, Refusal> {
+    let Some(object) = wish.as_object() else { return refusal(400, "expected an object") };
+    let kind = text(object, "kind")?.unwrap_or_default();
+    let Some((kind, keys)) = KINDS.into_iter().find(|(k, _)| *k == kind) else {
+        return refusal(400, format!("`{kind}` is nothing that a page may run"));
+    };
+    if let Some(other) = object.keys().find(|k| !["kind", "model"].contains(&k.as_str()) && !keys.contains(&k.as_str())) {
+        return refusal(400, format!("`{kind}` has no `{other}`"));
+    }
+    let model = file(object.get("model"), folder)?;
+    let mut said: Vec<String> = Vec::new();
+    for (name, value) in object.get("defines").and_then(Value::as_object).into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        if !is_name(name)
+            || value.is_empty()
+            || value.len() > 200
+            || !value.chars().all(|c| c.is_ascii_alphanumeric() || "_-+.,=".contains(c))
+        {
+            return refusal(400, format!("`{name}={value}` is no parameter with its value"));
+        }
+        said.extend(["-D".to_string(), format!("{name}={value}")]);
+    }
+    for (key, option) in [("engine", "--engine"), ("confluence", "--confluence"), ("reduce", "--reduce"), ("action", "--action")] {
+        if let Some(word) = text(object, key)?.filter(|w| !w.is_empty()) {
+            if !word.split([',', '-']).all(is_name) {
+                return refusal(400, format!("`{word}` is no value of `{option}`"));
+            }
+            said.extend([option.to_string(), word.to_string()]);
+        }
+    }
+    match text(object, "sought")?.unwrap_or_default() {
+        "" => {}
+        word @ ("deadlock" | "divergence") => said.push(format!("--{word}")),
+        other => return refusal(400, format!("`{other}` is nothing that is looked for")),
+    }
+    let list = |key: &str| object.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if list("formulas").len() + list("texts").len() > MOST_FORMULAS {
+        return refusal(413, format!("more than {MOST_FORMULAS} formulas"));
+    }
+    for formula in list("texts") {
+        let formula = formula.as_str().unwrap_or_default();
+        if formula.trim().is_empty() || formula.len() > MOST_CHARACTERS || formula.contains('\0') {
+            return refusal(400, "this is no formula");
+        }
+        said.push(format!("--formula={formula}"));
+    }
+    let mut files = vec![model.clone()];
+    for formula in list("formulas") {
+        files.push(file(Some(formula), folder)?);
+    }
+    let shown = if kind == "sweep" { &["--out".to_string(), "sweep".to_string()][..] } else { &[] };
+    let line = [&[kind.to_string()], &said[..], shown, &files[..]].concat();
+    let command = std::iter::once("mu-check".to_string()).chain(line.iter().map(|w| quoted(w))).collect::<Vec<_>>().join(" ");
+    let own = own(kind, limits, out);
+    let arguments = [&[kind.to_string()], &own[..], &said[..], &["--".to_string()], &files[..]].concat();
+    Ok(Asked { kind, model, arguments, command })
+}
+
+/// The arguments that this server gives: in which form, and how far.
+fn own(kind: &str, limits: &Limits, out: &Path) -> Vec<String> {
+    let mut own = vec![format!("--max-memory={}", limits.memory)];
+    own.extend(limits.threads.map(|n| format!("--threads={n}")));
+    match kind {
+        "simulate" => own.push("--requests".into()),
+        _ => {
+            let fixed = ["--format=json", "--progress-lines", "--end-with-input"];
+            own.extend(fixed.map(String::from));
+            own.push(format!("--timeout={}s", limits.time.as_secs_f64()));
+        }
+    }
+    if kind == "sweep" {
+        own.push(format!("--out={}", out.display()));
+    }
+    own
+}
+
+/// A file of the folder that is there, by its name.
+fn file(name: Option<&Value>, folder: &Folder) -> Result<String, Refusal> {
+    let Some(name) = name.and_then(Value::as_str) else { return refusal(400, "expected the name of a file") };
+    if !folder.resolve(name)?.is_file() {
+        return refusal(404, format!("there is no file `{name}`"));
+    }
+    Ok(name.to_string())
+}
+
+fn text<'v>(object: &'v Map<String, Value>, key: &str) -> Result<Option<&'v str>, Refusal> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => refusal(400, format!("`{key}` is no text")),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
+    if plain { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::time::Duration;
+
+    fn made(wish: Value) -> Result<Asked, u16> {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["m.mcrl2", "--help", "f.mcf"] {
+            std::fs::write(root.path().join(name), "").unwrap();
+        }
+        let limits = Limits { runs: 1, time: Duration::from_secs(9), memory: 7, threads: Some(2) };
+        asked(&wish, &Folder::new(root.path()).unwrap(), &limits, Path::new("/out")).map_err(|r| r.0)
+    }
+
+    #[test]
+    fn wishes_become_arguments() {
+        let made =
+            made(json!({ "kind": "check", "model": "m.mcrl2", "formulas": ["--help"], "texts": ["-x"], "defines": { "n": "1..3" } }))
+                .unwrap();
+        let own = "check --max-memory=7 --threads=2 --format=json --progress-lines --end-with-input --timeout=9s";
+        assert_eq!(made.arguments.join(" "), format!("{own} -D n=1..3 --formula=-x -- m.mcrl2 --help"));
+        assert_eq!(made.command, "mu-check check -D n=1..3 --formula=-x m.mcrl2 --help");
+    }
+
+    #[test]
+    fn what_a_page_may_not_wish() {
+        for (wish, status) in [
+            (json!({ "kind": "convert", "model": "m.mcrl2" }), 400),
+            (json!({ "kind": "check", "model": "../m.mcrl2" }), 403),
+            (json!({ "kind": "check", "model": "m.mcrl2", "formulas": ["/etc/passwd"] }), 403),
+            (json!({ "kind": "check", "model": "none.mcrl2" }), 404),
+            (json!({ "kind": "check", "model": "m.mcrl2", "evidence": "/tmp/x.json" }), 400),
+            (json!({ "kind": "explore", "model": "m.mcrl2", "out": "x.aut" }), 400),
+            (json!({ "kind": "explore", "model": "m.mcrl2", "engine": "auto --out=x.aut" }), 400),
+            (json!({ "kind": "explore", "model": "m.mcrl2", "engine": "--out" }), 400),
+            (json!({ "kind": "explore", "model": "m.mcrl2", "defines": { "n --out": "1" } }), 400),
+            (json!({ "kind": "explore", "model": "m.mcrl2", "defines": { "n": "1 --out=x" } }), 400),
+            (json!({ "kind": "check", "model": "m.mcrl2", "texts": ["a\u{0}b"] }), 400),
+            (json!({ "kind": "check", "model": "m.mcrl2", "texts": vec!["true"; 201] }), 413),
+            (json!({ "kind": 1 }), 400),
+            (json!([]), 400),
+        ] {
+            assert_eq!(made(wish.clone()).map(|a| a.arguments), Err(status), "{wish}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The language server for a page: the same code that serves editors, over a connection in memory, for files of the folder only.
+//!
+//! The page calls the folder `file:///studio`. A path beyond it is no file to the server, so that neither a formula's `% model:` nor a definition leads
+//! out of the folder.
+
+use crate::Reader;
+use crate::events;
+use crate::folder::Folder;
+use lsp_server::{Connection, Message};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+
+/// What the page calls the folder.
+const ROOT: &str = "/studio";
+
+struct Inside {
+    folder: Folder,
+    reader: Reader,
+}
+
+impl mu_lsp::Files for Inside {
+    fn read(&self, path: &Path) -> Option<String> {
+        self.folder.read(path.strip_prefix(ROOT).ok()?.to_str()?).ok()
+    }
+    fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)> {
+        let Ok(below) = folder.strip_prefix(ROOT) else { return Vec::new() };
+        let inside = below.as_os_str().is_empty() || below.to_str().is_some_and(|b| self.folder.resolve(b).is_ok());
+        let entries = if inside { self.folder.entries(below) } else { Vec::new() };
+        entries.into_iter().map(|(name, is_folder)| (folder.join(name), is_folder)).collect()
+    }
+    fn foreign(&self, path: &Path, text: &str) -> Option<mu_lsp::Read> {
+        let folder = path.parent()?;
+        (self.reader)(path, text, &|name| self.read(&folder.join(name)))
+    }
+}
+
+/// The page's end of a language server that runs. Dropped, the server ends.
+pub(crate) struct Language(Connection);
+
+impl Language {
+    /// Starts a server whose messages go to the page.
+    pub(crate) fn start(folder: &Folder, reader: Reader, page: Sender<String>) -> std::io::Result<Self> {
+        let (server, client) = Connection::memory();
+        let files = Inside { folder: Folder::new(folder.root())?, reader };
+        // A page that leaves without a word is no error.
+        std::thread::Builder::new().name("language".into()).stack_size(8 << 20).spawn(move || drop(mu_lsp::serve(&server, &files)))?;
+        let messages = client.receiver.clone();
+        std::thread::Builder::new().name("answers".into()).spawn(move || {
+            for message in messages {
+                let text = serde_json::to_value(&message).map(|v| events::line("language", &v));
+                if text.is_ok_and(|t| page.send(t).is_err()) {
+                    break;
+                }
+            }
+        })?;
+        Ok(Self(client))
+    }
+
+    /// Hands a message of the page to the server. Error: it is none.
+    pub(crate) fn send(&self, message: Value) -> Result<(), String> {
+        let message: Message = serde_json::from_value(message).map_err(|e| format!("this is no message of the protocol: {e}"))?;
+        self.0.sender.send(message).map_err(|_| "the language server has ended".to_string())
+    }
+}

@@ -1,0 +1,101 @@
+//! Which request has which answer. All of them have passed the guard.
+
+use crate::Shared;
+use crate::guard::random;
+use crate::http::{self, Answer, Refusal, Request, refusal};
+use crate::language::Language;
+use crate::{events, page};
+use serde_json::json;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// How often an open page is asked whether it is there.
+const BEAT: Duration = Duration::from_secs(5);
+
+/// Serves one connection.
+pub(crate) fn serve(shared: &Arc<Shared>, mut stream: TcpStream) {
+    let answer = match http::read(&mut stream) {
+        Ok(None) => return,
+        Err(refused) => refused.into(),
+        Ok(Some(request)) => match shared.guard.admit(&request) {
+            Ok("api/events") if request.method == "GET" => return listen(shared, &request, stream),
+            Ok(path) => answer(shared, &request, path).unwrap_or_else(Answer::from),
+            Err(refused) => refused.into(),
+        },
+    };
+    http::write(stream, &answer);
+}
+
+fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer, Refusal> {
+    let missing = |what: &str| Refusal(400, format!("`{path}` needs {what}"));
+    let asked = |name: &str| request.asked(name).ok_or_else(|| missing(&format!("`{name}`")));
+    let number = |name: &str| asked(name)?.parse().map_err(|_| missing(&format!("`{name}` as a number")));
+    let value = match (request.method.as_str(), path) {
+        ("GET", "") => return random().map(|nonce| page::frame(&nonce)).map_err(|e| Refusal(500, e.to_string())),
+        ("GET", "studio.js") => return Ok(Answer::text("text/javascript", page::SCRIPT)),
+        ("GET", "studio.css") => return Ok(Answer::text("text/css", page::STYLE)),
+        ("GET", "api/files") => shared.folder.list(),
+        ("GET", "api/file") => json!({ "text": shared.folder.read(&asked("path")?)? }),
+        ("POST", "api/file") => {
+            let body = request.json()?;
+            let text = body["text"].as_str().ok_or_else(|| missing("`text`"))?;
+            shared.folder.write(&asked("path")?, text, body["before"].as_str())?;
+            json!({})
+        }
+        ("GET", "api/runs") => shared.runs.list(),
+        ("GET", "api/run") => shared.runs.get(number("id")?)?,
+        ("POST", "api/run") => shared.runs.start(&request.json()?, &shared.folder)?,
+        ("POST", "api/stop") => {
+            request.json()?;
+            shared.runs.stop(number("id")?)?
+        }
+        ("POST", "api/walk") => shared.walks.start(&request.json()?, &shared.folder)?,
+        ("POST", "api/ask") => shared.walks.ask(number("walk")?, &request.json()?)?,
+        ("POST", "api/leave") => {
+            request.json()?;
+            shared.walks.close(number("walk")?);
+            json!({})
+        }
+        ("POST", "api/language") => {
+            let languages = shared.languages.lock().unwrap_or_else(PoisonError::into_inner);
+            let language = languages.get(&asked("page")?).ok_or_else(|| Refusal(404, "this page does not listen".into()))?;
+            language.send(request.json()?).map_err(|why| Refusal(400, why))?;
+            json!({})
+        }
+        _ => return refusal(404, format!("there is no `{path}`")),
+    };
+    Ok(Answer::json(&value))
+}
+
+/// Tells a page what happens until it is closed.
+fn listen(shared: &Arc<Shared>, request: &Request, mut stream: TcpStream) {
+    let name = request.asked("page").unwrap_or_default();
+    let plain = (8..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
+    let joined = if plain { shared.hub.join(&name) } else { None };
+    let Some((sender, receiver)) = joined else {
+        return http::write(stream, &Refusal(429, "there are too many pages, or this one has no name of its own".into()).into());
+    };
+    let language = Language::start(&shared.folder, shared.reader, sender);
+    let languages = || shared.languages.lock().unwrap_or_else(PoisonError::into_inner);
+    let served = language.map(|language| languages().insert(name.clone(), language)).is_ok();
+    let hello = json!({ "runs": shared.runs.list(), "language": served });
+    let head = http::head(200, "text/event-stream", None);
+    let _ = stream.set_write_timeout(Some(BEAT));
+    let mut text = format!("{head}\r\n{}", events::line("hello", &hello));
+    loop {
+        if stream.write_all(text.as_bytes()).and_then(|()| stream.flush()).is_err() {
+            break;
+        }
+        text = match receiver.recv_timeout(BEAT) {
+            Ok(text) => text,
+            // A comment, which the page does not see: writing it shows whether anybody is there.
+            Err(RecvTimeoutError::Timeout) => ": \n\n".into(),
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+    }
+    languages().remove(&name);
+    shared.hub.leave(&name);
+}

@@ -1,0 +1,167 @@
+//! Models step by step: a process for each, `simulate --requests`, which is asked for the steps of states and for the graph of all.
+//!
+//! The page keeps the ways that it went; a walk only knows states by their numbers. A walk that gives no answer in time is ended. When there are too many,
+//! the oldest that is not being asked makes room; if all are, or are starting, another is refused. Invariant: no more processes than that at a time.
+
+use crate::asked;
+use crate::folder::Folder;
+use crate::http::{Refusal, refusal};
+use crate::runs::process;
+use crate::{Limits, Settings};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Most bytes of an answer.
+const MOST_BYTES: u64 = 64 << 20;
+/// How long a process may take to say why it ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+struct Walk {
+    child: Child,
+    input: ChildStdin,
+    answers: Receiver<String>,
+    messages: Receiver<String>,
+}
+
+impl Drop for Walk {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Walk {
+    /// The next answer.
+    fn answer(&mut self, limits: &Limits) -> Result<Value, Refusal> {
+        match self.answers.recv_timeout(limits.time) {
+            Ok(line) => serde_json::from_str(&line).map_err(|e| Refusal(502, format!("the walk says no JSON: {e}"))),
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                refusal(504, format!("no answer within {} s: the walk is ended", limits.time.as_secs_f64()))
+            }
+            Err(_) => {
+                let why = self.messages.recv_timeout(LAST_WORDS).unwrap_or_default();
+                refusal(422, if why.trim().is_empty() { "the walk has ended".into() } else { why.trim().to_string() })
+            }
+        }
+    }
+}
+
+/// The walks by their numbers. One that is being asked is locked, and somebody else has it too.
+#[derive(Default)]
+struct All {
+    last: u64,
+    /// Processes that have not said anything yet.
+    starting: usize,
+    walks: BTreeMap<u64, Arc<Mutex<Walk>>>,
+}
+
+/// All walks.
+pub(crate) struct Walks {
+    program: PathBuf,
+    root: PathBuf,
+    limits: Limits,
+    all: Mutex<All>,
+}
+
+impl Walks {
+    pub(crate) fn new(settings: &Settings, root: PathBuf) -> Self {
+        Self { program: settings.program.clone(), root, limits: settings.limits.clone(), all: Mutex::default() }
+    }
+
+    fn all(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a walk: its number, and what it says of the initial state.
+    pub(crate) fn start(&self, wish: &Value, folder: &Folder) -> Result<Value, Refusal> {
+        if wish["kind"] != "simulate" {
+            return refusal(400, "expected `simulate`");
+        }
+        let asked = asked::asked(wish, folder, &self.limits, Path::new(""))?;
+        self.make_room()?;
+        let begun = self.begin(&asked.arguments);
+        let mut all = self.all();
+        all.starting -= 1;
+        let (walk, mut first) = begun?;
+        all.last += 1;
+        let id = all.last;
+        all.walks.insert(id, Arc::new(Mutex::new(walk)));
+        drop(all);
+        first["walk"] = json!(id);
+        first["command"] = json!(asked.command);
+        Ok(first)
+    }
+
+    /// Room for one more, which is counted as starting.
+    fn make_room(&self) -> Result<(), Refusal> {
+        let mut all = self.all();
+        while all.starting + all.walks.len() >= self.limits.runs.max(1) {
+            let idle = all.walks.iter().find(|(_, walk)| Arc::strong_count(walk) == 1).map(|(id, _)| *id);
+            let Some(idle) = idle else {
+                return refusal(429, "all walks are busy, and there are no more at a time; wait for their answers");
+            };
+            all.walks.remove(&idle);
+        }
+        all.starting += 1;
+        Ok(())
+    }
+
+    /// Starts a process, and waits for what it says of the initial state.
+    fn begin(&self, arguments: &[String]) -> Result<(Walk, Value), Refusal> {
+        let failed = |e: std::io::Error| Refusal(500, format!("cannot start `{}`: {e}", self.program.display()));
+        let mut child = process(&self.program, &self.root).args(arguments).spawn().map_err(failed)?;
+        let (Some(input), Some(out), Some(err)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+            return refusal(500, "the process has no pipes");
+        };
+        let (answer, answers) = channel();
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(out);
+            let mut line = String::new();
+            while reader.by_ref().take(MOST_BYTES).read_line(&mut line).is_ok_and(|n| n > 0)
+                && answer.send(std::mem::take(&mut line)).is_ok()
+            {}
+        });
+        let (message, messages) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = err.take(1 << 16).read_to_end(&mut bytes);
+            // Nobody asks if the walk is gone.
+            let _ = message.send(String::from_utf8_lossy(&bytes).into_owned());
+        });
+        let mut walk = Walk { child, input, answers, messages };
+        let first = walk.answer(&self.limits)?;
+        Ok((walk, first))
+    }
+
+    /// Asks a walk. One that cannot answer is ended.
+    pub(crate) fn ask(&self, id: u64, request: &Value) -> Result<Value, Refusal> {
+        let found = self.all().walks.get(&id).cloned();
+        let Some(walk) = found else { return refusal(404, "this walk has ended; start another") };
+        let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = writeln!(walk.input, "{request}").and_then(|()| walk.input.flush());
+        let answer = match sent {
+            Ok(()) => walk.answer(&self.limits),
+            Err(_) => refusal(422, "the walk has ended"),
+        };
+        if answer.is_err() {
+            self.all().walks.remove(&id);
+        }
+        answer
+    }
+
+    /// Ends a walk.
+    pub(crate) fn close(&self, id: u64) {
+        self.all().walks.remove(&id);
+    }
+
+    /// Ends all walks.
+    pub(crate) fn end(&self) {
+        self.all().walks.clear();
+    }
+}

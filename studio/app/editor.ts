@@ -1,0 +1,252 @@
+// The editor: texts of files with the language server's problems, colours, completion and hovers.
+
+import { autocompletion, closeBrackets, snippet, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { bracketMatching } from "@codemirror/language";
+import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
+import { EditorState, StateEffect, StateField, type Text } from "@codemirror/state";
+import { Decoration, EditorView, hoverTooltip, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
+import { h } from "../src/dom";
+import type { Language, Position, Problem, Range } from "./language";
+
+/** How long after an edit the server is told. */
+const PAUSE = 120;
+/** What styles of the editor need to be allowed. */
+const NONCE = document.body.dataset["nonce"] ?? "";
+
+interface Open {
+  state: EditorState;
+  /** The text of the file, as far as the page knows. */
+  saved: string;
+  problems: Problem[];
+}
+
+const place = (doc: Text, at: Position) => {
+  if (at.line >= doc.lines) return doc.length;
+  const line = doc.line(at.line + 1);
+  return Math.min(line.to, line.from + at.character);
+};
+const position = (doc: Text, at: number): Position => {
+  const line = doc.lineAt(at);
+  return { line: line.number - 1, character: at - line.from };
+};
+
+const setColours = StateEffect.define<DecorationSet>();
+const colours = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update: (old, change) => change.effects.reduce((now, e) => (e.is(setColours) ? e.value : now), old.map(change.changes)),
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+/** The text of a hover: code between fences, and words. */
+function hoverText(markdown: string): HTMLElement {
+  const parts = markdown.split(/```\w*\n([\s\S]*?)\n```/).map((part, i) => (i % 2 === 1 ? h("code", {}, part) : h("span", {}, part.replaceAll("\n---\n", "").trim())));
+  return h("div", { class: "hover" }, ...parts.filter((p) => p.textContent !== ""));
+}
+
+export class Editor {
+  readonly element = h("div", { class: "editor" });
+  path: string | null = null;
+  private readonly open = new Map<string, Open>();
+  private readonly view: EditorView;
+  private later: ReturnType<typeof setTimeout> | undefined;
+
+  /** `changed`: who is told that a text or what is known of it changed; `follow`: who opens another file. */
+  constructor(
+    private readonly language: Language,
+    private readonly changed: () => void,
+    private readonly follow: (path: string, range: Range) => void,
+  ) {
+    this.view = new EditorView({ parent: this.element, state: EditorState.create({ extensions: [EditorView.cspNonce.of(NONCE), EditorState.readOnly.of(true)] }) });
+  }
+
+  /** Shows a file; `text` is what is on the disk, for one that is not open yet. */
+  show(path: string, text: string): void {
+    this.keep();
+    const known = this.open.get(path);
+    const one = known ?? { state: this.fresh(text), saved: text, problems: [] };
+    this.open.set(path, one);
+    this.path = path;
+    this.view.setState(one.state);
+    if (!known) this.language.open(path, text);
+    this.mark();
+    this.colour();
+    this.changed();
+  }
+
+  isOpen(path: string): boolean {
+    return this.open.has(path);
+  }
+
+  isChanged(path: string): boolean {
+    const one = this.open.get(path);
+    return one !== undefined && this.textOf(path) !== one.saved;
+  }
+
+  /** Files whose texts are not saved: path, text, what the file had. */
+  unsaved(): [string, string, string][] {
+    return [...this.open].map(([path, one]): [string, string, string] => [path, this.textOf(path), one.saved]).filter(([, text, saved]) => text !== saved);
+  }
+
+  documents(): [string, string][] {
+    return [...this.open.keys()].map((path) => [path, this.textOf(path)]);
+  }
+
+  saved(path: string, text: string): void {
+    const one = this.open.get(path);
+    if (one) one.saved = text;
+    this.language.saved(path);
+    this.changed();
+  }
+
+  problems(path: string): Problem[] {
+    return this.open.get(path)?.problems ?? [];
+  }
+
+  setProblems(path: string, problems: Problem[]): void {
+    const one = this.open.get(path);
+    if (!one) return;
+    one.problems = problems;
+    if (path === this.path) {
+      this.mark();
+      this.colour();
+    }
+    this.changed();
+  }
+
+  goto(range: Range): void {
+    const doc = this.view.state.doc;
+    const at = place(doc, range.start);
+    this.view.dispatch({ selection: { anchor: at, head: Math.max(at, place(doc, range.end)) }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
+    this.view.focus();
+  }
+
+  async format(): Promise<void> {
+    const path = this.path;
+    if (!path) return;
+    this.tell();
+    const edits = (await this.language.formatting(path)) ?? [];
+    const doc = this.view.state.doc;
+    if (path === this.path && edits.length > 0) {
+      this.view.dispatch({ changes: edits.map((e) => ({ from: place(doc, e.range.start), to: place(doc, e.range.end), insert: e.newText })) });
+    }
+  }
+
+  private textOf(path: string): string {
+    return (path === this.path ? this.view.state : this.open.get(path)?.state)?.doc.toString() ?? "";
+  }
+
+  private keep(): void {
+    const one = this.path === null ? undefined : this.open.get(this.path);
+    if (!one) return;
+    this.tell();
+    one.state = this.view.state;
+  }
+
+  private fresh(text: string): EditorState {
+    return EditorState.create({
+      doc: text,
+      extensions: [
+        EditorView.cspNonce.of(NONCE),
+        lineNumbers(),
+        EditorView.lineWrapping,
+        history(),
+        bracketMatching(),
+        closeBrackets(),
+        highlightSelectionMatches(),
+        lintGutter(),
+        colours,
+        autocompletion({ override: [(c) => this.complete(c)] }),
+        hoverTooltip((view, at) => this.hover(view, at)),
+        EditorView.contentAttributes.of({ "aria-label": "Text of the file" }),
+        EditorView.updateListener.of((u) => u.docChanged && this.edited()),
+        keymap.of([
+          { key: "F12", run: () => this.jump() },
+          { key: "Shift-Alt-f", run: () => (void this.format(), true) },
+          ...lintKeymap,
+          ...searchKeymap,
+          ...historyKeymap,
+          ...defaultKeymap,
+          indentWithTab,
+        ]),
+      ],
+    });
+  }
+
+  private edited(): void {
+    clearTimeout(this.later);
+    this.later = setTimeout(() => this.tell(), PAUSE);
+    this.changed();
+  }
+
+  /** Tells the server what was typed, if it does not know yet. */
+  private tell(): void {
+    if (this.later === undefined || this.path === null) return;
+    clearTimeout(this.later);
+    this.later = undefined;
+    this.language.change(this.path, this.view.state.doc.toString());
+    this.colour();
+  }
+
+  private mark(): void {
+    const doc = this.view.state.doc;
+    const severity = (["error", "error", "warning", "info", "hint"] as const);
+    const list = this.problems(this.path ?? "").map((p): Diagnostic => {
+      const from = place(doc, p.range.start);
+      return { from, to: Math.max(from, place(doc, p.range.end)), severity: severity[p.severity] ?? "error", message: p.message };
+    });
+    this.view.dispatch(setDiagnostics(this.view.state, list));
+  }
+
+  private async colour(): Promise<void> {
+    const path = this.path;
+    if (!path) return;
+    const tokens = await this.language.semanticTokens(path);
+    const doc = this.view.state.doc;
+    // What was typed meanwhile is coloured with the next answer.
+    if (!tokens || path !== this.path || this.later !== undefined) return;
+    const marks = [];
+    let [line, column] = [0, 0];
+    for (let i = 0; i + 4 < tokens.data.length; i += 5) {
+      const [down, right, length, kind] = tokens.data.slice(i, i + 4) as [number, number, number, number];
+      column = down > 0 ? right : column + right;
+      line += down;
+      const from = place(doc, { line, character: column });
+      const to = Math.min(doc.length, from + length);
+      const name = this.language.colours[kind];
+      if (name && to > from) marks.push(Decoration.mark({ class: `tok-${name}` }).range(from, to));
+    }
+    this.view.dispatch({ effects: setColours.of(Decoration.set(marks, true)) });
+  }
+
+  private async hover(view: EditorView, at: number) {
+    const path = this.path;
+    if (!path) return null;
+    const found = await this.language.hover(path, position(view.state.doc, at));
+    if (!found) return null;
+    const doc = view.state.doc;
+    return { pos: place(doc, found.range.start), end: place(doc, found.range.end), create: () => ({ dom: hoverText(found.contents.value) }) };
+  }
+
+  private async complete(context: CompletionContext): Promise<CompletionResult | null> {
+    const word = context.matchBefore(/[\w']*$/);
+    const macro = context.matchBefore(/\$$/);
+    if (!this.path || (!context.explicit && !macro && (!word || word.from === word.to))) return null;
+    this.tell();
+    const items = await this.language.completion(this.path, position(context.state.doc, context.pos));
+    if (!items || items.length === 0) return null;
+    const options = items.map((i) => {
+      const apply = i.insertTextFormat === 2 ? snippet((i.insertText ?? i.label).replace(/\$\{\d+:([^}]*)\}/g, "#{$1}").replace("$0", "#{}")) : undefined;
+      return { label: i.label, ...(i.detail ? { detail: i.detail } : {}), ...(i.documentation ? { info: i.documentation } : {}), ...(apply ? { apply } : {}), boost: -Number(i.sortText?.[0] ?? 0) };
+    });
+    return { from: word?.from ?? context.pos, options, validFor: /^[\w']*$/ };
+  }
+
+  private jump(): boolean {
+    const path = this.path;
+    if (!path) return false;
+    void this.language.definition(path, position(this.view.state.doc, this.view.state.selection.main.head)).then((found) => found && this.follow(found.path, found.range));
+    return true;
+  }
+}

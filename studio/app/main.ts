@@ -1,0 +1,243 @@
+// The page of this machine: files left, an editor in the middle, right results, a walk and a picture of the system. What is run is the command line, and
+// what is shown is its JSON; the page computes no verdict.
+
+import { h } from "../src/dom";
+import { listenToKeys } from "../src/shown";
+import type { Step } from "../src/types";
+import { Editor } from "./editor";
+import { FilesPanel, isModel } from "./files";
+import { Language, type Range } from "./language";
+import { RunsPanel } from "./runs";
+import * as server from "./server";
+import { SystemPanel } from "./system";
+import { WalkPanel } from "./walk";
+
+/** States of a picture at first; and when more are wanted, or those of a system whose quotient is drawn. */
+const STATES = [2_000, 20_000];
+
+class Studio {
+  private readonly message = h("p", { class: "message", role: "alert", hidden: true });
+  private readonly language = new Language((path, problems) => this.editor.setProblems(path, problems));
+  private readonly editor: Editor = new Editor(this.language, () => this.changed(), (path, range) => void this.open(path, range).catch(this.failed));
+  private readonly files = new FilesPanel(
+    (path) => void this.open(path).catch(this.failed),
+    () => void this.create().catch(this.failed),
+    (path) => ({ current: path === this.editor.path, changed: this.editor.isChanged(path), errors: this.editor.problems(path).filter((p) => p.severity === 1).length }),
+  );
+  private readonly runs = new RunsPanel(
+    (model, parameters, steps) => void this.walkAlong(model, parameters, steps).catch(this.failed),
+    (file, line, column, length) => void this.open(file, { start: { line: line - 1, character: column - 1 }, end: { line: line - 1, character: column - 1 + length } }).catch(this.failed),
+    (why) => this.failed(why),
+  );
+  private readonly walk = new WalkPanel((why) => this.failed(why));
+  private readonly system = new SystemPanel(
+    (_, more) => void this.draw(false, more).catch(this.failed),
+    (way) => void this.walk.along(way).then(() => this.tab("walk"), this.failed),
+  );
+  private readonly title = h("h2", { class: "file-name" }, "No file is open");
+  private readonly problems = h("ul", { class: "problems", "aria-label": "Problems" });
+  private readonly model = h("select", { "aria-label": "Model" });
+  private readonly parameters = h("input", { type: "text", class: "parameters", placeholder: "n=3 m=true", "aria-label": "Parameters", title: "Parameters with their values; for a sweep ranges: n=1..=5" });
+  private readonly formula = h("input", { type: "text", class: "formula", placeholder: "[true*]<true>true", "aria-label": "Formula", title: "A formula to check besides those that are chosen on the left" });
+  private readonly engine = h("select", { "aria-label": "Engine" }, ...["explicit", "symbolic", "auto"].map((e) => h("option", { value: e }, e)));
+  private readonly seek = h("select", { "aria-label": "Look for" }, ...[["", "all states"], ["deadlock", "a deadlock"], ["divergence", "a divergence"]].map(([value, text]) => h("option", { value }, text)));
+  private readonly tabs = new Map<string, { button: HTMLButtonElement; panel: HTMLElement }>();
+  private drawnOf = "";
+
+  readonly failed = (why: unknown): void => {
+    this.message.hidden = false;
+    this.message.replaceChildren(why instanceof Error ? why.message : String(why), " ", h("button", { type: "button", click: () => (this.message.hidden = true) }, "Close"));
+  };
+
+  begin(app: HTMLElement): void {
+    const act = (text: string, then: () => Promise<void>, title: string, main = false) => {
+      const button = h("button", { type: "button", title, class: main ? "main" : null });
+      button.textContent = text;
+      button.addEventListener("click", () => {
+        this.message.hidden = true;
+        button.disabled = true;
+        void then().catch(this.failed).finally(() => (button.disabled = false));
+      });
+      return button;
+    };
+    const bar = h(
+      "div",
+      { class: "bar", role: "toolbar", "aria-label": "Runs" },
+      h("label", {}, "Model ", this.model),
+      h("label", {}, "Parameters ", this.parameters),
+      h("label", { class: "grows" }, "Formula ", this.formula),
+      act("Check", () => this.check(), "Check the chosen formulas, and the one beside", true),
+      act("Explore", () => this.explore(), "Count the states, or look for one"),
+      this.seek,
+      act("Sweep", () => this.sweep(), "Run over ranges of the parameters: n=1..=5"),
+      this.engine,
+      act("Walk", () => this.startWalk(), "Step through the model"),
+      act("Draw", () => this.draw(true), "Draw the transition system"),
+    );
+    const problems = h("div", { class: "below" }, this.problems);
+    const tools = h("span", { class: "tools" }, act("Save", () => this.save(), "Save all files (Ctrl-S)"), act("Format", () => this.editor.format(), "Format the file (Shift-Alt-F)"));
+    const middle = h("section", { class: "middle", "aria-label": "Editor" }, h("div", { class: "top" }, this.title, tools), this.editor.element, problems);
+    const tabs = h("div", { class: "tabs", role: "tablist" });
+    const right = h("section", { class: "right", "aria-label": "Results" }, tabs);
+    const add = (name: string, text: string, panel: HTMLElement) => {
+      const button = h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, click: () => this.tab(name) }, text);
+      panel.id = `panel-${name}`;
+      panel.setAttribute("role", "tabpanel");
+      panel.setAttribute("aria-labelledby", `tab-${name}`);
+      tabs.append(button);
+      right.append(panel);
+      this.tabs.set(name, { button, panel });
+    };
+    add("runs", "Results", this.runs.element);
+    add("walk", "Walk", this.walk.element);
+    add("system", "System", this.system.element);
+    app.append(h("header", { class: "head" }, h("h1", {}, "mu-check studio"), bar), this.message, h("main", { class: "columns" }, this.files.element, middle, right));
+    this.model.addEventListener("change", () => void this.open(this.model.value).catch(this.failed));
+    this.tab("runs");
+    this.listen();
+    void this.list().then((files) => {
+      const first = files.find(isModel);
+      return first === undefined ? undefined : this.open(first);
+    }, this.failed);
+  }
+
+  private listen(): void {
+    server.listen({
+      hello: (runs) => {
+        this.message.hidden = true;
+        this.runs.reset(runs);
+        void this.language.begin(() => this.editor.documents()).catch(this.failed);
+      },
+      run: (run) => this.runs.update(run),
+      language: (message) => this.language.hear(message),
+      lost: () => this.failed("The connection to the server is lost. The page goes on when it is there again."),
+    });
+    listenToKeys(() => (this.runs.viewer ? [this.runs.viewer] : []));
+    document.addEventListener("keydown", (e) => {
+      if (!(e.ctrlKey || e.metaKey) || e.key !== "s") return;
+      e.preventDefault();
+      void this.save().catch(this.failed);
+    });
+    addEventListener("beforeunload", (e) => this.editor.unsaved().length > 0 && e.preventDefault());
+  }
+
+  private tab(name: string): void {
+    for (const [other, { button, panel }] of this.tabs) {
+      button.setAttribute("aria-selected", String(other === name));
+      panel.hidden = other !== name;
+    }
+  }
+
+  private async list(): Promise<string[]> {
+    const { name, files, all } = await server.files();
+    this.files.show(name, files, all);
+    const chosen = this.model.value;
+    this.model.replaceChildren(...files.filter(isModel).map((f) => h("option", { value: f, selected: f === chosen }, f)));
+    return files;
+  }
+
+  private async open(path: string, range?: Range): Promise<void> {
+    this.editor.show(path, this.editor.isOpen(path) ? "" : await server.read(path));
+    if (isModel(path)) this.model.value = path;
+    if (range) this.editor.goto(range);
+  }
+
+  private async create(): Promise<void> {
+    const name = prompt("Name of the new file, such as model.mcrl2 or safety.mcf");
+    if (!name) return;
+    await server.write(name, "", null);
+    await this.list();
+    await this.open(name);
+  }
+
+  /** Saves all texts; runs read the files. */
+  private async save(): Promise<void> {
+    for (const [path, text, before] of this.editor.unsaved()) {
+      await server.write(path, text, before);
+      this.editor.saved(path, text);
+    }
+  }
+
+  private changed(): void {
+    this.files.refresh();
+    const path = this.editor.path;
+    if (path === null) return;
+    this.title.textContent = `${path}${this.editor.isChanged(path) ? " ●" : ""}`;
+    const all = this.editor.problems(path);
+    const items = all.slice(0, 50).map((p) => {
+      const [line, column] = [p.range.start.line + 1, p.range.start.character + 1];
+      return h("li", { class: p.severity === 1 ? "error" : "quiet" }, h("button", { type: "button", click: () => this.editor.goto(p.range) }, `${line}:${column}`), ` ${p.message}`);
+    });
+    this.problems.replaceChildren(...(items.length > 0 ? items : [h("li", { class: "quiet" }, "No problems")]));
+  }
+
+  private defines(): Record<string, string> {
+    const out: Record<string, string> = {};
+    for (const word of this.parameters.value.split(/[\s;]+/).filter(Boolean)) {
+      const at = word.indexOf("=");
+      if (at <= 0) throw new Error(`\`${word}\`: expected NAME=VALUE`);
+      out[word.slice(0, at)] = word.slice(at + 1);
+    }
+    return out;
+  }
+
+  /** The engine, where it is not the one that runs by default. */
+  private how(): object {
+    return this.engine.value === "explicit" ? {} : { engine: this.engine.value };
+  }
+
+  private async run(wish: object): Promise<void> {
+    await this.save();
+    const run = await server.start({ model: this.model.value, ...wish });
+    this.runs.update(run);
+    this.runs.select(run.id);
+    this.tab("runs");
+  }
+
+  private async check(): Promise<void> {
+    if (this.model.value.endsWith(".litmus")) return this.run({ kind: "litmus" });
+    const texts = this.formula.value.trim() === "" ? [] : [this.formula.value];
+    const formulas = [...this.files.chosen].sort();
+    if (texts.length + formulas.length === 0) throw new Error("No formula is chosen: mark some on the left, or write one beside.");
+    await this.run({ kind: "check", formulas, texts, defines: this.defines(), ...this.how() });
+  }
+
+  private explore(): Promise<void> {
+    const sought = this.seek.value === "" ? {} : { sought: this.seek.value };
+    return this.run({ kind: "explore", defines: this.defines(), ...this.how(), ...sought });
+  }
+
+  private sweep(): Promise<void> {
+    return this.run({ kind: "sweep", formulas: [...this.files.chosen].sort(), defines: this.defines(), ...this.how() });
+  }
+
+  private async startWalk(model = this.model.value, defines = this.defines()): Promise<void> {
+    await this.save();
+    await this.walk.start(model, defines);
+    this.drawnOf = "";
+    this.tab("walk");
+  }
+
+  private async walkAlong(model: string, parameters: Record<string, string>, steps: Step[]): Promise<void> {
+    await this.startWalk(model, parameters);
+    const taken = await this.walk.replay(steps);
+    if (taken < steps.length) throw new Error(`The model has no step ${taken + 1} as the run has it: the file has changed since.`);
+  }
+
+  /** Draws the system of the walk that is under way; `anew`: of the model as it is now. */
+  private async draw(anew = false, more = false): Promise<void> {
+    if (anew || this.walk.walk === null) await this.startWalk();
+    const walk = this.walk.walk?.walk;
+    if (walk === undefined) return;
+    this.tab("system");
+    const reduce = this.system.reduce;
+    const wish = reduce === null ? { graph: STATES[more ? 1 : 0] } : { graph: STATES[1], reduce };
+    const key = `${walk} ${JSON.stringify(wish)}`;
+    if (key === this.drawnOf) return;
+    this.system.show(await server.ask<server.System>(walk, wish));
+    this.drawnOf = key;
+  }
+}
+
+const app = document.getElementById("app");
+if (app) new Studio().begin(app);

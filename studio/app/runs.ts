@@ -1,0 +1,146 @@
+// Runs: what is under way with its progress and a button that ends it, and the result of the one that is selected, shown as reports show it.
+
+import { bytes, count, h, plural, seconds, verdict } from "../src/dom";
+import type { Run } from "../src/run";
+import { section } from "../src/shown";
+import type { Check, Shown, Step } from "../src/types";
+import { Viewer } from "../src/viewer";
+import { result, stop, type RunState } from "./server";
+
+interface Refusal {
+  error?: { message: string; place: { file: string; line: number; column: number; text: string } | null; notes: string[] };
+}
+
+const isOver = (run: RunState) => run.state === "over" || run.state === "stopped";
+
+export class RunsPanel {
+  readonly element = h("div", { class: "runs" });
+  /** The viewer of the result that is shown. */
+  viewer: Viewer | null = null;
+  private readonly runs = new Map<number, RunState>();
+  private readonly list = h("ul", { class: "run-list", "aria-label": "Runs" });
+  private readonly place = h("div", { class: "result-place", "aria-live": "polite" });
+  private selected = -1;
+  /** What is shown of the selected run, so that it is drawn again only when there is more. */
+  private shown = "";
+
+  /** `walk`: who steps along a counterexample; `goto`: who shows a place in a file. */
+  constructor(
+    private readonly walk: (model: string, parameters: Record<string, string>, steps: Step[]) => void,
+    private readonly goto: (file: string, line: number, column: number, length: number) => void,
+    private readonly failed: (why: unknown) => void,
+  ) {
+    this.element.append(this.list, this.place);
+    this.drawList();
+  }
+
+  reset(runs: RunState[]): void {
+    this.runs.clear();
+    runs.forEach((run) => this.runs.set(run.id, run));
+    this.drawList();
+    this.follow();
+  }
+
+  /** What the server tells by an event and by an answer may come in any order. */
+  update(run: RunState): void {
+    if ((this.runs.get(run.id)?.version ?? -1) > run.version) return;
+    this.runs.set(run.id, run);
+    this.drawList();
+    if (run.id === this.selected) this.follow();
+  }
+
+  select(id: number): void {
+    if (this.selected === id) return;
+    this.selected = id;
+    this.shown = "";
+    this.drawList();
+    this.follow();
+  }
+
+  private drawList(): void {
+    const items = [...this.runs.values()].reverse().map((run) => this.item(run));
+    const focus = (document.activeElement as HTMLElement | null)?.dataset["run"];
+    this.list.replaceChildren(...items);
+    if (focus) this.list.querySelector<HTMLElement>(`[data-run="${focus}"]`)?.focus();
+    if (items.length === 0) this.list.append(h("li", { class: "quiet" }, "Nothing was run yet. Open a model, choose formulas on the left, and press Check."));
+  }
+
+  private item(run: RunState): HTMLElement {
+    const p = run.progress;
+    const name = h("button", { type: "button", class: "open", "data-run": run.id, "aria-pressed": String(run.id === this.selected), click: () => this.select(run.id) }, `${run.id}. ${run.kind} ${run.model}`);
+    const parts: (Node | string | false)[] = [name, " "];
+    if (isOver(run)) {
+      parts.push(run.state === "stopped" ? verdict("unknown", "stopped") : this.answer(run));
+    } else {
+      parts.push(h("progress", { "aria-label": "under way" }));
+      const sweeping = run.kind === "sweep";
+      const said = [sweeping ? run.said.at(-1) : p.stage, p.states !== undefined && `${count(p.states)} states`, p.waiting !== undefined && `${count(p.waiting)} waiting`, p.memory_bytes !== undefined && bytes(p.memory_bytes)];
+      parts.push(h("span", { class: "quiet" }, said.filter(Boolean).join(", ")));
+      const end = () => void stop(run.id).catch(this.failed);
+      parts.push(h("button", { type: "button", class: "stop", "data-run": `stop ${run.id}`, disabled: run.state === "stopping", click: end }, run.state === "stopping" ? "Stopping" : "Stop"));
+    }
+    parts.push(h("span", { class: "quiet" }, ` ${seconds(run.seconds)}`));
+    return h("li", { class: run.id === this.selected ? "is-selected" : null }, ...parts);
+  }
+
+  private answer(run: RunState): HTMLElement {
+    const known = run.verdicts.map((v) => v.verdict);
+    if (run.code === 2 || run.code === 4 || run.code === null) return verdict("unknown", "error");
+    if (run.kind === "check" && known.length > 0) {
+      const bad = known.filter((v) => v === "false").length;
+      if (known.length === 1) return verdict(known[0]);
+      return bad > 0 ? verdict("false", `${bad} of ${known.length} false`) : known.includes("unknown") ? verdict("unknown") : verdict("true", `all ${known.length} true`);
+    }
+    return run.code === 3 ? verdict("unknown", "not complete") : h("span", { class: "quiet" }, "done");
+  }
+
+  /** Fetches and shows what the selected run has. */
+  private follow(): void {
+    const run = this.runs.get(this.selected);
+    if (!run) {
+      this.place.replaceChildren();
+      return;
+    }
+    // The rows of a sweep come while it runs; other results at the end.
+    const now = `${run.id} ${run.has_result} ${isOver(run)} ${run.kind === "sweep" ? run.said.length : ""}`;
+    if (now === this.shown) return;
+    this.shown = now;
+    if (!run.has_result) {
+      const said = isOver(run) ? [run.failed ?? "", ...run.said] : [];
+      this.place.replaceChildren(h("p", { class: "quiet" }, run.command), ...(said.length > 0 ? [h("pre", { class: "error" }, said.join("\n"))] : []));
+      return;
+    }
+    void result(run.id).then((whole) => whole.id === this.selected && this.draw(whole), this.failed);
+  }
+
+  private draw(run: RunState): void {
+    const value = run.result as Refusal & Record<string, unknown>;
+    if (value.error && !("results" in value)) {
+      this.place.replaceChildren(this.refusal(run, value.error));
+      return;
+    }
+    const all: Run[] = [];
+    const viewer = new Viewer(() => all);
+    this.viewer = viewer;
+    const shown = section({ kind: run.kind, file: null, value } as unknown as Shown, viewer, all);
+    const walks = run.kind === "check" ? this.walks(value as unknown as Check) : null;
+    const messages = run.said.length > 0 ? h("details", { class: "messages" }, h("summary", {}, plural(run.said.length, "message")), h("pre", {}, run.said.join("\n"))) : null;
+    this.place.replaceChildren(...[walks, shown, messages].filter((e) => e !== null));
+  }
+
+  /** Buttons that step along the evidence of formulas in the walk. */
+  private walks(check: Check): HTMLElement | null {
+    const linear = check.results.filter((r) => r.evidence.length > 0 && r.linear !== false && r.evidence_left_out !== undefined && r.evidence_left_out === 0);
+    if (linear.length === 0) return null;
+    const parameters = check.parameters ?? {};
+    const button = (r: Check["results"][number]) =>
+      h("button", { type: "button", click: () => this.walk(check.model ?? "", parameters, r.evidence) }, `Walk along ${r.verdict === "true" ? "the witness" : "the counterexample"} of ${r.formula}`);
+    return h("p", { class: "walks" }, ...linear.map(button));
+  }
+
+  private refusal(run: RunState, error: NonNullable<Refusal["error"]>): HTMLElement {
+    const { place } = error;
+    const where = place && h("button", { type: "button", click: () => this.goto(place.file, place.line, place.column, place.text.length) }, `${place.file}:${place.line}:${place.column}`);
+    return h("section", { class: "result refusal" }, h("h2", {}, `${run.kind}: ${run.model}`), h("p", { class: "error" }, error.message), where && h("p", {}, where), ...error.notes.map((n) => h("p", { class: "quiet" }, n)));
+  }
+}

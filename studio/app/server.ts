@@ -1,0 +1,109 @@
+// What the page asks its server, and what the server tells it. All addresses are relative: the token stands in the page's own.
+
+import type { Step } from "../src/types";
+
+export interface RunState {
+  id: number;
+  kind: "check" | "explore" | "sweep" | "litmus";
+  model: string;
+  command: string;
+  /** How often it changed: the one with the higher number is newer. */
+  version: number;
+  state: "running" | "stopping" | "stopped" | "over";
+  seconds: number;
+  progress: Partial<{ stage: string; about: string | null; states: number; transitions: number; level: number; waiting: number; memory_bytes: number }>;
+  verdicts: { formula: string; verdict: string }[];
+  said: string[];
+  code: number | null;
+  failed: string | null;
+  has_result: boolean;
+  result?: unknown;
+}
+
+/** A state of a model: its values in the order of the parameters, and its steps. `from` and `to` of a step are numbers of states. */
+export interface ModelState {
+  state: number;
+  values: (string | null)[];
+  steps: Step[];
+}
+
+export interface Hello {
+  walk: number;
+  command: string;
+  components: string[];
+  parameters: { name: string; component: number; control: boolean }[];
+  first: ModelState;
+}
+
+/** A transition system: edges are source, label, target; of a quotient there are no numbers of states and no values. */
+export interface System {
+  complete: boolean;
+  /** States with steps to states that are not drawn. */
+  cut: number[];
+  initial: number;
+  labels: string[];
+  levels: number[];
+  edges: [number, number, number][];
+  states?: number[];
+  values?: Record<string, { texts: string[]; at: number[] }>;
+  of?: number;
+  error?: string;
+}
+
+/** This page, among several that are open. */
+const PAGE = [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
+
+async function answered<T>(response: Promise<Response>): Promise<T> {
+  const answer = await response.catch(() => {
+    throw new Error("the server does not answer: is `mu-check studio` still running?");
+  });
+  const value = (await answer.json()) as T & { error?: string };
+  if (!answer.ok) throw new Error(value.error ?? `status ${answer.status}`);
+  return value;
+}
+
+function query(values: Record<string, string | number>): string {
+  const pairs = Object.entries(values).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return pairs.length > 0 ? `?${pairs.join("&")}` : "";
+}
+
+function get<T>(path: string, values: Record<string, string | number> = {}): Promise<T> {
+  return answered(fetch(`api/${path}${query(values)}`));
+}
+
+function post<T>(path: string, values: Record<string, string | number>, body: unknown): Promise<T> {
+  return answered(fetch(`api/${path}${query(values)}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
+}
+
+export const files = () => get<{ name: string | null; files: string[]; all: boolean }>("files");
+export const read = async (path: string) => (await get<{ text: string }>("file", { path })).text;
+/** `before`: the text that the file must still have; none: it must not be there. */
+export const write = (path: string, text: string, before: string | null) => post<object>("file", { path }, { text, before });
+export const start = (wish: object) => post<RunState>("run", {}, wish);
+export const stop = (id: number) => post<RunState>("stop", { id }, {});
+export const result = (id: number) => get<RunState>("run", { id });
+export const walk = (model: string, defines: Record<string, string>) => post<Hello>("walk", {}, { kind: "simulate", model, defines });
+export const ask = async <T>(walk: number, request: object) => {
+  const answer = await post<T & { error?: string }>("ask", { walk }, request);
+  if (answer.error) throw new Error(answer.error);
+  return answer as T;
+};
+export const leave = (walk: number) => post<object>("leave", { walk }, {}).catch(() => ({}));
+export const tellLanguage = (message: object) => post<object>("language", { page: PAGE }, message);
+
+export interface Listener {
+  hello: (runs: RunState[]) => void;
+  run: (run: RunState) => void;
+  language: (message: { id?: number; method?: string; params?: unknown; result?: unknown }) => void;
+  lost: () => void;
+}
+
+/** Listens to the server until the page is closed. */
+export function listen(listener: Listener): void {
+  const events = new EventSource(`api/events${query({ page: PAGE })}`);
+  const on = <T>(name: string, then: (value: T) => void) => events.addEventListener(name, (e) => then(JSON.parse((e as MessageEvent<string>).data) as T));
+  on<{ runs: RunState[] }>("hello", (hello) => listener.hello(hello.runs));
+  on<RunState>("run", (run) => listener.run(run));
+  on<{ id?: number }>("language", (message) => listener.language(message));
+  events.addEventListener("error", () => listener.lost());
+}

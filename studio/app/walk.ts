@@ -1,0 +1,190 @@
+// A model step by step: the present state, the steps that it has, and all ways that were gone, as a tree whose branches are kept.
+
+import { h, plural } from "../src/dom";
+import type { Step } from "../src/types";
+import { ask, leave, walk, type Hello, type ModelState } from "./server";
+
+/** A place in the tree: a state, and the step that led to it. */
+interface Place {
+  state: ModelState;
+  step: Step | null;
+  before: Place | null;
+  after: Place[];
+  depth: number;
+}
+
+const same = (a: unknown, b: unknown) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
+/** What a step did: its action, and what it changed. */
+const did = (a: Step, b: Step) => a.action === b.action && same(a.changed, b.changed) && same(a.meaning, b.meaning) && same(a.hidden, b.hidden);
+
+export function stepTitle(step: Step): string {
+  return step.hidden.length > 0 ? `${step.action} (${step.hidden.join(", ")})` : step.action;
+}
+
+export class WalkPanel {
+  readonly element = h("div", { class: "walk" });
+  private hello: Hello | null = null;
+  private here: Place | null = null;
+  private root: Place | null = null;
+  private query = "";
+  /** Answers come in the order of the questions. */
+  private busy: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly failed: (why: unknown) => void) {
+    this.element.append(h("p", { class: "quiet" }, "Walk starts at the initial state of the model; each step that is enabled can be taken."));
+    this.element.addEventListener("keydown", (e) => {
+      if ((e.target as HTMLElement).tagName === "INPUT") return;
+      const then = { ArrowLeft: () => this.back(), ArrowRight: () => this.forward() }[e.key];
+      if (!then) return;
+      e.preventDefault();
+      then();
+    });
+  }
+
+  /** The walk that is under way: its number, for who asks for more of the same model. */
+  get walk(): Hello | null {
+    return this.hello;
+  }
+
+  async start(model: string, defines: Record<string, string>): Promise<Hello> {
+    const old = this.hello;
+    this.hello = null;
+    if (old) await leave(old.walk);
+    const hello = await walk(model, defines);
+    this.hello = hello;
+    this.root = { state: hello.first, step: null, before: null, after: [], depth: 0 };
+    this.here = this.root;
+    this.draw();
+    return hello;
+  }
+
+  /** Goes along the steps of a run from the initial state. How many of them the model has. */
+  async replay(steps: Step[]): Promise<number> {
+    this.here = this.root;
+    for (const [i, step] of steps.entries()) {
+      const found = this.here?.state.steps.find((s) => did(s, step));
+      if (!found) return i;
+      await this.to(found, false);
+    }
+    this.draw();
+    return steps.length;
+  }
+
+  /** Goes to a state by steps that are known: labels and states from the initial one. */
+  async along(way: { action: string; to: number }[]): Promise<void> {
+    this.here = this.root;
+    for (const { action, to } of way) {
+      const found = this.here?.state.steps.find((s) => s.to === to && s.action === action);
+      if (!found) break;
+      await this.to(found, false);
+    }
+    this.draw();
+  }
+
+  private async to(step: Step, draw = true): Promise<void> {
+    const [from, hello] = [this.here, this.hello];
+    if (!from || !hello) return;
+    let next = from.after.find((p) => p.step?.to === step.to && p.step.action === step.action);
+    if (!next) {
+      const asked = this.busy.then(() => ask<ModelState>(hello.walk, { state: step.to }));
+      this.busy = asked.catch(() => undefined);
+      const state = await asked;
+      next = { state, step, before: from, after: [], depth: from.depth + 1 };
+      from.after.push(next);
+    }
+    this.here = next;
+    if (draw) this.draw();
+  }
+
+  private back(): void {
+    if (this.here?.before) this.go(this.here.before);
+  }
+
+  private forward(): void {
+    const next = this.here?.after.at(-1);
+    if (next) this.go(next);
+  }
+
+  private go(place: Place): void {
+    this.here = place;
+    this.draw();
+  }
+
+  /** The values of a place, by component; those that its step changed are marked, with what they were. */
+  private values(place: Place, hello: Hello): HTMLElement {
+    const rows: HTMLElement[] = [];
+    let component = -1;
+    hello.parameters.forEach((p, i) => {
+      const value = place.state.values[i] ?? null;
+      const old = place.before?.state.values[i] ?? null;
+      if (value === null && (place.before === null || old === null)) return;
+      if (p.component !== component && hello.components.length > 1) rows.push(h("tr", {}, h("th", { scope: "rowgroup", colspan: 2, class: "component" }, hello.components[p.component] ?? "")));
+      component = p.component;
+      const changed = place.before !== null && value !== old;
+      const was = changed && old !== null ? [h("del", {}, old), " "] : [];
+      const now = value === null ? h("span", { class: "quiet" }, "no meaning here") : changed ? h("ins", {}, value) : value;
+      rows.push(h("tr", { class: changed ? "is-changed" : null }, h("th", { scope: "row" }, p.name), h("td", {}, ...was, now)));
+    });
+    return h("table", { class: "values" }, h("tbody", {}, ...rows));
+  }
+
+  private tree(): HTMLElement {
+    const lines: HTMLElement[] = [];
+    // The first way stays in its column; branches off it are set in.
+    const follow = (start: Place, indent: number) => {
+      for (let place: Place | undefined = start; place; ) {
+        const at: Place = place;
+        const [first, ...others] = at.after;
+        const text = at.step ? `${at.depth}. ${stepTitle(at.step)}` : "initial state";
+        const button = h("button", { type: "button", "aria-current": at === this.here ? "step" : null, click: () => this.go(at) }, text);
+        lines.push(h("li", { class: `in-${Math.min(indent, 12)}` }, button));
+        others.forEach((p) => follow(p, indent + 1));
+        place = first;
+      }
+    };
+    if (this.root) follow(this.root, 0);
+    return h("ol", { class: "ways", "aria-label": "Ways gone" }, ...lines);
+  }
+
+  private draw(): void {
+    const [hello, here] = [this.hello, this.here];
+    if (!hello || !here) return;
+    const title = here.step ? `After step ${here.depth}: ${stepTitle(here.step)}` : "Initial state";
+    const steps = h("ol", { class: "steps" });
+    const list = () => {
+      const shown = here.state.steps.filter((s) => stepTitle(s).includes(this.query));
+      const items = shown.slice(0, 500).map((step) => {
+        const taken = here.after.some((p) => p.step?.to === step.to && p.step.action === step.action);
+        const by = [...new Set(step.parts.flatMap((p) => p.from.map((f) => f.component)))].join(", ");
+        const button = h("button", { type: "button", class: taken ? "is-taken" : null, click: () => void this.to(step).catch(this.failed) }, stepTitle(step));
+        return h("li", {}, button, by !== "" && h("span", { class: "quiet" }, ` ${by}`));
+      });
+      if (shown.length > 500) items.push(h("li", { class: "quiet" }, `and ${shown.length - 500} more: search`));
+      steps.replaceChildren(...items);
+    };
+    const search = h("input", { type: "search", placeholder: "Search steps", "aria-label": "Search enabled steps", value: this.query });
+    search.addEventListener("input", () => {
+      this.query = search.value;
+      list();
+    });
+    list();
+    const n = here.state.steps.length;
+    const bar = h(
+      "div",
+      { class: "toolbar", role: "toolbar", "aria-label": "Walk" },
+      h("button", { type: "button", disabled: !here.before, click: () => this.back() }, "← Back"),
+      h("button", { type: "button", disabled: here.after.length === 0, click: () => this.forward() }, "Forward →"),
+      h("button", { type: "button", disabled: !here.before, click: () => this.root && this.go(this.root) }, "Initial state"),
+      n > 12 && search,
+    );
+    this.element.replaceChildren(
+      h("p", { class: "quiet" }, hello.command),
+      bar,
+      h("h3", { class: "here", "aria-live": "polite" }, title),
+      n === 0 ? h("p", { class: "end" }, "A deadlock: there is no step.") : h("p", { class: "quiet" }, `${plural(n, "step")} enabled`),
+      steps,
+      h("div", { class: "beside" }, h("div", {}, h("h4", {}, "State"), this.values(here, hello)), h("div", {}, h("h4", {}, "Ways gone"), this.tree())),
+    );
+    this.element.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }
+}

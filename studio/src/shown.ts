@@ -1,0 +1,80 @@
+// A result as a section of a page, whichever page: what stands above it, its view, and the keys of its runs.
+
+import { command, facts, h } from "./dom";
+import { checkView } from "./formula";
+import { conformView, evidenceView, exploreView, litmusView } from "./others";
+import { sweepView } from "./plot";
+import type { Run } from "./run";
+import type { Shown } from "./types";
+import { Viewer } from "./viewer";
+
+const KINDS: Record<Shown["kind"], string> = {
+  check: "Formulas",
+  explore: "Exploration",
+  sweep: "Sweep",
+  litmus: "Litmus tests",
+  conform: "Conformance",
+  evidence: "Evidence",
+};
+
+function view(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
+  switch (shown.kind) {
+    case "check":
+      return checkView(shown.value, viewer, runs);
+    case "explore":
+      return exploreView(shown.value, viewer, runs);
+    case "sweep":
+      return sweepView(shown.value);
+    case "litmus":
+      return litmusView(shown.value);
+    case "conform":
+      return conformView(shown.value, viewer, runs);
+    case "evidence":
+      return evidenceView(shown.value, shown.file, viewer, runs);
+  }
+}
+
+/** What stands above a result: of which model, by which command. */
+function head(shown: Shown): HTMLElement[] {
+  const { model } = shown.value;
+  // Of evidence these are the parameters of the linear process.
+  const given = "parameters" in shown.value && !Array.isArray(shown.value.parameters) ? shown.value.parameters : undefined;
+  const parameters = Object.entries(given ?? {}).map(([name, value]) => `${name} = ${value}`);
+  const made = "command" in shown.value ? shown.value.command : undefined;
+  return [
+    h("h2", {}, `${KINDS[shown.kind]}${model ? `: ${model}` : ""}`),
+    facts([
+      ["File", shown.file],
+      ["Parameters", parameters.join(", ")],
+    ]),
+    ...(made ? [command(made)] : []),
+  ];
+}
+
+/** A result with what stands above it. `runs`: all runs of the page, to which its own are added. */
+export function section(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
+  return h("section", { class: "result" }, ...head(shown), view(shown, viewer, runs));
+}
+
+/** Hands the keys of the page to the viewer in sight. */
+export function listenToKeys(viewers: () => Viewer[]): void {
+  const current = () => viewers().find((v) => v.element.isConnected && v.element.getBoundingClientRect().bottom > 0) ?? viewers()[0];
+  document.addEventListener("keydown", (e) => {
+    const target = e.target as HTMLElement;
+    if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.isContentEditable) return;
+    const viewer = current();
+    if (!viewer?.element.isConnected) return;
+    const actions: Record<string, () => void> = {
+      ArrowLeft: () => viewer.by(-1),
+      ArrowRight: () => viewer.by(1),
+      "/": () => viewer.focusSearch(),
+      n: () => viewer.hit(1),
+      N: () => viewer.hit(-1),
+      h: () => viewer.toggleHidden(),
+    };
+    const action = actions[e.key];
+    if (!action) return;
+    e.preventDefault();
+    action();
+  });
+}

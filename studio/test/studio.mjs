@@ -1,0 +1,223 @@
+// The page of this machine in a real browser: `node test/studio.mjs MU-CHECK [FOLDER FOR SHOTS]`. A model is opened, broken, mended and checked; its
+// counterexample is walked along; a sweep is run and stopped; the system is drawn. Another page's requests are refused.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { launch } from "./browser.mjs";
+
+const [program = "../target/release/mu-check", shots] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), "mu-check-studio-test-"));
+const write = (name, text) => writeFileSync(join(folder, name), text);
+let failed = 0;
+function check(what, good, seen) {
+  console.log(`${good ? "  ok" : "FAIL"} ${what}${good ? "" : `: ${JSON.stringify(seen)}`}`);
+  if (!good) failed += 1;
+}
+function equal(what, seen, expected) {
+  check(what, JSON.stringify(seen) === JSON.stringify(expected), { seen, expected });
+}
+
+const BAD = "<img src=x onerror=alert(1)>";
+write("buffer.mcrl2", `% A buffer between two.
+$param n: Nat = 2;  % places
+act enter, leave, give, take, mid: Nat;
+proc First = sum i: Nat. (i < \${n}) -> enter(i) . give(i) . First;
+proc Second(held: List(Nat)) = sum i: Nat. take(i) . leave(i) . Second([i]);
+init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First || Second([]))));
+`);
+write("never.mcf", `% Nothing but zero leaves ${BAD}\n[true* . leave(1)]false\n`);
+write("always.mcf", "% It never stops.\n[true*]<true>true\n");
+write("grow.mcrl2", "$param n: Nat = 3;\nact step: Nat;\nproc P(a: Nat, b: Nat, c: Nat) = (a < ${n} * 60) -> step(0) . P(a + 1, b, c) + (b < ${n} * 60) -> step(1) . P(a, b + 1, c) + (c < ${n} * 60) -> step(2) . P(a, b, c + 1);\ninit P(0, 0, 0);\n");
+
+const server = spawn(program, ["studio", folder, "--threads", "1"], { stdio: ["ignore", "pipe", "inherit"] });
+const address = await new Promise((found, lost) => {
+  let said = "";
+  server.stdout.on("data", (data) => (said += data).includes("\n") && found(said.trim()));
+  server.on("exit", (code) => lost(new Error(`the server ended with ${code}`)));
+});
+
+const browser = await launch();
+const context = await browser.newContext({ viewport: { width: 1500, height: 950 } });
+const page = await context.newPage();
+const [errors, requests] = [[], []];
+page.on("pageerror", (e) => errors.push(String(e)));
+page.on("console", (m) => ["error", "warning"].includes(m.type()) && errors.push(m.text()));
+page.on("request", (r) => !r.url().startsWith(address) && !r.url().startsWith("data:") && requests.push(r.url()));
+page.setDefaultTimeout(20_000);
+let shot = 0;
+const picture = async (name) => {
+  shot += 1;
+  if (shots) await page.screenshot({ path: join(shots, `${shot}-${name}.png`) });
+};
+const press = (name) => page.getByRole("toolbar", { name: "Runs" }).getByRole("button", { name, exact: true }).click();
+const list = () => page.locator(".run-list li").first();
+const tab = (name) => page.getByRole("tab", { name }).click();
+
+async function opens() {
+  await page.goto(address);
+  await page.locator(".files li").first().waitFor();
+  equal("the files", await page.locator(".files .open").allInnerTexts().then((t) => t.map((s) => s.split("\n")[0])), ["always.mcf", "buffer.mcrl2", "grow.mcrl2", "never.mcf"]);
+  equal("the first model is open", await page.locator(".file-name").innerText(), "buffer.mcrl2");
+  await page.locator(".tok-keyword").first().waitFor();
+  check("it is coloured", (await page.locator(".tok-event").count()) > 5);
+  equal("no problem", await page.locator(".problems").innerText(), "No problems");
+  await picture("open");
+}
+
+async function breaksAndMends() {
+  await page.locator(".cm-line", { hasText: "proc First" }).click();
+  await page.keyboard.press("End");
+  for (let i = 0; i < "First;".length; i++) await page.keyboard.press("Backspace");
+  await page.keyboard.type("Frist;");
+  const begin = performance.now();
+  await page.locator(".problems .error").first().waitFor();
+  console.log(`    from the last key to the problem: ${(performance.now() - begin).toFixed(0)} ms`);
+  check("the error is said", (await page.locator(".problems").innerText()).includes("Frist"), await page.locator(".problems").innerText());
+  check("and marked", (await page.locator(".cm-lintRange-error").allInnerTexts()).join("").includes("Frist"), await page.locator(".cm-lintRange-error").allInnerTexts());
+  check("the file is marked as changed", (await page.locator(".file-name").innerText()).includes("●"));
+  await picture("broken");
+  await page.getByLabel("Formula", { exact: true }).fill("[true*]<true>true");
+  await press("Check");
+  await page.locator(".refusal .error").waitFor();
+  check("the command line refuses it too", (await page.locator(".refusal").innerText()).includes("Frist"), await page.locator(".refusal").innerText());
+  await page.locator(".refusal button").click();
+  await page.keyboard.type("First");
+  await page.getByText("No problems").waitFor();
+  await page.getByLabel("Formula", { exact: true }).fill("");
+}
+
+async function checks() {
+  await page.getByLabel("Check never.mcf").check();
+  await page.getByLabel("Check always.mcf").check();
+  await press("Check");
+  await page.locator(".results tbody .verdict").first().waitFor();
+  equal("verdicts", await page.locator(".results tbody .verdict").allInnerTexts(), ["✔ true", "✘ false"]);
+  check("it was saved before", readFileSync(join(folder, "buffer.mcrl2"), "utf8").includes(". First;"));
+  await page.locator(".row").first().waitFor();
+  equal("the run", await page.locator(".row .label").allInnerTexts(), ["enter(1)", "mid(1)", "leave(1)"]);
+  check("the comment is a text", (await page.locator(".about").innerText()).includes(BAD));
+  check("the command", (await page.locator(".command code").first().innerText()) === "mu-check check buffer.mcrl2 always.mcf never.mcf", await page.locator(".command code").first().innerText());
+  const slider = page.getByRole("slider");
+  await slider.fill("3");
+  equal("the slider goes to a step", await page.locator(".state h4").innerText(), "After step 3 of 3: leave(1)");
+  await picture("checked");
+}
+
+async function walks() {
+  await page.getByRole("button", { name: /^Walk along the counterexample/ }).click();
+  const here = page.locator(".walk .here");
+  await here.getByText("After step 3").waitFor();
+  equal("the walk goes along the counterexample", await here.innerText(), "After step 3: leave(1)");
+  equal("what changed", await page.locator(".walk .is-changed th").allInnerTexts().then((t) => t.includes("held")), true);
+  await page.getByRole("button", { name: "← Back" }).click();
+  await page.getByRole("button", { name: "← Back" }).click();
+  equal("back", await here.innerText(), "After step 1: enter(1)");
+  await page.getByRole("button", { name: "Initial state", exact: true }).click();
+  await page.locator(".steps button", { hasText: "enter(0)" }).click();
+  await page.locator(".steps button", { hasText: "tau (mid(0))" }).click();
+  await here.getByText("After step 2: tau (mid(0))").waitFor();
+  equal("another branch", await here.innerText(), "After step 2: tau (mid(0))");
+  equal("both ways are kept", await page.locator(".ways button").allInnerTexts(), ["initial state", "1. enter(0)", "2. tau (mid(0))", "1. enter(1)", "2. tau (mid(1))", "3. leave(1)"]);
+  await page.locator(".ways button", { hasText: "3. leave(1)" }).click();
+  equal("a click goes back to the other", await here.innerText(), "After step 3: leave(1)");
+  await page.locator(".ways button", { hasText: "3. leave(1)" }).press("ArrowLeft");
+  equal("keys too", await here.innerText(), "After step 2: tau (mid(1))");
+  await picture("walk");
+}
+
+async function draws() {
+  await press("Draw");
+  const told = page.locator(".told");
+  await told.getByText("15 states, 22 transitions").waitFor();
+  await page.getByLabel("Grouped by").selectOption("position of Second");
+  equal("a legend", await page.locator(".legend span").allInnerTexts(), ["● before take", "● before leave"]);
+  await page.getByLabel("Search states and actions").fill("leave(1)");
+  await page.keyboard.press("Enter");
+  check("search selects a state", (await told.innerText()).includes("Path to here"), await told.innerText());
+  await picture("system");
+  await page.getByRole("button", { name: "Walk there" }).click();
+  await page.locator(".walk .here").getByText("After step").waitFor();
+  await tab("System");
+  await page.getByLabel("Modulo").selectOption("branching");
+  await told.getByText("of 15 states before reduction").waitFor();
+  check("a quotient", (await told.innerText()).startsWith("7 states"), await told.innerText());
+  await page.getByLabel("Modulo").selectOption("no quotient");
+}
+
+async function sweepsAndStops() {
+  await page.getByLabel("Model", { exact: true }).selectOption("grow.mcrl2");
+  await page.getByLabel("Check never.mcf").uncheck();
+  await page.getByLabel("Parameters").fill("n=1..=40");
+  await press("Sweep");
+  await page.locator(".result-place .results tbody tr").nth(1).waitFor();
+  check("rows come while it runs", (await list().innerText()).includes("Stop"), await list().innerText());
+  await picture("sweep");
+  await list().getByRole("button", { name: "Stop" }).click();
+  await list().getByText("stopped").waitFor();
+  const rows = await page.locator(".result-place .results tbody tr").count();
+  check("its rows stay", rows >= 2 && rows < 80, rows);
+  await press("Explore");
+  await page.locator(".refusal").waitFor();
+  check("a range is no value for a single run", (await page.locator(".refusal").innerText()).includes("n"), await page.locator(".refusal").innerText());
+  await page.getByLabel("Parameters").fill("n=40");
+  await press("Explore");
+  await list().getByText("states").waitFor();
+  await list().getByRole("button", { name: "Stop" }).click();
+  await list().getByText("stopped").waitFor();
+  await page.locator(".facts dt", { hasText: "Stopped" }).waitFor();
+  check("an exploration that was stopped says what it has", (await page.locator(".facts").last().innerText()).includes("interrupted"), await page.locator(".facts").last().innerText());
+  await picture("stopped");
+}
+
+/** A page of another origin, in the same browser, that knows the address. */
+async function others() {
+  const other = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end("<title>other</title>"));
+  await new Promise((done) => other.listen(0, "127.0.0.1", done));
+  const evil = await context.newPage();
+  await evil.goto(`http://127.0.0.1:${other.address().port}/`);
+  const tried = await evil.evaluate(async (address) => {
+    const attempt = (path, options) => fetch(address + path, options).then((r) => r.status, () => "refused");
+    const body = JSON.stringify({ kind: "explore", model: "buffer.mcrl2" });
+    const json = { method: "POST", headers: { "Content-Type": "application/json" }, body };
+    return [await attempt("api/files", {}), await attempt("api/run", json), await attempt("api/run", { method: "POST", mode: "no-cors", body })];
+  }, address);
+  // A request without an answer that may be read still has to be refused: no run was started by it.
+  equal("another origin reads nothing", tried.slice(0, 2), ["refused", "refused"]);
+  const before = await page.locator(".run-list li").count();
+  await page.waitForTimeout(300);
+  equal("and starts nothing", await page.locator(".run-list li").count(), before);
+  const framed = await evil.evaluate(async (address) => {
+    const frame = document.createElement("iframe");
+    frame.src = address;
+    document.body.append(frame);
+    await new Promise((done) => (frame.onload = done));
+    try {
+      return frame.contentDocument === null ? "not to be seen" : "seen";
+    } catch {
+      return "not to be seen";
+    }
+  }, address);
+  equal("and embeds nothing", framed, "not to be seen");
+  await evil.close();
+  other.close();
+}
+
+for (const part of [opens, breaksAndMends, checks, walks, draws, sweepsAndStops, others]) {
+  console.log(part.name);
+  try {
+    await part();
+  } catch (e) {
+    check(part.name, false, `${e}; the page says: ${await page.locator(".message").innerText()}; ${await page.locator(".run-list").innerText()}`);
+    await picture(`failed-${part.name}`);
+  }
+}
+equal("no image, no error, no request elsewhere", [await page.locator("img").count(), errors.filter((e) => !e.includes("status of 4")), requests], [0, [], []]);
+await browser.close();
+const ended = new Promise((done) => server.on("exit", done));
+server.kill("SIGINT");
+equal("an interrupt ends the server", await ended, 0);
+rmSync(folder, { recursive: true, force: true });
+process.exit(failed > 0 ? 1 : 0);
