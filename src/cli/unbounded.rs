@@ -19,7 +19,8 @@ use mu_engines::symbolic::Symbolic;
 use mu_explore::{Cyclic, Dropped, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_model::Model;
-use mu_pbes::{Options, Verdict, check};
+use mu_pbes::symbolic::{SymbolicAnswer, check_runs};
+use mu_pbes::{Answer, Options, Verdict, check};
 use mu_process::linear::ParamRole;
 use mu_process::linearise;
 use mu_regions::sizes::SIZE;
@@ -105,9 +106,6 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
     }
     if args.keeping.folder().is_some() {
         return refuse("`--checkpoint`");
-    }
-    if args.engine.name() == Symbolic.name() {
-        return refuse("`--engine symbolic`");
     }
     let mut model = match abstracted(session, args, names) {
         // What stands in the way of all values need not stand in the way of one.
@@ -287,16 +285,13 @@ fn at_level(
             let own = study.formula(case)?;
             let what = [study.describe(case), instance.what.clone()];
             let what = what.iter().filter(|t| !t.is_empty()).map(String::as_str).collect::<Vec<_>>().join(", ");
-            let answer = merged(&regions, &families, &mut |base| {
-                // Abstractions are verified on the steps that are seen.
-                let options = mu_explore::Options { partial_order: false, ..session.explore_options(base, &args.without) };
-                let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
-                check(base, base, &own, chosen, &session.budget)
-            });
+            let answer = merged(&regions, &families, &mut |base| verdict(session, args, base, &own, ends));
             let why = match answer {
                 Ok(answer) => {
                     session.say(format!("{what}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
-                    session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
+                    if !symbolic(args) {
+                        session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
+                    }
                     figures.states += answer.states;
                     figures.equations += answer.equations;
                     figures.symmetries = figures.symmetries.max(answer.symmetries);
@@ -321,6 +316,23 @@ fn at_level(
         }
     }
     Ok(Outcome { figures, open: None })
+}
+
+/// Whether sets of states are searched.
+fn symbolic(args: &CheckArgs) -> bool {
+    args.engine.name() == Symbolic.name()
+}
+
+/// The verdict of an abstract model. `ends`: whether all runs of all values end.
+fn verdict(session: &Session, args: &CheckArgs, base: &dyn Base, formula: &TypedFormula, ends: bool) -> Result<Answer, Diagnostic> {
+    if symbolic(args) {
+        let options = mu_symbolic::Options { threads: session.threads(), ..Default::default() };
+        return check_runs(base, base, formula, &options, ends, &session.budget).map(SymbolicAnswer::into_answer);
+    }
+    // Abstractions are verified on the steps that are seen.
+    let options = mu_explore::Options { partial_order: false, ..session.explore_options(base, &args.without) };
+    let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
+    check(base, base, formula, chosen, &session.budget)
 }
 
 /// Whether all runs end, for all values: no cycle is left without the steps that increase a counter below its bound.
@@ -468,11 +480,15 @@ impl About<'_> {
     fn object(&self, verdict: &str, reason: &str) -> Value {
         let Figures { states, equations, symmetries, dropped, .. } = self.figures;
         let every = self.names.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
-        json!({
+        let mut object = json!({
             "formula": self.path(), "verdict": verdict, "reason": reason, "for": every, "equations": equations, "states": states,
-            "engine": "explicit", "symmetries": pipeline::symmetries(true, *symmetries, &self.args.without, dropped),
-            "seconds": self.start.elapsed().as_secs_f64(), "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
-        })
+            "engine": if symbolic(self.args) { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
+            "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
+        });
+        if !symbolic(self.args) {
+            object["symmetries"] = pipeline::symmetries(true, *symmetries, &self.args.without, dropped);
+        }
+        object
     }
 
     fn is_true(&self) -> Result<(), Diagnostic> {

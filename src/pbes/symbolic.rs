@@ -79,6 +79,18 @@ pub fn check_symbolically(
     options: &mu_symbolic::Options,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
+    check_runs(model, labels, formula, options, false, budget)
+}
+
+/// The same. `runs_end`: all runs that count are known to end, though the model may have cycles: see [`super::Options::runs_end`].
+pub fn check_runs(
+    model: &dyn Model,
+    labels: &dyn ActionLabels,
+    formula: &TypedFormula,
+    options: &mu_symbolic::Options,
+    runs_end: bool,
+    budget: &Budget,
+) -> Result<SymbolicAnswer, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
     let (all, roots) = match automaton.start()? {
         Start::Constant(value) => return Ok(SymbolicAnswer::constant(value)),
@@ -95,7 +107,7 @@ pub fn check_symbolically(
     let all = shape.universal;
     let Some((flow, local)) = close(&mut automaton, &shape, &roots)? else { return Ok(SymbolicAnswer::constant(!all)) };
     let start: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
-    let mut observer = Obligations { automaton, labels, shape, closed: AHashMap::new(), other: None };
+    let mut observer = Obligations { automaton, labels, shape, runs_end, closed: AHashMap::new(), other: None };
     let options = mu_symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
     let watched = watch(model, &mut observer, &start, &options, budget)?;
     let Obligations { mut automaton, shape, .. } = observer;
@@ -136,6 +148,8 @@ struct Obligations<'a> {
     automaton: Automaton,
     labels: &'a dyn ActionLabels,
     shape: Shape,
+    /// No cycle of obligations is a run.
+    runs_end: bool,
     /// Demands with all that they demand at the same system state; none: decided.
     closed: AHashMap<Demand, Option<Rc<[u32]>>>,
     /// A label that no modality names.
@@ -177,7 +191,7 @@ impl Observer for Obligations<'_> {
     }
 
     fn hostile(&mut self, obligation: u32) -> bool {
-        self.shape.hostile.contains(&self.automaton.node(FormulaState(obligation)))
+        !self.runs_end && self.shape.hostile.contains(&self.automaton.node(FormulaState(obligation)))
     }
 }
 

@@ -3,7 +3,7 @@
 //! In: a model with [`Family::constants`] as many constants as its evaluations need ([`crate::sizes`] says which sorts these are, and why sizes beyond
 //! make no difference), how many of them are tracked. Out: a model whose states have the tracked constants, and the next one for all others; an
 //! array over the sort keeps its entries at tracked constants. A group is evaluated at each way in which the merged constants that it reads can be
-//! equal or different, and arrays can be filled at those and at as many more as the group sums over; the answers are merged and put together
+//! equal or different, and arrays can be filled at those and at as many more as the group sums over ([`covers`]); the answers are merged and put together
 //! (existential abstraction: Clarke, Grumberg, Long 1994). Each choice is tried again with other constants: if the answers differ, the
 //! analysis was wrong, and the search ends with an error.
 //!
@@ -274,32 +274,34 @@ impl<'m> Thread<'m> {
     fn choices(&self, group: usize, merged: usize, arrays: &[SortId]) -> Result<Vec<Choice>, Diagnostic> {
         let model = self.model;
         let name = &model.groups[group].name;
-        let summed = if arrays.is_empty() { 0 } else { model.family.sums[group] };
         let room = model.family.constants.len() - model.tracked;
         if merged + model.family.sums[group] > room {
             let text = format!("a step `{name}` depends on too many constants of `{}` at once", model.family.name);
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
+        // What the arrays can hold at one constant; first nothing but what their rest holds.
+        let mut tuples: Vec<Vec<Option<OpId>>> = vec![Vec::new()];
+        for sort in arrays {
+            let values: Vec<Option<OpId>> = std::iter::once(None).chain(model.inner.constants(*sort).into_iter().map(Some)).collect();
+            tuples = tuples.iter().flat_map(|t| values.iter().map(|v| [t.as_slice(), &[*v]].concat())).collect();
+        }
         let mut found = Vec::new();
         for classes in partitions(merged) {
-            let count = classes.iter().max().map_or(0, |c| c + 1) + summed;
-            let mut fillings: Vec<Vec<Vec<Option<OpId>>>> = vec![Vec::new()];
-            for sort in arrays {
-                let values: Vec<Option<OpId>> = std::iter::once(None).chain(model.inner.constants(*sort).into_iter().map(Some)).collect();
-                let mut rows: Vec<Vec<Option<OpId>>> = vec![Vec::new()];
-                for _ in 0..count {
-                    rows = rows.iter().flat_map(|row| values.iter().map(|v| [row.as_slice(), &[*v]].concat())).collect();
-                    if rows.len() > MOST {
-                        let text = format!("a step `{name}` depends on too many entries of an array over `{}`", model.family.name);
-                        return Err(Diagnostic::new(Stage::Unsupported, text));
-                    }
-                }
-                fillings = fillings.iter().flat_map(|f| rows.iter().map(|r| [f.as_slice(), std::slice::from_ref(r)].concat())).collect();
-            }
-            found.extend(fillings.into_iter().map(|entries| Choice { classes: classes.clone(), count, entries }));
-            if found.len() > MOST {
-                let text = format!("a step `{name}` depends on too many constants of `{}` at once", model.family.name);
+            let read = classes.iter().max().map_or(0, |c| c + 1);
+            let summed = if arrays.is_empty() { vec![Vec::new()] } else { covers(tuples.len(), model.family.sums[group], room - read) };
+            let fillings = if arrays.is_empty() { Some(1) } else { tuples.len().checked_pow(read as u32) };
+            if fillings.is_none_or(|n| found.len() + n * summed.len() > MOST) {
+                let text =
+                    format!("a step `{name}` depends on too many constants of `{}`, or entries of arrays, at once", model.family.name);
                 return Err(Diagnostic::new(Stage::Unsupported, text));
+            }
+            let places = if arrays.is_empty() { 0 } else { read };
+            for held in (0..places).fold(vec![Vec::new()], |rows, _| longer(&rows, tuples.len())) {
+                for more in &summed {
+                    let held: Vec<usize> = held.iter().chain(more).copied().collect();
+                    let entries = (0..arrays.len()).map(|a| held.iter().map(|t| tuples[*t][a]).collect()).collect();
+                    found.push(Choice { classes: classes.clone(), count: read.max(held.len()), entries });
+                }
             }
         }
         Ok(found)
@@ -359,6 +361,35 @@ impl<'m> Thread<'m> {
     }
 }
 
+/// Rows with one more number below `n`, in all ways.
+fn longer(rows: &[Vec<usize>], n: usize) -> Vec<Vec<usize>> {
+    rows.iter().flat_map(|row| (0..n).map(move |i| [row.as_slice(), &[i]].concat())).collect()
+}
+
+/// What arrays hold at constants that are summed over: rows of at most `places` of `tuples` contents, so that any `sums` contents (with repetitions) are
+/// held at different constants by one of the rows, where constants beyond a row have content 0. Since a sum meets all constants, one evaluation
+/// shows all contents of its row. Greedy.
+fn covers(tuples: usize, sums: usize, places: usize) -> Vec<Vec<usize>> {
+    let wanted = (0..sums).fold(vec![Vec::new()], |rows, _| longer(&rows, tuples));
+    let wanted: Vec<Vec<usize>> = wanted.into_iter().filter(|row| row.is_sorted()).collect();
+    let copies = |row: &[usize], of: usize| row.iter().filter(|i| **i == of).count();
+    let mut open: Vec<&Vec<usize>> = wanted.iter().collect();
+    let mut rows = Vec::new();
+    while let Some(first) = open.first() {
+        let mut row = (*first).clone();
+        open.retain(|next| {
+            let lacking: Vec<usize> = (0..tuples).flat_map(|i| vec![i; copies(next, i).saturating_sub(copies(&row, i))]).collect();
+            let fits = row.len() + lacking.len() <= places;
+            if fits {
+                row.extend(lacking);
+            }
+            !fits
+        });
+        rows.push(row);
+    }
+    rows
+}
+
 /// All partitions of `n` things, each thing with the number of its class; classes are numbered as they are met.
 fn partitions(n: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
@@ -404,5 +435,27 @@ impl Worker for Thread<'_> {
     }
     fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
         self.inner.image_label(self.model.of[symmetry], label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covers;
+
+    /// Any contents of the summed constants are held by one row.
+    #[test]
+    fn rows_hold_all_that_sums_can_meet() {
+        for (tuples, sums, places) in [(1, 0, 3), (5, 1, 1), (5, 1, 4), (5, 1, 6), (4, 2, 2), (5, 2, 4), (9, 2, 6), (3, 3, 4)] {
+            let rows = covers(tuples, sums, places);
+            assert!(rows.iter().all(|r| r.len() <= places), "{rows:?}");
+            for code in 0..usize::pow(tuples, sums as u32) {
+                let wanted: Vec<usize> = (0..sums).map(|i| code / usize::pow(tuples, i as u32) % tuples).collect();
+                let held = |row: &Vec<usize>| {
+                    (0..tuples).all(|t| row.iter().filter(|r| **r == t).count() >= wanted.iter().filter(|w| **w == t).count())
+                };
+                assert!(rows.iter().any(held), "{wanted:?} of {rows:?}");
+            }
+            assert!(places < tuples * sums || rows.len() == 1, "{rows:?}");
+        }
     }
 }
