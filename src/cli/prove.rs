@@ -124,7 +124,9 @@ fn why(system: &System, why: &Why) -> String {
         Why::Stopped(stop) => format!("stopped: {}", stop.word()),
         Why::Trouble(Trouble::Processes) => "a cube needs more than 24 processes".into(),
         Why::Trouble(Trouble::Number) => "a number in a cube needs more than 63 bits".into(),
-        Why::Trouble(Trouble::Cases) => "a transition has more than 100,000 choices of cases that lead into a cube".into(),
+        Why::Trouble(Trouble::Cases) => {
+            "a transition has too many cases that lead into a cube: more than 100,000 choices of them, or a million conditions".into()
+        }
         Why::Trouble(Trouble::Stages) => "a cube keeps more than 200 reads of one process apart".into(),
         Why::Spurious(text) => {
             format!("the abstraction (of `forall_other`, of what is assumed) has a run that the machine cannot do: {text}")

@@ -17,6 +17,8 @@ use crate::stages;
 const FORGOTTEN: (u8, u8) = (NONE - 2, 0);
 /// Most choices of cases of one transition into one cube.
 const MOST_CHOICES: u32 = 100_000;
+/// Most conditions that cases of one update are told by: each is told by its own and by those before it, which do not hold.
+const MOST_CONDITIONS: usize = 1 << 20;
 /// Most reads of one process that a cube keeps apart.
 const MOST_STAGES: usize = 200;
 
@@ -29,7 +31,7 @@ pub enum Trouble {
     Number,
     /// More pending reads of one process than a cube can hold.
     Stages,
-    /// More choices of cases by which a transition leads into a cube than are tried.
+    /// More cases, or choices of them, by which a transition leads into a cube than are tried.
     Cases,
 }
 
@@ -378,7 +380,12 @@ impl Image<'_> {
         let mut found = Vec::new();
         // Conjunctions under which no case so far fits.
         let mut before: Vec<Draft> = vec![Draft { atoms: Vec::new() }];
+        let mut told = 0;
         for (condition, value) in cases {
+            told += before.iter().map(|d| d.atoms.len()).sum::<usize>();
+            if told > MOST_CONDITIONS {
+                return Err(Trouble::Cases);
+            }
             let literals = condition.iter().map(|t| self.test(t, bound)).collect::<Result<Vec<_>, _>>()?;
             if literals.contains(&Literal::False) {
                 continue;

@@ -1,11 +1,11 @@
 //! Proofs of small systems of our own; certificates that were tampered with are refused.
 
-use mu_base::limits::{Budget, Limits};
+use mu_base::limits::{Budget, Limits, Stop};
 use mu_base::source::SourceMap;
 use mu_cubicle::System;
 use mu_prove::rules::Memory;
 use mu_prove::verify::Refused;
-use mu_prove::{Options, Verdict, prove, verify};
+use mu_prove::{Options, Verdict, Why, prove, verify};
 use std::time::Duration;
 
 fn system(text: &str) -> System {
@@ -147,6 +147,35 @@ invariant (p q r) {{ PC[p] = B }} transition t (p) requires {{ PC[p] = A }} {{ P
     };
     assert_eq!(word(&file("number_procs 2"), Memory::Sc).0, "unsafe");
     assert_eq!(word(&file(""), Memory::Sc).0, "unsafe");
+}
+
+#[test]
+fn large_systems_are_handled_or_refused_by_name() {
+    let step = |i: usize| format!("transition t{i} (p) requires {{ N[p] = {i} }} {{ N[p] := {} }}\n", i + 1);
+    let steps: String = (0..10_000).map(step).collect();
+    let many = format!("array N[proc] : int init (p) {{ N[p] = 0 }} unsafe (p) {{ N[p] < 0 }} {steps}");
+    assert_eq!(word(&system(&many), Memory::Sc).0, "safe");
+    let cases: String = (0..100_000).map(|i| format!("| X = {i} : {}\n", i + 2)).collect();
+    let wide = format!("var X : int init () {{ X = 0 }} unsafe () {{ X = 200001 }} transition t (p) {{ X := case {cases} }}");
+    let (verdict, why, _) = word(&system(&wide), Memory::Sc);
+    assert_eq!((verdict, why.as_str()), ("unknown", "Trouble(Cases)"));
+    let names: Vec<String> = (0..30).map(|i| format!("p{i}")).collect();
+    let all: Vec<String> = names.iter().map(|p| format!("B[{p}] = True")).collect();
+    let deep = format!(
+        "array B[proc] : bool init (p) {{ B[p] = False }} unsafe ({}) {{ {} }} transition t (p) {{ B[p] := True }}",
+        names.join(" "),
+        all.join(" && ")
+    );
+    let (verdict, why, _) = word(&system(&deep), Memory::Sc);
+    assert_eq!((verdict, why.as_str()), ("unknown", "Trouble(Processes)"));
+    // No end of predecessors.
+    let endless = system(
+        "array X[proc] : int var T : int init (p) { X[p] = 0 && T = 0 } unsafe (p q) { X[p] = X[q] && X[p] = T && T = 5 }
+transition t (p q) requires { X[p] < X[q] } { X[p] := X[p] + X[q] + 1; T := T + X[q] } transition u (p) { X[p] := X[p] + 2; T := T - 1 }",
+    );
+    let options = Options { memory: Memory::Sc, work: Some(2000), ..Options::default() };
+    let verdict = prove(&endless, options, &Budget::default()).verdict;
+    assert!(matches!(verdict, Verdict::Unknown(Why::Stopped(Stop::States))), "{verdict:?}");
 }
 
 #[test]
