@@ -27,6 +27,8 @@ use std::sync::Arc;
 
 /// More evaluations than these for one answer are not made.
 const MOST: usize = 50_000;
+/// So many answers of the model inside are remembered.
+const MOST_KNOWN: usize = 200_000;
 
 /// See the module's head.
 pub struct Merged<'a> {
@@ -123,6 +125,7 @@ struct Thread<'m> {
     occurrences: AHashMap<(Slot, u32), Rc<[usize]>>,
     images: AHashMap<(Slot, u32), u32>,
     labels: AHashMap<LabelId, LabelId>,
+    known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
 }
 
 impl<'m> Thread<'m> {
@@ -134,6 +137,7 @@ impl<'m> Thread<'m> {
             occurrences: AHashMap::new(),
             images: AHashMap::new(),
             labels: AHashMap::new(),
+            known: AHashMap::new(),
         }
     }
 
@@ -336,8 +340,7 @@ impl<'m> Thread<'m> {
             let e = self.normal(&e)?;
             values.push(model.inner.intern(slot, &e));
         }
-        let mut steps = Steps::default();
-        self.inner.steps(group, &values, &mut steps)?;
+        let steps = self.inside(group, values)?;
         let writes = &model.groups[group].writes;
         let mut out = BTreeSet::new();
         for (i, &label) in steps.labels.iter().enumerate() {
@@ -349,6 +352,22 @@ impl<'m> Thread<'m> {
             out.insert((label, target));
         }
         Ok(out)
+    }
+
+    /// The steps of the model inside. Choices for different questions often ask it the same, those for a state and for its images above all.
+    fn inside(&mut self, group: usize, values: Vec<u32>) -> Result<Rc<Steps>, Diagnostic> {
+        let key = (group, values);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut steps = Steps::default();
+        self.inner.steps(group, &key.1, &mut steps)?;
+        let steps = Rc::new(steps);
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(key, steps.clone());
+        Ok(steps)
     }
 
     /// An array with one more entry.
