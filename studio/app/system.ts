@@ -109,6 +109,7 @@ export class SystemPanel {
     this.selected = -1;
     this.path = [];
     this.found = [];
+    this.search.value = this.hits.textContent = "";
     const names = Object.keys(system.values ?? {});
     const chosen = this.grouping.value;
     this.grouping.replaceChildren(h("option", { value: "" }, "nothing"), ...names.map((name) => h("option", { value: name, selected: name === chosen }, name)));

@@ -172,6 +172,27 @@ async function sweepsAndStops() {
   await picture("stopped");
 }
 
+/** The first two thousand states of many: drawn, moved, scaled. */
+async function drawsMany() {
+  const begin = performance.now();
+  await press("Draw");
+  const told = page.locator(".told");
+  await told.getByText("2,000 states").waitFor();
+  console.log(`    from the click to 2,000 states: ${(performance.now() - begin).toFixed(0)} ms`);
+  check("it says that there are more", (await told.innerText()).includes("there are more"), await told.innerText());
+  const box = await page.locator("canvas.picture").boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const scaled = performance.now();
+  for (let i = 0; i < 10; i++) await page.mouse.wheel(0, i < 5 ? -120 : 120);
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => done())));
+  console.log(`    scaled ten times in ${(performance.now() - scaled).toFixed(0)} ms`);
+  await page.locator("canvas.picture").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  check("keys select a state", (await told.innerText()).includes("Path to here, 1 step"), await told.innerText());
+  await picture("many");
+}
+
 /** A page of another origin, in the same browser, that knows the address. */
 async function others() {
   const other = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end("<title>other</title>"));
@@ -205,7 +226,7 @@ async function others() {
   other.close();
 }
 
-for (const part of [opens, breaksAndMends, checks, walks, draws, sweepsAndStops, others]) {
+for (const part of [opens, breaksAndMends, checks, walks, draws, sweepsAndStops, drawsMany, others]) {
   console.log(part.name);
   try {
     await part();
