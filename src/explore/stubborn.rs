@@ -45,7 +45,7 @@ const MOST: usize = 1 << 12;
 /// Groups with steps that are tried to begin with, in each state.
 const TRIED: usize = 24;
 /// After so many states a reduction that leaves out next to nothing is given up.
-const JUDGED: u64 = 1 << 12;
+const JUDGED: u64 = 1 << 9;
 
 /// What a reduced search must keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ pub struct Saved {
 impl Saved {
     /// Whether that is too little, after so many states, beside the steps that were taken.
     pub(crate) fn is_futile(self, states: u64, taken: u64) -> bool {
-        states >= JUDGED && self.steps * 64 < taken
+        states >= JUDGED && self.steps * 32 < taken
     }
 }
 
@@ -282,6 +282,8 @@ pub(crate) struct Chooser<'s> {
     safe: Vec<u64>,
     /// Whether the set that was chosen rests on the proviso.
     pub rests: bool,
+    /// Groups of the set that are still to be looked at: those that have steps, and the others.
+    live: Vec<usize>,
     todo: Vec<usize>,
     /// What was left out since this was last asked for.
     pub saved: Saved,
@@ -297,6 +299,7 @@ impl<'s> Chooser<'s> {
             best: empty.clone(),
             safe: empty,
             rests: false,
+            live: Vec::new(),
             todo: Vec::new(),
             saved: Saved::default(),
         }
@@ -304,7 +307,7 @@ impl<'s> Chooser<'s> {
 
     /// Before [`Chooser::choose`]: forgets which groups have steps.
     pub fn begin(&mut self) {
-        self.rests = false;
+        std::mem::take(&mut self.rests);
         self.enabled.fill(0);
     }
 
@@ -374,14 +377,17 @@ impl<'s> Chooser<'s> {
     fn close(&mut self, state: &[u32], around: &[usize], most: u32, unseen: bool) -> Option<u32> {
         let of = self.of;
         self.set.fill(0);
+        self.live.clear();
         self.todo.clear();
         let mut count = 0;
         for &g in around {
             self.set[g / 64] |= 1 << (g % 64);
-            self.todo.push(g);
+            let list = if has(&self.enabled, g) { &mut self.live } else { &mut self.todo };
+            list.push(g);
             count += u32::from(has(&self.enabled, g));
         }
-        while let Some(g) = self.todo.pop() {
+        // Those that have steps first: most sets that are no use are given up by them.
+        while let Some(g) = self.live.pop().or_else(|| self.todo.pop()) {
             if count >= most || unseen && has(&of.is_visible, g) && has(&self.enabled, g) {
                 return None;
             }
@@ -391,8 +397,10 @@ impl<'s> Chooser<'s> {
                 *set |= new;
                 count += (new & self.enabled[word]).count_ones();
                 while new != 0 {
-                    self.todo.push(word * 64 + new.trailing_zeros() as usize);
-                    new &= new - 1;
+                    let bit = new & new.wrapping_neg();
+                    let list = if self.enabled[word] & bit != 0 { &mut self.live } else { &mut self.todo };
+                    list.push(word * 64 + bit.trailing_zeros() as usize);
+                    new ^= bit;
                 }
             }
         }
@@ -411,7 +419,18 @@ impl<'s> Chooser<'s> {
             }
             (live, all)
         };
-        unmet.map(|(slot, _)| of.writers.row(*slot as usize)).min_by_key(|w| cost(w)).unwrap_or(of.enablers.row(group))
+        let mut best: Option<((u32, u32), &[u64])> = None;
+        for writers in unmet.map(|(slot, _)| of.writers.row(*slot as usize)) {
+            let cost = cost(writers);
+            if best.is_none_or(|b| cost < b.0) {
+                best = Some((cost, writers));
+            }
+            // It is there already.
+            if cost == (0, 0) {
+                break;
+            }
+        }
+        best.map_or(of.enablers.row(group), |b| b.1)
     }
 }
 
