@@ -48,6 +48,8 @@ mod properties;
 mod prove;
 mod refuted;
 mod robust;
+#[cfg(feature = "cluster")]
+mod shares;
 mod shell;
 mod simulate;
 mod sweep;
