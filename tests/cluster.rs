@@ -194,7 +194,7 @@ fn strangers_on_the_port_change_nothing() {
             std::thread::sleep(Duration::from_millis(5));
             continue;
         };
-        let hello: Vec<u8> = [&b"mu-check cluster"[..], &1u32.to_le_bytes(), &[7; 32], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]].concat();
+        let hello: Vec<u8> = [&b"mu-check cluster"[..], &2u32.to_le_bytes(), &[7; 32], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]].concat();
         let bytes: Vec<u8> = match strangers % 4 {
             0 => (0..random.below(5000)).map(|_| random.next_u64() as u8).collect(),
             1 => b"GET / HTTP/1.1\r\n\r\n".to_vec(),
@@ -245,7 +245,6 @@ fn what_several_processes_do_not_do_is_refused_by_name() {
         ("--deadlock", "`--deadlock`"),
         ("--out x.aut", "writing or reducing a transition system"),
         ("--engine symbolic", "`--engine symbolic`"),
-        ("--checkpoint kept", "`--checkpoint`"),
         ("--threads 2", "`--threads`"),
     ] {
         let refused = mu_check(&words(&format!("explore @ --processes 2 {options}"), &model));
@@ -271,4 +270,128 @@ fn an_error_of_the_model_is_told_once_with_its_place() {
 
 fn figures_or_error(outcome: &Outcome) -> String {
     if outcome.code == 0 { format!("{:?}", figures(&outcome.json)) } else { outcome.json["error"]["message"].to_string() }
+}
+
+#[test]
+fn a_search_that_limits_end_goes_on_with_any_number_of_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept").display().to_string();
+    let model = package("specs/arcx.spec");
+    let common = "explore @ -D max_operation_id=1 --confluence auto";
+    let whole = mu_check(&words(common, &model));
+    let run = |options: &str| mu_check(&words(&format!("{common} {options}"), &model));
+    // Between two levels, and within one; the symmetries are those of the first run.
+    let limits = [
+        (3, "--checkpoint", "2000"),
+        (2, "--resume", "60000"),
+        (2, "--resume", "90000"),
+        (1, "--resume", "150000"),
+        (4, "--resume", "200000"),
+    ];
+    for (count, way, limit) in limits {
+        let stopped = run(&format!("--processes {count} {way} {kept} --checkpoint-every 20ms --max-states {limit}"));
+        assert_eq!((stopped.code, stopped.json["stop"].as_str()), (3, Some("max-states")), "{}", stopped.stderr);
+        let command = stopped.json["processes"]["resume"].as_str().unwrap();
+        assert!(command.starts_with("mu-check explore") && command.ends_with(&format!("--resume {kept}")), "{command}");
+        assert!(!command.contains("--checkpoint ") && stopped.stderr.contains(command), "{}", stopped.stderr);
+        let files = std::fs::read_dir(&kept).unwrap().count();
+        assert_eq!(files, count, "what a newer checkpoint replaces is removed");
+    }
+    let end = run(&format!("--processes 3 --resume {kept}"));
+    assert_eq!((end.code, figures(&end.json)), (0, figures(&whole.json)), "{}", end.stderr);
+    assert_eq!(end.json["ends"], whole.json["ends"]);
+    assert_eq!(end.json["processes"]["resume"], Value::Null);
+
+    for change in ["-D max_operation_id=2", "--confluence none", "--without symmetry"] {
+        let refused = mu_check(&words(&format!("explore @ {change} --processes 2 --resume {kept}"), &model));
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains("the checkpoint is of another model"), "{}", refused.stderr);
+    }
+    let file = |process: usize| {
+        let ending = format!(".{process}-of-4.share");
+        let mut paths = std::fs::read_dir(&kept).unwrap().map(|e| e.unwrap().path());
+        paths.find(|p| p.to_string_lossy().ends_with(&ending)).unwrap()
+    };
+    let path = file(2);
+    let bytes = std::fs::read(&path).unwrap();
+    let mut damaged = bytes.clone();
+    damaged[bytes.len() / 2] ^= 4;
+    std::fs::write(&path, &damaged).unwrap();
+    let refused = run(&format!("--processes 2 --resume {kept}"));
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("its checksum is wrong") && refused.stderr.contains("2-of-4.share"), "{}", refused.stderr);
+    std::fs::remove_file(&path).unwrap();
+    let refused = run(&format!("--processes 2 --resume {kept}"));
+    assert!(refused.code == 2 && refused.stderr.contains("there is no whole checkpoint"), "{}", refused.stderr);
+    // A share of another run is not beside these.
+    let other = folder.path().join("other").display().to_string();
+    run(&format!("--processes 4 --checkpoint {other} --max-states 200000"));
+    let stranger = std::fs::read_dir(&other).unwrap().map(|e| e.unwrap().path()).find(|p| p.to_string_lossy().contains(".2-of-4")).unwrap();
+    std::fs::copy(&stranger, &path).unwrap();
+    let refused = run(&format!("--processes 4 --resume {kept}"));
+    assert!(refused.code == 2 && refused.stderr.contains("there is no whole checkpoint"), "{}", refused.stderr);
+}
+
+/// Kills one process of a search at a random moment, so often, and goes on each time; then the counts are those of a search that nobody killed.
+fn killed_and_gone_on_with(kills: usize, seed: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    let model = package("specs/arcx.spec");
+    let common = format!("explore @ -D max_operation_id=1 --checkpoint-every 30ms --without symmetry --{{}} {}", kept.display());
+    let mut random = Random::new(seed);
+    let (mut killed, mut lost, mut resumed) = (0, 0, 0);
+    let mut way = "checkpoint";
+    loop {
+        let count = 2 + random.below(3);
+        let run = start(&words(&format!("{} --processes {count}", common.replace("{}", way)), &model));
+        let moment = Instant::now() + Duration::from_millis(random.below(1500) as u64);
+        let (mut others, id) = (Vec::new(), run.id());
+        while killed < kills && Instant::now() < moment {
+            others = children(id);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        others.push(id);
+        if killed < kills {
+            let victim = others[random.below(others.len())];
+            killed += usize::from(Command::new("kill").args(["-9", &victim.to_string()]).stderr(Stdio::null()).status().unwrap().success());
+        }
+        let outcome = ended(run);
+        let begin = Instant::now();
+        while others.iter().any(|p| Path::new(&format!("/proc/{p}/exe")).exists()) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "seed {seed}: a process outlives the search");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        resumed += usize::from(way == "resume");
+        if outcome.code == 0 {
+            assert_eq!(figures(&outcome.json), [275_528, 692_652, 1441], "seed {seed}: after {killed} kills, {resumed} resumed");
+            if killed >= kills {
+                break;
+            }
+            // It was done before it could be killed: again from the start.
+            way = "checkpoint";
+            continue;
+        }
+        lost += 1;
+        assert!(outcome.code == 3 || outcome.code == -1, "seed {seed}: {}", outcome.stderr);
+        let whole = std::fs::read_dir(&kept).is_ok_and(|files| files.count() >= 1) && {
+            let tried = mu_check(&words(&format!("{} --processes 2 --max-states 1", common.replace("{}", "resume")), &model));
+            assert!(tried.code == 3 || tried.stderr.contains("there is no whole checkpoint"), "seed {seed}: {}", tried.stderr);
+            tried.code == 3
+        };
+        way = if whole { "resume" } else { "checkpoint" };
+    }
+    println!("seed {seed}: {killed} killed, {lost} searches lost, {resumed} resumed");
+    assert!(lost > 0, "seed {seed}");
+}
+
+#[test]
+fn searches_with_killed_processes_come_to_the_same_end() {
+    killed_and_gone_on_with(2, 11);
+}
+
+/// `cargo test --release --test suite -- --ignored --nocapture cluster::many`: half an hour's worth of a campaign in a minute or two.
+#[test]
+#[ignore = "a minute or two"]
+fn many_searches_with_killed_processes_come_to_the_same_end() {
+    (0..10).for_each(|seed| killed_and_gone_on_with(20, 100 + seed));
 }

@@ -166,22 +166,27 @@ impl Keeper for File<'_> {
 
 impl File<'_> {
     fn write(&self, image: &Image) -> Result<(), Diagnostic> {
-        let path = self.folder.folder.join(&self.name);
-        let beside = self.folder.folder.join(format!("{}.part", self.name));
         let values = self.folder.model.export_values()?;
         let header = Header { fingerprint: self.fingerprint.clone(), values, names: image.names().to_vec() };
-        let failed = |e: std::io::Error| file_error("cannot write", &beside, &e);
-        let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(&beside).map_err(failed)?);
-        image.write(&header, &mut out)?;
-        out.flush().map_err(failed)?;
-        out.get_ref().sync_all().map_err(failed)?;
-        std::fs::rename(&beside, &path).map_err(|e| file_error("cannot write", &path, &e))?;
+        let path = replace(&self.folder.folder, &self.name, &|out| image.write(&header, out))?;
         if self.folder.say {
             eprintln!("checkpoint of {} states in {}", image.states(), path.display());
         }
         *self.folder.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         Ok(())
     }
+}
+
+/// Writes a file beside its name, and renames it when it is whole and on the disk: its path.
+pub(super) fn replace(folder: &Path, name: &str, write: &dyn Fn(&mut dyn Write) -> Result<(), Diagnostic>) -> Result<PathBuf, Diagnostic> {
+    let (path, beside) = (folder.join(name), folder.join(format!("{name}.part")));
+    let failed = |e: std::io::Error| file_error("cannot write", &beside, &e);
+    let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(&beside).map_err(failed)?);
+    write(&mut out)?;
+    out.flush().map_err(failed)?;
+    out.get_ref().sync_all().map_err(failed)?;
+    std::fs::rename(&beside, &path).map_err(|e| file_error("cannot write", &path, &e))?;
+    Ok(path)
 }
 
 /// What a user who goes on must give again.
@@ -215,7 +220,7 @@ fn fingerprint(model: &dyn Model) -> String {
     model.fingerprint().unwrap_or_default()
 }
 
-fn of_file(path: &Path, mut error: Diagnostic) -> Diagnostic {
+pub(super) fn of_file(path: &Path, mut error: Diagnostic) -> Diagnostic {
     error.message = format!("{}: {}", path.display(), error.message);
     error
 }

@@ -4,6 +4,8 @@
 //! program with the same arguments and `--process I`. Each of them listens on a free port of the loopback interface and prints that port; it gets the
 //! secret and all addresses on its standard input, whose end is an interrupt. With `--cluster` all of that comes from files.
 //!
+//! Checkpoints are in a folder that all processes see ([`super::shares`]).
+//!
 //! Invariant: processes that this one started do not outlive it.
 
 use super::args::ExploreArgs;
@@ -11,12 +13,14 @@ use super::args::cluster::Clustering;
 use super::counts::{Processes, Report};
 use super::engines;
 use super::load::Loaded;
+use super::output;
 use super::pipeline::{self, Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
+use super::shares::{self, Shares};
 use super::ways::{Counter, Ends};
 use clap::CommandFactory;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
-use mu_cluster::{Identity, Outcome, Part, Party, Secret, explore, meet};
+use mu_cluster::{Identity, Outcome, Part, Party, Secret, Shelf, explore, meet};
 use mu_engines::Engine;
 use mu_engines::Wish;
 use mu_engines::explicit::Explicit;
@@ -51,7 +55,7 @@ pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Resul
     if args.engine.name() != Explicit.name() {
         return refused(&format!("`--engine {}`", args.engine.name()));
     }
-    if let Some(wish) = engines::wishes_of_explore(args).into_iter().find(|w| *w != Wish::Priority) {
+    if let Some(wish) = engines::wishes_of_explore(args).into_iter().find(|w| !matches!(w, Wish::Priority | Wish::Checkpoint)) {
         return refused(wish.words());
     }
     if args.seeking.sought().is_some() {
@@ -73,8 +77,12 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     };
     let program = std::env::current_exe().and_then(std::fs::File::open);
     let unread = |e: std::io::Error| Diagnostic::internal(format!("cannot read this program: {e}"));
-    let options = format!("{} {:?}", args.confluence, args.without);
-    let identity = Identity::new(&mut program.map_err(unread)?, &portable.basis(), &options).map_err(unread)?;
+    let (basis, options) = (portable.basis(), format!("{} {:?}", args.confluence, args.without));
+    let fingerprint = format!("{}; {options}; {basis}", model.fingerprint().unwrap_or_default());
+    let from = shares::resumed(args.keeping.resume.as_deref(), &fingerprint)?;
+    let begin = from.as_ref().map(|(_, stamp)| (stamp.run, stamp.number));
+    let keeps = args.keeping.is_wanted();
+    let identity = Identity::new(&mut program.map_err(unread)?, &basis, &format!("{options} {keeps} {begin:?}")).map_err(unread)?;
     let (party, mut children, together) = match (&args.clustering, args.clustering.processes) {
         (Clustering { process: Some(me), .. }, Some(count)) => {
             (started(session, *me as usize, count as usize, identity)?, Children::default(), count as usize)
@@ -105,7 +113,12 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
         let Ends { terminated, finished, hangs } = counter.ends();
         vec![terminated, finished, hangs]
     };
-    let result = explore(model, &options, &budget, &bar, connections, &mut ends);
+    let places = (party.me, party.addresses.len());
+    let told = session.common.verbose > 0;
+    let shares =
+        args.keeping.folder().map(|f| Shares::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told)).transpose()?;
+    let shelf = shares.as_ref().map(|s| s as &dyn Shelf);
+    let result = explore(model, &options, &budget, &bar, connections, &mut ends, shelf);
     bar.finish();
     let mut outcome = result?;
     if let Some(lost) = &mut outcome.lost {
@@ -118,6 +131,10 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     } else {
         children.end();
     }
+    let resume = shares.as_ref().filter(|_| outcome.stop != Stop::Complete).and_then(|shares| way_on(args, shares, &outcome));
+    if let Some(words) = resume.as_ref().filter(|_| party.me == 0 && !session.common.quiet) {
+        eprintln!("to go on: {words}");
+    }
     say(session, args, &outcome);
     if party.me > 0 {
         return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
@@ -128,13 +145,33 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
         Some(&[terminated, finished, hangs]) => Some(Ends { terminated, finished, hangs }),
         _ => None,
     };
-    let processes = Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome) };
+    let processes = Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome, resume) };
     let symmetries = Some(pipeline::symmetries(model.is_priority_proven(), outcome.symmetries, &args.without, &outcome.dropped));
     Ok(Ok(Report { ends, processes: Some(processes), symmetries, ..report }))
 }
 
+/// The command that goes on with a search that ended early; none if no checkpoint of it is whole.
+fn way_on(args: &ExploreArgs, shares: &Shares, outcome: &Outcome) -> Option<String> {
+    let last = outcome.kept?;
+    let began = shares.resumed().is_some_and(|stamp| stamp.number == last);
+    let folder = if began { args.keeping.resume.as_deref()? } else { shares.folder() };
+    let mut words = vec!["mu-check".to_string()];
+    let mut given = std::env::args().skip(1);
+    while let Some(word) = given.next() {
+        let of = |option: &str| word == option || word.starts_with(&format!("{option}="));
+        if of("--checkpoint") || of("--resume") {
+            if !word.contains('=') {
+                given.next();
+            }
+            continue;
+        }
+        words.push(output::for_shell(&word));
+    }
+    Some(format!("{} --resume {}", words.join(" "), output::for_shell(&folder.display().to_string())))
+}
+
 /// What the processes hold and sent, as an object.
-fn figures(outcome: &Outcome) -> Value {
+fn figures(outcome: &Outcome, resume: Option<String>) -> Value {
     let (stored, sent) = (outcome.sum(|p| p.tally.stored), outcome.sum(|p| p.tally.sent_bytes));
     let each = |p: &Part| {
         json!({
@@ -152,6 +189,7 @@ fn figures(outcome: &Outcome) -> Value {
         "sent_values": outcome.sum(|p| p.tally.values_sent),
         "bytes_per_state": sent as f64 / stored.max(1) as f64,
         "lost": outcome.lost,
+        "resume": resume,
         "each": outcome.parts.iter().map(each).collect::<Vec<_>>(),
     })
 }

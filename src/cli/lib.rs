@@ -49,6 +49,8 @@ mod prove;
 mod readers;
 mod refuted;
 mod robust;
+#[cfg(feature = "cluster")]
+mod shares;
 mod shell;
 mod simulate;
 mod studio;

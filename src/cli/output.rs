@@ -124,9 +124,13 @@ pub(super) fn error_as_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Val
 
 /// The command of this process, as a line that a shell reads: results say how they were made.
 pub(super) fn command_line() -> String {
-    let plain = |w: &String| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
-    let word = |w: String| if plain(&w) { w } else { format!("'{}'", w.replace('\'', "'\\''")) };
-    std::iter::once("mu-check".to_string()).chain(std::env::args().skip(1).map(word)).collect::<Vec<_>>().join(" ")
+    std::iter::once("mu-check".to_string()).chain(std::env::args().skip(1).map(|w| for_shell(&w))).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell reads it.
+pub(super) fn for_shell(word: &str) -> String {
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
+    if plain { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Results say by which command they were made.

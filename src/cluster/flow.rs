@@ -12,10 +12,11 @@
 
 use super::parcel::{ByAddress, Parcel};
 use super::report::{Report, Why};
+use super::rounds::{Rounds, Shelf};
 use super::wire::{Health, Wire};
 use mu_base::limits::peak_resident_bytes;
-use mu_base::{Budget, Diagnostic, Stop};
-use mu_explore::{Dropped, Options, Progress, Share, Snapshot, Symmetries, Tally, with_those_that_hold};
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_explore::{Dropped, Group, Options, Progress, Share, Snapshot, Stamp, Symmetries, Tally, with_those_that_hold};
 use mu_model::Model;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -86,6 +87,8 @@ pub struct Outcome {
     pub dropped: Vec<Dropped>,
     /// Time of the search.
     pub elapsed: Duration,
+    /// Number of the last checkpoint that all processes have written, or that the search began from.
+    pub kept: Option<u64>,
     /// The sums of what [`Extra`] made of the deadlocks of each process; none if the search is incomplete.
     pub figures: Option<Vec<u64>>,
 }
@@ -104,10 +107,10 @@ impl Outcome {
     }
 }
 
-/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections.
+/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections. `shelf`: who keeps checkpoints.
 ///
 /// # Errors
-/// Those of the model, whichever process met them.
+/// Those of the model, whichever process met them; a checkpoint that cannot be written or read.
 pub fn explore(
     model: &dyn Model,
     options: &Options,
@@ -115,6 +118,7 @@ pub fn explore(
     progress: &dyn Progress,
     connections: Connections,
     extra: Extra<'_>,
+    shelf: Option<&dyn Shelf>,
 ) -> Result<Outcome, Diagnostic> {
     let Connections { me, wires, health } = connections;
     let start = Instant::now();
@@ -131,12 +135,19 @@ pub fn explore(
     let mut worker = Worker::new(config, Allocator::Tcp(builder.build()), None);
     let mut order = 1;
     let orderly = Cell::new(false);
+    let kept = Cell::new(None);
+    let mut resumed = shelf.and_then(Shelf::resumed);
     let result = with_those_that_hold(model, options, |symmetries| {
         let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
         order = symmetries.map_or(1, Symmetries::order);
+        kept.set(resumed.map(|s| s.number));
+        if let Some(stamp) = resumed {
+            expect_group(symmetries, stamp)?;
+        }
+        let shelf = shelf.map(|shelf| Kept { shelf, resumed: resumed.take(), group: Group::of(symmetries), kept: &kept });
         let share = Share::new(model, options, budget, symmetries, me, count)?;
         orderly.set(false);
-        Drive::new(&mut worker, share, symmetries, budget, progress, &health, (me, count), start).run(&orderly, &mut *extra)
+        Drive::new(&mut worker, share, symmetries, budget, progress, &health, (me, count), start, shelf).run(&orderly, &mut *extra)
     });
     if !orderly.get() {
         // The others may not know yet, and threads of the connections may never end: this process does.
@@ -157,8 +168,34 @@ pub fn explore(
     }
     let ((parts, stop, figures), dropped) = result?;
     let lost = health.lost().filter(|_| stop == Stop::Lost);
+    let kept = kept.get();
     let figures = Some(figures).filter(|_| stop == Stop::Complete);
-    Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed(), figures })
+    Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed(), kept, figures })
+}
+
+/// Whether the symmetries are those of a checkpoint; if that search had dropped some, they fail here as well.
+fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Diagnostic> {
+    let own = Group::of(symmetries);
+    if own == stamp.symmetries {
+        return Ok(());
+    }
+    match (symmetries, own.beyond(&stamp.symmetries)) {
+        (Some(symmetries), more) if !more.is_empty() => {
+            symmetries.fail(&more);
+            Err(symmetries.refuse())
+        }
+        _ => Err(Diagnostic::new(Stage::File, "the checkpoint is of a search with other symmetries")
+            .note(format!("that one had {}, this one has {}; the identity counts", stamp.symmetries.order, own.order))),
+    }
+}
+
+/// The checkpoints of one attempt.
+struct Kept<'d> {
+    shelf: &'d dyn Shelf,
+    resumed: Option<&'d Stamp>,
+    group: Group,
+    /// The last one that all have written.
+    kept: &'d Cell<Option<u64>>,
 }
 
 /// Between the operator `search` and what drives it.
@@ -258,6 +295,8 @@ fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
 struct Heard {
     part: Part,
     last: Option<(Option<Why>, Vec<usize>, Vec<u64>)>,
+    /// Whether no state of its share is missing; of what it said last.
+    whole: bool,
 }
 
 /// One search, by all processes.
@@ -280,10 +319,25 @@ struct Drive<'d, 'm> {
     why: Option<Why>,
     /// Whether all are to end.
     halted: bool,
+    /// Whether what is on the way then is still to arrive.
+    drains: bool,
     ticked: Instant,
+    shelf: Option<Kept<'d>>,
+    rounds: Rounds,
+    /// The random number of this run, once it is known.
+    run: Option<u64>,
+    /// The first level that was not begun.
+    next: u64,
+    /// A process that could not write its share.
+    unwritten: bool,
 }
 
 type Ended = (Vec<Part>, Stop, Vec<u64>);
+
+/// Whether a search that ends for this can still take in what is on the way.
+fn is_gentle(why: &Why) -> bool {
+    matches!(why, Why::Stopped(Stop::States | Stop::Time | Stop::Interrupted))
+}
 
 impl<'d, 'm> Drive<'d, 'm> {
     #[allow(clippy::too_many_arguments)]
@@ -296,7 +350,9 @@ impl<'d, 'm> Drive<'d, 'm> {
         health: &'d Health,
         (me, count): (usize, usize),
         start: Instant,
+        shelf: Option<Kept<'d>>,
     ) -> Self {
+        let number = shelf.as_ref().and_then(|s| s.resumed).map_or(0, |s| s.number);
         Self {
             worker,
             share,
@@ -312,14 +368,20 @@ impl<'d, 'm> Drive<'d, 'm> {
             begun: None,
             why: None,
             halted: false,
+            drains: true,
             ticked: Instant::now(),
+            shelf,
+            rounds: Rounds::new(count, number),
+            run: None,
+            next: 0,
+            unwritten: false,
         }
     }
 
     fn run(mut self, orderly: &Cell<bool>, extra: Extra<'_>) -> Result<Ended, Diagnostic> {
         let probe = states(self.worker, &self.desk);
         reports(self.worker, &self.mail);
-        if let Err(error) = self.share.start() {
+        if let Err(error) = self.begin() {
             self.stop_for(error);
         }
         while !probe.done() || !self.desk.borrow().arrived.is_empty() {
@@ -335,6 +397,7 @@ impl<'d, 'm> Drive<'d, 'm> {
                 self.release_all();
             } else {
                 self.work();
+                self.checkpoint();
             }
             // An operator that has nothing to do is not asked to: then the worker can wait.
             let desk = self.desk.borrow();
@@ -347,12 +410,34 @@ impl<'d, 'm> Drive<'d, 'm> {
         // All have come to this end: each says how, and closes when it has heard all.
         let failed = self.symmetries.map(Symmetries::failed).unwrap_or_default();
         let figures = if self.halted { Vec::new() } else { extra(&self.share) };
-        let last = Report::Last { tally: self.share.tally(), memory: peak_resident_bytes(), why: self.why.take(), failed, figures };
+        let last = Report::Last {
+            tally: self.share.tally(),
+            memory: peak_resident_bytes(),
+            why: self.why.take(),
+            failed,
+            figures,
+            whole: self.share.is_whole(),
+        };
         self.send(0..self.heard.len(), &last);
         while self.heard.iter().any(|h| h.last.is_none()) {
             self.step_for_reports()?;
             if self.health.lost().is_some() {
                 return Ok(self.abandoned());
+            }
+        }
+        let mut unkept = None;
+        if self.is_to_be_kept() {
+            let number = self.rounds.last();
+            unkept = self.keep(number).err();
+            self.send(0..self.heard.len(), &if unkept.is_none() { Report::Written(number) } else { Report::Unwritten(number) });
+            while !self.rounds.all_wrote(number) && !self.unwritten {
+                self.step_for_reports()?;
+                if self.health.lost().is_some() {
+                    return Ok(self.abandoned());
+                }
+            }
+            if !self.unwritten {
+                self.settle(number);
             }
         }
         self.mail.borrow_mut().closed = true;
@@ -366,7 +451,10 @@ impl<'d, 'm> Drive<'d, 'm> {
             }
         }
         orderly.set(true);
-        self.ended()
+        match unkept {
+            Some(error) => Err(error),
+            None => self.ended(),
+        }
     }
 
     /// What all decide by the same last reports.
@@ -403,7 +491,7 @@ impl<'d, 'm> Drive<'d, 'm> {
     fn arrivals(&mut self) {
         let arrived = std::mem::take(&mut self.desk.borrow_mut().arrived);
         for (level, parcel) in arrived {
-            if self.halted {
+            if self.halted && !self.drains {
                 continue;
             }
             let received = match parcel.from {
@@ -423,7 +511,11 @@ impl<'d, 'm> Drive<'d, 'm> {
             None => {
                 let desk = self.desk.borrow();
                 let Some(&level) = desk.held.first().filter(|l| desk.frontier.is_none_or(|f| f > **l)) else { return };
+                if !self.rounds.may_begin(level) {
+                    return;
+                }
                 self.begun = Some(level);
+                self.next = level + 1;
                 self.share.begin(level);
                 level
             }
@@ -450,7 +542,12 @@ impl<'d, 'm> Drive<'d, 'm> {
     fn release_all(&mut self) {
         let mut desk = self.desk.borrow_mut();
         let desk = &mut *desk;
-        desk.leaving.clear();
+        if !self.drains {
+            desk.leaving.clear();
+        } else if let Some(level) = self.begun.take() {
+            let from = Some(self.me as u32);
+            self.share.close(&mut |(to, bytes)| desk.leaving.push((level, Parcel { to: to as u32, from, bytes })));
+        }
         desk.hold.clear();
         desk.release.extend(std::mem::take(&mut desk.held));
     }
@@ -462,13 +559,90 @@ impl<'d, 'm> Drive<'d, 'm> {
 
     /// Ends the search, here and everywhere.
     fn halt(&mut self, why: Why) {
-        if self.why.is_none() {
+        let drain = self.shelf.as_ref().is_some_and(|s| s.shelf.keeps()) && is_gentle(&why);
+        let changed = !self.halted || self.drains && !drain;
+        // An error while what is on the way arrives says more than the limit before it.
+        if self.why.as_ref().is_none_or(|before| is_gentle(before) && self.drains && !drain) {
             self.why = Some(why);
         }
-        if !self.halted {
+        self.drains &= drain;
+        if changed {
             self.halted = true;
-            self.send(0..self.heard.len(), &Report::Halt);
+            self.send(0..self.heard.len(), &Report::Halt { drain });
         }
+    }
+
+    /// Enters the initial state, or what was kept.
+    fn begin(&mut self) -> Result<(), Diagnostic> {
+        let Some(Kept { shelf, resumed, .. }) = &self.shelf else { return self.share.start() };
+        if self.me == 0 && shelf.keeps() {
+            if resumed.is_none() {
+                shelf.clear()?;
+            }
+            let run = super::meet::random_number()?;
+            self.send(0..self.heard.len(), &Report::Run(run));
+        }
+        let Some(Kept { shelf, resumed: Some(_), .. }) = &self.shelf else { return self.share.start() };
+        shelf.read(&mut self.share)?;
+        let mut desk = self.desk.borrow_mut();
+        for level in self.share.levels() {
+            if desk.held.insert(level) {
+                desk.hold.push(level);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with a checkpoint, if one is asked for.
+    fn checkpoint(&mut self) {
+        if let Some(number) = self.rounds.enter() {
+            self.send(0..self.heard.len(), &Report::Next { number, level: self.next });
+        }
+        if let Some(boundary) = self.rounds.boundary() {
+            let desk = self.desk.borrow();
+            // All of that level has arrived, and it is not the end.
+            let reached = self.begun.is_none() && desk.arrived.is_empty() && desk.frontier.is_some_and(|f| f > boundary);
+            drop(desk);
+            if reached {
+                let number = self.rounds.write();
+                match self.keep(number) {
+                    Ok(()) => self.send(0..self.heard.len(), &Report::Written(number)),
+                    Err(error) => self.stop_for(error),
+                }
+            }
+        }
+        if let Some(number) = self.rounds.leave() {
+            self.settle(number);
+        }
+    }
+
+    /// Writes this process's share.
+    fn keep(&self, number: u64) -> Result<(), Diagnostic> {
+        let (Some(kept), Some(run)) = (&self.shelf, self.run) else { return Err(Diagnostic::internal("a checkpoint that nobody keeps")) };
+        kept.shelf.keep(&self.share, &self.stamp(kept, run, number))
+    }
+
+    fn stamp(&self, kept: &Kept<'_>, run: u64, number: u64) -> Stamp {
+        let (process, processes) = (self.me as u32, self.heard.len() as u32);
+        Stamp { fingerprint: kept.shelf.fingerprint(), run, number, process, processes, symmetries: kept.group.clone() }
+    }
+
+    /// All have written.
+    fn settle(&self, number: u64) {
+        if let (Some(kept), Some(run)) = (&self.shelf, self.run) {
+            kept.kept.set(Some(number));
+            if self.me == 0 {
+                kept.shelf.settle(&self.stamp(kept, run, number));
+            }
+        }
+    }
+
+    /// Whether the search ended early in a way after which its shares are as good as those between two levels; the same in all processes.
+    fn is_to_be_kept(&self) -> bool {
+        let mut lasts = self.heard.iter().filter_map(|h| h.last.as_ref());
+        let keeps = self.shelf.as_ref().is_some_and(|s| s.shelf.keeps());
+        let whole = self.heard.iter().all(|h| h.whole);
+        keeps && whole && lasts.clone().any(|l| l.0.is_some()) && lasts.all(|l| l.0.as_ref().is_none_or(is_gentle))
     }
 
     fn send(&mut self, to: std::ops::Range<usize>, report: &Report) {
@@ -488,13 +662,21 @@ impl<'d, 'm> Drive<'d, 'm> {
     fn read_reports(&mut self) -> Result<(), Diagnostic> {
         let arrived = std::mem::take(&mut self.mail.borrow_mut().arrived);
         for parcel in arrived {
-            let heard = parcel.from.and_then(|from| self.heard.get_mut(from as usize));
-            let heard = heard.ok_or_else(|| Diagnostic::internal("a report from nobody"))?;
+            let from = parcel.from.map_or(usize::MAX, |from| from as usize);
+            let heard = self.heard.get_mut(from).ok_or_else(|| Diagnostic::internal("a report from nobody"))?;
             match Report::read(&parcel.bytes)? {
                 Report::Tally(tally) => heard.part.tally = tally,
-                Report::Halt => self.halted = true,
-                Report::Last { tally, memory, why, failed, figures } => {
-                    *heard = Heard { part: Part { tally, memory }, last: Some((why, failed, figures)) };
+                Report::Halt { drain } => {
+                    self.halted = true;
+                    self.drains &= drain;
+                }
+                Report::Run(run) => self.run = Some(run),
+                Report::Ask(number) => self.rounds.ask(number),
+                Report::Next { number, level } => self.rounds.hear_next(number, from, level),
+                Report::Written(number) => self.rounds.hear_written(number, from),
+                Report::Unwritten(_) => self.unwritten = true,
+                Report::Last { tally, memory, why, failed, figures, whole } => {
+                    *heard = Heard { part: Part { tally, memory }, last: Some((why, failed, figures)), whole };
                 }
             }
         }
@@ -521,6 +703,12 @@ impl<'d, 'm> Drive<'d, 'm> {
             });
         } else {
             self.send(0..1, &Report::Tally(tally));
+        }
+        if self.me == 0
+            && let Some(number) = self.rounds.another()
+            && self.shelf.as_ref().is_some_and(|s| s.shelf.keeps() && s.shelf.due())
+        {
+            self.send(0..self.heard.len(), &Report::Ask(number));
         }
         if let Err(stop) = self.budget.check(states).and_then(|()| self.budget.check_memory()) {
             self.halt(Why::Stopped(stop));

@@ -14,7 +14,9 @@ mod flow;
 mod meet;
 mod parcel;
 mod report;
+mod rounds;
 mod wire;
 
 pub use flow::{Connections, Extra, Outcome, Part, explore};
 pub use meet::{Identity, Party, Secret, meet};
+pub use rounds::Shelf;

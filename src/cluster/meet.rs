@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 const MAGIC: &[u8; 16] = b"mu-check cluster";
 /// Of the protocol, frames and reports included.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Time for one step of the proof.
 const STEP: Duration = Duration::from_secs(5);
 /// Time between attempts to connect.
@@ -73,12 +73,20 @@ fn fill(bytes: &mut [u8]) -> Result<(), Diagnostic> {
     getrandom::fill(bytes).map_err(|e| Diagnostic::internal(format!("the system gives no random numbers: {e}")))
 }
 
+/// A random number.
+pub(super) fn random_number() -> Result<u64, Diagnostic> {
+    let mut bytes = [0; 8];
+    fill(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
 /// What a process runs, as digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity([[u8; 32]; 3]);
 
 /// What the digests are of, for messages.
-const WHAT: [&str; 3] = ["another program or version", "another model or other parameters", "other options"];
+const WHAT: [&str; 3] =
+    ["another program or version", "another model or other parameters", "other options or goes on from another checkpoint"];
 
 impl Identity {
     /// Of the bytes of the program, of the model with its parameters, and of the options that the processes must share.

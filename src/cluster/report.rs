@@ -31,11 +31,21 @@ impl From<Diagnostic> for Why {
 pub(super) enum Report {
     /// How far it is.
     Tally(Tally),
-    /// The search is to end.
-    Halt,
+    /// The search is to end; whether what is on the way is to arrive first.
+    Halt { drain: bool },
+    /// The random number of this run, from process 0.
+    Run(u64),
+    /// Process 0 wants the checkpoint of this number.
+    Ask(u64),
+    /// For that checkpoint: the first level that the sender has not begun.
+    Next { number: u64, level: u64 },
+    /// The sender has written its share of it.
+    Written(u64),
+    /// It could not: that checkpoint does not count.
+    Unwritten(u64),
     /// Its search has ended: what it holds, its memory at most, why it ended early, candidates for symmetries that failed,
-    /// numbers that the caller has summed up.
-    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize>, figures: Vec<u64> },
+    /// numbers that the caller has summed up, and whether no state of it is missing.
+    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize>, figures: Vec<u64>, whole: bool },
 }
 
 const STOPS: [Stop; 6] = [Stop::Complete, Stop::States, Stop::Memory, Stop::Time, Stop::Interrupted, Stop::Lost];
@@ -62,6 +72,13 @@ fn take_text(bytes: &mut &[u8]) -> Option<String> {
     let (text, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     String::from_utf8(text.to_vec()).ok()
+}
+
+fn truth(bytes: &mut &[u8]) -> Option<bool> {
+    match take(bytes)? {
+        n @ 0..=1 => Some(n == 1),
+        _ => None,
+    }
 }
 
 fn put_tally(out: &mut Vec<u8>, t: &Tally) {
@@ -143,8 +160,22 @@ impl Report {
                 out.push(0);
                 put_tally(&mut out, tally);
             }
-            Report::Halt => out.push(1),
-            Report::Last { tally, memory, why, failed, figures } => {
+            Report::Halt { drain } => out.extend([1, u8::from(*drain)]),
+            Report::Run(number) | Report::Ask(number) | Report::Written(number) | Report::Unwritten(number) => {
+                out.push(match self {
+                    Report::Run(_) => 3,
+                    Report::Ask(_) => 4,
+                    Report::Written(_) => 5,
+                    _ => 6,
+                });
+                put(&mut out, *number);
+            }
+            Report::Next { number, level } => {
+                out.push(7);
+                put(&mut out, *number);
+                put(&mut out, *level);
+            }
+            Report::Last { tally, memory, why, failed, figures, whole } => {
                 out.push(2);
                 put_tally(&mut out, tally);
                 put(&mut out, *memory);
@@ -156,6 +187,7 @@ impl Report {
                 failed.iter().for_each(|f| put(&mut out, *f as u64));
                 put(&mut out, figures.len() as u64);
                 figures.iter().for_each(|f| put(&mut out, *f));
+                out.push(u8::from(*whole));
             }
         }
         out
@@ -171,7 +203,12 @@ impl Report {
         let bytes = &mut bytes;
         let report = match take(bytes)? {
             0 => Report::Tally(take_tally(bytes)?),
-            1 => Report::Halt,
+            1 => Report::Halt { drain: truth(bytes)? },
+            3 => Report::Run(take(bytes)?),
+            4 => Report::Ask(take(bytes)?),
+            5 => Report::Written(take(bytes)?),
+            6 => Report::Unwritten(take(bytes)?),
+            7 => Report::Next { number: take(bytes)?, level: take(bytes)? },
             2 => {
                 let (tally, memory, why) = (take_tally(bytes)?, take(bytes)?, Why::read(bytes)?);
                 let mut failed = Vec::new();
@@ -182,7 +219,7 @@ impl Report {
                 for _ in 0..take(bytes)? {
                     figures.push(take(bytes)?);
                 }
-                Report::Last { tally, memory, why, failed, figures }
+                Report::Last { tally, memory, why, failed, figures, whole: truth(bytes)? }
             }
             _ => return None,
         };
@@ -199,8 +236,16 @@ mod tests {
         let tally = Tally { states: 1 << 40, stored: 300, sent_bytes: 7, ..Tally::default() };
         let mut error = Diagnostic::at(Stage::Data, Span { source: SourceId(1), start: 5, end: 9 }, "division by 0");
         error.notes.push("here".into());
-        let last = |why, failed| Report::Last { tally, memory: 5 << 30, why, failed, figures: vec![1, 1 << 50] };
-        let mut reports = vec![Report::Tally(tally), Report::Halt, last(None, vec![]), last(Some(Why::Broken), vec![3, 1])];
+        let last = |why, failed| Report::Last { tally, memory: 5 << 30, why, failed, figures: vec![1, 1 << 50], whole: true };
+        let mut reports = vec![
+            Report::Tally(tally),
+            Report::Halt { drain: true },
+            Report::Halt { drain: false },
+            last(None, vec![]),
+            last(Some(Why::Broken), vec![3, 1]),
+        ];
+        reports.extend([Report::Run(u64::MAX), Report::Ask(3), Report::Written(4), Report::Unwritten(5)]);
+        reports.push(Report::Next { number: 1, level: 1 << 33 });
         reports.extend(STOPS.map(|s| last(Some(Why::Stopped(s)), vec![])));
         reports.extend(STAGES.map(|s| last(Some(Why::Failed(Box::new(Diagnostic { stage: s, ..error.clone() }))), vec![])));
         for report in reports {

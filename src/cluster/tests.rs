@@ -29,7 +29,7 @@ fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &
                 let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(()))?;
-                    explore(&maker(me), &options(), budget, &Silent, connections, &mut |_| Vec::new())
+                    explore(&maker(me), &options(), budget, &Silent, connections, &mut |_| Vec::new(), None)
                 })
             })
             .collect();
@@ -114,7 +114,8 @@ fn a_process_that_is_lost_ends_the_others() {
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
                     // It has met the others, and goes.
-                    (me != 1).then(|| explore(&counters(9, 9), &options(), budget, &Silent, connections, &mut |_| Vec::new()).unwrap())
+                    (me != 1)
+                        .then(|| explore(&counters(9, 9), &options(), budget, &Silent, connections, &mut |_| Vec::new(), None).unwrap())
                 })
             })
             .collect();

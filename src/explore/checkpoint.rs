@@ -105,34 +105,24 @@ impl Image<'_> {
     }
     /// Writes the search.
     pub fn write(&self, header: &Header, out: &mut dyn Write) -> Result<(), Diagnostic> {
-        let mut out = Sum { inner: out, sum: crc32fast::Hasher::new() };
+        let mut out = Sum::new(out);
         self.body(header, &mut out).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
     }
     fn body(&self, header: &Header, out: &mut Sum<&mut dyn Write>) -> std::io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
-        let packed = |e: bincode::error::EncodeError| std::io::Error::other(e.to_string());
-        let config = bincode::config::standard();
-        let header = bincode::encode_to_vec(header, config).map_err(packed)?;
-        out.write_all(&(header.len() as u64).to_le_bytes())?;
-        out.write_all(&header)?;
+        put_section(out, header)?;
         let records = self.annotations.as_ref().map(|a| &a.records);
-        let rest = bincode::encode_to_vec((self.store.parts(), self.counts, records), config).map_err(packed)?;
-        out.write_all(&(rest.len() as u64).to_le_bytes())?;
-        out.write_all(&rest)?;
+        put_section(out, (self.store.parts(), self.counts, records))?;
         put(out, self.states())?;
         let mut before = 0u64;
         for (place, key) in self.store.table.entries() {
-            let hash = self.store.table.hash(key);
-            // Nearly ascending: the difference with its sign in the lowest bit.
-            let difference = hash.wrapping_sub(before) as i64;
-            put(out, (difference << 1 ^ difference >> 63) as u64)?;
+            put_after(out, &mut before, self.store.table.hash(key))?;
             if records.is_some() {
                 let annotation = self.store.table.pair(place).load(Ordering::Relaxed);
                 put(out, annotation >> 32)?;
                 put(out, annotation & u64::from(u32::MAX))?;
             }
-            before = hash;
         }
         for list in [&self.todo, &self.next] {
             put(out, list.iter().map(|l| l.len() as u64).sum())?;
@@ -140,9 +130,7 @@ impl Image<'_> {
                 put(out, *key)?;
             }
         }
-        let sum = out.sum.clone().finalize();
-        out.inner.write_all(&sum.to_le_bytes())?;
-        out.inner.flush()
+        out.finish()
     }
 }
 
@@ -162,7 +150,7 @@ fn header(input: &mut dyn Read) -> std::io::Result<Header> {
     section(input)
 }
 
-fn unread(e: std::io::Error) -> Diagnostic {
+pub(super) fn unread(e: std::io::Error) -> Diagnostic {
     let what = match e.kind() {
         std::io::ErrorKind::UnexpectedEof => "the file ends too early".to_string(),
         _ => e.to_string(),
@@ -170,11 +158,11 @@ fn unread(e: std::io::Error) -> Diagnostic {
     Diagnostic::new(Stage::File, format!("cannot read the checkpoint: {what}"))
 }
 
-fn bad(what: &str) -> std::io::Error {
+pub(super) fn bad(what: &str) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, what.to_string())
 }
 
-fn section<T: Decode<()>>(input: &mut dyn Read) -> std::io::Result<T> {
+pub(super) fn section<T: Decode<()>>(input: &mut dyn Read) -> std::io::Result<T> {
     let mut length = [0; 8];
     input.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
@@ -195,7 +183,7 @@ fn section<T: Decode<()>>(input: &mut dyn Read) -> std::io::Result<T> {
 impl Restored {
     /// Reads a search whose header the caller accepts.
     pub fn read(input: &mut dyn Read, accept: &mut dyn FnMut(&Header) -> Result<(), Diagnostic>) -> Result<Self, Diagnostic> {
-        let mut input = Sum { inner: input, sum: crc32fast::Hasher::new() };
+        let mut input = Sum::new(input);
         let header = header(&mut input).map_err(unread)?;
         accept(&header)?;
         Self::body(&mut input).map_err(unread)
@@ -208,8 +196,7 @@ impl Restored {
         let most = (1u64 << store.key_bits()) - 1;
         let mut hash = 0u64;
         for _ in 0..states {
-            let difference = get(input)?;
-            hash = hash.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg());
+            get_after(input, &mut hash)?;
             if hash > most {
                 return Err(bad("a state that its layout cannot hold"));
             }
@@ -242,15 +229,7 @@ impl Restored {
                 list.push(key);
             }
         }
-        let sum = input.sum.clone().finalize();
-        let mut written = [0; 4];
-        input.inner.read_exact(&mut written)?;
-        if u32::from_le_bytes(written) != sum {
-            return Err(bad("its checksum is wrong"));
-        }
-        if input.inner.read(&mut [0])? != 0 {
-            return Err(bad("something stands after its end"));
-        }
+        input.expect()?;
         if counts.initial > most || store.table.find(counts.initial).is_none() {
             return Err(bad("its initial state is not stored"));
         }
@@ -264,7 +243,7 @@ impl Restored {
 }
 
 /// Seven bits a byte, lowest first.
-fn put(out: &mut dyn Write, mut value: u64) -> std::io::Result<()> {
+pub(super) fn put(out: &mut dyn Write, mut value: u64) -> std::io::Result<()> {
     let mut bytes = [0u8; 10];
     let mut n = 0;
     while value >= 0x80 {
@@ -276,7 +255,7 @@ fn put(out: &mut dyn Write, mut value: u64) -> std::io::Result<()> {
     out.write_all(&bytes[..=n])
 }
 
-fn get(input: &mut dyn Read) -> std::io::Result<u64> {
+pub(super) fn get(input: &mut dyn Read) -> std::io::Result<u64> {
     let mut value = 0u64;
     for shift in (0..70).step_by(7) {
         let mut byte = [0];
@@ -293,9 +272,58 @@ fn get(input: &mut dyn Read) -> std::io::Result<u64> {
 }
 
 /// A stream that is summed as it goes.
-struct Sum<S> {
+pub(super) struct Sum<S> {
     inner: S,
     sum: crc32fast::Hasher,
+}
+
+impl<S> Sum<S> {
+    pub fn new(inner: S) -> Self {
+        Self { inner, sum: crc32fast::Hasher::new() }
+    }
+}
+
+impl Sum<&mut dyn Write> {
+    /// Writes the sum of all that went before, and ends the stream.
+    pub fn finish(&mut self) -> std::io::Result<()> {
+        let sum = self.sum.clone().finalize();
+        self.inner.write_all(&sum.to_le_bytes())?;
+        self.inner.flush()
+    }
+}
+
+impl Sum<&mut dyn Read> {
+    /// Reads the sum of all that went before; the stream must end there.
+    pub fn expect(&mut self) -> std::io::Result<()> {
+        let sum = self.sum.clone().finalize();
+        let mut written = [0; 4];
+        self.inner.read_exact(&mut written)?;
+        if u32::from_le_bytes(written) != sum {
+            return Err(bad("its checksum is wrong"));
+        }
+        if self.inner.read(&mut [0])? == 0 { Ok(()) } else { Err(bad("something stands after its end")) }
+    }
+}
+
+/// Writes a section: its length, and what it holds.
+pub(super) fn put_section<T: Encode>(out: &mut dyn Write, value: T) -> std::io::Result<()> {
+    let bytes = bincode::encode_to_vec(value, bincode::config::standard()).map_err(|e| std::io::Error::other(e.to_string()))?;
+    out.write_all(&(bytes.len() as u64).to_le_bytes())?;
+    out.write_all(&bytes)
+}
+
+/// Writes a hash as its difference to the one before, which is nearly always smaller; the sign in the lowest bit.
+pub(super) fn put_after(out: &mut dyn Write, before: &mut u64, hash: u64) -> std::io::Result<()> {
+    let difference = hash.wrapping_sub(*before) as i64;
+    *before = hash;
+    put(out, (difference << 1 ^ difference >> 63) as u64)
+}
+
+/// Reads one.
+pub(super) fn get_after(input: &mut dyn Read, before: &mut u64) -> std::io::Result<u64> {
+    let difference = get(input)?;
+    *before = before.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg());
+    Ok(*before)
 }
 
 impl Write for Sum<&mut dyn Write> {

@@ -56,20 +56,20 @@ pub struct Tally {
 
 /// See the module's head.
 pub struct Share<'m> {
-    model: &'m dyn Model,
-    portable: &'m dyn Portable,
+    pub(super) model: &'m dyn Model,
+    pub(super) portable: &'m dyn Portable,
     budget: Budget,
-    me: usize,
-    processes: usize,
-    store: Store,
-    expander: Expander<'m>,
+    pub(super) me: usize,
+    pub(super) processes: usize,
+    pub(super) store: Store,
+    pub(super) expander: Expander<'m>,
     found: Vec<Successor>,
-    leaves: Vec<u32>,
-    level: u64,
+    pub(super) leaves: Vec<u32>,
+    pub(super) level: u64,
     /// Of this level, still to be expanded.
-    now: Vec<u64>,
+    pub(super) now: Vec<u64>,
     /// Of later levels, stored.
-    ahead: BTreeMap<u64, Vec<u64>>,
+    pub(super) ahead: BTreeMap<u64, Vec<u64>>,
     /// Of one later level, not stored yet.
     pending: Vec<u64>,
     hashes: Vec<u64>,
@@ -80,10 +80,12 @@ pub struct Share<'m> {
     values: Vec<Vec<u64>>,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
-    tally: Tally,
-    surplus: u64,
+    pub(super) tally: Tally,
+    pub(super) surplus: u64,
     /// Deadlocks, with the sizes of their orbits.
-    dead: Vec<(u64, u64)>,
+    pub(super) dead: Vec<(u64, u64)>,
+    /// Whether every state stored was expanded and counted, or is queued: not between the expansion of a state and the use of what it gave.
+    pub(super) whole: bool,
 }
 
 /// A parcel for a process.
@@ -144,6 +146,7 @@ impl<'m> Share<'m> {
             tally: Tally::default(),
             surplus: 0,
             dead: Vec::new(),
+            whole: true,
         })
     }
 
@@ -152,6 +155,7 @@ impl<'m> Share<'m> {
     /// # Errors
     /// Those of the model.
     pub fn start(&mut self) -> Result<(), Diagnostic> {
+        self.whole = false;
         let vector = self.model.initial();
         let key = self.settled(|share| {
             let key = share.store.encode(&vector)?;
@@ -161,12 +165,22 @@ impl<'m> Share<'m> {
             self.pending.push(key);
             self.place(0)?;
         }
+        self.whole = true;
         Ok(())
+    }
+
+    /// Whether nothing is missing: an error within a step may have left successors behind.
+    pub fn is_whole(&self) -> bool {
+        self.whole && self.pending.is_empty()
     }
 
     /// Levels that have states here and were not begun, ascending.
     pub fn levels(&self) -> impl Iterator<Item = u64> + '_ {
         self.ahead.keys().copied()
+    }
+    /// The least level that has states to be expanded.
+    pub fn lowest(&self) -> Option<u64> {
+        if self.is_busy() { Some(self.level) } else { self.levels().next() }
     }
     /// Whether the level that was begun has states left.
     pub fn is_busy(&self) -> bool {
@@ -199,6 +213,7 @@ impl<'m> Share<'m> {
                 share.expander.successors(&share.store, key, &mut share.found)?;
                 Ok((key, orbit))
             })?;
+            self.whole = false;
             self.now.pop();
             self.surplus += orbit - 1;
             self.tally.transitions += orbit * self.found.len() as u64;
@@ -228,16 +243,22 @@ impl<'m> Share<'m> {
             if self.pending.len() >= BATCH || self.now.is_empty() {
                 self.place(self.level + 1)?;
             }
+            self.whole = true;
         }
         if self.now.is_empty() {
-            for to in 0..self.processes {
-                if let Some(parcel) = self.senders[to].close() {
-                    self.tally.sent_bytes += parcel.len() as u64;
-                    send((to, parcel));
-                }
-            }
+            self.close(send);
         }
         self.place(self.level + 1)
+    }
+
+    /// Gives the parcels that are not full.
+    pub fn close(&mut self, send: &mut dyn FnMut(Parcel)) {
+        for to in 0..self.processes {
+            if let Some(parcel) = self.senders[to].close() {
+                self.tally.sent_bytes += parcel.len() as u64;
+                send((to, parcel));
+            }
+        }
     }
 
     /// Takes a parcel of a level in.
@@ -248,6 +269,7 @@ impl<'m> Share<'m> {
         let Some(receiver) = self.receivers.get_mut(from).filter(|_| from != self.me) else {
             return Err(Diagnostic::internal("a parcel from nobody"));
         };
+        let whole = std::mem::replace(&mut self.whole, false);
         let mut states: Vec<u32> = Vec::new();
         let mut count = 0usize;
         receiver.read(&self.store, self.portable, parcel, &mut |state| {
@@ -267,7 +289,9 @@ impl<'m> Share<'m> {
                 self.place(level)?;
             }
         }
-        self.place(level)
+        self.place(level)?;
+        self.whole = whole;
+        Ok(())
     }
 
     /// Shows the deadlocks found here, up to a million, each with the number of states that it stands for.
@@ -282,14 +306,14 @@ impl<'m> Share<'m> {
             states: stored + self.surplus,
             stored,
             waiting: self.now.len() as u64,
-            values_sent: self.senders.iter().map(|s| s.values_sent).sum(),
+            values_sent: self.tally.values_sent + self.senders.iter().map(|s| s.values_sent).sum::<u64>(),
             store_bytes: self.store.bytes(),
             ..self.tally
         }
     }
 
     /// Does something that may need another layout of the store, until it has it.
-    fn settled<T>(&mut self, mut action: impl FnMut(&mut Self) -> Result<T, Halt>) -> Result<T, Diagnostic> {
+    pub(super) fn settled<T>(&mut self, mut action: impl FnMut(&mut Self) -> Result<T, Halt>) -> Result<T, Diagnostic> {
         for _ in 0..64 {
             self.expander.follow(&self.store);
             match action(self) {
@@ -302,12 +326,12 @@ impl<'m> Share<'m> {
         Err(too_many())
     }
 
-    fn fits(&self, more: u64) -> bool {
+    pub(super) fn fits(&self, more: u64) -> bool {
         self.budget.limits().max_memory.is_none_or(|m| mu_base::limits::resident_bytes() + more <= m)
     }
 
     /// Packs all states anew. All of them are twice in memory for a while.
-    fn replan(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn replan(&mut self) -> Result<(), Diagnostic> {
         if !self.fits(self.store.table.bytes()) {
             return Err(Diagnostic::stopped(Stop::Memory));
         }
@@ -319,7 +343,7 @@ impl<'m> Share<'m> {
     }
 
     /// Makes room for more states where that is needed. Not between the expansion of a state and the use of what it gave.
-    fn room(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn room(&mut self) -> Result<(), Diagnostic> {
         if !self.store.table.crowded() {
             return Ok(());
         }
@@ -377,6 +401,7 @@ impl<'m> Share<'m> {
             }
         }
         self.store.table.add_len(new);
+        self.whole &= result.is_ok();
         if !fresh.is_empty() {
             self.ahead.insert(level, fresh);
         }
@@ -386,6 +411,11 @@ impl<'m> Share<'m> {
     /// The process that a state belongs to; its leaves are in `leaves` then.
     fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
         self.store.unpack(key, &mut self.leaves);
+        self.owner_of_leaves()
+    }
+
+    /// The process that the state in `leaves` belongs to.
+    pub(super) fn owner_of_leaves(&mut self) -> Result<usize, Diagnostic> {
         let mut sum = 0u64;
         for leaf in 0..self.leaves.len() {
             let number = self.leaves[leaf];

@@ -260,6 +260,12 @@ impl Store {
     fn expected(&self) -> u64 {
         self.table.len() + self.table.len() / 4
     }
+    /// Makes room for so many states in a store that has none.
+    pub fn reserve(&mut self, states: u64) {
+        if self.table.len() == 0 {
+            self.table = Table::new(self.key_bits(), states + states / 4, self.table.payload_kind());
+        }
+    }
     /// Bits that keys have now.
     pub fn key_bits(&self) -> u32 {
         self.fields.iter().map(|f| f.width).sum()

@@ -467,6 +467,10 @@ impl Table {
     pub fn hash(&self, key: u64) -> u64 {
         self.permutation.apply(key)
     }
+    /// The key of a hash.
+    pub fn key(&self, hash: u64) -> u64 {
+        self.permutation.undo(hash)
+    }
     /// Loads the line that an insertion will need. Called for a batch of keys before their insertion, so that the misses of the batch
     /// overlap.
     #[inline]

@@ -1,0 +1,185 @@
+//! Checkpoints of a search by several processes in a folder that all of them see: `round-NUMBER.PROCESS-of-PROCESSES.share`, see [`mu_explore::Stamp`].
+//!
+//! In: a process's share; out: a file, written beside its name and then renamed. A checkpoint counts when the shares of all processes are there and are of
+//! one run and number; the newest that counts is gone on with, by any number of processes. Process 0 removes what a newer one replaces.
+//!
+//! Invariant: a folder in which some process was killed, at whatever moment, has the last checkpoint that all processes had written, whole.
+
+use super::checkpoint::{of_file, replace};
+use super::output;
+use super::pipeline::file_error;
+use mu_base::{Diagnostic, Stage};
+use mu_cluster::Shelf;
+use mu_explore::{Share, Stamp, expect_sound};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Ending of all files.
+const ENDING: &str = ".share";
+
+/// Where shares are kept and come from.
+pub(super) struct Shares {
+    folder: PathBuf,
+    every: Duration,
+    last: Mutex<Instant>,
+    fingerprint: String,
+    say: bool,
+    me: usize,
+    processes: usize,
+    /// The folder of the checkpoint to go on from, and its stamp.
+    from: Option<(PathBuf, Stamp)>,
+}
+
+fn name(number: u64, process: u32, processes: u32) -> String {
+    format!("round-{number:06}.{process}-of-{processes}{ENDING}")
+}
+
+/// Number and processes of a file's checkpoint.
+fn parse(path: &Path) -> Option<(u64, u32)> {
+    let name = path.file_name()?.to_str()?.strip_prefix("round-")?.strip_suffix(ENDING)?;
+    let (number, rest) = name.split_once('.')?;
+    let (_, processes) = rest.split_once("-of-")?;
+    Some((number.parse().ok()?, processes.parse().ok()?))
+}
+
+/// The files of a folder that are shares, or what is left of writing them.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unread)? {
+        let path = entry.map_err(unread)?.path();
+        let text = path.to_string_lossy();
+        if text.ends_with(ENDING) || text.ends_with(&format!("{ENDING}.part")) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+fn stamp(path: &Path) -> Result<Stamp, Diagnostic> {
+    let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    Stamp::read(&mut BufReader::new(file)).map_err(|d| of_file(path, d))
+}
+
+/// The newest checkpoint in a folder that is whole: the stamp of its first share.
+fn newest(folder: &Path) -> Result<Stamp, Diagnostic> {
+    let all: BTreeSet<(u64, u32)> = files(folder)?.iter().filter_map(|path| parse(path)).collect();
+    let mut why = Vec::new();
+    for (number, processes) in all.into_iter().rev() {
+        let mut first: Option<Stamp> = None;
+        let missing = (0..processes).find_map(|process| {
+            let path = folder.join(name(number, process, processes));
+            let own = match stamp(&path) {
+                Ok(own) => own,
+                Err(error) => return Some(error.message),
+            };
+            let named = (own.number, own.process, own.processes) == (number, process, processes);
+            let beside = named && first.get_or_insert_with(|| own.clone()).is_beside(&own);
+            (!beside).then(|| format!("{}: it is of another run than the shares beside it", path.display()))
+        });
+        match (first, missing) {
+            (Some(first), None) => return Ok(first),
+            (_, missing) => why.extend(missing),
+        }
+    }
+    let message = format!("{}: there is no whole checkpoint of several processes", folder.display());
+    let error = Diagnostic::new(Stage::File, message).note("all processes need to see this folder, with the shares of all");
+    Err(why.into_iter().take(3).fold(error, Diagnostic::note))
+}
+
+/// The checkpoint to go on from, if one is asked for; before the processes meet, so that all have the same.
+pub(super) fn resumed(folder: Option<&Path>, fingerprint: &str) -> Result<Option<(PathBuf, Stamp)>, Diagnostic> {
+    let Some(folder) = folder else { return Ok(None) };
+    let stamp = newest(folder)?;
+    if stamp.fingerprint != fingerprint {
+        let message = format!("{}: the checkpoint is of another model, or of other parameters or options", folder.display());
+        return Err(
+            Diagnostic::new(Stage::File, message).note("give the model, the -D values, --confluence and --without that it was made with")
+        );
+    }
+    Ok(Some((folder.to_path_buf(), stamp)))
+}
+
+impl Shares {
+    /// Makes the folder if it is not there; a search that could not be kept later is refused now.
+    pub(super) fn new(
+        folder: &Path,
+        every: Duration,
+        fingerprint: String,
+        (me, processes): (usize, usize),
+        from: Option<(PathBuf, Stamp)>,
+        say: bool,
+    ) -> Result<Self, Diagnostic> {
+        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+        let probe = folder.join(format!("{me}.probe"));
+        std::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
+        std::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
+        output::will_keep();
+        Ok(Self { folder: folder.to_path_buf(), every, last: Mutex::new(Instant::now()), fingerprint, say, me, processes, from })
+    }
+    /// The folder that is written to.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+    fn remove(&self, stays: impl Fn(&Path) -> bool) -> Result<(), Diagnostic> {
+        for path in files(&self.folder)?.into_iter().filter(|path| !stays(path)) {
+            std::fs::remove_file(&path).map_err(|e| file_error("cannot remove", &path, &e))?;
+        }
+        Ok(())
+    }
+}
+
+impl Shelf for Shares {
+    fn resumed(&self) -> Option<&Stamp> {
+        self.from.as_ref().map(|f| &f.1)
+    }
+    fn read(&self, share: &mut Share<'_>) -> Result<(), Diagnostic> {
+        let Some((folder, stamp)) = &self.from else { return Err(Diagnostic::internal("no checkpoint to go on from")) };
+        let open = |path: &Path| {
+            let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+            Ok::<_, Diagnostic>(BufReader::with_capacity(1 << 20, file))
+        };
+        // With as many processes as before, each has the states that it had.
+        let alike = stamp.processes as usize == self.processes;
+        for process in (0..stamp.processes).filter(|p| !alike || *p as usize == self.me) {
+            let path = folder.join(name(stamp.number, process, stamp.processes));
+            expect_sound(&mut open(&path)?).map_err(|d| of_file(&path, d))?;
+            share.read(&mut open(&path)?, process as usize % self.processes == self.me).map_err(|d| of_file(&path, d))?;
+        }
+        if self.say {
+            eprintln!("resumes from {} states of checkpoint {} by {} processes", share.tally().stored, stamp.number, stamp.processes);
+        }
+        Ok(())
+    }
+    fn keeps(&self) -> bool {
+        true
+    }
+    fn due(&self) -> bool {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.every
+    }
+    fn fingerprint(&self) -> String {
+        self.fingerprint.clone()
+    }
+    fn clear(&self) -> Result<(), Diagnostic> {
+        self.remove(|_| false)
+    }
+    fn keep(&self, share: &Share<'_>, stamp: &Stamp) -> Result<(), Diagnostic> {
+        output::keeping(true);
+        let kept = replace(&self.folder, &name(stamp.number, stamp.process, stamp.processes), &|out| share.write(stamp, out));
+        output::keeping(false);
+        let path = kept?;
+        if self.say {
+            eprintln!("checkpoint {} of {} states in {}", stamp.number, share.tally().stored, path.display());
+        }
+        Ok(())
+    }
+    fn settle(&self, stamp: &Stamp) {
+        // What could not be removed is older, and is not gone on with.
+        let _ = self.remove(|path| parse(path) == Some((stamp.number, stamp.processes)));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
