@@ -44,7 +44,7 @@ use mu_model::{Group, Model, Slot};
 const MOST: usize = 1 << 12;
 /// Groups with steps that are tried to begin with, in each state.
 const TRIED: usize = 24;
-/// After so many states a reduction that leaves out next to nothing is given up.
+/// After so many states a reduction that leaves out fewer than one step for six that are taken is given up: to choose costs more than that saves.
 const JUDGED: u64 = 1 << 9;
 
 /// What a reduced search must keep.
@@ -87,7 +87,7 @@ pub enum Unreduced {
     Visible,
     /// There are too many groups.
     Large,
-    /// Next to nothing was left out.
+    /// Too little was left out.
     Futile,
 }
 
@@ -102,7 +102,7 @@ impl Unreduced {
             Unreduced::Dependent => "no two transition groups are independent",
             Unreduced::Visible => "what is asked for rests on every transition group",
             Unreduced::Large => "the model has too many transition groups",
-            Unreduced::Futile => "next to nothing was left out",
+            Unreduced::Futile => "too little was left out",
         }
     }
     /// Stable word for reports.
@@ -132,7 +132,7 @@ pub struct Saved {
 impl Saved {
     /// Whether that is too little, after so many states, beside the steps that were taken.
     pub(crate) fn is_futile(self, states: u64, taken: u64) -> bool {
-        states >= JUDGED && self.steps * 32 < taken
+        states >= JUDGED && self.steps * 6 < taken
     }
 }
 
