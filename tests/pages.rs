@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 fn run(folder: &Path, line: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mu-check")).args(line.split(' ')).current_dir(folder).stdin(Stdio::null()).output().unwrap()
@@ -226,6 +227,9 @@ fn has_browser(test: &str) -> bool {
     there
 }
 
+/// One browser at a time: what it takes to open a page is measured.
+static BROWSER: Mutex<()> = Mutex::new(());
+
 fn node(arguments: &[&str]) {
     let output = Command::new("node").args(arguments).current_dir(package("studio")).stdin(Stdio::null()).output().unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -245,6 +249,7 @@ fn pages_in_a_browser() {
     if !has_packages("pages_in_a_browser") || !has_browser("pages_in_a_browser") {
         return;
     }
+    let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     node(&["test/report.mjs", env!("CARGO_BIN_EXE_mu-check")]);
 }
 
@@ -252,6 +257,7 @@ fn pages_in_a_browser() {
 #[test]
 fn studio_in_a_browser() {
     if has_packages("studio_in_a_browser") && has_browser("studio_in_a_browser") {
+        let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
         node(&["test/studio.mjs", env!("CARGO_BIN_EXE_mu-check")]);
     }
 }
