@@ -72,13 +72,14 @@ fn cache_consistency_holds_for_every_number_of_operations() {
     assert!(measures.iter().all(|m| m["below"] == "max_operation_id" && m["summands"] == 2), "{result}");
 }
 
-/// Sets of states give the verdicts and counts of single states, of least fixed points too; three cores take them a second.
+/// Sets of states give the verdicts and counts of single states, of least fixed points too.
 #[test]
 fn the_symbolic_engine_agrees_for_every_number_of_operations() {
     let folder = tempfile::tempdir().unwrap();
-    let (_, arguments) = written(folder.path(), &specification(), &["1a.gos", "1c.gos", "3.cacheconsistency"]);
+    let (_, arguments) = written(folder.path(), &specification(), &["1a.gos", "1c.gos"]);
+    let ends = ["-f".to_string(), "mu X. [true] X".into()];
     let sizes = ["address_size=1", "byte_size=1", "max_operation_id=any"].map(|d| ["-D".to_string(), d.into()]).concat();
-    let arguments = [arguments, sizes].concat();
+    let arguments = [&arguments[..], &ends, &sizes].concat();
     let figures = |outcome: crate::support::Outcome, engine: &str| -> Vec<serde_json::Value> {
         let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr)).clone();
         assert!(results.iter().all(|r| r["verdict"] == "true" && r["engine"] == engine), "{results:?}");
