@@ -132,7 +132,9 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
         children.end();
     }
     let resume = shares.as_ref().filter(|_| outcome.stop != Stop::Complete).and_then(|shares| way_on(args, shares, &outcome));
-    if let Some(words) = resume.as_ref().filter(|_| party.me == 0 && !session.common.quiet) {
+    // Where a process is lost, which may be the first one, each of the others says how it goes on.
+    let tells = party.me == 0 || outcome.lost.is_some();
+    if let Some(words) = resume.as_ref().filter(|_| tells && !session.common.quiet) {
         eprintln!("to go on: {words}");
     }
     say(session, args, &outcome);
