@@ -5,7 +5,7 @@
 use crate::code::Arch;
 use mu_axioms::cat::{Model, Resolver, Session};
 use mu_axioms::{Architecture, Event, Kind, Name, Relation, SetId, Skeleton};
-use mu_base::{Diagnostic, SourceMap};
+use mu_base::{Diagnostic, SourceMap, Stage};
 
 /// A model for an architecture.
 #[derive(Debug)]
@@ -40,6 +40,12 @@ impl Judge {
     pub fn compile(sources: &mut SourceMap, arch: Arch, name: &str, text: &str, resolver: Resolver<'_>) -> Result<Self, Diagnostic> {
         let vocabulary = family(arch).vocabulary();
         let model = Model::compile(sources, name, text, resolver, &vocabulary, &[])?;
+        if model.head().iter().any(|word| word == "catdep") {
+            let message = format!("`{name}` computes dependencies itself (`catdep`), from events of registers, and tests have none here");
+            return Err(Diagnostic::new(Stage::Unsupported, message).note(
+                "models that take `addr`, `data` and `ctrl` as given are understood, as `armv8` is, and older versions of this one",
+            ));
+        }
         let set = |name: &str| match vocabulary.find(name) {
             Some(Name::Set(id)) => Some(id),
             _ => None,

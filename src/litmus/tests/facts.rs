@@ -93,6 +93,9 @@ fn facts_of_aarch64() {
     let buffered = "0:X5=0 /\\ 1:X5=0";
     assert!(!columns(&[("STLR W0,[X1]", "STLR W0,[X3]"), ("LDAR W5,[X3]", "LDAR W5,[X1]")], buffered));
     assert!(columns(&[("STLR W0,[X1]", "STLR W0,[X3]"), ("LDAPR W5,[X3]", "LDAPR W5,[X1]")], buffered));
+    // The write of an update that acquires and releases is before what follows it; of one that only releases it is not.
+    assert!(!columns(&[("SWPAL W0,W9,[X1]", "SWPAL W0,W9,[X3]"), ("LDR W5,[X3]", "LDR W5,[X1]")], buffered));
+    assert!(columns(&[("SWPL W0,W9,[X1]", "SWPL W0,W9,[X3]"), ("LDR W5,[X3]", "LDR W5,[X1]")], buffered));
 }
 
 #[test]

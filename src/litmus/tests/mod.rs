@@ -153,6 +153,14 @@ fn a_failed_exchange_empties_the_buffer() {
     assert!(outcomes(&answer(&plain, &judge(Arch::X86, "tso"))).iter().any(|o| o.contains("0:EAX=1;") && o.contains("1:EBX=0;")));
 }
 
+/// A model that computes dependencies from events that tests do not have would let them go unseen: it is refused.
+#[test]
+fn models_that_compute_dependencies_are_refused() {
+    let text = "AArch64 deps\ncatdep\nacyclic (po & loc) | rf | co | fr\n";
+    let refused = Judge::compile(&mut SourceMap::new(), Arch::AArch64, "deps.cat", text, &|_| None).err().unwrap();
+    assert!(refused.message.contains("`catdep`"), "{refused}");
+}
+
 /// Ten thousand programs; three seconds.
 #[test]
 fn machines_and_axioms_agree_on_ten_thousand_x86_programs() {
