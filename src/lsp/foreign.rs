@@ -6,6 +6,7 @@
 
 use crate::analysis::{Analysis, Declaration, Name};
 use crate::names::{Key, Kind};
+use mu_base::words::nested_comment;
 use mu_base::{Diagnostic, SourceMap};
 use mu_syntax::tokens::{Kind as TokenKind, Token};
 use std::path::Path;
@@ -167,16 +168,7 @@ impl Lexicon {
         if !self.nested || !text.starts_with("(*") {
             return 0;
         }
-        let (mut depth, mut at) = (0usize, 0);
-        while at < text.len() {
-            match text.as_bytes().get(at..at + 2) {
-                Some(b"(*") => (depth, at) = (depth + 1, at + 2),
-                Some(b"*)") if depth == 1 => return at + 2,
-                Some(b"*)") => (depth, at) = (depth.saturating_sub(1), at + 2),
-                _ => at += 1,
-            }
-        }
-        text.len()
+        nested_comment(text.as_bytes()).unwrap_or(text.len())
     }
 
     /// The words, numbers, signs and comments of a text.

@@ -246,6 +246,21 @@ impl Serialize for Steps<'_> {
 }
 
 impl Story {
+    /// That of a walk of which no step is told yet: what the steps of a model are told with.
+    pub fn begun(model: &dyn Model) -> Self {
+        Story {
+            verdict: false,
+            components: model.components(),
+            parameters: parameters(model),
+            initial: Vec::new(),
+            steps: Vec::new(),
+            untold: 0,
+            linear: true,
+            back_to: None,
+            ending: None,
+            of_formula: false,
+        }
+    }
     /// The steps that are shown: at most so many if the evidence branches.
     fn shown(&self, most: usize) -> &[StoryStep] {
         if self.linear { &self.steps } else { &self.steps[..self.steps.len().min(most)] }

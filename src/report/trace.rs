@@ -4,7 +4,7 @@
 //! step is found again by its action and the new values of the parameters that it changes, as texts; the values are needed only where the
 //! action alone does not decide. Cost: one state's steps for each step. Invariant: what is read is replayed, so a walk stays one of the model.
 
-use super::story::{Story, parameters, told, values};
+use super::story::{Story, told, values};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_evidence::Taken;
 use mu_explore::walk::{Move, Walk};
@@ -42,19 +42,7 @@ pub fn story(walk: &Walk) -> Result<Story, Diagnostic> {
         (step.from, step.to) = (i as u32, i as u32 + 1);
         steps.push(step);
     }
-    let (parameters, initial) = (parameters(model), values(model, walk.state_after(0)));
-    Ok(Story {
-        verdict: false,
-        components: model.components(),
-        parameters,
-        initial,
-        steps,
-        untold: 0,
-        linear: true,
-        back_to: None,
-        ending: None,
-        of_formula: false,
-    })
+    Ok(Story { initial: values(model, walk.state_after(0)), steps, ..Story::begun(model) })
 }
 
 /// The steps that lie behind a walk, as an object.

@@ -287,7 +287,7 @@ impl<'m> Interpreter<'m> {
 
     /// A reply for machines.
     pub fn json(&self, reply: &Reply) -> Result<Value, Diagnostic> {
-        let story = self.story()?;
+        let story = Story::begun(self.walk.model());
         let list = |steps: &[StoryStep]| steps.iter().map(|s| s.json(&story)).collect::<Vec<_>>();
         Ok(match reply {
             Reply::Moved(steps, remark) => {
@@ -305,7 +305,7 @@ impl<'m> Interpreter<'m> {
 
     /// Where the walk ended, for machines.
     pub fn end_json(&self) -> Result<Value, Diagnostic> {
-        let story = self.story()?;
+        let story = Story::begun(self.walk.model());
         let moves: Vec<Value> = self.moves()?.iter().map(|s| s.json(&story)).collect();
         Ok(json!({
             "model": self.name,
@@ -316,23 +316,6 @@ impl<'m> Interpreter<'m> {
             "state": rows_json(&self.rows("")?),
             "moves": moves,
         }))
-    }
-
-    fn story(&self) -> Result<Story, Diagnostic> {
-        let model = self.walk.model();
-        let parameters = mu_report::story::parameters(model);
-        Ok(Story {
-            verdict: false,
-            components: model.components(),
-            parameters,
-            initial: Vec::new(),
-            steps: Vec::new(),
-            untold: 0,
-            linear: true,
-            back_to: None,
-            ending: None,
-            of_formula: false,
-        })
     }
 }
 

@@ -112,7 +112,7 @@ impl<'m> States<'m> {
     fn state(&mut self, state: usize) -> Result<Value, Diagnostic> {
         let steps = self.expand(state)?.to_vec();
         let here = self.vectors[state].clone();
-        let story = self.story();
+        let story = Story::begun(self.model);
         let mut list = Vec::new();
         for (step, to) in &steps {
             let mut step = told(self.model, &here, &trace::taken(step), false)?;
@@ -120,21 +120,6 @@ impl<'m> States<'m> {
             list.push(step.json(&story));
         }
         Ok(json!({ "state": state, "values": values(self.model, &here), "steps": list }))
-    }
-
-    fn story(&self) -> Story {
-        Story {
-            verdict: false,
-            components: self.model.components(),
-            parameters: parameters(self.model),
-            initial: Vec::new(),
-            steps: Vec::new(),
-            untold: 0,
-            linear: true,
-            back_to: None,
-            ending: None,
-            of_formula: false,
-        }
     }
 
     /// States in breadth-first order, with their levels, steps and values; `complete` if these are all.
