@@ -45,6 +45,41 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.expect("a shell").success());
 }
 
+#[test]
+fn a_search_goes_on_with_states_on_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let specification = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs/arcx.spec");
+    let model = format!("explore {} --format json --confluence auto -D max_operation_id=4", specification.display());
+    let run = run(folder.path(), &format!("{model} --max-memory 60M --spill spilled"));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let figures = ["states", "transitions", "deadlocks"].map(|key| run.json[key].as_u64().expect("a number"));
+    assert_eq!(figures, [30_595_877, 79_886_782, 103_921], "{}", run.json);
+    assert!(run.json["spilled"]["flushes"].as_u64() > Some(0), "{}", run.json);
+    assert!(run.json["peak_memory_bytes"].as_u64() < Some(62_000_000), "{}", run.json);
+    let left = fs::read_dir(folder.path().join("spilled")).expect("the folder is made").count();
+    assert_eq!(left, 0, "files are left");
+}
+
+#[test]
+fn what_states_on_disk_do_not_go_together_with_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("file"), "").expect("a file");
+    let specification = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs/arcx.spec");
+    for (words, message) in [
+        ("--spill spilled --out out.aut", "`--spill` is for the counts"),
+        ("--spill spilled --checkpoint kept", "`--spill` is for the counts"),
+        ("--spill spilled --deadlock", "`--spill` are for whole explorations"),
+        ("--spill spilled --engine symbolic", "`--spill` cannot be combined with `--engine symbolic`"),
+        ("--spill spilled --processes 2", "`--spill` cannot be combined with `--processes`"),
+        ("--spill file", "cannot make the folder `file`"),
+        ("--spill /proc", "/proc: cannot spill states"),
+    ] {
+        let run = run(folder.path(), &format!("explore {} {words}", specification.display()));
+        assert_eq!(run.code, Some(2), "{words}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
+    }
+}
+
 /// Inputs whose stages last for ever, or nearly: the file names of [`write_inputs`] in command lines, and what the run is about.
 const ENDLESS: [(&str, &str); 11] = [
     ("reading a large specification", "explore large.mcrl2"),

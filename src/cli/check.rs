@@ -77,6 +77,7 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         .note("`explore` has `--evidence`, `--checkpoint` and `--resume` for a model alone"));
     }
     let explore = ExploreArgs {
+        spill: None,
         model: args.model.clone(),
         out: None,
         reduce: None,

@@ -7,6 +7,7 @@ use super::print;
 use super::ways::Ends;
 use mu_base::{Diagnostic, Stop};
 use mu_engines::{Counted, Detail};
+use mu_explore::Spilled;
 use num_bigint::BigUint;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -37,6 +38,8 @@ pub(super) struct Report {
     pub processes: Option<Processes>,
     /// Which symmetries were used, of an explicit search.
     pub symmetries: Option<Value>,
+    /// What a search wrote to disk, if it did.
+    pub spilled: Option<Spilled>,
 }
 
 /// What the processes of a search did.
@@ -52,6 +55,10 @@ pub(super) struct Processes {
 impl Report {
     /// The report of what an engine counted.
     pub(super) fn of(counted: Counted, args: &ExploreArgs) -> Self {
+        let spilled = match &counted.detail {
+            Detail::Explicit(outcome) => Some(outcome.spilled).filter(|s| s.flushes > 0),
+            Detail::Symbolic(_) => None,
+        };
         let (nodes, layers) = match &counted.detail {
             Detail::Explicit(_) => (None, None),
             Detail::Symbolic(outcome) => {
@@ -73,6 +80,7 @@ impl Report {
             reduced: None,
             processes: None,
             symmetries: None,
+            spilled,
         }
     }
     pub(super) fn explicit(states: u64, transitions: u64, deadlocks: u64, stop: Stop) -> Self {
@@ -90,6 +98,7 @@ impl Report {
             reduced: None,
             processes: None,
             symmetries: None,
+            spilled: None,
         }
     }
 
@@ -120,6 +129,9 @@ impl Report {
                 }
                 if let Some(symmetries) = self.symmetries {
                     object["symmetries"] = symmetries;
+                }
+                if let Some(Spilled { flushes, bytes, written, read, .. }) = self.spilled {
+                    object["spilled"] = json!({ "flushes": flushes, "disk_bytes": bytes, "written_bytes": written, "read_bytes": read });
                 }
                 if let Some(processes) = &self.processes {
                     object["processes"] = processes.object.clone();

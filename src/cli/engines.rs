@@ -26,6 +26,7 @@ pub(super) fn wishes_of_explore(args: &ExploreArgs) -> Vec<Wish> {
     let asked = [
         (kept, Wish::TransitionSystem),
         (args.keeping.is_wanted(), Wish::Checkpoint),
+        (args.spill.is_some(), Wish::Spill),
         (relabelled, Wish::Relabelling),
         // Labels are changed in the transition system.
         (relabelled && !kept, Wish::TransitionSystem),

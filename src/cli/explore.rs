@@ -9,7 +9,7 @@ use super::files::{expect_lts_name, expect_writable, write_lts};
 use super::load::Loaded;
 use super::notes;
 use super::output;
-use super::pipeline::{self, Session};
+use super::pipeline::{self, Session, file_error};
 use super::print;
 use super::progress::{Bar, grouped};
 use super::ways;
@@ -17,6 +17,7 @@ use mu_base::{Diagnostic, Stage, Stop};
 use mu_engines::auto::{self, Auto};
 use mu_engines::explicit::Explicit;
 use mu_engines::{Counted, Detail, Engine, Options, Task};
+use mu_explore::Spilled;
 use mu_lts::reduce::{Equivalence, reduce};
 use mu_model::Model;
 use std::sync::Arc;
@@ -77,6 +78,10 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
     let mut loaded = session.load(&args.model, &args.confluence)?;
     let args = &unsymmetric(args, &loaded);
+    if args.spill.is_some() && (keep || loaded.stored.is_some() || args.keeping.is_wanted()) {
+        let message = "`--spill` is for the counts of a specification's states, without `--out`, `--reduce`, `--hide`, `--rename`, `--checkpoint` and `--resume`";
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
     if (keep || loaded.stored.is_some()) && args.keeping.is_wanted() {
         let message = "`--checkpoint` and `--resume` are for the counts of a specification's states, without `--hide` and `--rename`";
         return Err(Diagnostic::new(Stage::Usage, message));
@@ -178,7 +183,11 @@ fn counted(
     let keeper = file.as_ref().map(|f| f as &dyn mu_explore::Keeper);
     let mut shown = counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));
     let ends = shown.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
-    let extras = mu_explore::Extras { keeper, restored, ends };
+    if let Some(folder) = &args.spill {
+        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+    }
+    let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
+    let extras = mu_explore::Extras { keeper, restored, ends, spill };
     let task = Task { wishes: &engines::wishes_of_explore(args), options: &options, budget: &session.budget };
     let counted = args.engine.count(model, task, extras)?;
     bar.finish();
@@ -200,6 +209,15 @@ fn say_search(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outco
         outcome.elapsed.as_secs_f64(),
         grouped(outcome.store_bytes)
     ));
+    if outcome.spilled.flushes > 0 {
+        let Spilled { flushes, bytes, written, read, .. } = outcome.spilled;
+        session.say(format!(
+            "spilled {flushes} times: at most {} bytes on disk, {} written, {} read",
+            grouped(bytes),
+            grouped(written),
+            grouped(read)
+        ));
+    }
     session.say(format!("packed states: {} bits; values of the parts: {:?}", outcome.key_bits, outcome.part_values));
     session.say(format!("caches: {:?}", outcome.cache));
 }

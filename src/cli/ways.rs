@@ -114,8 +114,8 @@ impl<'m> Judge<'m> {
 pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Result<u8, Diagnostic> {
     let model = &*loaded.model;
     let seeking = &args.seeking;
-    if args.out.is_some() || args.reduce.is_some() || args.keeping.is_wanted() {
-        let message = "`--deadlock`, `--action` and `--divergence` look for paths; `--out`, `--reduce`, `--checkpoint` and `--resume` are for whole explorations";
+    if args.out.is_some() || args.reduce.is_some() || args.keeping.is_wanted() || args.spill.is_some() {
+        let message = "`--deadlock`, `--action` and `--divergence` look for paths; `--out`, `--reduce`, `--checkpoint`, `--resume` and `--spill` are for whole explorations";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     if let Some(path) = &seeking.evidence {

@@ -28,6 +28,8 @@ pub enum Wish {
     TransitionSystem,
     /// Checkpoints.
     Checkpoint,
+    /// States on disk.
+    Spill,
     /// Labels hidden or renamed.
     Relabelling,
     /// Confluent steps taken at once.
@@ -42,6 +44,7 @@ impl Wish {
         match self {
             Wish::TransitionSystem => "writing or reducing a transition system",
             Wish::Checkpoint => "`--checkpoint`",
+            Wish::Spill => "`--spill`",
             Wish::Relabelling => "`--hide` or `--rename`",
             Wish::Priority => "`--confluence`",
             Wish::Stored => "a file of a transition system",

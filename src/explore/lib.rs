@@ -26,6 +26,11 @@ mod rows;
 mod search;
 mod seek;
 mod share;
+#[cfg(unix)]
+mod spill;
+#[cfg(not(unix))]
+#[path = "spill/nowhere.rs"]
+mod spill;
 mod store;
 mod stubborn;
 mod symmetry;
@@ -51,6 +56,7 @@ pub use stubborn::{Aim, PartialOrder, Saved as LeftOut, Unreduced};
 pub use symmetry::{Dropped, Symmetries, with_those_that_hold};
 pub use visit::{Visited, Visitor, visit};
 
+use std::path::Path;
 use std::time::Duration;
 
 use mu_base::{Budget, Diagnostic, Stop};
@@ -140,6 +146,21 @@ impl Progress for Silent {
     fn report(&self, _: &Snapshot) {}
 }
 
+/// What a search wrote to disk and read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spilled {
+    /// Times that the table was emptied.
+    pub flushes: u64,
+    /// Most bytes on disk, but for what a merge needs meanwhile.
+    pub bytes: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Bytes read in search of states.
+    pub read: u64,
+    /// Times that states on disk were packed anew.
+    pub repacked: u64,
+}
+
 /// What a search found, complete or not.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -161,6 +182,8 @@ pub struct Outcome {
     pub stop: Stop,
     /// Time of the search.
     pub elapsed: Duration,
+    /// What was written to disk and read again.
+    pub spilled: Spilled,
     /// Bytes of the state store by the end.
     pub store_bytes: u64,
     /// Most bytes of queued states at the end of a level.
@@ -191,6 +214,17 @@ pub struct Extras<'a> {
     pub restored: Option<Restored>,
     /// Who is shown the deadlocks found, up to a million, each with the number of states that it stands for.
     pub ends: Option<&'a mut dyn FnMut(&[u32], u64)>,
+    /// Where states go that memory has no room for; without checkpoints.
+    pub spill: Option<Spill<'a>>,
+}
+
+/// Where the states of a search go that memory has no room for.
+#[derive(Clone, Copy, Debug)]
+pub struct Spill<'a> {
+    /// A folder on a disk that is fast.
+    pub folder: &'a Path,
+    /// States after which the table is emptied; none: as many as the memory allowed has room for.
+    pub most: Option<u64>,
 }
 
 /// As [`explore`], with what is asked for besides.
@@ -202,12 +236,12 @@ pub fn explore_with(
     options: &Options,
     budget: &Budget,
     progress: &dyn Progress,
-    Extras { keeper, restored, ends }: Extras<'_>,
+    Extras { keeper, restored, ends, spill }: Extras<'_>,
 ) -> Result<Outcome, Diagnostic> {
     let mut restored = restored;
     let (done, dropped) = with_those_that_hold(model, options, |symmetries| {
         let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
-        let goal = search::Goal { keeper, symmetries, keep_dead: ends.is_some(), ..search::Goal::default() };
+        let goal = search::Goal { keeper, symmetries, keep_dead: ends.is_some(), spill, ..search::Goal::default() };
         if let Some(restored) = restored.as_ref() {
             let (order, before) = (symmetries.map_or(1, Symmetries::order) as u64, restored.counts.symmetries);
             if order > before && before > 1 {

@@ -26,7 +26,7 @@ use super::store::Store;
 use super::stubborn::{PartialOrder, Saved, Stubborn};
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
-use super::{Options, Outcome, Progress, Snapshot};
+use super::{Options, Outcome, Progress, Snapshot, Spill, Spilled};
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_lts::Lts;
@@ -37,7 +37,7 @@ pub(super) const BLOCK: usize = if cfg!(test) { 64 } else { 1024 };
 /// Successors that wait for their insertion together, so that their cache misses overlap.
 pub(super) const BATCH: usize = 256;
 /// The table grows in large steps while it takes less than this part of the memory allowed.
-const GENEROUS: u64 = 12;
+pub(super) const GENEROUS: u64 = 12;
 /// Time between looks at the memory and reports of progress.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -68,6 +68,8 @@ pub(crate) struct Goal<'a> {
     pub keeper: Option<&'a dyn Keeper>,
     /// Leave out steps that do not matter; for searches that look for something or annotate.
     pub stubborn: Option<&'a Stubborn<'a>>,
+    /// Where states go that memory has no room for; of searches that count only.
+    pub spill: Option<Spill<'a>>,
     /// Keep one state of each orbit; for searches that keep neither transitions nor levels, and look for nothing.
     pub symmetries: Option<&'a Symmetries>,
 }
@@ -109,15 +111,15 @@ struct Gate {
 /// What the threads share.
 pub(super) struct Shared<'a> {
     model: &'a dyn Model,
-    options: &'a Options,
+    pub options: &'a Options,
     pub budget: &'a Budget,
     progress: &'a dyn Progress,
     pub goal: Goal<'a>,
     /// Whether the search may begin again without symmetries: nothing of it is kept elsewhere.
     thrifty: bool,
     memo: Arc<Memo>,
-    store: RwLock<Store>,
-    round: Mutex<Round>,
+    pub store: RwLock<Store>,
+    pub round: Mutex<Round>,
     /// All threads are to come back.
     pub pause: AtomicBool,
     /// To leave out steps has proven futile.
@@ -128,8 +130,10 @@ pub(super) struct Shared<'a> {
     surplus: AtomicU64,
     /// For progress only.
     transitions: AtomicU64,
-    waiting: AtomicU64,
+    pub waiting: AtomicU64,
     pub level: AtomicU64,
+    /// States beyond those of the table, or modulo 2^64 those that it has besides.
+    pub beyond: AtomicU64,
     gate: Mutex<Gate>,
     opened: Condvar,
     closed: Condvar,
@@ -153,7 +157,7 @@ pub(super) struct Local<'a> {
 }
 
 impl<'a> Local<'a> {
-    fn new(shared: &'a Shared<'a>) -> Self {
+    pub fn new(shared: &'a Shared<'a>) -> Self {
         let options = shared.options;
         Self {
             expander: Expander::new(shared.model, shared.memo.clone(), options)
@@ -224,6 +228,7 @@ pub(crate) fn run_from(
         transitions: AtomicU64::new(0),
         waiting: AtomicU64::new(0),
         level: AtomicU64::new(0),
+        beyond: AtomicU64::new(0),
         gate: Mutex::new(Gate { round: 0, running: 0, quit: false }),
         opened: Condvar::new(),
         closed: Condvar::new(),
@@ -247,10 +252,12 @@ pub(crate) fn run_from(
         ..cache
     };
     let store = held!(shared.store.into_inner());
+    let stored = search.stored.unwrap_or(store.table.len());
     let outcome = Outcome {
         // What was not expanded counts once, whatever its orbit.
-        states: store.table.len() + search.surplus,
-        stored: store.table.len(),
+        states: stored + search.surplus,
+        stored,
+        spilled: search.spilled,
         symmetries: goal.symmetries.map_or(1, Symmetries::order),
         dropped: Vec::new(),
         transitions: search.transitions,
@@ -288,7 +295,7 @@ pub fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
 }
 
 /// Blocks of a level with the numbers of their first states, the last one first.
-fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
+pub(super) fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
     let mut first = 0;
     let mut blocks: Vec<Block> = Vec::with_capacity(level.len());
     for keys in level {
@@ -302,19 +309,22 @@ fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
 
 /// The coordinator's account.
 #[derive(Default)]
-struct Account {
-    saved: Saved,
-    transitions: u64,
-    deadlocks: u64,
-    surplus: u64,
-    level_count: u64,
-    frontier_bytes: u64,
-    stop: Stop,
-    lts: Option<Rows>,
-    hits: Vec<Hit>,
-    dead: Vec<(u64, u64)>,
-    levels: Vec<Vec<u64>>,
-    initial: u64,
+pub(super) struct Account {
+    pub saved: Saved,
+    pub transitions: u64,
+    pub deadlocks: u64,
+    pub surplus: u64,
+    pub level_count: u64,
+    pub frontier_bytes: u64,
+    pub stop: Stop,
+    pub lts: Option<Rows>,
+    pub hits: Vec<Hit>,
+    pub dead: Vec<(u64, u64)>,
+    pub levels: Vec<Vec<u64>>,
+    pub initial: u64,
+    /// States, if the table does not hold them all.
+    pub stored: Option<u64>,
+    pub spilled: Spilled,
 }
 
 impl<'a> Shared<'a> {
@@ -352,7 +362,7 @@ impl<'a> Shared<'a> {
     }
 
     /// One round with all threads, or alone if it is small.
-    fn round(&'a self, helpers: usize, local: &mut Local<'a>, blocks: Vec<Block>) -> Round {
+    pub(super) fn round(&'a self, helpers: usize, local: &mut Local<'a>, blocks: Vec<Block>) -> Round {
         let small = blocks.len() < 2;
         self.pause.store(false, Ordering::Relaxed);
         held!(self.round.lock()).todo = blocks;
@@ -377,6 +387,9 @@ impl<'a> Shared<'a> {
     }
 
     fn coordinate(&'a self, helpers: usize, queued: Option<(Vec<u64>, Vec<u64>, Counts)>) -> Result<Account, Diagnostic> {
+        if let Some(spill) = self.goal.spill {
+            return self.coordinate_spilled(helpers, spill);
+        }
         let mut local = Local::new(self);
         let blocks = |keys: Vec<u64>| keys.chunks(BLOCK).map(<[u64]>::to_vec).collect::<Vec<_>>();
         let (initial, mut frontier, mut ahead, before) = match queued {
@@ -489,7 +502,7 @@ impl<'a> Shared<'a> {
     }
 
     /// Puts the initial state in.
-    fn enter(&'a self, local: &mut Local<'a>) -> Result<u64, Diagnostic> {
+    pub(super) fn enter(&'a self, local: &mut Local<'a>) -> Result<u64, Diagnostic> {
         let vector = self.model.initial();
         let mut failures = 0;
         loop {
@@ -614,7 +627,8 @@ impl<'a> Shared<'a> {
             };
             self.transitions.fetch_add(mine.transitions - before.0, Ordering::Relaxed);
             let surplus = mine.surplus - before.1;
-            let states = store.table.len() + surplus + self.surplus.fetch_add(surplus, Ordering::Relaxed);
+            let stored = store.table.len().wrapping_add(self.beyond.load(Ordering::Relaxed));
+            let states = stored + surplus + self.surplus.fetch_add(surplus, Ordering::Relaxed);
             if store.table.crowded() {
                 self.pause.store(true, Ordering::Relaxed);
             }
@@ -760,7 +774,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-fn add(to: &mut CacheStatistics, from: CacheStatistics) {
+pub(super) fn add(to: &mut CacheStatistics, from: CacheStatistics) {
     to.lookups += from.lookups;
     to.hits += from.hits;
     to.bypassed = to.bypassed.max(from.bypassed);

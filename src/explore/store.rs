@@ -69,6 +69,22 @@ struct Node {
     table: PairTable,
 }
 
+/// States that lie elsewhere, and are packed anew with those of the table.
+pub(crate) trait Outside {
+    /// Gives each state its new key. `convert` takes the old one; if the new layout cannot hold it, it says its leaves, which are the answer then, and nothing
+    /// has changed.
+    fn repack(&mut self, old: &Table, new: &Table, convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>) -> Result<(), Vec<u32>>;
+}
+
+/// Nowhere else.
+struct Nowhere;
+
+impl Outside for Nowhere {
+    fn repack(&mut self, _: &Table, _: &Table, _: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>) -> Result<(), Vec<u32>> {
+        Ok(())
+    }
+}
+
 /// The layout and the tables of a store as plain data.
 #[derive(bincode::Encode, bincode::Decode)]
 pub(crate) struct Parts {
@@ -476,6 +492,10 @@ impl Store {
     /// Packs all states anew with wider fields, another tree, or split leaves; and so the keys in `held`, which are part of the search.
     /// O(states), all tables are twice in memory meanwhile.
     pub fn replan<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>) {
+        self.replan_with(held, split, &mut Nowhere);
+    }
+    /// The same with states that lie elsewhere.
+    pub fn replan_with<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>, outside: &mut dyn Outside) {
         let held: Vec<&mut u64> = held.collect();
         let count = self.leaves.len();
         // A sample for the shape: pairs of leaves times states is the work.
@@ -494,10 +514,10 @@ impl Store {
             let vectors: Vec<Vec<u32>> = sample.iter().map(|s| self.vector_of(s)).collect();
             let old = self.fork(Some((l, left, right)));
             sample = vectors.iter().map(|v| self.intern(v)).collect();
-            self.repack(&old, &sample, held, Some(l));
+            self.repack(&old, &sample, held, Some(l), outside);
         } else {
             let old = self.fork(None);
-            self.repack(&old, &sample, held, None);
+            self.repack(&old, &sample, held, None, outside);
         }
     }
 
@@ -561,7 +581,7 @@ impl Store {
         old
     }
 
-    fn repack(&mut self, old: &Store, sample: &[Vec<u32>], mut held: Vec<&mut u64>, split: Option<usize>) {
+    fn repack(&mut self, old: &Store, sample: &[Vec<u32>], mut held: Vec<&mut u64>, split: Option<usize>, outside: &mut dyn Outside) {
         let mut sample = sample.to_vec();
         let mut margin = 0;
         'shape: loop {
@@ -605,6 +625,10 @@ impl Store {
                         continue 'shape;
                     }
                 }
+            }
+            if let Err(leaves) = outside.repack(&old.table, &self.table, &mut |key| convert(self, key)) {
+                sample.push(leaves);
+                continue 'shape;
             }
             for (key, new) in held.iter_mut().zip(fresh) {
                 **key = new;

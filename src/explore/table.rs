@@ -26,6 +26,8 @@ const DISTANCE_BITS: u32 = 5;
 const RESERVE: u64 = 64;
 /// Most bits of a hash that a short entry can hold.
 const REST_BITS: u32 = 31 - DISTANCE_BITS;
+/// Hashes that are put in order together.
+const PART: usize = if cfg!(test) { 16 } else { 1 << 12 };
 /// Keys below which short entries are not worth a change of form.
 const SHORT_FROM: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
@@ -243,6 +245,24 @@ impl<C: Cell> Cells<C> {
             }
             at += 1;
         }
+    }
+    /// Gives all hashes in ascending order, some at a time.
+    fn in_order<E>(&self, geometry: &Geometry, each: &mut dyn FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
+        let mut part = Vec::new();
+        for at in 0..self.buckets() {
+            let least = geometry.least(at);
+            let before = part.len();
+            let taken = self.bucket(at).into_iter().flatten().map(C::get).take_while(|&value| value != 0);
+            part.extend(taken.map(|value| Self::hash(geometry, value, at, least)));
+            // Nothing is pushed past a bucket with room: what follows has its home there.
+            if part.len() - before < C::COUNT && part.len() >= PART {
+                part.sort_unstable();
+                each(&part)?;
+                part.clear();
+            }
+        }
+        part.sort_unstable();
+        each(&part)
     }
     /// Hashes with their places.
     fn entries<'c>(&'c self, geometry: &'c Geometry) -> impl Iterator<Item = (u64, u64)> + 'c {
@@ -478,6 +498,19 @@ impl Table {
         let home = self.geometry.home(hash);
         either!(&self.form, c => c.bucket(home).map_or(0, |b| b[0].get()))
     }
+    /// Bits of keys and hashes.
+    pub fn key_bits(&self) -> u32 {
+        self.geometry.bits
+    }
+    /// Gives the hashes of all keys in ascending order, some at a time.
+    pub fn in_order<E>(&self, each: &mut dyn FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
+        either!(&self.form, c => c.in_order(&self.geometry, each))
+    }
+    /// Takes all keys out; the room for them stays. Of a table without payloads.
+    pub fn clear(&mut self) {
+        either!(&mut self.form, c => c.segments.iter_mut().flatten().for_each(|cell| _ = cell.take()));
+        self.len = Alone(AtomicU64::new(0));
+    }
     /// Adds a key unless it is there.
     pub fn insert(&self, key: u64) -> Insert {
         self.insert_hashed(self.hash(key))
@@ -619,6 +652,16 @@ mod tests {
             keys.sort_unstable();
             assert_eq!(all, keys);
             assert_eq!(table.len(), keys.len() as u64);
+            let mut hashes = Vec::new();
+            let mut keep = |part: &[u64]| {
+                hashes.extend_from_slice(part);
+                Ok::<(), ()>(())
+            };
+            table.in_order(&mut keep).unwrap();
+            assert!(hashes.is_sorted_by(|a, b| a < b), "seed {seed}");
+            let mut back: Vec<u64> = hashes.iter().map(|h| table.key(*h)).collect();
+            back.sort_unstable();
+            assert_eq!(back, keys, "seed {seed}");
         }
     }
 

@@ -504,3 +504,44 @@ fn a_damaged_checkpoint_is_refused() {
     }
     assert!(read(&[&bytes[..], &[0]].concat()).is_err());
 }
+
+/// The table is emptied to disk every few hundred states. The search itself holds what is on disk against what it counted.
+#[test]
+fn spilled_searches_count_what_those_in_memory_do() {
+    let folder = std::env::temp_dir();
+    let spilled = |model: &dyn Model, options: &Options| {
+        let extras = Extras { spill: Some(Spill { folder: &folder, most: Some(400) }), ..Extras::default() };
+        explore_with(model, options, &Budget::default(), &Silent, extras).unwrap()
+    };
+    let (mut flushes, mut repacked) = (0, 0);
+    let mut equal = |model: &dyn Model, options: &Options, what: &str| {
+        let plain = explore(model, options, &Budget::default(), &Silent).unwrap();
+        let other = spilled(model, options);
+        let figures = |o: &Outcome| (o.states, o.stored, o.transitions, o.deadlocks, o.levels, o.stop.clone());
+        assert_eq!(figures(&plain), figures(&other), "{what}");
+        flushes += other.spilled.flushes;
+        repacked += other.spilled.repacked;
+        other.spilled
+    };
+    for (n, &shape) in SHAPES.iter().enumerate() {
+        for seed in 0..12 {
+            let model = random(seed, shape);
+            for threads in [1, 3] {
+                equal(&model, &options(threads, true), &format!("shape {n} seed {seed} threads {threads}"));
+            }
+        }
+    }
+    for threads in [1, 2] {
+        let small = arcx(0);
+        let written = equal(&small, &options(threads, true), "arcx 0");
+        assert!(written.flushes > 4 && written.read > 0 && written.bytes > 0, "{written:?}");
+        equal(&small, &Options { symmetry: false, ..options(threads, true) }, "arcx 0 without symmetry");
+    }
+    equal(&counters(4, 9), &options(2, true), "counters");
+    for one_component in [false, true] {
+        for (size, tokens) in [(24, 4), (70, 2), (40, 3)] {
+            equal(&circle(size, tokens, one_component), &options(2, true), &format!("circle {size} {tokens} {one_component}"));
+        }
+    }
+    assert!(flushes > 100 && repacked > 0, "{flushes} {repacked}");
+}

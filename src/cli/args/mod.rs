@@ -323,6 +323,7 @@ Examples:
   mu-check explore model.mcrl2 --hide internal --reduce branching --out model.aut
   mu-check explore specs/arcx.spec -D max_operation_id=9 --engine symbolic --format json
   mu-check explore specs/arcx.spec -D max_operation_id=1 --processes 2
+  mu-check explore specs/arcx.spec -D max_operation_id=3 --max-memory 1GB --spill spilled
   mu-check explore specs/arcx.spec -D max_operation_id=3 --checkpoint kept --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=3 --resume kept"
 )]
 pub struct ExploreArgs {
@@ -343,6 +344,9 @@ pub struct ExploreArgs {
     /// Checkpoints.
     #[command(flatten)]
     pub keeping: Keeping,
+    /// Keep states in this folder, on a fast disk, that `--max-memory` has no room for.
+    #[arg(long, value_name = "DIR")]
+    pub spill: Option<PathBuf>,
     /// Several processes.
     #[command(flatten)]
     pub clustering: Clustering,

@@ -1,0 +1,293 @@
+//! What of a search lies on disk: states of earlier levels as runs of their hashes, and queued states.
+//!
+//! The table in memory holds the states met since it was last emptied. A state that is new to the table is a *candidate*: [`Cold::sift`] drops those that
+//! are in some run. It does so for many candidates at once, in the order of their hashes, so that every run is read at most once from its
+//! beginning to its end (delayed duplicate detection: Stern and Dill, "Using magnetic disk instead of main memory in the Murphi verifier", CAV 1998). A candidate
+//! that was dropped stays in the table, and so in the next run as well; runs may share states, and where runs are merged these meet.
+//!
+//! Cost: of a sift, a pass over all runs, about two bytes a state; of a flush, one run; merging writes each state a number of times
+//! that is logarithmic in the number of flushes.
+//!
+//! Invariant: a state counts once, when it is sifted: `stored` is the number of states that were ever new.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use super::super::Spilled;
+use super::super::store::Outside;
+use super::super::table::Table;
+use super::run::{Run, Writer, merged};
+use mu_base::{Diagnostic, Stage};
+
+/// Runs beyond which the smaller half is merged.
+const MOST_RUNS: usize = if cfg!(test) { 4 } else { 12 };
+/// Hashes that are sorted at once when states are packed anew.
+const SORTED: usize = if cfg!(test) { 200 } else { 1 << 22 };
+/// States in a block of a queue.
+const BLOCK: usize = super::super::search::BLOCK;
+
+/// See the module's head.
+pub(super) struct Cold {
+    pub folder: PathBuf,
+    threads: usize,
+    runs: Vec<Run>,
+    /// Distinct states sifted.
+    pub stored: u64,
+    pub spilled: Spilled,
+}
+
+impl Cold {
+    /// Nothing on disk yet; but that files can be made there is tried.
+    pub fn new(folder: PathBuf, threads: usize) -> Result<Self, Diagnostic> {
+        let cold = Self { folder, threads: threads.max(1), runs: Vec::new(), stored: 0, spilled: Spilled::default() };
+        Writer::new(&cold.folder).map_err(|e| cold.failed(e))?;
+        Ok(cold)
+    }
+    /// Whether no state is on disk.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+    fn failed(&self, error: std::io::Error) -> Diagnostic {
+        Diagnostic::new(Stage::File, format!("{}: cannot spill states: {error}", self.folder.display()))
+    }
+
+    /// The hashes of those candidates that are in no run, ascending.
+    pub fn sift(&mut self, table: &Table, candidates: &[Vec<u64>]) -> Result<Vec<u64>, Diagnostic> {
+        let threads = if candidates.len() < 4 { 1 } else { self.threads };
+        let share = (1u64 << table.key_bits()).div_ceil(threads as u64);
+        let runs = &self.runs;
+        let part = |i: u64| -> std::io::Result<(Vec<u64>, u64)> {
+            let range = share * i..share.saturating_mul(i + 1);
+            let mut hashes: Vec<u64> = candidates.iter().flatten().map(|&key| table.hash(key)).filter(|h| range.contains(h)).collect();
+            hashes.sort_unstable();
+            let mut found = vec![false; hashes.len()];
+            let mut read = 0;
+            for run in runs {
+                read += run.mark(&hashes, &mut found)?;
+            }
+            let mut found = found.into_iter();
+            hashes.retain(|_| found.next() == Some(false));
+            Ok((hashes, read))
+        };
+        let parts: Vec<std::io::Result<(Vec<u64>, u64)>> = std::thread::scope(|scope| {
+            let part = &part;
+            let running: Vec<_> = (1..threads as u64).map(|i| scope.spawn(move || part(i))).collect();
+            let first = part(0);
+            let join = |t: std::thread::ScopedJoinHandle<'_, _>| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            std::iter::once(first).chain(running.into_iter().map(join)).collect()
+        });
+        let mut all = Vec::new();
+        for part in parts {
+            let (hashes, read) = part.map_err(|e| self.failed(e))?;
+            self.spilled.read += read;
+            if all.is_empty() { all = hashes } else { all.extend(hashes) }
+        }
+        self.stored += all.len() as u64;
+        Ok(all)
+    }
+
+    /// Writes the table to a run and empties it. All candidates in it have been sifted.
+    pub fn flush(&mut self, table: &mut Table) -> Result<(), Diagnostic> {
+        let write = || -> std::io::Result<Run> {
+            let mut writer = Writer::new(&self.folder)?;
+            table.in_order(&mut |hashes| writer.extend(hashes))?;
+            writer.finish()
+        };
+        let run = write().map_err(|e| self.failed(e))?;
+        self.spilled.flushes += 1;
+        self.spilled.written += run.bytes();
+        self.runs.push(run);
+        table.clear();
+        self.merge()
+    }
+    fn merge(&mut self) -> Result<(), Diagnostic> {
+        if self.runs.len() > MOST_RUNS {
+            self.runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
+            let small = self.runs.split_off(self.runs.len() / 2);
+            let run = merged(&self.folder, &small).map_err(|e| self.failed(e))?;
+            self.spilled.written += run.bytes();
+            self.runs.push(run);
+        }
+        Ok(())
+    }
+
+    /// Bytes on disk, with those of some queues.
+    pub fn note_bytes(&mut self, queues: &[&Queue]) {
+        let queued = queues.iter().flat_map(|q| q.runs.iter()).map(|(run, _)| run.bytes());
+        self.spilled.bytes = self.spilled.bytes.max(self.runs.iter().map(Run::bytes).chain(queued).sum());
+    }
+
+    /// Adds states, by their ascending hashes, to a queue that may hold so many in memory.
+    pub fn enqueue(&mut self, queue: &mut Queue, table: &Table, hashes: &[u64], most: u64) -> Result<(), Diagnostic> {
+        if hashes.is_empty() {
+            return Ok(());
+        }
+        if queue.held() + hashes.len() as u64 <= most {
+            queue.blocks.extend(hashes.chunks(BLOCK).map(|b| b.iter().map(|&hash| table.key(hash)).collect::<Vec<u64>>()));
+            return Ok(());
+        }
+        let write = || -> std::io::Result<Run> {
+            let mut writer = Writer::new(&self.folder)?;
+            writer.extend(hashes)?;
+            writer.finish()
+        };
+        let run = write().map_err(|e| self.failed(e))?;
+        self.spilled.written += run.bytes();
+        queue.runs.push_back((run, 0));
+        Ok(())
+    }
+
+    /// Takes blocks of about so many states from a queue.
+    pub fn take(&self, queue: &mut Queue, table: &Table, most: u64) -> Result<Vec<Vec<u64>>, Diagnostic> {
+        let mut blocks = Vec::new();
+        let mut count = 0;
+        while count < most {
+            if let Some(block) = queue.blocks.pop_front() {
+                count += block.len() as u64;
+                blocks.push(block);
+                continue;
+            }
+            let Some((run, page)) = queue.runs.front_mut() else { break };
+            if *page == run.pages() {
+                queue.runs.pop_front();
+                continue;
+            }
+            let hashes = run.page(*page).map_err(|e| self.failed(e))?;
+            *page += 1;
+            count += hashes.len() as u64;
+            blocks.extend(hashes.chunks(BLOCK).map(|b| b.iter().map(|&hash| table.key(hash)).collect()));
+        }
+        Ok(blocks)
+    }
+
+    /// Some keys of states on disk, evenly spread.
+    pub fn sample(&self, table: &Table) -> Result<Vec<u64>, Diagnostic> {
+        let mut keys = Vec::new();
+        for run in &self.runs {
+            for page in (0..run.pages()).step_by(run.pages() / 16 + 1) {
+                let hashes = run.page(page).map_err(|e| self.failed(e))?;
+                keys.extend(hashes.iter().step_by(hashes.len() / 64 + 1).map(|&hash| table.key(hash)));
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Merges all runs, and says how many states they hold.
+    #[cfg(test)]
+    pub fn distinct(&self) -> u64 {
+        merged(&self.folder, &self.runs).unwrap().len()
+    }
+}
+
+/// States of a level that wait to be expanded: some in memory, some on disk.
+#[derive(Default)]
+pub(super) struct Queue {
+    pub blocks: VecDeque<Vec<u64>>,
+    /// With the page to go on with.
+    runs: VecDeque<(Run, usize)>,
+}
+
+impl Queue {
+    /// States in memory.
+    pub fn held(&self) -> u64 {
+        self.blocks.iter().map(|b| b.len() as u64).sum()
+    }
+    /// States that wait, or a few more.
+    pub fn len(&self) -> u64 {
+        self.held() + self.runs.iter().map(|(run, _)| run.len()).sum::<u64>()
+    }
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.runs.iter().all(|(run, page)| *page == run.pages())
+    }
+}
+
+/// All that lies on disk, to be packed anew. An error of the disk is kept for the caller.
+pub(super) struct Everything<'a> {
+    pub cold: &'a mut Cold,
+    pub queues: [&'a mut Queue; 2],
+    pub error: Option<Diagnostic>,
+}
+
+/// Why packing anew came to no end.
+enum Ended {
+    /// Leaves of a state that the layout cannot hold.
+    Unfit(Vec<u32>),
+    Disk(std::io::Error),
+}
+
+impl From<std::io::Error> for Ended {
+    fn from(error: std::io::Error) -> Self {
+        Ended::Disk(error)
+    }
+}
+
+impl Everything<'_> {
+    /// A run in the new layout, as several.
+    fn moved(
+        &self,
+        run: &Run,
+        from: usize,
+        old: &Table,
+        new: &Table,
+        convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
+    ) -> Result<Vec<Run>, Ended> {
+        let mut runs = Vec::new();
+        let mut hashes = Vec::new();
+        let mut write = |hashes: &mut Vec<u64>| -> std::io::Result<()> {
+            hashes.sort_unstable();
+            let mut writer = Writer::new(&self.cold.folder)?;
+            writer.extend(hashes)?;
+            runs.push(writer.finish()?);
+            hashes.clear();
+            Ok(())
+        };
+        for page in from..run.pages() {
+            for hash in run.page(page)? {
+                hashes.push(new.hash(convert(old.key(hash)).map_err(Ended::Unfit)?));
+            }
+            if hashes.len() >= SORTED {
+                write(&mut hashes)?;
+            }
+        }
+        if !hashes.is_empty() {
+            write(&mut hashes)?;
+        }
+        Ok(runs)
+    }
+    fn all(&self, old: &Table, new: &Table, convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>) -> Result<[Vec<Run>; 3], Ended> {
+        let mut cold = Vec::new();
+        for run in &self.cold.runs {
+            cold.push(merged(&self.cold.folder, &self.moved(run, 0, old, new, convert)?)?);
+        }
+        let mut queues = [Vec::new(), Vec::new()];
+        for (queue, moved) in self.queues.iter().zip(&mut queues) {
+            for (run, page) in &queue.runs {
+                moved.extend(self.moved(run, *page, old, new, convert)?);
+            }
+        }
+        let [first, second] = queues;
+        Ok([cold, first, second])
+    }
+}
+
+impl Outside for Everything<'_> {
+    fn repack(&mut self, old: &Table, new: &Table, convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>) -> Result<(), Vec<u32>> {
+        match self.all(old, new, convert) {
+            Ok([cold, first, second]) => {
+                self.cold.spilled.written += [&cold, &first, &second].into_iter().flatten().map(Run::bytes).sum::<u64>();
+                self.cold.spilled.repacked += u64::from(!cold.is_empty());
+                self.cold.runs = cold;
+                for (queue, runs) in self.queues.iter_mut().zip([first, second]) {
+                    queue.runs = runs.into_iter().map(|run| (run, 0)).collect();
+                }
+                Ok(())
+            }
+            Err(Ended::Unfit(leaves)) => Err(leaves),
+            Err(Ended::Disk(error)) => {
+                self.error = Some(self.cold.failed(error));
+                Ok(())
+            }
+        }
+    }
+}

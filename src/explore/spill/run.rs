@@ -1,0 +1,399 @@
+//! Sorted sets of hashes in files, for what a search has no room for.
+//!
+//! A run is a strictly ascending sequence of hashes, cut into pages of at most [`PAGE`]. A page is coded after Elias (1974) and Fano (1971): of each
+//! hash, less the first one of the page, the low bits stand in an array, the high bits as the places of ones in a bit vector. With `n` hashes
+//! over a range of `u` that is `2 + log2(u/n)` bits each, about two bytes for a billion states, less than half of what the table needs for it. What
+//! a page begins with, and where it lies, is kept in memory: 32 bytes for 4,096 hashes.
+//!
+//! Files have no name (`tempfile`): whatever ends the process, nothing of them is left. Each page has a checksum; one that does not fit ends the search
+//! with an error. Cost of [`Run::mark`]: it reads the pages that could hold what is asked for, in their order, and counts the ones in their bit vectors;
+//! only where the high bits agree are low bits compared.
+//!
+//! Invariant: what is read is what was written.
+
+use std::fs::File;
+use std::io::{BufWriter, Error, ErrorKind, Result, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Most hashes of a page.
+pub(super) const PAGE: usize = if cfg!(test) { 64 } else { 4096 };
+/// Most bytes that are read at once, if a page is not larger.
+const READ: usize = 1 << 20;
+
+/// A page of a run.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    /// Its first hash.
+    first: u64,
+    /// Its last one, less the first.
+    span: u64,
+    /// Where it lies.
+    at: u64,
+    count: u32,
+    sum: u32,
+}
+
+impl Page {
+    /// Low bits of each hash.
+    fn low(&self) -> u32 {
+        (self.span / u64::from(self.count.max(1))).max(1).ilog2()
+    }
+    fn low_words(&self) -> usize {
+        (u64::from(self.count) * u64::from(self.low())).div_ceil(64) as usize
+    }
+    fn words(&self) -> usize {
+        self.low_words() + ((self.span >> self.low()) + u64::from(self.count) + 1).div_ceil(64) as usize
+    }
+}
+
+/// See the module's head.
+pub(super) struct Run {
+    file: File,
+    pages: Vec<Page>,
+    count: u64,
+}
+
+/// Writes a run.
+pub(super) struct Writer {
+    file: BufWriter<File>,
+    pages: Vec<Page>,
+    waiting: Vec<u64>,
+    words: Vec<u64>,
+    at: u64,
+    count: u64,
+}
+
+fn put_bits(words: &mut [u64], at: usize, width: u32, value: u64) {
+    if width > 0 {
+        let (word, shift) = (at / 64, at % 64);
+        words[word] |= value << shift;
+        if shift + width as usize > 64 {
+            words[word + 1] |= value >> (64 - shift);
+        }
+    }
+}
+
+#[inline]
+fn bits(words: &[u64], at: usize, width: u32) -> u64 {
+    if width == 0 {
+        return 0;
+    }
+    let (word, shift) = (at / 64, at % 64);
+    let low = words[word] >> shift;
+    let high = if shift + width as usize > 64 { words[word + 1] << (64 - shift) } else { 0 };
+    (low | high) & ((1 << width) - 1)
+}
+
+impl Writer {
+    /// A run in a file of this folder.
+    pub fn new(folder: &Path) -> Result<Self> {
+        let file = BufWriter::with_capacity(READ, tempfile::tempfile_in(folder)?);
+        Ok(Self { file, pages: Vec::new(), waiting: Vec::with_capacity(PAGE), words: Vec::new(), at: 0, count: 0 })
+    }
+    /// Adds hashes, ascending, all above those before.
+    pub fn extend(&mut self, hashes: &[u64]) -> Result<()> {
+        hashes.iter().try_for_each(|&hash| self.push(hash))
+    }
+    /// Adds a hash above all before.
+    pub fn push(&mut self, hash: u64) -> Result<()> {
+        self.waiting.push(hash);
+        if self.waiting.len() == PAGE { self.page() } else { Ok(()) }
+    }
+    fn page(&mut self) -> Result<()> {
+        let (Some(&first), Some(&last)) = (self.waiting.first(), self.waiting.last()) else { return Ok(()) };
+        let before = self.pages.last().is_none_or(|p| p.first + p.span < first);
+        if !before || !self.waiting.is_sorted_by(|a, b| a < b) {
+            return Err(Error::new(ErrorKind::InvalidInput, "the states of a run are not in order"));
+        }
+        let mut page = Page { first, span: last - first, at: self.at, count: self.waiting.len() as u32, sum: 0 };
+        let (low, high_from) = (page.low(), page.low_words());
+        self.words.clear();
+        self.words.resize(page.words(), 0);
+        for (i, hash) in self.waiting.iter().enumerate() {
+            let value = hash - first;
+            put_bits(&mut self.words, i * low as usize, low, value & ((1 << low) - 1));
+            let one = (value >> low) as usize + i;
+            self.words[high_from + one / 64] |= 1 << (one % 64);
+        }
+        let mut sum = crc32fast::Hasher::new();
+        for word in &self.words {
+            let bytes = word.to_le_bytes();
+            sum.update(&bytes);
+            self.file.write_all(&bytes)?;
+        }
+        page.sum = sum.finalize();
+        self.at += self.words.len() as u64 * 8;
+        self.count += self.waiting.len() as u64;
+        self.pages.push(page);
+        self.waiting.clear();
+        Ok(())
+    }
+    /// The run.
+    pub fn finish(mut self) -> Result<Run> {
+        self.page()?;
+        self.pages.shrink_to_fit();
+        let file = self.file.into_inner().map_err(|e| e.into_error())?;
+        Ok(Run { file, pages: self.pages, count: self.count })
+    }
+}
+
+impl Run {
+    /// Hashes.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+    /// Bytes on disk.
+    pub fn bytes(&self) -> u64 {
+        self.pages.last().map_or(0, |p| p.at + p.words() as u64 * 8)
+    }
+    /// Pages.
+    pub fn pages(&self) -> usize {
+        self.pages.len()
+    }
+    /// The hashes of a page.
+    pub fn page(&self, page: usize) -> Result<Vec<u64>> {
+        let mut words = Words::default();
+        words.read(self, page, page + 1)?;
+        let page = &self.pages[page];
+        let (lows, highs) = words.all.split_at(page.low_words());
+        let mut hashes = Vec::with_capacity(page.count as usize);
+        for (w, &word) in highs.iter().enumerate() {
+            let mut ones = word;
+            while ones != 0 {
+                let i = hashes.len();
+                let high = (w * 64 + ones.trailing_zeros() as usize - i) as u64;
+                hashes.push(page.first + (high << page.low() | bits(lows, i * page.low() as usize, page.low())));
+                ones &= ones - 1;
+            }
+        }
+        Ok(hashes)
+    }
+    /// Marks those of the hashes, which ascend, that are in the run. Returns the bytes read.
+    pub fn mark(&self, hashes: &[u64], found: &mut [bool]) -> Result<u64> {
+        let mut read = 0;
+        let mut words = Words::default();
+        let mut at = 0;
+        let mut page = 0;
+        while let Some(&hash) = hashes.get(at) {
+            // The last page that begins at or below it.
+            page += self.pages[page..].partition_point(|p| p.first <= hash);
+            let Some(from) = page.checked_sub(1) else {
+                // All before the first page.
+                let Some(first) = self.pages.first() else { break };
+                at += hashes[at..].partition_point(|h| *h < first.first);
+                continue;
+            };
+            // As many pages as are read at once, as far as there may be something to look for.
+            let last = hashes[hashes.len() - 1];
+            let mut to = from + 1;
+            while to < self.pages.len()
+                && self.pages[to].first <= last
+                && self.pages[to].at + self.pages[to].words() as u64 * 8 - self.pages[from].at <= READ as u64
+            {
+                to += 1;
+            }
+            read += words.read(self, from, to)?;
+            let mut rest = &words.all[..];
+            for p in &self.pages[from..to] {
+                let (mine, after) = rest.split_at(p.words());
+                rest = after;
+                let end = at + hashes[at..].partition_point(|h| *h <= p.first + p.span);
+                p.mark(mine, &hashes[at..end], &mut found[at..end]);
+                // Hashes between this page and the next are nowhere.
+                at = end;
+            }
+            page = to;
+            if let Some(next) = self.pages.get(to) {
+                at += hashes[at..].partition_point(|h| *h < next.first);
+            } else {
+                break;
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Page {
+    /// Marks those of the hashes that are in this page.
+    fn mark(&self, words: &[u64], hashes: &[u64], found: &mut [bool]) {
+        let low = self.low();
+        let (lows, highs) = words.split_at(self.low_words());
+        // Words of high bits that were passed, and the zeros in them.
+        let (mut word, mut zeros) = (0usize, 0u64);
+        for (&hash, found) in hashes.iter().zip(found) {
+            let Some(value) = hash.checked_sub(self.first) else { continue };
+            let high = value >> low;
+            // The hashes with these high bits begin after so many zeros.
+            let mut at = if high == 0 {
+                0
+            } else {
+                while let Some(w) = highs.get(word) {
+                    let here = u64::from(w.count_zeros());
+                    if zeros + here >= high {
+                        break;
+                    }
+                    zeros += here;
+                    word += 1;
+                }
+                let Some(&w) = highs.get(word) else { continue };
+                word * 64 + place_of_zero(w, high - zeros) + 1
+            };
+            let mut index = at - high as usize;
+            let wanted = value & ((1 << low) - 1);
+            while highs.get(at / 64).is_some_and(|w| w >> (at % 64) & 1 == 1) {
+                let there = bits(lows, index * low as usize, low);
+                if there >= wanted {
+                    *found |= there == wanted;
+                    break;
+                }
+                at += 1;
+                index += 1;
+            }
+        }
+    }
+}
+
+/// The place of the `n`-th zero of a word, from 1 on; the word has so many.
+#[inline]
+fn place_of_zero(word: u64, n: u64) -> usize {
+    let mut zeros = !word;
+    for _ in 1..n {
+        zeros &= zeros - 1;
+    }
+    zeros.trailing_zeros() as usize
+}
+
+/// The words of some pages.
+#[derive(Default)]
+struct Words {
+    bytes: Vec<u8>,
+    all: Vec<u64>,
+}
+
+impl Words {
+    /// Reads pages that lie one after the other, and compares their sums. Returns the bytes read.
+    fn read(&mut self, run: &Run, from: usize, to: usize) -> Result<u64> {
+        let pages = &run.pages[from..to];
+        let words: usize = pages.iter().map(Page::words).sum();
+        self.bytes.resize(words * 8, 0);
+        run.file.read_exact_at(&mut self.bytes, pages[0].at)?;
+        let mut rest = &self.bytes[..];
+        for page in pages {
+            let (mine, after) = rest.split_at(page.words() * 8);
+            if crc32fast::hash(mine) != page.sum {
+                return Err(Error::new(ErrorKind::InvalidData, "states were read that are not those that were written"));
+            }
+            rest = after;
+        }
+        self.all.clear();
+        self.all.extend(self.bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap_or_default())));
+        Ok(words as u64 * 8)
+    }
+}
+
+/// The union of runs as one run.
+pub(super) fn merged(folder: &Path, runs: &[Run]) -> Result<Run> {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+    let mut out = Writer::new(folder)?;
+    let mut heads: Vec<(Vec<u64>, usize, usize)> = Vec::new();
+    let mut heap = BinaryHeap::new();
+    for (r, run) in runs.iter().enumerate() {
+        let page = if run.pages() > 0 { run.page(0)? } else { Vec::new() };
+        heap.extend(page.first().map(|h| Reverse((*h, r))));
+        heads.push((page, 1, 1));
+    }
+    let mut last = None;
+    while let Some(Reverse((hash, r))) = heap.pop() {
+        if last != Some(hash) {
+            out.push(hash)?;
+            last = Some(hash);
+        }
+        let (page, at, next) = &mut heads[r];
+        if *at == page.len() && *next < runs[r].pages() {
+            *page = runs[r].page(*next)?;
+            (*at, *next) = (0, *next + 1);
+        }
+        if let Some(hash) = page.get(*at) {
+            heap.push(Reverse((*hash, r)));
+            *at += 1;
+        }
+    }
+    out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mu_base::random::Random;
+    use std::collections::BTreeSet;
+
+    fn written(hashes: &BTreeSet<u64>) -> Run {
+        let mut writer = Writer::new(&std::env::temp_dir()).unwrap();
+        hashes.iter().for_each(|h| writer.push(*h).unwrap());
+        writer.finish().unwrap()
+    }
+
+    fn some(random: &mut Random, most: usize, bits: usize) -> BTreeSet<u64> {
+        let dense = random.below(3) == 0;
+        let base = if dense { random.next_u64() >> (64 - bits) } else { 0 };
+        (0..random.below(most))
+            .map(|_| if dense { (base + random.below(2 * most) as u64) & ((1 << bits) - 1) } else { random.next_u64() >> (64 - bits) })
+            .collect()
+    }
+
+    #[test]
+    fn runs_hold_what_was_written_and_nothing_else() {
+        for seed in 0..60 {
+            let mut random = Random::new(seed);
+            let bits = [63, 40, 20, 9][seed as usize % 4];
+            let hashes = some(&mut random, [3_000, 70, 2][seed as usize % 3], bits);
+            let run = written(&hashes);
+            let back: Vec<u64> = (0..run.pages()).flat_map(|p| run.page(p).unwrap()).collect();
+            assert_eq!(back, hashes.iter().copied().collect::<Vec<_>>(), "seed {seed}");
+            assert_eq!(run.len(), hashes.len() as u64);
+            let near = hashes.iter().flat_map(|h| [h.saturating_sub(1), *h, h + 1]);
+            let asked: Vec<u64> = some(&mut random, 500, bits).into_iter().chain(near).collect::<BTreeSet<_>>().into_iter().collect();
+            let mut found = vec![false; asked.len()];
+            run.mark(&asked, &mut found).unwrap();
+            for (hash, found) in asked.iter().zip(found) {
+                assert_eq!(found, hashes.contains(hash), "seed {seed}: {hash}");
+            }
+        }
+    }
+
+    #[test]
+    fn merged_runs_are_the_union() {
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            let sets: Vec<BTreeSet<u64>> = (0..random.below(5)).map(|_| some(&mut random, 400, 12)).collect();
+            let runs: Vec<Run> = sets.iter().map(written).collect();
+            let run = merged(&std::env::temp_dir(), &runs).unwrap();
+            let back: Vec<u64> = (0..run.pages()).flat_map(|p| run.page(p).unwrap()).collect();
+            assert_eq!(back, sets.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_is_an_error() {
+        let hashes: BTreeSet<u64> = (0..1_000u64).map(|i| i * i * 77).collect();
+        let run = written(&hashes);
+        for at in (0..run.bytes()).step_by(97) {
+            let mut byte = [0];
+            run.file.read_exact_at(&mut byte, at).unwrap();
+            run.file.write_all_at(&[byte[0] ^ 4], at).unwrap();
+            let asked: Vec<u64> = hashes.iter().copied().collect();
+            let error = run.mark(&asked, &mut vec![false; asked.len()]).unwrap_err();
+            assert!(error.to_string().contains("not those that were written"), "byte {at}: {error}");
+            run.file.write_all_at(&byte, at).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_order_is_refused() {
+        let mut writer = Writer::new(&std::env::temp_dir()).unwrap();
+        writer.extend(&[3, 2]).unwrap();
+        assert!(writer.finish().is_err());
+    }
+}
