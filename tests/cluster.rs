@@ -238,11 +238,43 @@ fn another_secret_model_or_option_is_refused() {
     }
 }
 
+/// Each way is replayed by the program before it is shown.
+#[test]
+fn ways_are_those_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = written(folder.path(), "values.mcrl2", &VALUES.replace("r / 2", "1 / 2"));
+    let evidence = folder.path().join("why.svg").display().to_string();
+    let sought = [
+        (&package("specs/arcx.spec"), "-D max_operation_id=1 --deadlock", 1),
+        (&package("specs/arcx.spec"), "-D max_operation_id=0 --action nothing", 0),
+        (&package("tests/broken/locks.mcrl2"), "--deadlock", 1),
+        (&package("tests/broken/bus.mcrl2"), "--deadlock", 1),
+        (&values, "--action take", 1),
+        (&values, "--deadlock", 0),
+    ];
+    for (model, options, code) in sought {
+        let one = mu_check(&words(&format!("explore @ {options}"), model));
+        assert_eq!(one.code, code, "{model} {options}: {}", one.stderr);
+        let length = |o: &Outcome| o.json["ways"][0]["steps"].as_array().map(Vec::len);
+        let mut before: Option<Value> = None;
+        for count in [1, 2, 3] {
+            let many = mu_check(&words(&format!("explore @ {options} --processes {count} --evidence {evidence}"), model));
+            assert_eq!(many.code, code, "{model} {options}: {}", many.stderr);
+            assert_eq!(length(&many), length(&one), "{model} {options}, {count} processes");
+            assert!(many.json["clean_ends"].is_u64());
+            let ways = many.json["ways"].clone();
+            assert!(before.replace(ways.clone()).is_none_or(|b| b == ways), "{model} {options}, {count} processes");
+        }
+    }
+    assert!(std::fs::read_to_string(evidence).unwrap().contains("<svg"));
+}
+
 #[test]
 fn what_several_processes_do_not_do_is_refused_by_name() {
     let model = package("tests/broken/locks.mcrl2");
     for (options, what) in [
-        ("--deadlock", "`--deadlock`"),
+        ("--divergence", "`--divergence`"),
+        ("--deadlock --all 2", "several paths (`--all`)"),
         ("--out x.aut", "writing or reducing a transition system"),
         ("--engine symbolic", "`--engine symbolic`"),
         ("--threads 2", "`--threads`"),

@@ -17,13 +17,15 @@ use super::output;
 use super::pipeline::{self, Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
 use super::shares::{self, Shares};
-use super::ways::{Counter, Ends};
+use super::ways::{Counter, Ends, Sighted};
 use clap::CommandFactory;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
 use mu_cluster::{Identity, Outcome, Part, Party, Secret, Shelf, explore, meet};
 use mu_engines::Engine;
 use mu_engines::Wish;
 use mu_engines::explicit::Explicit;
+use mu_explore::{Sought, way_through};
+use mu_model::Model;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -58,8 +60,11 @@ pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Resul
     if let Some(wish) = engines::wishes_of_explore(args).into_iter().find(|w| !matches!(w, Wish::Priority | Wish::Checkpoint)) {
         return refused(wish.words());
     }
-    if args.seeking.sought().is_some() {
-        return refused("looking for paths (`--deadlock`, `--action`, `--divergence`)");
+    if args.seeking.divergence {
+        return refused("`--divergence`");
+    }
+    if args.seeking.all.is_some_and(|n| n > 1) {
+        return refused("several paths (`--all`)");
     }
     if threads.is_some_and(|n| n > 1) {
         return Err(Diagnostic::new(Stage::Usage, format!("`--threads` cannot be combined with `{option}`: each process has one thread"))
@@ -68,34 +73,72 @@ pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Resul
     Ok(())
 }
 
+/// A search of all processes, as this one saw it.
+struct Together {
+    outcome: Outcome,
+    /// This process.
+    me: usize,
+    /// The command that goes on, if it ended early and can be gone on with.
+    resume: Option<String>,
+}
+
 /// Counts with the other processes; the report is for process 0 to print, the exit code is that of each.
 pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Result<Result<Report, u8>, Diagnostic> {
     let model = &*loaded.model;
+    let Together { outcome, me, resume } = search(session, args, model, None)?;
+    say(session, args, &outcome);
+    if me > 0 {
+        return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
+    }
+    let sum = |of: fn(&Part) -> u64| outcome.sum(of);
+    let report = Report::explicit(sum(|p| p.tally.states), sum(|p| p.tally.transitions), sum(|p| p.tally.deadlocks), outcome.stop.clone());
+    let ends = match outcome.figures.as_deref() {
+        Some(&[terminated, finished, hangs]) => Some(Ends { terminated, finished, hangs }),
+        _ => None,
+    };
+    let processes = Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome, resume) };
+    let symmetries = Some(pipeline::symmetries(model.is_priority_proven(), outcome.symmetries, &args.without, &outcome.dropped));
+    Ok(Ok(Report { ends, processes: Some(processes), symmetries, ..report }))
+}
+
+/// Looks for something with the other processes; the exit code of a process that is not to report.
+pub(super) fn seek(
+    session: &Session,
+    args: &ExploreArgs,
+    model: &dyn Model,
+    sought: Sought<'_>,
+) -> Result<Result<Sighted, u8>, Diagnostic> {
+    let Together { outcome, me, resume } = search(session, args, model, Some(sought))?;
+    say(session, args, &outcome);
+    let (states, stop) = (outcome.sum(|p| p.tally.states), outcome.stop.clone());
+    if me > 0 {
+        return Ok(Err(match (&outcome.way, stop) {
+            (Some(_), _) => 1,
+            (None, Stop::Complete) => 0,
+            (None, _) => 3,
+        }));
+    }
+    let options = session.explore_options(model, &args.without);
+    let way = outcome.way.as_ref().map(|states| way_through(model, &options, sought, states)).transpose()?;
+    Ok(Ok(Sighted { way, states, stop, processes: figures(&outcome, resume) }))
+}
+
+/// Meets the other processes and searches with them.
+fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Option<Sought<'_>>) -> Result<Together, Diagnostic> {
     let Some(portable) = model.portable() else {
         let message = format!("the values of `{}` cannot go to other processes", args.model.display());
         return Err(Diagnostic::new(Stage::Unsupported, message).note(format!("omit `{}`", args.clustering.option())));
     };
     let program = std::env::current_exe().and_then(std::fs::File::open);
     let unread = |e: std::io::Error| Diagnostic::internal(format!("cannot read this program: {e}"));
-    let (basis, options) = (portable.basis(), format!("{} {:?}", args.confluence, args.without));
+    let looked_for = format!("{:?} {:?}", args.seeking.sought(), args.seeking.action);
+    let (basis, options) = (portable.basis(), format!("{} {:?} {looked_for}", args.confluence, args.without));
     let fingerprint = format!("{}; {options}; {basis}", model.fingerprint().unwrap_or_default());
     let from = shares::resumed(args.keeping.resume.as_deref(), &fingerprint)?;
     let begin = from.as_ref().map(|(_, stamp)| (stamp.run, stamp.number));
     let keeps = args.keeping.is_wanted();
     let identity = Identity::new(&mut program.map_err(unread)?, &basis, &format!("{options} {keeps} {begin:?}")).map_err(unread)?;
-    let (party, mut children, together) = match (&args.clustering, args.clustering.processes) {
-        (Clustering { process: Some(me), .. }, Some(count)) => {
-            (started(session, *me as usize, count as usize, identity)?, Children::default(), count as usize)
-        }
-        (_, Some(count)) => {
-            let (party, children) = start(session, count as usize, identity)?;
-            (party, children, count as usize)
-        }
-        (clustering, None) => {
-            let (party, together) = listed(session, clustering, identity)?;
-            (party, Children::default(), together)
-        }
-    };
+    let (party, mut children, together) = gathered(session, args, identity)?;
     let limits = *session.budget.limits();
     let budget = session.budget.with_limits(Limits { max_memory: limits.max_memory.map(|m| m / together as u64), ..limits });
     session.say(format!("process {} of {}, at {}", party.me, party.addresses.len(), party.addresses[party.me]));
@@ -106,7 +149,8 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     })?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
     let options = mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
-    let mut counter = Counter::new(model, &args.seeking.terminal)?;
+    let options = if sought.is_some() { options.without_confluence() } else { options };
+    let mut counter = if sought.is_some() { None } else { Counter::new(model, &args.seeking.terminal)? };
     let mut ends = |share: &mu_explore::Share<'_>| {
         let Some(mut counter) = counter.take() else { return Vec::new() };
         share.ends(&mut |state, states| counter.count(state, states));
@@ -118,7 +162,7 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     let shares =
         args.keeping.folder().map(|f| Shares::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told)).transpose()?;
     let shelf = shares.as_ref().map(|s| s as &dyn Shelf);
-    let result = explore(model, &options, &budget, &bar, connections, &mut ends, shelf);
+    let result = explore(model, &options, &budget, &bar, connections, &mut ends, shelf, sought);
     bar.finish();
     let mut outcome = result?;
     if let Some(lost) = &mut outcome.lost {
@@ -137,19 +181,24 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     if let Some(words) = resume.as_ref().filter(|_| tells && !session.common.quiet) {
         eprintln!("to go on: {words}");
     }
-    say(session, args, &outcome);
-    if party.me > 0 {
-        return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
-    }
-    let sum = |of: fn(&Part) -> u64| outcome.sum(of);
-    let report = Report::explicit(sum(|p| p.tally.states), sum(|p| p.tally.transitions), sum(|p| p.tally.deadlocks), outcome.stop.clone());
-    let ends = match outcome.figures.as_deref() {
-        Some(&[terminated, finished, hangs]) => Some(Ends { terminated, finished, hangs }),
-        _ => None,
-    };
-    let processes = Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome, resume) };
-    let symmetries = Some(pipeline::symmetries(model.is_priority_proven(), outcome.symmetries, &args.without, &outcome.dropped));
-    Ok(Ok(Report { ends, processes: Some(processes), symmetries, ..report }))
+    Ok(Together { outcome, me: party.me, resume })
+}
+
+/// This process's place among the others, which it starts if it is the first of `--processes`; and how many share this machine.
+fn gathered(session: &Session, args: &ExploreArgs, identity: Identity) -> Result<(Party, Children, usize), Diagnostic> {
+    Ok(match (&args.clustering, args.clustering.processes) {
+        (Clustering { process: Some(me), .. }, Some(count)) => {
+            (started(session, *me as usize, count as usize, identity)?, Children::default(), count as usize)
+        }
+        (_, Some(count)) => {
+            let (party, children) = start(session, count as usize, identity)?;
+            (party, children, count as usize)
+        }
+        (clustering, None) => {
+            let (party, together) = listed(session, clustering, identity)?;
+            (party, Children::default(), together)
+        }
+    })
 }
 
 /// The command that goes on with a search that ended early; none if no checkpoint of it is whole.

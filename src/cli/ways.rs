@@ -16,7 +16,7 @@ use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_data::typecheck::expecting;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
-use mu_explore::{Aim, LeftOut, PartialOrder, PathStep, Sought, Target, Way, find, seek};
+use mu_explore::{Aim, LeftOut, PartialOrder, PathStep, Sought, Target, Unreduced, Way, find, seek};
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
 use mu_model::Model;
@@ -125,7 +125,10 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     if let Some(folder) = &seeking.trace_dir {
         std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
     }
-    let found = search(session, args, seeking, model, loaded.stored.as_deref())?;
+    let found = match search(session, args, seeking, model, loaded.stored.as_deref())? {
+        Ok(found) => found,
+        Err(code) => return Ok(code),
+    };
     let told = tell(session, seeking, model, &found)?;
     save(session, args, loaded, &found, &told)?;
     super::notes::tell_flaws(session, model)?;
@@ -140,7 +143,7 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
 /// A shortest path to a hang, as text.
 pub(super) fn shortest_hang(session: &Session, args: &ExploreArgs, model: &dyn Model) -> Result<String, Diagnostic> {
     let seeking = Seeking { deadlock: true, ..args.seeking.clone() };
-    let found = search(session, args, &seeking, model, None)?;
+    let Ok(found) = search(session, args, &seeking, model, None)? else { return Ok(String::new()) };
     let told = tell(session, &seeking, model, &found)?;
     Ok(text(session, args, &seeking, &found, &told))
 }
@@ -159,6 +162,17 @@ fn tell(session: &Session, seeking: &Seeking, model: &dyn Model, found: &Found) 
     Ok(told)
 }
 
+/// What several processes found.
+#[cfg_attr(not(feature = "cluster"), allow(dead_code))]
+pub(super) struct Sighted {
+    /// The way, replayed by no one yet.
+    pub way: Option<Way>,
+    pub states: u64,
+    pub stop: Stop,
+    /// What the processes did, as an object.
+    pub processes: Value,
+}
+
 /// What a search found.
 struct Found {
     ways: Vec<Way>,
@@ -170,15 +184,18 @@ struct Found {
     order_told: Option<Value>,
     /// Whether some were.
     reduced: bool,
+    /// What the processes did, if there were several.
+    processes: Option<Value>,
 }
 
+/// Searches; the exit code, if another process of the search reports.
 fn search(
     session: &Session,
     args: &ExploreArgs,
     seeking: &Seeking,
     model: &dyn Model,
     stored: Option<&mu_lts::Lts>,
-) -> Result<Found, Diagnostic> {
+) -> Result<Result<Found, u8>, Diagnostic> {
     let options = session.explore_options(model, &args.without).without_confluence();
     // What judges is of one thread; an evaluation that fails is told after the search, which it ends.
     let judge = RefCell::new((Judge::new(model, &seeking.terminal, stored)?, 0u64, None::<Diagnostic>));
@@ -200,23 +217,32 @@ fn search(
     let named = RefCell::new(Vec::<Option<bool>>::new());
     let has_name = |label: LabelId| model.label_text(label).split('|').any(|a| a.split('(').next().unwrap_or_default().trim() == wanted);
     let hidden: Vec<bool> = model.groups().iter().map(|g| g.hidden.iter().any(|h| h == wanted)).collect();
+    let of_name = |group: usize, label: LabelId| {
+        let mut named = named.borrow_mut();
+        if named.len() <= label.index() {
+            named.resize(label.index() + 1, None);
+        }
+        hidden[group] || *named[label.index()].get_or_insert_with(|| has_name(label))
+    };
+    let sought = match seeking.sought() {
+        Some("deadlock") => Sought::Deadlock(&hangs),
+        Some("action") => Sought::Step(&of_name),
+        _ => Sought::Divergence,
+    };
+    let mut processes = None;
     let several = || {
-        let step = |group: usize, label: LabelId| {
-            let mut named = named.borrow_mut();
-            if named.len() <= label.index() {
-                named.resize(label.index() + 1, None);
-            }
-            hidden[group] || *named[label.index()].get_or_insert_with(|| has_name(label))
-        };
-        let sought = match seeking.sought() {
-            Some("deadlock") => Sought::Deadlock(&hangs),
-            Some("action") => Sought::Step(&step),
-            _ => Sought::Divergence,
-        };
         let seen = seek(model, &options, &session.budget, sought, seeking.all.unwrap_or(1) as usize)?;
         Ok((seen.ways, seen.states, seen.stop, seen.partial_order))
     };
-    let result = if seeking.all.unwrap_or(1) > 1 || seeking.divergence {
+    let result = if args.clustering.is_wanted() {
+        match super::cluster::seek(session, args, model, sought)? {
+            Ok(sighted) => {
+                processes = Some(sighted.processes);
+                Ok((sighted.way.into_iter().collect(), sighted.states, sighted.stop, PartialOrder::Unused(Unreduced::Processes)))
+            }
+            Err(code) => return Ok(Err(code)),
+        }
+    } else if seeking.all.unwrap_or(1) > 1 || seeking.divergence {
         several()
     } else {
         let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
@@ -245,7 +271,7 @@ fn search(
         Some(error) => Err(error),
         None => {
             let reduced = matches!(order, PartialOrder::Used(LeftOut { states: 1.., .. }));
-            Ok(Found { ways, states, stop, clean, order_told: session.say_order(order.into()), reduced })
+            Ok(Ok(Found { ways, states, stop, clean, order_told: session.say_order(order.into()), reduced, processes }))
         }
     }
 }
@@ -375,6 +401,9 @@ fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
         "seconds": session.budget.elapsed().as_secs_f64(),
         "peak_memory_bytes": session.peak_memory(),
     });
+    if let Some(processes) = found.processes.clone() {
+        object["processes"] = processes;
+    }
     if let Some(order) = found.order_told.clone() {
         object["partial_order"] = order;
     }

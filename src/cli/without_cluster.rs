@@ -6,7 +6,10 @@ use super::args::ExploreArgs;
 use super::counts::Report;
 use super::load::Loaded;
 use super::pipeline::Session;
+use super::ways::Sighted;
 use mu_base::{Diagnostic, Stage};
+use mu_explore::Sought;
+use mu_model::Model;
 
 fn refused(args: &ExploreArgs) -> Diagnostic {
     let message = format!("this program was built without several processes, which `{}` is for", args.clustering.option());
@@ -20,5 +23,10 @@ pub(super) fn expect_possible(args: &ExploreArgs, _: Option<u32>) -> Result<(), 
 
 /// Refuses them again, should anybody ask.
 pub(super) fn run(_: &Session, args: &ExploreArgs, _: &Loaded) -> Result<Result<Report, u8>, Diagnostic> {
+    Err(refused(args))
+}
+
+/// Refuses them again, should anybody ask.
+pub(super) fn seek(_: &Session, args: &ExploreArgs, _: &dyn Model, _: Sought<'_>) -> Result<Result<Sighted, u8>, Diagnostic> {
     Err(refused(args))
 }

@@ -13,10 +13,11 @@
 use super::parcel::{ByAddress, Parcel};
 use super::report::{Report, Why};
 use super::rounds::{Rounds, Shelf};
+use super::trace::Trace;
 use super::wire::{Health, Wire};
 use mu_base::limits::peak_resident_bytes;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
-use mu_explore::{Dropped, Group, Options, Progress, Share, Snapshot, Stamp, Symmetries, Tally, with_those_that_hold};
+use mu_explore::{Dropped, Group, Options, Progress, Share, Snapshot, Sought, Stamp, Symmetries, Tally, with_those_that_hold};
 use mu_model::Model;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -39,7 +40,7 @@ const BLOCK: usize = 2048;
 /// Time between reports to process 0, and between looks at the limits.
 const TICK: Duration = Duration::from_millis(50);
 /// Longest time that a process waits for messages at once.
-const NAP: Duration = Duration::from_millis(5);
+pub(super) const NAP: Duration = Duration::from_millis(5);
 /// Time for the connections to be closed in the end.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -89,6 +90,8 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// Number of the last checkpoint that all processes have written, or that the search began from.
     pub kept: Option<u64>,
+    /// The states of a shortest way to what is sought, from the initial one on, for [`mu_explore::way_through`]; none if nothing was met.
+    pub way: Option<Vec<Vec<u8>>>,
     /// The sums of what [`Extra`] made of the deadlocks of each process; none if the search is incomplete.
     pub figures: Option<Vec<u64>>,
 }
@@ -107,7 +110,8 @@ impl Outcome {
     }
 }
 
-/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections. `shelf`: who keeps checkpoints.
+/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections. `shelf`: who keeps checkpoints. `sought`: what is
+/// looked for; the search then ends with the level that has it. It uses no symmetries, no priority of confluent steps and no shelf.
 ///
 /// # Errors
 /// Those of the model, whichever process met them; a checkpoint that cannot be written or read.
@@ -119,6 +123,7 @@ pub fn explore(
     connections: Connections,
     extra: Extra<'_>,
     shelf: Option<&dyn Shelf>,
+    sought: Option<Sought<'_>>,
 ) -> Result<Outcome, Diagnostic> {
     let Connections { me, wires, health } = connections;
     let start = Instant::now();
@@ -137,7 +142,8 @@ pub fn explore(
     let orderly = Cell::new(false);
     let kept = Cell::new(None);
     let mut resumed = shelf.and_then(Shelf::resumed);
-    let result = with_those_that_hold(model, options, |symmetries| {
+    let plain = Options { symmetry: options.symmetry && sought.is_none(), ..options.clone() };
+    let result = with_those_that_hold(model, &plain, |symmetries| {
         let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
         order = symmetries.map_or(1, Symmetries::order);
         kept.set(resumed.map(|s| s.number));
@@ -146,6 +152,10 @@ pub fn explore(
         }
         let shelf = shelf.map(|shelf| Kept { shelf, resumed: resumed.take(), group: Group::of(symmetries), kept: &kept });
         let share = Share::new(model, options, budget, symmetries, me, count)?;
+        let share = match sought {
+            Some(sought) => share.seeking(sought, options),
+            None => share,
+        };
         orderly.set(false);
         Drive::new(&mut worker, share, symmetries, budget, progress, &health, (me, count), start, shelf).run(&orderly, &mut *extra)
     });
@@ -166,11 +176,11 @@ pub fn explore(
         }
         health.finish();
     }
-    let ((parts, stop, figures), dropped) = result?;
+    let ((parts, stop, figures, way), dropped) = result?;
     let lost = health.lost().filter(|_| stop == Stop::Lost);
     let kept = kept.get();
     let figures = Some(figures).filter(|_| stop == Stop::Complete);
-    Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed(), kept, figures })
+    Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed(), kept, way, figures })
 }
 
 /// Whether the symmetries are those of a checkpoint; if that search had dropped some, they fail here as well.
@@ -200,17 +210,17 @@ struct Kept<'d> {
 
 /// Between the operator `search` and what drives it.
 #[derive(Default)]
-struct Desk {
-    arrived: VecDeque<(u64, Parcel)>,
+pub(super) struct Desk {
+    pub arrived: VecDeque<(u64, Parcel)>,
     leaving: Vec<(u64, Parcel)>,
     /// Levels with a capability.
-    held: BTreeSet<u64>,
+    pub held: BTreeSet<u64>,
     /// Levels to get one, from a level before.
     hold: Vec<u64>,
     /// Levels to lose it.
     release: Vec<u64>,
     /// The least level of which parcels may still come; none: of none.
-    frontier: Option<u64>,
+    pub frontier: Option<u64>,
     activator: Option<Activator>,
 }
 
@@ -292,29 +302,32 @@ fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
 
 /// What a process said last: all of it, or only how far it is.
 #[derive(Clone, Default)]
-struct Heard {
+pub(super) struct Heard {
     part: Part,
     last: Option<(Option<Why>, Vec<usize>, Vec<u64>)>,
     /// Whether no state of its share is missing; of what it said last.
     whole: bool,
+    /// A state of its share that is sought.
+    pub hit: Option<Vec<u8>>,
 }
 
 /// One search, by all processes.
-struct Drive<'d, 'm> {
-    worker: &'d mut Worker,
-    share: Share<'m>,
+pub(super) struct Drive<'d, 'm> {
+    pub worker: &'d mut Worker,
+    pub share: Share<'m>,
     symmetries: Option<&'m Symmetries>,
     budget: &'d Budget,
     progress: &'d dyn Progress,
-    health: &'d Health,
+    pub health: &'d Health,
     me: usize,
     start: Instant,
-    desk: Rc<RefCell<Desk>>,
+    pub desk: Rc<RefCell<Desk>>,
     mail: Rc<RefCell<Mail>>,
     /// By process.
-    heard: Vec<Heard>,
+    pub heard: Vec<Heard>,
     /// The level that was begun.
-    begun: Option<u64>,
+    pub begun: Option<u64>,
+    pub trace: Trace,
     /// Why it ends early here.
     why: Option<Why>,
     /// Whether all are to end.
@@ -332,7 +345,8 @@ struct Drive<'d, 'm> {
     unwritten: bool,
 }
 
-type Ended = (Vec<Part>, Stop, Vec<u64>);
+/// What each did, why it ended, sums of figures, the way to what was sought.
+type Ended = (Vec<Part>, Stop, Vec<u64>, Option<Vec<Vec<u8>>>);
 
 /// Whether a search that ends for this can still take in what is on the way.
 fn is_gentle(why: &Why) -> bool {
@@ -366,6 +380,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             mail: Rc::default(),
             heard: vec![Heard::default(); count],
             begun: None,
+            trace: Trace::default(),
             why: None,
             halted: false,
             drains: true,
@@ -398,6 +413,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             } else {
                 self.work();
                 self.checkpoint();
+                self.halted |= self.look();
             }
             // An operator that has nothing to do is not asked to: then the worker can wait.
             let desk = self.desk.borrow();
@@ -417,6 +433,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             failed,
             figures,
             whole: self.share.is_whole(),
+            hit: self.share.least_hit()?,
         };
         self.send(0..self.heard.len(), &last);
         while self.heard.iter().any(|h| h.last.is_none()) {
@@ -425,6 +442,8 @@ impl<'d, 'm> Drive<'d, 'm> {
                 return Ok(self.abandoned());
             }
         }
+        let ended_well = self.heard.iter().all(|h| h.last.as_ref().is_some_and(|l| l.0.is_none()));
+        let way = if ended_well { self.way()? } else { None };
         let mut unkept = None;
         if self.is_to_be_kept() {
             let number = self.rounds.last();
@@ -453,12 +472,12 @@ impl<'d, 'm> Drive<'d, 'm> {
         orderly.set(true);
         match unkept {
             Some(error) => Err(error),
-            None => self.ended(),
+            None => self.ended(way),
         }
     }
 
     /// What all decide by the same last reports.
-    fn ended(self) -> Result<Ended, Diagnostic> {
+    fn ended(self, way: Option<Vec<Vec<u8>>>) -> Result<Ended, Diagnostic> {
         let parts: Vec<Part> = self.heard.iter().map(|h| h.part).collect();
         let whys: Vec<Why> = self.heard.iter().filter_map(|h| h.last.as_ref()?.0.clone()).collect();
         if let (Some(symmetries), true) = (self.symmetries, whys.contains(&Why::Broken)) {
@@ -478,13 +497,13 @@ impl<'d, 'm> Drive<'d, 'm> {
             figures.resize(figures.len().max(own.len()), 0);
             figures.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
         }
-        Ok((parts, stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }), figures))
+        Ok((parts, stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }), figures, way))
     }
 
     /// A process is lost: what is known of the others, and of this one.
     fn abandoned(mut self) -> Ended {
         self.heard[self.me].part = Part { tally: self.share.tally(), memory: peak_resident_bytes() };
-        (self.heard.iter().map(|h| h.part).collect(), Stop::Lost, Vec::new())
+        (self.heard.iter().map(|h| h.part).collect(), Stop::Lost, Vec::new(), None)
     }
 
     /// Stores what came in.
@@ -511,7 +530,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             None => {
                 let desk = self.desk.borrow();
                 let Some(&level) = desk.held.first().filter(|l| desk.frontier.is_none_or(|f| f > **l)) else { return };
-                if !self.rounds.may_begin(level) {
+                if !self.rounds.may_begin(level) || !self.trace.may_begin(level) {
                     return;
                 }
                 self.begun = Some(level);
@@ -529,7 +548,11 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
         if result.is_ok() && !self.share.is_busy() {
             desk.held.remove(&level);
-            desk.release.push(level);
+            if self.share.hit() == Some(level) {
+                self.trace.kept = Some(level);
+            } else {
+                desk.release.push(level);
+            }
             self.begun = None;
         }
         drop(desk);
@@ -550,6 +573,7 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
         desk.hold.clear();
         desk.release.extend(std::mem::take(&mut desk.held));
+        desk.release.extend(self.trace.kept.take());
     }
 
     fn stop_for(&mut self, error: Diagnostic) {
@@ -645,7 +669,7 @@ impl<'d, 'm> Drive<'d, 'm> {
         keeps && whole && lasts.clone().any(|l| l.0.is_some()) && lasts.all(|l| l.0.as_ref().is_none_or(is_gentle))
     }
 
-    fn send(&mut self, to: std::ops::Range<usize>, report: &Report) {
+    pub(super) fn send(&mut self, to: std::ops::Range<usize>, report: &Report) {
         let bytes = report.write();
         let mut mail = self.mail.borrow_mut();
         mail.leaving.extend(to.map(|to| Parcel { to: to as u32, from: Some(self.me as u32), bytes: bytes.clone() }));
@@ -659,7 +683,7 @@ impl<'d, 'm> Drive<'d, 'm> {
         self.read_reports()
     }
 
-    fn read_reports(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn read_reports(&mut self) -> Result<(), Diagnostic> {
         let arrived = std::mem::take(&mut self.mail.borrow_mut().arrived);
         for parcel in arrived {
             let from = parcel.from.map_or(usize::MAX, |from| from as usize);
@@ -675,8 +699,11 @@ impl<'d, 'm> Drive<'d, 'm> {
                 Report::Next { number, level } => self.rounds.hear_next(number, from, level),
                 Report::Written(number) => self.rounds.hear_written(number, from),
                 Report::Unwritten(_) => self.unwritten = true,
-                Report::Last { tally, memory, why, failed, figures, whole } => {
-                    *heard = Heard { part: Part { tally, memory }, last: Some((why, failed, figures)), whole };
+                Report::Hit(level) => self.trace.hear_hit(level),
+                Report::Through => self.trace.hear_through(from),
+                Report::Before { level, state } => self.trace.hear_before(level, from, state),
+                Report::Last { tally, memory, why, failed, figures, whole, hit } => {
+                    *heard = Heard { part: Part { tally, memory }, last: Some((why, failed, figures)), whole, hit };
                 }
             }
         }

@@ -15,6 +15,7 @@ mod meet;
 mod parcel;
 mod report;
 mod rounds;
+mod trace;
 mod wire;
 
 pub use flow::{Connections, Extra, Outcome, Part, explore};

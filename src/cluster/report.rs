@@ -43,9 +43,15 @@ pub(super) enum Report {
     Written(u64),
     /// It could not: that checkpoint does not count.
     Unwritten(u64),
+    /// The sender has met what is sought in this level.
+    Hit(u64),
+    /// It is through with that level.
+    Through,
+    /// The state before the last one of the way, of this level, if it has one; else nothing.
+    Before { level: u64, state: Vec<u8> },
     /// Its search has ended: what it holds, its memory at most, why it ended early, candidates for symmetries that failed,
-    /// numbers that the caller has summed up, and whether no state of it is missing.
-    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize>, figures: Vec<u64>, whole: bool },
+    /// numbers that the caller has summed up, whether no state of it is missing, and a state of it that is sought.
+    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize>, figures: Vec<u64>, whole: bool, hit: Option<Vec<u8>> },
 }
 
 const STOPS: [Stop; 6] = [Stop::Complete, Stop::States, Stop::Memory, Stop::Time, Stop::Interrupted, Stop::Lost];
@@ -63,15 +69,23 @@ const STAGES: [Stage; 10] = [
 ];
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
-    put(out, text.len() as u64);
-    out.extend(text.as_bytes());
+    put_bytes(out, text.as_bytes());
 }
 
 fn take_text(bytes: &mut &[u8]) -> Option<String> {
+    String::from_utf8(take_bytes(bytes)?).ok()
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    out.extend(bytes);
+}
+
+fn take_bytes(bytes: &mut &[u8]) -> Option<Vec<u8>> {
     let length = usize::try_from(take(bytes)?).ok()?;
-    let (text, rest) = bytes.split_at_checked(length)?;
+    let (own, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
-    String::from_utf8(text.to_vec()).ok()
+    Some(own.to_vec())
 }
 
 fn truth(bytes: &mut &[u8]) -> Option<bool> {
@@ -175,7 +189,17 @@ impl Report {
                 put(&mut out, *number);
                 put(&mut out, *level);
             }
-            Report::Last { tally, memory, why, failed, figures, whole } => {
+            Report::Hit(level) => {
+                out.push(8);
+                put(&mut out, *level);
+            }
+            Report::Through => out.push(9),
+            Report::Before { level, state } => {
+                out.push(10);
+                put(&mut out, *level);
+                put_bytes(&mut out, state);
+            }
+            Report::Last { tally, memory, why, failed, figures, whole, hit } => {
                 out.push(2);
                 put_tally(&mut out, tally);
                 put(&mut out, *memory);
@@ -187,7 +211,8 @@ impl Report {
                 failed.iter().for_each(|f| put(&mut out, *f as u64));
                 put(&mut out, figures.len() as u64);
                 figures.iter().for_each(|f| put(&mut out, *f));
-                out.push(u8::from(*whole));
+                out.extend([u8::from(*whole), u8::from(hit.is_some())]);
+                put_bytes(&mut out, hit.as_deref().unwrap_or_default());
             }
         }
         out
@@ -209,6 +234,9 @@ impl Report {
             5 => Report::Written(take(bytes)?),
             6 => Report::Unwritten(take(bytes)?),
             7 => Report::Next { number: take(bytes)?, level: take(bytes)? },
+            8 => Report::Hit(take(bytes)?),
+            9 => Report::Through,
+            10 => Report::Before { level: take(bytes)?, state: take_bytes(bytes)? },
             2 => {
                 let (tally, memory, why) = (take_tally(bytes)?, take(bytes)?, Why::read(bytes)?);
                 let mut failed = Vec::new();
@@ -219,7 +247,8 @@ impl Report {
                 for _ in 0..take(bytes)? {
                     figures.push(take(bytes)?);
                 }
-                Report::Last { tally, memory, why, failed, figures, whole: truth(bytes)? }
+                let (whole, some, state) = (truth(bytes)?, truth(bytes)?, take_bytes(bytes)?);
+                Report::Last { tally, memory, why, failed, figures, whole, hit: some.then_some(state) }
             }
             _ => return None,
         };
@@ -236,7 +265,15 @@ mod tests {
         let tally = Tally { states: 1 << 40, stored: 300, sent_bytes: 7, ..Tally::default() };
         let mut error = Diagnostic::at(Stage::Data, Span { source: SourceId(1), start: 5, end: 9 }, "division by 0");
         error.notes.push("here".into());
-        let last = |why, failed| Report::Last { tally, memory: 5 << 30, why, failed, figures: vec![1, 1 << 50], whole: true };
+        let last = |why, failed| Report::Last {
+            tally,
+            memory: 5 << 30,
+            why,
+            failed,
+            figures: vec![1, 1 << 50],
+            whole: true,
+            hit: Some(vec![0, 7]),
+        };
         let mut reports = vec![
             Report::Tally(tally),
             Report::Halt { drain: true },
@@ -246,6 +283,7 @@ mod tests {
         ];
         reports.extend([Report::Run(u64::MAX), Report::Ask(3), Report::Written(4), Report::Unwritten(5)]);
         reports.push(Report::Next { number: 1, level: 1 << 33 });
+        reports.extend([Report::Hit(3), Report::Through, Report::Before { level: 2, state: vec![1, 2] }]);
         reports.extend(STOPS.map(|s| last(Some(Why::Stopped(s)), vec![])));
         reports.extend(STAGES.map(|s| last(Some(Why::Failed(Box::new(Diagnostic { stage: s, ..error.clone() }))), vec![])));
         for report in reports {

@@ -29,7 +29,7 @@ fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &
                 let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(()))?;
-                    explore(&maker(me), &options(), budget, &Silent, connections, &mut |_| Vec::new(), None)
+                    explore(&maker(me), &options(), budget, &Silent, connections, &mut |_| Vec::new(), None, None)
                 })
             })
             .collect();
@@ -114,8 +114,9 @@ fn a_process_that_is_lost_ends_the_others() {
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
                     // It has met the others, and goes.
-                    (me != 1)
-                        .then(|| explore(&counters(9, 9), &options(), budget, &Silent, connections, &mut |_| Vec::new(), None).unwrap())
+                    (me != 1).then(|| {
+                        explore(&counters(9, 9), &options(), budget, &Silent, connections, &mut |_| Vec::new(), None, None).unwrap()
+                    })
                 })
             })
             .collect();
@@ -125,4 +126,56 @@ fn a_process_that_is_lost_ends_the_others() {
         }
     });
     assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+}
+
+/// The way that all processes found: its states, and its steps in the model of the first.
+fn way(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), label: Option<&str>) -> Option<(Vec<Vec<u8>>, Vec<String>)> {
+    let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let addresses: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+    let secret = Secret::random().unwrap();
+    let (budget, addresses, secret) = (&Budget::default(), &addresses, &secret);
+    let run = |me: usize, listener: TcpListener| {
+        let identity = Identity::new(&mut &b""[..], "", "").unwrap();
+        let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
+        let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
+        let model = maker(me);
+        let step = |_: usize, l: mu_base::ids::LabelId| Some(model.label_text(l).as_str()) == label;
+        let sought = if label.is_some() { Sought::Step(&step) } else { Sought::Deadlock(&|_| true) };
+        let outcome = explore(&model, &options(), budget, &Silent, connections, &mut |_| Vec::new(), None, Some(sought)).unwrap();
+        assert_eq!(outcome.stop, Stop::Complete);
+        outcome.way.map(|states| {
+            let way = mu_explore::way_through(&model, &options(), sought, &states).unwrap();
+            (states, way.steps.iter().map(|s| model.label_text(s.label)).collect::<Vec<String>>())
+        })
+    };
+    std::thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = listeners.into_iter().enumerate().map(|(me, listener)| scope.spawn(move || run(me, listener))).collect();
+        let mut ways: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+        assert!(ways.windows(2).all(|w| w[0] == w[1]), "{ways:?}");
+        ways.remove(0)
+    })
+}
+
+#[test]
+fn ways_are_as_short_as_those_of_one_process_and_the_same_for_any_number() {
+    let shape = Shape { slots: 5, values: 4, components: 3, groups: 9, labels: 3 };
+    let (mut met, mut missed) = (0, 0);
+    for seed in 0..14 {
+        let maker = |_: usize| random(seed, shape);
+        for label in [None, Some("a(0)"), Some("a(2)")] {
+            let model = maker(0);
+            let step = |_: usize, l: mu_base::ids::LabelId| Some(model.label_text(l).as_str()) == label;
+            let target = if label.is_some() { mu_explore::Target::Step(&step) } else { mu_explore::Target::Deadlock };
+            let one = mu_explore::find(&model, &options(), &Budget::default(), &Silent, target).unwrap();
+            let ways: Vec<_> = [1, 2, 3].map(|count| way(count, &maker, label)).into();
+            assert!(ways.windows(2).all(|w| w[0] == w[1]), "seed {seed}: {ways:?}");
+            let length = ways[0].as_ref().map(|w| w.1.len());
+            assert_eq!(length, one.path.as_ref().map(Vec::len), "seed {seed}");
+            if length.is_some() { met += 1 } else { missed += 1 }
+        }
+    }
+    assert!(met > 12 && missed > 4, "{met} met, {missed} missed");
+    let long = way(3, &|_| counters(3, 7), None).unwrap();
+    assert_eq!(long.1.len(), 21);
 }

@@ -35,6 +35,7 @@ mod store;
 mod stubborn;
 mod symmetry;
 mod table;
+mod trail;
 mod visit;
 pub mod walk;
 mod words;
@@ -54,6 +55,7 @@ pub use seek::{Seen, Sought, Way, seek};
 pub use share::{Parcel, Share, Tally};
 pub use stubborn::{Aim, PartialOrder, Saved as LeftOut, Unreduced};
 pub use symmetry::{Dropped, Symmetries, with_those_that_hold};
+pub use trail::way_through;
 pub use visit::{Visited, Visitor, visit};
 
 use std::path::Path;

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Options;
 use super::cache::{Expander, Halt, Successor};
@@ -21,6 +22,7 @@ use super::search::{BATCH, MOST_DEAD, too_many};
 use super::store::Store;
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
+use super::trail::Quest;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Portable};
 
@@ -58,12 +60,14 @@ pub struct Tally {
 pub struct Share<'m> {
     pub(super) model: &'m dyn Model,
     pub(super) portable: &'m dyn Portable,
-    budget: Budget,
+    pub(super) budget: Budget,
     pub(super) me: usize,
     pub(super) processes: usize,
     pub(super) store: Store,
     pub(super) expander: Expander<'m>,
-    found: Vec<Successor>,
+    pub(super) found: Vec<Successor>,
+    /// What is looked for.
+    pub(super) quest: Quest<'m>,
     pub(super) leaves: Vec<u32>,
     pub(super) level: u64,
     /// Of this level, still to be expanded.
@@ -131,6 +135,7 @@ impl<'m> Share<'m> {
             processes,
             expander: Expander::new(model, memo, options).with_symmetries(symmetries).among_processes(),
             found: Vec::new(),
+            quest: Quest::default(),
             leaves: vec![0; leaves],
             level: 0,
             now: Vec::new(),
@@ -215,6 +220,7 @@ impl<'m> Share<'m> {
             })?;
             self.whole = false;
             self.now.pop();
+            self.look(key);
             self.surplus += orbit - 1;
             self.tally.transitions += orbit * self.found.len() as u64;
             if self.found.is_empty() {
@@ -337,7 +343,8 @@ impl<'m> Share<'m> {
         }
         let ahead = self.ahead.values_mut().flatten();
         let dead = self.dead.iter_mut().map(|d| &mut d.0);
-        self.store.replan(self.now.iter_mut().chain(ahead).chain(self.pending.iter_mut()).chain(dead), None);
+        let hits = self.quest.hits.iter_mut();
+        self.store.replan(self.now.iter_mut().chain(ahead).chain(self.pending.iter_mut()).chain(dead).chain(hits), None);
         self.recent.fill(None);
         Ok(())
     }
@@ -376,9 +383,13 @@ impl<'m> Share<'m> {
         for (at, key) in self.pending.drain(..).enumerate() {
             loop {
                 match self.store.table.insert_hashed(self.hashes[at]) {
-                    Insert::New(_) => {
+                    Insert::New(place) => {
                         new += 1;
                         fresh.push(key);
+                        if self.quest.sought.is_some() {
+                            // None has so many levels that four bytes do not tell them apart.
+                            self.store.table.number(place).store(level as u32 + 1, Ordering::Relaxed);
+                        }
                     }
                     Insert::Old(_) => {}
                     Insert::Full => {

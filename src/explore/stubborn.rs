@@ -81,6 +81,8 @@ pub enum Unreduced {
     Symmetry,
     /// The search is kept in checkpoints.
     Kept,
+    /// Several processes search.
+    Processes,
     /// Each group conflicts with each other one.
     Dependent,
     /// The answer rests on steps of every group.
@@ -99,6 +101,7 @@ impl Unreduced {
             Unreduced::Confluence => "confluent steps are taken at once",
             Unreduced::Symmetry => "symmetries are used, which are verified on the steps that are seen",
             Unreduced::Kept => "checkpoints are of all steps",
+            Unreduced::Processes => "several processes search",
             Unreduced::Dependent => "no two transition groups are independent",
             Unreduced::Visible => "what is asked for rests on every transition group",
             Unreduced::Large => "the model has too many transition groups",
@@ -112,6 +115,7 @@ impl Unreduced {
             Unreduced::Confluence => "confluence",
             Unreduced::Symmetry => "symmetry",
             Unreduced::Kept => "checkpoint",
+            Unreduced::Processes => "processes",
             Unreduced::Dependent => "dependent",
             Unreduced::Visible => "visible",
             Unreduced::Large => "large",
