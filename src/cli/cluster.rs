@@ -20,7 +20,7 @@ use super::shares::{self, Shares};
 use super::ways::{Counter, Ends, Sighted};
 use clap::CommandFactory;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
-use mu_cluster::{Identity, Outcome, Part, Party, Secret, Shelf, explore, meet};
+use mu_cluster::{Identity, Outcome, Part, Party, Secret, Shelf, Task, explore, meet};
 use mu_engines::Engine;
 use mu_engines::Wish;
 use mu_engines::explicit::Explicit;
@@ -162,7 +162,8 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     let shares =
         args.keeping.folder().map(|f| Shares::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told)).transpose()?;
     let shelf = shares.as_ref().map(|s| s as &dyn Shelf);
-    let result = explore(model, &options, &budget, &bar, connections, &mut ends, shelf, sought);
+    let task = Task { model, options: &options, budget: &budget, progress: &bar, extra: &mut ends, shelf, sought };
+    let result = explore(connections, task);
     bar.finish();
     let mut outcome = result?;
     if let Some(lost) = &mut outcome.lost {

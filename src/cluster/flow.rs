@@ -110,21 +110,30 @@ impl Outcome {
     }
 }
 
-/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections. `shelf`: who keeps checkpoints. `sought`: what is
-/// looked for; the search then ends with the level that has it. It uses no symmetries, no priority of confluent steps and no shelf.
+/// What a process is to search, and who is told.
+pub struct Task<'a> {
+    /// The model, which all processes have.
+    pub model: &'a dyn Model,
+    /// How.
+    pub options: &'a Options,
+    /// How far; the states of all processes together.
+    pub budget: &'a Budget,
+    /// Who watches, at process 0.
+    pub progress: &'a dyn Progress,
+    /// What is made of the deadlocks.
+    pub extra: Extra<'a>,
+    /// Who keeps checkpoints.
+    pub shelf: Option<&'a dyn Shelf>,
+    /// What is looked for: the search ends with the level that has it. Then there are no symmetries, no steps with priority and no shelf.
+    pub sought: Option<Sought<'a>>,
+}
+
+/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections.
 ///
 /// # Errors
 /// Those of the model, whichever process met them; a checkpoint that cannot be written or read.
-pub fn explore(
-    model: &dyn Model,
-    options: &Options,
-    budget: &Budget,
-    progress: &dyn Progress,
-    connections: Connections,
-    extra: Extra<'_>,
-    shelf: Option<&dyn Shelf>,
-    sought: Option<Sought<'_>>,
-) -> Result<Outcome, Diagnostic> {
+pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diagnostic> {
+    let Task { model, options, budget, progress, extra, shelf, sought } = task;
     let Connections { me, wires, health } = connections;
     let start = Instant::now();
     let all: Vec<Wire> = wires.iter().flatten().cloned().collect();

@@ -18,6 +18,6 @@ mod rounds;
 mod trace;
 mod wire;
 
-pub use flow::{Connections, Extra, Outcome, Part, explore};
+pub use flow::{Connections, Extra, Outcome, Part, Task, explore};
 pub use meet::{Identity, Party, Secret, meet};
 pub use rounds::Shelf;

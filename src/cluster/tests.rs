@@ -15,6 +15,11 @@ fn options() -> Options {
     Options { threads: 1, expected_states: 0, ..Options::default() }
 }
 
+fn search(model: &HandModel, budget: &Budget, connections: Connections, sought: Option<Sought<'_>>) -> Result<Outcome, Diagnostic> {
+    let (options, extra) = (&options(), &mut |_: &Share<'_>| Vec::new());
+    explore(connections, Task { model, options, budget, progress: &Silent, extra, shelf: None, sought })
+}
+
 /// The outcomes of all processes.
 fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &Budget) -> Vec<Result<Outcome, Diagnostic>> {
     let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
@@ -29,7 +34,7 @@ fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &
                 let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(()))?;
-                    explore(&maker(me), &options(), budget, &Silent, connections, &mut |_| Vec::new(), None, None)
+                    search(&maker(me), budget, connections, None)
                 })
             })
             .collect();
@@ -114,9 +119,7 @@ fn a_process_that_is_lost_ends_the_others() {
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
                     // It has met the others, and goes.
-                    (me != 1).then(|| {
-                        explore(&counters(9, 9), &options(), budget, &Silent, connections, &mut |_| Vec::new(), None, None).unwrap()
-                    })
+                    (me != 1).then(|| search(&counters(9, 9), budget, connections, None).unwrap())
                 })
             })
             .collect();
@@ -141,7 +144,7 @@ fn way(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), label: Option<
         let model = maker(me);
         let step = |_: usize, l: mu_base::ids::LabelId| Some(model.label_text(l).as_str()) == label;
         let sought = if label.is_some() { Sought::Step(&step) } else { Sought::Deadlock(&|_| true) };
-        let outcome = explore(&model, &options(), budget, &Silent, connections, &mut |_| Vec::new(), None, Some(sought)).unwrap();
+        let outcome = search(&model, budget, connections, Some(sought)).unwrap();
         assert_eq!(outcome.stop, Stop::Complete);
         outcome.way.map(|states| {
             let way = mu_explore::way_through(&model, &options(), sought, &states).unwrap();
