@@ -15,7 +15,8 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
+    "cluster",
     "fmt",
     "lsp",
     "studio",

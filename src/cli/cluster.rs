@@ -12,6 +12,7 @@ use super::args::ExploreArgs;
 use super::args::cluster::Clustering;
 use super::counts::{Processes, Report};
 use super::engines;
+pub(super) use super::hosts::run as across;
 use super::load::Loaded;
 use super::output;
 use super::pipeline::{self, Session, end_with_input, read_text};
@@ -300,7 +301,7 @@ fn listed(session: &Session, clustering: &Clustering, identity: Identity) -> Res
 }
 
 /// The addresses in a list of hosts.
-fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
+pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
     let text = read_text(path, &mut SourceMap::new())?;
     let mut addresses: Vec<String> = Vec::new();
     for (number, line) in text.lines().enumerate() {

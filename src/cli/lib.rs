@@ -33,6 +33,8 @@ mod files;
 mod first;
 mod fmt;
 mod game;
+#[cfg(feature = "cluster")]
+mod hosts;
 mod litmus;
 mod load;
 mod lsp;
@@ -147,6 +149,7 @@ fn command(cli: Cli) -> u8 {
         Command::Fmt(a) => fmt::run(&mut session, a),
         Command::Lsp(_) => lsp::run(),
         Command::Studio(a) => studio::run(&session, a),
+        Command::Cluster(a) => cluster::across(&session, a),
         Command::Completions(a) => shell::completions(a),
         Command::Manual(a) => shell::manual(a),
     };

@@ -2,7 +2,7 @@
 //!
 //! In: the options. Out: a refusal, if they ask for several processes. Invariant: nothing is silently ignored.
 
-use super::args::ExploreArgs;
+use super::args::{ClusterArgs, ExploreArgs};
 use super::counts::Report;
 use super::load::Loaded;
 use super::pipeline::Session;
@@ -29,4 +29,10 @@ pub(super) fn run(_: &Session, args: &ExploreArgs, _: &Loaded) -> Result<Result<
 /// Refuses them again, should anybody ask.
 pub(super) fn seek(_: &Session, args: &ExploreArgs, _: &dyn Model, _: Sought<'_>) -> Result<Result<Sighted, u8>, Diagnostic> {
     Err(refused(args))
+}
+
+/// Refuses them on several hosts.
+pub(super) fn across(_: &Session, _: &ClusterArgs) -> Result<u8, Diagnostic> {
+    let message = "this program was built without several processes, which `cluster` is for";
+    Err(Diagnostic::new(Stage::Unsupported, message).note("build it with the feature `cluster`, which is on by default"))
 }

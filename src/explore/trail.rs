@@ -10,7 +10,6 @@
 
 use std::sync::atomic::Ordering;
 
-use super::cache::Halt;
 use super::find::PathStep;
 use super::seek::{Sought, Way};
 use super::share::Share;
@@ -108,20 +107,23 @@ impl<'m> Share<'m> {
     pub fn before(&mut self, level: u64, state: &[u8]) -> Result<Option<Vec<u8>>, Diagnostic> {
         let vector = imported(self.portable, self.model.slots().len(), state)?;
         let target = self.settled(|share| Ok(share.store.encode(&vector)?))?;
+        // Another layout gives what is queued and what was met other keys, and these with them.
+        self.quest.hits = vec![target];
         let here = |place: u64| u64::from(self.store.table.number(place).load(Ordering::Relaxed)) == level + 1;
-        let states: Vec<u64> = self.store.table.entries().filter(|&(place, _)| here(place)).map(|(_, key)| key).collect();
-        self.expander.follow(&self.store);
+        self.now = self.store.table.entries().filter(|&(place, _)| here(place)).map(|(_, key)| key).collect();
         let mut least: Option<Vec<u8>> = None;
-        for (i, &key) in states.iter().enumerate() {
-            if i % LOOK == 0 {
+        while !self.now.is_empty() {
+            if self.now.len().is_multiple_of(LOOK) {
                 self.budget.check(0).and_then(|()| self.budget.check_memory()).map_err(Diagnostic::stopped)?;
             }
-            match self.expander.successors(&self.store, key, &mut self.found) {
-                Ok(()) => {}
-                Err(Halt::Error(error)) => return Err(*error),
-                Err(Halt::Overflow) => return Err(Diagnostic::internal("a state that was expanded has a step to one that was not met")),
-            }
-            if self.found.iter().any(|s| s.key == target) {
+            // A successor that other processes have may need a wider field here.
+            let key = self.settled(|share| {
+                let key = *share.now.last().ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                share.expander.successors(&share.store, key, &mut share.found)?;
+                Ok(key)
+            })?;
+            self.now.pop();
+            if self.found.iter().any(|s| Some(&s.key) == self.quest.hits.first()) {
                 let bytes = exported(self.portable, &self.store.vector(key))?;
                 if least.as_ref().is_none_or(|l| bytes < *l) {
                     least = Some(bytes);

@@ -1,6 +1,6 @@
 //! Options of a search by several processes.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 /// Options of a search by several processes.
@@ -32,4 +32,52 @@ impl Clustering {
     pub fn option(&self) -> &'static str {
         if self.cluster.is_some() { "--cluster" } else { "--processes" }
     }
+}
+
+/// `cluster`
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  mu-check cluster run hosts -- explore model.mcrl2")]
+pub struct ClusterArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ClusterCommand,
+}
+
+/// What to do with several hosts.
+#[derive(Subcommand, Debug)]
+pub enum ClusterCommand {
+    /// Print what each host is to run, or run it.
+    Run(ClusterRunArgs),
+}
+
+/// `cluster run`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Each line of the list is a process. The folder, the list and the secret must be seen by all hosts under the same name.
+
+Examples:
+  mu-check cluster run hosts -- explore model.mcrl2
+  mu-check cluster run hosts --start -- explore model.mcrl2 --checkpoint kept"
+)]
+pub struct ClusterRunArgs {
+    /// The list: a line `HOST:PORT` for each process.
+    pub hosts: PathBuf,
+    /// File with the secret; it is written if there is none [default: `secret` beside the list].
+    #[arg(long, value_name = "FILE")]
+    pub secret: Option<PathBuf>,
+    /// Folder in which each process runs [default: the current one].
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// The program on each host.
+    #[arg(long, value_name = "PATH", default_value = "mu-check")]
+    pub program: String,
+    /// Start the processes and wait for the result.
+    #[arg(long)]
+    pub start: bool,
+    /// What runs a line on a host; it gets the host and the line as its last arguments.
+    #[arg(long, value_name = "COMMAND", default_value = "ssh")]
+    pub shell: String,
+    /// The command, without options of several processes.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub words: Vec<String>,
 }

@@ -18,6 +18,7 @@ mod studio;
 pub mod sweep;
 
 pub use self::cluster::Clustering;
+pub use self::cluster::{ClusterArgs, ClusterCommand, ClusterRunArgs};
 pub use self::conform::ConformArgs;
 pub use self::editor::{FmtArgs, LspArgs};
 pub use self::first::{EvalArgs, NewArgs, Project};
@@ -107,6 +108,8 @@ pub enum Command {
     Lsp(Late<LspArgs>),
     /// Serve a page of this machine: files, an editor, runs, a model step by step.
     Studio(Late<StudioArgs>),
+    /// Search with the processes of several hosts.
+    Cluster(Late<ClusterArgs>),
     /// Print a script that completes the command line in a shell.
     Completions(Late<CompletionsArgs>),
     /// Print the manual page, or write those of all commands.
@@ -158,7 +161,7 @@ impl Command {
             Command::New(a) => &a.common,
             Command::Eval(a) => &a.common,
             Command::Fmt(a) => &a.common,
-            Command::Completions(_) | Command::Manual(_) | Command::Lsp(_) | Command::Studio(_) => return None,
+            Command::Completions(_) | Command::Manual(_) | Command::Lsp(_) | Command::Studio(_) | Command::Cluster(_) => return None,
         })
     }
 }

@@ -1,0 +1,165 @@
+//! `cluster run HOSTS -- explore …`: what each host of a list is to run, printed or started.
+//!
+//! In: a list of hosts as `--cluster` reads it, a command without options of several processes. Out: one line for each process; with `--start` they are given to
+//! `ssh`, or what `--shell` names, and the result is that of process 0. A secret that does not exist is written.
+//!
+//! Invariants: what is started is what is printed; a process that ends before the first one is named, and the others are ended.
+
+use super::args::{Cli, ClusterArgs, ClusterCommand, ClusterRunArgs, Command as Words};
+use super::cluster::hosts;
+use super::output::{self, for_shell};
+use super::pipeline::{Session, file_error};
+use clap::Parser;
+use mu_base::{Diagnostic, Stage};
+use mu_cluster::Secret;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Time for process 0 to end by itself when another has ended, and for the others after it.
+const GRACE: Duration = Duration::from_secs(15);
+/// Options that this command gives.
+const OURS: [&str; 5] = ["--cluster", "--process", "--secret", "--processes", "--listen"];
+
+/// Runs the command.
+pub(super) fn run(session: &Session, args: &ClusterArgs) -> Result<u8, Diagnostic> {
+    let ClusterCommand::Run(args) = &args.command;
+    let lines = lines(args)?;
+    if !args.start {
+        let shell = |(host, line): &(String, String)| format!("{} {} {}\n", args.shell, for_shell(host), for_shell(line));
+        output::print(&lines.iter().map(shell).collect::<String>())?;
+        return Ok(0);
+    }
+    let mut started = Started::default();
+    for (me, (host, line)) in lines.iter().enumerate() {
+        started.start(me, host, line, &args.shell)?;
+    }
+    started.end(&|| session.budget.check(0).is_err())
+}
+
+/// By process: its host, and what to run there.
+fn lines(args: &ClusterRunArgs) -> Result<Vec<(String, String)>, Diagnostic> {
+    let usage = |message: String| Diagnostic::new(Stage::Usage, message);
+    let is = |word: &str, option: &str| word == option || word.strip_prefix(option).is_some_and(|rest| rest.starts_with('='));
+    if let Some(word) = args.words.iter().find(|w| OURS.iter().any(|o| is(w, o))) {
+        return Err(usage(format!("`{word}` after `--`: `cluster run` gives it to each process")));
+    }
+    let words = std::iter::once("mu-check").chain(args.words.iter().map(String::as_str));
+    let given = Cli::try_parse_from(words).map_err(|e| {
+        let text = e.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        usage(format!("after `--`: {}", first.strip_prefix("error: ").unwrap_or(first)))
+    })?;
+    if !matches!(given.command, Words::Explore(_)) {
+        return Err(usage(format!("`{}` is not searched by several processes: expected `explore` after `--`", args.words[0])));
+    }
+    let addresses = hosts(&args.hosts)?;
+    let secret = match &args.secret {
+        Some(path) => path.clone(),
+        None => args.hosts.with_file_name("secret"),
+    };
+    if !secret.exists() {
+        write_secret(&secret)?;
+    }
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|e| file_error("cannot read", path, &e));
+    let shown = |path: &Path| for_shell(&path.display().to_string());
+    let folder = match &args.folder {
+        Some(folder) => folder.clone(),
+        None => std::env::current_dir().map_err(|e| Diagnostic::internal(format!("there is no current folder: {e}")))?,
+    };
+    let command: Vec<String> = args.words.iter().map(|w| for_shell(w)).collect();
+    let (list, secret) = (shown(&absolute(&args.hosts)?), shown(&absolute(&secret)?));
+    let line = |me: usize| {
+        format!(
+            "cd {} && {} {} --cluster {list} --secret {secret} --process {me}",
+            shown(&folder),
+            for_shell(&args.program),
+            command.join(" ")
+        )
+    };
+    let host = |address: &str| address.rsplit_once(':').map_or(address, |a| a.0).trim_matches(['[', ']']).to_string();
+    Ok(addresses.iter().enumerate().map(|(me, address)| (host(address), line(me))).collect())
+}
+
+/// Writes a random secret that only its owner reads.
+fn write_secret(path: &Path) -> Result<(), Diagnostic> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let text = Secret::random()?.text();
+    let written = options.open(path).and_then(|mut file| writeln!(file, "{text}"));
+    written.map_err(|e| file_error("cannot write", path, &e))
+}
+
+/// The processes that were started; what is left of them ends with this.
+#[derive(Default)]
+struct Started(Vec<(String, Child)>);
+
+impl Started {
+    fn start(&mut self, me: usize, host: &str, line: &str, shell: &str) -> Result<(), Diagnostic> {
+        let mut words = shell.split_whitespace();
+        let program = words.next().ok_or_else(|| Diagnostic::new(Stage::Usage, "`--shell` names no program"))?;
+        let mut command = Command::new(program);
+        command.args(words).arg(host).arg(line).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.stdout(if me == 0 { Stdio::inherit() } else { Stdio::null() });
+        let unstarted = |e| Diagnostic::new(Stage::File, format!("cannot start `{program}` for process {me} at {host}: {e}"));
+        let mut child = command.spawn().map_err(unstarted)?;
+        if let Some(err) = child.stderr.take() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(err).lines().map_while(Result::ok) {
+                    if me == 0 { eprintln!("{line}") } else { eprintln!("process {me}: {line}") }
+                }
+            });
+        }
+        self.0.push((host.to_string(), child));
+        Ok(())
+    }
+
+    /// Waits for process 0; its exit code.
+    fn end(&mut self, is_over: &dyn Fn() -> bool) -> Result<u8, Diagnostic> {
+        let mut ended: Option<(Instant, usize, String)> = None;
+        let code = loop {
+            if let Some((_, first)) = self.0.first_mut()
+                && let Ok(Some(status)) = first.try_wait()
+            {
+                match status.code().and_then(|c| u8::try_from(c).ok()) {
+                    Some(code @ 0..=4) => break code,
+                    _ => return Err(lost(0, &self.0[0].0, &status.to_string())),
+                }
+            }
+            if ended.is_none() {
+                let over = self.0.iter_mut().enumerate().skip(1).find_map(|(me, (_, child))| {
+                    let status = child.try_wait().ok().flatten()?;
+                    (!status.success()).then(|| (Instant::now(), me, status.to_string()))
+                });
+                ended = over;
+            }
+            match &ended {
+                // The first one may be about to end as well, and says more.
+                Some((since, me, how)) if since.elapsed() > GRACE => return Err(lost(*me, &self.0[*me].0, how)),
+                _ if is_over() => return Ok(3),
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        let begin = Instant::now();
+        while begin.elapsed() < GRACE && self.0.iter_mut().any(|(_, child)| matches!(child.try_wait(), Ok(None))) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(code)
+    }
+}
+
+fn lost(me: usize, host: &str, how: &str) -> Diagnostic {
+    Diagnostic::new(Stage::File, format!("process {me} at {host}: it ended with {how}"))
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

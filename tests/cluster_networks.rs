@@ -1,0 +1,248 @@
+//! Searches over networks that delay, cut up and cut off; and hosts that one command starts.
+
+use crate::support::{Outcome, mu_check, package};
+use mu_check::base::random::Random;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const SECRET: &str = "a secret that nobody else knows\n";
+
+/// A port that is free now.
+fn free() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Between the processes: what it does to what goes through.
+struct Network {
+    cut: AtomicBool,
+    bytes: AtomicU64,
+}
+
+/// Copies one direction in pieces, now and then late, some of them together.
+fn pump(mut from: TcpStream, mut to: TcpStream, network: &Network, seed: u64) {
+    let mut random = Random::new(seed);
+    let mut buffer = [0; 4096];
+    let mut waiting: Vec<u8> = Vec::new();
+    from.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    loop {
+        let most = 1 + random.below(buffer.len());
+        match from.read(&mut buffer[..most]) {
+            Ok(0) => {
+                let _ = to.write_all(&waiting);
+                let _ = to.shutdown(std::net::Shutdown::Write);
+                return;
+            }
+            Ok(n) => waiting.extend(&buffer[..n]),
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {}
+            Err(_) => return,
+        }
+        if network.cut.load(Ordering::Relaxed) {
+            // What comes in goes nowhere; the connection stays.
+            waiting.clear();
+            continue;
+        }
+        // Held back for a while, then all together, in two pieces.
+        if random.below(8) == 0 {
+            std::thread::sleep(Duration::from_micros(random.below(3000) as u64));
+        }
+        if random.below(4) > 0 && !waiting.is_empty() {
+            let (first, second) = waiting.split_at(random.below(waiting.len() + 1));
+            if to.write_all(first).and_then(|()| to.write_all(second)).is_err() {
+                return;
+            }
+            network.bytes.fetch_add(waiting.len() as u64, Ordering::Relaxed);
+            waiting.clear();
+        }
+    }
+}
+
+/// Forwards connections to a port.
+fn proxy(listener: TcpListener, to: u16, network: &Arc<Network>, seed: u64) {
+    let network = network.clone();
+    std::thread::spawn(move || {
+        for (i, from) in listener.incoming().enumerate() {
+            let Ok(from) = from else { return };
+            // A process that is not there yet is tried again by the other.
+            let Ok(there) = TcpStream::connect(("127.0.0.1", to)) else { continue };
+            let (back, forth) = (from.try_clone().unwrap(), there.try_clone().unwrap());
+            let (one, two) = (network.clone(), network.clone());
+            std::thread::spawn(move || pump(from, there, &one, seed + 2 * i as u64));
+            std::thread::spawn(move || pump(forth, back, &two, seed + 2 * i as u64 + 1));
+        }
+    });
+}
+
+/// Starts processes whose connections all go through proxies.
+fn through(count: usize, folder: &Path, options: &str, seed: u64) -> (Vec<Child>, Arc<Network>) {
+    let network = Arc::new(Network { cut: AtomicBool::new(false), bytes: AtomicU64::new(0) });
+    let ports: Vec<u16> = (0..count).map(|_| free()).collect();
+    let proxies: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let list: Vec<String> = proxies.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+    std::fs::write(folder.join("hosts"), list.join("\n")).unwrap();
+    std::fs::write(folder.join("secret"), SECRET).unwrap();
+    for (me, listener) in proxies.into_iter().enumerate() {
+        proxy(listener, ports[me], &network, seed + 100 * me as u64);
+    }
+    let start = |me: usize| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+        command.current_dir(folder).arg("explore").arg(package("specs/arcx.spec")).args(options.split_whitespace());
+        command.args(["--cluster", "hosts", "--secret", "secret", "--process", &me.to_string()]);
+        command.args(["--listen", &format!("127.0.0.1:{}", ports[me]), "--format", "json"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    ((0..count).map(start).collect(), network)
+}
+
+fn ended(child: Child) -> Outcome {
+    let output = child.wait_with_output().unwrap();
+    Outcome {
+        code: output.status.code().unwrap_or(-1),
+        json: serde_json::from_slice(&output.stdout).unwrap_or(Value::Null),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[test]
+fn networks_that_delay_and_cut_up_change_nothing() {
+    for (count, seed) in [(2, 5), (3, 6)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (processes, network) = through(count, folder.path(), "-D max_operation_id=1 --confluence auto", seed);
+        let outcomes: Vec<Outcome> = processes.into_iter().map(ended).collect();
+        assert!(outcomes.iter().all(|o| o.code == 0), "seed {seed}: {:?}", outcomes.iter().map(|o| &o.stderr).collect::<Vec<_>>());
+        let figures = ["states", "transitions", "deadlocks"].map(|key| outcomes[0].json[key].as_u64());
+        assert_eq!(figures, [Some(171_413), Some(417_116), Some(1_441)], "seed {seed}");
+        assert!(network.bytes.load(Ordering::Relaxed) > 50_000, "seed {seed}: nothing went through the proxies");
+    }
+}
+
+/// A connection that goes silent ends the search within [`mu_check`]'s ten seconds of patience.
+#[test]
+fn a_network_that_goes_silent_ends_the_search_with_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let (processes, network) = through(2, folder.path(), "-D max_operation_id=6 --without symmetry", 9);
+    let begin = Instant::now();
+    while network.bytes.load(Ordering::Relaxed) < 100_000 {
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    network.cut.store(true, Ordering::Relaxed);
+    let cut = Instant::now();
+    let outcomes: Vec<Outcome> = processes.into_iter().map(ended).collect();
+    assert!(cut.elapsed() < Duration::from_secs(30), "{:?}", cut.elapsed());
+    for outcome in &outcomes {
+        assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+    }
+    assert_eq!(outcomes[0].json["stop"], "process-lost", "{}", outcomes[0].json);
+}
+
+fn succeeds(words: &str) -> bool {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    Command::new(words[0]).args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+}
+
+/// Two hosts of one machine: namespaces joined by a pair of devices. They end with this.
+struct Hosts;
+
+impl Hosts {
+    /// None where this user may not make them.
+    fn new() -> Option<Self> {
+        let hosts = Hosts;
+        let made = ["ip netns add mu-check-a", "ip netns add mu-check-b"].into_iter().all(succeeds)
+            && succeeds("ip link add mu-a netns mu-check-a type veth peer name mu-b netns mu-check-b")
+            && succeeds("ip -n mu-check-a addr add 10.77.0.1/24 dev mu-a")
+            && succeeds("ip -n mu-check-b addr add 10.77.0.2/24 dev mu-b")
+            && succeeds("ip -n mu-check-a link set mu-a up")
+            && succeeds("ip -n mu-check-b link set mu-b up");
+        made.then_some(hosts)
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        succeeds("ip netns del mu-check-a");
+        succeeds("ip netns del mu-check-b");
+    }
+}
+
+/// `cargo test --release --test suite -- --ignored --nocapture cluster_networks::hosts`, as root, with `ip`.
+#[test]
+#[ignore = "needs root and makes network namespaces"]
+fn hosts_whose_network_is_cut_end_with_unknown() {
+    let Some(_hosts) = Hosts::new() else {
+        println!("no network namespaces here: not run");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("hosts"), "10.77.0.1:7117\n10.77.0.2:7117\n").unwrap();
+    std::fs::write(folder.path().join("secret"), SECRET).unwrap();
+    let start = |me: usize, options: &str| {
+        let name = ["mu-check-a", "mu-check-b"][me];
+        let mut command = Command::new("ip");
+        command.current_dir(folder.path()).args(["netns", "exec", name, env!("CARGO_BIN_EXE_mu-check"), "explore"]);
+        command.arg(package("specs/arcx.spec")).args(options.split_whitespace()).args(["--cluster", "hosts", "--secret", "secret"]);
+        command.args(["--process", &me.to_string(), "--format", "json"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let whole: Vec<Outcome> = [0, 1].map(|me| start(me, "-D max_operation_id=1")).into_iter().map(ended).collect();
+    assert_eq!((whole[0].code, whole[0].json["states"].as_u64()), (0, Some(275_528)), "{}", whole[0].stderr);
+    let running = [0, 1].map(|me| start(me, "-D max_operation_id=6 --without symmetry"));
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(succeeds("ip -n mu-check-a link set mu-a down"));
+    let cut = Instant::now();
+    let outcomes: Vec<Outcome> = running.into_iter().map(ended).collect();
+    println!("cut: both had ended after {:.1} s", cut.elapsed().as_secs_f64());
+    assert!(cut.elapsed() < Duration::from_secs(30), "{:?}", cut.elapsed());
+    assert!(outcomes.iter().all(|o| o.code == 3), "{} {}", outcomes[0].stderr, outcomes[1].stderr);
+    assert_eq!(outcomes[0].json["stop"], "process-lost", "{}", outcomes[0].json);
+}
+
+#[test]
+fn one_command_starts_all_hosts_or_says_what_to_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    // What stands for `ssh` here forgets the host.
+    std::fs::write(path("here"), "#!/bin/sh\nshift\nexec sh -c \"$1\"\n").unwrap();
+    std::fs::write(path("hosts"), format!("127.0.0.1:{}\n127.0.0.1:{}\n", free(), free())).unwrap();
+    let program = env!("CARGO_BIN_EXE_mu-check");
+    let (hosts, shell) = (path("hosts"), format!("sh {}", path("here")));
+    let run = |options: &[&str], words: &str| {
+        let mut command = Command::new(program);
+        command.current_dir(folder.path()).args(["cluster", "run", &hosts]).args(options).arg("--").args(words.split_whitespace());
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let search = format!("explore {} -D max_operation_id=0 --format json", package("specs/arcx.spec"));
+    let (code, lines, _) = run(&[], &search);
+    assert_eq!(code, Some(0));
+    assert_eq!(lines.lines().filter(|l| l.starts_with("ssh 127.0.0.1 ") && l.contains("--process")).count(), 2, "{lines}");
+    // The secret was written, for its owner alone, and stays.
+    let secret = std::fs::read_to_string(path("secret")).unwrap();
+    assert!(secret.trim().len() >= 64);
+    let (code, result, stderr) = run(&["--start", "--program", program, "--shell", &shell], &search);
+    let json: Value = serde_json::from_str(&result).unwrap_or_else(|_| panic!("{result}{stderr}"));
+    assert_eq!((code, json["states"].as_u64(), json["processes"]["count"].as_u64()), (Some(0), Some(6_052), Some(2)));
+    assert_eq!(std::fs::read_to_string(path("secret")).unwrap(), secret);
+    let (code, _, stderr) = run(&["--start", "--program", program, "--shell", &shell], "explore no.mcrl2");
+    assert!(code == Some(2) && stderr.contains("cannot read `no.mcrl2`"), "{stderr}");
+    let (code, _, stderr) = run(&["--start", "--program", "/no/program", "--shell", &shell], &search);
+    assert!(code == Some(2) && stderr.contains("process 0 at 127.0.0.1: it ended with"), "{stderr}");
+    let (code, _, stderr) = run(&["--start", "--shell", "/no/shell"], &search);
+    assert!(code == Some(2) && stderr.contains("cannot start `/no/shell` for process 0"), "{stderr}");
+    for (words, message) in [
+        ("check a.mcrl2 b.mcf", "`check` is not searched by several processes"),
+        ("explore a.mcrl2 --processes 2", "`--processes` after `--`"),
+        ("explore a.mcrl2 --secret=x", "`--secret=x` after `--`"),
+        ("explore a.mcrl2 --no-such", "after `--`: unexpected argument '--no-such'"),
+    ] {
+        let (code, _, stderr) = run(&[], words);
+        assert!(code == Some(2) && stderr.contains(message), "{words}: {stderr}");
+    }
+    assert_eq!(mu_check(&["cluster".into(), "run".into(), path("nothing"), "--".into(), "explore".into(), "a".into()]).code, 2);
+}
