@@ -237,6 +237,5 @@ fn what_is_proved_for_every_size_holds_for_each() {
         }
     }
     println!("seeds {first}..{}: {both} proved of {truths} that are true up to 3 values and 2 addresses", first + count);
-    // Of a few dozen formulas the share varies; over 540 seeds it is above a half.
-    assert!(both * 3 > truths && both * 3 < count * 2, "{both} proved of {truths}");
+    assert!(both * 2 > truths && both * 3 < count * 2, "{both} proved of {truths}");
 }
