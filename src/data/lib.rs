@@ -13,6 +13,7 @@ pub mod portable;
 pub mod print;
 pub mod signature;
 pub mod sort;
+pub mod terms;
 pub mod text;
 pub mod typecheck;
 pub mod value;

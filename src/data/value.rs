@@ -67,6 +67,8 @@ pub struct App<A: AsMut<[Value]>> {
     pub(crate) op: OpId,
     /// [`Flags`] in the low bits; above them a hash of the whole term, 0 as long as nobody asked for it.
     notes: Slot<u32>,
+    /// Its number in the table that its engine shares with others, 0 as long as nobody asked for it.
+    pub(crate) term: Slot<u32>,
     pub(crate) args: A,
 }
 
@@ -76,7 +78,7 @@ const FLAG_BITS: u32 = 2;
 impl<A: AsMut<[Value]> + AsRef<[Value]>> App<A> {
     #[inline]
     fn new(op: OpId, flags: Flags, args: A) -> Self {
-        App { op, notes: Slot::new(u32::from(flags)), args }
+        App { op, notes: Slot::new(u32::from(flags)), term: Slot::new(0), args }
     }
     #[inline]
     fn flags(&self) -> Flags {
@@ -149,6 +151,8 @@ pub struct Cell {
     pub(crate) head: Value,
     pub(crate) tail: Value,
     pub(crate) flags: Flags,
+    /// As [`App::term`].
+    pub(crate) term: Slot<u32>,
 }
 
 /// A node of a rarer kind.
@@ -250,7 +254,7 @@ impl Value {
     #[inline]
     pub(crate) fn cons(head: Value, tail: Value) -> Value {
         let flags = head.flags() | tail.flags();
-        Value::Cons(Rc::new(Cell { head, tail, flags }))
+        Value::Cons(Rc::new(Cell { head, tail, flags, term: Slot::new(0) }))
     }
     pub(crate) fn rich(kind: Rich) -> Value {
         let flags = match &kind {

@@ -1,83 +1,50 @@
-//! Parameters that are records become one parameter for each field, and sums over few values a summand for each of them, where summands come
-//! to depend on fewer fields by that.
+//! Parameters that are records, or lists that keep their length, become one parameter for each field, and sums over few values a summand for each of
+//! them, where summands come to depend on fewer fields by that.
 //!
 //! In and out: [`LinearProcess`] with the same transition system. A record is an element of a sort with one constructor, which is free;
-//! its fields may be records again. What a summand says of a record is evaluated as far as the fields' values need not be known
-//! ([`Engine::open`]): `at(3, board)` becomes the third field. After Groote, Lisser, "Computer assisted manipulation of algebraic process
+//! its fields may be records or lists again ([`shape`]). What a summand says of a record is evaluated as far as the fields' values need not be known
+//! ([`Engine::open`]): `at(3, board)` becomes the third field. A condition that is a disjunction of conditions on few fields each becomes a summand for
+//! each of these: whether four pieces stand in some row is asked row by row, and rows recur where boards do not. After Groote, Lisser, "Computer assisted manipulation of algebraic process
 //! specifications" (2001), where such unfolding needs functions that tell cases apart; records need none.
 //!
-//! A parameter stays as it is if an update of it is no record of expressions, or if its summands would go on to read more than half of its
+//! A parameter stays as it is if an update of it is no record (or list of that length) of expressions, or if its summands would go on to read more than half of its
 //! fields on average: its value is one number in a state then, which is shorter. Cost: an evaluation for each expression of each
 //! instance, of which there are limits, and a few rounds: one more after parameters were found that are to stay.
 
+mod shape;
+
+use self::shape::{Shape, Shaper};
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
-use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::ids::{SortId, VarId};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{Expr, ExprKind, Substitution};
-use mu_data::signature::{Builtin, OpKind, Signature};
+use mu_data::signature::{Builtin, Signature};
+use mu_data::sort::SortKind;
 use std::ops::ControlFlow;
 
-/// Most fields of a parameter, with those of its fields.
-const MAX_FIELDS: usize = 128;
 /// Most instances of a summand.
 const MAX_VALUES: usize = 512;
 /// Most instances in all.
 const MAX_INSTANCES: usize = 4096;
 /// Equations that an evaluation may apply, and values that an enumeration may try.
-const MAX_STEPS: u64 = 10_000;
+const MAX_STEPS: u64 = 50_000;
+/// Undecided conditions behind which calls are evaluated, at first, and where that takes too many steps.
+const PATIENCE: u32 = 100;
+const IMPATIENCE: u32 = 4;
 const MAX_TRIED: u64 = 2_000;
 /// Evaluations, and equations that they may apply together.
 const MAX_EVALUATIONS: u64 = 200_000;
 const MAX_WORK: u64 = 4_000_000;
 
-/// A parameter as a tree of fields.
-enum Shape {
-    Field(VarId),
-    Record(OpId, Vec<Shape>),
-}
-
-impl Shape {
-    fn term(&self, signature: &Signature) -> Expr {
-        match self {
-            Shape::Field(v) => Expr::var(signature, *v),
-            Shape::Record(op, fields) => Expr::apply(signature, *op, fields.iter().map(|f| f.term(signature)).collect()),
-        }
-    }
-
-    /// What each field of a record becomes; none if the expression is no record of expressions.
-    fn split(&self, signature: &mut Signature, e: &Expr, out: &mut Vec<(VarId, Expr)>) -> Option<()> {
-        let (op, fields) = match self {
-            Shape::Record(op, fields) => (op, fields),
-            Shape::Field(v) => {
-                out.push((*v, e.clone()));
-                return Some(());
-            }
-        };
-        let ExprKind::Apply(head, args) = &e.kind else { return None };
-        if matches!(head.kind, ExprKind::Op(o) if o == *op) && args.len() == fields.len() {
-            return fields.iter().zip(args).try_for_each(|(f, a)| f.split(signature, a, out));
-        }
-        let Some((Builtin::If, [condition, a, b])) = e.as_builtin(signature) else { return None };
-        let (condition, a, b) = (condition.clone(), a.clone(), b.clone());
-        let (mut yes, mut no) = (Vec::new(), Vec::new());
-        self.split(signature, &a, &mut yes)?;
-        self.split(signature, &b, &mut no)?;
-        for ((v, a), (_, b)) in yes.into_iter().zip(no) {
-            let sort = signature.var(v).sort;
-            let e = if a == b { a } else { Expr::builtin(signature, Builtin::If, vec![condition.clone(), a, b], sort) };
-            out.push((v, e));
-        }
-        Some(())
-    }
-}
-
 /// A parameter that may be unfolded.
 struct Candidate {
     shape: Shape,
     fields: Vec<VarId>,
+    /// How deeply lists within lists are unfolded.
+    lists: usize,
 }
 
 /// How much of a record its summands read.
@@ -93,59 +60,46 @@ struct Instance {
     updates: Vec<(VarId, Expr)>,
 }
 
+/// The parts of a disjunction, each once.
+fn disjuncts(signature: &Signature, e: &Expr) -> Vec<Expr> {
+    let (mut out, mut todo, mut seen) = (Vec::new(), vec![e], AHashSet::new());
+    while let Some(e) = todo.pop() {
+        match e.as_builtin(signature) {
+            Some((Builtin::Or, [a, b])) => todo.extend([b, a]),
+            Some((Builtin::False, _)) => {}
+            _ if seen.insert(e) => out.push(e.clone()),
+            _ => {}
+        }
+    }
+    out
+}
+
 struct Unfolding<'a> {
     process: &'a mut LinearProcess,
     engine: Engine,
     evaluations: u64,
+    /// What expressions came to.
+    opened: AHashMap<Expr, Option<Expr>>,
     special: AHashSet<SortId>,
     /// By parameter.
     candidates: AHashMap<usize, Candidate>,
-}
-
-/// Makes the shape of a parameter; none if it has too many fields.
-fn shape(signature: &mut Signature, special: &AHashSet<SortId>, name: &str, sort: SortId, fields: &mut Vec<VarId>) -> Option<Shape> {
-    let constructor = match signature.sorts.named_of(sort).map(|n| &n.constructors[..]) {
-        Some([op]) if !special.contains(&sort) => Some(*op),
-        _ => None,
-    };
-    let parts = constructor.map(|op| signature.domain_range(signature.op(op).sort).0.to_vec()).unwrap_or_default();
-    let Some(op) = constructor.filter(|_| !parts.is_empty()) else {
-        let v = signature.fresh_var(name, sort);
-        fields.push(v);
-        return (fields.len() <= MAX_FIELDS).then_some(Shape::Field(v));
-    };
-    let projection = |i: usize| {
-        let of = |kind: &OpKind| matches!(kind, OpKind::Projection(parts) if parts.contains(&(op, i as u32)));
-        signature.ops().find(|(_, o)| of(&o.kind)).map_or_else(|| (i + 1).to_string(), |(_, o)| o.name.clone())
-    };
-    let names: Vec<String> = (0..parts.len()).map(|i| format!("{name}_{}", projection(i))).collect();
-    let mut all = Vec::with_capacity(parts.len());
-    for (name, part) in names.iter().zip(parts) {
-        all.push(shape(signature, special, name, part, fields)?);
-    }
-    Some(Shape::Record(op, all))
+    /// Candidates that do not keep their shape.
+    refuted: AHashSet<usize>,
+    /// By parameter: its initial value, if it was asked for.
+    inits: AHashMap<usize, Option<Expr>>,
 }
 
 /// Unfolds where that pays.
 pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
-    let special = process.data.special_sorts();
-    let mut candidates = AHashMap::new();
-    for param in 0..process.params.len() {
-        let signature = &mut process.data.signature;
-        let var = signature.var(process.params[param].var).clone();
-        if signature.sorts.named_of(var.sort).is_none_or(|n| n.constructors.len() != 1) {
-            continue;
-        }
-        let mut fields = Vec::new();
-        if let Some(shape) = shape(signature, &special, &var.name, var.sort, &mut fields)
-            && fields.len() > 1
-        {
-            candidates.insert(param, Candidate { shape, fields });
-        }
-    }
-    if candidates.is_empty() {
+    let sort_of = |process: &LinearProcess, p: &Param| process.data.signature.var(p.var).sort;
+    let signature = &process.data.signature;
+    let promising = |sort: SortId| {
+        matches!(signature.sorts.kind(sort), SortKind::List(_)) || signature.sorts.named_of(sort).is_some_and(|n| n.constructors.len() == 1)
+    };
+    if !process.params.iter().any(|p| promising(sort_of(process, p))) {
         return Ok(());
     }
+    let special = process.data.special_sorts();
     for value in [true, false] {
         Expr::boolean(&mut process.data.signature, value);
     }
@@ -154,7 +108,19 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
     let mut engine = Engine::new(program);
     engine.set_step_limit(MAX_STEPS);
     engine.set_growth_limit(MAX_TRIED);
-    let mut unfolding = Unfolding { process, engine, evaluations: 0, special, candidates };
+    let mut unfolding = Unfolding {
+        process,
+        engine,
+        evaluations: 0,
+        opened: AHashMap::new(),
+        special,
+        candidates: AHashMap::new(),
+        refuted: AHashSet::new(),
+        inits: AHashMap::new(),
+    };
+    for param in 0..unfolding.process.params.len() {
+        unfolding.candidate(param, usize::MAX);
+    }
     while !unfolding.candidates.is_empty() {
         if let Some((inits, summands)) = unfolding.attempt() {
             unfolding.replace(&inits, summands);
@@ -165,22 +131,72 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
 }
 
 impl Unfolding<'_> {
+    /// Makes a parameter a candidate, if it has a shape with several fields.
+    fn candidate(&mut self, param: usize, lists: usize) {
+        let var = self.process.data.signature.var(self.process.params[param].var).clone();
+        let is_list = matches!(self.process.data.signature.sorts.kind(var.sort), SortKind::List(_));
+        if !is_list && self.process.data.signature.sorts.named_of(var.sort).is_none_or(|n| n.constructors.len() != 1) {
+            return;
+        }
+        let init = self.init(param);
+        let mut shaper = Shaper { signature: &mut self.process.data.signature, special: &self.special, lists, fields: Vec::new() };
+        if let Some(shape) = shaper.shape(&var.name, var.sort, init.as_ref())
+            && shaper.fields.len() > 1
+        {
+            let fields = shaper.fields;
+            self.candidates.insert(param, Candidate { shape, fields, lists });
+        }
+    }
+
+    /// The initial value of a parameter, if it can be told.
+    fn init(&mut self, param: usize) -> Option<Expr> {
+        if let Some(known) = self.inits.get(&param) {
+            return known.clone();
+        }
+        let init = self.process.params[param].init.clone();
+        let init = self.open(&init);
+        self.inits.insert(param, init.clone());
+        init
+    }
+
+    /// Strikes off what was refuted; whether anything was.
+    fn settle(&mut self) -> bool {
+        let refuted = std::mem::take(&mut self.refuted);
+        refuted.iter().for_each(|p| self.refute(*p));
+        !refuted.is_empty()
+    }
+
+    /// A guess was wrong: lists within lists of this parameter may be of any length, or it cannot be unfolded at all.
+    fn refute(&mut self, param: usize) {
+        if let Some(candidate) = self.candidates.remove(&param)
+            && candidate.shape.has_lists()
+        {
+            match candidate.lists {
+                0 => {}
+                1 => self.candidate(param, 0),
+                _ => self.candidate(param, 1),
+            }
+        }
+    }
+
     /// Everything with the candidates unfolded; none if some were struck off instead (all of them, where that takes too long).
     fn attempt(&mut self) -> Option<(Substitution, Vec<Instance>)> {
         let before = self.candidates.len();
         let mut inits = Substitution::new();
         let params: Vec<usize> = self.candidates.keys().copied().collect();
         for p in params {
-            let init = self.process.params[p].init.clone();
             let mut values = Vec::new();
-            let split = self.open(&init).and_then(|e| self.candidates[&p].shape.split(&mut self.process.data.signature, &e, &mut values));
+            let split = self.init(p).and_then(|e| self.candidates[&p].shape.split(&mut self.process.data.signature, &e, &mut values));
             match split {
                 Some(()) => inits.extend(values),
-                None => drop(self.candidates.remove(&p)),
+                None => drop(self.refuted.insert(p)),
             }
         }
-        let signature = &self.process.data.signature;
-        let by: Substitution = self.candidates.iter().map(|(p, c)| (self.process.params[*p].var, c.shape.term(signature))).collect();
+        if self.settle() {
+            return None;
+        }
+        let LinearProcess { data, params, .. } = &mut *self.process;
+        let by: Substitution = self.candidates.iter().map(|(p, c)| (params[*p].var, c.shape.term(&mut data.signature))).collect();
         let mut reads: AHashMap<usize, Reads> = AHashMap::new();
         let mut out = Vec::new();
         for i in 0..self.process.summands.len() {
@@ -205,8 +221,11 @@ impl Unfolding<'_> {
                     return None;
                 }
                 // The others are looked at all the same, so that there are few rounds.
-                Err(param) => drop(self.candidates.remove(&param)),
+                Err(param) => drop(self.refuted.insert(param)),
             }
+        }
+        if self.settle() {
+            return None;
         }
         self.candidates.retain(|p, _| reads.get(p).is_some_and(|r| r.share <= 0.5 * r.summands as f64));
         (self.candidates.len() == before).then_some((inits, out))
@@ -230,10 +249,21 @@ impl Unfolding<'_> {
 
     /// An expression evaluated as far as its variables allow, if that ends soon.
     fn open(&mut self, e: &Expr) -> Option<Expr> {
+        if let Some(known) = self.opened.get(e) {
+            return known.clone();
+        }
         self.evaluations += 1;
         let mut vars = Vec::new();
         e.free_vars(&mut vars);
-        self.engine.open(e, &vars).ok()
+        // With patience first: what looks at one part of a structure after the other is decided by their values.
+        self.engine.set_patience(PATIENCE);
+        let mut open = self.engine.open(e, &vars).ok();
+        self.engine.set_patience(IMPATIENCE);
+        if open.is_none() {
+            open = self.engine.open(e, &vars).ok();
+        }
+        self.opened.insert(e.clone(), open.clone());
+        open
     }
 
     /// Values of the sum variables that the conditions on them alone leave; none if these are not few.
@@ -282,7 +312,7 @@ impl Unfolding<'_> {
             for (p, e) in &s.updates {
                 let plain = e.substitute(&all);
                 let value = self.open(&plain).unwrap_or(plain);
-                let Some(candidate) = self.candidates.get(p) else {
+                let Some(candidate) = self.candidates.get(p).filter(|_| !self.refuted.contains(p)) else {
                     updates.push((self.process.params[*p].var, value));
                     continue;
                 };
@@ -290,9 +320,40 @@ impl Unfolding<'_> {
                 candidate.shape.split(&mut self.process.data.signature, &value, &mut parts).ok_or(*p)?;
                 updates.extend(parts.into_iter().filter(|(v, e)| !matches!(e.kind, ExprKind::Var(w) if w == *v)));
             }
-            out.push(Instance { summand: instance, updates });
+            for guard in self.alternatives(&instance.guard, by) {
+                out.push(Instance { summand: Summand { guard, ..instance.clone() }, updates: updates.clone() });
+            }
         }
         Ok(out)
+    }
+
+    /// Conditions of which one holds if and only if this one does: where a disjunction reads much and each of its parts little, there is one for each part.
+    /// A step is taken once, however many of them hold.
+    fn alternatives(&mut self, guard: &Expr, by: &Substitution) -> Vec<Expr> {
+        let signature = &mut self.process.data.signature;
+        let mut fields = Vec::new();
+        by.values().for_each(|e| e.free_vars(&mut fields));
+        let reads = |e: &Expr| {
+            let mut vars = Vec::new();
+            e.free_vars(&mut vars);
+            vars.iter().filter(|v| fields.contains(v)).count()
+        };
+        let conjuncts = guard.conjuncts(signature);
+        let widest = conjuncts.iter().enumerate().map(|(i, c)| (reads(c), i)).max();
+        let Some((width, at)) = widest.filter(|w| w.0 > 2) else { return vec![guard.clone()] };
+        let parts = disjuncts(signature, &conjuncts[at]);
+        if parts.len() < 2 || parts.len() > MAX_VALUES || parts.iter().any(|p| 2 * reads(p) > width) {
+            return vec![guard.clone()];
+        }
+        let mut out = Vec::new();
+        for part in parts {
+            let mut all = Expr::boolean(signature, true);
+            for (i, c) in conjuncts.iter().enumerate() {
+                all = Expr::and(signature, all, if i == at { part.clone() } else { c.clone() });
+            }
+            out.push(all);
+        }
+        out
     }
 
     /// A condition evaluated conjunct by conjunct; none if it is false.
@@ -334,7 +395,7 @@ impl Unfolding<'_> {
         let Unfolding { process, candidates, .. } = self;
         let mut params = Vec::new();
         for (p, candidate) in &candidates {
-            process.anatomy.defined.insert(process.params[*p].var, candidate.shape.term(&process.data.signature));
+            process.anatomy.defined.insert(process.params[*p].var, candidate.shape.term(&mut process.data.signature));
         }
         for (p, param) in std::mem::take(&mut process.params).into_iter().enumerate() {
             match candidates.get(&p) {

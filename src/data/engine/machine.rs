@@ -25,7 +25,7 @@ use std::rc::Rc;
 /// A result inside the engine.
 pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 
-/// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
+/// [`Machine::patience`] unless set.
 pub(crate) const MAX_SUSPENDED: u32 = 4;
 /// Deepest nesting of evaluation.
 pub(super) const MAX_DEPTH: u32 = 2_500_000;
@@ -39,6 +39,8 @@ pub struct Machine {
     pub(crate) depth: u32,
     /// How many undecided conditions stand before what is being evaluated.
     pub(crate) suspended: u32,
+    /// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
+    pub(crate) patience: u32,
     pub(crate) unknowns: Unknowns,
     /// A call and what it is taken for when an open value is evaluated again.
     pub(super) assumed: Option<(Value, Value)>,
@@ -63,6 +65,7 @@ impl Machine {
             meter: Meter::new(),
             depth: 0,
             suspended: 0,
+            patience: MAX_SUSPENDED,
             unknowns: Unknowns::default(),
             assumed: None,
             listings: Listings::default(),
@@ -374,7 +377,7 @@ impl Machine {
     /// The equation for the arguments in a frame; none yet for open ones behind too many undecided conditions.
     #[inline]
     pub(super) fn select_rule<'a>(&mut self, p: &Program, func: &'a Func, frame: usize) -> Outcome<Selected<'a>> {
-        if self.suspended > MAX_SUSPENDED && self.stack[frame..].iter().any(Value::is_open) {
+        if self.suspended > self.patience && self.stack[frame..].iter().any(Value::is_open) {
             return Ok(Selected::Undecided);
         }
         self.select(p, &func.tree, frame)
@@ -565,7 +568,7 @@ impl Machine {
             };
         }
         if args.len() == first {
-            if self.suspended > MAX_SUSPENDED && info.funcs[1].is_some() && args.iter().any(Value::is_open) {
+            if self.suspended > self.patience && info.funcs[1].is_some() && args.iter().any(Value::is_open) {
                 return Ok(Value::app(op, IMPURE, args));
             }
             return match info.funcs[1] {

@@ -20,6 +20,7 @@ mod pause;
 mod places;
 pub mod reflect;
 mod renew;
+mod share;
 pub(crate) mod terms;
 pub mod text;
 pub(crate) mod unknowns;
@@ -87,6 +88,7 @@ pub struct Engine {
     sharing: Sharing,
     /// Values of shared expressions; these stay as long as they stand here.
     built: AHashMap<*const ExprNode, (Expr, Value)>,
+    sharer: share::Sharer,
     total_steps: u64,
 }
 
@@ -95,7 +97,7 @@ impl Engine {
     pub fn new(program: Arc<Program>) -> Engine {
         let machine = Machine::new(&program);
         let sharing = Sharing { next: program.shared, enabled: true, ..Sharing::default() };
-        Engine { program, machine, spare: None, sharing, built: AHashMap::new(), total_steps: 0 }
+        Engine { program, machine, spare: None, sharing, built: AHashMap::new(), sharer: share::Sharer::default(), total_steps: 0 }
     }
 
     /// The same engine under the limits of a run: an evaluation or enumeration that meets one ends with an error of stage `Limit`.
@@ -314,6 +316,12 @@ impl Engine {
     /// Most equations applied in one evaluation; any number unless set.
     pub fn set_step_limit(&mut self, steps: u64) {
         self.machine.meter.set_limit(steps);
+    }
+
+    /// How many undecided conditions may stand before a call with unknowns that is evaluated all the same; 4 unless set. Where steps are limited, more
+    /// lets conditions over structures of known shape come to conditions over their parts.
+    pub fn set_patience(&mut self, conditions: u32) {
+        self.machine.patience = conditions;
     }
 
     /// Equations applied so far in evaluations.

@@ -4,7 +4,7 @@
 //! machine, and the machine can change without it.
 
 use super::compile::{Compiler, Program, Scope, Sharing};
-use super::machine::{MAX_SUSPENDED, Machine, Outcome};
+use super::machine::{Machine, Outcome};
 use super::unknowns::{Mark, Unknowns};
 use crate::enumerate::Listings;
 use crate::expr::{Binder, Expr, ExprKind};
@@ -130,7 +130,7 @@ impl Terms for Machine {
     }
 
     fn is_deep(&self) -> bool {
-        self.suspended > MAX_SUSPENDED
+        self.suspended > self.patience
     }
 
     fn and(&mut self, p: &Program, a: Value, b: Value) -> Value {
