@@ -334,7 +334,7 @@ fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mut Ta
             Route::Constant => tally.constants += 1,
             Route::Product => tally.products += 1,
             Route::Game => tally.games += 1,
-            Route::Symbolic => {}
+            Route::Symbolic | Route::SymbolicGame => {}
         }
         evidence(&answer, &subject.model, &subject.model, &formula, tally).map_err(|e| format!("model, {name}: {e}"))?;
     }
@@ -381,7 +381,6 @@ fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mut Ta
             let answer = answer.into_answer();
             evidence(&answer, &subject.model, &subject.model, &formula, tally).map_err(|e| format!("symbolic: {e}"))?;
         }
-        Err(d) if d.stage == mu_check::base::Stage::Unsupported => {}
         Err(d) => return Err(said("symbolic")(d)),
     }
     // The game in a file, by every solver.

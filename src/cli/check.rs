@@ -163,9 +163,9 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
             Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, args.engine.name()), None),
             found => {
                 let found = found?;
-                if let Some(watched) = &found.watched {
-                    engines::say_diagrams(session, asked.model, &watched.outcome);
-                    session.say(format!("{} obligations met states, {} pairs", watched.obligations, watched.pairs));
+                if let Some(sets) = &found.sets {
+                    engines::say_diagrams(session, asked.model, &sets.outcome);
+                    session.say(format!("{} obligations met states, {} pairs", sets.obligations, sets.pairs));
                 }
                 (found.answer, found.reason.map(|why| format!("{}: {why}", found.engine)))
             }
@@ -562,7 +562,7 @@ fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuo
         "reason": if reason == "complete" { answer.route.word().to_string() } else { reason },
         "equations": answer.equations,
         "states": answer.states,
-        "engine": if answer.route == Route::Symbolic { "symbolic" } else { "explicit" },
+        "engine": if answer.route.is_symbolic() { "symbolic" } else { "explicit" },
         "seconds": seconds,
         "evidence": story.map(|s| s.steps_json(MOST_IN_ANSWER)).unwrap_or_default(),
         "evidence_left_out": story.map_or(0, |s| s.left_out(MOST_IN_ANSWER)),

@@ -19,7 +19,7 @@ use mu_engines::symbolic::Symbolic;
 use mu_explore::{Cyclic, Dropped, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_model::Model;
-use mu_pbes::symbolic::{SymbolicAnswer, check_runs};
+use mu_pbes::symbolic::{SymbolicAnswer, Wanted, check_wanted};
 use mu_pbes::{Answer, Options, Verdict, check};
 use mu_process::linear::ParamRole;
 use mu_process::linearise;
@@ -327,7 +327,8 @@ fn symbolic(args: &CheckArgs) -> bool {
 fn verdict(session: &Session, args: &CheckArgs, base: &dyn Base, formula: &TypedFormula, ends: bool) -> Result<Answer, Diagnostic> {
     if symbolic(args) {
         let options = mu_symbolic::Options { threads: session.threads(), ..Default::default() };
-        return check_runs(base, base, formula, &options, ends, &session.budget).map(SymbolicAnswer::into_answer);
+        let wanted = Wanted { runs_end: ends, witnesses: false };
+        return check_wanted(base, base, formula, &options, wanted, &session.budget).map(SymbolicAnswer::into_answer);
     }
     // Abstractions are verified on the steps that are seen.
     let options = mu_explore::Options { partial_order: false, ..session.explore_options(base, &args.without) };

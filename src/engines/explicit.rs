@@ -55,6 +55,6 @@ impl Engine for Explicit {
             ..plain
         };
         let answer = mu_pbes::check(subject.model, subject.labels, formula, chosen, task.budget)?;
-        Ok(Checked { engine: self.name(), reason: None, answer, watched: None })
+        Ok(Checked { engine: self.name(), reason: None, answer, sets: None })
     }
 }

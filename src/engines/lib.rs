@@ -130,7 +130,18 @@ pub struct Checked {
     /// The verdict with its evidence.
     pub answer: Answer,
     /// What a search of sets of states cost, if there was one.
-    pub watched: Option<mu_symbolic::Watched>,
+    pub sets: Option<Sets>,
+}
+
+/// What a search of sets of states met with a formula, and what it cost.
+#[derive(Clone, Debug)]
+pub struct Sets {
+    /// The search of the model.
+    pub outcome: mu_symbolic::Outcome,
+    /// Obligations met.
+    pub obligations: usize,
+    /// Pairs of state and obligation.
+    pub pairs: BigUint,
 }
 
 /// A model with its labels as formulas see them.

@@ -1,11 +1,11 @@
 //! Sets of states as decision diagrams: the layer `symbolic`, and the obligations of `pbes` over its diagrams.
 
-use crate::{Checked, Counted, Detail, Engine, Options, Subject, Task, Wish};
+use crate::{Checked, Counted, Detail, Engine, Options, Sets, Subject, Task, Wish};
 use mu_base::Diagnostic;
 use mu_explore::Extras;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
-use mu_pbes::symbolic::check_symbolically;
+use mu_pbes::symbolic::{Wanted, check_wanted};
 use mu_symbolic::reach;
 
 /// Sets of states.
@@ -22,7 +22,7 @@ impl Engine for Symbolic {
         "symbolic"
     }
     fn about(&self) -> &'static str {
-        "Sets of states as decision diagrams: exact counts; formulas that need no game"
+        "Sets of states as decision diagrams: exact counts, all formulas"
     }
     fn declines(&self, wishes: &[Wish]) -> Option<Wish> {
         wishes.first().copied()
@@ -45,8 +45,11 @@ impl Engine for Symbolic {
         })
     }
     fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
-        let found = check_symbolically(subject.model, subject.labels, formula, &diagrams(task.options), task.budget)?;
-        let watched = found.watched.clone();
-        Ok(Checked { engine: self.name(), reason: None, answer: found.into_answer(), watched })
+        let wanted = Wanted { runs_end: false, witnesses: task.options.witnesses };
+        let found = check_wanted(subject.model, subject.labels, formula, &diagrams(task.options), wanted, task.budget)?;
+        let watched = found.watched.as_ref().map(|w| (w.outcome.clone(), w.obligations, w.pairs.clone()));
+        let met = watched.or(found.played.as_ref().map(|p| (p.outcome.clone(), p.obligations, p.vertices.clone())));
+        let sets = met.map(|(outcome, obligations, pairs)| Sets { outcome, obligations, pairs });
+        Ok(Checked { engine: self.name(), reason: None, answer: found.into_answer(), sets })
     }
 }

@@ -43,6 +43,8 @@ pub enum Route {
     Game,
     /// Symbolic search of the product.
     Symbolic,
+    /// The parity game over sets of states.
+    SymbolicGame,
 }
 
 impl Route {
@@ -53,7 +55,12 @@ impl Route {
             Route::Product => "product",
             Route::Game => "game",
             Route::Symbolic => "symbolic product",
+            Route::SymbolicGame => "symbolic game",
         }
+    }
+    /// Whether sets of states were searched.
+    pub fn is_symbolic(self) -> bool {
+        matches!(self, Route::Symbolic | Route::SymbolicGame)
     }
 }
 

@@ -20,6 +20,7 @@ pub mod rules;
 mod run;
 pub mod source;
 pub mod symbolic;
+mod symbolic_game;
 mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};

@@ -6,7 +6,7 @@
 //!
 //! For formulas that fit the product route (`product.rs`): obligations of the formula's connective, others that the labels leaving a state
 //! decide, and least fixed points (dually none) if the obligations make no cycle, or only cycles of that one kind. All others are
-//! refused by name of the explicit engine.
+//! played as games (`symbolic_game.rs`).
 //!
 //! Cost: that of the model's search, and at most as much for each obligation. Invariant: numbers of formula states belong to one automaton.
 
@@ -14,6 +14,7 @@ use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::check::{Answer, Route, Verdict};
 use super::product::{Kind, Shape, close, local_value, loops_here, shape};
 use super::source::steps_of;
+use super::symbolic_game::by_game;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
@@ -23,7 +24,7 @@ use mu_formula::typed::TypedFormula;
 use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::evaluated::Evaluated;
-use mu_symbolic::{End, Observer, Test, Watched, watch};
+use mu_symbolic::{End, Observer, Played, Test, Watched, watch};
 use num_bigint::BigUint;
 use std::rc::Rc;
 
@@ -32,8 +33,10 @@ use std::rc::Rc;
 pub struct SymbolicAnswer {
     /// The verdict.
     pub verdict: Verdict,
-    /// What the search found and cost; none if the formula is a constant.
+    /// What the search found and cost; none if the formula is a constant, or was played as a game.
     pub watched: Option<Watched>,
+    /// What the game found and cost, if there was one.
+    pub played: Option<Played>,
     /// Why, if a run decides the formula and was found within the limits.
     pub evidence: Option<Evidence>,
     /// See [`Automaton::more_equations`].
@@ -42,20 +45,32 @@ pub struct SymbolicAnswer {
 
 impl SymbolicAnswer {
     fn constant(value: bool) -> Self {
-        Self { verdict: if value { Verdict::True } else { Verdict::False }, watched: None, evidence: None, more: 0 }
+        Self { verdict: if value { Verdict::True } else { Verdict::False }, watched: None, played: None, evidence: None, more: 0 }
+    }
+    pub(super) fn game(verdict: Verdict, played: Played, evidence: Option<Evidence>, more: u64) -> Self {
+        Self { verdict, watched: None, played: Some(played), evidence, more }
+    }
+    /// What the search of the model found and cost.
+    pub fn outcome(&self) -> Option<&mu_symbolic::Outcome> {
+        self.watched.as_ref().map(|w| &w.outcome).or(self.played.as_ref().map(|p| &p.outcome))
     }
     /// Pairs of system state and obligation met.
     pub fn equations(&self) -> BigUint {
-        self.watched.as_ref().map_or_else(BigUint::default, |w| w.pairs.clone() + self.more)
+        let pairs = self.watched.as_ref().map(|w| &w.pairs).or(self.played.as_ref().map(|p| &p.vertices));
+        pairs.map_or_else(BigUint::default, |pairs| pairs + self.more)
     }
     /// States of the model.
     pub fn states(&self) -> BigUint {
-        self.watched.as_ref().map_or_else(BigUint::default, |w| w.outcome.states.clone())
+        self.outcome().map_or_else(BigUint::default, |o| o.states.clone())
     }
     /// The same in the form of the other routes, whose numbers end at 2^64 - 1.
     pub fn into_answer(self) -> Answer {
         let small = |n: BigUint| u64::try_from(n).unwrap_or(u64::MAX);
-        let route = if self.watched.is_some() { Route::Symbolic } else { Route::Constant };
+        let route = match (&self.watched, &self.played) {
+            (Some(_), _) => Route::Symbolic,
+            (_, Some(_)) => Route::SymbolicGame,
+            _ => Route::Constant,
+        };
         Answer {
             route,
             equations: small(self.equations()),
@@ -67,8 +82,13 @@ impl SymbolicAnswer {
     }
 }
 
-fn refusal(message: &str) -> Diagnostic {
-    Diagnostic::new(Stage::Unsupported, message).note("the explicit engine checks this formula")
+/// What is wanted of a check.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// All runs that count are known to end, though the model may have cycles: see [`super::Options::runs_end`].
+    pub runs_end: bool,
+    /// Evidence also where it only says that something holds everywhere.
+    pub witnesses: bool,
 }
 
 /// Checks a formula by symbolic search.
@@ -79,16 +99,16 @@ pub fn check_symbolically(
     options: &mu_symbolic::Options,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
-    check_runs(model, labels, formula, options, false, budget)
+    check_wanted(model, labels, formula, options, Wanted::default(), budget)
 }
 
-/// The same. `runs_end`: all runs that count are known to end, though the model may have cycles: see [`super::Options::runs_end`].
-pub fn check_runs(
+/// The same, with what is wanted besides.
+pub fn check_wanted(
     model: &dyn Model,
     labels: &dyn ActionLabels,
     formula: &TypedFormula,
     options: &mu_symbolic::Options,
-    runs_end: bool,
+    wanted: Wanted,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
@@ -101,25 +121,42 @@ pub fn check_runs(
         // A single state of the other connective: `<true*.a>true`.
         fitting = shape(&automaton, &roots, !all);
     }
-    let Some(shape) = fitting else {
-        return Err(refusal("the symbolic engine checks formulas of one connective only, such as safety properties"));
-    };
+    if let Some(shape) = fitting {
+        match by_product((model, labels), automaton, shape, &roots, wanted, options, budget)? {
+            Ok(answer) => return Ok(answer),
+            Err(back) => automaton = back,
+        }
+    }
+    by_game((model, labels, formula), automaton, (all, &roots), wanted, options, budget)
+}
+
+/// By the product search; the automaton again if that cannot tell.
+fn by_product(
+    (model, labels): (&dyn Model, &dyn ActionLabels),
+    mut automaton: Automaton,
+    shape: Shape,
+    roots: &[FormulaState],
+    wanted: Wanted,
+    options: &mu_symbolic::Options,
+    budget: &Budget,
+) -> Result<Result<SymbolicAnswer, Automaton>, Diagnostic> {
     let all = shape.universal;
-    let Some((flow, local)) = close(&mut automaton, &shape, &roots)? else { return Ok(SymbolicAnswer::constant(!all)) };
+    let Some((flow, local)) = close(&mut automaton, &shape, roots)? else { return Ok(Ok(SymbolicAnswer::constant(!all))) };
     let start: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
-    let mut observer = Obligations { automaton, labels, shape, runs_end, closed: AHashMap::new(), other: None };
+    let mut observer = Obligations { automaton, labels, shape, runs_end: wanted.runs_end, closed: AHashMap::new(), other: None };
     let options = mu_symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
     let watched = watch(model, &mut observer, &start, &options, budget)?;
     let Obligations { mut automaton, shape, .. } = observer;
     if !watched.decided && watched.outcome.stop == Stop::Complete && !shape.hostile.is_empty() {
         let states: Vec<FormulaState> = (0..automaton.state_count() as u32).map(FormulaState).collect();
+        // A fixed-point variable that can call itself without a step between.
         if loops_here(&mut automaton, &shape, &states)? {
-            return Err(refusal("a fixed-point variable of the formula can call itself without a step between"));
+            return Ok(Err(automaton));
         }
     }
     let endless = watched.run.as_ref().is_some_and(|r| matches!(r.end, End::Back(_)));
     if watched.decided && (endless || watched.run.is_none()) && mixed(&automaton, &shape) {
-        return Err(refusal("a run without end goes through fixed points of both kinds"));
+        return Ok(Err(automaton));
     }
     let verdict = match (watched.decided, &watched.outcome.stop) {
         (true, _) if all => Verdict::False,
@@ -132,7 +169,7 @@ pub fn check_runs(
         Some(run) => Some(evidence(model, labels, &mut automaton, run, verdict == Verdict::True)?),
         None => None,
     };
-    Ok(SymbolicAnswer { verdict, watched: Some(watched), evidence, more: automaton.more_equations() })
+    Ok(Ok(SymbolicAnswer { verdict, watched: Some(watched), played: None, evidence, more: automaton.more_equations() }))
 }
 
 /// Whether a cycle of hostile obligations may go through fixed points of both kinds.
@@ -274,7 +311,7 @@ fn evidence(
 }
 
 /// All steps from a state.
-fn steps_from(model: &dyn Model, evaluated: &mut Evaluated, from: &[u32]) -> Result<Vec<Taken>, Diagnostic> {
+pub(super) fn steps_from(model: &dyn Model, evaluated: &mut Evaluated, from: &[u32]) -> Result<Vec<Taken>, Diagnostic> {
     let mut all = Vec::new();
     for group in 0..model.groups().len() {
         all.extend(steps_of(model, evaluated, group as u32, from)?);

@@ -254,7 +254,8 @@ fn random_formula(r: &mut Random, depth: usize) -> (TypedFormula, World) {
 fn every_route_agrees_with_direct_evaluation() {
     let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(2000);
     let first: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|v| v.parse().ok()).unwrap_or(1);
-    let (mut truths, mut products, mut games, mut alternating, mut confirmed, mut symbolically) = (0, 0, 0, 0, 0, 0);
+    let (mut truths, mut products, mut games, mut alternating, mut confirmed) = (0, 0, 0, 0, 0);
+    let (mut symbolically, mut symbolic_games, mut symbolically_confirmed) = (0, 0, 0);
     for seed in first..first + cases {
         let mut r = Random::new(seed);
         let depth = 2 + r.below(5);
@@ -286,7 +287,7 @@ fn every_route_agrees_with_direct_evaluation() {
             match answer.route {
                 Route::Product => products += 1,
                 Route::Game => games += 1,
-                Route::Constant | Route::Symbolic => {}
+                Route::Constant | Route::Symbolic | Route::SymbolicGame => {}
             }
             if let Some(evidence) = &answer.evidence {
                 assert_eq!(evidence.verdict, expected, "{}", context());
@@ -299,28 +300,33 @@ fn every_route_agrees_with_direct_evaluation() {
                 assert!(answer.route != Route::Game || !force_game, "{}: no evidence", context());
             }
         }
-        match symbolic::check_symbolically(&model, &table, &formula, &Default::default(), &Budget::default()) {
-            Ok(answer) => {
-                assert_eq!(answer.verdict, if expected { Verdict::True } else { Verdict::False }, "{}", context());
-                if let Some(watched) = &answer.watched {
-                    symbolically += 1;
-                    assert!(!watched.decided || answer.evidence.is_some(), "{}: no evidence", context());
-                }
-                if let Some(evidence) = answer.evidence {
-                    match checker::check(&evidence, &model, &table, &formula) {
-                        Ok(_) => {}
-                        Err(e) => panic!("{}, symbolic: {e:?}\n{evidence:?}", context()),
-                    }
-                }
+        let wanted = symbolic::Wanted { witnesses: true, ..Default::default() };
+        let answer = symbolic::check_wanted(&model, &table, &formula, &Default::default(), wanted, &Budget::default())
+            .unwrap_or_else(|e| panic!("{}, symbolic: {e:?}", context()));
+        assert_eq!(answer.verdict, if expected { Verdict::True } else { Verdict::False }, "{}, symbolic", context());
+        if let Some(watched) = &answer.watched {
+            symbolically += 1;
+            assert!(!watched.decided || answer.evidence.is_some(), "{}: no evidence", context());
+        }
+        if answer.played.is_some() {
+            symbolic_games += 1;
+            assert!(answer.evidence.is_some(), "{}: no evidence of a symbolic game", context());
+        }
+        if let Some(evidence) = answer.evidence {
+            match checker::check(&evidence, &model, &table, &formula) {
+                Ok(Checked::Confirmed) => symbolically_confirmed += u64::from(answer.played.is_some()),
+                Ok(Checked::StepsOnly) => {}
+                Err(e) => panic!("{}, symbolic: {e:?}\n{evidence:?}", context()),
             }
-            Err(e) => assert_eq!(e.stage, mu_base::Stage::Unsupported, "{}", context()),
         }
     }
     eprintln!("{truths} true of {cases}, {products} by product, {games} by game, {alternating} alternating, {confirmed} confirmed");
+    eprintln!("{symbolically} by symbolic product, {symbolic_games} by symbolic game, {symbolically_confirmed} of these confirmed");
     if cases > 1000 {
         assert!(truths > cases / 10 && truths < cases * 9 / 10);
         assert!(
             products > cases / 20 && games > cases / 20 && alternating > cases / 50 && confirmed > cases / 4 && symbolically > cases / 20
         );
+        assert!(symbolic_games > cases / 20 && symbolically_confirmed > cases / 40);
     }
 }

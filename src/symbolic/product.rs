@@ -11,6 +11,7 @@
 //! Cost: (obligations x classes of labels) questions to the observer; for each obligation at most a search of the model.
 //! Invariants: a set is closed under its context once its obligation has been visited; live diagrams are in `kept` and `pinned`.
 
+use super::classes::Classes;
 use super::ldd::Ldd;
 use super::reach::{Options, Outcome, Search, with_threads};
 use super::saturation::Context;
@@ -113,24 +114,13 @@ pub(super) struct Place {
     pub from: Vec<usize>,
 }
 
-/// The steps of a relation by class of label.
-#[derive(Default)]
-struct ByClass {
-    /// Index of the class, and the relation's vectors.
-    rows: Vec<(usize, Ldd)>,
-    /// Unions over ranges.
-    ranges: AHashMap<(usize, usize), Ldd>,
-}
-
 /// A search with its observer.
 pub(super) struct Watch<'a, 'm> {
     pub search: Search<'m>,
     pub observer: &'a mut dyn Observer,
     /// The states of the model.
     pub all: Ldd,
-    classes: Vec<LabelId>,
-    class_of: AHashMap<LabelId, usize>,
-    steps: Vec<ByClass>,
+    classes: Classes,
     pub places: Vec<Place>,
     pub place_of: AHashMap<u32, usize>,
     tests: AHashMap<u32, Option<Rc<Test>>>,
@@ -190,54 +180,11 @@ pub(super) enum Decision {
 }
 
 impl<'a, 'm> Watch<'a, 'm> {
-    /// Sorts the steps of the relations, which must be whole, by class; `all` are the states of the model, which must be kept.
-    fn new(search: Search<'m>, observer: &'a mut dyn Observer, all: Ldd) -> Result<Self, Diagnostic> {
-        let mut watch = Self {
-            search,
-            observer,
-            all,
-            classes: Vec::new(),
-            class_of: AHashMap::new(),
-            steps: Vec::new(),
-            places: Vec::new(),
-            place_of: AHashMap::new(),
-            tests: AHashMap::new(),
-            queue: BTreeSet::new(),
-        };
-        let mut known: AHashMap<LabelId, usize> = AHashMap::new();
-        for i in 0..watch.search.relations.len() {
-            let mut rows: BTreeMap<LabelId, (Vec<u32>, usize)> = BTreeMap::new();
-            let Search { relations, manager, teacher, .. } = &mut watch.search;
-            for member in &relations[i].members {
-                member.labelled(manager, teacher, |label, row| {
-                    let all = rows.entry(label).or_default();
-                    all.0.extend_from_slice(row);
-                    all.1 += 1;
-                })?;
-            }
-            let mut by_class: BTreeMap<usize, Ldd> = BTreeMap::new();
-            for (label, (rows, count)) in rows {
-                let class = match known.get(&label) {
-                    Some(&class) => class,
-                    None => {
-                        let representative = watch.observer.class(label)?;
-                        let fresh = watch.classes.len();
-                        let class = *watch.class_of.entry(representative).or_insert(fresh);
-                        if class == fresh {
-                            watch.classes.push(representative);
-                        }
-                        known.insert(label, class);
-                        class
-                    }
-                };
-                let set = watch.search.manager.from_vectors(&rows, rows.len() / count, count);
-                let all = by_class.entry(class).or_default();
-                *all = watch.search.manager.union(*all, set);
-            }
-            watch.search.pinned.extend(by_class.values());
-            watch.steps.push(ByClass { rows: by_class.into_iter().collect(), ranges: AHashMap::new() });
-        }
-        Ok(watch)
+    /// Begins with a search whose relations are whole; `all` are the states of the model, which must be kept.
+    fn new(mut search: Search<'m>, observer: &'a mut dyn Observer, all: Ldd) -> Result<Self, Diagnostic> {
+        let classes = Classes::new(&mut search, &mut |label| observer.class(label))?;
+        let (places, place_of, tests, queue) = (Vec::new(), AHashMap::new(), AHashMap::new(), BTreeSet::new());
+        Ok(Self { search, observer, all, classes, places, place_of, tests, queue })
     }
 
     /// The states met under the obligation of a place.
@@ -331,7 +278,7 @@ impl<'a, 'm> Watch<'a, 'm> {
         if let Some(test) = self.tests.get(&obligation) {
             return Ok(test.clone());
         }
-        let test = self.observer.test(obligation, &self.classes)?.map(Rc::new);
+        let test = self.observer.test(obligation, &self.classes.labels)?.map(Rc::new);
         self.tests.insert(obligation, test.clone());
         Ok(test)
     }
@@ -357,9 +304,9 @@ impl<'a, 'm> Watch<'a, 'm> {
                 self.search.manager.union(done, passing)
             }),
             Test::Leaves(labels) => {
-                let wanted: BTreeSet<usize> = labels.iter().filter_map(|l| self.class_of.get(l).copied()).collect();
+                let wanted: BTreeSet<usize> = labels.iter().filter_map(|l| self.classes.number(*l)).collect();
                 let mut passing = Ldd::EMPTY;
-                for i in 0..self.steps.len() {
+                for i in 0..self.classes.relations() {
                     let rows = self.part(i, &|class| wanted.contains(&class));
                     let able = self.sources(set, i, rows);
                     passing = self.search.manager.union(passing, able);
@@ -371,19 +318,12 @@ impl<'a, 'm> Watch<'a, 'm> {
 
     /// The states of a set that have some of these steps.
     pub fn sources(&mut self, set: Ldd, relation: usize, rows: Ldd) -> Ldd {
-        let (source, matches) = (self.search.relations[relation].source, self.search.relations[relation].matches);
-        let short = self.search.manager.project(rows, source);
-        self.search.manager.matching(set, short, matches)
+        self.search.sources(set, relation, rows)
     }
 
     /// The steps of a relation whose class is wanted.
     fn part(&mut self, relation: usize, wanted: &dyn Fn(usize) -> bool) -> Ldd {
-        let steps = &mut self.steps[relation];
-        let chosen: Vec<bool> = steps.rows.iter().map(|r| wanted(r.0)).collect();
-        let mut counts = vec![0];
-        chosen.iter().for_each(|&c| counts.push(counts[counts.len() - 1] + usize::from(c)));
-        let range = (0, chosen.len());
-        union_over(steps, &counts, range, &mut self.search)
+        self.classes.part(&mut self.search, relation, wanted)
     }
 
     /// What the steps of the model are to the obligation of a place.
@@ -392,9 +332,9 @@ impl<'a, 'm> Watch<'a, 'm> {
             return Ok(outline.clone());
         }
         let q = self.places[place].obligation;
-        let mut answers = Vec::with_capacity(self.classes.len());
+        let mut answers = Vec::with_capacity(self.classes.labels.len());
         let mut targets: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
-        for (class, &label) in self.classes.iter().enumerate() {
+        for (class, &label) in self.classes.labels.iter().enumerate() {
             let answer = self.observer.step(q, label)?;
             for &to in answer.iter().flat_map(|a| a.iter()).filter(|to| **to != q) {
                 targets.entry(to).or_default().insert(class);
@@ -404,8 +344,8 @@ impl<'a, 'm> Watch<'a, 'm> {
         let (mut keeps, mut decides, mut edges) = (Vec::new(), Vec::new(), Vec::new());
         let keep = |class: usize| answers[class].as_ref().is_some_and(|a| a.contains(&q));
         let decided = |class: usize| answers[class].is_none();
-        for i in 0..self.steps.len() {
-            if self.steps[i].rows.iter().all(|r| keep(r.0)) {
+        for i in 0..self.classes.relations() {
+            if self.classes.of(i).all(keep) {
                 keeps.push((i, None));
             } else {
                 let part = self.part(i, &keep);
@@ -417,7 +357,7 @@ impl<'a, 'm> Watch<'a, 'm> {
             if !rows.is_empty() {
                 decides.push((i, rows));
             }
-            let here: BTreeSet<usize> = self.steps[i].rows.iter().map(|r| r.0).collect();
+            let here: BTreeSet<usize> = self.classes.of(i).collect();
             for (&to, classes) in &targets {
                 if classes.is_disjoint(&here) {
                     continue;
@@ -434,28 +374,4 @@ impl<'a, 'm> Watch<'a, 'm> {
         self.places[place].outline = Some(outline.clone());
         Ok(outline)
     }
-}
-
-/// The union of the chosen ones (`counts` are their numbers before each) of a range.
-fn union_over(steps: &mut ByClass, counts: &[usize], (from, to): (usize, usize), search: &mut Search) -> Ldd {
-    let chosen = counts[to] - counts[from];
-    if chosen == 0 {
-        return Ldd::EMPTY;
-    }
-    if to - from == 1 {
-        return steps.rows[from].1;
-    }
-    let whole = chosen == to - from;
-    if let Some(&set) = steps.ranges.get(&(from, to)).filter(|_| whole) {
-        return set;
-    }
-    let middle = from.midpoint(to);
-    let left = union_over(steps, counts, (from, middle), search);
-    let right = union_over(steps, counts, (middle, to), search);
-    let set = search.manager.union(left, right);
-    if whole {
-        search.pinned.push(set);
-        steps.ranges.insert((from, to), set);
-    }
-    set
 }

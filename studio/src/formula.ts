@@ -12,6 +12,7 @@ const REASONS: Record<string, string> = {
   product: "search of the product with the model",
   game: "a parity game",
   "symbolic product": "symbolic search of the product",
+  "symbolic game": "a parity game over sets of states",
   regions: "regions of the parameters",
   "max-states": "stopped by the limit on states",
   "max-memory": "stopped by the limit on memory",

@@ -29,6 +29,7 @@ mod tests;
 #[cfg(all(test, loom))]
 mod orders;
 
+use ahash::AHashMap;
 use plan::Plans;
 pub use plan::{Action, Plan};
 use std::sync::Arc;
@@ -64,8 +65,9 @@ pub(crate) mod op {
     pub const RELPROD: u32 = 6 << 26;
     pub const TAILS: u32 = 7 << 26;
     pub const TWINS: u32 = 8 << 26;
+    pub const BEFORE: u32 = 9 << 26;
     /// First code free for operations defined outside of this module.
-    pub const EXTERNAL: u32 = 9 << 26;
+    pub const EXTERNAL: u32 = 10 << 26;
 }
 
 /// Sizes of a manager.
@@ -129,6 +131,9 @@ pub struct Manager {
     peak: usize,
     made: u64,
     collections: u64,
+    /// Numbers of relations with their plans, for the cache codes of preimages; those of relations that were collected are forgotten.
+    befores: AHashMap<(Ldd, Plan), u32>,
+    next_before: u32,
 }
 
 impl std::fmt::Debug for Manager {
@@ -168,6 +173,8 @@ impl Manager {
             peak: 0,
             made: 0,
             collections: 0,
+            befores: AHashMap::new(),
+            next_before: 0,
         }
     }
     /// A helper's.
@@ -454,6 +461,7 @@ impl Manager {
             }
         }
         self.ids = Ids::default();
+        self.befores.retain(|(relation, _), _| marks.get(relation.0));
         self.alone(|tables| {
             tables.forget_spare();
             tables.cache.sweep(&marks);

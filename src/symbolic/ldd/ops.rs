@@ -216,6 +216,11 @@ impl Manager {
         set == Ldd::UNIT
     }
 
+    /// Whether all vectors of `b` are in `a`.
+    pub fn includes(&mut self, a: Ldd, b: Ldd) -> bool {
+        self.minus(b, a).is_empty()
+    }
+
     /// The least vector of the set.
     pub fn pick(&self, mut set: Ldd) -> Option<Vec<u32>> {
         if set.is_empty() {

@@ -4,7 +4,6 @@
 //! value written (if it writes). Levels that it does not touch have no place in it.
 
 use super::{Action, Ldd, Manager, Plan, op};
-use ahash::AHashMap;
 
 impl Manager {
     /// What an image at a level is made of: sets and relations from the next level on.
@@ -256,16 +255,12 @@ impl Manager {
 
     /// The members of `within` that the relation takes to a member of `goal`.
     pub fn relprev(&mut self, goal: Ldd, relation: Ldd, plan: Plan, within: Ldd) -> Ldd {
-        self.relprev_memo(goal, relation, plan, within, &mut AHashMap::new())
-    }
-
-    fn relprev_memo(&mut self, goal: Ldd, relation: Ldd, plan: Plan, within: Ldd, memo: &mut PrevMemo) -> Ldd {
         if goal.is_empty() || relation.is_empty() || within.is_empty() {
             return Ldd::EMPTY;
         }
         let Some((action, next)) = self.step(plan) else { return self.intersect(goal, within) };
-        let key = (goal, relation, plan, within);
-        if let Some(&r) = memo.get(&key) {
+        let Some(code) = self.before_code(relation, plan) else { return Ldd::EMPTY };
+        if let Some(r) = self.cached(code, goal, within) {
             return r;
         }
         if self.halted().is_some() {
@@ -277,14 +272,14 @@ impl Manager {
                 let (mut y, mut at) = (relation, within);
                 while let Some((m, u)) = self.next_common(&mut y, &mut at) {
                     let below = self.child(goal, m.value);
-                    let down = self.relprev_memo(below, m.down, next, u.down, memo);
+                    let down = self.relprev(below, m.down, next, u.down);
                     self.stack.push((m.value, down));
                 }
             }
             Action::ReadWrite => {
                 let (mut y, mut at) = (relation, within);
                 while let Some((m, u)) = self.next_common(&mut y, &mut at) {
-                    let down = self.prev_over(goal, m.down, next, u.down, memo);
+                    let down = self.prev_over(goal, m.down, next, u.down);
                     self.stack.push((u.value, down));
                 }
             }
@@ -292,7 +287,7 @@ impl Manager {
                 let mut at = within;
                 while at != Ldd::EMPTY {
                     let u = self.node(at);
-                    let down = self.prev_over(goal, relation, next, u.down, memo);
+                    let down = self.prev_over(goal, relation, next, u.down);
                     self.stack.push((u.value, down));
                     at = u.right;
                 }
@@ -300,26 +295,39 @@ impl Manager {
             _ => {
                 let (mut x, mut at) = (goal, within);
                 while let Some((n, u)) = self.next_common(&mut x, &mut at) {
-                    let down = self.relprev_memo(n.down, relation, next, u.down, memo);
+                    let down = self.relprev(n.down, relation, next, u.down);
                     self.stack.push((n.value, down));
                 }
             }
         }
         let r = self.build(base, Ldd::EMPTY);
-        memo.insert(key, r);
+        self.remember(code, goal, within, r);
         r
     }
 
     /// The union over the written values of what may precede.
-    fn prev_over(&mut self, goal: Ldd, writes: Ldd, next: Plan, within: Ldd, memo: &mut PrevMemo) -> Ldd {
+    fn prev_over(&mut self, goal: Ldd, writes: Ldd, next: Plan, within: Ldd) -> Ldd {
         let (mut x, mut y) = (goal, writes);
         let mut r = Ldd::EMPTY;
         while let Some((n, m)) = self.next_common(&mut x, &mut y) {
-            let down = self.relprev_memo(n.down, m.down, next, within, memo);
+            let down = self.relprev(n.down, m.down, next, within);
             r = self.union(r, down);
         }
         r
     }
-}
 
-type PrevMemo = AHashMap<(Ldd, Ldd, Plan, Ldd), Ldd>;
+    /// The cache code of preimages under a relation: two operands are left for the sets. Numbers are given as they are asked for, and never twice.
+    fn before_code(&mut self, relation: Ldd, plan: Plan) -> Option<u32> {
+        if let Some(&number) = self.befores.get(&(relation, plan)) {
+            return Some(op::BEFORE | number);
+        }
+        let number = self.next_before;
+        if number >= 1 << 26 {
+            self.halt = Some(super::Halt::Memory);
+            return None;
+        }
+        self.next_before += 1;
+        self.befores.insert((relation, plan), number);
+        Some(op::BEFORE | number)
+    }
+}

@@ -1,0 +1,359 @@
+//! A model beside an observer that may alternate, as a parity game over sets of states.
+//!
+//! Input -> output: a [`Model`] and [`Rules`] (a formula: obligations are its states with their data) -> the vertices that can be met, one set of
+//! states for each obligation, and the moves between them. A vertex is a pair of obligation and state. Who owns it chooses a move: to another
+//! obligation at the same state, perhaps only where some label leaves, or along a step of the model.
+//!
+//! The model alone is searched first, which leaves the relations whole; then each obligation's set is closed by saturation under the steps that
+//! keep it, as in `product.rs`. Solvers see families of sets (one for each obligation), images and preimages; they know no relation.
+//! Cf. Kant and van de Pol, "Generating and solving symbolic parity games" (GRAPHITE 2014), where one relation holds the formula's part too; here
+//! obligations stay apart, so that their data needs no slot and sets of different obligations share their nodes.
+//!
+//! Cost: for each obligation at most a search of the model. Invariants: the vertices are closed under the moves of all that are not decided by
+//! themselves; sets named here are pinned in the search.
+
+use super::classes::Classes;
+use super::ldd::Ldd;
+use super::reach::Search;
+use ahash::AHashMap;
+use mu_base::Diagnostic;
+use mu_base::ids::LabelId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Who moves, and who wins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Player {
+    /// Wins runs whose highest priority that recurs is even; loses where it cannot move.
+    Even,
+    /// The other one.
+    Odd,
+}
+
+impl Player {
+    /// The other one.
+    pub fn opponent(self) -> Self {
+        match self {
+            Player::Even => Player::Odd,
+            Player::Odd => Player::Even,
+        }
+    }
+    /// Who likes a priority.
+    pub fn of_priority(priority: u32) -> Self {
+        if priority.is_multiple_of(2) { Player::Even } else { Player::Odd }
+    }
+}
+
+/// Obligations (ascending), or none: whoever owns the vertex has won.
+pub type Answer = Option<Rc<[u32]>>;
+
+/// The game that is played on the labels of a model. Obligations are numbers of its own.
+pub trait Rules {
+    /// A label that is seen as this one is; one for all labels that are.
+    fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic>;
+    /// Who moves.
+    fn owner(&self, obligation: u32) -> Player;
+    /// The priority; the highest that recurs decides a run.
+    fn priority(&self, obligation: u32) -> u32;
+    /// Moves at the same state, always there.
+    fn here(&mut self, obligation: u32) -> Result<Answer, Diagnostic>;
+    /// Moves at the same state, there if this label leaves it.
+    fn here_if(&mut self, obligation: u32, label: LabelId) -> Result<Answer, Diagnostic>;
+    /// Moves along a step of this label.
+    fn step(&mut self, obligation: u32, label: LabelId) -> Result<Answer, Diagnostic>;
+}
+
+/// What a move goes by.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum By {
+    /// Steps of a relation.
+    Step { relation: usize, rows: Ldd },
+    /// Nothing but the obligation changes, in these states (none: in all).
+    Here { able: Option<Ldd> },
+}
+
+/// Moves from the vertices of one place to those of another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    pub from: usize,
+    pub to: usize,
+    pub by: By,
+}
+
+/// An obligation that was met.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub obligation: u32,
+    pub owner: Player,
+    pub priority: u32,
+    /// Whether the owner has won in every state.
+    pub decided: bool,
+    /// Steps by which the owner has won.
+    pub decides: Vec<(usize, Ldd)>,
+    /// Moves from here, by number.
+    pub out: Vec<usize>,
+}
+
+/// A set of states for each place.
+pub(super) type Family = Vec<Ldd>;
+
+/// How the set of a place is closed: under which relations, in whole or in part, and whether moves were made of it.
+type Context = Arc<super::saturation::Context>;
+
+/// The game.
+pub(super) struct Arena<'a, 'm> {
+    pub search: Search<'m>,
+    pub rules: &'a mut dyn Rules,
+    /// The states of the model.
+    pub all: Ldd,
+    classes: Classes,
+    pub places: Vec<Place>,
+    pub place_of: AHashMap<u32, usize>,
+    pub moves: Vec<Move>,
+    /// By place: the places from which moves lead to it, and these.
+    pub into: Vec<BTreeMap<usize, Vec<usize>>>,
+    pub vertices: Family,
+    contexts: Vec<Option<Context>>,
+    /// Places that start the game.
+    pub roots: Vec<usize>,
+}
+
+impl<'a, 'm> Arena<'a, 'm> {
+    /// Begins with a search whose relations are whole; `all` are the states of the model, which must be kept.
+    pub fn new(mut search: Search<'m>, rules: &'a mut dyn Rules, all: Ldd) -> Result<Self, Diagnostic> {
+        let classes = Classes::new(&mut search, &mut |label| rules.class(label))?;
+        Ok(Self {
+            search,
+            rules,
+            all,
+            classes,
+            places: Vec::new(),
+            place_of: AHashMap::new(),
+            moves: Vec::new(),
+            into: Vec::new(),
+            vertices: Family::new(),
+            contexts: Vec::new(),
+            roots: Vec::new(),
+        })
+    }
+
+    /// Finds all vertices from these obligations at the initial state.
+    pub fn explore(&mut self, start: &[u32]) -> Result<(), Diagnostic> {
+        let initial = self.search.initial();
+        self.search.pinned.push(initial);
+        // States still to be carried on, by place.
+        let mut pending = Family::new();
+        let mut queue = BTreeSet::new();
+        for &q in start {
+            let place = self.place(q);
+            if !self.roots.contains(&place) {
+                self.roots.push(place);
+            }
+            pending.resize(self.places.len(), Ldd::EMPTY);
+            pending[place] = initial;
+            queue.insert(place);
+        }
+        while let Some(i) = queue.pop_first() {
+            let moves = self.outline(i)?;
+            pending.resize(self.places.len(), Ldd::EMPTY);
+            let fresh = self.close(i, pending[i]);
+            pending[i] = Ldd::EMPTY;
+            let base = self.hold(&[fresh]);
+            for m in moves {
+                let Move { to, by, .. } = self.moves[m];
+                let image = self.image(by, fresh);
+                let set = self.search.manager.minus(image, self.vertices[to]);
+                if !set.is_empty() && to != i {
+                    pending[to] = self.search.manager.union(pending[to], set);
+                    queue.insert(to);
+                }
+                self.tidy(&[&pending], &[]);
+                if self.search.halted() {
+                    return Ok(());
+                }
+            }
+            self.release(base);
+        }
+        self.into = vec![BTreeMap::new(); self.places.len()];
+        for (m, arrow) in self.moves.iter().enumerate() {
+            self.into[arrow.to].entry(arrow.from).or_default().push(m);
+        }
+        Ok(())
+    }
+
+    /// Adds states to a place with all that the steps that keep its obligation make of them; those that are new and not decided by themselves.
+    fn close(&mut self, i: usize, set: Ldd) -> Ldd {
+        let seen = self.vertices[i];
+        let new = self.search.manager.minus(set, seen);
+        let mut fresh = new;
+        if let Some(context) = self.contexts[i].clone() {
+            self.search.manager.stack.push((0, new));
+            let closure = self.search.saturate_in(&context, new);
+            fresh = self.search.manager.minus(closure, seen);
+            self.search.manager.stack.pop();
+        }
+        self.vertices[i] = self.search.manager.union(seen, fresh);
+        let settled = self.settled(i, fresh);
+        self.search.manager.minus(fresh, settled)
+    }
+
+    /// The states of a set that the owner of a place has won by itself.
+    pub fn settled(&mut self, place: usize, set: Ldd) -> Ldd {
+        if self.places[place].decided {
+            return set;
+        }
+        let mut settled = Ldd::EMPTY;
+        for i in 0..self.places[place].decides.len() {
+            let (relation, rows) = self.places[place].decides[i];
+            let some = self.search.sources(set, relation, rows);
+            settled = self.search.manager.union(settled, some);
+        }
+        settled
+    }
+
+    /// The place of an obligation.
+    fn place(&mut self, obligation: u32) -> usize {
+        let fresh = self.places.len();
+        let place = *self.place_of.entry(obligation).or_insert(fresh);
+        if place == fresh {
+            let (owner, priority) = (self.rules.owner(obligation), self.rules.priority(obligation));
+            self.places.push(Place { obligation, owner, priority, decided: false, decides: Vec::new(), out: Vec::new() });
+            self.vertices.push(Ldd::EMPTY);
+            self.contexts.push(None);
+        }
+        place
+    }
+
+    /// The moves from a place; they are made when it is first asked for.
+    fn outline(&mut self, i: usize) -> Result<Vec<usize>, Diagnostic> {
+        if self.contexts[i].is_some() || self.places[i].decided {
+            return Ok(self.places[i].out.clone());
+        }
+        let q = self.places[i].obligation;
+        let Some(here) = self.rules.here(q)? else {
+            self.places[i].decided = true;
+            return Ok(Vec::new());
+        };
+        for &to in here.iter() {
+            self.add(i, to, By::Here { able: None });
+        }
+        // By target: the classes that lead there along a step, and those that do if they leave.
+        let mut targets: [BTreeMap<u32, BTreeSet<usize>>; 2] = Default::default();
+        let mut deciding = BTreeSet::new();
+        for (class, label) in self.classes.labels.clone().into_iter().enumerate() {
+            for (way, answer) in [self.rules.step(q, label)?, self.rules.here_if(q, label)?].into_iter().enumerate() {
+                match answer {
+                    None => _ = deciding.insert(class),
+                    Some(all) => all.iter().for_each(|&to| _ = targets[way].entry(to).or_default().insert(class)),
+                }
+            }
+        }
+        for (to, classes) in &targets[1] {
+            let mut able = Ldd::EMPTY;
+            for relation in 0..self.classes.relations() {
+                let rows = self.classes.part(&mut self.search, relation, &|class| classes.contains(&class));
+                let some = self.search.sources(self.all, relation, rows);
+                able = self.search.manager.union(able, some);
+            }
+            self.search.pinned.push(able);
+            self.add(i, *to, By::Here { able: Some(able) });
+        }
+        let mut keeps = Vec::new();
+        for relation in 0..self.classes.relations() {
+            let rows = self.classes.part(&mut self.search, relation, &|class| deciding.contains(&class));
+            if !rows.is_empty() {
+                self.search.pinned.push(rows);
+                self.places[i].decides.push((relation, rows));
+            }
+            for (to, classes) in &targets[0] {
+                if self.classes.of(relation).all(|class| !classes.contains(&class)) {
+                    continue;
+                }
+                let whole = self.classes.of(relation).all(|class| classes.contains(&class));
+                let rows = match whole {
+                    true => self.search.relations[relation].relation,
+                    false => self.classes.part(&mut self.search, relation, &|class| classes.contains(&class)),
+                };
+                self.search.pinned.push(rows);
+                self.add(i, *to, By::Step { relation, rows });
+                if *to == q {
+                    keeps.push((relation, (!whole).then_some(rows)));
+                }
+            }
+        }
+        self.contexts[i] = Some(Arc::new(self.search.context(&keeps, false)));
+        Ok(self.places[i].out.clone())
+    }
+
+    fn add(&mut self, from: usize, obligation: u32, by: By) {
+        let to = self.place(obligation);
+        self.places[from].out.push(self.moves.len());
+        self.moves.push(Move { from, to, by });
+    }
+
+    /// Where a move leads from a set.
+    pub fn image(&mut self, by: By, set: Ldd) -> Ldd {
+        match by {
+            By::Here { able: None } => set,
+            By::Here { able: Some(able) } => self.search.manager.intersect(set, able),
+            By::Step { relation, rows } => {
+                let plan = self.search.relations[relation].image[0];
+                self.search.manager.relprod(set, rows, plan)
+            }
+        }
+    }
+    /// The members of `within` from which a move leads into a set.
+    pub fn before(&mut self, by: By, goal: Ldd, within: Ldd) -> Ldd {
+        match by {
+            By::Here { able } => {
+                let set = self.search.manager.intersect(goal, within);
+                able.map_or(set, |able| self.search.manager.intersect(set, able))
+            }
+            By::Step { relation, rows } => {
+                let plan = self.search.relations[relation].image[0];
+                self.search.manager.relprev(goal, rows, plan, within)
+            }
+        }
+    }
+    /// The members of a set that have such a move, wherever it leads.
+    pub fn movers(&mut self, by: By, set: Ldd) -> Ldd {
+        match by {
+            By::Here { able: None } => set,
+            By::Here { able: Some(able) } => self.search.manager.intersect(set, able),
+            By::Step { relation, rows } => self.search.sources(set, relation, rows),
+        }
+    }
+
+    /// Keeps sets through collections until they are released.
+    pub fn hold(&mut self, sets: &[Ldd]) -> usize {
+        let base = self.search.manager.stack.len();
+        self.search.manager.stack.extend(sets.iter().map(|&set| (0, set)));
+        base
+    }
+    /// Gives up what was held since.
+    pub fn release(&mut self, base: usize) {
+        self.search.manager.stack.truncate(base);
+    }
+    /// Collects dead nodes if that is due; keeps these families and sets besides what is held and the vertices.
+    pub fn tidy(&mut self, families: &[&Family], sets: &[Ldd]) {
+        if self.search.manager.collection_due() {
+            let mut roots: Vec<Ldd> = families.iter().flat_map(|f| f.iter().copied()).chain(sets.iter().copied()).collect();
+            roots.extend(&self.vertices);
+            self.search.tidy(&roots);
+        }
+    }
+
+    /// An empty family.
+    pub fn nothing(&self) -> Family {
+        vec![Ldd::EMPTY; self.places.len()]
+    }
+    /// What a family has that another has not.
+    pub fn without(&mut self, family: &Family, other: &Family) -> Family {
+        family.iter().zip(other).map(|(&a, &b)| self.search.manager.minus(a, b)).collect()
+    }
+    /// Both together.
+    pub fn with(&mut self, family: &Family, other: &Family) -> Family {
+        family.iter().zip(other).map(|(&a, &b)| self.search.manager.union(a, b)).collect()
+    }
+}

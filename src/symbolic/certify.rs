@@ -1,0 +1,214 @@
+//! Checks that a player wins a region of an [`Arena`] by its choices. Shares no code with the solver.
+//!
+//! As `game::verify` does vertex by vertex, here over sets: (1) at the player's own vertices a choice leads into the region, unless they are won by themselves; (2)
+//! all moves of the opponent, and all choices, stay in the region; (3) no cycle is left whose highest priority is the opponent's. Moves are
+//! followed forwards here, where the solver looks backwards. A strategy may leave several moves open: then all of them are looked at.
+//!
+//! For (3), for each such priority: vertices of higher ones are left out; vertices from which no run without end starts fall out one layer after the other; of
+//! those that are left, only those stay from which a vertex of the priority can be reached again and again (Emerson and Lei, "Efficient model checking in
+//! fragments of the propositional mu-calculus", LICS 1986). None may stay.
+//!
+//! Cost: an image for each move, and for each priority a preimage for each choice and layer. Invariant: nothing is believed of a choice but its sets.
+
+use super::arena::{Arena, Family, Player};
+use super::ldd::Ldd;
+use super::zielonka::{Choice, Region};
+use std::collections::BTreeSet;
+
+/// Moves that the player's strategy leaves: of these, only from some states to others (none: from all to all).
+#[derive(Clone, Copy)]
+struct Left {
+    by: usize,
+    only: Option<(Ldd, Ldd)>,
+}
+
+/// Why a region is not accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flaw {
+    /// A vertex of the region is none of the game.
+    NoVertex,
+    /// The opponent has won there by itself.
+    Decided,
+    /// The player has no choice at one of its vertices.
+    NoChoice,
+    /// A choice that is no move, or leads out of the region.
+    BadChoice,
+    /// The opponent can leave.
+    Leaves,
+    /// A cycle of the opponent's is left.
+    Cycle,
+}
+
+impl Arena<'_, '_> {
+    /// What is wrong with a region; nothing, if all is well. On a halt, nothing meaningful.
+    pub fn flaw(&mut self, player: Player, region: &Region) -> Option<Flaw> {
+        let won = &region.won;
+        let mut by_place: Vec<Vec<Choice>> = vec![Vec::new(); self.places.len()];
+        for &choice in &region.choices {
+            by_place[self.moves[choice.by].from].push(choice);
+        }
+        let base = self.hold(won);
+        // What is left of the game: the vertices that are not won by themselves, and the moves there.
+        let (mut open, mut left) = (self.nothing(), Vec::new());
+        for place in 0..self.places.len() {
+            let vertices = self.vertices[place];
+            if !self.search.manager.includes(vertices, won[place]) {
+                return Some(Flaw::NoVertex);
+            }
+            let settled = self.settled(place, won[place]);
+            let own = self.places[place].owner == player;
+            if !own && !settled.is_empty() {
+                return Some(Flaw::Decided);
+            }
+            open[place] = self.search.manager.minus(won[place], settled);
+            if own {
+                if let Some(flaw) = self.chosen(won, open[place], &by_place[place], &mut left) {
+                    return Some(flaw);
+                }
+                continue;
+            }
+            for by in self.places[place].out.clone() {
+                let image = self.image(self.moves[by].by, open[place]);
+                if !self.search.manager.includes(won[self.moves[by].to], image) {
+                    return Some(Flaw::Leaves);
+                }
+                if !image.is_empty() {
+                    left.push(Left { by, only: None });
+                }
+                self.tidy(&[&open], &[]);
+            }
+        }
+        self.hold(&open);
+        let theirs = |p: &usize| !open[*p].is_empty() && Player::of_priority(self.places[*p].priority) != player;
+        let priorities: BTreeSet<u32> = (0..open.len()).filter(theirs).map(|p| self.places[p].priority).collect();
+        let cycle = priorities.into_iter().any(|priority| self.has_cycle(&open, &left, priority));
+        self.release(base);
+        cycle.then_some(Flaw::Cycle)
+    }
+
+    /// Whether the choices of a place are moves that stay, and are there for all of its open vertices.
+    fn chosen(&mut self, won: &Family, open: Ldd, choices: &[Choice], left: &mut Vec<Left>) -> Option<Flaw> {
+        let mut rest = open;
+        for choice in choices {
+            let arrow = self.moves[choice.by];
+            let from = self.search.manager.intersect(choice.from, open);
+            let image = self.image(arrow.by, from);
+            let to = self.search.manager.intersect(image, choice.to);
+            let movers = self.before(arrow.by, to, from);
+            if movers != from || !self.search.manager.includes(won[arrow.to], to) {
+                return Some(Flaw::BadChoice);
+            }
+            rest = self.search.manager.minus(rest, from);
+            if !from.is_empty() {
+                self.search.pinned.extend([from, to]);
+                left.push(Left { by: choice.by, only: Some((from, to)) });
+            }
+        }
+        (!rest.is_empty()).then_some(Flaw::NoChoice)
+    }
+
+    /// Whether what is left has a cycle with this highest priority.
+    fn has_cycle(&mut self, open: &Family, left: &[Left], priority: u32) -> bool {
+        let mut rest: Family = self.nothing();
+        for place in 0..open.len() {
+            if self.places[place].priority <= priority {
+                rest[place] = open[place];
+            }
+        }
+        let inside =
+            |arena: &Self, l: &&Left| [arena.moves[l.by].from, arena.moves[l.by].to].iter().all(|&p| arena.places[p].priority <= priority);
+        let left: Vec<Left> = left.iter().filter(|l| inside(self, l)).copied().collect();
+        let is_goal: Vec<bool> = self.places.iter().map(|p| p.priority == priority).collect();
+        while !self.search.halted() {
+            self.trim(&mut rest, &left);
+            let goals: Family = rest.iter().zip(&is_goal).map(|(&set, &is)| if is { set } else { Ldd::EMPTY }).collect();
+            if goals.iter().all(|set| set.is_empty()) {
+                return false;
+            }
+            let able = self.reaching(goals, &rest, &left);
+            if able == rest {
+                return true;
+            }
+            rest = able;
+        }
+        false
+    }
+
+    /// The members of `within` from which a move that is left leads into a set.
+    fn left_before(&mut self, l: Left, goal: Ldd, within: Ldd) -> Ldd {
+        let by = self.moves[l.by].by;
+        match l.only {
+            None => self.before(by, goal, within),
+            Some((from, to)) => {
+                let goal = self.search.manager.intersect(goal, to);
+                let within = self.search.manager.intersect(within, from);
+                self.before(by, goal, within)
+            }
+        }
+    }
+
+    /// Takes away what has no run without end.
+    fn trim(&mut self, rest: &mut Family, left: &[Left]) {
+        let count = self.places.len();
+        let (mut out, mut into) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+        for l in left {
+            out[self.moves[l.by].from].push(*l);
+            into[self.moves[l.by].to].push(*l);
+        }
+        // Candidates for removal, by place: at first all.
+        let mut asked = rest.clone();
+        let mut gone = self.nothing();
+        let mut queue: BTreeSet<usize> = (0..count).collect();
+        while let Some(place) = queue.pop_first() {
+            if self.search.halted() {
+                return;
+            }
+            let mut dead = self.search.manager.intersect(asked[place], rest[place]);
+            asked[place] = Ldd::EMPTY;
+            for l in &out[place] {
+                if dead.is_empty() {
+                    break;
+                }
+                let alive = self.left_before(*l, rest[self.moves[l.by].to], dead);
+                dead = self.search.manager.minus(dead, alive);
+                self.tidy(&[rest, &asked, &gone], &[dead]);
+            }
+            if !dead.is_empty() {
+                rest[place] = self.search.manager.minus(rest[place], dead);
+                gone[place] = dead;
+                for l in &into[place] {
+                    let from = self.moves[l.by].from;
+                    let near = self.left_before(*l, dead, rest[from]);
+                    if !near.is_empty() {
+                        asked[from] = self.search.manager.union(asked[from], near);
+                        queue.insert(from);
+                    }
+                    self.tidy(&[rest, &asked, &gone], &[]);
+                }
+            }
+        }
+    }
+
+    /// The vertices of a family from which goals can be reached by one step or more within it.
+    fn reaching(&mut self, goals: Family, within: &Family, left: &[Left]) -> Family {
+        let mut found = self.nothing();
+        let mut fresh = goals;
+        let base = self.hold(within);
+        while let Some(place) = (0..fresh.len()).find(|&p| !fresh[p].is_empty()) {
+            if self.search.halted() {
+                break;
+            }
+            let goal = std::mem::take(&mut fresh[place]);
+            for l in left.iter().filter(|l| self.moves[l.by].to == place).copied().collect::<Vec<_>>() {
+                let from = self.moves[l.by].from;
+                let before = self.left_before(l, goal, within[from]);
+                let new = self.search.manager.minus(before, found[from]);
+                found[from] = self.search.manager.union(found[from], new);
+                fresh[from] = self.search.manager.union(fresh[from], new);
+                self.tidy(&[&found, &fresh], &[goal]);
+            }
+        }
+        self.release(base);
+        found
+    }
+}
