@@ -21,6 +21,8 @@ const TRIES: usize = 100;
 /// How many writes a process may lag behind in what is explored, and in runs that are done again.
 const LAG: usize = 2;
 const LAG_ALONG: usize = 6;
+/// So many words of columns take as long as one state.
+const WORDS_OF_STATE: usize = 20;
 /// Most states at each step of a run that is done again, and most that are explored from its end.
 const MOST_ALONG: usize = 64;
 const MOST_BEYOND: usize = 300;
@@ -33,6 +35,8 @@ pub struct Bank<'a> {
     along: Instance<'a>,
     /// Whether it was explored from its initial states, not only along runs.
     pub explored: bool,
+    /// Whether initial states in which each cell has a value of the instance are among them.
+    determined: bool,
     assumed: Vec<Cube>,
     fixed: usize,
     states: Vec<State>,
@@ -54,6 +58,7 @@ impl<'a> Bank<'a> {
             instance,
             along,
             explored: false,
+            determined: false,
             assumed,
             fixed: rules.signature.fixed,
             states: Vec::new(),
@@ -96,20 +101,31 @@ impl<'a> Bank<'a> {
     }
     /// Explores to so many states; whether these are all.
     pub fn explore(&mut self, most: usize, stop: &dyn Fn() -> bool) -> bool {
+        let mut tries = most.saturating_mul(TRIES);
         if !self.explored {
             self.explored = true;
-            for s in self.instance.initial((most / PART_INITIAL).max(LEAST_INITIAL), None) {
+            for s in self.instance.initial(LEAST_INITIAL, None, true) {
                 self.push(s);
             }
         }
+        let all = self.go_on(most / 2, &mut tries, stop);
+        if !self.determined && (all || self.states.len() >= most / 2) {
+            self.determined = true;
+            for s in self.instance.initial((most / PART_INITIAL).max(LEAST_INITIAL), None, false) {
+                self.push(s);
+            }
+        }
+        self.go_on(most, &mut tries, stop)
+    }
+    /// Takes in the steps of further states, until there are so many.
+    fn go_on(&mut self, most: usize, tries: &mut usize, stop: &dyn Fn() -> bool) -> bool {
         let bindings = self.instance.bindings().max(1);
-        let mut tries = most.saturating_mul(TRIES);
         let mut next = Vec::new();
         while self.at < self.states.len() {
-            if self.states.len() >= most || tries < bindings || (self.at.is_multiple_of(256) && stop()) {
+            if self.states.len() >= most || *tries < bindings || (self.at.is_multiple_of(256) && stop()) {
                 return false;
             }
-            tries -= bindings;
+            *tries -= bindings;
             self.instance.successors(&self.states[self.at], &mut next);
             self.at += 1;
             for s in next.drain(..) {
@@ -121,7 +137,7 @@ impl<'a> Bank<'a> {
     /// Does the steps (rule, processes) from the initial states in a cube whose processes are the first ones, and takes in the states on the way and some
     /// beyond its end.
     pub fn follow(&mut self, rules: &Rules, start: &Cube, steps: &[(usize, Vec<u8>)]) {
-        let mut here: Vec<State> = self.instance.initial(MOST_ALONG * 16, Some(start));
+        let mut here: Vec<State> = self.instance.initial(MOST_ALONG * 16, Some(start), false);
         here.truncate(MOST_ALONG);
         let mut next = Vec::new();
         for (rule, binding) in steps {
@@ -150,32 +166,34 @@ impl<'a> Bank<'a> {
             }
         }
     }
-    /// Whether some state is in the cube.
-    pub fn meets(&self, signature: &Signature, cube: &Cube) -> bool {
-        self.place(signature, cube, &mut self.named())
+    /// Whether some state is in the cube; what it took is added to `spent`, in states that were looked at.
+    pub fn meets(&self, signature: &Signature, cube: &Cube, spent: &mut u64) -> bool {
+        self.place(signature, cube, &mut self.named(), spent)
     }
-    fn place(&self, signature: &Signature, cube: &Cube, place: &mut Vec<u8>) -> bool {
+    fn place(&self, signature: &Signature, cube: &Cube, place: &mut Vec<u8>, spent: &mut u64) -> bool {
         if place.len() == cube.processes {
-            return self.has(signature, cube, place);
+            return self.has(signature, cube, place, spent);
         }
         (0..self.instance.processes as u8).any(|q| {
             if place.contains(&q) {
                 return false;
             }
             place.push(q);
-            let found = self.place(signature, cube, place);
+            let found = self.place(signature, cube, place, spent);
             place.pop();
             found
         })
     }
-    fn has(&self, signature: &Signature, cube: &Cube, place: &[u8]) -> bool {
+    fn has(&self, signature: &Signature, cube: &Cube, place: &[u8], spent: &mut u64) -> bool {
         let words = self.states.len().div_ceil(64);
+        *spent += 1;
         let mut left: Option<Vec<u64>> = None;
         let of_columns = |a: &&Atom| matches!(a, Atom::In(c, _) if c.view().is_none());
         for a in cube.atoms.iter().filter(of_columns) {
             let Atom::In(c, set) = a else { continue };
             let cell = self.instance.cell(c.map(|p| place[usize::from(p)]));
             let mut union = vec![0u64; words];
+            *spent += (words / WORDS_OF_STATE) as u64;
             for (v, column) in &self.columns[cell] {
                 if self.instance.member(*v, *set, signature.sort(*c), place) {
                     for (u, w) in union.iter_mut().zip(column) {
@@ -203,6 +221,11 @@ impl<'a> Bank<'a> {
         }
         let rest = self.instance.prepare(rest, place);
         let all = |i: usize| left.as_ref().is_none_or(|l| l[i / 64] & (1 << (i % 64)) != 0);
-        (0..self.states.len()).any(|i| all(i) && self.instance.satisfies(&self.states[i], &rest))
+        (0..self.states.len()).any(|i| {
+            all(i) && {
+                *spent += 1;
+                self.instance.satisfies(&self.states[i], &rest)
+            }
+        })
     }
 }

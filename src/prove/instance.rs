@@ -98,9 +98,12 @@ impl<'a> Instance<'a> {
     }
     /// The sort of the cell of a number.
     fn sort(&self, cell: usize) -> Sort {
-        let symbol = self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0);
+        self.rules.signature.sorts[self.symbol(cell)]
+    }
+    /// The symbol of the cell of a number.
+    fn symbol(&self, cell: usize) -> usize {
         // Symbols without cells (arrays of no process) share an offset with the next one; there is always a process.
-        self.rules.signature.sorts[symbol]
+        self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0)
     }
     /// What the process sees of a cell, the given number of writes ago.
     pub fn seen(&self, state: &State, cell: usize, process: u8, ago: u8) -> i64 {
@@ -149,24 +152,15 @@ impl<'a> Instance<'a> {
             }
         })
     }
-    /// Initial states, at most `most`, in the cube if one is given, whose processes are the first ones.
-    pub fn initial(&self, most: usize, within: Option<&Cube>) -> Vec<State> {
+    /// Initial states, at most `most`, in the cube if one is given, whose processes are the first ones. If `elsewhere`, cells of processes that hold processes which
+    /// nothing determines hold one that is not among these, as they might where there are more.
+    pub fn initial(&self, most: usize, within: Option<&Cube>, elsewhere: bool) -> Vec<State> {
         let place: Vec<u8> = (0..within.map_or(0, |c| c.processes) as u8).collect();
         let asked: Vec<(usize, u64, Sort)> = within
             .iter()
             .flat_map(|c| &c.atoms)
             .filter_map(|a| if let Atom::In(c, set) = a { Some((self.cell(c.now()), *set, self.rules.signature.sort(*c))) } else { None })
             .collect();
-        let domain = |cell: usize| -> Vec<i64> {
-            let mut values = match self.sort(cell) {
-                Sort::Finite(n) => (0..i64::from(n)).collect(),
-                Sort::Process => (0..self.processes as i64).collect(),
-                Sort::Abstract => vec![0, 1],
-                Sort::Integer | Sort::Real => SAMPLES.to_vec(),
-            };
-            values.retain(|v| asked.iter().all(|(c, set, sort)| *c != cell || self.member(*v, *set, *sort, &place)));
-            values
-        };
         // Each instance of `init` is tested as soon as all of its cells have values.
         let mut tests: Vec<Vec<(Test, Vec<u8>)>> = vec![Vec::new(); self.cells + 1];
         let (params, dnf) = &self.rules.init;
@@ -189,6 +183,21 @@ impl<'a> Instance<'a> {
                 }
             }
         }
+        let cell_of_process = |cell: usize| self.rules.signature.arity[self.symbol(cell)] > 0;
+        let domain = |cell: usize| -> Vec<i64> {
+            let mut values = match self.sort(cell) {
+                Sort::Finite(n) => (0..i64::from(n)).collect(),
+                Sort::Process if elsewhere && cell_of_process(cell) => {
+                    let own = (0..self.processes as i64).collect::<Vec<_>>();
+                    if tests[cell + 1].is_empty() { vec![self.processes as i64] } else { own }
+                }
+                Sort::Process => (0..self.processes as i64).collect(),
+                Sort::Abstract => vec![0, 1],
+                Sort::Integer | Sort::Real => SAMPLES.to_vec(),
+            };
+            values.retain(|v| asked.iter().all(|(c, set, sort)| *c != cell || self.member(*v, *set, *sort, &place)));
+            values
+        };
         let blank = State { values: vec![0; self.cells], writes: Vec::new(), lag: vec![0; self.processes] };
         let mut found = vec![blank];
         for cell in 0..self.cells {
@@ -299,8 +308,7 @@ impl<'a> Instance<'a> {
         }
     }
     fn is_weak(&self, cell: usize) -> bool {
-        let symbol = self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0);
-        self.rules.signature.weak[symbol]
+        self.rules.signature.weak[self.symbol(cell)]
     }
     /// The cells that are set, each with its possible values.
     fn sets(&self, state: &State, rule: &Rule, binding: &[u8], actor: u8, ago: u8) -> Option<Vec<(usize, Vec<i64>)>> {

@@ -26,6 +26,7 @@ pub struct Instances<'a> {
     banks: Vec<Bank<'a>>,
     refuted: Vec<Cube>,
     known: HashMap<Cube, bool>,
+    spent: u64,
     most_atoms: usize,
 }
 
@@ -33,7 +34,7 @@ impl<'a> Instances<'a> {
     /// Knows nothing yet.
     pub fn new(rules: &'a Rules) -> Instances<'a> {
         let assumed = assumptions(rules).unwrap_or_default();
-        Instances { rules, assumed, banks: Vec::new(), refuted: Vec::new(), known: HashMap::new(), most_atoms: 3 }
+        Instances { rules, assumed, banks: Vec::new(), refuted: Vec::new(), known: HashMap::new(), spent: 0, most_atoms: 3 }
     }
     fn bank(&mut self, processes: usize) -> &mut Bank<'a> {
         let at = self.banks.iter().position(|b| b.instance.processes >= processes).unwrap_or(self.banks.len());
@@ -81,7 +82,8 @@ impl<'a> Instances<'a> {
         }
         let signature = &self.rules.signature;
         let judged = self.banks.iter().any(|b| b.explored && b.instance.processes >= cube.processes);
-        let met = self.banks.iter().any(|b| b.instance.processes >= cube.processes && b.meets(signature, cube));
+        let spent = &mut self.spent;
+        let met = self.banks.iter().any(|b| b.instance.processes >= cube.processes && b.meets(signature, cube, spent));
         let plausible = judged && !met && {
             let pattern = Pattern::new(signature, cube.clone());
             !self.refuted.iter().any(|r| Target::new(signature, r).is_covered_by(&pattern))
@@ -107,6 +109,9 @@ fn subsets(count: usize, size: usize) -> Vec<Vec<usize>> {
 }
 
 impl Oracle for Instances<'_> {
+    fn spent(&mut self) -> u64 {
+        std::mem::take(&mut self.spent)
+    }
     fn candidates(&mut self, cube: &Cube) -> Vec<Cube> {
         let signature = &self.rules.signature;
         // Atoms over more specific sets come apart: `x is not 1 and not 2` is two facts.

@@ -54,6 +54,10 @@ pub struct Node {
 pub trait Oracle {
     /// Larger cubes to try in place of the cube, the best first.
     fn candidates(&mut self, cube: &Cube) -> Vec<Cube>;
+    /// What it took since it was asked last, in units of an assignment of a match.
+    fn spent(&mut self) -> u64 {
+        0
+    }
 }
 
 /// Never approximates.
@@ -244,6 +248,8 @@ impl<'a> Search<'a> {
                 break;
             }
         }
+        self.spend(oracle.spent())?;
+        let signature = &self.rules.signature;
         let pattern = Pattern::new(signature, node.cube.clone());
         let number = self.nodes.len();
         self.waiting.push(Reverse((node.cube.processes, node.cube.atoms.len(), number)));
