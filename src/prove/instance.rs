@@ -5,14 +5,13 @@
 //! A state is a row of numbers: the cells, then the last writes (writer, cell, old value, ..), then how many of them each process has not seen.
 
 use crate::atom::{Atom, Cell, JOINT, NONE, OTHER, Point, Sort};
+use crate::cube::Cube;
 use crate::rules::{Change, FIXED, Rule, Rules, Test, Value, is_cell};
 use crate::simplex::Relation;
 use mu_cubicle::system::Op;
-use std::collections::HashSet;
-use std::hash::BuildHasherDefault;
 
-/// Most writes that a process may lag behind.
-const MOST_LAG: usize = 2;
+/// Most writes that a process may lag behind in any instance.
+pub const MOST_LAG: usize = 8;
 /// Values tried for numbers that `init` leaves open.
 const SAMPLES: [i64; 4] = [0, 1, 2, -1];
 
@@ -58,7 +57,8 @@ enum Ready {
 
 /// Atoms whose processes are those of an instance, made ready to be asked of many states.
 pub struct Prepared {
-    atoms: Vec<Ready>,
+    /// Those that can be asked once so many views have their moments.
+    atoms: Vec<Vec<Ready>>,
     /// The views of the atoms, ascending, and who looks.
     views: Vec<(u8, u8)>,
     who: Vec<u8>,
@@ -73,18 +73,20 @@ pub struct Instance<'a> {
     offset: Vec<usize>,
     /// How many cells.
     pub cells: usize,
+    /// Most writes that a process may lag behind.
+    lag: usize,
 }
 
 impl<'a> Instance<'a> {
-    /// The system with so many processes.
-    pub fn new(rules: &'a Rules, processes: usize) -> Instance<'a> {
+    /// The system with so many processes, which lag behind at most so many writes.
+    pub fn new(rules: &'a Rules, processes: usize, lag: usize) -> Instance<'a> {
         let mut offset = Vec::new();
         let mut cells = 0;
         for arity in &rules.signature.arity {
             offset.push(cells);
             cells += processes.pow(*arity as u32);
         }
-        Instance { rules, processes, offset, cells }
+        Instance { rules, processes, offset, cells, lag: lag.min(MOST_LAG) }
     }
     /// The number of a cell.
     pub fn cell(&self, cell: Cell) -> usize {
@@ -96,9 +98,12 @@ impl<'a> Instance<'a> {
     }
     /// The sort of the cell of a number.
     fn sort(&self, cell: usize) -> Sort {
-        let symbol = self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0);
+        self.rules.signature.sorts[self.symbol(cell)]
+    }
+    /// The symbol of the cell of a number.
+    fn symbol(&self, cell: usize) -> usize {
         // Symbols without cells (arrays of no process) share an offset with the next one; there is always a process.
-        self.rules.signature.sorts[symbol]
+        self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0)
     }
     /// What the process sees of a cell, the given number of writes ago.
     pub fn seen(&self, state: &State, cell: usize, process: u8, ago: u8) -> i64 {
@@ -147,16 +152,15 @@ impl<'a> Instance<'a> {
             }
         })
     }
-    /// Initial states, at most `most`.
-    pub fn initial(&self, most: usize) -> Vec<State> {
-        let domain = |cell: usize| -> Vec<i64> {
-            match self.sort(cell) {
-                Sort::Finite(n) => (0..i64::from(n)).collect(),
-                Sort::Process => (0..self.processes as i64).collect(),
-                Sort::Abstract => vec![0, 1],
-                Sort::Integer | Sort::Real => SAMPLES.to_vec(),
-            }
-        };
+    /// Initial states, at most `most`, in the cube if one is given, whose processes are the first ones. If `elsewhere`, cells of processes that hold processes which
+    /// nothing determines hold one that is not among these, as they might where there are more.
+    pub fn initial(&self, most: usize, within: Option<&Cube>, elsewhere: bool) -> Vec<State> {
+        let place: Vec<u8> = (0..within.map_or(0, |c| c.processes) as u8).collect();
+        let asked: Vec<(usize, u64, Sort)> = within
+            .iter()
+            .flat_map(|c| &c.atoms)
+            .filter_map(|a| if let Atom::In(c, set) = a { Some((self.cell(c.now()), *set, self.rules.signature.sort(*c))) } else { None })
+            .collect();
         // Each instance of `init` is tested as soon as all of its cells have values.
         let mut tests: Vec<Vec<(Test, Vec<u8>)>> = vec![Vec::new(); self.cells + 1];
         let (params, dnf) = &self.rules.init;
@@ -179,6 +183,21 @@ impl<'a> Instance<'a> {
                 }
             }
         }
+        let cell_of_process = |cell: usize| self.rules.signature.arity[self.symbol(cell)] > 0;
+        let domain = |cell: usize| -> Vec<i64> {
+            let mut values = match self.sort(cell) {
+                Sort::Finite(n) => (0..i64::from(n)).collect(),
+                Sort::Process if elsewhere && cell_of_process(cell) => {
+                    let own = (0..self.processes as i64).collect::<Vec<_>>();
+                    if tests[cell + 1].is_empty() { vec![self.processes as i64] } else { own }
+                }
+                Sort::Process => (0..self.processes as i64).collect(),
+                Sort::Abstract => vec![0, 1],
+                Sort::Integer | Sort::Real => SAMPLES.to_vec(),
+            };
+            values.retain(|v| asked.iter().all(|(c, set, sort)| *c != cell || self.member(*v, *set, *sort, &place)));
+            values
+        };
         let blank = State { values: vec![0; self.cells], writes: Vec::new(), lag: vec![0; self.processes] };
         let mut found = vec![blank];
         for cell in 0..self.cells {
@@ -200,6 +219,10 @@ impl<'a> Instance<'a> {
         if several {
             found.retain(|s| maps.iter().all(|map| dnf.iter().any(|cube| self.holds(s, cube, &|p| process(p, map), NONE, 0))));
         }
+        if let Some(cube) = within {
+            let rest = self.prepare(cube.atoms.iter(), &place);
+            found.retain(|s| self.satisfies(s, &rest));
+        }
         found
     }
     /// All steps from a state.
@@ -208,6 +231,10 @@ impl<'a> Instance<'a> {
             let mut binding = Vec::new();
             self.bind(state, rule, &mut binding, out);
         }
+    }
+    /// The steps of one rule with its parameters bound.
+    pub fn step(&self, state: &State, rule: &Rule, binding: &[u8], out: &mut Vec<State>) {
+        self.bind(state, rule, &mut binding.to_vec(), out);
     }
     fn bind(&self, state: &State, rule: &Rule, binding: &mut Vec<u8>, out: &mut Vec<State>) {
         if binding.len() < rule.params {
@@ -269,10 +296,10 @@ impl<'a> Instance<'a> {
                 }
             }
             let most = s.lag.iter().copied().max().unwrap_or(0);
-            if usize::from(most) > MOST_LAG {
+            if usize::from(most) > self.lag {
                 // Who lags furthest looks again.
                 for lag in &mut s.lag {
-                    *lag = (*lag).min(MOST_LAG as u8);
+                    *lag = (*lag).min(self.lag as u8);
                 }
             }
             let most = s.lag.iter().copied().max().unwrap_or(0);
@@ -281,8 +308,7 @@ impl<'a> Instance<'a> {
         }
     }
     fn is_weak(&self, cell: usize) -> bool {
-        let symbol = self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0);
-        self.rules.signature.weak[symbol]
+        self.rules.signature.weak[self.symbol(cell)]
     }
     /// The cells that are set, each with its possible values.
     fn sets(&self, state: &State, rule: &Rule, binding: &[u8], actor: u8, ago: u8) -> Option<Vec<(usize, Vec<i64>)>> {
@@ -316,27 +342,10 @@ impl<'a> Instance<'a> {
         }
         Some(sets)
     }
-    /// Reachable states, breadth first, at most `most`; `forbidden` says which are no states of the system.
-    pub fn reachable(&self, most: usize, forbidden: &dyn Fn(&State) -> bool, stop: &dyn Fn() -> bool) -> Vec<State> {
-        let mut seen: HashSet<State, BuildHasherDefault<crate::cube::Mix>> = HashSet::default();
-        let mut list: Vec<State> = Vec::new();
-        for s in self.initial(most.div_ceil(4)) {
-            if !forbidden(&s) && seen.insert(s.clone()) {
-                list.push(s);
-            }
-        }
-        let mut at = 0;
-        let mut next = Vec::new();
-        while at < list.len() && list.len() < most && !(at.is_multiple_of(256) && stop()) {
-            self.successors(&list[at], &mut next);
-            at += 1;
-            for s in next.drain(..) {
-                if !forbidden(&s) && seen.insert(s.clone()) {
-                    list.push(s);
-                }
-            }
-        }
-        list
+    /// How many ways there are to bind the parameters of all rules.
+    pub fn bindings(&self) -> usize {
+        let ways = |params: usize| (0..params).map(|i| self.processes.saturating_sub(i)).product::<usize>();
+        self.rules.rules.iter().map(|r| ways(r.params)).sum()
     }
     /// Makes atoms ready to be asked of many states, with cube processes placed by the map.
     pub fn prepare<'c>(&self, atoms: impl Iterator<Item = &'c Atom> + Clone, place: &[u8]) -> Prepared {
@@ -360,9 +369,16 @@ impl<'a> Instance<'a> {
             Atom::Linear(l) => Ready::Sum(l.terms.iter().map(|(c, f)| (of(c), *f)).collect(), l.constant, l.relation),
             Atom::Fence(p, s) => Ready::Fence(place[usize::from(*p)], view((*p, *s))),
         };
-        let atoms = atoms.map(ready).collect();
+        let mut when: Vec<Vec<Ready>> = (0..=views.len()).map(|_| Vec::new()).collect();
+        for a in atoms {
+            let last = match a {
+                Atom::Fence(p, s) => Some(view((*p, *s))),
+                a => a.cells().iter().filter_map(|c| c.view()).map(view).max(),
+            };
+            when[last.map_or(0, |l| l + 1)].push(ready(a));
+        }
         let who = views.iter().map(|v| place[usize::from(v.0)]).collect();
-        Prepared { atoms, views, who, place: place.to_vec() }
+        Prepared { atoms: when, views, who, place: place.to_vec() }
     }
     /// Whether the state satisfies the atoms; see [`crate::stages`] for what stages mean.
     pub fn satisfies(&self, state: &State, atoms: &Prepared) -> bool {
@@ -370,7 +386,10 @@ impl<'a> Instance<'a> {
     }
     /// Tries all moments for the stages, in order.
     fn looks(&self, state: &State, atoms: &Prepared, ago: &mut Vec<u8>) -> bool {
-        let Some(view) = atoms.views.get(ago.len()) else { return atoms.atoms.iter().all(|a| self.is_met(state, a, atoms, ago)) };
+        if !atoms.atoms[ago.len()].iter().all(|a| self.is_met(state, a, atoms, ago)) {
+            return false;
+        }
+        let Some(view) = atoms.views.get(ago.len()) else { return true };
         let so_far = || atoms.views.iter().zip(ago.iter());
         let previous = so_far().rfind(|(v, _)| v.0 == view.0).map(|x| *x.1);
         // The end of the run is one moment, and no stage of any process is later.

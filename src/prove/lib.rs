@@ -17,10 +17,11 @@ pub mod trie;
 pub mod subsume;
 pub mod search;
 pub mod instance;
+pub mod bank;
+pub mod replay;
 pub mod oracle;
 pub mod certificate;
 pub mod verify;
-pub mod replay;
 pub mod prover;
 
 pub use prover::{Options, Outcome, Verdict, Why, prove};

@@ -1,135 +1,79 @@
 //! Which cubes might be unreachable: those that no reachable state of a small instance is in ("Invariants for finite instances and beyond", Conchon, Goel,
 //! Krstić, Mebsout, Zaïdi, 2013). From a cube, conjunctions of few of its atoms are tried, the fewest first; one that the instances do not
-//! contradict is proposed as the larger cube to exclude. A proposal that a trace refutes is remembered, and all that cover it are refused.
-//!
-//! States are stored by columns: for each cell and value the set of states, as bits. A conjunction over finite domains is a conjunction of columns;
-//! arithmetic, order and stages are tested state by state on what remains.
+//! contradict is proposed as the larger cube to exclude. A proposal that a trace refutes is remembered, and all that cover it are refused; and the trace is done on an
+//! instance, so that the states on it refute other proposals before they cost a search.
 
 use crate::atom::{Atom, Linear, Literal, OTHER, Signature, Sort};
+use crate::bank::Bank;
 use crate::cube::Cube;
-use crate::instance::{Instance, State};
+use crate::replay::steps;
 use crate::rules::Rules;
-use crate::search::Oracle;
+use crate::search::{Node, Oracle};
 use crate::simplex::Relation;
 use crate::start::assumptions;
 use crate::subsume::{Pattern, Target};
 use std::collections::HashMap;
 
-/// The states of one instance.
-struct Bank<'a> {
-    instance: Instance<'a>,
-    states: Vec<State>,
-    /// For each cell, its values with the states that have them.
-    columns: Vec<HashMap<i64, Vec<u64>>>,
-    words: usize,
-}
-
-impl<'a> Bank<'a> {
-    fn new(instance: Instance<'a>, states: Vec<State>) -> Bank<'a> {
-        let words = states.len().div_ceil(64);
-        let mut columns: Vec<HashMap<i64, Vec<u64>>> = vec![HashMap::new(); instance.cells];
-        for (i, s) in states.iter().enumerate() {
-            for (cell, v) in s.values.iter().enumerate() {
-                columns[cell].entry(*v).or_insert_with(|| vec![0; words])[i / 64] |= 1 << (i % 64);
-            }
-        }
-        Bank { instance, states, columns, words }
-    }
-    /// Whether some state is in the cube.
-    fn meets(&self, signature: &Signature, cube: &Cube) -> bool {
-        self.place(signature, cube, &mut (0..signature.fixed as u8).collect())
-    }
-    fn place(&self, signature: &Signature, cube: &Cube, place: &mut Vec<u8>) -> bool {
-        if place.len() == cube.processes {
-            return self.has(signature, cube, place);
-        }
-        (0..self.instance.processes as u8).any(|q| {
-            if place.contains(&q) {
-                return false;
-            }
-            place.push(q);
-            let found = self.place(signature, cube, place);
-            place.pop();
-            found
-        })
-    }
-    fn has(&self, signature: &Signature, cube: &Cube, place: &[u8]) -> bool {
-        let mut left: Option<Vec<u64>> = None;
-        let of_columns = |a: &&Atom| matches!(a, Atom::In(c, _) if c.view().is_none());
-        for a in cube.atoms.iter().filter(of_columns) {
-            let Atom::In(c, set) = a else { continue };
-            let cell = self.instance.cell(c.map(|p| place[usize::from(p)]));
-            let mut union = vec![0u64; self.words];
-            for (v, column) in &self.columns[cell] {
-                if self.instance.member(*v, *set, signature.sort(*c), place) {
-                    for (u, w) in union.iter_mut().zip(column) {
-                        *u |= w;
-                    }
-                }
-            }
-            match &mut left {
-                None => left = Some(union),
-                Some(l) => {
-                    let mut any = 0;
-                    for (x, y) in l.iter_mut().zip(&union) {
-                        *x &= y;
-                        any |= *x;
-                    }
-                    if any == 0 {
-                        return false;
-                    }
-                }
-            }
-        }
-        let mut rest = cube.atoms.iter().filter(|a| !of_columns(a)).peekable();
-        if rest.peek().is_none() {
-            return left.is_none_or(|l| l.iter().any(|w| *w != 0));
-        }
-        let rest = self.instance.prepare(rest, place);
-        let all = |i: usize| left.as_ref().is_none_or(|l| l[i / 64] & (1 << (i % 64)) != 0);
-        (0..self.states.len()).any(|i| all(i) && self.instance.satisfies(&self.states[i], &rest))
-    }
-}
+/// Instances of so many processes are explored however many states smaller ones have.
+const ALWAYS: usize = 3;
+/// Most processes of an instance in which a run is done again.
+const MOST_PROCESSES: usize = 5;
 
 /// The oracle: instances, and what was learnt.
 pub struct Instances<'a> {
     rules: &'a Rules,
+    assumed: Vec<Cube>,
     banks: Vec<Bank<'a>>,
     refuted: Vec<Cube>,
     known: HashMap<Cube, bool>,
+    spent: u64,
     most_atoms: usize,
 }
 
 impl<'a> Instances<'a> {
-    /// Instances of 2 processes and more while they have at most `most` states; `stop` ends the exploration.
-    pub fn new(rules: &'a Rules, largest: usize, most: usize, stop: &dyn Fn() -> bool) -> Instances<'a> {
-        let mut banks = Vec::new();
-        let least = rules.signature.fixed.max(2).min(rules.signature.most.unwrap_or(2));
+    /// Knows nothing yet.
+    pub fn new(rules: &'a Rules) -> Instances<'a> {
         let assumed = assumptions(rules).unwrap_or_default();
+        Instances { rules, assumed, banks: Vec::new(), refuted: Vec::new(), known: HashMap::new(), spent: 0, most_atoms: 3 }
+    }
+    fn bank(&mut self, processes: usize) -> &mut Bank<'a> {
+        let at = self.banks.iter().position(|b| b.instance.processes >= processes).unwrap_or(self.banks.len());
+        if self.banks.get(at).is_none_or(|b| b.instance.processes != processes) {
+            self.banks.insert(at, Bank::new(self.rules, processes, &self.assumed));
+        }
+        &mut self.banks[at]
+    }
+    /// Explores instances of 2 processes and more, to `most` states each: 2 and 3 in any case, others while those before are explored to their end. `stop` ends
+    /// it.
+    pub fn grow(&mut self, largest: usize, most: usize, stop: &dyn Fn() -> bool) {
+        let least = self.rules.signature.fixed.max(2).min(self.rules.signature.most.unwrap_or(2));
         for processes in least..=largest.max(least) {
-            if rules.signature.most.is_some_and(|m| processes > m) {
+            if self.rules.signature.most.is_some_and(|m| processes > m) {
                 break;
             }
-            let instance = Instance::new(rules, processes);
-            let judge = Bank { instance: Instance::new(rules, processes), states: Vec::new(), columns: Vec::new(), words: 0 };
-            let forbidden = |s: &State| {
-                assumed
-                    .iter()
-                    .any(|c| c.processes <= processes && satisfied(&judge.instance, s, c, &mut (0..rules.signature.fixed as u8).collect()))
-            };
-            let states = instance.reachable(most, &forbidden, stop);
-            let full = states.len() >= most;
-            banks.push(Bank::new(instance, states));
-            if full || stop() {
+            let all = self.bank(processes).explore(most, stop);
+            if stop() || (!all && processes >= ALWAYS.min(largest)) {
                 break;
             }
         }
-        Instances { rules, banks, refuted: Vec::new(), known: HashMap::new(), most_atoms: 3 }
+        self.known.clear();
     }
-    /// Remembers that the cube is reachable.
-    pub fn refute(&mut self, cube: Cube) {
+    /// Remembers that the cube is reachable, by the rest of the path, whose run it does to learn of more states.
+    pub fn refute(&mut self, cube: Cube, rest: &[Node]) {
+        if let Some(last) = rest.last() {
+            let (steps, processes) = steps(self.rules, rest);
+            let least = self.banks.first().map_or(2, |b| b.instance.processes);
+            if processes <= MOST_PROCESSES {
+                let rules = self.rules;
+                self.bank(processes.max(least)).follow(rules, &last.cube, &steps);
+            }
+        }
         self.refuted.push(cube);
         self.known.clear();
+    }
+    /// Whether the cube was refuted.
+    pub fn has_refuted(&self, cube: &Cube) -> bool {
+        self.refuted.contains(cube)
     }
     /// Whether nothing known contradicts that the cube is unreachable.
     fn plausible(&mut self, cube: &Cube) -> bool {
@@ -137,8 +81,9 @@ impl<'a> Instances<'a> {
             return *known;
         }
         let signature = &self.rules.signature;
-        let judged = self.banks.iter().any(|b| b.instance.processes >= cube.processes);
-        let met = self.banks.iter().any(|b| b.instance.processes >= cube.processes && b.meets(signature, cube));
+        let judged = self.banks.iter().any(|b| b.explored && b.instance.processes >= cube.processes);
+        let spent = &mut self.spent;
+        let met = self.banks.iter().any(|b| b.instance.processes >= cube.processes && b.meets(signature, cube, spent));
         let plausible = judged && !met && {
             let pattern = Pattern::new(signature, cube.clone());
             !self.refuted.iter().any(|r| Target::new(signature, r).is_covered_by(&pattern))
@@ -146,21 +91,6 @@ impl<'a> Instances<'a> {
         self.known.insert(cube.clone(), plausible);
         plausible
     }
-}
-
-fn satisfied(instance: &Instance<'_>, state: &State, cube: &Cube, place: &mut Vec<u8>) -> bool {
-    if place.len() == cube.processes {
-        return instance.satisfies(state, &instance.prepare(cube.atoms.iter(), place));
-    }
-    (0..instance.processes as u8).any(|q| {
-        if place.contains(&q) {
-            return false;
-        }
-        place.push(q);
-        let found = satisfied(instance, state, cube, place);
-        place.pop();
-        found
-    })
 }
 
 /// All subsets of `0..count` of the given size.
@@ -179,6 +109,9 @@ fn subsets(count: usize, size: usize) -> Vec<Vec<usize>> {
 }
 
 impl Oracle for Instances<'_> {
+    fn spent(&mut self) -> u64 {
+        std::mem::take(&mut self.spent)
+    }
     fn candidates(&mut self, cube: &Cube) -> Vec<Cube> {
         let signature = &self.rules.signature;
         // Atoms over more specific sets come apart: `x is not 1 and not 2` is two facts.

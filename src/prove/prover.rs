@@ -89,14 +89,41 @@ pub struct Outcome {
     pub verification: Duration,
 }
 
-/// The turns: most cubes of an exact search; most states of an instance, most cubes and most searches with approximations.
-const TURNS: [(usize, usize, usize, usize); 5] = [
-    (120, 1500, 300, 8),
-    (600, 10_000, 1000, 25),
-    (3000, 40_000, 5000, 80),
-    (20_000, 200_000, 50_000, 300),
-    (usize::MAX, 1_000_000, usize::MAX, 100_000),
-];
+/// What is done at one turn, at most.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// Cubes of the exact search.
+    exact: usize,
+    /// The work that it does.
+    work: u64,
+    /// States of an instance.
+    states: usize,
+    /// Cubes of a search with approximations.
+    cubes: usize,
+    /// Such searches.
+    searches: usize,
+    /// The work that they do together.
+    tried: u64,
+}
+
+/// The first turn.
+const FIRST: Turn = Turn { exact: 120, work: 15_000, states: 1500, cubes: 300, searches: 25, tried: 40_000 };
+/// No instance is explored further.
+const MOST_STATES: usize = 1_000_000;
+
+impl Turn {
+    /// The turn after this one.
+    fn next(self) -> Turn {
+        Turn {
+            exact: self.exact.saturating_mul(5),
+            work: self.work.saturating_mul(5),
+            states: self.states.saturating_mul(5).min(MOST_STATES),
+            cubes: self.cubes.saturating_mul(5),
+            searches: self.searches.saturating_mul(3),
+            tried: self.tried.saturating_mul(6),
+        }
+    }
+}
 
 struct Prover<'a> {
     system: &'a System,
@@ -110,6 +137,7 @@ struct Prover<'a> {
     verification: Duration,
     work: Option<u64>,
     exact: Search<'a>,
+    oracle: Option<Instances<'a>>,
 }
 
 /// Proves or refutes that the system is safe.
@@ -142,42 +170,50 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         verification: Duration::ZERO,
         work: options.work,
         exact: Search::new(&rules, budget),
+        oracle: None,
     };
     let verdict = prover.run();
     let Prover { counts, searches, refuted, repeated, verification, .. } = prover;
     Outcome { verdict, counts, searches, refuted, repeated, assumed: rules.invariants.len(), verification }
 }
 
-impl Prover<'_> {
+impl<'a> Prover<'a> {
     fn run(&mut self) -> Verdict {
-        let mut why = Why::Stopped(Stop::States);
-        for (exact, states, most, searches) in TURNS {
-            match self.exact(exact) {
+        let mut turn = FIRST;
+        let why = loop {
+            match self.exact(turn) {
                 Ok(verdict) => return verdict,
-                Err(w) => why = w,
-            }
-            if !matches!(why, Why::Stopped(Stop::States)) || self.work == Some(0) {
-                break;
+                Err(Why::Stopped(Stop::States)) if self.work != Some(0) => {}
+                Err(why) => break why,
             }
             if self.options.approximate {
-                match self.approximate(states, most, searches) {
+                match self.approximate(turn) {
                     Ok(verdict) => return verdict,
-                    Err(w) => why = w,
-                }
-                if matches!(why, Why::Stopped(Stop::Time | Stop::Memory | Stop::Interrupted)) || self.work == Some(0) {
-                    break;
+                    Err(Why::Stopped(s @ (Stop::Time | Stop::Memory | Stop::Interrupted))) => break Why::Stopped(s),
+                    Err(why) if self.work == Some(0) => break why,
+                    Err(_) => {}
                 }
             }
-        }
+            turn = turn.next();
+        };
         if matches!(why, Why::Spurious(_)) {
             return instances(self.system, self.options, self.rules.memory, why, self.budget);
         }
         Verdict::Unknown(why)
     }
-    fn exact(&mut self, most: usize) -> Result<Verdict, Why> {
-        self.exact.work = self.work;
-        let end = self.exact.run(&mut Exact, most);
-        self.work = self.exact.work;
+    /// Takes so much of the work that is left, to be put back what is not done.
+    fn take(&mut self, most: u64) -> u64 {
+        let taken = self.work.map_or(most, |w| w.min(most));
+        self.work = self.work.map(|w| w - taken);
+        taken
+    }
+    fn put_back(&mut self, rest: u64) {
+        self.work = self.work.map(|w| w + rest);
+    }
+    fn exact(&mut self, turn: Turn) -> Result<Verdict, Why> {
+        self.exact.work = self.take(turn.work);
+        let end = self.exact.run(&mut Exact, turn.exact);
+        self.put_back(self.exact.work);
         self.counts = self.exact.counts;
         match end {
             End::Fixpoint(cubes) => self.safe(&cubes),
@@ -186,33 +222,37 @@ impl Prover<'_> {
             End::Trouble(t) => Err(Why::Trouble(t)),
         }
     }
-    fn approximate(&mut self, states: usize, most: usize, searches: usize) -> Result<Verdict, Why> {
-        let start = Instant::now();
-        let slice = Duration::from_millis(states as u64 / 20);
+    fn approximate(&mut self, turn: Turn) -> Result<Verdict, Why> {
         let budget = self.budget;
-        let timed = self.work.is_none();
-        let mut oracle =
-            Instances::new(self.rules, self.options.instances, states, &|| timed && start.elapsed() > slice || budget.check(0).is_err());
-        let mut refuted: Vec<Cube> = Vec::new();
-        for _ in 0..searches {
+        let mut oracle = self.oracle.take().unwrap_or_else(|| Instances::new(self.rules));
+        oracle.grow(self.options.instances, turn.states, &|| budget.check(0).is_err());
+        let mut work = self.take(turn.tried);
+        let found = self.search(&mut oracle, turn, &mut work);
+        self.put_back(work);
+        self.oracle = Some(oracle);
+        found
+    }
+    /// Searches with approximations until one is not refuted.
+    fn search(&mut self, oracle: &mut Instances<'a>, turn: Turn, work: &mut u64) -> Result<Verdict, Why> {
+        for _ in 0..turn.searches {
             self.searches += 1;
             let mut search = Search::new(self.rules, self.budget);
-            search.work = self.work;
-            let end = search.run(&mut oracle, most);
-            self.work = search.work;
+            search.work = *work;
+            let end = search.run(oracle, turn.cubes);
+            *work = search.work;
             self.counts = search.counts;
             match end {
                 End::Fixpoint(cubes) => return self.safe(&cubes),
-                End::Reached(path) => match path.iter().rev().find(|n| n.approximate) {
-                    Some(node) => {
+                End::Reached(path) => match path.iter().rposition(|n| n.approximate) {
+                    Some(at) => {
+                        let cube = &path[at].cube;
                         // Else the searches would go round in a circle.
-                        if refuted.contains(&node.cube) {
+                        if oracle.has_refuted(cube) {
                             self.repeated += 1;
                             break;
                         }
                         self.refuted += 1;
-                        refuted.push(node.cube.clone());
-                        oracle.refute(node.cube.clone());
+                        oracle.refute(cube.clone(), &path[at + 1..]);
                     }
                     None => return self.reached(&path),
                 },

@@ -33,15 +33,15 @@ pub struct Run {
     pub claim: (usize, Vec<u32>),
 }
 
-/// The steps of a path, in the order in which they are done, and how many processes they need.
-pub fn steps(rules: &Rules, path: &[Node]) -> (Vec<(usize, Vec<u32>)>, usize) {
+/// The steps of a path (rules with their processes), in the order in which they are done, and how many processes they need.
+pub fn steps(rules: &Rules, path: &[Node]) -> (Vec<(usize, Vec<u8>)>, usize) {
     let Some(last) = path.last() else { return (Vec::new(), 0) };
-    let mut names: Vec<u32> = (0..last.cube.processes as u32).collect();
+    let mut names: Vec<u8> = (0..last.cube.processes as u8).collect();
     let mut most = names.len().max(rules.signature.fixed);
     let mut found = Vec::new();
     for node in path.iter().rev().filter(|n| n.parent.is_some()) {
         // Names of the processes of the parent and of the step.
-        let mut draft: Vec<Option<u32>> =
+        let mut draft: Vec<Option<u8>> =
             node.names.iter().map(|to| (*to != NONE).then(|| names.get(usize::from(*to)).copied()).flatten()).collect();
         for i in 0..draft.len() {
             if draft[i].is_none() {
@@ -49,10 +49,10 @@ pub fn steps(rules: &Rules, path: &[Node]) -> (Vec<(usize, Vec<u32>)>, usize) {
                 draft[i] = free;
             }
         }
-        let draft: Vec<u32> = draft.into_iter().flatten().collect();
-        most = most.max(draft.iter().map(|n| *n as usize + 1).max().unwrap_or(0));
+        let draft: Vec<u8> = draft.into_iter().flatten().collect();
+        most = most.max(draft.iter().map(|n| usize::from(*n) + 1).max().unwrap_or(0));
         let binding = node.binding.iter().map(|b| draft[usize::from(*b)]).collect();
-        found.push((rules.rules[node.rule].transition, binding));
+        found.push((node.rule, binding));
         names = draft;
     }
     (found, most)
@@ -87,6 +87,8 @@ pub fn machine(system: &System, memory: Memory, processes: u32) -> Result<Machin
 /// Why it cannot be done.
 pub fn replay(system: &System, rules: &Rules, path: &[Node], budget: &Budget) -> Result<Run, String> {
     let (steps, most) = steps(rules, path);
+    let steps: Vec<(usize, Vec<u32>)> =
+        steps.into_iter().map(|(rule, who)| (rules.rules[rule].transition, who.into_iter().map(u32::from).collect())).collect();
     let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(0);
     let least = system.processes.map_or(1, |n| n as usize).max(most).max(1);
     let mut reason = "the run needs no process".to_string();

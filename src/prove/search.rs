@@ -54,6 +54,10 @@ pub struct Node {
 pub trait Oracle {
     /// Larger cubes to try in place of the cube, the best first.
     fn candidates(&mut self, cube: &Cube) -> Vec<Cube>;
+    /// What it took since it was asked last, in units of an assignment of a match.
+    fn spent(&mut self) -> u64 {
+        0
+    }
 }
 
 /// Never approximates.
@@ -106,8 +110,8 @@ pub struct Search<'a> {
     assumptions: usize,
     /// What was counted.
     pub counts: Counts,
-    /// How many more bindings and cubes may be looked at, if that is limited.
-    pub work: Option<u64>,
+    /// How many more bindings and cubes may be looked at.
+    pub work: u64,
     ticks: u32,
     most: usize,
     begun: bool,
@@ -124,7 +128,7 @@ impl<'a> Search<'a> {
             waiting: BinaryHeap::new(),
             assumptions: 0,
             counts: Counts::default(),
-            work: None,
+            work: u64::MAX,
             ticks: 0,
             most: usize::MAX,
             begun: false,
@@ -153,30 +157,43 @@ impl<'a> Search<'a> {
                 self.waiting.push(Reverse(turn));
                 return Ok(End::Stopped(Stop::States));
             }
-            if self.is_superseded(node, &cube)? {
-                continue;
-            }
-            self.counts.expanded += 1;
-            for rule in 0..self.rules.rules.len() {
-                let params = self.rules.rules[rule].params;
-                for (binding, processes) in bindings(params, cube.processes, self.rules.signature.most)? {
-                    self.tick()?;
-                    let mut images = Vec::new();
-                    pre_image(self.rules, &cube, &self.rules.rules[rule], &binding, processes, &mut images)?;
-                    for (image, names) in images {
-                        self.counts.images += 1;
-                        let new = Node { cube: image, parent: Some(node), rule, binding: binding.clone(), names, approximate: false };
-                        if let Some(end) = self.offer(new, oracle)? {
-                            return Ok(end);
-                        }
-                    }
-                    if self.alive(node).is_none() {
-                        break;
-                    }
+            match self.expand(node, &cube, oracle) {
+                Ok(Some(end)) => return Ok(end),
+                Ok(None) => {}
+                Err(failure) => {
+                    // The search may go on later: the cube is expanded anew then, and covers what it gave before.
+                    self.waiting.push(Reverse(turn));
+                    return Err(failure);
                 }
             }
         }
         Ok(End::Fixpoint(self.index.patterns().filter(|(i, _)| *i >= self.assumptions).map(|(_, p)| p.cube.clone()).collect()))
+    }
+    /// Offers all pre-images of the node.
+    fn expand(&mut self, node: usize, cube: &Cube, oracle: &mut dyn Oracle) -> Result<Option<End>, Failure> {
+        if self.is_superseded(node, cube)? {
+            return Ok(None);
+        }
+        self.counts.expanded += 1;
+        for rule in 0..self.rules.rules.len() {
+            let params = self.rules.rules[rule].params;
+            for (binding, processes) in bindings(params, cube.processes, self.rules.signature.most)? {
+                self.tick()?;
+                let mut images = Vec::new();
+                pre_image(self.rules, cube, &self.rules.rules[rule], &binding, processes, &mut images)?;
+                for (image, names) in images {
+                    self.counts.images += 1;
+                    let new = Node { cube: image, parent: Some(node), rule, binding: binding.clone(), names, approximate: false };
+                    if let Some(end) = self.offer(new, oracle)? {
+                        return Ok(Some(end));
+                    }
+                }
+                if self.alive(node).is_none() {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(None)
     }
     /// Takes in what is assumed and what is unsafe.
     fn begin(&mut self) -> Result<Option<End>, Failure> {
@@ -231,6 +248,8 @@ impl<'a> Search<'a> {
                 break;
             }
         }
+        self.spend(oracle.spent())?;
+        let signature = &self.rules.signature;
         let pattern = Pattern::new(signature, node.cube.clone());
         let number = self.nodes.len();
         self.waiting.push(Reverse((node.cube.processes, node.cube.atoms.len(), number)));
@@ -262,9 +281,8 @@ impl<'a> Search<'a> {
         Ok(false)
     }
     fn work_off(&mut self, work: u64) -> Result<(), Failure> {
-        let Some(left) = &mut self.work else { return Ok(()) };
-        let enough = work <= *left;
-        *left = left.saturating_sub(work);
+        let enough = work <= self.work;
+        self.work = self.work.saturating_sub(work);
         if enough { Ok(()) } else { Err(Failure::Stopped(Stop::States)) }
     }
     /// Counts what it took to match cubes; also a place to look at the limits, since one match may take long.

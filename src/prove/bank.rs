@@ -1,0 +1,231 @@
+//! Reachable states of one instance, which grow: breadth first, and by runs that a search has found. They serve to refuse approximations, never to prove.
+//!
+//! States are stored by columns: for each cell and value the set of states, as bits. A conjunction over finite domains is a conjunction of columns;
+//! arithmetic, order and stages are tested state by state on what remains. Exploring ends at numbers of states and of steps tried, so that nothing depends on
+//! the clock.
+//!
+//! Where `init` leaves cells open there are more initial states than any bound: few are tried, or the search would never leave them.
+
+use crate::atom::{Atom, Signature};
+use crate::cube::{Cube, Mix};
+use crate::instance::{Instance, State};
+use crate::rules::Rules;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
+
+/// Most initial states: a part of the states that are asked for, and at least so many.
+const PART_INITIAL: usize = 16;
+const LEAST_INITIAL: usize = 32;
+/// Most ways of binding the rules that are tried for each state that is asked for.
+const TRIES: usize = 100;
+/// How many writes a process may lag behind in what is explored, and in runs that are done again.
+const LAG: usize = 2;
+const LAG_ALONG: usize = 6;
+/// So many words of columns take as long as one state.
+const WORDS_OF_STATE: usize = 20;
+/// Most states at each step of a run that is done again, and most that are explored from its end.
+const MOST_ALONG: usize = 64;
+const MOST_BEYOND: usize = 300;
+
+/// The states of one instance.
+pub struct Bank<'a> {
+    /// The instance.
+    pub instance: Instance<'a>,
+    /// The same with more writes that have not been seen.
+    along: Instance<'a>,
+    /// Whether it was explored from its initial states, not only along runs.
+    pub explored: bool,
+    /// Whether initial states in which each cell has a value of the instance are among them.
+    determined: bool,
+    assumed: Vec<Cube>,
+    fixed: usize,
+    states: Vec<State>,
+    seen: HashSet<State, BuildHasherDefault<Mix>>,
+    /// For each cell, its values with the states that have them.
+    columns: Vec<HashMap<i64, Vec<u64>>>,
+    /// The first state whose steps have not been tried.
+    at: usize,
+}
+
+impl<'a> Bank<'a> {
+    /// No states yet of so many processes; states in one of the assumed cubes are none of the system.
+    pub fn new(rules: &'a Rules, processes: usize, assumed: &[Cube]) -> Bank<'a> {
+        let instance = Instance::new(rules, processes, LAG);
+        let along = Instance::new(rules, processes, LAG_ALONG);
+        let columns = vec![HashMap::new(); instance.cells];
+        let assumed = assumed.iter().filter(|c| c.processes <= processes).cloned().collect();
+        Bank {
+            instance,
+            along,
+            explored: false,
+            determined: false,
+            assumed,
+            fixed: rules.signature.fixed,
+            states: Vec::new(),
+            seen: HashSet::default(),
+            columns,
+            at: 0,
+        }
+    }
+    fn push(&mut self, state: State) -> bool {
+        if self.seen.contains(&state) || self.assumed.iter().any(|c| self.is_in(&state, c, &mut self.named())) {
+            return false;
+        }
+        let i = self.states.len();
+        for (cell, v) in state.values.iter().enumerate() {
+            let column = self.columns[cell].entry(*v).or_default();
+            column.resize(i / 64 + 1, 0);
+            column[i / 64] |= 1 << (i % 64);
+        }
+        self.seen.insert(state.clone());
+        self.states.push(state);
+        true
+    }
+    /// The processes that are constants.
+    fn named(&self) -> Vec<u8> {
+        (0..self.fixed as u8).collect()
+    }
+    fn is_in(&self, state: &State, cube: &Cube, place: &mut Vec<u8>) -> bool {
+        if place.len() == cube.processes {
+            return self.instance.satisfies(state, &self.instance.prepare(cube.atoms.iter(), place));
+        }
+        (0..self.instance.processes as u8).any(|q| {
+            if place.contains(&q) {
+                return false;
+            }
+            place.push(q);
+            let found = self.is_in(state, cube, place);
+            place.pop();
+            found
+        })
+    }
+    /// Explores to so many states; whether these are all.
+    pub fn explore(&mut self, most: usize, stop: &dyn Fn() -> bool) -> bool {
+        let mut tries = most.saturating_mul(TRIES);
+        if !self.explored {
+            self.explored = true;
+            for s in self.instance.initial(LEAST_INITIAL, None, true) {
+                self.push(s);
+            }
+        }
+        let all = self.go_on(most / 2, &mut tries, stop);
+        if !self.determined && (all || self.states.len() >= most / 2) {
+            self.determined = true;
+            for s in self.instance.initial((most / PART_INITIAL).max(LEAST_INITIAL), None, false) {
+                self.push(s);
+            }
+        }
+        self.go_on(most, &mut tries, stop)
+    }
+    /// Takes in the steps of further states, until there are so many.
+    fn go_on(&mut self, most: usize, tries: &mut usize, stop: &dyn Fn() -> bool) -> bool {
+        let bindings = self.instance.bindings().max(1);
+        let mut next = Vec::new();
+        while self.at < self.states.len() {
+            if self.states.len() >= most || *tries < bindings || (self.at.is_multiple_of(256) && stop()) {
+                return false;
+            }
+            *tries -= bindings;
+            self.instance.successors(&self.states[self.at], &mut next);
+            self.at += 1;
+            for s in next.drain(..) {
+                self.push(s);
+            }
+        }
+        true
+    }
+    /// Does the steps (rule, processes) from the initial states in a cube whose processes are the first ones, and takes in the states on the way and some
+    /// beyond its end.
+    pub fn follow(&mut self, rules: &Rules, start: &Cube, steps: &[(usize, Vec<u8>)]) {
+        let mut here: Vec<State> = self.instance.initial(MOST_ALONG * 16, Some(start), false);
+        here.truncate(MOST_ALONG);
+        let mut next = Vec::new();
+        for (rule, binding) in steps {
+            for s in &here {
+                self.along.step(s, &rules.rules[*rule], binding, &mut next);
+            }
+            for s in here.drain(..) {
+                self.push(s);
+            }
+            let mut met: HashSet<State, BuildHasherDefault<Mix>> = HashSet::default();
+            here.extend(next.drain(..).filter(|s| met.insert(s.clone())).take(MOST_ALONG));
+            if here.is_empty() {
+                return;
+            }
+        }
+        let from = self.states.len();
+        for s in here {
+            self.push(s);
+        }
+        let mut at = from;
+        while at < self.states.len() && self.states.len() < from + MOST_BEYOND {
+            self.along.successors(&self.states[at], &mut next);
+            at += 1;
+            for s in next.drain(..) {
+                self.push(s);
+            }
+        }
+    }
+    /// Whether some state is in the cube; what it took is added to `spent`, in states that were looked at.
+    pub fn meets(&self, signature: &Signature, cube: &Cube, spent: &mut u64) -> bool {
+        self.place(signature, cube, &mut self.named(), spent)
+    }
+    fn place(&self, signature: &Signature, cube: &Cube, place: &mut Vec<u8>, spent: &mut u64) -> bool {
+        if place.len() == cube.processes {
+            return self.has(signature, cube, place, spent);
+        }
+        (0..self.instance.processes as u8).any(|q| {
+            if place.contains(&q) {
+                return false;
+            }
+            place.push(q);
+            let found = self.place(signature, cube, place, spent);
+            place.pop();
+            found
+        })
+    }
+    fn has(&self, signature: &Signature, cube: &Cube, place: &[u8], spent: &mut u64) -> bool {
+        let words = self.states.len().div_ceil(64);
+        *spent += 1;
+        let mut left: Option<Vec<u64>> = None;
+        let of_columns = |a: &&Atom| matches!(a, Atom::In(c, _) if c.view().is_none());
+        for a in cube.atoms.iter().filter(of_columns) {
+            let Atom::In(c, set) = a else { continue };
+            let cell = self.instance.cell(c.map(|p| place[usize::from(p)]));
+            let mut union = vec![0u64; words];
+            *spent += (words / WORDS_OF_STATE) as u64;
+            for (v, column) in &self.columns[cell] {
+                if self.instance.member(*v, *set, signature.sort(*c), place) {
+                    for (u, w) in union.iter_mut().zip(column) {
+                        *u |= w;
+                    }
+                }
+            }
+            match &mut left {
+                None => left = Some(union),
+                Some(l) => {
+                    let mut any = 0;
+                    for (x, y) in l.iter_mut().zip(&union) {
+                        *x &= y;
+                        any |= *x;
+                    }
+                    if any == 0 {
+                        return false;
+                    }
+                }
+            }
+        }
+        let mut rest = cube.atoms.iter().filter(|a| !of_columns(a)).peekable();
+        if rest.peek().is_none() {
+            return left.map_or(!self.states.is_empty(), |l| l.iter().any(|w| *w != 0));
+        }
+        let rest = self.instance.prepare(rest, place);
+        let all = |i: usize| left.as_ref().is_none_or(|l| l[i / 64] & (1 << (i % 64)) != 0);
+        (0..self.states.len()).any(|i| {
+            all(i) && {
+                *spent += 1;
+                self.instance.satisfies(&self.states[i], &rest)
+            }
+        })
+    }
+}
