@@ -45,6 +45,9 @@ pub use mu_lts as lts;
 /// The waist between front ends and engines.
 pub use mu_model as model;
 
+/// Probabilistic transition systems.
+pub use mu_chance as chance;
+
 /// Litmus tests and x86 programs.
 pub use mu_outcome as outcome;
 pub use mu_program as program;
@@ -93,6 +96,9 @@ pub use mu_pbes as pbes;
 
 /// Ways to count and to check.
 pub use mu_engines as engines;
+
+/// Real equation systems: real-valued formulas on probabilistic systems.
+pub use mu_reals as reals;
 
 /// One search by several processes.
 #[cfg(feature = "cluster")]

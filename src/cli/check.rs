@@ -16,6 +16,7 @@ use super::pipeline::{self, Session, file_error};
 use super::print;
 use super::progress::Bar;
 use super::properties::{self, Text};
+use super::quantity;
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
 use mu_engines::{Options, Subject, Task};
 use mu_evidence::Evidence;
@@ -60,7 +61,8 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
     if !any.is_empty() {
         return super::unbounded::run(session, args, &texts, &any);
     }
-    match session.load(&args.model, &args.confluence) {
+    match session.load_any(&args.model, &args.confluence) {
+        Ok(subject) if quantity::is_meant(&subject, &texts) => quantity::run(session, args, &subject, &texts),
         Ok(subject) => all(session, args, &subject, &texts),
         Err(Diagnostic { stop: Some(stop), .. }) => none_checked(session, args, &texts, &stop),
         Err(error) => Err(error),

@@ -3,7 +3,7 @@
 //! The difference is confirmed on the systems as given before it is shown: a trace is followed state by state, a formula is checked
 //! on both by the model checker. A difference that cannot be confirmed is an internal error.
 
-use super::args::{CompareArgs, Format};
+use super::args::{CompareArgs, Format, Reduce};
 use super::files::{transition_system, write_text};
 use super::lts::unknown;
 use super::output;
@@ -38,6 +38,9 @@ impl Question {
 }
 
 pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagnostic> {
+    if args.equivalence == Reduce::Probabilistic && args.preorder.is_none() {
+        return super::chance::compare(session, args);
+    }
     let start = Instant::now();
     let relabel = args.relabelling.relabel()?;
     let (a, b) = match (transition_system(session, &args.a)?, transition_system(session, &args.b)?) {

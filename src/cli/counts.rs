@@ -40,6 +40,8 @@ pub(super) struct Report {
     pub symmetries: Option<Value>,
     /// What a search wrote to disk, if it did.
     pub spilled: Option<Spilled>,
+    /// To how many distributions the steps of a probabilistic model lead.
+    pub distributions: Option<usize>,
 }
 
 /// What the processes of a search did.
@@ -81,6 +83,7 @@ impl Report {
             processes: None,
             symmetries: None,
             spilled,
+            distributions: None,
         }
     }
     pub(super) fn explicit(states: u64, transitions: u64, deadlocks: u64, stop: Stop) -> Self {
@@ -99,6 +102,7 @@ impl Report {
             processes: None,
             symmetries: None,
             spilled: None,
+            distributions: None,
         }
     }
 
@@ -118,6 +122,9 @@ impl Report {
                     "stop": self.stop.word(),
                     "engine": self.engine,
                 });
+                if let Some(distributions) = self.distributions {
+                    object["distributions"] = distributions.into();
+                }
                 if !self.warnings.is_empty() {
                     object["warnings"] = self.warnings.into();
                 }
@@ -156,6 +163,9 @@ impl Report {
                     show(&self.transitions),
                     show(&self.deadlocks)
                 );
+                if let Some(distributions) = self.distributions {
+                    text += &format!("distributions {distributions}\n");
+                }
                 text += &self.ends.map(|e| e.text(self.deadlocks.as_ref().and_then(|d| u64::try_from(d).ok()))).unwrap_or_default();
                 if let Some((name, states, transitions)) = self.reduced {
                     text += &format!("reduced      {states} states, {transitions} transitions modulo {name} bisimulation\n");

@@ -1,6 +1,7 @@
 //! `explore`: the transition system of a model, counted, reduced, written.
 
 use super::args::{ExploreArgs, Format, Reduce, Reduction, SetStrategy};
+use super::chance;
 use super::checkpoint;
 use super::cluster;
 use super::counts::Report;
@@ -32,6 +33,8 @@ impl Reduce {
             Reduce::Weak => Equivalence::Weak,
             Reduce::Trace => Equivalence::Trace,
             Reduce::WeakTrace => Equivalence::WeakTrace,
+            // Commands that know it never ask: of systems without chance it is the strong one.
+            Reduce::Probabilistic => Equivalence::Strong,
         }
     }
 }
@@ -71,12 +74,18 @@ fn unsymmetric(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
 /// Counts by the engine that was asked for, and writes, reduces and reports what is wanted.
 fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Result<u8, Diagnostic> {
     if args.seeking.sought().is_some() {
-        let loaded = session.load(&args.model, "none")?;
+        let loaded = session.load_any(&args.model, "none")?;
+        if loaded.model.is_probabilistic() {
+            return chance::explore(session, args, &loaded, start);
+        }
         return ways::run(session, &unsymmetric(args, &loaded), &loaded);
     }
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
-    let mut loaded = session.load(&args.model, &args.confluence)?;
+    let mut loaded = session.load_any(&args.model, &args.confluence)?;
+    if loaded.model.is_probabilistic() || args.reduce == Some(Reduce::Probabilistic) {
+        return chance::explore(session, args, &loaded, start);
+    }
     let args = &unsymmetric(args, &loaded);
     if args.spill.is_some() && (keep || loaded.stored.is_some() || args.keeping.is_wanted()) {
         let message = "`--spill` is for the counts of a specification's states, without `--out`, `--reduce`, `--hide`, `--rename`, `--checkpoint` and `--resume`";

@@ -20,6 +20,7 @@ macro_rules! eprint {
 }
 
 pub mod args;
+mod chance;
 mod check;
 mod checkpoint;
 #[cfg_attr(not(feature = "cluster"), path = "without_cluster.rs")]
@@ -48,6 +49,7 @@ mod program;
 mod progress;
 mod properties;
 mod prove;
+mod quantity;
 mod readers;
 mod refuted;
 mod robust;

@@ -128,8 +128,19 @@ fn reader(path: &Path) -> &'static Reader {
 }
 
 impl Session {
-    /// A model of any front end. Errors: those of reading it; a limit met meanwhile.
+    /// A model of any front end in which nothing is left to chance. Errors: those of reading it; a limit met meanwhile.
     pub(super) fn load(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
+        let loaded = self.load_any(path, confluence)?;
+        if loaded.model.is_probabilistic() {
+            let message = format!("chance decides in `{}` (`dist`), and this command knows no probabilities", path.display());
+            let note = "`explore`, `check`, and `reduce` and `compare` with `--equivalence probabilistic` do";
+            return Err(Diagnostic::new(Stage::Unsupported, message).note(note));
+        }
+        Ok(loaded)
+    }
+
+    /// A model of any front end.
+    pub(super) fn load_any(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
         let process = match reader(path) {
             Reader::Refused(expected) => {
                 return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no model", path.display())).note(*expected));

@@ -1,6 +1,6 @@
 //! `reduce`, `info`, `convert`: one transition system (or game) in, figures or a file out.
 
-use super::args::{ConvertArgs, Format, InfoArgs, ReduceArgs};
+use super::args::{ConvertArgs, Format, InfoArgs, Reduce, ReduceArgs};
 use super::files::{Form, expect_lts_name, read_game, system_for, transition_system, write, write_lts, write_text};
 use super::output;
 use super::pipeline::Session;
@@ -26,6 +26,9 @@ pub(super) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> 
 }
 
 pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Diagnostic> {
+    if args.equivalence == Reduce::Probabilistic {
+        return super::chance::reduce(session, args);
+    }
     if let Some(out) = &args.out {
         expect_lts_name("--out ", out)?;
     }

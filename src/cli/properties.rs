@@ -118,6 +118,11 @@ fn correction(text: &str, correction: Correction) -> String {
 }
 
 impl Text {
+    /// Its syntax tree.
+    pub(super) fn parsed(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
+        mu_syntax::parse_formula(self.source, &self.text)
+    }
+
     /// What checkpoints of searches for it belong to: its text and how its equations are told apart.
     pub(super) fn identity(&self, formula: &TypedFormula) -> String {
         let how = if formula.as_written { "% counted with all parameters\n" } else { "" };

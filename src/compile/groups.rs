@@ -6,7 +6,7 @@
 
 use super::tables::ValueTable;
 use super::undecided::Conditions;
-use super::{GroupCode, position};
+use super::{GroupCode, chance, position};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{SortId, VarId};
 use mu_base::{Diagnostic, Span};
@@ -15,12 +15,15 @@ use mu_data::expr::{Expr, Substitution};
 use mu_model::{Group, Slot, SlotInfo};
 use mu_process::confluence::fixes;
 use mu_process::linear::{Act, LinearProcess, ParamRole, Summand};
+use num_rational::BigRational;
 
 /// The slots, and where their values are.
 #[derive(Default)]
 pub(super) struct Layout {
     pub slots: Vec<SlotInfo>,
     pub initial: Vec<u32>,
+    /// Where it may start, with probabilities.
+    pub starts: Vec<(BigRational, Vec<u32>)>,
     /// Table of each slot.
     pub table_of: Vec<usize>,
     /// Sort of each slot.
@@ -57,9 +60,8 @@ impl Layout {
             layout.table_of.push(table);
             layout.sort_of.push(sort);
             layout.conditions.push(Conditions::default());
-            let value = engine.from_expr(&param.init)?;
-            layout.initial.push(layout.tables[table].intern(&engine.to_expr_at(&value, sort)));
         }
+        chance::starts(process, engine, &mut layout)?;
         Ok(layout)
     }
 
@@ -110,6 +112,7 @@ impl Builder<'_> {
         let actions = with_fixed(&of.actions);
         let writes = of.updates.iter().map(|u| u.0 as Slot).collect();
         let updates: Vec<Expr> = of.updates.iter().map(|u| u.1.substitute(&fixed)).collect();
+        let chance = of.chance.as_ref().map(|c| chance::Chosen::new(c, &fixed, &mut self.process.data));
         let slots = |used: &[VarId]| -> Vec<Slot> {
             let mut slots: Vec<Slot> = used.iter().filter_map(|v| self.layout.slot_of.get(v).copied()).collect();
             slots.sort_unstable();
@@ -119,6 +122,7 @@ impl Builder<'_> {
         guard.free_vars(&mut used);
         let tests = slots(&used);
         actions.iter().flat_map(|a| &a.args).chain(&updates).for_each(|e| e.free_vars(&mut used));
+        chance.iter().for_each(|c| c.weight.free_vars(&mut used));
         let reads = slots(&used);
         let names = |acts: &[Act]| -> Vec<String> { acts.iter().map(|a| self.process.actions[a.action.index()].name.clone()).collect() };
         let hidden = names(&of.hidden);
@@ -137,6 +141,7 @@ impl Builder<'_> {
             actions,
             hidden: with_fixed(&of.hidden),
             updates,
+            chance,
             span: of.span(),
         };
         Ok(Some((

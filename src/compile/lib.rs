@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod absence;
+mod chance;
 mod ends;
 mod groups;
 mod offers;
@@ -31,11 +32,12 @@ use mu_base::{Budget, Diagnostic, Span, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr, ExprKind};
 use mu_data::{portable, text};
-use mu_labels::{ActionLabels, MultiAction};
+use mu_labels::{ActionLabels, MultiAction, TIME_STAMP};
 use mu_model::table::LabelTable;
 use mu_model::{Group, Model, Portable, Slot, SlotInfo, Symmetry, Worker};
 use mu_process::confluence::{commuting_summands, confluent_summands};
 use mu_process::linear::{Act, LinearProcess};
+use num_rational::BigRational;
 use std::sync::Arc;
 
 /// Which tau steps may be taken at once.
@@ -64,6 +66,8 @@ pub(crate) struct GroupCode {
     pub actions: Vec<Act>,
     pub hidden: Vec<Act>,
     pub updates: Vec<Expr>,
+    /// What is chosen by chance after the actions.
+    pub chance: Option<chance::Chosen>,
     /// A place for messages.
     pub span: Span,
 }
@@ -76,6 +80,9 @@ pub struct Compiled {
     groups: Vec<Group>,
     codes: Vec<GroupCode>,
     initial: Vec<u32>,
+    /// Where it may start, if chance decides that.
+    starts: Vec<(BigRational, Vec<u32>)>,
+    probabilistic: bool,
     /// What groups require of each slot that is no control location.
     conditions: Vec<Conditions>,
     /// Table of each slot.
@@ -104,9 +111,11 @@ impl Compiled {
 
     /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one is met.
     pub fn limited(mut process: LinearProcess, confluence: &Confluence, budget: &Budget) -> Result<Self, Diagnostic> {
+        mu_process::time::stamp(&mut process);
         let flags = confluence_flags(&mut process, confluence)?;
         let named = matches!(confluence, Confluence::Named(_)) && flags.contains(&true);
         let priority_proven = !named || confluent_summands(&mut process).iter().zip(&flags).all(|(proven, flag)| *proven || !flag);
+        chance::declare(&mut process);
         let program = Program::compile(&process.data)?;
         // Labels and values are terms over the program's operations: what is built on this process, such as a formula, must know them too.
         process.data.signature = program.signature().clone();
@@ -122,8 +131,10 @@ impl Compiled {
             }
         }
         layout.decide(&process, &mut engine)?;
-        let Layout { slots, initial, table_of, sort_of, tables, conditions, .. } = layout;
-        let (symmetries, constant_maps) = symmetry::candidates(&process, &slots, &sort_of, &groups, &codes);
+        let probabilistic = process.is_probabilistic();
+        let Layout { slots, initial, starts, table_of, sort_of, tables, conditions, .. } = layout;
+        let (symmetries, constant_maps) =
+            if probabilistic { Default::default() } else { symmetry::candidates(&process, &slots, &sort_of, &groups, &codes) };
         let labels = LabelTable::new(MultiAction::default());
         let budget = budget.clone();
         Ok(Self {
@@ -134,6 +145,8 @@ impl Compiled {
             codes,
             conditions,
             initial,
+            starts,
+            probabilistic,
             table_of,
             sort_of,
             tables,
@@ -185,7 +198,20 @@ impl Compiled {
             let args: Vec<String> = args.iter().map(|e| mu_data::print::expression(self.program.signature(), e)).collect();
             format!("{name}({})", args.join(", "))
         };
-        multi.iter().map(one).collect::<Vec<_>>().join("|")
+        let (actions, time) = self.without_time(multi);
+        let actions = if actions.is_empty() { "tau".into() } else { actions.iter().map(one).collect::<Vec<_>>().join("|") };
+        match time {
+            Some(time) => format!("{actions} @ {}", mu_data::print::expression(self.program.signature(), time)),
+            None => actions,
+        }
+    }
+
+    /// A label's actions and its time, which comes last.
+    fn without_time<'a>(&self, multi: &'a MultiAction) -> (&'a [(mu_base::ids::ActId, Vec<Expr>)], Option<&'a Expr>) {
+        match multi.split_last() {
+            Some(((a, args), actions)) if self.process.actions[a.index()].name == TIME_STAMP => (actions, args.first()),
+            _ => (multi, None),
+        }
     }
 }
 
@@ -268,6 +294,12 @@ impl Model for Compiled {
     fn initial(&self) -> Vec<u32> {
         self.initial.clone()
     }
+    fn is_probabilistic(&self) -> bool {
+        self.probabilistic
+    }
+    fn initial_chances(&self) -> Vec<(BigRational, Vec<u32>)> {
+        self.starts.clone()
+    }
     fn worker(&self) -> Box<dyn Worker + '_> {
         Box::new(LinearWorker::new(self))
     }
@@ -326,7 +358,11 @@ impl Portable for Compiled {
 
 impl ActionLabels for Compiled {
     fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
-        self.labels.get(label)
+        let multi = self.labels.get(label);
+        match self.without_time(&multi) {
+            (actions, Some(_)) => Arc::new(actions.to_vec()),
+            _ => multi,
+        }
     }
     fn constructor_images(&self, symmetry: usize) -> Option<&[(OpId, OpId)]> {
         self.constant_maps.get(symmetry).map(Vec::as_slice)

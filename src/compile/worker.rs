@@ -4,13 +4,15 @@
 
 use super::parts::Told;
 use super::valueless::Noticed;
-use super::{Compiled, as_var};
+use super::{Compiled, as_var, chance};
 use ahash::{AHashMap, AHashSet};
-use mu_base::Diagnostic;
 use mu_base::ids::{ActId, LabelId, VarId};
+use mu_base::{Diagnostic, Span};
 use mu_data::engine::{Code, Engine, Problem, Value};
 use mu_labels::MultiAction;
-use mu_model::{Slot, StepPart, Steps, Worker};
+use mu_model::{Chances, Slot, StepPart, Steps, Worker};
+use num_rational::BigRational;
+use num_traits::{One, Zero};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -25,6 +27,8 @@ struct Compiledgroup {
     problem: Problem,
     actions: Vec<(ActId, Vec<Compute>)>,
     updates: Vec<Compute>,
+    /// What chance may choose, and the weight.
+    chance: Option<(Problem, Compute)>,
 }
 
 /// Values on the heap after which a copy of a table forgets what it has not used since it last forgot.
@@ -137,9 +141,12 @@ impl<'m> LinearWorker<'m> {
         let mut used = Vec::new();
         code.guard.free_vars(&mut used);
         code.actions.iter().flat_map(|a| &a.args).chain(&code.updates).for_each(|e| e.free_vars(&mut used));
+        code.chance.iter().for_each(|c| c.weight.free_vars(&mut used));
         let sum_vars: Vec<VarId> = code.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
         let problem = self.engine.problem(&sum_vars, &code.guard, &code.reads)?;
-        let env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
+        let mut env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
+        let chosen = code.chance.as_ref().map(|c| self.engine.problem(&c.vars, &c.possible, &env)).transpose()?;
+        env.extend(code.chance.iter().flat_map(|c| &c.vars));
         let mut compute = |e| match as_var(e) {
             Some(v) => Ok(Compute::Copy(env.iter().position(|x| *x == v).expect("free variables are read or summed over"))),
             None => self.engine.code(e, &env).map(Compute::Run),
@@ -150,7 +157,9 @@ impl<'m> LinearWorker<'m> {
             actions.push((act.action, args?));
         }
         let updates: Result<Vec<Compute>, Diagnostic> = code.updates.iter().map(&mut compute).collect();
-        Ok(Compiledgroup { problem, actions, updates: updates? })
+        let weight = code.chance.as_ref().map(|c| compute(&c.weight)).transpose()?;
+        let chance = chosen.map(|p| p.bound_by("a `dist`")).zip(weight);
+        Ok(Compiledgroup { problem, actions, updates: updates?, chance })
     }
 
     pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
@@ -217,47 +226,41 @@ impl Worker for LinearWorker<'_> {
         let span = self.model.codes[group].span;
         let Self { model, engine, groups, locals, labels, noticed, decided, .. } = self;
         let code = groups[group].as_ref().expect("compiled above");
+        if code.chance.is_some() {
+            return Err(chance::unexpected(span));
+        }
+        let mut full = env.clone();
+        let mut setting = Setting { model, locals, labels, noticed, decided, group, code };
+        engine
+            .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+                full.truncate(env.len());
+                full.extend_from_slice(solution);
+                out.labels.push(setting.label(engine, &full)?);
+                setting.written(engine, &full, &mut out.values)?;
+                Ok(ControlFlow::Continue(()))
+            })
+            .map_err(|e| e.placed(span))
+    }
+    fn chances(&mut self, group: usize, reads: &[u32], out: &mut Chances) -> Result<(), Diagnostic> {
+        if self.groups[group].is_none() {
+            self.groups[group] = Some(self.compile(group)?);
+        }
+        let mut env: Vec<Value> = Vec::with_capacity(reads.len() + 4);
+        for (slot, id) in self.model.groups[group].reads.iter().zip(reads) {
+            env.push(self.value(*slot, *id)?);
+        }
+        let span = self.model.codes[group].span;
+        let Self { model, engine, groups, locals, labels, noticed, decided, .. } = self;
+        let code = groups[group].as_ref().expect("compiled above");
+        let mut setting = Setting { model, locals, labels, noticed, decided, group, code };
         let mut full = env.clone();
         engine
             .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
                 full.truncate(env.len());
                 full.extend_from_slice(solution);
-                let run = |engine: &mut Engine, c: &Compute| match c {
-                    Compute::Copy(i) => Ok(full[*i].clone()),
-                    Compute::Run(code) => engine.eval(code, &full),
-                };
-                let label = if code.actions.is_empty() {
-                    LabelId::TAU
-                } else {
-                    let mut multi = Vec::with_capacity(code.actions.len());
-                    for (action, args) in &code.actions {
-                        let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| run(engine, a)).collect();
-                        multi.push((*action, args?));
-                    }
-                    match labels.get(&multi) {
-                        Some(&l) => {
-                            noticed.again(model, &model.codes[group], l);
-                            l
-                        }
-                        None => {
-                            let label = label_of(model, engine, &multi);
-                            noticed.look(model, engine, &model.codes[group], label, &multi);
-                            labels.insert(multi, label);
-                            label
-                        }
-                    }
-                };
-                out.labels.push(label);
-                for (slot, update) in info.writes.iter().zip(&code.updates) {
-                    let value = run(engine, update)?;
-                    let id = id_of(model, locals, engine, *slot, &value)?;
-                    let conditions = &model.conditions[*slot as usize];
-                    if !value.is_data() && !conditions.is_empty() && !decided.contains(&(*slot, id)) {
-                        conditions.decide(engine, model.process.params[*slot as usize].var, &value)?;
-                        decided.insert((*slot, id));
-                    }
-                    out.values.push(id);
-                }
+                out.labels.push(setting.label(engine, &full)?);
+                setting.outcomes(engine, &mut full, span, out)?;
+                out.ends.push(out.weights.len());
                 Ok(ControlFlow::Continue(()))
             })
             .map_err(|e| e.placed(span))
@@ -283,6 +286,86 @@ impl Worker for LinearWorker<'_> {
             multi.push((*action, images));
         }
         Ok(Some(label_of(self.model, &mut self.engine, &multi)))
+    }
+}
+
+/// What the steps of a group are made with.
+struct Setting<'a> {
+    model: &'a Compiled,
+    locals: &'a mut [Local],
+    labels: &'a mut AHashMap<Vec<(ActId, Vec<Value>)>, LabelId>,
+    noticed: &'a mut Noticed,
+    decided: &'a mut AHashSet<(Slot, u32)>,
+    group: usize,
+    code: &'a Compiledgroup,
+}
+
+fn computed(engine: &mut Engine, c: &Compute, full: &[Value]) -> Result<Value, Diagnostic> {
+    match c {
+        Compute::Copy(i) => Ok(full[*i].clone()),
+        Compute::Run(code) => engine.eval(code, full),
+    }
+}
+
+impl Setting<'_> {
+    /// The label of the step for these values of what the group reads and sums over.
+    fn label(&mut self, engine: &mut Engine, full: &[Value]) -> Result<LabelId, Diagnostic> {
+        if self.code.actions.is_empty() {
+            return Ok(LabelId::TAU);
+        }
+        let mut multi = Vec::with_capacity(self.code.actions.len());
+        for (action, args) in &self.code.actions {
+            let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| computed(engine, a, full)).collect();
+            multi.push((*action, args?));
+        }
+        if let Some(&label) = self.labels.get(&multi) {
+            self.noticed.again(self.model, &self.model.codes[self.group], label);
+            return Ok(label);
+        }
+        let label = label_of(self.model, engine, &multi);
+        self.noticed.look(self.model, engine, &self.model.codes[self.group], label, &multi);
+        self.labels.insert(multi, label);
+        Ok(label)
+    }
+
+    /// Appends the values of the written slots.
+    fn written(&mut self, engine: &mut Engine, full: &[Value], out: &mut Vec<u32>) -> Result<(), Diagnostic> {
+        let model = self.model;
+        for (slot, update) in model.groups[self.group].writes.iter().zip(&self.code.updates) {
+            let value = computed(engine, update, full)?;
+            let id = id_of(model, self.locals, engine, *slot, &value)?;
+            let conditions = &model.conditions[*slot as usize];
+            if !value.is_data() && !conditions.is_empty() && !self.decided.contains(&(*slot, id)) {
+                conditions.decide(engine, model.process.params[*slot as usize].var, &value)?;
+                self.decided.insert((*slot, id));
+            }
+            out.push(id);
+        }
+        Ok(())
+    }
+
+    /// Appends where a step may lead, with the probabilities. `full` is left as it was.
+    fn outcomes(&mut self, engine: &mut Engine, full: &mut Vec<Value>, span: Span, out: &mut Chances) -> Result<(), Diagnostic> {
+        let Some((problem, weight)) = &self.code.chance else {
+            out.weights.push(BigRational::one());
+            return self.written(engine, full, &mut out.values);
+        };
+        let (known, first) = (full.len(), out.weights.len());
+        let given = full.clone();
+        let solved = engine.solve(problem, &given, &mut |engine: &mut Engine, chosen: &[Value]| {
+            full.truncate(known);
+            full.extend_from_slice(chosen);
+            let value = computed(engine, weight, full)?;
+            let weight = chance::weight(engine, &value, span)?;
+            if !weight.is_zero() {
+                out.weights.push(weight);
+                self.written(engine, full, &mut out.values)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        full.truncate(known);
+        solved?;
+        chance::expect_whole(&out.weights[first..], span)
     }
 }
 

@@ -7,6 +7,7 @@ mod inward;
 pub mod mentioned;
 pub mod naive;
 pub mod normal;
+pub mod real;
 mod scope;
 pub mod typecheck;
 pub mod typed;

@@ -1,8 +1,8 @@
 //! Type checking of formulas: syntax tree -> [`TypedFormula`], over the data and the actions of a model and what the formula file
 //! declares itself. Names become actions, data variables and fixed-point variables; every binder makes fresh variables.
 //!
-//! Quantitative operators (`inf`, `sup`, `sum`, `+`, `*`, `-`, numbers in `val`) and time (`delay`, `yaled`, `@`) are refused by
-//! name. Cost: linear in the formula, as for data expressions. Invariant: ids of the model's sorts, operations and actions are kept.
+//! Quantitative operators (`inf`, `sup`, `sum`, `+`, `*`, `-`, numbers in `val`) belong to [`crate::real`], and are refused by name here, as is time (`delay`,
+//! `yaled`, `@`). Cost: linear in the formula, as for data expressions. Invariant: ids of the model's sorts, operations and actions are kept.
 
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use ahash::AHashMap;
@@ -18,6 +18,14 @@ use mu_syntax::ast::{self, ActionFormulaKind, Quantifier, RegularKind, Section, 
 
 /// Type checks a formula file. `data` and `actions` are the model's; the result extends copies of them.
 pub fn check_formula(file: &ast::FormulaFile, data: &DataSpec, actions: &[ActionDecl]) -> Result<TypedFormula, Diagnostic> {
+    let mut checker = opened(file, data, actions)?;
+    let formula = checker.state(&file.formula)?;
+    let fix_names = checker.fixes.into_iter().map(|f| f.name).collect();
+    Ok(TypedFormula { data: checker.data.data, actions: checker.actions.decls, fix_names, formula, as_written: false })
+}
+
+/// A checker that knows the declarations of a formula file besides the model's.
+pub(crate) fn opened(file: &ast::FormulaFile, data: &DataSpec, actions: &[ActionDecl]) -> Result<Formulas, Diagnostic> {
     let mut data = Checker::new(data.clone());
     let mut actions = Actions::new(actions);
     data.extend();
@@ -33,25 +41,22 @@ pub fn check_formula(file: &ast::FormulaFile, data: &DataSpec, actions: &[Action
         return Err(error(span.unwrap_or_default(), format!("a formula file cannot have a section `{word}`")));
     }
     data.check_equations(&file.sections)?;
-    let mut checker = Formulas { data, actions, fixes: Vec::new(), scope: Vec::new(), closed: AHashMap::new() };
-    let formula = checker.state(&file.formula)?;
-    let fix_names = checker.fixes.into_iter().map(|f| f.name).collect();
-    Ok(TypedFormula { data: checker.data.data, actions: checker.actions.decls, fix_names, formula, as_written: false })
+    Ok(Formulas { data, actions, fixes: Vec::new(), scope: Vec::new(), closed: AHashMap::new() })
 }
 
 /// A fixed-point variable.
-struct Fix {
+pub(crate) struct Fix {
     name: String,
     sorts: Vec<SortId>,
 }
 
-struct Formulas {
-    data: Checker,
-    actions: Actions,
+pub(crate) struct Formulas {
+    pub(crate) data: Checker,
+    pub(crate) actions: Actions,
     /// All fixed-point variables by id.
     fixes: Vec<Fix>,
     /// Those in scope, innermost last.
-    scope: Vec<FixId>,
+    pub(crate) scope: Vec<FixId>,
     /// Where the scope of a fixed-point variable ended, by name.
     closed: AHashMap<String, Span>,
 }
@@ -113,7 +118,20 @@ impl Formulas {
         })
     }
 
-    fn variable(&mut self, name: &ast::Ident, args: &[ast::Data], span: Span) -> Result<StateKind, Diagnostic> {
+    /// A new fixed-point variable, in scope until [`Self::close_fix`].
+    pub(crate) fn declare_fix(&mut self, name: String, sorts: Vec<SortId>) -> FixId {
+        let var = FixId::new(self.fixes.len());
+        self.fixes.push(Fix { name, sorts });
+        self.scope.push(var);
+        var
+    }
+
+    pub(crate) fn close_fix(&mut self, name: String, span: Span) {
+        self.scope.pop();
+        self.closed.insert(name, span);
+    }
+
+    pub(crate) fn variable(&mut self, name: &ast::Ident, args: &[ast::Data], span: Span) -> Result<StateKind, Diagnostic> {
         let found = self.scope.iter().rev().copied().find(|f| self.fixes[f.index()].name == name.kind);
         if let Some(fix) = found {
             let sorts = self.fixes[fix.index()].sorts.clone();
@@ -149,17 +167,14 @@ impl Formulas {
         for (((_, value), var), sort) in params.iter().zip(&vars).zip(&sorts) {
             typed.push((*var, self.data.check(value, Some(*sort))?));
         }
-        let var = FixId::new(self.fixes.len());
-        self.fixes.push(Fix { name: name.kind.clone(), sorts });
-        self.scope.push(var);
+        let var = self.declare_fix(name.kind.clone(), sorts);
         let mark = self.data.open_scope();
         for (decl, var) in decls.iter().zip(&vars) {
             self.data.bind(&decl.name.kind, *var);
         }
         let body = self.boxed(body)?;
         self.data.close_scope(mark, if least { "mu" } else { "nu" }, span);
-        self.scope.pop();
-        self.closed.insert(name.kind.clone(), span);
+        self.close_fix(name.kind.clone(), span);
         Ok(StateKind::Fix { least, var, params: typed, body })
     }
 
@@ -181,7 +196,7 @@ impl Formulas {
         Ok((vars, body))
     }
 
-    fn regular(&mut self, formula: &ast::RegularFormula) -> Result<Regular, Diagnostic> {
+    pub(crate) fn regular(&mut self, formula: &ast::RegularFormula) -> Result<Regular, Diagnostic> {
         stacker::maybe_grow(128 << 10, 2 << 20, || {
             Ok(match &formula.kind {
                 RegularKind::Action(a) => Regular::Action(self.action(a)?),

@@ -12,6 +12,10 @@ use mu_base::ids::{ActId, LabelId, OpId, SortId};
 use mu_data::expr::Expr;
 use std::sync::Arc;
 
+/// The name of the last part of a label whose action says when it happens: `a @ 3` is the actions `a` and `@` with the time as its argument. No action that
+/// somebody declares has this name, and formulas match a label without this part.
+pub const TIME_STAMP: &str = "@";
+
 /// A declared action; overloads of one name are different actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionDecl {

@@ -13,7 +13,7 @@ pub use error::{Error, Place};
 pub use walk::{Enabled, Walk};
 
 use mu_base::files::read_text;
-use mu_base::{Budget, Limits, SourceMap, Stage};
+use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::{Engine, Options, Subject, Task, Wish};
 use mu_evidence::checker;
@@ -111,6 +111,10 @@ impl Specification {
             let expanded = template::expand(&self.name, &self.text, &self.defines, sources)?;
             let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;
             let process = linearise::linearise(&check_specification(&tree)?, &linearise::Options::default())?;
+            if process.is_probabilistic() {
+                let message = "chance decides in this specification (`dist`), and the library knows no probabilities";
+                return Err(Diagnostic::new(Stage::Unsupported, message));
+            }
             let confluence = match &self.priority {
                 Priority::Proven => Confluence::Auto,
                 Priority::None => Confluence::None,

@@ -20,6 +20,8 @@ extern crate self as mu_model;
 
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Span, Stage};
+use num_rational::BigRational;
+use num_traits::One;
 
 /// A slot index.
 pub type Slot = u32;
@@ -73,6 +75,19 @@ impl Steps {
         self.labels.clear();
         self.values.clear();
     }
+}
+
+/// The steps of one group by chance: each leads to one of several outcomes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chances {
+    /// A label a step.
+    pub labels: Vec<LabelId>,
+    /// Where the outcomes of each step end.
+    pub ends: Vec<usize>,
+    /// The probability of each outcome; those of a step are positive and add up to 1.
+    pub weights: Vec<BigRational>,
+    /// The values of the written slots for each outcome, flat.
+    pub values: Vec<u32>,
 }
 
 /// An action behind a step.
@@ -138,6 +153,14 @@ pub trait Model: Send + Sync {
     fn groups(&self) -> &[Group];
     /// The initial vector.
     fn initial(&self) -> Vec<u32>;
+    /// Whether chance decides where some steps lead, or where it starts. [`Worker::steps`] is not for such a model, [`Worker::chances`] is.
+    fn is_probabilistic(&self) -> bool {
+        false
+    }
+    /// Where a probabilistic model starts: vectors with their probabilities.
+    fn initial_chances(&self) -> Vec<(BigRational, Vec<u32>)> {
+        vec![(BigRational::one(), self.initial())]
+    }
     /// An evaluator for one thread.
     fn worker(&self) -> Box<dyn Worker + '_>;
     /// Text of a label, as in an `.aut` file without quotes; `tau` for `LabelId::TAU`.
@@ -220,6 +243,18 @@ pub trait Worker {
     /// Appends the steps of `group` for the values of its `reads` (the slots of `requires` are known to fit). Steps that have
     /// equal label and values may be given once or twice.
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic>;
+    /// The steps of a group with their probabilities, as [`Worker::steps`] gives those of models without.
+    fn chances(&mut self, group: usize, reads: &[u32], out: &mut Chances) -> Result<(), Diagnostic> {
+        let mut steps = Steps::default();
+        self.steps(group, reads, &mut steps)?;
+        for _ in &steps.labels {
+            out.weights.push(BigRational::one());
+            out.ends.push(out.weights.len());
+        }
+        out.labels.extend(steps.labels);
+        out.values.extend(steps.values);
+        Ok(())
+    }
     /// The actions behind a step, see [`Model::parts`]; none if this worker knows no more than the model.
     fn parts(&mut self, _group: usize, _before: &[u32], _label: LabelId, _after: &[u32]) -> Result<Option<Vec<StepPart>>, Diagnostic> {
         Ok(None)

@@ -132,6 +132,10 @@ pub fn commuting_summands(process: &mut LinearProcess, also: &dyn Fn(&Summand) -
 }
 
 fn proven(process: &mut LinearProcess, sharp: bool, is_candidate: &dyn Fn(&Summand) -> bool) -> Vec<bool> {
+    // What chance decides, and what ascending times forbid, is not looked at.
+    if process.is_probabilistic() || process.is_timed() {
+        return vec![false; process.summands.len()];
+    }
     let special = process.data.special_sorts();
     let index: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
     let footprints: Vec<Footprint> = (0..process.summands.len()).map(|s| footprint(process, &special, &index, s, sharp)).collect();

@@ -9,5 +9,6 @@ pub mod linearise;
 pub mod print;
 pub mod simplify;
 pub mod spec;
+pub mod time;
 pub mod typecheck;
 pub mod unfold;

@@ -30,6 +30,15 @@ pub struct Origin {
     pub open: u32,
 }
 
+/// A choice by chance: values of variables, each with its probability. Values that are not listed by the weight have none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chance {
+    /// What is chosen.
+    pub vars: Vec<VarId>,
+    /// The probability of their values, of sort Real.
+    pub weight: Expr,
+}
+
 /// A summand.
 #[derive(Clone, Debug)]
 pub struct Summand {
@@ -43,6 +52,10 @@ pub struct Summand {
     pub hidden: Vec<Act>,
     /// Next-state: (index of parameter, new value), only those that change; ascending index.
     pub updates: Vec<(usize, Expr)>,
+    /// What is chosen by chance once the action is done: `updates` may speak of its variables.
+    pub chance: Option<Chance>,
+    /// When the action happens, if that is said.
+    pub time: Option<Expr>,
     /// Whether the process as written had a `sum` in scope here, even if a one-point rule removed it since.
     pub had_sum: bool,
 }
@@ -51,6 +64,17 @@ impl Summand {
     /// A place for messages: that of its first action.
     pub fn span(&self) -> Span {
         self.actions.iter().chain(&self.hidden).map(|a| a.place.0).find(|s| s.is_somewhere()).unwrap_or_default()
+    }
+}
+
+impl LinearProcess {
+    /// Whether something in it is chosen by chance.
+    pub fn is_probabilistic(&self) -> bool {
+        self.chance.is_some() || self.summands.iter().any(|s| s.chance.is_some())
+    }
+    /// Whether it says of some action when it happens.
+    pub fn is_timed(&self) -> bool {
+        self.summands.iter().any(|s| s.time.is_some())
     }
 }
 
@@ -70,7 +94,7 @@ pub struct Param {
     pub var: VarId,
     /// Its role.
     pub role: ParamRole,
-    /// Its initial value, closed.
+    /// Its initial value: closed but for the variables of the initial [`LinearProcess::chance`].
     pub init: Expr,
 }
 
@@ -85,6 +109,8 @@ pub struct LinearProcess {
     pub globals: Vec<VarId>,
     /// Parameters.
     pub params: Vec<Param>,
+    /// What is chosen by chance before the first step.
+    pub chance: Option<Chance>,
     /// Summands.
     pub summands: Vec<Summand>,
     /// Names of the parallel components, for charts and messages.

@@ -3,7 +3,7 @@
 //!
 //! Names of variables are made unique. Cost: linear, with a type check of each expression (see [`mu_data::print`]).
 
-use super::linear::{Act, LinearProcess, Summand};
+use super::linear::{Act, Chance, LinearProcess, Summand};
 use mu_base::Span;
 use mu_base::ids::SortId;
 use mu_data::expr::Expr;
@@ -76,15 +76,24 @@ impl Printer<'_> {
             out.push_str(&text);
             self.printer.names = outer;
         }
+        let chosen = process.chance.as_ref().map(|c| self.chance(c));
         let args: Vec<ast::Data> =
             process.params.iter().map(|p| self.printer.faithful(&p.init, Some(process.data.signature.var(p.var).sort))).collect();
-        let init = ProcessKind::Call { name: node(self.name.clone()), args, parens: false };
-        out.push_str(&format!(";\n\ninit\n  {};\n", print::process(&node(init))));
+        let mut init = node(ProcessKind::Call { name: node(self.name.clone()), args, parens: false });
+        if let Some((vars, weight)) = chosen {
+            init = node(ProcessKind::Dist(vars, Box::new(weight), Box::new(init)));
+        }
+        out.push_str(&format!(";\n\ninit\n  {};\n", print::process(&init)));
     }
 
     fn summand(&mut self, summand: &Summand) -> String {
         let sums: Vec<ast::VarDecl> = summand.sum_vars.iter().map(|v| self.printer.declare(*v)).collect();
-        let actions = self.multi_action(&summand.actions);
+        let mut actions = self.multi_action(&summand.actions);
+        if let Some(time) = &summand.time {
+            let time = self.printer.faithful(time, Some(mu_data::sort::basic::REAL));
+            actions = node(ProcessKind::At(Box::new(actions), Box::new(time)));
+        }
+        let chosen = summand.chance.as_ref().map(|c| self.chance(c));
         let mut assignments = Vec::with_capacity(summand.updates.len());
         for (i, value) in &summand.updates {
             let sort = self.process.data.signature.var(self.process.params[*i].var).sort;
@@ -95,7 +104,11 @@ impl Printer<'_> {
         } else {
             ProcessKind::CallAssign(node(self.name.clone()), assignments)
         };
-        let mut body = node(ProcessKind::Seq(Box::new(actions), Box::new(node(next))));
+        let mut next = node(next);
+        if let Some((vars, weight)) = chosen {
+            next = node(ProcessKind::Dist(vars, Box::new(weight), Box::new(next)));
+        }
+        let mut body = node(ProcessKind::Seq(Box::new(actions), Box::new(next)));
         if summand.guard.as_bool(&self.process.data.signature) != Some(true) {
             let guard = self.printer.faithful(&summand.guard, Some(mu_data::sort::basic::BOOL));
             body = node(ProcessKind::If(Box::new(guard), Box::new(body), None));
@@ -104,6 +117,11 @@ impl Printer<'_> {
             body = node(ProcessKind::Sum(sums, Box::new(body)));
         }
         print::process(&body)
+    }
+
+    fn chance(&mut self, chance: &Chance) -> (Vec<ast::VarDecl>, ast::Data) {
+        let vars = chance.vars.iter().map(|v| self.printer.declare(*v)).collect();
+        (vars, self.printer.faithful(&chance.weight, Some(mu_data::sort::basic::REAL)))
     }
 
     fn multi_action(&mut self, actions: &[Act]) -> ast::Process {

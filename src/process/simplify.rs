@@ -171,7 +171,8 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
         codes: AHashMap::new(),
     };
     for (i, param) in process.params.iter().enumerate() {
-        reach.values[i] = reach.closed(&param.init).map(|v| BTreeSet::from([v]));
+        // What chance decides may be anything.
+        reach.values[i] = if param.init.is_closed() { reach.closed(&param.init).map(|v| BTreeSet::from([v])) } else { None };
     }
     let mut enabled = vec![false; process.summands.len()];
     // The parameters that decide what a summand adds, and when they and it were last looked at.
@@ -248,6 +249,7 @@ pub fn dead(process: &mut LinearProcess) {
     let mut vars = Vec::new();
     for s in &process.summands {
         s.guard.free_vars(&mut vars);
+        s.time.iter().chain(s.chance.as_ref().map(|c| &c.weight)).for_each(|e| e.free_vars(&mut vars));
         s.actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut vars));
     }
     let mut todo: Vec<usize> = vars.iter().filter_map(|v| of_var.get(v).copied()).collect();
@@ -284,6 +286,7 @@ fn drop_unused_sums(s: &mut Summand) {
     s.guard.free_vars(&mut vars);
     s.actions.iter().chain(&s.hidden).flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut vars));
     s.updates.iter().for_each(|u| u.1.free_vars(&mut vars));
+    s.time.iter().chain(s.chance.as_ref().map(|c| &c.weight)).for_each(|e| e.free_vars(&mut vars));
     s.sum_vars.retain(|v| vars.contains(v));
 }
 
@@ -328,6 +331,8 @@ pub fn instantiate(process: &mut LinearProcess) -> Result<(), Diagnostic> {
             }
             instance.actions.iter_mut().chain(&mut instance.hidden).flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(&by));
             instance.updates.iter_mut().for_each(|u| u.1 = u.1.substitute(&by));
+            let weight = instance.chance.iter_mut().map(|c| &mut c.weight);
+            instance.time.iter_mut().chain(weight).for_each(|e| *e = e.substitute(&by));
             out.push(instance);
         }
     }

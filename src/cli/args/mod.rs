@@ -250,6 +250,8 @@ pub enum Reduce {
     Trace,
     /// Weak trace equivalence.
     WeakTrace,
+    /// Probabilistic bisimulation, of systems in which chance decides where steps lead.
+    Probabilistic,
 }
 
 /// Reductions that apply by default wherever they are proven.

@@ -5,11 +5,12 @@
 //! for none.
 //! Cost: summands times their parts.
 
+use super::chance::product;
 use super::network::{Combined, Part, one_point};
 use super::plan;
 use super::sequential::{Automaton, Location};
 use crate::anatomy::Anatomy;
-use crate::linear::{Act, LinearProcess, Param, ParamRole, Summand};
+use crate::linear::{Act, Chance, LinearProcess, Param, ParamRole, Summand};
 use crate::spec::ProcSpec;
 use ahash::AHashMap;
 use mu_base::ids::{ActId, SortId, VarId};
@@ -28,6 +29,7 @@ impl Automaton {
             phase: true,
             locations: vec![location.clone(), location],
             edges: Vec::new(),
+            initial_chance: None,
             initial: 0,
             initial_values: Vec::new(),
         }
@@ -180,7 +182,7 @@ fn termination(
     let control = placements[c].control.expect("two locations at least");
     let updates = vec![(control, Expr::number(dead as u32 + 1, basic::POS))];
     let actions = vec![Act { action, args: vec![], from: vec![], place: Place::default() }];
-    Summand { sum_vars: vec![], guard, actions, hidden: vec![], updates, had_sum: false }
+    Summand { sum_vars: vec![], guard, actions, hidden: vec![], updates, chance: None, time: None, had_sum: false }
 }
 
 /// The parameters and what lies in them.
@@ -254,6 +256,11 @@ struct Joint {
     control: Vec<Expr>,
     guard: Vec<Expr>,
     updates: Vec<(usize, Expr)>,
+    /// What is chosen by chance afterwards, with the weights of all.
+    chosen: Vec<VarId>,
+    weights: Vec<Expr>,
+    /// When they are taken, by those that say so: all say the same.
+    times: Vec<Expr>,
     had_sum: bool,
 }
 
@@ -267,7 +274,11 @@ impl Maker<'_> {
         for &(c, value) in &step.phases {
             joint.control.extend(self.at_location(signature, c, value as usize));
         }
-        let Joint { mut sum_vars, control, mut guard, updates, had_sum } = joint;
+        let Joint { mut sum_vars, control, mut guard, updates, chosen, weights, mut times, had_sum } = joint;
+        while times.len() > 1 {
+            let last = times.pop().expect("there are two at least");
+            guard.push(Expr::equal(signature, times[0].clone(), last));
+        }
         guard.extend(step.guard.iter().map(|g| g.substitute(self.as_param)));
         let solved = if eliminate { one_point(signature, &mut sum_vars, &mut guard) } else { Substitution::new() };
         if guard.iter().any(|g| g.as_bool(signature) == Some(false)) {
@@ -282,6 +293,9 @@ impl Maker<'_> {
             updates.into_iter().map(|(p, e)| (p, e.substitute(&solved).substitute(self.globals))).collect();
         updates.retain(|(p, e)| *e != self.params[*p]);
         updates.sort_by_key(|u| u.0);
+        let time = times.first().map(|t| t.substitute(&solved).substitute(self.globals));
+        let weights = weights.iter().map(|w| w.substitute(&solved).substitute(self.globals)).collect();
+        let chance = product(signature, weights).map(|weight| Chance { vars: chosen, weight });
         let mut conjunction = Expr::boolean(signature, true);
         for g in control.into_iter().chain(guard) {
             conjunction = Expr::and(signature, conjunction, g.substitute(self.globals));
@@ -291,8 +305,9 @@ impl Maker<'_> {
         conjunction.free_vars(&mut used);
         actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
         updates.iter().for_each(|(_, e)| e.free_vars(&mut used));
+        time.iter().chain(chance.as_ref().map(|c| &c.weight)).for_each(|e| e.free_vars(&mut used));
         sum_vars.retain(|v| used.contains(v));
-        Some(Summand { sum_vars, guard: conjunction, actions, hidden, updates, had_sum })
+        Some(Summand { sum_vars, guard: conjunction, actions, hidden, updates, chance, time, had_sum })
     }
 
     /// Adds what one automaton does.
@@ -310,6 +325,11 @@ impl Maker<'_> {
         joint.sum_vars.extend(&edge.sum_vars);
         joint.control.extend(self.at_location(signature, c, edge.from));
         joint.guard.extend(edge.guard.iter().map(|g| g.substitute(self.as_param)));
+        joint.times.extend(edge.time.iter().map(|t| t.substitute(self.as_param)));
+        if let Some(chance) = &edge.chance {
+            joint.chosen.extend(&chance.vars);
+            joint.weights.push(chance.weight.substitute(self.as_param));
+        }
         if let Some(p) = placement.control
             && edge.from != edge.to
         {
@@ -367,6 +387,13 @@ pub(super) fn assemble(
     for p in &mut params {
         p.init = p.init.substitute(&globals);
     }
+    let mut chosen = Vec::new();
+    let mut weights = Vec::new();
+    for chance in automata.iter().filter_map(|a| a.initial_chance.as_ref()) {
+        chosen.extend(&chance.vars);
+        weights.push(chance.weight.substitute(&globals));
+    }
+    let chance = product(&mut data.signature, weights).map(|weight| Chance { vars: chosen, weight });
     let maker =
         Maker { automata, placements: &placements, defaults: &defaults, params: &param_exprs, as_param: &as_param, globals: &globals };
     let summands = combined.into_iter().filter_map(|c| maker.summand(&mut data.signature, c, eliminate));
@@ -378,5 +405,5 @@ pub(super) fn assemble(
     let components = automata.iter().map(|a| a.name.clone()).collect();
     let plan = plan::Placed { params: &params, placements: &placements, as_param: &as_param, globals: &globals };
     let anatomy = Anatomy { components: plan.automata(automata, &mut data.signature), ..Anatomy::default() };
-    Ok(LinearProcess { data, actions, globals: Vec::new(), params, summands, components, anatomy })
+    Ok(LinearProcess { data, actions, globals: Vec::new(), params, chance, summands, components, anatomy })
 }

@@ -32,7 +32,7 @@ fn can_end(term: &Term, ends: &[bool]) -> bool {
         Term::Call(p, _) => ends[p.index()],
         Term::Choice(p, q) | Term::If(_, p, q) => can_end(p, ends) || can_end(q, ends),
         Term::Seq(p, q) => can_end(p, ends) && can_end(q, ends),
-        Term::Sum(_, p) => can_end(p, ends),
+        Term::Sum(_, p) | Term::Dist(_, _, p) | Term::At(p, _) => can_end(p, ends),
     })
 }
 
@@ -43,6 +43,8 @@ pub(super) fn trim(term: &Rc<Term>, ends: &[bool]) -> Rc<Term> {
         Term::Choice(p, q) => with(term, [p, q], [trim(p, ends), trim(q, ends)], |[p, q]| Term::Choice(p, q)),
         Term::If(c, p, q) => with(term, [p, q], [trim(p, ends), trim(q, ends)], |[p, q]| Term::If(c.clone(), p, q)),
         Term::Sum(vars, p) => with(term, [p], [trim(p, ends)], |[p]| Term::Sum(vars.clone(), p)),
+        Term::Dist(vars, w, p) => with(term, [p], [trim(p, ends)], |[p]| Term::Dist(vars.clone(), w.clone(), p)),
+        Term::At(p, t) => with(term, [p], [trim(p, ends)], |[p]| Term::At(p, t.clone())),
         Term::Seq(p, q) => {
             let first = trim(p, ends);
             if !stays_open(&first, ends) {

@@ -87,6 +87,10 @@ impl<'a> Fold<'a> {
 
     /// How many of its edges become one hundred; 0 if it does not get smaller.
     pub(super) fn gain(&self) -> usize {
+        // Times and choices by chance would have to become functions of the location as well.
+        if self.automaton.edges.iter().any(|e| e.chance.is_some() || e.time.is_some()) {
+            return 0;
+        }
         let gain = 100 * self.automaton.edges.len() / self.kinds.len().max(1);
         if gain > 100 { gain } else { 0 }
     }
@@ -156,7 +160,15 @@ impl<'a> Fold<'a> {
                 initial_values.push((*var, given.unwrap_or_else(|| unused.value(&mut data.signature, sort))));
             }
         }
-        Automaton { name: self.automaton.name.clone(), phase: false, locations, edges, initial, initial_values }
+        Automaton {
+            name: self.automaton.name.clone(),
+            phase: false,
+            locations,
+            edges,
+            initial_chance: self.automaton.initial_chance.clone(),
+            initial,
+            initial_values,
+        }
     }
 }
 
@@ -192,6 +204,8 @@ fn edge(kind: &Kind, rows: &[Row], vars: &[VarId], ends: &AHashMap<usize, usize>
         sum_vars: kind.sum_vars.iter().copied().chain(number).collect(),
         guard: [condition].into_iter().chain(bound).chain(kind.guard.iter().cloned()).collect(),
         acts,
+        time: None,
+        chance: None,
         to: kind.over.map_or(0, |l| ends[&l]),
         assigns,
         had_sum: kind.had_sum || most > 1,

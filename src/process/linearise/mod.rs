@@ -12,6 +12,7 @@
 //! no longer occurs in what is left to do is reset to a default value, and nothing else is merged.
 
 mod assemble;
+mod chance;
 mod ending;
 mod fold;
 mod network;
@@ -172,7 +173,8 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     let mut process = assemble::assemble(spec, data, &automata, combined, unused, options.eliminate)?;
     process.components = titles;
     plan::operators(&network, &names, &mut process.anatomy);
-    if options.unfold {
+    let plain = !process.is_probabilistic() && !process.is_timed();
+    if options.unfold && plain {
         crate::unfold::unfold(&mut process)?;
     }
     if options.instantiate {
@@ -469,17 +471,28 @@ fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automato
     for location in &mut automaton.locations {
         location.vars.iter_mut().for_each(|v| *v = map[v]);
     }
-    for (v, _) in &mut automaton.initial_values {
+    let mut by = Substitution::new();
+    if let Some(chance) = &mut automaton.initial_chance {
+        for v in &mut chance.vars {
+            let own = signature.copy_var(*v);
+            by.insert(*v, Expr::var(signature, own));
+            *v = own;
+        }
+        chance.weight = chance.weight.substitute(&by);
+    }
+    for (v, e) in &mut automaton.initial_values {
         *v = map[v];
+        *e = e.substitute(&by);
     }
     for edge in &mut automaton.edges {
         let mut by = of_locations.clone();
-        for v in &mut edge.sum_vars {
+        for v in edge.sum_vars.iter_mut().chain(edge.chance.iter_mut().flat_map(|c| &mut c.vars)) {
             let own = signature.copy_var(*v);
             by.insert(*v, Expr::var(signature, own));
             *v = own;
         }
         edge.guard.iter_mut().for_each(|g| *g = g.substitute(&by));
+        edge.time.iter_mut().chain(edge.chance.iter_mut().map(|c| &mut c.weight)).for_each(|e| *e = e.substitute(&by));
         edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(&by));
         for (v, e) in &mut edge.assigns {
             *v = map[v];

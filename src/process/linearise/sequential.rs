@@ -13,9 +13,10 @@
 //! Cost: linear in the number of locations times the size of their terms.
 //! Invariant: every summand from a location reads only that location's variables, its own sum variables, and the stack.
 
+use super::chance;
 use super::sequence::{Sequence, Sequences};
 use super::term::Term;
-use crate::linear::Act;
+use crate::linear::{Act, Chance};
 use crate::spec::ProcSpec;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, ProcId, SortId, VarId};
@@ -45,6 +46,10 @@ pub(super) struct Edge {
     /// Conjuncts.
     pub guard: Vec<Expr>,
     pub acts: Vec<Act>,
+    /// When the action happens, if that is said.
+    pub time: Option<Expr>,
+    /// What is chosen by chance after the action: `assigns` may speak of it.
+    pub chance: Option<Chance>,
     pub to: usize,
     /// A value for each live variable of `to`.
     pub assigns: Vec<(VarId, Expr)>,
@@ -59,7 +64,9 @@ pub(super) struct Automaton {
     pub phase: bool,
     pub locations: Vec<Location>,
     pub edges: Vec<Edge>,
-    /// Initial location and values of its variables (closed).
+    /// What is chosen by chance at first.
+    pub initial_chance: Option<Chance>,
+    /// Initial location and values of its variables (closed but for what is chosen by chance).
     pub initial: usize,
     pub initial_values: Vec<(VarId, Expr)>,
 }
@@ -88,6 +95,7 @@ struct Target {
     /// `None`: where the stack says.
     to: Option<usize>,
     assigns: Vec<(VarId, Expr)>,
+    chance: Option<Chance>,
 }
 
 /// An edge without the place that it goes to.
@@ -97,13 +105,14 @@ struct Step {
     sum_vars: Vec<VarId>,
     guard: Vec<Expr>,
     acts: Vec<Act>,
+    time: Option<Expr>,
     had_sum: bool,
 }
 
 impl Step {
-    fn to(self, to: usize, assigns: Vec<(VarId, Expr)>) -> Edge {
-        let Step { from, sum_vars, guard, acts, had_sum } = self;
-        Edge { from, sum_vars, guard, acts, to, assigns, had_sum }
+    fn to(self, to: usize, assigns: Vec<(VarId, Expr)>, chance: Option<Chance>) -> Edge {
+        let Step { from, sum_vars, guard, acts, time, had_sum } = self;
+        Edge { from, sum_vars, guard, acts, time, chance, to, assigns, had_sum }
     }
 }
 
@@ -114,6 +123,8 @@ struct Unfolding {
     /// Conjuncts.
     guard: Vec<Expr>,
     had_sum: bool,
+    /// When the action happens, if that is said.
+    time: Option<Expr>,
     /// Calls whose bodies stand in their place.
     calls: Vec<ProcId>,
     /// What follows those of them that go over the stack and have something left to do after them, outermost first; none is empty.
@@ -128,7 +139,9 @@ pub(super) struct Builder<'a> {
     pub bodies: Vec<Option<Rc<Term>>>,
     /// Processes whose calls go over a stack, see [`non_regular`].
     pub stacky: Vec<bool>,
-    sequences: Sequences,
+    /// Processes that choose by chance before they act.
+    pub(super) chancy: Vec<bool>,
+    pub(super) sequences: Sequences,
     locations: Vec<Location>,
     /// What stays to be done at each location.
     at: Vec<Sequence>,
@@ -157,7 +170,7 @@ pub(super) fn non_regular(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
                 calls(p, tail, out);
                 calls(q, tail, out);
             }
-            Term::Sum(_, p) => calls(p, tail, out),
+            Term::Sum(_, p) | Term::Dist(_, _, p) | Term::At(p, _) => calls(p, tail, out),
             Term::Action(_) | Term::Delta => {}
         });
     }
@@ -201,11 +214,13 @@ pub(super) fn non_regular(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
 impl<'a> Builder<'a> {
     pub(super) fn new(spec: &'a ProcSpec, signature: &'a mut Signature, bodies: Vec<Option<Rc<Term>>>) -> Self {
         let stacky = non_regular(&bodies);
+        let chancy = chance::chancy(&bodies);
         Self {
             spec,
             signature,
             bodies,
             stacky,
+            chancy,
             sequences: Sequences::new(),
             locations: Vec::new(),
             at: Vec::new(),
@@ -235,7 +250,11 @@ impl<'a> Builder<'a> {
             values.insert(stack.var, Expr::op(self.signature, stack.empty));
         }
         let sequence = self.sequences.push(&term, Sequence::EMPTY);
-        let (initial, initial_values) = self.enter(sequence, &values);
+        let (initial, initial_values, initial_chance) = {
+            let drawn = self.drawn(sequence, values, Vec::new())?;
+            let (initial, values) = self.enter(drawn.sequence, &drawn.values);
+            (initial, values, drawn.chance)
+        };
         let mut next = 0;
         while next < self.locations.len() {
             if self.locations.len() > MAX_LOCATIONS {
@@ -245,11 +264,11 @@ impl<'a> Builder<'a> {
             self.expand(next)?;
             next += 1;
             if next == self.locations.len() {
-                self.complete_pops();
+                self.complete_pops()?;
             }
         }
         let edges = std::mem::take(&mut self.edges);
-        Ok(Automaton { name, phase: false, locations: std::mem::take(&mut self.locations), edges, initial, initial_values })
+        Ok(Automaton { name, phase: false, locations: std::mem::take(&mut self.locations), edges, initial_chance, initial, initial_values })
     }
 
     fn reaches_stack(&self, term: &Term) -> bool {
@@ -268,7 +287,7 @@ impl<'a> Builder<'a> {
                     }
                 }
                 Term::Seq(p, q) | Term::Choice(p, q) | Term::If(_, p, q) => todo.extend([p.clone(), q.clone()]),
-                Term::Sum(_, p) => todo.push(p.clone()),
+                Term::Sum(_, p) | Term::Dist(_, _, p) | Term::At(p, _) => todo.push(p.clone()),
                 Term::Action(_) | Term::Delta => {}
             }
         }
@@ -384,7 +403,7 @@ impl<'a> Builder<'a> {
         vars
     }
 
-    /// The term with no sum over one of these variables.
+    /// The term with no binder of one of these variables.
     fn apart(&mut self, term: &Rc<Term>, free: &[VarId]) -> Rc<Term> {
         if !term.sums_over(free) {
             return term.clone();
@@ -400,13 +419,20 @@ impl<'a> Builder<'a> {
                         vars.iter().zip(&fresh).filter(|(v, w)| v != w).map(|(v, w)| (*v, Expr::var(self.signature, *w))).collect();
                     Term::Sum(fresh, self.apart(p, free).substitute(&by))
                 }
+                Term::Dist(vars, w, p) => {
+                    let fresh: Vec<VarId> = vars.iter().map(|v| self.rename(*v, free)).collect();
+                    let by: Substitution =
+                        vars.iter().zip(&fresh).filter(|(v, w)| v != w).map(|(v, w)| (*v, Expr::var(self.signature, *w))).collect();
+                    Term::Dist(fresh, w.substitute(&by), self.apart(p, free).substitute(&by))
+                }
+                Term::At(p, t) => Term::At(self.apart(p, free), t.clone()),
                 Term::Action(_) | Term::Call(..) | Term::Delta => return term.clone(),
             })
         })
     }
 
     /// A variable in place of `var` that is not among `taken`; the same one each time.
-    fn rename(&mut self, var: VarId, taken: &[VarId]) -> VarId {
+    pub(super) fn rename(&mut self, var: VarId, taken: &[VarId]) -> VarId {
         let mut candidate = var;
         while taken.contains(&candidate) {
             candidate = match self.renamed.get(&candidate) {
@@ -443,8 +469,15 @@ impl<'a> Builder<'a> {
         l
     }
 
-    /// All targets of a continuation: conditionals that come next are resolved.
-    fn targets(&mut self, sequence: Sequence, guard: Vec<Expr>, values: &Substitution, out: &mut Vec<Target>) {
+    /// All targets of a continuation: conditionals that come next are resolved. `taken`: variables that what is chosen by chance must not have.
+    fn targets(
+        &mut self,
+        sequence: Sequence,
+        guard: Vec<Expr>,
+        values: &Substitution,
+        taken: &[VarId],
+        out: &mut Vec<Target>,
+    ) -> Result<(), Diagnostic> {
         let first = self.sequences.first(sequence).cloned();
         match first.as_deref() {
             Some(Term::If(c, p, q)) => {
@@ -457,25 +490,27 @@ impl<'a> Builder<'a> {
                         None => guard.push(condition),
                     }
                     let sequence = self.sequences.push(branch, rest);
-                    self.targets(sequence, guard, values, out);
+                    self.targets(sequence, guard, values, taken, out)?;
                 }
             }
             None if self.stack.is_some() => {
                 // Pops are completed when all frames are known.
-                out.push(Target { guard, to: None, assigns: Vec::new() });
+                out.push(Target { guard, to: None, assigns: Vec::new(), chance: None });
             }
             _ => {
-                let (to, assigns) = self.enter(sequence, values);
-                out.push(Target { guard, to: Some(to), assigns });
+                let drawn = self.drawn(sequence, values.clone(), taken.to_vec())?;
+                let (to, assigns) = self.enter(drawn.sequence, &drawn.values);
+                out.push(Target { guard, to: Some(to), assigns, chance: drawn.chance });
             }
         }
+        Ok(())
     }
 
     /// Adds the edges of a location.
     fn expand(&mut self, from: usize) -> Result<(), Diagnostic> {
         let sequence = self.at[from];
         let Some(first) = self.sequences.first(sequence).cloned() else { return Ok(()) };
-        let mut at = Unfolding { from, sum_vars: vec![], guard: vec![], had_sum: false, calls: vec![], after: vec![] };
+        let mut at = Unfolding { from, sum_vars: vec![], guard: vec![], had_sum: false, time: None, calls: vec![], after: vec![] };
         self.unfold(&first, self.sequences.rest(sequence), &Substitution::new(), &mut at)
     }
 
@@ -530,11 +565,30 @@ impl<'a> Builder<'a> {
                 Ok(())
             }
             Term::Call(p, args) => self.unfold_call(*p, args, rest, values, at),
-            Term::Action(acts) => {
-                self.unfold_action(acts, rest, values, at);
-                Ok(())
-            }
+            Term::Action(acts) => self.unfold_action(acts, rest, values, at),
+            Term::At(p, t) => self.unfold_at(p, &t.substitute(values), rest, values, at),
+            Term::Dist(..) => Err(Diagnostic::internal("a choice by chance is left at the start of a location")),
         })
+    }
+
+    /// Adds the edges of a term whose first action happens at a time: at no other, if its own is said too.
+    fn unfold_at(
+        &mut self,
+        term: &Rc<Term>,
+        time: &Expr,
+        rest: Sequence,
+        values: &Substitution,
+        at: &mut Unfolding,
+    ) -> Result<(), Diagnostic> {
+        let outer = at.time.replace(time.clone());
+        let same = outer.as_ref().map(|outer| Expr::equal(self.signature, outer.clone(), time.clone()));
+        at.guard.extend(same.clone());
+        self.unfold(term, rest, values, at)?;
+        if same.is_some() {
+            at.guard.pop();
+        }
+        at.time = outer;
+        Ok(())
     }
 
     /// Adds the edges of a call, with the body of the process in its place.
@@ -593,10 +647,11 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds an edge for each place that an action leads to.
-    fn unfold_action(&mut self, acts: &[Act], rest: Sequence, values: &Substitution, at: &Unfolding) {
+    fn unfold_action(&mut self, acts: &[Act], rest: Sequence, values: &Substitution, at: &Unfolding) -> Result<(), Diagnostic> {
         let mut targets = Vec::new();
+        let taken = self.in_use(at, rest);
         match at.after.split_last() {
-            None => self.targets(rest, Vec::new(), values, &mut targets),
+            None => self.targets(rest, Vec::new(), values, &taken, &mut targets)?,
             Some((&last, before)) => {
                 // The action ends the innermost call, or something of it stays to be done before what follows it.
                 let (next, over) = if rest.is_empty() { (last, before) } else { (rest, &at.after[..]) };
@@ -605,7 +660,7 @@ impl<'a> Builder<'a> {
                 let stack = over.iter().fold(below, |below, &s| self.pushed(s, below, values));
                 let mut values = values.clone();
                 values.insert(var, stack);
-                self.targets(next, Vec::new(), &values, &mut targets);
+                self.targets(next, Vec::new(), &values, &taken, &mut targets)?;
             }
         }
         let acts: Vec<Act> =
@@ -613,17 +668,25 @@ impl<'a> Builder<'a> {
         for target in targets {
             let mut guard = at.guard.clone();
             guard.extend(target.guard);
-            let step = Step { from: at.from, sum_vars: at.sum_vars.clone(), guard, acts: acts.clone(), had_sum: at.had_sum };
+            let step = Step {
+                from: at.from,
+                sum_vars: at.sum_vars.clone(),
+                guard,
+                acts: acts.clone(),
+                time: at.time.clone(),
+                had_sum: at.had_sum,
+            };
             match target.to {
-                Some(to) => self.edges.push(step.to(to, target.assigns)),
+                Some(to) => self.edges.push(step.to(to, target.assigns, target.chance)),
                 None => self.ends.push(step),
             }
         }
+        Ok(())
     }
 
     /// Gives each edge that ends a process its pops: one for each frame kind that there is by now, and termination.
-    fn complete_pops(&mut self) {
-        let Some(stack) = &self.stack else { return };
+    fn complete_pops(&mut self) -> Result<(), Diagnostic> {
+        let Some(stack) = &self.stack else { return Ok(()) };
         let (var, empty, count) = (stack.var, stack.empty, stack.frames.len());
         let ends = std::mem::take(&mut self.ends);
         // Redo all pops from scratch: `expand` is over for all locations known now, so only new frame kinds can add edges.
@@ -645,14 +708,17 @@ impl<'a> Builder<'a> {
                 let below = Expr::apply(self.signature, *projections.last().expect("the stack below"), vec![stack_now.clone()]);
                 values.insert(var, below);
                 let mut targets = Vec::new();
-                self.targets(rest, vec![Expr::apply(self.signature, recogniser, vec![stack_now.clone()])], &values, &mut targets);
+                let mut taken = self.locations[end.from].vars.clone();
+                taken.extend(&end.sum_vars);
+                let fits = vec![Expr::apply(self.signature, recogniser, vec![stack_now.clone()])];
+                self.targets(rest, fits, &values, &taken, &mut targets)?;
                 for target in targets {
                     let mut guard = end.guard.clone();
                     guard.extend(target.guard);
                     let step = Step { guard, ..end.clone() };
                     let to = target.to.expect("a frame holds something that is left to do");
                     if done.insert((step.from, step.guard.clone(), step.acts.clone(), to)) {
-                        self.edges.push(step.to(to, target.assigns));
+                        self.edges.push(step.to(to, target.assigns, target.chance));
                     }
                 }
             }
@@ -661,9 +727,10 @@ impl<'a> Builder<'a> {
             guard.push(Expr::equal(self.signature, stack_now, empty));
             let terminated = self.location(Sequence::EMPTY);
             if done.insert((end.from, guard.clone(), end.acts.clone(), terminated)) {
-                self.edges.push(Step { guard, ..end.clone() }.to(terminated, Vec::new()));
+                self.edges.push(Step { guard, ..end.clone() }.to(terminated, Vec::new(), None));
             }
         }
         self.ends = ends;
+        Ok(())
     }
 }

@@ -20,6 +20,7 @@ fn substitute_edge(edge: &mut super::sequential::Edge, by: &Substitution) {
     edge.guard.iter_mut().for_each(|g| *g = g.substitute(by));
     edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(by));
     edge.assigns.iter_mut().for_each(|(_, e)| *e = e.substitute(by));
+    edge.time.iter_mut().chain(edge.chance.iter_mut().map(|c| &mut c.weight)).for_each(|e| *e = e.substitute(by));
 }
 
 /// Most parts of a normal form that takes the place of a term.
@@ -169,7 +170,8 @@ pub(super) fn constants(automaton: &mut Automaton) {
         changed
     };
     for (v, e) in &automaton.initial_values {
-        meet(&mut values, (automaton.initial, *v), Value::Constant(e.clone()));
+        let value = if e.is_closed() { Value::Constant(e.clone()) } else { Value::Varies };
+        meet(&mut values, (automaton.initial, *v), value);
     }
     loop {
         let mut changed = false;
@@ -286,6 +288,7 @@ pub(super) fn dead(automaton: &mut Automaton) {
     let mut used: AHashSet<(usize, VarId)> = AHashSet::new();
     for edge in &automaton.edges {
         let parts = edge.guard.iter().chain(edge.acts.iter().flat_map(|a| &a.args));
+        let parts = parts.chain(&edge.time).chain(edge.chance.as_ref().map(|c| &c.weight));
         used.extend(parts.flat_map(free).filter(|v| locations[edge.from].vars.contains(v)).map(|v| (edge.from, v)));
     }
     loop {

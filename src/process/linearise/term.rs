@@ -1,7 +1,7 @@
 //! Sequential process terms in the form that linearisation works on: shared, hashable, without places.
 //!
 //! In: typed process terms (`process::spec`). Out: [`Term`], with multi-actions joined, `tau` as the empty multi-action and every
-//! conditional with an else-branch. Constructs without an untimed meaning are refused by name, with their place.
+//! conditional with an else-branch. Constructs that the reference gives no linear process either are refused by name, with their place.
 //! Cost: linear in the size of the specification. Invariant: a term has no parallel operator in it.
 
 use crate::linear::Act;
@@ -22,6 +22,10 @@ pub(super) enum Term {
     Seq(Rc<Term>, Rc<Term>),
     If(Expr, Rc<Term>, Rc<Term>),
     Sum(Vec<VarId>, Rc<Term>),
+    /// Values of variables by chance: their probability.
+    Dist(Vec<VarId>, Expr, Rc<Term>),
+    /// The first action happens at that time.
+    At(Rc<Term>, Expr),
 }
 
 impl Term {
@@ -40,17 +44,20 @@ impl Term {
                 Term::Seq(p, q) => Term::Seq(p.substitute(by), q.substitute(by)),
                 Term::If(c, p, q) => Term::If(c.substitute(by), p.substitute(by), q.substitute(by)),
                 Term::Sum(vars, p) => Term::Sum(vars.clone(), p.substitute(by)),
+                Term::Dist(vars, w, p) => Term::Dist(vars.clone(), w.substitute(by), p.substitute(by)),
+                Term::At(p, t) => Term::At(p.substitute(by), t.substitute(by)),
             })
         })
     }
 
-    /// Whether there is a sum over one of the variables in it.
+    /// Whether one of the variables is bound in it.
     pub(super) fn sums_over(&self, vars: &[VarId]) -> bool {
         !vars.is_empty()
             && stacker::maybe_grow(64 << 10, 1 << 20, || match self {
                 Term::Action(_) | Term::Call(..) | Term::Delta => false,
                 Term::Choice(p, q) | Term::Seq(p, q) | Term::If(_, p, q) => p.sums_over(vars) || q.sums_over(vars),
-                Term::Sum(own, p) => own.iter().any(|v| vars.contains(v)) || p.sums_over(vars),
+                Term::Sum(own, p) | Term::Dist(own, _, p) => own.iter().any(|v| vars.contains(v)) || p.sums_over(vars),
+                Term::At(p, _) => p.sums_over(vars),
             })
     }
 
@@ -84,6 +91,17 @@ impl Term {
                     bound.extend(vars);
                     go(p, bound, out);
                     bound.truncate(n);
+                }
+                Term::Dist(vars, w, p) => {
+                    let n = bound.len();
+                    bound.extend(vars);
+                    add(std::slice::from_ref(w), bound, out);
+                    go(p, bound, out);
+                    bound.truncate(n);
+                }
+                Term::At(p, t) => {
+                    go(p, bound, out);
+                    add(std::slice::from_ref(t), bound, out);
                 }
             });
         }
@@ -158,8 +176,8 @@ pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
             }
             ProcKind::Sum(vars, p) => Term::Sum(vars.clone(), convert(p)?),
             ProcKind::BoundedInit(..) => return refuse("the bounded initialisation operator `<<`"),
-            ProcKind::At(..) => return refuse("the time operator `@`"),
-            ProcKind::Dist(..) => return refuse("the stochastic operator `dist`"),
+            ProcKind::At(p, t) => Term::At(convert(p)?, t.clone()),
+            ProcKind::Dist(vars, weight, p) => Term::Dist(vars.clone(), weight.clone(), convert(p)?),
             ProcKind::Parallel(..) => return refuse("the parallel operator `||` inside `.`, `+`, `sum` or a conditional"),
             ProcKind::LeftMerge(..) => return refuse("the left merge `||_` inside `.`, `+`, `sum` or a conditional"),
             ProcKind::Sync(..) => return refuse("the synchronisation `|` of processes inside `.`, `+`, `sum` or a conditional"),

@@ -1,0 +1,122 @@
+//! The probabilistic transition system of a model, breadth first.
+//!
+//! In: a [`Model`] and the limits of the run. Out: [`System`] whose labels are those of the model. The answers of groups are kept by what they read, so that
+//! a group is evaluated once for values that recur. One thread. Cost: the states as vectors, the answers up to [`MOST_KEPT`] of them.
+
+use crate::{DistId, Distributions, System};
+use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_lts::Labels;
+use mu_model::{Chances, Group, Model};
+use std::collections::hash_map::Entry;
+use std::rc::Rc;
+
+/// Answers of groups that are kept; with more, all are forgotten.
+const MOST_KEPT: usize = 1 << 20;
+/// Steps between two looks at the limits.
+const LOOK: u64 = 256;
+
+struct Search<'m> {
+    groups: &'m [Group],
+    ids: AHashMap<Box<[u32]>, u32>,
+    vectors: Vec<Box<[u32]>>,
+    distributions: Distributions,
+}
+
+impl Search<'_> {
+    fn state(&mut self, vector: &[u32]) -> StateId {
+        if let Some(&id) = self.ids.get(vector) {
+            return StateId(id);
+        }
+        let id = StateId::new(self.vectors.len());
+        self.vectors.push(vector.into());
+        self.ids.insert(vector.into(), id.0);
+        id
+    }
+
+    /// Adds the steps that a group's answer gives from a state.
+    fn add(&mut self, from: &[u32], group: usize, answer: &Chances, row: &mut Vec<(LabelId, DistId)>) {
+        let writes = &self.groups[group].writes;
+        let mut first = 0;
+        for (label, end) in answer.labels.iter().zip(&answer.ends) {
+            let mut outcomes = Vec::with_capacity(end - first);
+            let mut vector = from.to_vec();
+            for outcome in first..*end {
+                let values = &answer.values[outcome * writes.len()..(outcome + 1) * writes.len()];
+                for (slot, value) in writes.iter().zip(values) {
+                    vector[*slot as usize] = *value;
+                }
+                outcomes.push((self.state(&vector), answer.weights[outcome].clone()));
+            }
+            first = *end;
+            let step = (*label, self.distributions.intern(outcomes));
+            if !row.contains(&step) {
+                row.push(step);
+            }
+        }
+    }
+}
+
+/// Explores a model. With another reason to stop than that all is done, the system is the part that was found.
+pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) -> Result<(System, Stop), Diagnostic> {
+    let groups = model.groups();
+    let mut search = Search { groups, ids: AHashMap::new(), vectors: Vec::new(), distributions: Distributions::default() };
+    let starts: Vec<_> = model.initial_chances().into_iter().map(|(weight, vector)| (search.state(&vector), weight)).collect();
+    let initial = search.distributions.intern(starts);
+    let mut worker = model.worker();
+    let mut kept: AHashMap<(u32, Box<[u32]>), Rc<Chances>> = AHashMap::new();
+    let (mut offsets, mut labels, mut targets) = (vec![0u64], Vec::new(), Vec::new());
+    let mut stop = Stop::Complete;
+    let mut row = Vec::new();
+    let mut next = 0;
+    while next < search.vectors.len() {
+        if (next as u64).is_multiple_of(LOOK) {
+            seen(search.vectors.len() as u64);
+            if let Err(why) = budget.check(search.vectors.len() as u64).and_then(|()| budget.check_memory()) {
+                stop = why;
+                break;
+            }
+        }
+        let from = search.vectors[next].clone();
+        row.clear();
+        for (g, group) in groups.iter().enumerate() {
+            if group.requires.iter().any(|(slot, value)| from[*slot as usize] != *value) {
+                continue;
+            }
+            let reads: Box<[u32]> = group.reads.iter().map(|s| from[*s as usize]).collect();
+            if kept.len() >= MOST_KEPT {
+                kept.clear();
+            }
+            let answer = match kept.entry((g as u32, reads)) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(place) => {
+                    let mut answer = Chances::default();
+                    match worker.chances(g, &place.key().1, &mut answer) {
+                        Err(Diagnostic { stop: Some(why), .. }) => {
+                            stop = why;
+                            break;
+                        }
+                        result => result?,
+                    }
+                    place.insert(Rc::new(answer)).clone()
+                }
+            };
+            search.add(&from, g, &answer, &mut row);
+        }
+        if stop != Stop::Complete {
+            break;
+        }
+        for (label, target) in &row {
+            labels.push(*label);
+            targets.push(*target);
+        }
+        offsets.push(targets.len() as u64);
+        next += 1;
+    }
+    // Those that were not expanded have no steps that are known.
+    offsets.resize(search.vectors.len() + 1, targets.len() as u64);
+    let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
+    let system = System { initial, offsets, labels, targets, distributions: search.distributions, table: Labels { texts } };
+    Ok((system, stop))
+}

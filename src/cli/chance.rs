@@ -1,0 +1,181 @@
+//! Probabilistic systems: `explore`, `reduce` and `compare` where chance decides where steps lead.
+//!
+//! The commands come here with a model that is probabilistic, or by `--equivalence probabilistic`, for which every model and `.aut` file is one.
+
+use super::args::{CompareArgs, ExploreArgs, Format, Reduce, ReduceArgs};
+use super::counts::Report;
+use super::files::{Form, write};
+use super::load::Loaded;
+use super::lts::unknown;
+use super::output;
+use super::pipeline::{Session, file_error};
+use super::print;
+use super::progress::{Bar, grouped};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_chance::bisimulation::{bisimilar, reduce as quotient};
+use mu_chance::{System, aut, dot};
+use mu_model::Model;
+use serde_json::json;
+use std::fs::File;
+use std::path::Path;
+use std::time::Instant;
+
+/// The name of the one equivalence that there is for them.
+pub(super) const EQUIVALENCE: &str = "probabilistic";
+
+/// The system of a model; or why the search ended early, with what was found.
+pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, Stop), Diagnostic> {
+    let start = Instant::now();
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let found = mu_chance::explore::explore(model, &session.budget, &mut |states| bar.note(|| format!("{} states", grouped(states))))?;
+    bar.finish();
+    let system = &found.0;
+    session.say(format!(
+        "explored {} states, {} steps to {} distributions in {:.3} s",
+        grouped(system.state_count() as u64),
+        grouped(system.step_count() as u64),
+        grouped(system.distributions.len() as u64),
+        start.elapsed().as_secs_f64()
+    ));
+    Ok(found)
+}
+
+/// The system of a file.
+fn system(session: &mut Session, path: &Path) -> Result<Result<System, Stop>, Diagnostic> {
+    if Form::of(path) == Form::Aut {
+        output::stage("reading a transition system");
+        let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+        return aut::read(file).map(Ok).map_err(|d| d.in_file(&path.display().to_string()));
+    }
+    let loaded = session.load_any(path, "none")?;
+    let (system, stop) = explored(session, &*loaded.model)?;
+    Ok(if stop == Stop::Complete { Ok(system) } else { Err(stop) })
+}
+
+fn expect_form(path: Option<&Path>) -> Result<(), Diagnostic> {
+    match path {
+        Some(path) if !matches!(Form::of(path), Form::Aut | Form::Dot) => {
+            let message = format!("`{}`: a probabilistic system is written as .aut or .dot", path.display());
+            Err(Diagnostic::new(Stage::Usage, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write_system(session: &Session, system: &System, path: &Path) -> Result<(), Diagnostic> {
+    output::stage("writing");
+    write(path, |file| if Form::of(path) == Form::Dot { dot::write(system, file) } else { aut::write(system, file) })?;
+    session.say(format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// `explore` of a probabilistic model.
+pub(super) fn explore(session: &Session, args: &ExploreArgs, loaded: &Loaded, start: Instant) -> Result<u8, Diagnostic> {
+    expect_form(args.out.as_deref())?;
+    let relabelled = !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty();
+    let wants = [
+        (args.spill.is_some(), "--spill"),
+        (args.keeping.is_wanted(), "--checkpoint` and `--resume"),
+        (args.clustering.is_wanted(), "--processes"),
+        (args.seeking.sought().is_some(), "--deadlock` and `--action"),
+        (relabelled, "--hide` and `--rename"),
+        (args.engine.name() == "symbolic", "--engine symbolic"),
+        (args.reduce.is_some_and(|r| r != Reduce::Probabilistic), "--reduce` other than `probabilistic"),
+    ];
+    if let Some((_, option)) = wants.iter().find(|(wanted, _)| *wanted) {
+        let message = format!("`{option}` is not for probabilistic models, and chance decides in {}", args.model.display());
+        return Err(Diagnostic::new(Stage::Unsupported, message));
+    }
+    let (system, stop) = explored(session, &*loaded.model)?;
+    let (states, steps, dead) = (system.state_count() as u64, system.step_count() as u64, system.deadlock_count() as u64);
+    output::know("states", states.into());
+    output::know("transitions", steps.into());
+    let complete = stop == Stop::Complete;
+    let mut report = Report { distributions: Some(system.distributions.len()), ..Report::explicit(states, steps, dead, stop) };
+    if !complete {
+        report.transitions = None;
+        report.deadlocks = None;
+        if args.out.is_some() || args.reduce.is_some() {
+            session.say("incomplete: nothing is reduced or written");
+        }
+        return report.print(session, start);
+    }
+    let small = args.reduce.map(|_| quotient(&system));
+    report.reduced = small.as_ref().map(|s| (EQUIVALENCE, s.state_count(), s.step_count()));
+    if let Some(path) = &args.out {
+        write_system(session, small.as_ref().unwrap_or(&system), path)?;
+    }
+    report.print(session, start)
+}
+
+/// `reduce --equivalence probabilistic`.
+pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Diagnostic> {
+    let start = Instant::now();
+    expect_form(args.out.as_deref())?;
+    if args.draw.is_some() || !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty() {
+        let message = "`--draw`, `--hide` and `--rename` are not for probabilistic systems";
+        return Err(Diagnostic::new(Stage::Unsupported, message));
+    }
+    let system = match system(session, &args.input)? {
+        Ok(system) => system,
+        Err(stop) => return unknown(session, &stop),
+    };
+    output::stage("reducing");
+    let small = quotient(&system);
+    if let Some(path) = &args.out {
+        write_system(session, &small, path)?;
+    }
+    match session.common.format {
+        Format::Json => output::object(json!({
+            "equivalence": EQUIVALENCE,
+            "states": system.state_count(),
+            "transitions": system.step_count(),
+            "reduced": { "equivalence": EQUIVALENCE, "states": small.state_count(), "transitions": small.step_count() },
+            "seconds": start.elapsed().as_secs_f64(),
+            "peak_memory_bytes": session.peak_memory(),
+            "stop": Stop::Complete.word(),
+        }))?,
+        Format::Text => print(&format!(
+            "states       {}\ntransitions  {}\nreduced      {} states, {} transitions modulo {EQUIVALENCE} bisimulation\n",
+            system.state_count(),
+            system.step_count(),
+            small.state_count(),
+            small.step_count()
+        ))?,
+    }
+    Ok(0)
+}
+
+/// `compare --equivalence probabilistic`.
+pub(super) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagnostic> {
+    let start = Instant::now();
+    if args.out.is_some() || !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty() {
+        let message = "`--out`, `--hide` and `--rename` are not for probabilistic systems";
+        return Err(Diagnostic::new(Stage::Unsupported, message));
+    }
+    let (a, b) = match (system(session, &args.a)?, system(session, &args.b)?) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(stop), _) | (_, Err(stop)) => return unknown(session, &stop),
+    };
+    output::stage("comparing");
+    let same = bisimilar(&a, &b);
+    match session.common.format {
+        Format::Json => {
+            let of = |path: &Path, s: &System| json!({ "file": path.display().to_string(), "states": s.state_count(), "transitions": s.step_count() });
+            output::object(json!({
+                "equivalence": EQUIVALENCE,
+                "preorder": null,
+                "verdict": same.to_string(),
+                "difference": null,
+                "confirmed": false,
+                "a": of(&args.a, &a),
+                "b": of(&args.b, &b),
+                "seconds": start.elapsed().as_secs_f64(),
+                "peak_memory_bytes": session.peak_memory(),
+                "stop": Stop::Complete.word(),
+            }))?;
+        }
+        Format::Text => print(&format!("{}equivalent ({EQUIVALENCE} bisimulation)\n", if same { "" } else { "not " }))?,
+    }
+    Ok(u8::from(!same))
+}

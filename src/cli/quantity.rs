@@ -1,0 +1,136 @@
+//! `check` of real-valued formulas: the value of each, on models with or without probabilities.
+//!
+//! A value is exact; where only bounds are found, the answer is *unknown* with them. Plus infinity is `true` and minus infinity `false`.
+
+use super::args::{CheckArgs, Format};
+use super::chance;
+use super::load::Loaded;
+use super::output;
+use super::pipeline::Session;
+use super::print;
+use super::properties::Text;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_formula::real::{RealFormula, check_real, has_real_operator};
+use mu_formula::typecheck::check_formula;
+use mu_reals::number::Real;
+use mu_reals::solve::{Bounds, solve};
+use mu_reals::translate::translate;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// Whether one of the formulas is real-valued, or the model probabilistic, so that all are.
+pub(super) fn is_meant(subject: &Loaded, texts: &[Text]) -> bool {
+    let real = |text: &Text| {
+        let Ok(file) = text.parsed() else { return false };
+        has_real_operator(&file.formula)
+            || check_formula(&file, &subject.data, &subject.actions).is_err() && check_real(&file, &subject.data, &subject.actions).is_ok()
+    };
+    subject.model.is_probabilistic() || texts.iter().any(real)
+}
+
+/// What was found of a formula.
+struct Found {
+    bounds: Result<Bounds, Stop>,
+    equations: usize,
+    seconds: f64,
+}
+
+/// Values of formulas.
+pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]) -> Result<u8, Diagnostic> {
+    let wants = [
+        (args.evidence.is_some(), "--evidence"),
+        (args.game.is_some(), "--game"),
+        (args.keeping.is_wanted(), "--checkpoint` and `--resume"),
+        (args.junit.is_some(), "--junit"),
+        (args.engine.name() == "symbolic", "--engine symbolic"),
+    ];
+    if let Some((_, option)) = wants.iter().find(|(wanted, _)| *wanted) {
+        let message = format!("`{option}` is not for real-valued formulas and probabilistic models");
+        return Err(Diagnostic::new(Stage::Unsupported, message));
+    }
+    let formulas: Vec<RealFormula> =
+        texts.iter().map(|t| check_real(&t.parsed()?, &subject.data, &subject.actions)).collect::<Result<_, _>>()?;
+    let (system, stop) = chance::explored(session, &*subject.model)?;
+    let (mut results, mut code) = (Vec::new(), 0u8);
+    for (text, formula) in texts.iter().zip(&formulas) {
+        let start = Instant::now();
+        output::stage_of("checking a formula", &text.name);
+        let (mut equations, mut bounds) = (0, Err(stop.clone()));
+        if stop == Stop::Complete {
+            let made = translate(formula, &system, &*subject.labels, &session.budget).and_then(|made| {
+                equations = made.nodes.len();
+                solve(&made, &session.budget)
+            });
+            bounds = match made {
+                Ok(bounds) => Ok(bounds),
+                Err(Diagnostic { stop: Some(stop), .. }) => Err(stop),
+                Err(error) => return Err(error),
+            };
+        }
+        let found = Found { bounds, equations, seconds: start.elapsed().as_secs_f64() };
+        code = code.max(match &found.bounds {
+            Ok(bounds) => match bounds.value() {
+                Some(Real::Minus) => 1,
+                Some(_) => 0,
+                None => 3,
+            },
+            Err(_) => 3,
+        });
+        if session.common.format == Format::Text {
+            print(&as_text(text, &found))?;
+        }
+        results.push(as_json(text, &found));
+    }
+    if session.common.format == Format::Json {
+        output::object(json!({ "results": results, "peak_memory_bytes": session.peak_memory() }))?;
+    }
+    Ok(code)
+}
+
+/// The longest number that is written in full in text.
+const LONGEST: usize = 60;
+
+fn shown(value: &Real) -> String {
+    let text = value.to_string();
+    match value.about() {
+        Some(d) if text.len() > LONGEST => format!("about {d} (a fraction of {} digits)", text.len() - 1),
+        Some(d) => format!("{text} (about {d})"),
+        None => text,
+    }
+}
+
+fn as_text(text: &Text, found: &Found) -> String {
+    let name = text.name.display();
+    match &found.bounds {
+        Ok(bounds) => match bounds.value() {
+            Some(value @ Real::Number(_)) => format!("{name}: value {}\n", shown(value)),
+            Some(value) => format!("{name}: {value}\n"),
+            None => format!("{name}: unknown, between {} and {}\n", shown(&bounds.lower), shown(&bounds.upper)),
+        },
+        Err(stop) => format!("{name}: unknown ({})\n", stop.word()),
+    }
+}
+
+fn as_json(text: &Text, found: &Found) -> Value {
+    let mut object = json!({
+        "formula": text.name.display().to_string(),
+        "verdict": "unknown",
+        "equations": found.equations,
+        "seconds": found.seconds,
+        "engine": "explicit",
+    });
+    match &found.bounds {
+        Ok(bounds) => match bounds.value() {
+            Some(value) => {
+                object["verdict"] = if let Real::Number(_) = value { "value".into() } else { value.to_string().into() };
+                object["value"] = value.to_string().into();
+                if let Some(about) = value.about() {
+                    object["about"] = about.into();
+                }
+            }
+            None => object["bounds"] = json!([bounds.lower.to_string(), bounds.upper.to_string()]),
+        },
+        Err(stop) => object["reason"] = stop.word().into(),
+    }
+    object
+}

@@ -1,0 +1,195 @@
+//! Choices by chance that come before an action: they are made as soon as a place is entered, so that no location begins with one.
+//!
+//! In: what stays to be done and the values of its variables. Out: the same without the leading `dist`s, whose variables are then free in it, and how these
+//! are chosen. A `dist` below `+` and `c -> p <> q` is pulled out: chance decides before choices are made (Groote, Rivera Verduzco, de Vink, "An efficient
+//! algorithm to determine probabilistic bisimulation", 2018, and the reference's linear form). Where a condition rules a `dist` out, its variables have one
+//! value of their sort for certain, so that states do not multiply.
+//!
+//! Cost: linear in the terms up to the first actions. Invariant: the weights speak of what the values speak of, and of what is chosen.
+
+use super::assemble::default_value;
+use super::sequence::Sequence;
+use super::sequential::Builder;
+use super::term::Term;
+use crate::linear::Chance;
+use mu_base::ids::{ProcId, VarId};
+use mu_base::{Diagnostic, Stage};
+use mu_data::expr::{Expr, Substitution};
+use mu_data::signature::{Builtin, Signature};
+use mu_data::sort::basic;
+use std::rc::Rc;
+
+/// For each process whether it may choose by chance before it acts. Least fixed point.
+pub(super) fn chancy(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
+    let mut known = vec![false; bodies.len()];
+    loop {
+        let mut changed = false;
+        for (i, body) in bodies.iter().enumerate() {
+            if !known[i] && body.as_ref().is_some_and(|b| starts(b, &known)) {
+                known[i] = true;
+                changed = true;
+            }
+        }
+        if !changed {
+            return known;
+        }
+    }
+}
+
+/// Whether a term may choose by chance before it acts.
+fn starts(term: &Term, chancy: &[bool]) -> bool {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match term {
+        Term::Dist(..) => true,
+        Term::Action(_) | Term::Delta => false,
+        Term::Call(p, _) => chancy[p.index()],
+        Term::Choice(p, q) | Term::If(_, p, q) => starts(p, chancy) || starts(q, chancy),
+        Term::Seq(p, _) | Term::Sum(_, p) | Term::At(p, _) => starts(p, chancy),
+    })
+}
+
+/// What stays to be done once chance has decided.
+pub(super) struct Drawn {
+    pub sequence: Sequence,
+    pub values: Substitution,
+    pub chance: Option<Chance>,
+}
+
+/// What was pulled out of a term so far.
+#[derive(Default)]
+struct Pulled {
+    vars: Vec<VarId>,
+    weights: Vec<Expr>,
+}
+
+/// What pulling knows.
+struct Pulling {
+    /// Variables that are in use.
+    taken: Vec<VarId>,
+    /// Values of the parameters of processes whose bodies took the place of their calls.
+    values: Substitution,
+    /// These processes, outermost first.
+    calls: Vec<ProcId>,
+}
+
+/// The product of weights.
+pub(super) fn product(signature: &mut Signature, weights: Vec<Expr>) -> Option<Expr> {
+    weights.into_iter().reduce(|a, b| Expr::builtin(signature, Builtin::Multiply, vec![a, b], basic::REAL))
+}
+
+fn real(signature: &mut Signature, n: u32) -> Expr {
+    Expr::builtin(signature, Builtin::IntToReal, vec![Expr::number(n, basic::INT)], basic::REAL)
+}
+
+impl Builder<'_> {
+    /// A sequence after the choices by chance with which it starts. `taken`: variables that these must not have, besides its own.
+    pub(super) fn drawn(&mut self, sequence: Sequence, values: Substitution, taken: Vec<VarId>) -> Result<Drawn, Diagnostic> {
+        let Some(first) = self.sequences.first(sequence).filter(|t| starts(t, &self.chancy)).cloned() else {
+            return Ok(Drawn { sequence, values, chance: None });
+        };
+        let mut pulling = Pulling { taken, values, calls: Vec::new() };
+        pulling.taken.extend_from_slice(&self.sequences.vars(sequence));
+        pulling.taken.extend(pulling.values.keys());
+        for e in pulling.values.values() {
+            e.free_vars(&mut pulling.taken);
+        }
+        let rest = self.sequences.rest(sequence);
+        let mut pulled = Pulled::default();
+        let term = self.pull(&first, !rest.is_empty(), &mut pulling, &mut pulled)?;
+        let sequence = self.sequences.push(&term, rest);
+        let Pulling { values, .. } = pulling;
+        let weights = pulled.weights.iter().map(|w| w.substitute(&values)).collect();
+        let chance = product(self.signature, weights).map(|weight| Chance { vars: pulled.vars, weight });
+        Ok(Drawn { sequence, values, chance })
+    }
+
+    /// A term without the `dist`s before its actions. `more`: whether something stays to be done after it.
+    fn pull(&mut self, term: &Rc<Term>, more: bool, at: &mut Pulling, out: &mut Pulled) -> Result<Rc<Term>, Diagnostic> {
+        if !starts(term, &self.chancy) {
+            return Ok(term.clone());
+        }
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            Ok(Rc::new(match &**term {
+                Term::Dist(vars, weight, p) => {
+                    let mut by = Substitution::new();
+                    for v in vars {
+                        let fresh = self.rename(*v, &at.taken);
+                        at.taken.push(fresh);
+                        out.vars.push(fresh);
+                        if fresh != *v {
+                            by.insert(*v, Expr::var(self.signature, fresh));
+                        }
+                    }
+                    out.weights.push(weight.substitute(&by));
+                    return self.pull(&p.substitute(&by), more, at, out);
+                }
+                Term::Choice(p, q) => Term::Choice(self.pull(p, more, at, out)?, self.pull(q, more, at, out)?),
+                Term::If(c, p, q) => {
+                    let otherwise = Expr::negate(self.signature, c.clone());
+                    let p = self.pull_if(c, p, more, at, out)?;
+                    let q = self.pull_if(&otherwise, q, more, at, out)?;
+                    Term::If(c.clone(), p, q)
+                }
+                Term::Seq(p, q) => Term::Seq(self.pull(p, true, at, out)?, q.clone()),
+                Term::At(p, t) => Term::At(self.pull(p, more, at, out)?, t.clone()),
+                Term::Call(p, args) => return self.pull_call(*p, args, more, at, out),
+                Term::Sum(..) => {
+                    let message = "a `sum` over a process that starts with `dist` is not supported by linearisation";
+                    return Err(Diagnostic::new(Stage::Unsupported, message).note("an action between them says which comes first"));
+                }
+                Term::Action(_) | Term::Delta => return Ok(term.clone()),
+            }))
+        })
+    }
+
+    /// A branch of a conditional: where its condition does not hold, what it would choose is certain.
+    fn pull_if(&mut self, c: &Expr, p: &Rc<Term>, more: bool, at: &mut Pulling, out: &mut Pulled) -> Result<Rc<Term>, Diagnostic> {
+        let mut inner = Pulled::default();
+        let p = self.pull(p, more, at, &mut inner)?;
+        let Some(weight) = product(self.signature, inner.weights) else { return Ok(p) };
+        let mut certain = Expr::boolean(self.signature, true);
+        for v in &inner.vars {
+            let sort = self.signature.var(*v).sort;
+            let (x, value) = (Expr::var(self.signature, *v), default_value(self.signature, sort));
+            let same = Expr::equal(self.signature, x, value);
+            certain = Expr::and(self.signature, certain, same);
+        }
+        let (one, none) = (real(self.signature, 1), real(self.signature, 0));
+        let certain = Expr::builtin(self.signature, Builtin::If, vec![certain, one, none], basic::REAL);
+        out.vars.extend(inner.vars);
+        out.weights.push(Expr::builtin(self.signature, Builtin::If, vec![c.clone(), weight, certain], basic::REAL));
+        Ok(p)
+    }
+
+    /// The body of a process in the place of its call.
+    fn pull_call(&mut self, p: ProcId, args: &[Expr], more: bool, at: &mut Pulling, out: &mut Pulled) -> Result<Rc<Term>, Diagnostic> {
+        let def = &self.spec.procs[p.index()];
+        if at.calls.contains(&p) {
+            let message = format!("unguarded recursion: process `{}` calls itself without doing an action first", def.name);
+            return Err(
+                Diagnostic::at(Stage::Process, def.span, message).note("put an action before the recursive call, as in `P = a . P`")
+            );
+        }
+        if self.stacky[p.index()] && more {
+            let message = format!("process `{}` starts with `dist` and its recursion needs a stack, which is not supported", def.name);
+            return Err(Diagnostic::at(Stage::Unsupported, def.span, message).note("an action before the `dist` lets it be linearised"));
+        }
+        args.iter().for_each(|a| a.free_vars(&mut at.taken));
+        let mut by = Substitution::new();
+        for (param, arg) in def.params.clone().into_iter().zip(args) {
+            // A variable of its own even for what is a variable: so that nothing in the body has to be renamed, and the place is the same each time.
+            let formal = self.rename(param, &at.taken);
+            at.taken.push(formal);
+            let value = arg.substitute(&at.values);
+            at.values.insert(formal, value);
+            if formal != param {
+                by.insert(param, Expr::var(self.signature, formal));
+            }
+        }
+        let body = self.bodies[p.index()].clone().expect("calls of sequential terms are to sequential processes");
+        let body = body.substitute(&by);
+        at.calls.push(p);
+        let pulled = self.pull(&body, more, at, out);
+        at.calls.pop();
+        pulled
+    }
+}

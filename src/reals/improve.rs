@@ -1,0 +1,374 @@
+//! The least solution of equations with least, greatest and sums, all under one least fixed point, by strategy improvement from below.
+//!
+//! After Gawlitza and Seidl, "Solving systems of rational equations through strategy iteration" (TOPLAS 2011), with policy iteration in the place of linear
+//! programs:
+//!
+//! 1. The nodes above minus infinity are found as an attractor, which gives a first strategy for the greatest nodes and a solution under it without cycles.
+//! 2. Under a strategy, what iteration from the solution before converges to is the least over the policies of the least nodes; each policy leaves a linear
+//!    system. A component of it with a spectral radius of 1 or more grows without bound, since every cycle has a node that grew when the strategy was last
+//!    changed there; that it grows is checked, and the answer is *unknown* otherwise.
+//! 3. Nodes switch to arguments that are strictly greater, until none is.
+//!
+//! All is exact. So that a policy that could leave a cycle is never missed, each least node may also take a value `K` above all numbers: what still has a part of `K`
+//! in the end is infinite. Invariant: a result is a solution (checked) that no solution is below.
+
+use crate::linear::{Pair, Row, solve};
+use crate::number::Real;
+use mu_base::components::{Graph, components};
+use num_rational::BigRational;
+use num_traits::{One, Zero};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// An argument: a node of the component, or a value from outside.
+#[derive(Clone, Debug)]
+pub(crate) enum Arg {
+    Node(usize),
+    Value(Real),
+}
+
+/// An equation of the component.
+#[derive(Clone, Debug)]
+pub(crate) enum Local {
+    Least(Vec<Arg>),
+    Greatest(Vec<Arg>),
+    /// Terms, and what comes from outside.
+    Sum(Vec<(BigRational, usize)>, Real, bool),
+}
+
+/// Rounds of either iteration before it is given up.
+const MOST_ROUNDS: usize = 100_000;
+
+/// A value under a policy; none is infinite.
+type Value = Option<Pair>;
+
+fn greater(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (None, b) => b.is_some(),
+        (_, None) => false,
+        (Some(a), Some(b)) => a > b,
+    }
+}
+
+struct Improvement<'a> {
+    nodes: &'a [Local],
+    /// Nodes above minus infinity.
+    alive: Vec<bool>,
+    /// The argument that each greatest node takes.
+    strategy: Vec<usize>,
+    /// The argument that each least node takes; none is `K`.
+    policy: Vec<Option<usize>>,
+    /// The solution under the strategy before.
+    before: Vec<Real>,
+}
+
+/// What each node takes under a strategy and a policy, as a graph.
+struct Chosen {
+    offsets: Vec<u64>,
+    targets: Vec<u32>,
+}
+
+impl Graph for Chosen {
+    fn vertices(&self) -> usize {
+        self.offsets.len() - 1
+    }
+    fn edges(&self, vertex: u32) -> Range<u64> {
+        self.offsets[vertex as usize]..self.offsets[vertex as usize + 1]
+    }
+    fn target(&self, edge: u64) -> Option<u32> {
+        Some(self.targets[edge as usize])
+    }
+}
+
+/// A right-hand side under a strategy and a policy.
+enum Plain<'a> {
+    Copy(usize),
+    Value(Value),
+    Sum(&'a [(BigRational, usize)], &'a Real),
+}
+
+/// The least solution; none if it is not found.
+pub(crate) fn least(nodes: &[Local]) -> Option<Vec<Real>> {
+    let mut all = attracted(nodes);
+    for _ in 0..MOST_ROUNDS {
+        if !all.improve() {
+            return all.checked();
+        }
+        let values = all.limit()?;
+        let real = |value: Value| match value {
+            Some(Pair { k, r }) if k.is_zero() => Real::Number(r),
+            _ => Real::Plus,
+        };
+        for (i, value) in values.into_iter().enumerate().filter(|(i, _)| all.alive[*i]) {
+            all.before[i] = real(value);
+        }
+    }
+    None
+}
+
+/// Nodes above minus infinity, with a first strategy and its solution.
+fn attracted(nodes: &[Local]) -> Improvement<'_> {
+    let n = nodes.len();
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); n];
+    let mut missing = vec![0usize; n];
+    let mut dead = vec![false; n];
+    for (i, node) in nodes.iter().enumerate() {
+        match node {
+            Local::Least(args) | Local::Greatest(args) => {
+                for arg in args {
+                    match arg {
+                        Arg::Node(j) => {
+                            users[*j].push(i);
+                            missing[i] += 1;
+                        }
+                        Arg::Value(Real::Minus) if matches!(node, Local::Least(_)) => dead[i] = true,
+                        Arg::Value(_) => {}
+                    }
+                }
+            }
+            Local::Sum(terms, base, _) => {
+                dead[i] = *base == Real::Minus;
+                terms.iter().for_each(|t| users[t.1].push(i));
+                missing[i] = terms.len();
+            }
+        }
+    }
+    let mut all = Improvement { nodes, alive: vec![false; n], strategy: vec![0; n], policy: vec![None; n], before: vec![Real::Minus; n] };
+    let ready = |i: usize, missing: &[usize]| match &nodes[i] {
+        Local::Greatest(args) => args.iter().any(|a| matches!(a, Arg::Value(v) if *v != Real::Minus)),
+        _ => missing[i] == 0 && !dead[i],
+    };
+    let mut queue: Vec<usize> = (0..n).filter(|i| ready(*i, &missing)).collect();
+    while let Some(i) = queue.pop() {
+        if std::mem::replace(&mut all.alive[i], true) {
+            continue;
+        }
+        all.before[i] = match &nodes[i] {
+            Local::Greatest(_) => {
+                all.strategy[i] = all.best(i, false).expect("one argument is above minus infinity");
+                all.argument(i, all.strategy[i])
+            }
+            _ => all.evaluated(i),
+        };
+        for &u in &users[i] {
+            missing[u] = missing[u].saturating_sub(1);
+            if !all.alive[u] && !dead[u] && (missing[u] == 0 || matches!(nodes[u], Local::Greatest(_))) {
+                queue.push(u);
+            }
+        }
+    }
+    all
+}
+
+impl<'a> Improvement<'a> {
+    fn args(&self, i: usize) -> &'a [Arg] {
+        match &self.nodes[i] {
+            Local::Least(args) | Local::Greatest(args) => args,
+            Local::Sum(..) => &[],
+        }
+    }
+
+    /// The value of an argument by the solution before.
+    fn argument(&self, i: usize, arg: usize) -> Real {
+        match &self.args(i)[arg] {
+            Arg::Node(j) => self.before[*j].clone(),
+            Arg::Value(v) => v.clone(),
+        }
+    }
+
+    /// The greatest argument (or the least) by the solution before.
+    fn best(&self, i: usize, least: bool) -> Option<usize> {
+        let value = |arg: &Arg| match arg {
+            Arg::Node(j) => self.before[*j].clone(),
+            Arg::Value(v) => v.clone(),
+        };
+        let mut found: Option<(usize, Real)> = None;
+        for (at, arg) in self.args(i).iter().enumerate() {
+            let new = value(arg);
+            if found.as_ref().is_none_or(|(_, old)| if least { new < *old } else { new > *old }) {
+                found = Some((at, new));
+            }
+        }
+        found.map(|f| f.0)
+    }
+
+    /// A right-hand side by the solution before.
+    fn evaluated(&self, i: usize) -> Real {
+        match &self.nodes[i] {
+            Local::Least(_) => self.best(i, true).map_or(Real::Plus, |a| self.argument(i, a)),
+            Local::Greatest(_) => self.best(i, false).map_or(Real::Minus, |a| self.argument(i, a)),
+            Local::Sum(terms, base, dual) => {
+                let mut sum = base.clone();
+                for (factor, j) in terms {
+                    sum = sum.plus(&self.before[*j].times(factor), *dual);
+                }
+                sum
+            }
+        }
+    }
+
+    /// Switches greatest nodes to arguments that are strictly greater; whether there was one.
+    fn improve(&mut self) -> bool {
+        let mut switched = false;
+        for i in 0..self.nodes.len() {
+            if !self.alive[i] || !matches!(self.nodes[i], Local::Greatest(_)) {
+                continue;
+            }
+            let Some(best) = self.best(i, false) else { continue };
+            if self.argument(i, best) > self.before[i] {
+                self.strategy[i] = best;
+                switched = true;
+            }
+        }
+        switched
+    }
+
+    /// The solution, if it is one.
+    fn checked(self) -> Option<Vec<Real>> {
+        (0..self.nodes.len()).all(|i| self.evaluated(i) == self.before[i]).then_some(self.before)
+    }
+
+    fn plain(&self, i: usize) -> Plain<'a> {
+        let arg = match &self.nodes[i] {
+            Local::Sum(terms, base, _) => return Plain::Sum(terms, base),
+            Local::Greatest(args) => &args[self.strategy[i]],
+            Local::Least(args) => match self.policy[i] {
+                Some(arg) => &args[arg],
+                None => return Plain::Value(Some(Pair::huge())),
+            },
+        };
+        match arg {
+            Arg::Node(j) => Plain::Copy(*j),
+            Arg::Value(Real::Number(r)) => Plain::Value(Some(Pair::number(r.clone()))),
+            Arg::Value(_) => Plain::Value(None),
+        }
+    }
+
+    /// What iteration under the strategy from the solution before converges to.
+    fn limit(&mut self) -> Option<Vec<Value>> {
+        for _ in 0..MOST_ROUNDS {
+            let values = self.linear()?;
+            let mut switched = false;
+            for i in 0..self.nodes.len() {
+                let (true, Local::Least(args)) = (self.alive[i], &self.nodes[i]) else { continue };
+                let mut best = (values[i].clone(), self.policy[i]);
+                if greater(&best.0, &Some(Pair::huge())) {
+                    best = (Some(Pair::huge()), None);
+                    switched = true;
+                }
+                for (at, arg) in args.iter().enumerate() {
+                    let value = match arg {
+                        Arg::Node(j) => values[*j].clone(),
+                        Arg::Value(Real::Number(r)) => Some(Pair::number(r.clone())),
+                        Arg::Value(_) => None,
+                    };
+                    if greater(&best.0, &value) {
+                        best = (value, Some(at));
+                        switched = true;
+                    }
+                }
+                self.policy[i] = best.1;
+            }
+            if !switched {
+                return Some(values);
+            }
+        }
+        None
+    }
+
+    /// The solution of the linear system that strategy and policy leave; none if it cannot be told.
+    fn linear(&self) -> Option<Vec<Value>> {
+        let n = self.nodes.len();
+        let mut graph = Chosen { offsets: vec![0], targets: Vec::new() };
+        for i in 0..n {
+            match self.plain(i) {
+                Plain::Copy(j) if self.alive[i] => graph.targets.push(j as u32),
+                Plain::Sum(terms, _) if self.alive[i] => graph.targets.extend(terms.iter().map(|t| t.1 as u32)),
+                _ => {}
+            }
+            graph.offsets.push(graph.targets.len() as u64);
+        }
+        let mut values: Vec<Value> = vec![None; n];
+        let mut place: Vec<Option<usize>> = vec![None; n];
+        for component in components(&graph).iter() {
+            let first = component[0] as usize;
+            if !self.alive[first] {
+                continue;
+            }
+            let edges = graph.edges(component[0]);
+            let cycles = component.len() > 1 || edges.into_iter().any(|e| graph.targets[e as usize] == component[0]);
+            if !cycles {
+                values[first] = self.direct(first, &values);
+                continue;
+            }
+            self.cycle(component, &mut place, &mut values)?;
+        }
+        Some(values)
+    }
+
+    /// The value of a node whose arguments are known.
+    fn direct(&self, i: usize, values: &[Value]) -> Value {
+        match self.plain(i) {
+            Plain::Copy(j) => values[j].clone(),
+            Plain::Value(v) => v,
+            Plain::Sum(terms, base) => {
+                let Real::Number(base) = base else { return None };
+                let mut sum = Pair::number(base.clone());
+                for (factor, j) in terms {
+                    sum.add_scaled(factor, values[*j].as_ref()?);
+                }
+                Some(sum)
+            }
+        }
+    }
+
+    /// The values of a strongly connected component.
+    fn cycle(&self, component: &[u32], place: &mut [Option<usize>], values: &mut [Value]) -> Option<()> {
+        component.iter().enumerate().for_each(|(at, i)| place[*i as usize] = Some(at));
+        let mut rows = Vec::with_capacity(component.len());
+        let mut infinite = false;
+        for &i in component {
+            let mut row = Row { terms: BTreeMap::new(), base: Pair::number(BigRational::zero()) };
+            let one = BigRational::one();
+            let mut add = |factor: &BigRational, j: usize, row: &mut Row| match (place[j], &values[j]) {
+                (Some(at), _) => *row.terms.entry(at).or_insert_with(BigRational::zero) += factor,
+                (None, Some(value)) => row.base.add_scaled(factor, value),
+                (None, None) => infinite = true,
+            };
+            match self.plain(i as usize) {
+                Plain::Copy(j) => add(&one, j, &mut row),
+                Plain::Sum(terms, base) => {
+                    terms.iter().for_each(|(factor, j)| add(factor, *j, &mut row));
+                    match base {
+                        Real::Number(base) => row.base.add_scaled(&one, &Pair::number(base.clone())),
+                        _ => infinite = true,
+                    }
+                }
+                Plain::Value(_) => return None,
+            }
+            rows.push(row);
+        }
+        let solution = if infinite { None } else { solve(rows.clone()) };
+        let grows = || {
+            infinite
+                || component.iter().zip(&rows).any(|(i, row)| {
+                    let mut sum = row.base.clone();
+                    for (at, factor) in &row.terms {
+                        match &self.before[component[*at] as usize] {
+                            Real::Number(r) => sum.add_scaled(factor, &Pair::number(r.clone())),
+                            _ => return true,
+                        }
+                    }
+                    matches!(&self.before[*i as usize], Real::Number(r) if Pair::number(r.clone()) < sum)
+                })
+        };
+        if solution.is_none() && !grows() {
+            return None;
+        }
+        for (at, i) in component.iter().enumerate() {
+            place[*i as usize] = None;
+            values[*i as usize] = solution.as_ref().map(|s| s[at].clone());
+        }
+        Some(())
+    }
+}

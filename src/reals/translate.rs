@@ -1,0 +1,645 @@
+//! A real-valued formula on a probabilistic transition system as an equation system.
+//!
+//! Nodes are made for a part of the formula with the values of its live variables, at a state: for bodies of fixed points and for what stands after a modality;
+//! what is between becomes nodes of its own. Only what the first node needs is made. A quantifier `sup` above `<..>` (`inf` above `[..]`) ranges over what fits
+//! labels, so that it may have no bound of its own; other quantifiers need a finite sort. Negations are pushed inwards as the formula is read.
+//! Cost: nodes as said; a modality is matched once with each label for each value of its variables.
+
+use crate::number::Real;
+use crate::system::{Equations, NodeId, Op};
+use ahash::AHashMap;
+use mu_base::ids::{ActId, FixId, LabelId, StateId, VarId};
+use mu_base::{Budget, Diagnostic, Span, Stage};
+use mu_chance::{DistId, System};
+use mu_data::engine::{Code, Engine, Problem, Program, Value};
+use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
+use mu_data::signature::{Builtin, Signature};
+use mu_data::sort::basic;
+use mu_formula::real::{Real as Formula, RealFormula, RealKind};
+use mu_formula::typed::Action;
+use mu_labels::{ActionLabels, MultiAction};
+use num_rational::BigRational;
+use num_traits::{One, Signed};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// Values of the variables in scope, innermost last.
+type Scope = Vec<(VarId, Value)>;
+
+/// A part of the formula.
+struct Part<'f> {
+    formula: &'f Formula,
+    /// Its free variables.
+    live: Vec<VarId>,
+}
+
+/// A modality with the variables that fitting labels give values.
+struct Modality<'f> {
+    part: usize,
+    action: &'f Action,
+    given: Vec<VarId>,
+    /// Free variables of the action that it does not give values.
+    read: Vec<VarId>,
+}
+
+/// What is to be worked out: a node, its part, whether negated, the state, values of the live variables.
+struct Task {
+    node: NodeId,
+    part: usize,
+    negated: bool,
+    state: StateId,
+    values: u32,
+}
+
+struct Translation<'f> {
+    system: &'f System,
+    labels: &'f dyn ActionLabels,
+    data: DataSpec,
+    engine: Engine,
+    equations: Equations,
+    parts: Vec<Part<'f>>,
+    by_formula: AHashMap<*const Formula, usize>,
+    /// Bodies of fixed points with their parameters and signs.
+    fixes: AHashMap<FixId, Fix<'f>>,
+    tuples: Vec<Rc<[Value]>>,
+    by_tuple: AHashMap<Rc<[Value]>, u32>,
+    known: AHashMap<(u32, bool, StateId, u32), NodeId>,
+    todo: Vec<Task>,
+    modalities: AHashMap<*const Formula, Rc<Modality<'f>>>,
+    /// Solutions of modalities: by part, label and the values read.
+    fits: AHashMap<(usize, LabelId, Box<[Value]>), Rc<[Box<[Value]>]>>,
+    problems: AHashMap<(usize, LabelId), Option<Rc<Problem>>>,
+    codes: AHashMap<*const Expr, (Code, Vec<VarId>)>,
+    /// What each fixed point reads besides its parameters: its variable carries that along.
+    carried: AHashMap<FixId, Vec<VarId>>,
+    truths: [NodeId; 2],
+}
+
+#[derive(Clone, Copy)]
+struct Fix<'f> {
+    least: bool,
+    params: &'f [(VarId, Expr)],
+    body: &'f Formula,
+}
+
+/// The equation system of a formula on a system whose labels are typed. Node 0 is the value where the system starts.
+pub fn translate(formula: &RealFormula, system: &System, labels: &dyn ActionLabels, budget: &Budget) -> Result<Equations, Diagnostic> {
+    let mut data = formula.data.clone();
+    for value in [true, false] {
+        Expr::boolean(&mut data.signature, value);
+    }
+    // Conditions on labels are conjunctions and disjunctions of equations on values, whose operations must be known to the program.
+    declare_equality(&mut data.signature, &formula.actions.iter().flat_map(|a| a.sorts.iter().copied()).collect::<Vec<_>>());
+    let program = Program::compile(&data)?;
+    data.signature = program.signature().clone();
+    let mut translation = Translation {
+        system,
+        labels,
+        data,
+        engine: Engine::new(program).limited(budget),
+        equations: Equations::default(),
+        parts: Vec::new(),
+        by_formula: AHashMap::new(),
+        fixes: AHashMap::new(),
+        tuples: Vec::new(),
+        by_tuple: AHashMap::new(),
+        known: AHashMap::new(),
+        todo: Vec::new(),
+        modalities: AHashMap::new(),
+        fits: AHashMap::new(),
+        problems: AHashMap::new(),
+        codes: AHashMap::new(),
+        carried: AHashMap::new(),
+        truths: [0, 0],
+    };
+    let start = translation.equations.reserve();
+    translation.truths = [false, true].map(|value| {
+        let value = translation.equations.value(Real::truth(value));
+        translation.equations.add(Op::Value(value))
+    });
+    loop {
+        let before = translation.carried.clone();
+        translation.parts.clear();
+        translation.collect(&formula.formula);
+        if translation.carried == before {
+            break;
+        }
+    }
+    let whole = translation.mean(system.initial, &formula.formula, false, &Scope::new())?;
+    translation.equations.nodes[start as usize] = Op::Least([whole].into());
+    let mut steps = 0u64;
+    while let Some(task) = translation.todo.pop() {
+        if steps.is_multiple_of(1024) {
+            budget.check(0).and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)?;
+        }
+        steps += 1;
+        translation.work(&task)?;
+    }
+    Ok(translation.equations)
+}
+
+fn declare_equality(signature: &mut Signature, sorts: &[mu_base::ids::SortId]) {
+    for sort in sorts {
+        let v = signature.fresh_var("x", *sort);
+        let x = Expr::var(signature, v);
+        Expr::builtin(signature, Builtin::Equal, vec![x.clone(), x], basic::BOOL);
+    }
+    let yes = Expr::boolean(signature, true);
+    Expr::negate(signature, yes.clone());
+    for builtin in [Builtin::And, Builtin::Or, Builtin::Not] {
+        let args = if builtin == Builtin::Not { vec![yes.clone()] } else { vec![yes.clone(), yes.clone()] };
+        Expr::builtin(signature, builtin, args, basic::BOOL);
+    }
+}
+
+/// The formulas right below one.
+fn children(formula: &Formula) -> Vec<&Formula> {
+    match &formula.kind {
+        RealKind::Truth(_) | RealKind::Val(_) | RealKind::Var(..) => Vec::new(),
+        RealKind::And(a, b) | RealKind::Or(a, b) | RealKind::Add(a, b) => vec![a, b],
+        RealKind::Negate(a)
+        | RealKind::Scale(_, a)
+        | RealKind::Infimum(_, a)
+        | RealKind::Supremum(_, a)
+        | RealKind::Sum(_, a)
+        | RealKind::Must(_, a)
+        | RealKind::May(_, a)
+        | RealKind::Fix { body: a, .. } => vec![a],
+    }
+}
+
+impl<'f> Translation<'f> {
+    /// Numbers the parts of the formula, with their free variables. Gives those of this one.
+    fn collect(&mut self, formula: &'f Formula) -> Vec<VarId> {
+        let mut live = Vec::new();
+        let mut add = |vars: Vec<VarId>, bound: &[VarId]| {
+            for v in vars {
+                if !bound.contains(&v) && !live.contains(&v) {
+                    live.push(v);
+                }
+            }
+        };
+        let free = |e: &Expr| {
+            let mut vars = Vec::new();
+            e.free_vars(&mut vars);
+            vars
+        };
+        let inner =
+            stacker::maybe_grow(64 << 10, 1 << 20, || children(formula).into_iter().map(|c| self.collect(c)).collect::<Vec<Vec<VarId>>>());
+        let bound: Vec<VarId> = match &formula.kind {
+            RealKind::Infimum(vars, _) | RealKind::Supremum(vars, _) | RealKind::Sum(vars, _) => vars.clone(),
+            RealKind::Fix { params, .. } => params.iter().map(|p| p.0).collect(),
+            _ => Vec::new(),
+        };
+        inner.into_iter().for_each(|vars| add(vars, &bound));
+        match &formula.kind {
+            RealKind::Val(e) | RealKind::Scale(e, _) => add(free(e), &[]),
+            RealKind::Var(var, args) => {
+                args.iter().for_each(|a| add(free(a), &[]));
+                add(self.carried.get(var).cloned().unwrap_or_default(), &[]);
+            }
+            RealKind::Must(action, _) | RealKind::May(action, _) => add(action_vars(action), &[]),
+            RealKind::Fix { params, least, var, body } => {
+                params.iter().for_each(|p| add(free(&p.1), &[]));
+                self.carried.insert(*var, live.clone());
+                self.fixes.insert(*var, Fix { least: *least, params, body });
+            }
+            _ => {}
+        }
+        self.by_formula.insert(formula, self.parts.len());
+        self.parts.push(Part { formula, live: live.clone() });
+        live
+    }
+
+    /// The mean of a formula over a distribution.
+    fn mean(&mut self, dist: DistId, formula: &'f Formula, negated: bool, scope: &Scope) -> Result<NodeId, Diagnostic> {
+        let outcomes: Vec<(StateId, BigRational)> =
+            self.system.distributions.outcomes(dist).map(|(s, weight)| (s, weight.clone())).collect();
+        if let [(state, _)] = outcomes[..] {
+            return self.at(formula, negated, state, scope);
+        }
+        let mut terms = Vec::with_capacity(outcomes.len());
+        for (state, weight) in outcomes {
+            let factor = self.equations.factor(&weight);
+            terms.push((factor, self.at(formula, negated, state, scope)?));
+        }
+        Ok(self.equations.add(Op::Sum(terms.into(), negated)))
+    }
+
+    /// The node of a part at a state, made when its turn comes.
+    fn at(&mut self, formula: &'f Formula, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
+        let part = self.by_formula[&std::ptr::from_ref(formula)];
+        let values: Vec<Value> = self.parts[part].live.iter().map(|v| valued(scope, *v)).collect();
+        let values = self.tuple(values);
+        let key = (part as u32, negated, state, values);
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        let node = self.equations.reserve();
+        self.known.insert(key, node);
+        self.todo.push(Task { node, part, negated, state, values });
+        Ok(node)
+    }
+
+    fn tuple(&mut self, values: Vec<Value>) -> u32 {
+        if let Some(&known) = self.by_tuple.get(&values[..]) {
+            return known;
+        }
+        let id = self.tuples.len() as u32;
+        let values: Rc<[Value]> = values.into();
+        self.tuples.push(values.clone());
+        self.by_tuple.insert(values, id);
+        id
+    }
+
+    fn work(&mut self, task: &Task) -> Result<(), Diagnostic> {
+        let values = self.tuples[task.values as usize].clone();
+        let part = &self.parts[task.part];
+        let formula = part.formula;
+        let scope: Scope = part.live.iter().copied().zip(values.iter().cloned()).collect();
+        let made = self.node(formula, task.negated, task.state, &scope)?;
+        self.equations.nodes[task.node as usize] = Op::Least([made].into());
+        Ok(())
+    }
+
+    fn truth(&self, value: bool) -> NodeId {
+        self.truths[usize::from(value)]
+    }
+
+    fn number(&mut self, value: Real) -> NodeId {
+        match value {
+            Real::Number(_) => {
+                let value = self.equations.value(value);
+                self.equations.add(Op::Value(value))
+            }
+            infinity => self.truth(infinity == Real::Plus),
+        }
+    }
+
+    /// The least or greatest of nodes; `least` is what a positive formula has.
+    fn either(&mut self, least: bool, mut nodes: Vec<NodeId>) -> NodeId {
+        let (neutral, absorbing) = (self.truth(least), self.truth(!least));
+        if nodes.contains(&absorbing) {
+            return absorbing;
+        }
+        nodes.retain(|n| *n != neutral);
+        nodes.sort_unstable();
+        nodes.dedup();
+        match nodes[..] {
+            [] => neutral,
+            [one] => one,
+            _ if least => self.equations.add(Op::Least(nodes.into())),
+            _ => self.equations.add(Op::Greatest(nodes.into())),
+        }
+    }
+
+    /// The node of a formula, with nodes for what is between it and what stands at other states.
+    fn node(&mut self, formula: &'f Formula, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
+        stacker::maybe_grow(128 << 10, 2 << 20, || match &formula.kind {
+            RealKind::Truth(value) => Ok(self.truth(*value != negated)),
+            RealKind::Val(e) => {
+                let value = self.value(e, scope)?;
+                let value = self.real(&value, e.span)?;
+                Ok(self.number(if negated { value.negated() } else { value }))
+            }
+            RealKind::Negate(a) => self.node(a, !negated, state, scope),
+            RealKind::And(a, b) | RealKind::Or(a, b) => {
+                let least = matches!(formula.kind, RealKind::And(..)) != negated;
+                let a = self.node(a, negated, state, scope)?;
+                if a == self.truth(!least) {
+                    return Ok(a);
+                }
+                let b = self.node(b, negated, state, scope)?;
+                Ok(self.either(least, vec![a, b]))
+            }
+            RealKind::Add(a, b) => {
+                let one = self.equations.factor(&BigRational::one());
+                let terms = [(one, self.node(a, negated, state, scope)?), (one, self.node(b, negated, state, scope)?)];
+                Ok(self.equations.add(Op::Sum(terms.into(), negated)))
+            }
+            RealKind::Scale(c, a) => {
+                let value = self.value(c, scope)?;
+                let Real::Number(factor) = self.real(&value, c.span)? else {
+                    return Err(Diagnostic::at(Stage::Data, c.span, "a factor must be a number"));
+                };
+                let below = negated != factor.is_negative();
+                let inner = self.node(a, below, state, scope)?;
+                let factor = self.equations.factor(&factor.abs());
+                Ok(self.equations.add(Op::Sum([(factor, inner)].into(), below)))
+            }
+            RealKind::Infimum(..) | RealKind::Supremum(..) | RealKind::Must(..) | RealKind::May(..) => match self.modality(formula) {
+                Some(modality) => self.steps(&modality, formula, negated, state, scope),
+                None => self.quantified(formula, negated, state, scope),
+            },
+            RealKind::Sum(..) => self.quantified(formula, negated, state, scope),
+            RealKind::Fix { params, var, .. } => {
+                let values = params.iter().map(|p| self.value(&p.1, scope)).collect::<Result<Vec<_>, _>>()?;
+                self.instance(*var, values, negated, state, scope)
+            }
+            RealKind::Var(var, args) => {
+                let values = args.iter().map(|a| self.value(a, scope)).collect::<Result<Vec<_>, _>>()?;
+                self.instance(*var, values, negated, state, scope)
+            }
+        })
+    }
+
+    /// The head of an instance of a fixed point: its rank is by the place of the fixed point in the text, from the outside.
+    fn instance(&mut self, var: FixId, values: Vec<Value>, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
+        let fix = self.fixes[&var];
+        let mut scope = scope.clone();
+        scope.extend(fix.params.iter().map(|p| p.0).zip(values));
+        let body = self.at(fix.body, negated, state, &scope)?;
+        let rank = 2 * var.0 + u32::from(negated);
+        while self.equations.least.len() <= rank as usize {
+            self.equations.least.push(false);
+        }
+        self.equations.least[rank as usize] = fix.least != negated;
+        // The body's own node is the head: it stands for the instance.
+        self.equations.ranks[body as usize] = Some(rank);
+        Ok(body)
+    }
+
+    /// A modality, or a quantifier over what fits one.
+    fn modality(&mut self, formula: &'f Formula) -> Option<Rc<Modality<'f>>> {
+        if let Some(known) = self.modalities.get(&std::ptr::from_ref(formula)) {
+            return Some(known.clone());
+        }
+        let (given, inner, may): (Vec<VarId>, &Formula, bool) = match &formula.kind {
+            RealKind::Supremum(vars, a) if matches!(a.kind, RealKind::May(..)) => (vars.clone(), a, true),
+            RealKind::Infimum(vars, a) if matches!(a.kind, RealKind::Must(..)) => (vars.clone(), a, false),
+            RealKind::May(..) => (Vec::new(), formula, true),
+            RealKind::Must(..) => (Vec::new(), formula, false),
+            _ => return None,
+        };
+        let action = match &inner.kind {
+            RealKind::May(action, _) if may => action,
+            RealKind::Must(action, _) if !may => action,
+            _ => return None,
+        };
+        let mut free = action_vars(action);
+        // A variable on which no action depends is a matter of the formula after it.
+        if !given.iter().all(|v| free.contains(v)) {
+            return None;
+        }
+        free.retain(|v| !given.contains(v));
+        let part = self.by_formula[&std::ptr::from_ref(formula)];
+        let modality = Rc::new(Modality { part, action, given, read: free });
+        self.modalities.insert(formula, modality.clone());
+        Some(modality)
+    }
+
+    /// The least or greatest of what comes after the steps that fit.
+    fn steps(
+        &mut self,
+        modality: &Modality<'f>,
+        formula: &'f Formula,
+        negated: bool,
+        state: StateId,
+        scope: &Scope,
+    ) -> Result<NodeId, Diagnostic> {
+        let (must, after) = match &formula.kind {
+            RealKind::Must(_, a) => (true, a),
+            RealKind::May(_, a) => (false, a),
+            RealKind::Infimum(_, inner) | RealKind::Supremum(_, inner) => match &inner.kind {
+                RealKind::Must(_, a) => (true, a),
+                RealKind::May(_, a) => (false, a),
+                _ => return Err(Diagnostic::internal("a quantifier over a modality lost it")),
+            },
+            _ => return Err(Diagnostic::internal("a modality became something else")),
+        };
+        let steps: Vec<(LabelId, DistId)> = self.system.steps(state).collect();
+        let mut nodes = Vec::with_capacity(steps.len());
+        for (label, dist) in steps {
+            for solution in self.fitting(modality, label, scope)?.iter() {
+                let mut inner = scope.clone();
+                inner.extend(modality.given.iter().copied().zip(solution.iter().cloned()));
+                nodes.push(self.mean(dist, after, negated, &inner)?);
+            }
+        }
+        Ok(self.either(must != negated, nodes))
+    }
+
+    /// The values of the given variables with which a label fits a modality.
+    fn fitting(&mut self, modality: &Modality<'f>, label: LabelId, scope: &Scope) -> Result<Rc<[Box<[Value]>]>, Diagnostic> {
+        let read: Box<[Value]> = modality.read.iter().map(|v| valued(scope, *v)).collect();
+        let key = (modality.part, label, read);
+        if let Some(known) = self.fits.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut found: Vec<Box<[Value]>> = Vec::new();
+        if let Some(problem) = self.problem(modality, label)? {
+            self.engine.solve(&problem, &key.2, &mut |_, solution| {
+                found.push(solution.into());
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        let found: Rc<[Box<[Value]>]> = found.into();
+        self.fits.insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// When a label fits a modality; none if it never does.
+    fn problem(&mut self, modality: &Modality<'f>, label: LabelId) -> Result<Option<Rc<Problem>>, Diagnostic> {
+        let key = (modality.part, label);
+        if let Some(known) = self.problems.get(&key) {
+            return Ok(known.clone());
+        }
+        let multi = self.labels.multi_action(label);
+        let condition = condition(&mut self.data.signature, modality.action, &multi);
+        let problem = if condition.as_bool(&self.data.signature) == Some(false) {
+            None
+        } else {
+            Some(Rc::new(self.engine.problem(&modality.given, &condition, &modality.read)?))
+        };
+        self.problems.insert(key, problem.clone());
+        Ok(problem)
+    }
+
+    /// A quantifier whose sort is finite.
+    fn quantified(&mut self, formula: &'f Formula, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
+        let (vars, body) = match &formula.kind {
+            RealKind::Infimum(vars, body) | RealKind::Supremum(vars, body) | RealKind::Sum(vars, body) => (vars, body),
+            _ => return Err(Diagnostic::internal("a quantifier became something else")),
+        };
+        let mut scopes = vec![scope.clone()];
+        for v in vars {
+            let sort = self.data.signature.var(*v).sort;
+            let Some(values) = self.engine.values_of(sort)? else {
+                let variable = self.data.signature.var(*v);
+                let message = format!("no bound for `{}: {}` in a quantifier", variable.name, self.data.signature.sorts.text(sort));
+                return Err(Diagnostic::at(Stage::Data, formula.span, message)
+                    .note("a sort without bound is possible right above a modality whose action speaks of the variable"));
+            };
+            let with = |scope: &Scope, value: &Value| scope.iter().cloned().chain([(*v, value.clone())]).collect::<Scope>();
+            scopes = scopes.iter().flat_map(|s| values.iter().map(move |value| with(s, value))).collect();
+        }
+        let nodes = scopes.iter().map(|s| self.node(body, negated, state, s)).collect::<Result<Vec<NodeId>, _>>()?;
+        Ok(match formula.kind {
+            RealKind::Infimum(..) => self.either(!negated, nodes),
+            RealKind::Supremum(..) => self.either(negated, nodes),
+            _ => {
+                let one = self.equations.factor(&BigRational::one());
+                let terms = nodes.into_iter().map(|n| (one, n)).collect();
+                self.equations.add(Op::Sum(terms, negated))
+            }
+        })
+    }
+
+    /// The value of an expression.
+    fn value(&mut self, e: &'f Expr, scope: &Scope) -> Result<Value, Diagnostic> {
+        if let ExprKind::Var(v) = e.kind {
+            return Ok(valued(scope, v));
+        }
+        let key = std::ptr::from_ref(e);
+        if !self.codes.contains_key(&key) {
+            let mut vars = Vec::new();
+            e.free_vars(&mut vars);
+            let code = self.engine.code(e, &vars)?;
+            self.codes.insert(key, (code, vars));
+        }
+        let (code, vars) = &self.codes[&key];
+        let env: Vec<Value> = vars.iter().map(|v| valued(scope, *v)).collect();
+        self.engine.eval(code, &env)
+    }
+
+    /// A value as a number or an infinity.
+    fn real(&self, value: &Value, span: Span) -> Result<Real, Diagnostic> {
+        if value.is_true() || value.is_false() {
+            return Ok(Real::truth(value.is_true()));
+        }
+        value.to_rational().map(Real::Number).ok_or_else(|| {
+            let text = self.engine.text(value, 60);
+            Diagnostic::at(Stage::Data, span, format!("`{text}` has no value as a number"))
+        })
+    }
+}
+
+/// The value of a variable in scope.
+fn valued(scope: &Scope, var: VarId) -> Value {
+    scope.iter().rev().find(|(v, _)| *v == var).map(|(_, value)| value.clone()).expect("a variable in scope has a value")
+}
+
+/// The free variables of an action formula.
+fn action_vars(action: &Action) -> Vec<VarId> {
+    fn go(action: &Action, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
+        let mut add = |e: &Expr, bound: &[VarId]| {
+            let mut vars = Vec::new();
+            e.free_vars(&mut vars);
+            for v in vars {
+                if !bound.contains(&v) && !out.contains(&v) {
+                    out.push(v);
+                }
+            }
+        };
+        match action {
+            Action::True | Action::False => {}
+            Action::Val(e) => add(e, bound),
+            Action::Multi(acts) => acts.iter().flat_map(|a| &a.1).for_each(|e| add(e, bound)),
+            Action::Not(a) => go(a, bound, out),
+            Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
+                go(a, bound, out);
+                go(b, bound, out);
+            }
+            Action::Forall(vars, a) | Action::Exists(vars, a) => {
+                let n = bound.len();
+                bound.extend(vars);
+                go(a, bound, out);
+                bound.truncate(n);
+            }
+        }
+    }
+    let mut out = Vec::new();
+    go(action, &mut Vec::new(), &mut out);
+    out
+}
+
+/// When a multi-action fits an action formula.
+fn condition(signature: &mut Signature, action: &Action, multi: &MultiAction) -> Expr {
+    let truth = |signature: &mut Signature, value| Expr::boolean(signature, value);
+    match action {
+        Action::True => truth(signature, true),
+        Action::False => truth(signature, false),
+        Action::Val(e) => e.clone(),
+        Action::Multi(acts) => same(signature, acts, multi),
+        Action::Not(a) => {
+            let a = condition(signature, a, multi);
+            negation(signature, a)
+        }
+        Action::And(a, b) => {
+            let (a, b) = (condition(signature, a, multi), condition(signature, b, multi));
+            join(signature, true, a, b)
+        }
+        Action::Or(a, b) => {
+            let (a, b) = (condition(signature, a, multi), condition(signature, b, multi));
+            join(signature, false, a, b)
+        }
+        Action::Implies(a, b) => {
+            let (a, b) = (condition(signature, a, multi), condition(signature, b, multi));
+            let a = negation(signature, a);
+            join(signature, false, a, b)
+        }
+        Action::Forall(vars, a) | Action::Exists(vars, a) => {
+            let binder = if matches!(action, Action::Forall(..)) { Binder::Forall } else { Binder::Exists };
+            let a = condition(signature, a, multi);
+            match a.as_bool(signature) {
+                Some(_) => a,
+                None => {
+                    let span = a.span;
+                    Expr::new(ExprKind::Bind(binder, vars.clone(), a), basic::BOOL, span)
+                }
+            }
+        }
+    }
+}
+
+fn negation(signature: &mut Signature, a: Expr) -> Expr {
+    match a.as_bool(signature) {
+        Some(value) => Expr::boolean(signature, !value),
+        None => Expr::negate(signature, a),
+    }
+}
+
+fn join(signature: &mut Signature, and: bool, a: Expr, b: Expr) -> Expr {
+    match (a.as_bool(signature), b.as_bool(signature)) {
+        (Some(value), _) => {
+            if value == and {
+                b
+            } else {
+                a
+            }
+        }
+        (_, Some(value)) => {
+            if value == and {
+                a
+            } else {
+                b
+            }
+        }
+        _ => Expr::builtin(signature, if and { Builtin::And } else { Builtin::Or }, vec![a, b], basic::BOOL),
+    }
+}
+
+/// When actions are the same multiset: in some order of those of one name.
+fn same(signature: &mut Signature, acts: &[(ActId, Vec<Expr>)], multi: &MultiAction) -> Expr {
+    if acts.len() != multi.len() {
+        return Expr::boolean(signature, false);
+    }
+    let Some(((action, args), rest)) = acts.split_first() else { return Expr::boolean(signature, true) };
+    let mut any = Expr::boolean(signature, false);
+    for (i, (other, values)) in multi.iter().enumerate() {
+        if other != action {
+            continue;
+        }
+        let mut all = Expr::boolean(signature, true);
+        for (a, v) in args.iter().zip(values) {
+            let equal = Expr::equal(signature, a.clone(), v.clone());
+            all = join(signature, true, all, equal);
+        }
+        let mut left = multi.clone();
+        left.remove(i);
+        let others = same(signature, rest, &left);
+        let all = join(signature, true, all, others);
+        any = join(signature, false, any, all);
+    }
+    any
+}
