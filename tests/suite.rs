@@ -6,6 +6,7 @@ mod agreement;
 mod architecture;
 mod arcx_faults;
 mod arcx_model;
+mod binary_models;
 mod checkpoint;
 mod cluster;
 mod cluster_networks;

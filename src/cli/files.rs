@@ -10,7 +10,7 @@ use mu_formula::equations;
 use mu_game::{Game, bes, moves, pg};
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
-use mu_lts::{Lts, aut, binary, dot, mcrl2};
+use mu_lts::{Lts, aut, binary, dot, fsm, mcrl2};
 use mu_model::Model;
 use mu_process::linearise;
 use mu_process::typecheck::check_specification;
@@ -27,11 +27,15 @@ pub(super) enum Form {
     Binary,
     /// mCRL2's binary form.
     Mcrl2,
+    /// The text form of mCRL2's visualiser.
+    Fsm,
     Dot,
     Pg,
     Bes,
-    /// An equation system with data, as text.
+    /// An equation system with data, as text or in mCRL2's binary form.
     Pbes,
+    /// A linear process in mCRL2's binary form.
+    Lps,
     /// An x86 program or a litmus test.
     Program,
     /// A system of any number of processes.
@@ -49,6 +53,8 @@ impl Form {
             () if ends(".aut.gz") => Form::AutGz,
             () if ends(".blts") => Form::Binary,
             () if ends(".lts") => Form::Mcrl2,
+            () if ends(".fsm") => Form::Fsm,
+            () if ends(".lps") => Form::Lps,
             () if ends(".dot") || ends(".gv") => Form::Dot,
             () if ends(".pg") || ends(".gm") => Form::Pg,
             () if ends(".bes") => Form::Bes,
@@ -59,7 +65,7 @@ impl Form {
         }
     }
     pub(super) fn is_lts(self) -> bool {
-        matches!(self, Form::Aut | Form::AutGz | Form::Binary | Form::Mcrl2)
+        matches!(self, Form::Aut | Form::AutGz | Form::Binary | Form::Mcrl2 | Form::Fsm)
     }
     pub(super) fn is_game(self) -> bool {
         matches!(self, Form::Pg | Form::Bes | Form::Pbes)
@@ -118,9 +124,31 @@ pub(super) fn read_lts(path: &Path) -> Result<(Lts, Brought), Diagnostic> {
     match Form::of(path) {
         Form::Binary => binary::read(file).map(|lts| (lts, None)),
         Form::Mcrl2 => mcrl2::read_with_declarations(file).map(|(lts, brought)| (lts, Some(brought))),
+        Form::Fsm => fsm::read(file).map(|lts| (lts, None)),
         _ => aut::read(file, &aut::AutOptions::default()).map(|lts| (lts, None)),
     }
     .map_err(|d| in_file(d, path))
+}
+
+/// The text of a specification or an equation system: of a file in mCRL2's binary form, what it says in mCRL2.
+pub(super) fn model_text(session: &mut Session, path: &Path) -> Result<(String, String), Diagnostic> {
+    let form = Form::of(path);
+    if !matches!(form, Form::Lps | Form::Pbes) || !is_binary(path)? {
+        return Ok((path.display().to_string(), session.read(path)?));
+    }
+    output::stage("reading terms");
+    let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    let text = if form == Form::Lps { mcrl2::read_process(file) } else { mcrl2::read_equations(file) };
+    Ok((format!("{} as mCRL2", path.display()), text.map_err(|d| in_file(d, path))?))
+}
+
+/// Whether a file begins as mCRL2's binary forms do.
+fn is_binary(path: &Path) -> Result<bool, Diagnostic> {
+    use std::io::Read;
+    let mut start = Vec::new();
+    let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    file.take(mcrl2::MAGIC.len() as u64).read_to_end(&mut start).map_err(|e| file_error("cannot read", path, &e))?;
+    Ok(start == mcrl2::MAGIC)
 }
 
 /// Reads a `.pg` or `.bes` file; a `.pbes` file is instantiated.
@@ -158,7 +186,7 @@ pub(super) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnosti
     match Form::of(path) {
         form if form.is_lts() || form == Form::Dot => Ok(()),
         _ => {
-            let message = format!("`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts or .dot", path.display());
+            let message = format!("`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts, .fsm or .dot", path.display());
             Err(Diagnostic::new(Stage::Usage, message))
         }
     }
@@ -175,6 +203,7 @@ pub(super) fn write_lts(lts: &Lts, typed: Option<&Typed>, path: &Path) -> Result
         Form::AutGz => aut::write_gz(lts, file),
         Form::Binary => binary::write(lts, file),
         Form::Mcrl2 => mcrl2::write(lts, known, file),
+        Form::Fsm => fsm::write(lts, file),
         Form::Dot => dot::write(lts, file),
         _ => aut::write(lts, file),
     })

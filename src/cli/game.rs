@@ -1,14 +1,17 @@
 //! `pbes`, `solve`: equation systems and games.
 
 use super::args::{Format, PbesArgs, SolveArgs};
-use super::files::{read_game, write};
+use super::files::{Form, read_game, write, write_text};
 use super::lts::unknown;
 use super::output;
 use super::pipeline::Session;
-use super::print;
+use super::translate::{text_result, written};
 use mu_base::{Diagnostic, Stage};
+use mu_compile::typed::process::Terms;
 use mu_formula::typecheck::check_formula;
 use mu_game::{Player, pg, verify};
+use mu_lts::{behaviour, mcrl2};
+use mu_pbes::print;
 use mu_process::linearise;
 use mu_solve::{Solver, by_name, default_solver};
 use serde_json::json;
@@ -20,7 +23,49 @@ pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnos
     let process = session.linear_process(&args.model, &linearise::Options::default())?;
     let tree = mu_syntax::parse_formula(source, &text)?;
     let formula = check_formula(&tree, &process.data, &process.actions)?;
-    super::translate::text_result(session, "equations", mu_pbes::print::pbes(&formula, &process)?)
+    let system = print::system(&formula, &process)?;
+    let Some(out) = &args.out else { return text_result(session, "equations", print::text(&system)) };
+    if Form::of(out) == Form::Pbes && !out.to_string_lossy().to_lowercase().ends_with(".txt") {
+        let typed = typed_equations(&system)?;
+        write(out, |file| mcrl2::write_equations(&typed, file))?;
+    } else {
+        write_text(out, &print::text(&system))?;
+    }
+    written(session, out)
+}
+
+/// An equation system as the typed terms of a file.
+fn typed_equations(system: &print::System) -> Result<behaviour::Equations, Diagnostic> {
+    let mut terms = Terms::new(&system.data)?;
+    let globals = terms.declare_all(&system.globals);
+    let initial = (system.initial.0.clone(), terms.terms(&system.initial.1)?);
+    let mut equations = Vec::new();
+    for e in &system.equations {
+        let mark = terms.open();
+        let parameters = terms.declare_all(&e.params);
+        let body = typed_predicate(&mut terms, &e.body)?;
+        terms.close(mark);
+        equations.push(behaviour::FixedPoint { least: e.least, name: e.name.clone(), parameters, body });
+    }
+    Ok(behaviour::Equations { typed: terms.finish(), globals, equations, initial })
+}
+
+fn typed_predicate(terms: &mut Terms, p: &print::Predicate) -> Result<behaviour::Predicate, Diagnostic> {
+    stacker::maybe_grow(64 << 10, 1 << 20, || {
+        Ok(match p {
+            print::Predicate::Const(value) => behaviour::Predicate::Const(*value),
+            print::Predicate::Data(e) => behaviour::Predicate::Data(terms.term(e)?),
+            print::Predicate::Junction(all, parts) => {
+                let parts: Result<Vec<_>, _> = parts.iter().map(|p| typed_predicate(terms, p)).collect();
+                behaviour::Predicate::Junction(*all, parts?)
+            }
+            print::Predicate::Quantifier(all, vars, body) => {
+                let vars = terms.declare_all(vars);
+                behaviour::Predicate::Quantifier(*all, vars, Box::new(typed_predicate(terms, body)?))
+            }
+            print::Predicate::Call(name, values) => behaviour::Predicate::Call(name.clone(), terms.terms(values)?),
+        })
+    })
 }
 
 /// The solver of an option.
@@ -77,7 +122,7 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
         Format::Text => {
             let who = if winner == Player::Even { "Even (true)" } else { "Odd (false)" };
             let what = name.map_or_else(|| format!("vertex {}", game.initial.0), |n| format!("vertex {} ({n})", game.initial.0));
-            print(&format!(
+            super::print(&format!(
                 "{what} is won by {who}\nEven wins {even} of {} vertices, Odd {odd}; strategies verified\n",
                 game.vertex_count()
             ))?;

@@ -94,8 +94,8 @@ impl Session {
         if form.is_lts() || form == Form::Dot || matches!(form, Form::Pg | Form::Bes) {
             return Err(no_specification(path));
         }
-        let text = self.read(path)?;
-        self.expand_text(&path.display().to_string(), &text)
+        let (name, text) = super::files::model_text(self, path)?;
+        self.expand_text(&name, &text)
     }
 
     /// The text of a specification, with its parameters filled in. Its name is for messages.

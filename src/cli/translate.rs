@@ -1,15 +1,18 @@
 //! `expand` and `linearise`: a specification as other mCRL2 text.
 
 use super::args::{ExpandArgs, Format, Language, LineariseArgs};
+use super::files::{Form, write, write_text};
 use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::program::{is_program, read_any};
 use mu_base::{Diagnostic, Stage};
+use mu_lts::mcrl2;
 use mu_process::linearise::Options;
-use mu_program::expansion::mcrl2;
+use mu_program::expansion;
 use mu_program::machine::Machine;
 use serde_json::json;
+use std::path::Path;
 
 /// Prints the instance, or the program with its memory, as plain mCRL2, after checking that it is well typed.
 pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Diagnostic> {
@@ -23,7 +26,7 @@ pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Dia
         session.expect_no_parameters(&args.file)?;
         let program = read_any(session, &args.file, args.threads_of)?;
         let bound = program.buffer_bound(args.memory.buffer);
-        let text = mcrl2(&Machine::new(program, args.memory.model.model(), bound, &[]));
+        let text = expansion::mcrl2(&Machine::new(program, args.memory.model.model(), bound, &[]));
         (session.sources.add(format!("{} as mCRL2", args.file.display()), text.clone()), text)
     } else {
         let expanded = session.expand(&args.file)?;
@@ -32,6 +35,15 @@ pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Dia
     let tree = mu_syntax::parse_specification(source, &text)?;
     mu_process::typecheck::check_specification(&tree)?;
     text_result(session, "specification", text)
+}
+
+/// Says that a file was written.
+pub(super) fn written(session: &Session, out: &Path) -> Result<u8, Diagnostic> {
+    session.say(format!("wrote {}", out.display()));
+    if session.common.format == Format::Json {
+        output::object(json!({ "output": out.display().to_string() }))?;
+    }
+    Ok(0)
 }
 
 /// Prints a text: as it is, or under a key of a JSON object.
@@ -68,5 +80,14 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
         }
     }
     let process = session.linear_process(&args.model, &options)?;
+    if let Some(out) = &args.out {
+        if Form::of(out) == Form::Lps {
+            let typed = mu_compile::typed::process::process(&process)?;
+            write(out, |file| mcrl2::write_process(&typed, file))?;
+        } else {
+            write_text(out, &mu_process::print::linear_process(&process))?;
+        }
+        return written(session, out);
+    }
     text_result(session, "specification", mu_process::print::linear_process(&process))
 }

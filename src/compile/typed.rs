@@ -18,6 +18,8 @@ use mu_lts::typed::{self, Action, Container, NumberSort, Part, SortRef, Term, Te
 use num_bigint::{BigInt, Sign};
 use std::sync::Arc;
 
+pub mod process;
+
 /// What a file says of the data of labels, given as their texts and what they are. Error: a value or an equation that has no typed form.
 pub fn typed(
     data: &DataSpec,
@@ -71,6 +73,8 @@ struct Converter {
     used: AHashSet<String>,
     /// Closed terms by their nodes, which stay as long as they are known.
     known: AHashMap<*const mu_data::expr::ExprNode, (Expr, TermRef)>,
+    /// The same of open terms, as long as no variable loses its name.
+    open: AHashMap<*const mu_data::expr::ExprNode, (Expr, TermRef)>,
     /// Terms are values.
     values: bool,
 }
@@ -88,6 +92,7 @@ impl Converter {
             variables: AHashMap::new(),
             used: AHashSet::new(),
             known: AHashMap::new(),
+            open: AHashMap::new(),
             values: false,
         }
     }
@@ -211,6 +216,7 @@ impl Converter {
     fn equation(&mut self, e: &Equation) -> Result<typed::Equation, Diagnostic> {
         self.variables.clear();
         self.used.clear();
+        self.open.clear();
         let variables = e.vars.iter().map(|v| self.declare_variable(*v, None)).collect();
         let condition = match &e.condition {
             Some(c) => self.term(c)?,
@@ -242,17 +248,22 @@ impl Converter {
     fn closed(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
         self.variables.clear();
         self.used.clear();
+        self.open.clear();
         self.term(e)
     }
 
     fn term(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
-        let shared = self.variables.is_empty() && Arc::strong_count(&e.0) > 1 && matches!(e.kind, ExprKind::Apply(..));
-        if shared && let Some((_, known)) = self.known.get(&Arc::as_ptr(&e.0)) {
-            return Ok(*known);
+        let shared = Arc::strong_count(&e.0) > 1 && matches!(e.kind, ExprKind::Apply(..));
+        let closed = self.variables.is_empty() && self.values;
+        let known = |it: &Self| if closed { it.known.get(&Arc::as_ptr(&e.0)) } else { it.open.get(&Arc::as_ptr(&e.0)) }.map(|k| k.1);
+        if shared && let Some(known) = known(self) {
+            return Ok(known);
         }
         let term = stacker::maybe_grow(128 << 10, 4 << 20, || self.step(e))?;
-        if shared && self.values {
-            self.known.insert(Arc::as_ptr(&e.0), (e.clone(), term));
+        if shared {
+            // A binder in it has given its variables names since: the term stays the same.
+            let table = if closed { &mut self.known } else { &mut self.open };
+            table.insert(Arc::as_ptr(&e.0), (e.clone(), term));
         }
         Ok(term)
     }

@@ -27,6 +27,8 @@ const MAGIC: u64 = 0x8baf;
 const VERSIONS: [u64; 3] = [0x8306, 0x8307, 0x8308];
 /// Arities and names beyond this are damage.
 const MOST: u64 = 1 << 20;
+/// Numbers from here on are those of terms that were handed out.
+const KEPT: Term = 1 << 31;
 /// The name of integers' symbol.
 const INT: &str = "<aterm_int>";
 
@@ -73,6 +75,8 @@ pub struct Reader<R> {
     symbols: Vec<(String, usize)>,
     /// Symbol and start of the arguments (an integer's value for integers).
     terms: Vec<(Symbol, u64)>,
+    /// The same of terms that were handed out and are kept.
+    kept: Vec<(Symbol, u64)>,
     arguments: Vec<Term>,
 }
 
@@ -80,7 +84,7 @@ impl<R: BufRead> Reader<R> {
     /// Reads the header.
     pub fn new(input: R) -> Result<Self, Diagnostic> {
         let symbols = vec![(String::new(), 0)];
-        let mut reader = Self { input, bits: 0, held: 0, symbols, terms: Vec::new(), arguments: Vec::new() };
+        let mut reader = Self { input, bits: 0, held: 0, symbols, terms: Vec::new(), kept: Vec::new(), arguments: Vec::new() };
         if reader.take(8)? != 0 || reader.take(16)? != MAGIC {
             return Err(Diagnostic::new(Stage::File, "this is not a binary file of mCRL2: its magic number is missing"));
         }
@@ -185,11 +189,19 @@ impl<R: BufRead> Reader<R> {
             if packet == 2 {
                 return Ok(Item::Apply(symbol, self.arguments.split_off(start)));
             }
-            if self.terms.len() >= u32::MAX as usize - 1 {
+            if self.terms.len() >= KEPT as usize {
                 return Err(damaged("there are too many terms"));
             }
             self.terms.push((symbol, start as u64));
         }
+    }
+
+    /// A number for a term that was handed out; none if there are no more.
+    pub fn keep(&mut self, symbol: Symbol, arguments: Vec<Term>) -> Option<Term> {
+        let term = u32::try_from(self.kept.len()).ok().filter(|n| *n < KEPT)? | KEPT;
+        self.kept.push((symbol, self.arguments.len() as u64));
+        self.arguments.extend(arguments);
+        Some(term)
     }
 
     /// Name of a symbol.
@@ -199,7 +211,7 @@ impl<R: BufRead> Reader<R> {
 
     /// What a shared term is.
     pub fn content(&self, term: Term) -> Content<'_> {
-        let (symbol, at) = self.terms[term as usize];
+        let (symbol, at) = if term & KEPT == 0 { self.terms[term as usize] } else { self.kept[(term ^ KEPT) as usize] };
         let (name, arity) = &self.symbols[symbol as usize];
         if name == INT { Content::Int(at) } else { Content::Apply(name, &self.arguments[at as usize..at as usize + arity]) }
     }
@@ -212,16 +224,33 @@ pub struct Writer<W> {
     held: u32,
     symbols: AHashMap<(String, usize), Symbol>,
     terms: AHashMap<(Symbol, Vec<Term>), Term>,
+    /// By number, what was shared, if it is to be handed out again.
+    contents: Option<Vec<(Symbol, Vec<Term>)>>,
 }
 
 impl<W: Write> Writer<W> {
     /// Writes the header.
     pub fn new(output: W) -> std::io::Result<Self> {
-        let mut writer = Self { output, bits: 0, held: 0, symbols: AHashMap::new(), terms: AHashMap::new() };
+        let mut writer = Self { output, bits: 0, held: 0, symbols: AHashMap::new(), terms: AHashMap::new(), contents: None };
         writer.put(0, 8)?;
         writer.put(MAGIC, 16)?;
         writer.put(VERSIONS[VERSIONS.len() - 1], 16)?;
         Ok(writer)
+    }
+
+    /// Writes the header; what is shared may be handed out by its number.
+    pub fn remembering(output: W) -> std::io::Result<Self> {
+        let writer = Self::new(output)?;
+        Ok(Self { contents: Some(Vec::new()), ..writer })
+    }
+
+    fn note(&mut self, key: (Symbol, Vec<Term>)) -> Term {
+        let term = self.terms.len() as Term;
+        if let Some(contents) = &mut self.contents {
+            contents.push(key.clone());
+        }
+        self.terms.insert(key, term);
+        term
     }
 
     fn put(&mut self, value: u64, count: u32) -> std::io::Result<()> {
@@ -275,9 +304,7 @@ impl<W: Write> Writer<W> {
             return Ok(term);
         }
         self.packet(1, symbol, arguments)?;
-        let term = self.terms.len() as Term;
-        self.terms.insert(key, term);
-        Ok(term)
+        Ok(self.note(key))
     }
 
     /// The number of an integer.
@@ -290,9 +317,7 @@ impl<W: Write> Writer<W> {
         }
         self.packet(1, symbol, &[])?;
         self.number(value)?;
-        let term = self.terms.len() as Term;
-        self.terms.insert(key, term);
-        Ok(term)
+        Ok(self.note(key))
     }
 
     /// A list of shared terms, shared.
@@ -307,6 +332,13 @@ impl<W: Write> Writer<W> {
     /// Hands a term out.
     pub fn hand(&mut self, symbol: Symbol, arguments: &[Term]) -> std::io::Result<()> {
         self.packet(2, symbol, arguments)
+    }
+
+    /// Hands out what was shared, which is no integer, by a writer that remembers.
+    pub fn hand_again(&mut self, term: Term) -> std::io::Result<()> {
+        let contents = self.contents.as_ref().expect("the writer remembers what it shared");
+        let (symbol, arguments) = contents[term as usize].clone();
+        self.hand(symbol, &arguments)
     }
 
     /// Hands an integer out.

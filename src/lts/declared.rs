@@ -12,6 +12,8 @@ use mu_base::Diagnostic;
 use std::fmt::Write;
 use std::io::BufRead;
 
+mod internal;
+
 /// Operators that stand between two arguments.
 const INFIX: [&str; 22] =
     ["&&", "||", "=>", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "/", "div", "mod", ".", "++", "|>", "<|", "&", "|"];
@@ -27,7 +29,7 @@ pub(super) struct Declarations {
     overloaded: AHashSet<String>,
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(|c| c.is_ascii_alphanumeric() || "_'".contains(c))
 }
 
@@ -38,7 +40,13 @@ impl Declarations {
         self.text
     }
 
-    fn printer<'a, R: BufRead>(&'a self, stream: &'a Reader<R>) -> Printer<'a, R> {
+    /// The text so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A printer of what is not declared here, which knows what is.
+    pub fn printer<'a, R: BufRead>(&'a self, stream: &'a Reader<R>) -> Printer<'a, R> {
         Printer { texts: Texts(stream), overloaded: Some(&self.overloaded) }
     }
 
@@ -130,8 +138,9 @@ fn write_line(out: &mut String, parts: &[&str]) {
     out.push_str(";\n");
 }
 
-struct Printer<'a, R> {
-    texts: Texts<'a, R>,
+/// Sorts, variables and expressions as text.
+pub(super) struct Printer<'a, R> {
+    pub texts: Texts<'a, R>,
     /// Names that several operations have.
     overloaded: Option<&'a AHashSet<String>>,
 }
@@ -145,7 +154,7 @@ pub(super) fn value<R: BufRead>(stream: &Reader<R>, term: Term) -> Result<String
 
 impl<R: BufRead> Printer<'_, R> {
     /// A sort; a function sort in brackets if it is `inner`.
-    fn sort(&self, term: Term, inner: bool, out: &mut String) -> Result<(), Diagnostic> {
+    pub fn sort(&self, term: Term, inner: bool, out: &mut String) -> Result<(), Diagnostic> {
         match self.texts.0.content(term) {
             Content::Apply("SortId", &[name]) if is_name(self.texts.name(name)) => out.push_str(self.texts.name(name)),
             Content::Apply("SortCons", &[kind, of]) => {
@@ -199,15 +208,40 @@ impl<R: BufRead> Printer<'_, R> {
         Ok(())
     }
 
-    fn variable(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
+    /// A variable with its sort.
+    pub fn variable(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
         let Content::Apply("DataVarId" | "DataVarIdNoIndex", &[name, sort, ..]) = self.texts.0.content(term) else {
             return Err(refuse("the file is damaged: a variable is none"));
         };
-        _ = write!(out, "{}: ", self.texts.name(name));
+        let name = self.texts.name(name);
+        if !is_name(name) {
+            return Err(refuse(format!("the variable `{name}` is no name")));
+        }
+        _ = write!(out, "{name}: ");
         self.sort(sort, false, out)
     }
 
-    fn expression(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
+    /// Variables with their sorts, as they stand in brackets.
+    pub fn variables(&self, list: Term, out: &mut String) -> Result<(), Diagnostic> {
+        for (i, var) in self.texts.list(list)?.into_iter().enumerate() {
+            out.push_str(if i > 0 { ", " } else { "" });
+            self.variable(var, out)?;
+        }
+        Ok(())
+    }
+
+    /// An expression whose sort shows.
+    pub fn expression_at(&self, term: Term, sort: Term, out: &mut String) -> Result<(), Diagnostic> {
+        out.push_str("(lambda x: ");
+        self.sort(sort, false, out)?;
+        out.push_str(". x)(");
+        self.expression(term, out)?;
+        out.push(')');
+        Ok(())
+    }
+
+    /// An expression.
+    pub fn expression(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
         if out.len() > MOST_TEXT {
             return Err(refuse(format!("a declaration has more than {MOST_TEXT} characters")));
         }
@@ -224,7 +258,7 @@ impl<R: BufRead> Printer<'_, R> {
                 out.push_str(name);
                 return Ok(());
             }
-            return Err(refuse(format!("`{name}` has no text")));
+            return self.internal(term, name, &[], out);
         }
         match self.texts.0.content(term) {
             Content::Apply("DataAppl", &[head, ref args @ ..]) => self.application(head, args, out),
@@ -257,10 +291,7 @@ impl<R: BufRead> Printer<'_, R> {
             _ => return Err(refuse(format!("the binder `{kind}` is not known"))),
         };
         out.push_str(open);
-        for (i, var) in self.texts.list(vars)?.into_iter().enumerate() {
-            out.push_str(if i > 0 { ", " } else { "" });
-            self.variable(var, out)?;
-        }
+        self.variables(vars, out)?;
         out.push_str(dot);
         self.expression(body, out)?;
         out.push_str(close);
@@ -291,11 +322,10 @@ impl<R: BufRead> Printer<'_, R> {
             (Some("@set" | "@bag"), [f, finite]) if matches!(self.texts.operation(*f), Some("@false_" | "@zero_")) => {
                 self.expression(*finite, out)
             }
-            (Some("@set" | "@bag"), [f, finite]) => self.collection(name == Some("@set"), *f, *finite, out),
             (Some("@func_update" | "@func_update_stable"), [f, x, v]) => between(out, "(", &[(*f, ")["), (*x, " -> "), (*v, "]")]),
             (Some(op), [x, y]) if INFIX.contains(&op) => between(out, "(", &[(*x, &format!(" {op} ")), (*y, ")")]),
             (Some(op), [x]) if PREFIX.contains(&op) => between(out, &format!("({op}"), &[(*x, ")")]),
-            (Some(op), _) if !is_name(op) => Err(refuse(format!("`{op}` has no text"))),
+            (Some(op), _) if !is_name(op) => self.internal(head, op, args, out),
             _ => {
                 let bracket = name.is_none();
                 between(out, if bracket { "(" } else { "" }, &[(head, if bracket { ")" } else { "" })])?;
@@ -304,12 +334,10 @@ impl<R: BufRead> Printer<'_, R> {
                     out.push_str(if i > 0 { ", " } else { "(" });
                     // Of several operations of a name the sorts of the arguments choose one: those of digits and of empty collections are told.
                     let sort = sorts.get(i).filter(|_| self.texts.numeral(*a).is_some() || self.is_empty(*a));
-                    if let Some(sort) = sort {
-                        out.push_str("(lambda x: ");
-                        self.sort(*sort, false, out)?;
-                        out.push_str(". x)(");
+                    match sort {
+                        Some(sort) => self.expression_at(*a, *sort, out)?,
+                        None => self.expression(*a, out)?,
                     }
-                    between(out, "", &[(*a, if sort.is_some() { ")" } else { "" })])?;
                 }
                 out.push(')');
                 Ok(())
@@ -333,32 +361,15 @@ impl<R: BufRead> Printer<'_, R> {
         }
     }
 
-    /// A set or bag of what fulfils a condition, and of finitely many elements of which the contrary is true.
-    fn collection(&self, is_set: bool, function: Term, finite: Term, out: &mut String) -> Result<(), Diagnostic> {
-        if is_set && self.texts.operation(function) == Some("@true_") {
-            out.push_str("(!");
-            self.expression(finite, out)?;
-            out.push(')');
-            return Ok(());
-        }
-        let Content::Apply("Binder", &[kind, vars, body]) = self.texts.0.content(function) else {
-            return Err(refuse("a set of a function has no text"));
+    /// The parts of the sort of an operation that is a function.
+    fn arrow(&self, operation: Term) -> Result<(Vec<Term>, Term), Diagnostic> {
+        let sort = match self.texts.0.content(operation) {
+            Content::Apply(_, &[_, sort, ..]) => sort,
+            _ => return Err(refuse("the file is damaged: an operation has no sort")),
         };
-        match (self.texts.name(kind), &self.texts.list(vars)?[..]) {
-            ("Lambda", [var]) if self.is_empty(finite) || is_set => {
-                out.push_str("{ ");
-                self.variable(*var, out)?;
-                out.push_str(" | ");
-                self.expression(body, out)?;
-                if !self.is_empty(finite) {
-                    _ = write!(out, " != ({} in ", self.texts.operation(*var).unwrap_or_default());
-                    self.expression(finite, out)?;
-                    out.push(')');
-                }
-                out.push_str(" }");
-                Ok(())
-            }
-            _ => Err(refuse("a set of a function has no text")),
+        match self.texts.0.content(sort) {
+            Content::Apply("SortArrow", &[domain, range]) => Ok((self.texts.list(domain)?, range)),
+            _ => Err(refuse("the file is damaged: an operation that is applied is no function")),
         }
     }
 }

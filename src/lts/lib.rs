@@ -3,11 +3,13 @@
 
 pub mod aterm;
 pub mod aut;
+pub mod behaviour;
 pub mod binary;
 pub mod compare;
 mod declared;
 pub mod distinguish;
 pub mod dot;
+pub mod fsm;
 pub mod info;
 pub mod mcrl2;
 #[cfg(test)]

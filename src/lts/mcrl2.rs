@@ -20,9 +20,13 @@ use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
 
+mod behaviour;
 mod write;
+mod write_behaviour;
 
+pub use behaviour::{read_equations, read_process};
 pub use write::write;
+pub use write_behaviour::{write_equations, write_process};
 
 /// First bytes of a stream of terms.
 pub const MAGIC: [u8; 3] = [0x00, 0x8b, 0xaf];
@@ -54,12 +58,16 @@ pub fn read_with_declarations(input: impl Read) -> Result<(Lts, Result<String, D
     Ok((system(stream)?, declarations))
 }
 
-/// The head of the stream: outside, what is damaged; inside, what has no text.
-fn declarations<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<Result<String, Diagnostic>, Diagnostic> {
+fn also(
+    all: Result<Declarations, Diagnostic>,
+    add: &dyn Fn(&mut Declarations) -> Result<(), Diagnostic>,
+) -> Result<Declarations, Diagnostic> {
+    all.and_then(|mut d| add(&mut d).map(|()| d))
+}
+
+/// The declarations of data: outside, what is damaged; inside, what has no text.
+fn data<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<Result<Declarations, Diagnostic>, Diagnostic> {
     let mut all = Ok(Declarations::default());
-    let also = |all: Result<Declarations, Diagnostic>, add: &dyn Fn(&mut Declarations) -> Result<(), Diagnostic>| {
-        all.and_then(|mut d| add(&mut d).map(|()| d))
-    };
     for kind in ["sort", "alias", "cons", "map", "eqn"] {
         let Item::Int(count) = stream.item()? else { return Err(refuse("the file is damaged: the data specification has no count")) };
         for _ in 0..count {
@@ -71,6 +79,12 @@ fn declarations<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<Result<St
             });
         }
     }
+    Ok(all)
+}
+
+/// The head of the stream: outside, what is damaged; inside, what has no text.
+fn declarations<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<Result<String, Diagnostic>, Diagnostic> {
+    let mut all = data(stream)?;
     // Process parameters, actions.
     expect_term(stream)?;
     let (_, parts) = expect_term(stream)?;

@@ -19,12 +19,44 @@ use mu_syntax::{ast, print};
 use std::fmt::Write;
 
 /// A predicate formula.
-enum Predicate {
+#[derive(Clone, Debug)]
+pub enum Predicate {
+    /// A constant.
     Const(bool),
+    /// An expression of sort `Bool`.
     Data(Expr),
+    /// A conjunction (`true`) or disjunction.
     Junction(bool, Vec<Predicate>),
+    /// `forall` (`true`) or `exists`.
     Quantifier(bool, Vec<VarId>, Box<Predicate>),
+    /// An instance of a variable of the system.
     Call(String, Vec<Expr>),
+}
+
+/// An equation.
+#[derive(Clone, Debug)]
+pub struct FixedPoint {
+    /// Whether it is a least fixed point.
+    pub least: bool,
+    /// The variable.
+    pub name: String,
+    /// Its parameters.
+    pub params: Vec<VarId>,
+    /// Its right-hand side.
+    pub body: Predicate,
+}
+
+/// The equation system of a formula on a linear process.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// Data, with the variables of all equations.
+    pub data: DataSpec,
+    /// Global variables.
+    pub globals: Vec<VarId>,
+    /// The equations, outer ones first.
+    pub equations: Vec<FixedPoint>,
+    /// The variable of the instance that is asked for, and its arguments.
+    pub initial: (String, Vec<Expr>),
 }
 
 struct Translator<'a> {
@@ -36,38 +68,54 @@ struct Translator<'a> {
 
 /// The text of the equation system.
 pub fn pbes(formula: &TypedFormula, process: &LinearProcess) -> Result<String, Diagnostic> {
+    Ok(text(&system(formula, process)?))
+}
+
+/// The equation system.
+pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System, Diagnostic> {
     let mut data = formula.data.clone();
     let normal = normalise(formula, &mut data.signature)?;
     let names = equation_names(&normal, &data);
     let mut t = Translator { normal: &normal, data, process, names };
     let state: Vec<Expr> = process.params.iter().map(|p| Expr::var(&t.data.signature, p.var)).collect();
     let process_params: Vec<VarId> = process.params.iter().map(|p| p.var).collect();
-    // (least, name, parameters, right-hand side)
-    let mut equations: Vec<(bool, String, Vec<VarId>, Predicate)> = Vec::new();
-    let initial: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
-    let init = match normal.node(normal.root) {
-        Node::Call(..) => t.predicate(normal.root, &initial)?,
+    let mut equations: Vec<FixedPoint> = Vec::new();
+    let values: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
+    let call = match normal.node(normal.root) {
+        Node::Call(..) => Some(t.predicate(normal.root, &values)?),
+        _ => None,
+    };
+    let initial = match call {
+        Some(Predicate::Call(name, values)) => (name, values),
         _ => {
             let name = unused("Start", |n| t.names.iter().any(|m| m == n));
             let body = t.predicate(normal.root, &state)?;
-            equations.push((false, name.clone(), process_params.clone(), body));
-            Predicate::Call(name, initial)
+            equations.push(FixedPoint { least: false, name: name.clone(), params: process_params.clone(), body });
+            (name, values)
         }
     };
     for fix in order(&normal) {
         let f = normal.fix(fix);
         let params = normal.live(f.head).iter().chain(&process_params).copied().collect();
         let body = t.predicate(f.body, &state)?;
-        equations.push((f.least, t.names[fix.index()].clone(), params, body));
+        equations.push(FixedPoint { least: f.least, name: t.names[fix.index()].clone(), params, body });
     }
-    let mut printer = SpecPrinter::new(&t.data);
-    let sections = printer.sections();
+    Ok(System { data: t.data, globals: process.globals.clone(), equations, initial })
+}
+
+/// A system as text.
+pub fn text(system: &System) -> String {
+    let mut printer = SpecPrinter::new(&system.data);
+    let mut sections = printer.sections();
+    if !system.globals.is_empty() {
+        sections.push(ast::Section::Globals(system.globals.iter().map(|v| printer.declare(*v)).collect()));
+    }
     let mut out = print::specification(&ast::Specification { sections });
     if !out.is_empty() {
         out.push('\n');
     }
     out.push_str("pbes\n");
-    for (least, name, params, body) in &equations {
+    for FixedPoint { least, name, params, body } in &system.equations {
         let outer = printer.names.clone();
         let params: Vec<String> = params.iter().map(|v| declaration(&mut printer, *v)).collect();
         let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
@@ -77,9 +125,9 @@ pub fn pbes(formula: &TypedFormula, process: &LinearProcess) -> Result<String, D
         printer.names = outer;
     }
     out.push_str("\ninit\n  ");
-    write_predicate(&init, &mut printer, &mut out);
+    write_call(&system.initial.0, &system.initial.1, &mut printer, &mut out);
     out.push_str(";\n");
-    Ok(out)
+    out
 }
 
 /// A valid and unique name for each fixed-point variable; operators of regular formulas get `Z`.
@@ -273,14 +321,16 @@ fn write_predicate(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
             out.push(')');
             printer.names = outer;
         }
-        Predicate::Call(name, args) => {
-            out.push_str(name);
-            let args: Vec<String> = args.iter().map(|e| print::data(&printer.faithful(e, Some(e.sort)))).collect();
-            if !args.is_empty() {
-                let _ = write!(out, "({})", args.join(", "));
-            }
-        }
+        Predicate::Call(name, args) => write_call(name, args, printer, out),
     })
+}
+
+fn write_call(name: &str, args: &[Expr], printer: &mut SpecPrinter, out: &mut String) {
+    out.push_str(name);
+    let args: Vec<String> = args.iter().map(|e| print::data(&printer.faithful(e, Some(e.sort)))).collect();
+    if !args.is_empty() {
+        let _ = write!(out, "({})", args.join(", "));
+    }
 }
 
 #[cfg(test)]

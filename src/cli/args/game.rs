@@ -7,12 +7,16 @@ use std::path::PathBuf;
 /// `pbes`
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
-  mu-check pbes model.mcrl2 formula.mcf > system.pbes && mu-check solve system.pbes")]
+  mu-check pbes model.mcrl2 formula.mcf > system.pbes && mu-check solve system.pbes
+  mu-check pbes model.mcrl2 formula.mcf --out system.pbes")]
 pub struct PbesArgs {
     /// Specification.
     pub model: PathBuf,
     /// Formula file.
     pub formula: PathBuf,
+    /// Write the equation system here: in mCRL2's binary form if the name ends in .pbes, else as text (.pbes.txt).
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// How models other than specifications are read.
     #[command(flatten)]
     pub reading: Reading,

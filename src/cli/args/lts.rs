@@ -55,7 +55,7 @@ pub(super) fn between_commas(text: &str) -> Vec<String> {
   mu-check reduce system.aut --equivalence branching --out small.aut
   mu-check reduce model.mcrl2 --hide send,receive --equivalence weak-trace --out traces.dot")]
 pub struct ReduceArgs {
-    /// An `.aut`, `.aut.gz`, `.blts` or `.lts` file, or a specification.
+    /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, or a specification.
     pub input: PathBuf,
     /// Modulo which equivalence.
     #[arg(short, long, value_name = "EQUIVALENCE", value_enum, default_value_t = Reduce::Strong)]
@@ -107,7 +107,7 @@ Examples:
   mu-check compare implementation.aut specification.aut --preorder weak-trace --hide internal
   mu-check compare a.aut b.aut --out difference.mcf || mu-check check a.aut difference.mcf")]
 pub struct CompareArgs {
-    /// The first system: an `.aut`, `.aut.gz`, `.blts` or `.lts` file, or a specification.
+    /// The first system: an `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, or a specification.
     pub a: PathBuf,
     /// The second system.
     pub b: PathBuf,
@@ -138,7 +138,7 @@ pub struct CompareArgs {
   mu-check info model.mcrl2 -D cores=3 --format json
   mu-check info game.pg")]
 pub struct InfoArgs {
-    /// An `.aut`, `.aut.gz`, `.blts` or `.lts` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
+    /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
     pub input: PathBuf,
     /// Draw the transition system, layer by layer: `.svg`, up to some hundred states.
     #[arg(long, value_name = "FILE.svg")]
@@ -162,9 +162,9 @@ pub struct InfoArgs {
   mu-check convert equations.bes game.pg
   mu-check convert system.pbes game.pg")]
 pub struct ConvertArgs {
-    /// An `.aut`, `.aut.gz`, `.blts` or `.lts` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
+    /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
     pub input: PathBuf,
-    /// The result: `.aut`, `.aut.gz`, `.blts` (compact, with a checksum), `.lts` (binary, of mCRL2), `.dot`; `.pg` for games.
+    /// The result: `.aut`, `.aut.gz`, `.blts` (compact, with a checksum), `.lts` (binary, of mCRL2), `.fsm`, `.dot`; `.pg` for games.
     pub output: PathBuf,
     /// Hiding and renaming.
     #[command(flatten)]

@@ -299,6 +299,7 @@ pub enum SetStrategy {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   mu-check linearise model.mcrl2 > linear.mcrl2
+  mu-check linearise model.mcrl2 --out model.lps
   mu-check linearise model.mcrl2 --simplify none")]
 pub struct LineariseArgs {
     /// Specification.
@@ -308,6 +309,9 @@ pub struct LineariseArgs {
     /// that pays; these are the `default`. `dead` removes parameters on which nothing depends, `instantiate` sums over small finite sorts. Also `all`, `none`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default")]
     pub simplify: Vec<String>,
+    /// Write the linear process here: in mCRL2's binary form if the name ends in .lps, else as text.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// How models other than specifications are read.
     #[command(flatten)]
     pub reading: Reading,

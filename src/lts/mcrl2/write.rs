@@ -146,7 +146,7 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
 }
 
 /// Hands out a list: all but its first cell are shared.
-fn hand_list<W: Write>(out: &mut Writer<W>, items: &[Term]) -> std::io::Result<()> {
+pub(super) fn hand_list<W: Write>(out: &mut Writer<W>, items: &[Term]) -> std::io::Result<()> {
     match items.split_first() {
         None => {
             let empty = out.symbol("<empty_list>", 0)?;
@@ -235,9 +235,47 @@ fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Ter
 fn declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io::Result<Vec<Term>> {
     let label = |(i, text): (usize, &String)| if i == 0 { Vec::new() } else { typed.label(text).expect("all labels are known") };
     let labels: Vec<Vec<&typed::Part>> = lts.table.texts.iter().enumerate().map(label).collect();
-    let Shared { sorts, terms } = share_needed(out, typed, &labels)?;
-    let sort = |s: &typed::SortRef| sorts[s.index()].expect("a needed sort is shared");
-    let term = |t: &typed::TermRef| terms[t.index()].expect("a needed term is shared");
+    let shared = share_needed(out, typed, labels.iter().flatten().flat_map(|p| &p.arguments))?;
+    data_specification(out, typed, &shared)?;
+    let actions = action_declarations(out, typed, &shared)?;
+    hand_actions(out, &actions)?;
+    let mut lists = Vec::new();
+    for label in labels {
+        lists.push(multi_action(out, &actions, &shared, label.into_iter())?);
+    }
+    Ok(lists)
+}
+
+/// Shares the actions.
+pub(super) fn action_declarations<W: Write>(out: &mut Writer<W>, typed: &Typed, shared: &Shared) -> std::io::Result<Vec<Term>> {
+    let mut actions = Vec::new();
+    for a in typed.all_actions() {
+        let of = out.share_list(&a.sorts.iter().map(|s| shared.sort(*s)).collect::<Vec<_>>())?;
+        let name = out.share(&a.name, &[])?;
+        actions.push(out.share("ActId", &[name, of])?);
+    }
+    Ok(actions)
+}
+
+/// Shares the list of actions of a label.
+pub(super) fn multi_action<'p, W: Write>(
+    out: &mut Writer<W>,
+    actions: &[Term],
+    shared: &Shared,
+    parts: impl Iterator<Item = &'p typed::Part>,
+) -> std::io::Result<Term> {
+    let mut all = Vec::new();
+    for part in parts {
+        let values = out.share_list(&shared.list(&part.arguments))?;
+        all.push(out.share("Action", &[actions[part.action.index()], values])?);
+    }
+    out.share_list(&all)
+}
+
+/// Hands out the declarations of data.
+pub(super) fn data_specification<W: Write>(out: &mut Writer<W>, typed: &Typed, shared: &Shared) -> std::io::Result<()> {
+    let sort = |s: &typed::SortRef| shared.sort(*s);
+    let term = |t: &typed::TermRef| shared.term(*t);
     let sort_id = out.symbol("SortId", 1)?;
     out.hand_number(typed.declared.len() as u64)?;
     for s in &typed.declared {
@@ -265,37 +303,36 @@ fn declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io:
         let equation = out.symbol("DataEqn", 4)?;
         out.hand(equation, &[variables, term(&e.condition), term(&e.left), term(&e.right)])?;
     }
-    let mut actions = Vec::new();
-    for a in typed.all_actions() {
-        let of = out.share_list(&a.sorts.iter().map(sort).collect::<Vec<_>>())?;
-        let name = out.share(&a.name, &[])?;
-        actions.push(out.share("ActId", &[name, of])?);
-    }
-    hand_actions(out, &actions)?;
-    let mut lists = Vec::new();
-    for label in labels {
-        let mut all = Vec::new();
-        for part in label {
-            let values = out.share_list(&part.arguments.iter().map(term).collect::<Vec<_>>())?;
-            all.push(out.share("Action", &[actions[part.action.index()], values])?);
-        }
-        lists.push(out.share_list(&all)?);
-    }
-    Ok(lists)
+    Ok(())
 }
 
 /// Sorts and terms by their numbers in the file.
-struct Shared {
+pub(super) struct Shared {
     sorts: Vec<Option<Term>>,
     terms: Vec<Option<Term>>,
 }
 
-/// Shares what declarations and labels need.
-fn share_needed<W: Write>(out: &mut Writer<W>, typed: &Typed, labels: &[Vec<&typed::Part>]) -> std::io::Result<Shared> {
+impl Shared {
+    pub fn sort(&self, sort: typed::SortRef) -> Term {
+        self.sorts[sort.index()].expect("a needed sort is shared")
+    }
+    pub fn term(&self, term: typed::TermRef) -> Term {
+        self.terms[term.index()].expect("a needed term is shared")
+    }
+    pub fn list(&self, terms: &[typed::TermRef]) -> Vec<Term> {
+        terms.iter().map(|t| self.term(*t)).collect()
+    }
+}
+
+/// Shares what declarations and these terms need.
+pub(super) fn share_needed<'t, W: Write>(
+    out: &mut Writer<W>,
+    typed: &'t Typed,
+    also: impl Iterator<Item = &'t typed::TermRef>,
+) -> std::io::Result<Shared> {
     let mut terms = vec![false; typed.all_terms().len()];
     let equations = typed.equations.iter().flat_map(|e| e.variables.iter().chain([&e.condition, &e.left, &e.right]));
-    let arguments = labels.iter().flatten().flat_map(|p| &p.arguments);
-    typed.constructors.iter().chain(&typed.mappings).chain(equations).chain(arguments).for_each(|t| terms[t.index()] = true);
+    typed.constructors.iter().chain(&typed.mappings).chain(equations).chain(also).for_each(|t| terms[t.index()] = true);
     let mut sorts = vec![false; typed.all_sorts().len()];
     let of_actions = typed.all_actions().iter().flat_map(|a| &a.sorts);
     typed.aliases.iter().flat_map(|(a, b)| [a, b]).chain(of_actions).for_each(|s| sorts[s.index()] = true);

@@ -1,0 +1,122 @@
+//! A linear process -> the typed terms of a file that holds it; and the same for whatever else has open expressions, as equation systems have.
+//!
+//! A variable gets a name when its scope opens, another one than all that are seen there. Cost: linear in the shared terms of each scope.
+//! Invariant: names of variables are different wherever one could be meant for another.
+
+use super::Converter;
+use ahash::AHashSet;
+use mu_base::Diagnostic;
+use mu_base::ids::VarId;
+use mu_data::expr::{DataSpec, Expr};
+use mu_labels::ActionDecl;
+use mu_lts::behaviour::{Process, Summand};
+use mu_lts::typed::{Action, ActionRef, Part, TermRef, Typed};
+use mu_process::linear::LinearProcess;
+
+/// Converts open expressions over one data specification.
+pub struct Terms(Converter);
+
+/// What had names where a scope opened.
+pub struct Mark {
+    variables: ahash::AHashMap<VarId, TermRef>,
+    used: AHashSet<String>,
+}
+
+impl Terms {
+    /// Converts the declarations of data.
+    ///
+    /// # Errors
+    /// An equation has no typed form.
+    pub fn new(data: &DataSpec) -> Result<Self, Diagnostic> {
+        let mut converter = Converter::new(data);
+        converter.declare()?;
+        converter.variables.clear();
+        converter.used.clear();
+        Ok(Self(converter))
+    }
+
+    /// Declares actions.
+    pub fn actions(&mut self, actions: &[ActionDecl]) -> Vec<ActionRef> {
+        let mut numbers = Vec::new();
+        for a in actions {
+            let sorts = a.sorts.iter().map(|s| self.0.sort(*s)).collect();
+            numbers.push(self.0.typed.action(Action { name: a.name.clone(), sorts }));
+        }
+        numbers
+    }
+
+    /// Opens a scope.
+    pub fn open(&mut self) -> Mark {
+        Mark { variables: self.0.variables.clone(), used: self.0.used.clone() }
+    }
+
+    /// Closes a scope: its variables have no names any more.
+    pub fn close(&mut self, mark: Mark) {
+        self.0.variables = mark.variables;
+        self.0.used = mark.used;
+        self.0.open.clear();
+    }
+
+    /// Gives a variable a name.
+    pub fn declare(&mut self, var: VarId) -> TermRef {
+        self.0.declare_variable(var, None)
+    }
+
+    /// Gives variables names.
+    pub fn declare_all(&mut self, vars: &[VarId]) -> Vec<TermRef> {
+        vars.iter().map(|v| self.declare(*v)).collect()
+    }
+
+    /// Converts an expression whose free variables have names.
+    ///
+    /// # Errors
+    /// A part of it has no typed form.
+    pub fn term(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
+        self.0.term(e)
+    }
+
+    /// Converts expressions.
+    ///
+    /// # Errors
+    /// A part of one has no typed form.
+    pub fn terms(&mut self, all: &[Expr]) -> Result<Vec<TermRef>, Diagnostic> {
+        self.0.terms(all)
+    }
+
+    /// All that was converted.
+    pub fn finish(self) -> Typed {
+        self.0.typed
+    }
+}
+
+/// A linear process as typed terms.
+///
+/// # Errors
+/// An expression has no typed form.
+pub fn process(linear: &LinearProcess) -> Result<Process, Diagnostic> {
+    let mut terms = Terms::new(&linear.data)?;
+    let actions = terms.actions(&linear.actions);
+    let globals = terms.declare_all(&linear.globals);
+    let mut initial = Vec::new();
+    for p in &linear.params {
+        initial.push(terms.term(&p.init)?);
+    }
+    let parameters: Vec<TermRef> = linear.params.iter().map(|p| terms.declare(p.var)).collect();
+    let mut summands = Vec::new();
+    for s in &linear.summands {
+        let mark = terms.open();
+        let variables = terms.declare_all(&s.sum_vars);
+        let condition = terms.term(&s.guard)?;
+        let mut parts = Vec::new();
+        for a in &s.actions {
+            parts.push(Part { action: actions[a.action.index()], arguments: terms.terms(&a.args)? });
+        }
+        let mut assignments = Vec::new();
+        for (i, value) in &s.updates {
+            assignments.push((parameters[*i], terms.term(value)?));
+        }
+        terms.close(mark);
+        summands.push(Summand { variables, condition, actions: parts, assignments });
+    }
+    Ok(Process { typed: terms.finish(), globals, parameters, summands, initial })
+}

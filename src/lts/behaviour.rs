@@ -1,0 +1,111 @@
+//! Linear processes and equation systems as typed terms, for files that hold them: what a [`Typed`] is to the labels of a transition system.
+//!
+//! Nothing here knows what an expression computes. Invariant: all terms are those of one [`Typed`], whose actions are declared.
+
+use super::typed::{Part, TermRef, Typed};
+
+/// A summand: for all values of the variables that fulfil the condition, a step.
+#[derive(Clone, Debug)]
+pub struct Summand {
+    /// Variables summed over.
+    pub variables: Vec<TermRef>,
+    /// The condition.
+    pub condition: TermRef,
+    /// The actions; none for a silent step.
+    pub actions: Vec<Part>,
+    /// Parameters that change, with their new values.
+    pub assignments: Vec<(TermRef, TermRef)>,
+}
+
+/// A linear process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Data and actions.
+    pub typed: Typed,
+    /// Global variables.
+    pub globals: Vec<TermRef>,
+    /// Parameters.
+    pub parameters: Vec<TermRef>,
+    /// Summands.
+    pub summands: Vec<Summand>,
+    /// The parameters' first values.
+    pub initial: Vec<TermRef>,
+}
+
+/// A predicate formula.
+#[derive(Clone, Debug)]
+pub enum Predicate {
+    /// A constant.
+    Const(bool),
+    /// An expression of sort `Bool`.
+    Data(TermRef),
+    /// A conjunction (`true`) or disjunction of at least one operand.
+    Junction(bool, Vec<Predicate>),
+    /// `forall` (`true`) or `exists`.
+    Quantifier(bool, Vec<TermRef>, Box<Predicate>),
+    /// An instance of a variable of the system.
+    Call(String, Vec<TermRef>),
+}
+
+/// An equation.
+#[derive(Clone, Debug)]
+pub struct FixedPoint {
+    /// Whether it is a least fixed point.
+    pub least: bool,
+    /// The variable.
+    pub name: String,
+    /// Its parameters.
+    pub parameters: Vec<TermRef>,
+    /// Its right-hand side.
+    pub body: Predicate,
+}
+
+/// An equation system.
+#[derive(Clone, Debug)]
+pub struct Equations {
+    /// Data.
+    pub typed: Typed,
+    /// Global variables.
+    pub globals: Vec<TermRef>,
+    /// The equations, in order.
+    pub equations: Vec<FixedPoint>,
+    /// The instance that is asked for.
+    pub initial: (String, Vec<TermRef>),
+}
+
+impl Process {
+    /// All terms outside of the declarations.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = &TermRef> {
+        let summands = self.summands.iter().flat_map(|s| {
+            let arguments = s.actions.iter().flat_map(|a| &a.arguments);
+            let assigned = s.assignments.iter().flat_map(|(v, e)| [v, e]);
+            s.variables.iter().chain([&s.condition]).chain(arguments).chain(assigned)
+        });
+        self.globals.iter().chain(&self.parameters).chain(summands).chain(&self.initial)
+    }
+}
+
+impl Equations {
+    /// All terms outside of the declarations.
+    pub(crate) fn terms(&self) -> Vec<&TermRef> {
+        let mut all: Vec<&TermRef> = self.globals.iter().chain(&self.initial.1).collect();
+        let mut open: Vec<&Predicate> = Vec::new();
+        for e in &self.equations {
+            all.extend(&e.parameters);
+            open.push(&e.body);
+        }
+        while let Some(p) = open.pop() {
+            match p {
+                Predicate::Const(_) => {}
+                Predicate::Data(e) => all.push(e),
+                Predicate::Junction(_, parts) => open.extend(parts),
+                Predicate::Quantifier(_, vars, body) => {
+                    all.extend(vars);
+                    open.push(body);
+                }
+                Predicate::Call(_, values) => all.extend(values),
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,211 @@
+//! Operations that only mCRL2's binary files name, as expressions of the language that mean the same.
+//!
+//! The toolset rewrites what it writes: half evaluated numbers, sets and bags have operations of its own, whose names start with `@`. Here are those of which the
+//! meaning is told by their equations in the toolset's data library (Groote and Mousavi, "Modeling and Analysis of Communicating Systems", appendix B); all others are
+//! refused by name. Cost: that of the text. Invariant: each operand stands in brackets, and more than once only where it must.
+
+use super::Printer;
+use crate::aterm::{Content, Term};
+use crate::mcrl2::{MOST_TEXT, refuse};
+use mu_base::Diagnostic;
+use std::fmt::Write;
+use std::io::BufRead;
+
+/// The variable of functions that are written out: one that no other expression mentions.
+const X: &str = "x'";
+
+/// Forms of operations on numbers and finite collections: `%1` stands for the first operand.
+const FORMS: [(&str, usize, &str); 22] = [
+    ("@monus", 2, "if(%1 <= %2, 0, Int2Nat(%1 - %2))"),
+    ("@redfrac", 2, "(%1 / %2)"),
+    ("@redfracwhr", 3, "(%2 + %3 / %1)"),
+    ("@redfrachlp", 2, "(1 / %1 + %2)"),
+    ("@cDub", 2, "(2 * %2 + if(%1, 1, 0))"),
+    ("@succ_nat", 1, "(%1 + 1)"),
+    ("@succ_pos", 1, "(%1 + 1)"),
+    ("@natpred", 1, "if(%1 == 0, 0, Int2Nat(%1 - 1))"),
+    ("@pospred", 1, "if(%1 == 1, 1, Int2Pos(%1 - 1))"),
+    ("@div2", 1, "(%1 div 2)"),
+    ("@is_odd", 1, "(%1 mod 2 == 1)"),
+    ("@even", 1, "(%1 mod 2 == 0)"),
+    ("@fset_cinsert", 3, "if(%2, {%1} + %3, %3)"),
+    ("@setfset", 1, "%1"),
+    ("@bagfbag", 1, "%1"),
+    ("@fset_union", 2, "(%1 + %2)"),
+    ("@fset_inter", 2, "(%1 * %2)"),
+    ("@fset_difference", 2, "(%1 - %2)"),
+    ("@fbag_join", 2, "(%1 + %2)"),
+    ("@fbag_inter", 2, "(%1 * %2)"),
+    ("@fbag_diff", 2, "(%1 - %2)"),
+    ("@fset2fbag", 1, "Set2Bag(%1)"),
+];
+
+/// What functions of one argument that are made of others give: `%1` stands for the first of these, applied.
+const POINTWISE: [(&str, usize, &str); 12] = [
+    ("@true_", 0, "true"),
+    ("@false_", 0, "false"),
+    ("@zero_", 0, "0"),
+    ("@one_", 0, "1"),
+    ("@not_", 1, "!%1"),
+    ("@and_", 2, "(%1 && %2)"),
+    ("@or_", 2, "(%1 || %2)"),
+    ("@add_", 2, "(%1 + %2)"),
+    ("@min_", 2, "min(%1, %2)"),
+    ("@monus_", 2, "if(%1 <= %2, 0, Int2Nat(%1 - %2))"),
+    ("@Nat2Bool_", 1, "(%1 > 0)"),
+    ("@Bool2Nat_", 1, "if(%1, 1, 0)"),
+];
+
+fn too_long() -> Diagnostic {
+    refuse(format!("an expression has more than {MOST_TEXT} characters"))
+}
+
+/// A form with its operands put in.
+fn filled(form: &str, operands: &[String], out: &mut String) {
+    let mut parts = form.split('%');
+    out.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let (digit, rest) = part.split_at(1);
+        let operand = digit.parse::<usize>().ok().and_then(|n| operands.get(n - 1));
+        out.push_str(operand.map_or("", String::as_str));
+        out.push_str(rest);
+    }
+}
+
+impl<R: BufRead> Printer<'_, R> {
+    /// An operation of the toolset's own, with its arguments.
+    pub(super) fn internal(&self, head: Term, name: &str, args: &[Term], out: &mut String) -> Result<(), Diagnostic> {
+        match (name, args) {
+            ("@set", [f, finite]) => return self.collection(head, true, *f, *finite, out),
+            ("@bag", [f, finite]) => return self.collection(head, false, *f, *finite, out),
+            ("@setcomp" | "@bagcomp", [f]) => return self.comprehension(head, *f, |f| f, out),
+            _ => {}
+        }
+        // Of functions and of finite collections beside them: where nothing is in the functions, what is said of the collections.
+        let args = match args {
+            [f, g, rest @ ..] if rest.len() == 2 && self.is_nothing(*f) && self.is_nothing(*g) => rest,
+            all => all,
+        };
+        if let Some((_, _, form)) = FORMS.iter().find(|(n, count, _)| *n == name && *count == args.len()) {
+            let operands = args.iter().map(|a| self.operand(*a)).collect::<Result<Vec<_>, _>>()?;
+            filled(form, &operands, out);
+            // Operands that stand twice grow fast.
+            return if out.len() > MOST_TEXT { Err(too_long()) } else { Ok(()) };
+        }
+        if POINTWISE.iter().any(|(n, count, _)| *n == name && *count == args.len()) {
+            let sort = self.element(head, args)?;
+            out.push_str(&format!("(lambda {X}: "));
+            self.sort(sort, false, out)?;
+            out.push_str(". ");
+            out.push_str(&self.at(name, args)?);
+            out.push(')');
+            return Ok(());
+        }
+        Err(refuse(format!("`{name}` has no text")))
+    }
+
+    fn operand(&self, term: Term) -> Result<String, Diagnostic> {
+        let mut text = String::from("(");
+        self.expression(term, &mut text)?;
+        text.push(')');
+        Ok(text)
+    }
+
+    /// A function that is false or zero everywhere.
+    fn is_nothing(&self, function: Term) -> bool {
+        matches!(self.texts.operation(function), Some("@false_" | "@zero_"))
+    }
+
+    /// The sort of the arguments of a function that is made of others.
+    fn element(&self, head: Term, args: &[Term]) -> Result<Term, Diagnostic> {
+        let (domain, range) = self.arrow(head)?;
+        let of = if args.is_empty() { Some(domain) } else { None };
+        let of = match of {
+            Some(domain) => domain,
+            None => match self.texts.0.content(range) {
+                Content::Apply("SortArrow", &[domain, _]) => self.texts.list(domain)?,
+                _ => return Err(refuse("the file is damaged: a function is none")),
+            },
+        };
+        of.first().copied().ok_or_else(|| refuse("the file is damaged: a function has no argument"))
+    }
+
+    /// A function applied to the variable [`X`].
+    fn applied_to_x(&self, function: Term) -> Result<String, Diagnostic> {
+        let (name, args) = match self.texts.0.content(function) {
+            Content::Apply("DataAppl", [head, args @ ..]) => (self.texts.operation(*head), args),
+            _ => (self.texts.operation(function), &[] as &[Term]),
+        };
+        match name.filter(|n| POINTWISE.iter().any(|(m, count, _)| m == n && *count == args.len())) {
+            Some(name) => stacker::maybe_grow(64 << 10, 1 << 20, || self.at(name, args)),
+            None => Ok(format!("{}({X})", self.operand(function)?)),
+        }
+    }
+
+    /// A function that is made of others, applied to the variable [`X`].
+    fn at(&self, name: &str, args: &[Term]) -> Result<String, Diagnostic> {
+        let operands = args.iter().map(|a| self.applied_to_x(*a)).collect::<Result<Vec<_>, _>>()?;
+        let form = POINTWISE.iter().find(|p| p.0 == name).map_or("", |p| p.2);
+        let mut out = String::new();
+        filled(form, &operands, &mut out);
+        if out.len() > MOST_TEXT {
+            return Err(too_long());
+        }
+        Ok(out)
+    }
+
+    /// The set or bag that a function describes; `change` gives the body from what the function gives for [`X`].
+    fn comprehension(&self, head: Term, function: Term, change: impl FnOnce(String) -> String, out: &mut String) -> Result<(), Diagnostic> {
+        let (domain, _) = self.arrow(head)?;
+        let sort = domain.first().copied().ok_or_else(|| refuse("the file is damaged: a set has no function"))?;
+        let Content::Apply("SortArrow", &[elements, _]) = self.texts.0.content(sort) else {
+            return Err(refuse("the file is damaged: a set has no function"));
+        };
+        let element = *self.texts.list(elements)?.first().ok_or_else(|| refuse("the file is damaged: a function has no argument"))?;
+        _ = write!(out, "{{ {X}: ");
+        self.sort(element, false, out)?;
+        _ = write!(out, " | {} }}", change(self.applied_to_x(function)?));
+        Ok(())
+    }
+
+    /// A set of what fulfils a condition, and of finitely many elements of which the contrary is true; a bag likewise.
+    fn collection(&self, head: Term, is_set: bool, function: Term, finite: Term, out: &mut String) -> Result<(), Diagnostic> {
+        if is_set && self.texts.operation(function) == Some("@true_") {
+            out.push_str("(!");
+            self.expression(finite, out)?;
+            out.push(')');
+            return Ok(());
+        }
+        // A condition that is written down keeps its variable.
+        if let Content::Apply("Binder", &[kind, vars, body]) = self.texts.0.content(function)
+            && self.texts.name(kind) == "Lambda"
+            && let [var] = self.texts.list(vars)?[..]
+            && (is_set || self.is_empty(finite))
+        {
+            out.push_str("{ ");
+            self.variable(var, out)?;
+            out.push_str(" | ");
+            self.expression(body, out)?;
+            if !self.is_empty(finite) {
+                _ = write!(out, " != ({} in ", self.texts.operation(var).unwrap_or_default());
+                self.expression(finite, out)?;
+                out.push(')');
+            }
+            out.push_str(" }");
+            return Ok(());
+        }
+        let given = self.operand(finite)?;
+        let empty = self.is_empty(finite);
+        self.comprehension(
+            head,
+            function,
+            |f| match (empty, is_set) {
+                (true, _) => f,
+                (false, true) => format!("{f} != ({X} in {given})"),
+                // A count that the finite part has instead of that of the function, and none where they are the same.
+                (false, false) => format!("if(count({X}, {given}) == 0, {f}, if({f} == count({X}, {given}), 0, count({X}, {given})))"),
+            },
+            out,
+        )
+    }
+}

@@ -1,0 +1,390 @@
+//! mCRL2's binary `.lps` and `.pbes` files: bits -> a specification and an equation system as text, which mean the same.
+//!
+//! After the mark come the declarations as in an `.lts` file, then
+//!
+//! | `linear_process_specification` | `parameterised_boolean_equation_system` |
+//! |---|---|
+//! | the list of actions | global variables: a count and so many |
+//! | global variables: a count and so many | equations: a count and for each the sign, the head, the right-hand side |
+//! | the list of parameters | the initial instance |
+//! | summands: a count and for each the distribution, variables, condition, actions, time, assignments | |
+//! | conditions of deadlock: a count and for each variables, condition, time | |
+//! | the initial values with a distribution | |
+//!
+//! Text goes through the same front end as what users write, so whatever it does not take (time, probabilities) is refused there by name and with its place. A deadlock
+//! without time says nothing and is left out. Cost: one pass, linear in the text; terms share their parts and texts do not: one expression has at most a megabyte.
+
+use super::super::aterm::{Content, Item, Reader, Term};
+use super::super::declared::{Declarations, Printer, is_name};
+use super::{Texts, data, expect_term, refuse};
+use mu_base::Diagnostic;
+use std::fmt::Write;
+use std::io::{BufRead, BufReader, Read};
+
+/// All text together has no more characters than this.
+const MOST: usize = 1 << 28;
+
+/// A linear process as a specification.
+///
+/// # Errors
+/// The file is damaged, or an expression in it has no text.
+pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
+    let mut stream = start(input, "linear_process_specification", "linear process")?;
+    let mut declarations = data(&mut stream)??;
+    let actions = kept(&mut stream)?;
+    let actions = Texts(&stream).list(actions)?;
+    for action in &actions {
+        declarations.add_action(&stream, *action)?;
+    }
+    let mut out = declarations.text().to_string();
+    globals(&mut stream, &declarations, &mut out)?;
+    let parameters = kept(&mut stream)?;
+    let mut name = String::from("P");
+    while actions.iter().any(|a| action_name(&stream, *a) == Some(&name)) {
+        name.push('_');
+    }
+    _ = write!(out, "proc {name}");
+    head(&declarations.printer(&stream), parameters, &mut out)?;
+    out.push_str(" =");
+    let mut first = true;
+    let mut before = |out: &mut String| {
+        out.push_str(if first { "\n    " } else { "\n  + " });
+        first = false;
+    };
+    for _ in 0..count(&mut stream, "summands")? {
+        let mut parts = [0; 6];
+        for part in &mut parts {
+            *part = kept(&mut stream)?;
+        }
+        before(&mut out);
+        let printer = Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
+        printer.summand(&parts, &mut out)?;
+        if out.len() > MOST {
+            return Err(refuse(format!("the text of the file has more than {MOST} characters")));
+        }
+    }
+    for _ in 0..count(&mut stream, "conditions of deadlock")? {
+        let (vars, condition, time) = (kept(&mut stream)?, kept(&mut stream)?, kept(&mut stream)?);
+        let printer = Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
+        if printer.is_untimed(time) {
+            continue;
+        }
+        before(&mut out);
+        printer.condition(vars, condition, &mut out)?;
+        out.push_str("delta");
+        printer.time(time, &mut out)?;
+        out.push_str("))");
+    }
+    before(&mut out);
+    out.push_str("delta;\ninit ");
+    let start = kept(&mut stream)?;
+    let Content::Apply("LinearProcessInit", &[values, distribution]) = stream.content(start) else {
+        return Err(refuse("the file is damaged: the linear process has no initial values"));
+    };
+    let printer = Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
+    printer.distribution(distribution, &mut out)?;
+    out.push_str(&name);
+    printer.arguments(values, &mut out)?;
+    out.push_str(";\n");
+    end(&mut stream)?;
+    Ok(out)
+}
+
+/// An equation system as text.
+///
+/// # Errors
+/// The file is damaged, or an expression in it has no text.
+pub fn read_equations(input: impl Read) -> Result<String, Diagnostic> {
+    let mut stream = start(input, "parameterised_boolean_equation_system", "equation system")?;
+    let declarations = data(&mut stream)??;
+    let mut out = declarations.text().to_string();
+    globals(&mut stream, &declarations, &mut out)?;
+    out.push_str("pbes\n");
+    for _ in 0..count(&mut stream, "equations")? {
+        let (sign, variable, body) = (kept(&mut stream)?, kept(&mut stream)?, kept(&mut stream)?);
+        out.push_str(match stream.content(sign) {
+            Content::Apply("Mu", []) => "  mu ",
+            Content::Apply("Nu", []) => "  nu ",
+            _ => return Err(refuse("the file is damaged: an equation has no sign")),
+        });
+        let printer = Summands { printer: declarations.printer(&stream), actions: &[], name: "" };
+        let Content::Apply("PropVarDecl", &[name, parameters]) = stream.content(variable) else {
+            return Err(refuse("the file is damaged: an equation has no variable"));
+        };
+        out.push_str(printer.name_of(name)?);
+        head(&printer.printer, parameters, &mut out)?;
+        out.push_str(" =\n      ");
+        let mut text = String::new();
+        printer.predicate(body, &mut text)?;
+        out.push_str(&text);
+        out.push_str(";\n");
+        if out.len() > MOST {
+            return Err(refuse(format!("the text of the file has more than {MOST} characters")));
+        }
+    }
+    let start = kept(&mut stream)?;
+    out.push_str("init ");
+    Summands { printer: declarations.printer(&stream), actions: &[], name: "" }.predicate(start, &mut out)?;
+    out.push_str(";\n");
+    end(&mut stream)?;
+    Ok(out)
+}
+
+fn start<R: Read>(input: R, mark: &str, what: &str) -> Result<Reader<BufReader<R>>, Diagnostic> {
+    let mut stream = Reader::new(BufReader::with_capacity(1 << 16, input))?;
+    match stream.item()? {
+        Item::Apply(s, _) if stream.name(s) == mark => Ok(stream),
+        Item::Apply(s, _) => {
+            let found: String = stream.name(s).chars().take(60).collect();
+            Err(refuse(format!("this file of mCRL2 holds no {what}")).note(format!("expected `{mark}`, found `{found}`")))
+        }
+        _ => Err(refuse(format!("this file of mCRL2 holds no {what}")).note(format!("expected `{mark}`"))),
+    }
+}
+
+/// The next term.
+fn kept<R: BufRead>(stream: &mut Reader<R>) -> Result<Term, Diagnostic> {
+    let (symbol, parts) = expect_term(stream)?;
+    stream.keep(symbol, parts).ok_or_else(|| refuse("the file has too many terms"))
+}
+
+fn count<R: BufRead>(stream: &mut Reader<R>, what: &str) -> Result<u64, Diagnostic> {
+    match stream.item()? {
+        Item::Int(count) => Ok(count),
+        _ => Err(refuse(format!("the file is damaged: it does not say how many {what} there are"))),
+    }
+}
+
+fn end<R: BufRead>(stream: &mut Reader<R>) -> Result<(), Diagnostic> {
+    match stream.item()? {
+        Item::End => Ok(()),
+        _ => Err(refuse("the file is damaged: something stands after its end")),
+    }
+}
+
+fn globals<R: BufRead>(stream: &mut Reader<R>, declarations: &Declarations, out: &mut String) -> Result<(), Diagnostic> {
+    for _ in 0..count(stream, "global variables")? {
+        let variable = kept(stream)?;
+        out.push_str("glob ");
+        declarations.printer(stream).variable(variable, out)?;
+        out.push_str(";\n");
+    }
+    Ok(())
+}
+
+/// Parameters in brackets, if there are some.
+fn head<R: BufRead>(printer: &Printer<'_, R>, parameters: Term, out: &mut String) -> Result<(), Diagnostic> {
+    let mut text = String::new();
+    printer.variables(parameters, &mut text)?;
+    if !text.is_empty() {
+        _ = write!(out, "({text})");
+    }
+    Ok(())
+}
+
+fn action_name<R: BufRead>(stream: &Reader<R>, action: Term) -> Option<&str> {
+    match stream.content(action) {
+        Content::Apply("ActId", &[name, _]) => match stream.content(name) {
+            Content::Apply(name, _) => Some(name),
+            Content::Int(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// Prints summands and predicates.
+struct Summands<'a, R> {
+    printer: Printer<'a, R>,
+    /// The declared actions.
+    actions: &'a [Term],
+    /// The name of the process.
+    name: &'a str,
+}
+
+impl<R: BufRead> Summands<'_, R> {
+    fn name_of(&self, term: Term) -> Result<&str, Diagnostic> {
+        match self.printer.texts.name(term) {
+            name if is_name(name) => Ok(name),
+            name => Err(refuse(format!("`{}` is no name", name.chars().take(60).collect::<String>()))),
+        }
+    }
+
+    fn list(&self, list: Term) -> Result<Vec<Term>, Diagnostic> {
+        self.printer.texts.list(list)
+    }
+
+    /// An expression; its length is its own.
+    fn expression(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
+        let mut text = String::new();
+        self.printer.expression(term, &mut text)?;
+        out.push_str(&text);
+        Ok(())
+    }
+
+    fn is_untimed(&self, time: Term) -> bool {
+        self.printer.texts.operation(time) == Some("@undefined_real")
+    }
+
+    fn time(&self, time: Term, out: &mut String) -> Result<(), Diagnostic> {
+        if self.is_untimed(time) {
+            return Ok(());
+        }
+        out.push_str("@(");
+        self.expression(time, out)?;
+        out.push(')');
+        Ok(())
+    }
+
+    /// `(sum x: S. (condition) -> (`; two brackets are to be closed.
+    fn condition(&self, vars: Term, condition: Term, out: &mut String) -> Result<(), Diagnostic> {
+        out.push('(');
+        if !self.list(vars)?.is_empty() {
+            out.push_str("sum ");
+            self.printer.variables(vars, out)?;
+            out.push_str(". ");
+        }
+        if self.printer.texts.operation(condition) != Some("true") {
+            out.push('(');
+            self.expression(condition, out)?;
+            out.push_str(") -> ");
+        }
+        out.push('(');
+        Ok(())
+    }
+
+    fn summand(
+        &self,
+        &[distribution, vars, condition, actions, time, assignments]: &[Term; 6],
+        out: &mut String,
+    ) -> Result<(), Diagnostic> {
+        self.condition(vars, condition, out)?;
+        let actions = self.list(actions)?;
+        out.push_str(if actions.is_empty() { "tau" } else { "(" });
+        for (i, action) in actions.iter().enumerate() {
+            out.push_str(if i > 0 { "|" } else { "" });
+            self.action(*action, out)?;
+        }
+        out.push_str(if actions.is_empty() { "" } else { ")" });
+        self.time(time, out)?;
+        out.push_str(" . ");
+        self.distribution(distribution, out)?;
+        out.push_str(self.name);
+        out.push('(');
+        for (i, assignment) in self.list(assignments)?.into_iter().enumerate() {
+            let Content::Apply(_, &[var, value]) = self.printer.texts.0.content(assignment) else {
+                return Err(refuse("the file is damaged: an assignment is none"));
+            };
+            out.push_str(if i > 0 { ", " } else { "" });
+            out.push_str(
+                self.printer
+                    .texts
+                    .operation(var)
+                    .filter(|n| is_name(n))
+                    .ok_or_else(|| refuse("the file is damaged: an assignment has no variable"))?,
+            );
+            out.push_str(" = ");
+            self.expression(value, out)?;
+        }
+        out.push_str(")))");
+        Ok(())
+    }
+
+    fn action(&self, action: Term, out: &mut String) -> Result<(), Diagnostic> {
+        let texts = &self.printer.texts;
+        let parts = match texts.0.content(action) {
+            Content::Apply("Action", &[declaration, arguments]) => match texts.0.content(declaration) {
+                Content::Apply("ActId", &[name, sorts]) => Some((name, sorts, arguments)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some((name, sorts, arguments)) = parts else { return Err(refuse("the file is damaged: an action is none")) };
+        let (name, sorts, arguments) = (self.name_of(name)?, self.list(sorts)?, self.list(arguments)?);
+        out.push_str(name);
+        // Of several actions of a name the sorts of the arguments choose one.
+        let overloaded = self.actions.iter().filter(|a| action_name(texts.0, **a) == Some(name)).nth(1).is_some();
+        for (i, argument) in arguments.iter().enumerate() {
+            out.push_str(if i > 0 { ", " } else { "(" });
+            let mut text = String::new();
+            match sorts.get(i).filter(|_| overloaded) {
+                Some(sort) => self.printer.expression_at(*argument, *sort, &mut text)?,
+                None => self.printer.expression(*argument, &mut text)?,
+            }
+            out.push_str(&text);
+        }
+        out.push_str(if arguments.is_empty() { "" } else { ")" });
+        Ok(())
+    }
+
+    /// `dist x: S[weight] . `, if there are variables.
+    fn distribution(&self, distribution: Term, out: &mut String) -> Result<(), Diagnostic> {
+        let Content::Apply("Distribution", &[vars, weight]) = self.printer.texts.0.content(distribution) else {
+            return Err(refuse("the file is damaged: a distribution is none"));
+        };
+        if self.list(vars)?.is_empty() {
+            return Ok(());
+        }
+        out.push_str("dist ");
+        self.printer.variables(vars, out)?;
+        out.push('[');
+        self.expression(weight, out)?;
+        out.push_str("] . ");
+        Ok(())
+    }
+
+    /// Arguments in brackets, if there are some.
+    fn arguments(&self, values: Term, out: &mut String) -> Result<(), Diagnostic> {
+        let values = self.list(values)?;
+        for (i, value) in values.iter().enumerate() {
+            out.push_str(if i > 0 { ", " } else { "(" });
+            self.expression(*value, out)?;
+        }
+        out.push_str(if values.is_empty() { "" } else { ")" });
+        Ok(())
+    }
+
+    fn predicate(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
+        if out.len() > super::MOST_TEXT * 16 {
+            return Err(refuse(format!("an equation has more than {} characters", super::MOST_TEXT * 16)));
+        }
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            let between = |a: Term, op: &str, b: Term, out: &mut String| {
+                out.push('(');
+                self.predicate(a, out)?;
+                out.push_str(op);
+                self.predicate(b, out)?;
+                out.push(')');
+                Ok(())
+            };
+            match self.printer.texts.0.content(term) {
+                Content::Apply("PBESTrue", []) => out.push_str("true"),
+                Content::Apply("PBESFalse", []) => out.push_str("false"),
+                Content::Apply("PBESNot", &[inner]) => {
+                    out.push_str("!(");
+                    self.predicate(inner, out)?;
+                    out.push(')');
+                }
+                Content::Apply("PBESAnd", &[a, b]) => between(a, " && ", b, out)?,
+                Content::Apply("PBESOr", &[a, b]) => between(a, " || ", b, out)?,
+                Content::Apply("PBESImp", &[a, b]) => between(a, " => ", b, out)?,
+                Content::Apply(kind @ ("PBESForall" | "PBESExists"), &[vars, body]) => {
+                    out.push_str(if kind == "PBESForall" { "(forall " } else { "(exists " });
+                    self.printer.variables(vars, out)?;
+                    out.push_str(". ");
+                    self.predicate(body, out)?;
+                    out.push(')');
+                }
+                Content::Apply("PropVarInst", &[name, values]) => {
+                    out.push_str(self.name_of(name)?);
+                    self.arguments(values, out)?;
+                }
+                _ => {
+                    out.push_str("val(");
+                    self.expression(term, out)?;
+                    out.push(')');
+                }
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! A linear process or an equation system of typed terms -> mCRL2's binary `.lps` and `.pbes`; the form is that of [`super::behaviour`].
+//!
+//! Cost: one pass. Invariant: reading what was written gives a text that means the same.
+
+use super::super::aterm::{Term, Writer};
+use super::super::behaviour::{Equations, Predicate, Process};
+use super::super::typed::{NumberSort, TermRef};
+use super::refuse;
+use super::write::{Shared, action_declarations, data_specification, hand_list, multi_action, named_sort, number, share_needed};
+use mu_base::Diagnostic;
+use std::io::{BufWriter, Write};
+
+/// Writes a linear process.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_process(process: &Process, output: impl Write) -> Result<(), Diagnostic> {
+    process_stream(process, output).map_err(|e| refuse(format!("cannot write: {e}")))
+}
+
+/// Writes an equation system.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_equations(equations: &Equations, output: impl Write) -> Result<(), Diagnostic> {
+    equations_stream(equations, output).map_err(|e| refuse(format!("cannot write: {e}")))
+}
+
+fn process_stream(process: &Process, output: impl Write) -> std::io::Result<()> {
+    let mut out = Writer::remembering(BufWriter::with_capacity(1 << 16, output))?;
+    let mark = out.symbol("linear_process_specification", 0)?;
+    out.hand(mark, &[])?;
+    let shared = share_needed(&mut out, &process.typed, process.terms())?;
+    data_specification(&mut out, &process.typed, &shared)?;
+    let actions = action_declarations(&mut out, &process.typed, &shared)?;
+    hand_list(&mut out, &actions)?;
+    globals(&mut out, &process.globals, &shared)?;
+    hand_list(&mut out, &shared.list(&process.parameters))?;
+    let certain = certainly(&mut out)?;
+    let untimed = untimed(&mut out)?;
+    out.hand_number(process.summands.len() as u64)?;
+    for s in &process.summands {
+        let distribution = out.symbol("Distribution", 2)?;
+        out.hand(distribution, &certain)?;
+        hand_list(&mut out, &shared.list(&s.variables))?;
+        out.hand_again(shared.term(s.condition))?;
+        let label = multi_action(&mut out, &actions, &shared, s.actions.iter())?;
+        out.hand_again(label)?;
+        out.hand_again(untimed)?;
+        let mut assignments = Vec::new();
+        for (var, value) in &s.assignments {
+            assignments.push(out.share("DataVarIdInit", &[shared.term(*var), shared.term(*value)])?);
+        }
+        hand_list(&mut out, &assignments)?;
+    }
+    // Untimed deadlock is possible everywhere: it adds nothing.
+    out.hand_number(1)?;
+    hand_list(&mut out, &[])?;
+    let always = super::write::constant(&mut out, "true", "Bool")?;
+    out.hand_again(always)?;
+    out.hand_again(untimed)?;
+    let values = out.share_list(&shared.list(&process.initial))?;
+    let distribution = out.share("Distribution", &certain)?;
+    let start = out.symbol("LinearProcessInit", 2)?;
+    out.hand(start, &[values, distribution])?;
+    out.finish()
+}
+
+fn equations_stream(system: &Equations, output: impl Write) -> std::io::Result<()> {
+    let mut out = Writer::remembering(BufWriter::with_capacity(1 << 16, output))?;
+    let mark = out.symbol("parameterised_boolean_equation_system", 0)?;
+    out.hand(mark, &[])?;
+    let shared = share_needed(&mut out, &system.typed, system.terms().into_iter())?;
+    data_specification(&mut out, &system.typed, &shared)?;
+    globals(&mut out, &system.globals, &shared)?;
+    out.hand_number(system.equations.len() as u64)?;
+    for e in &system.equations {
+        let sign = out.symbol(if e.least { "Mu" } else { "Nu" }, 0)?;
+        out.hand(sign, &[])?;
+        let (name, parameters) = (out.share(&e.name, &[])?, out.share_list(&shared.list(&e.parameters))?);
+        let head = out.symbol("PropVarDecl", 2)?;
+        out.hand(head, &[name, parameters])?;
+        let body = predicate(&mut out, &e.body, &shared)?;
+        out.hand_again(body)?;
+    }
+    let (name, values) = (out.share(&system.initial.0, &[])?, out.share_list(&shared.list(&system.initial.1))?);
+    let start = out.symbol("PropVarInst", 2)?;
+    out.hand(start, &[name, values])?;
+    out.finish()
+}
+
+fn predicate<W: Write>(out: &mut Writer<W>, p: &Predicate, shared: &Shared) -> std::io::Result<Term> {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match p {
+        Predicate::Const(value) => out.share(if *value { "PBESTrue" } else { "PBESFalse" }, &[]),
+        Predicate::Data(e) => Ok(shared.term(*e)),
+        Predicate::Junction(all, parts) => {
+            let mut whole = None;
+            for part in parts.iter().rev() {
+                let part = predicate(out, part, shared)?;
+                whole = Some(match whole {
+                    None => part,
+                    Some(rest) => out.share(if *all { "PBESAnd" } else { "PBESOr" }, &[part, rest])?,
+                });
+            }
+            match whole {
+                Some(whole) => Ok(whole),
+                None => out.share(if *all { "PBESTrue" } else { "PBESFalse" }, &[]),
+            }
+        }
+        Predicate::Quantifier(all, vars, body) => {
+            let vars = out.share_list(&shared.list(vars))?;
+            let body = predicate(out, body, shared)?;
+            out.share(if *all { "PBESForall" } else { "PBESExists" }, &[vars, body])
+        }
+        Predicate::Call(name, values) => {
+            let (name, values) = (out.share(name, &[])?, out.share_list(&shared.list(values))?);
+            out.share("PropVarInst", &[name, values])
+        }
+    })
+}
+
+fn globals<W: Write>(out: &mut Writer<W>, globals: &[TermRef], shared: &Shared) -> std::io::Result<()> {
+    out.hand_number(globals.len() as u64)?;
+    globals.iter().try_for_each(|g| out.hand_again(shared.term(*g)))
+}
+
+/// The distribution that is one value for certain.
+fn certainly<W: Write>(out: &mut Writer<W>) -> std::io::Result<[Term; 2]> {
+    Ok([out.share_list(&[])?, number(out, &1.into(), NumberSort::Real)?])
+}
+
+/// The time of what has none.
+fn untimed<W: Write>(out: &mut Writer<W>) -> std::io::Result<Term> {
+    let (real, undefined) = (named_sort(out, "Real")?, out.share("@undefined_real", &[])?);
+    out.share("DataVarId", &[undefined, real])
+}
