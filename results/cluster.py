@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Counts of one process beside those of several, on every model of a folder.
+"""Counts and verdicts of one process beside those of several, on every model of a folder.
 
-results/cluster.py FOLDER PROGRAM [SECONDS]: explores each `.mcrl2` below FOLDER in one process, with a limit of SECONDS (default 20); of those that end, the states, transitions,
-deadlocks and the length of a shortest way to a deadlock must be the same with 1, 2, 3 and 5 processes. Prints a table; exit 1 if something differs."""
+results/cluster.py FOLDER PROGRAM [SECONDS [PAIRS]]: explores each `.mcrl2` below FOLDER in one process, with a limit of SECONDS (default 20); of those that end, the states,
+transitions, deadlocks and the length of a shortest way to a deadlock must be the same with 1, 2, 3 and 5 processes. PAIRS is a table whose lines `mcf MODEL FORMULA …`
+name formulas: verdicts must be the same, the numbers of equations where the whole product was searched, and the lengths of evidence; formulas that need a game must be
+refused. Prints two tables; exit 1 if something differs."""
 
 import json
 import pathlib
@@ -10,16 +12,18 @@ import subprocess
 import sys
 
 folder, program = pathlib.Path(sys.argv[1]), sys.argv[2]
-limit = sys.argv[3] if len(sys.argv) > 3 else "20"
+limit = int(sys.argv[3]) if len(sys.argv) > 3 else 20
+pairs = pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else None
+PATIENT = 10 * limit
 
 
-def run(model, *options, seconds=limit):
-    words = [program, "explore", str(model), "--format", "json", "--timeout", f"{seconds}s", "--max-memory", "3G", *options]
+def run(command, *words, seconds=limit):
+    words = [program, command, *map(str, words), "--format", "json", "--timeout", f"{seconds}s", "--max-memory", "3G"]
     done = subprocess.run(words, capture_output=True, text=True)
     try:
         return done.returncode, json.loads(done.stdout)
     except json.JSONDecodeError:
-        return done.returncode, {}
+        return done.returncode, {"message": done.stderr.strip().split("\n")[0]}
 
 
 def figures(result):
@@ -31,26 +35,72 @@ def way(result):
     return [result.get("clean_ends"), len(ways[0]["steps"]) if ways else None] if ways is not None else None
 
 
-compared = differ = left = 0
-print("| model | states | 1, 2, 3, 5 processes | way to a deadlock |")
-print("|---|---|---|---|")
-for model in sorted(folder.rglob("*.mcrl2")):
-    code, one = run(model)
-    name = model.relative_to(folder)
-    if code != 0:
-        left += 1
-        print(f"| {name} | | not compared: exit {code} {one.get('stop', '')} | |", flush=True)
-        continue
-    patient = 10 * int(limit)
-    counts = [run(model, "--processes", n, seconds=patient) for n in "1235"]
-    same = all(figures(many) == figures(one) for _, many in counts)
-    sought = way(run(model, "--deadlock", seconds=patient)[1])
-    ways = [way(run(model, "--deadlock", "--processes", n, seconds=patient)[1]) for n in "123"]
-    alike = all(w is not None and sought is not None and w[1] == sought[1] for w in ways)
-    compared += 1
-    differ += not (same and alike)
-    told = "same" if same else "; ".join(f"{n}: {c} {figures(m)}" for n, (c, m) in zip("1235", counts))
-    steps = "none" if sought and sought[1] is None else f"{sought and sought[1]} steps"
-    print(f"| {name} | {one['states']} | {told} | {steps if alike else f'{sought} {ways}'} |", flush=True)
-print(f"\n{compared} models compared, {differ} differ, {left} not compared")
-sys.exit(differ > 0)
+def models():
+    compared = differ = left = 0
+    print("| model | states | 1, 2, 3, 5 processes | way to a deadlock |")
+    print("|---|---|---|---|")
+    for model in sorted(folder.rglob("*.mcrl2")):
+        code, one = run("explore", model)
+        name = model.relative_to(folder)
+        if code != 0:
+            left += 1
+            print(f"| {name} | | not compared: exit {code} {one.get('stop', '')} | |", flush=True)
+            continue
+        counts = [run("explore", model, "--processes", n, seconds=PATIENT) for n in "1235"]
+        same = all(figures(many) == figures(one) for _, many in counts)
+        sought = way(run("explore", model, "--deadlock", seconds=PATIENT)[1])
+        ways = [way(run("explore", model, "--deadlock", "--processes", n, seconds=PATIENT)[1]) for n in "123"]
+        alike = all(w is not None and sought is not None and w[1] == sought[1] for w in ways)
+        compared += 1
+        differ += not (same and alike)
+        told = "same" if same else "; ".join(f"{n}: {c} {figures(m)}" for n, (c, m) in zip("1235", counts))
+        steps = "none" if sought and sought[1] is None else f"{sought and sought[1]} steps"
+        print(f"| {name} | {one['states']} | {told} | {steps if alike else f'{sought} {ways}'} |", flush=True)
+    print(f"\n{compared} models compared, {differ} differ, {left} not compared\n")
+    return differ
+
+
+def verdict(result):
+    """Verdict, route, equations where the whole product was searched, steps of the evidence."""
+    if not result.get("results"):
+        return None
+    found = result["results"][0]
+    steps = len(found["evidence"]) + found["evidence_left_out"]
+    # A search that was decided met what it met until then.
+    whole = found["reason"] == "product" and not steps
+    return [found["verdict"], found["reason"], found["equations"] if whole else None, steps if found["reason"] == "product" else None]
+
+
+def formulas():
+    compared = differ = left = games = 0
+    print("| model | formula | one process | 1, 2, 3, 5 processes |")
+    print("|---|---|---|---|")
+    for line in pairs.read_text().splitlines():
+        words = line.split("\t")
+        if words[0] != "mcf":
+            continue
+        model, formula = folder / words[1], folder / words[2]
+        shown = f"| {words[1]} | {formula.name} |"
+        code, one = run("check", model, formula, "--without", "por")
+        expected = verdict(one)
+        if expected is None or expected[0] == "unknown":
+            left += 1
+            print(f"{shown} not compared: exit {code} | |", flush=True)
+            continue
+        many = [run("check", model, formula, "--processes", n, seconds=PATIENT) for n in "1235"]
+        refusals = [m.get("message") or str(m.get("error")) for c, m in many if c == 2]
+        if expected[1] == "game":
+            same = len(refusals) == 4 and all("needs a game" in r for r in refusals)
+            games += 1
+        else:
+            same = all(verdict(m) == expected for _, m in many)
+        compared += 1
+        differ += not same
+        told = ("refused" if expected[1] == "game" else "same") if same else f"{[verdict(m) for _, m in many]} {refusals[:1]}"
+        print(f"{shown} {expected} | {told} |", flush=True)
+    print(f"\n{compared} formulas compared, {games} of them refused since they need a game; {differ} differ, {left} not compared")
+    return differ
+
+
+wrong = formulas() if pairs else 0
+sys.exit(wrong + models() > 0)

@@ -3,8 +3,9 @@
 //! All formulas are read before any is checked. One that is refused among several does not stop the others: its verdict is *unknown*, its reason
 //! `error`, and the exit code 2.
 
-use super::args::{CheckArgs, Clustering, Counting, ExploreArgs, Format, Reduction, Relabelling, Seeking};
+use super::args::{CheckArgs, Counting, EngineRef, ExploreArgs, Format, Reduction, Relabelling, Seeking};
 use super::checkpoint::{Folder, Kept, Shelf};
+use super::cluster::{self, Company};
 use super::engines;
 use super::files::{Form, expect_writable, no_form_of_evidence, write, write_lts, write_text};
 use super::game::solver;
@@ -53,11 +54,12 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
     }
     let texts = properties::gather(session, &args.formulas, &args.formula)?;
     output::expect(texts.iter().map(|t| t.name.display().to_string()));
-    if let Some(path) = &args.timings {
+    let any = super::unbounded::parameters(session);
+    cluster::expect_checkable(args, session.common.threads, !any.is_empty())?;
+    if let Some(path) = args.timings.as_ref().filter(|_| args.clustering.reports()) {
         expect_writable(path)?;
         output::time_stages(path);
     }
-    let any = super::unbounded::parameters(session);
     if !any.is_empty() {
         return super::unbounded::run(session, args, &texts, &any);
     }
@@ -85,7 +87,7 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         reduce: None,
         timings: args.timings.clone(),
         seeking: Seeking { terminal: args.terminal.clone(), ..Seeking::default() },
-        clustering: Clustering::default(),
+        clustering: args.clustering.clone(),
         keeping: args.keeping.clone(),
         confluence: args.confluence.clone(),
         without: args.without.clone(),
@@ -112,19 +114,24 @@ fn read<'t>(
             Ok(formula) => formulas.push((text, TypedFormula { as_written: count == Counting::AllParameters, ..formula })),
             Err(diagnostic) if texts.len() == 1 => return Err(diagnostic),
             Err(diagnostic) => {
-                eprint!("{}", diagnostic.render(&session.sources));
-                let unknown = stopped(Stop::Interrupted, "explicit");
-                let mut object = as_json(&text.name, &unknown, None, &[], 0.0);
-                object["reason"] = "error".into();
-                object["error"] = output::error_as_json(&diagnostic, &session.sources);
-                let line = format!("{}: unknown (error)\n", text.name.display());
-                let line = (session.common.format == Format::Text).then_some(line);
-                output::verdict_of(&text.name, Some(object), line, false)?;
+                refuse(session, text, &diagnostic)?;
                 refused.push(text);
             }
         }
     }
     Ok((formulas, refused))
+}
+
+/// Says that a formula among several is refused.
+fn refuse(session: &Session, text: &Text, diagnostic: &Diagnostic) -> Result<(), Diagnostic> {
+    eprint!("{}", diagnostic.render(&session.sources));
+    let unknown = stopped(Stop::Interrupted, "explicit");
+    let mut object = as_json(&text.name, &unknown, None, &[], 0.0);
+    object["reason"] = "error".into();
+    object["error"] = output::error_as_json(diagnostic, &session.sources);
+    let line = format!("{}: unknown (error)\n", text.name.display());
+    let line = (session.common.format == Format::Text).then_some(line);
+    output::verdict_of(&text.name, Some(object), line, false)
 }
 
 fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]) -> Result<u8, Diagnostic> {
@@ -138,31 +145,124 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     output::stage("reading the formulas");
     // Every formula is read before any is checked: a slip in the last one is told of before the work on the first.
     let (formulas, refused) = read(session, subject, texts, args.count)?;
-    let kept = kept(session, args, subject)?;
+    let company = cluster::join(session, args, &*subject.model, texts)?;
+    let kept = if company.is_some() { None } else { kept(session, args, subject)? };
     let mut options = session.explore_options(&*subject.model, &args.without);
     // Where equations are told apart as written, all are meant.
     options.partial_order &= args.count == Counting::Merged;
     write_game(session, args, subject, &formulas, &options)?;
-    let solver = solver(args.solver.as_ref());
     let wishes = engines::wishes_of_check(args);
     engines::expect_taken(args.engine, &wishes)?;
-    let asked = Subject { model: &*subject.model, labels: &*subject.labels };
-    let one = |(text, formula): &(&Text, TypedFormula), alone: bool| {
+    let checking = Checking { session, args, subject, kept, options, wishes, several: texts.len() > 1, beside: formulas.len() };
+    let refusals = refused.iter().map(|t| case(args, t, 0.0, Outcome::Error("the formula is refused".into()))).collect();
+    let mut results = Results { violated: false, unknown: false, refused: !refused.is_empty(), cases: refusals };
+    let workers = if args.engine.shares_a_formula() { 1 } else { session.threads().min(formulas.len()) };
+    let mut processes = None;
+    if let Some(company) = company {
+        checking.together(&company, &formulas, &mut results)?;
+        let reports = company.reports();
+        processes = Some(company.close(session, args, results.unknown));
+        if !reports {
+            return Ok(results.code());
+        }
+    } else if workers > 1 {
+        output::stage("checking the formulas");
+        let one = |formula: &(&Text, TypedFormula), alone: bool| checking.one(formula, alone);
+        side_by_side(&session.budget, workers, &formulas, &one, &mut |formula, found| checking.tell(formula, found, &mut results))?;
+    } else {
+        for formula in &formulas {
+            output::stage_of("checking a formula", &formula.0.name);
+            checking.tell(formula, checking.one(formula, true)?, &mut results)?;
+        }
+    }
+    let warnings = notes::tell_flaws(session, &*subject.model)?;
+    if wants_object(session, args) {
+        let mut all = output::verdicts();
+        let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
+        all.sort_by_key(|r| names.iter().position(|n| r["formula"] == n.as_str()));
+        let memory = processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.1);
+        let mut object = json!({ "results": all, "peak_memory_bytes": memory });
+        if !warnings.is_empty() {
+            object["warnings"] = warnings.into();
+        }
+        if let Some((figures, _)) = processes {
+            object["processes"] = figures;
+        }
+        publish(session, args, object)?;
+    }
+    if let Some(path) = &args.junit {
+        write_text(path, &mu_report::junit::suite(&args.model.display().to_string(), &results.cases))?;
+    }
+    Ok(results.code())
+}
+
+/// What became of all formulas.
+struct Results {
+    violated: bool,
+    unknown: bool,
+    refused: bool,
+    cases: Vec<Case>,
+}
+
+impl Results {
+    fn code(&self) -> u8 {
+        match self {
+            Results { refused: true, .. } => 2,
+            Results { violated: true, .. } => 1,
+            Results { unknown: true, .. } => 3,
+            _ => 0,
+        }
+    }
+    fn note(&mut self, verdict: &Verdict) {
+        self.violated |= *verdict == Verdict::False;
+        self.unknown |= matches!(verdict, Verdict::Unknown(_));
+    }
+}
+
+/// What all formulas are checked with.
+struct Checking<'a> {
+    session: &'a Session,
+    args: &'a CheckArgs,
+    subject: &'a Loaded,
+    kept: Option<(Folder<'a>, Option<Kept>)>,
+    options: mu_explore::Options,
+    wishes: Vec<mu_engines::Wish>,
+    several: bool,
+    /// How many formulas there are.
+    beside: usize,
+}
+
+impl Checking<'_> {
+    /// Checks a formula; `alone`: no other one at the same time.
+    fn one(&self, formula: &(&Text, TypedFormula), alone: bool) -> Result<Found, Diagnostic> {
+        self.by(self.args.engine, formula, &self.session.budget, alone, None)
+    }
+
+    fn by(
+        &self,
+        engine: EngineRef,
+        (text, formula): &(&Text, TypedFormula),
+        budget: &Budget,
+        shows: bool,
+        peers: Option<&dyn mu_explore::Peers>,
+    ) -> Result<Found, Diagnostic> {
+        let Checking { session, args, subject, .. } = self;
         let start = Instant::now();
-        let bar = Bar::new(alone && !session.common.no_progress && !session.common.quiet);
-        let shelf = kept.as_ref().map(|(folder, kept)| Shelf::new(folder, &text.name, &text.identity(formula), kept.as_ref()));
-        let shelf = shelf.as_ref().map(|s| s as &dyn mu_pbes::Shelf);
+        let bar = Bar::new(shows && !session.common.no_progress && !session.common.quiet);
+        let shelf = self.kept.as_ref().map(|(folder, kept)| Shelf::new(folder, &text.name, &text.identity(formula), kept.as_ref()));
         let chosen = Options {
-            solver: Some(solver),
+            solver: Some(solver(args.solver.as_ref())),
             progress: &bar,
-            shelf,
+            shelf: shelf.as_ref().map(|s| s as &dyn mu_pbes::Shelf),
             quotient: !args.without.contains(&Reduction::Quotient),
             witnesses: args.evidence.is_some(),
-            beside: formulas.len(),
-            ..Options::new(options.clone())
+            beside: self.beside,
+            peers,
+            ..Options::new(self.options.clone())
         };
-        let (answer, why) = match args.engine.check(asked, formula, Task { wishes: &wishes, options: &chosen, budget: &session.budget }) {
-            Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, args.engine.name()), None),
+        let asked = Subject { model: &*subject.model, labels: &*subject.labels };
+        let (answer, why) = match engine.check(asked, formula, Task { wishes: &self.wishes, options: &chosen, budget }) {
+            Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, engine.name()), None),
             found => {
                 let found = found?;
                 if let Some(sets) = &found.sets {
@@ -174,58 +274,47 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
         };
         bar.finish();
         Ok(Found { answer, why, at: None, seconds: start.elapsed().as_secs_f64() })
-    };
-    let workers = if args.engine.shares_a_formula() { 1 } else { session.threads().min(formulas.len()) };
-    let (mut violated, mut unknown) = (false, false);
-    let mut cases: Vec<Case> = refused.iter().map(|t| case(args, t, 0.0, Outcome::Error("the formula is refused".into()))).collect();
-    let mut tell = |(text, formula): &(&Text, TypedFormula), found: Found| {
-        violated |= found.answer.verdict == Verdict::False;
-        unknown |= matches!(found.answer.verdict, Verdict::Unknown(_));
-        if kept.is_some() && found.answer.route == Route::Game {
+    }
+
+    /// Says what was found of a formula.
+    fn tell(&self, (text, formula): &(&Text, TypedFormula), found: Found, results: &mut Results) -> Result<(), Diagnostic> {
+        let (verdict, seconds) = (found.answer.verdict.clone(), found.seconds);
+        results.note(&verdict);
+        if self.kept.is_some() && found.answer.route == Route::Game {
             eprintln!("{}: it needs a game, of which no checkpoints are kept", text.name.display());
         }
-        let (verdict, seconds) = (found.answer.verdict.clone(), found.seconds);
-        let told = tell(session, args, subject, (text, texts.len() > 1), formula, found)?;
+        let told = tell(self.session, self.args, self.subject, (text, self.several), formula, found)?;
         let outcome = match verdict {
             Verdict::True => Outcome::Passed,
             Verdict::False => Outcome::Failed { message: "the formula does not hold".into(), text: told },
             Verdict::Unknown(stop) => Outcome::Unknown(stop.word().into()),
         };
-        cases.push(case(args, text, seconds, outcome));
+        results.cases.push(case(self.args, text, seconds, outcome));
         Ok(())
-    };
-    if workers > 1 {
-        output::stage("checking the formulas");
-        side_by_side(&session.budget, workers, &formulas, &one, &mut tell)?;
-    } else {
-        for formula in &formulas {
-            output::stage_of("checking a formula", &formula.0.name);
-            tell(formula, one(formula, true)?)?;
+    }
+
+    /// Checks all formulas by several processes; the first one tells. All refuse the same ones.
+    fn together(&self, company: &Company, formulas: &[(&Text, TypedFormula)], results: &mut Results) -> Result<(), Diagnostic> {
+        for formula in formulas {
+            let (text, typed) = formula;
+            if company.reports() {
+                output::stage_of("checking a formula", &text.name);
+            }
+            let peers = company.peers(text, typed);
+            match self.by(&mu_engines::cluster::Cluster, formula, &company.budget, company.reports(), Some(peers)) {
+                Err(refusal) if self.several && refusal.stage == Stage::Unsupported => {
+                    results.refused = true;
+                    if company.reports() {
+                        refuse(self.session, text, &refusal)?;
+                        results.cases.push(case(self.args, text, 0.0, Outcome::Error("the formula is refused".into())));
+                    }
+                }
+                found if company.reports() => self.tell(formula, found?, results)?,
+                found => results.note(&found?.answer.verdict),
+            }
         }
+        Ok(())
     }
-    let warnings = notes::tell_flaws(session, &*subject.model)?;
-    if wants_object(session, args) {
-        let mut results = output::verdicts();
-        let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
-        results.sort_by_key(|r| names.iter().position(|n| r["formula"] == n.as_str()));
-        let mut object = json!({ "results": results, "peak_memory_bytes": session.peak_memory() });
-        if !warnings.is_empty() {
-            object["warnings"] = warnings.into();
-        }
-        publish(session, args, object)?;
-    }
-    if let Some(path) = &args.junit {
-        write_text(path, &mu_report::junit::suite(&args.model.display().to_string(), &cases))?;
-    }
-    Ok(if !refused.is_empty() {
-        2
-    } else if violated {
-        1
-    } else if unknown {
-        3
-    } else {
-        0
-    })
 }
 
 /// Whether all results are wanted as one object: printed, or shown on a page.

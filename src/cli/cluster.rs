@@ -1,4 +1,4 @@
-//! `explore --processes N` and `--cluster HOSTS --process I`: one search by several processes, reported as one.
+//! `explore` and `check` with `--processes N` and `--cluster HOSTS --process I`: one search by several processes, reported as one.
 //!
 //! In: the model that every process reads for itself. Out: the counts of all, told by process 0. With `--processes` this process starts the others: the same
 //! program with the same arguments and `--process I`. Each of them listens on a free port of the loopback interface and prints that port; it gets the
@@ -8,26 +8,31 @@
 //!
 //! Invariant: processes that this one started do not outlive it.
 
-use super::args::ExploreArgs;
 use super::args::cluster::Clustering;
+use super::args::{CheckArgs, EngineRef, ExploreArgs};
 use super::counts::{Processes, Report};
 use super::engines;
+use super::files::Form;
 pub(super) use super::hosts::run as across;
 use super::load::Loaded;
 use super::output;
 use super::pipeline::{self, Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
-use super::shares::{self, Shares};
+use super::properties::Text;
+use super::shares::{self, Current, Rack, Shares};
 use super::ways::{Counter, Ends, Sighted};
 use clap::CommandFactory;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
-use mu_cluster::{Identity, Outcome, Part, Party, Secret, Shelf, Task, explore, meet};
+use mu_cluster::{Allies, Connections, Identity, Outcome, Part, Party, Secret, Shelf, Shelves, Task, Together, explore, meet};
 use mu_engines::Engine;
 use mu_engines::Wish;
+use mu_engines::cluster::Cluster;
 use mu_engines::explicit::Explicit;
-use mu_explore::{Sought, way_through};
-use mu_model::Model;
+use mu_explore::{Peers, Sought, way_through};
+use mu_formula::typed::TypedFormula;
+use mu_model::{Model, Portable};
 use serde_json::{Value, json};
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::Path;
@@ -46,36 +51,133 @@ const PORT: u16 = 7117;
 const WORDS: usize = 1 << 14;
 
 /// Refuses what several processes do not do, before anything is read.
-pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Result<(), Diagnostic> {
-    let option = args.clustering.option();
-    let refused = |what: &str| Err(Diagnostic::new(Stage::Usage, format!("{what} cannot be combined with `{option}`")));
-    if args.clustering.process.is_some() && !args.clustering.is_wanted() {
+fn expect_cluster(clustering: &Clustering, engine: EngineRef, threads: Option<u32>, wishes: Vec<Wish>) -> Result<(), Diagnostic> {
+    if clustering.process.is_some() && !clustering.is_wanted() {
         return Err(Diagnostic::new(Stage::Usage, "`--process` is for `--cluster`"));
     }
-    if !args.clustering.is_wanted() {
-        return Ok(());
+    if !clustering.is_wanted() {
+        let alone = engine.name() == Cluster.name();
+        let told =
+            || Diagnostic::new(Stage::Usage, "`--engine cluster` is for several processes").note("add `--processes N` or `--cluster FILE`");
+        return if alone { Err(told()) } else { Ok(()) };
     }
-    if args.engine.name() != Explicit.name() {
-        return refused(&format!("`--engine {}`", args.engine.name()));
+    if ![Explicit.name(), Cluster.name()].contains(&engine.name()) {
+        return refused(clustering, &format!("`--engine {}`", engine.name()));
     }
-    if let Some(wish) = engines::wishes_of_explore(args).into_iter().find(|w| !matches!(w, Wish::Priority | Wish::Checkpoint)) {
-        return refused(wish.words());
-    }
-    if args.seeking.divergence {
-        return refused("`--divergence`");
-    }
-    if args.seeking.all.is_some_and(|n| n > 1) {
-        return refused("several paths (`--all`)");
+    if let Some(wish) = Cluster.declines(&wishes) {
+        return refused(clustering, wish.words());
     }
     if threads.is_some_and(|n| n > 1) {
-        return Err(Diagnostic::new(Stage::Usage, format!("`--threads` cannot be combined with `{option}`: each process has one thread"))
-            .note("start one process for each core"));
+        let message = format!("`--threads` cannot be combined with `{}`: each process has one thread", clustering.option());
+        return Err(Diagnostic::new(Stage::Usage, message).note("start one process for each core"));
     }
     Ok(())
 }
 
+fn refused(clustering: &Clustering, what: &str) -> Result<(), Diagnostic> {
+    Err(Diagnostic::new(Stage::Usage, format!("{what} cannot be combined with `{}`", clustering.option())))
+}
+
+/// Refuses what several processes do not explore.
+pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Result<(), Diagnostic> {
+    expect_cluster(&args.clustering, args.engine, threads, engines::wishes_of_explore(args))?;
+    if args.clustering.is_wanted() && args.seeking.divergence {
+        return refused(&args.clustering, "`--divergence`");
+    }
+    if args.clustering.is_wanted() && args.seeking.all.is_some_and(|n| n > 1) {
+        return refused(&args.clustering, "several paths (`--all`)");
+    }
+    Ok(())
+}
+
+/// Refuses what several processes do not check. `any`: parameters set to `any`.
+pub(super) fn expect_checkable(args: &CheckArgs, threads: Option<u32>, any: bool) -> Result<(), Diagnostic> {
+    expect_cluster(&args.clustering, args.engine, threads, engines::wishes_of_check(args))?;
+    let asked = [
+        (any, "`any` as a value of a parameter"),
+        (args.game.is_some(), "`--game`"),
+        (args.confluence != "none", "`--confluence` for a formula"),
+        (Form::of(&args.model).is_lts(), Wish::Stored.words()),
+        (args.formulas.iter().any(|f| f.as_os_str() == "-"), "a formula on standard input"),
+    ];
+    match asked.iter().find(|(asked, _)| *asked && args.clustering.is_wanted()) {
+        Some((_, what)) => refused(&args.clustering, what),
+        None => Ok(()),
+    }
+}
+
+/// The processes that check formulas together, as this one sees them.
+pub(super) struct Company {
+    together: Allies,
+    children: Children,
+    me: usize,
+    /// The limits of this process.
+    pub budget: Budget,
+    current: Current,
+    resumes: bool,
+}
+
+/// Meets the other processes, if several are to check formulas.
+pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts: &[Text]) -> Result<Option<Company>, Diagnostic> {
+    if !args.clustering.is_wanted() {
+        return Ok(None);
+    }
+    let basis = portable(model, &args.model, &args.clustering)?.basis();
+    let options = format!("formulas {:?} {:?} {}", args.without, args.count, args.evidence.is_some());
+    let fingerprint = format!("{}; {options}; {basis}", model.fingerprint().unwrap_or_default());
+    let from = args.keeping.resume.as_deref().map(|folder| shares::kept_in(folder).map(|kept| (folder.to_path_buf(), kept))).transpose()?;
+    let begin: Vec<_> = from.iter().flat_map(|f| &f.1).map(|(name, stamp)| (name, stamp.run, stamp.number)).collect();
+    let formulas: Vec<&str> = texts.iter().map(|t| t.text.as_str()).collect();
+    let identity = identity(&basis, &format!("{options} {} {begin:?}", args.keeping.is_wanted()), &format!("{formulas:?}"))?;
+    let (party, mut children, budget) = gathered(session, &args.clustering, identity)?;
+    let connections = met(session, &party, &budget, &mut children)?;
+    let current = Current::default();
+    let places = (party.me, party.addresses.len());
+    let told = (session.common.verbose > 0, current.clone());
+    let resumes = from.is_some();
+    let rack = args.keeping.folder().map(|f| Rack::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told));
+    let together = Allies::new(Together::new(connections, rack.map(|r| Box::new(r) as Box<dyn Shelves>))?);
+    Ok(Some(Company { together, children, me: party.me, budget, current, resumes }))
+}
+
+impl Company {
+    /// Whether this process reports.
+    pub(super) fn reports(&self) -> bool {
+        self.me == 0
+    }
+    /// Who searches together, for this formula.
+    pub(super) fn peers(&self, text: &Text, formula: &TypedFormula) -> &dyn Peers {
+        let identity = text.identity(formula);
+        let sum = crc32fast::hash(identity.as_bytes());
+        *self.current.borrow_mut() = (format!("{}-{sum:08x}", text.stem), identity);
+        &self.together
+    }
+    /// Ends the run: what the processes did, as an object, and their memory.
+    pub(super) fn close(mut self, session: &Session, args: &CheckArgs, unknown: bool) -> (Value, u64) {
+        let mut together = self.together.into_inner();
+        let lost = together.lost().map(|lost| self.children.last_words(&lost).unwrap_or(lost));
+        let kept = (together.kept().is_some() || self.resumes) && unknown;
+        let resume = args.keeping.folder().filter(|_| kept).map(goes_on);
+        if let Some(lost) = lost.as_ref().filter(|_| self.me == 0 || !session.common.quiet) {
+            eprintln!("the search is incomplete: {lost}");
+        }
+        if let Some(words) = resume.as_ref().filter(|_| (self.me == 0 || lost.is_some()) && !session.common.quiet) {
+            eprintln!("to go on: {words}");
+        }
+        let parts = together.take_parts();
+        let alone = lost.is_none();
+        together.close();
+        if alone {
+            self.children.end();
+        }
+        let memory = parts.iter().map(|p| p.memory).sum();
+        say_traffic(session, &parts);
+        (figures(&parts, &lost, resume), memory)
+    }
+}
+
 /// A search of all processes, as this one saw it.
-struct Together {
+struct Searched {
     outcome: Outcome,
     /// This process.
     me: usize,
@@ -86,18 +188,16 @@ struct Together {
 /// Counts with the other processes; the report is for process 0 to print, the exit code is that of each.
 pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Result<Result<Report, u8>, Diagnostic> {
     let model = &*loaded.model;
-    let Together { outcome, me, resume } = search(session, args, model, None)?;
+    let Searched { outcome, me, resume } = search(session, args, model, None)?;
     say(session, args, &outcome);
     if me > 0 {
         return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
     }
     let sum = |of: fn(&Part) -> u64| outcome.sum(of);
     let report = Report::explicit(sum(|p| p.tally.states), sum(|p| p.tally.transitions), sum(|p| p.tally.deadlocks), outcome.stop.clone());
-    let ends = match outcome.figures.as_deref() {
-        Some(&[terminated, finished, hangs]) => Some(Ends { terminated, finished, hangs }),
-        _ => None,
-    };
-    let processes = Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome, resume) };
+    let ends = outcome.said.as_deref().and_then(all_ends);
+    let processes =
+        Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome.parts, &outcome.lost, resume) };
     let symmetries = Some(pipeline::symmetries(model.is_priority_proven(), outcome.symmetries, &args.without, &outcome.dropped));
     Ok(Ok(Report { ends, processes: Some(processes), symmetries, ..report }))
 }
@@ -109,7 +209,7 @@ pub(super) fn seek(
     model: &dyn Model,
     sought: Sought<'_>,
 ) -> Result<Result<Sighted, u8>, Diagnostic> {
-    let Together { outcome, me, resume } = search(session, args, model, Some(sought))?;
+    let Searched { outcome, me, resume } = search(session, args, model, Some(sought))?;
     say(session, args, &outcome);
     let (states, stop) = (outcome.sum(|p| p.tally.states), outcome.stop.clone());
     if me > 0 {
@@ -121,42 +221,30 @@ pub(super) fn seek(
     }
     let options = session.explore_options(model, &args.without);
     let way = outcome.way.as_ref().map(|states| way_through(model, &options, sought, states)).transpose()?;
-    Ok(Ok(Sighted { way, states, stop, processes: figures(&outcome, resume) }))
+    Ok(Ok(Sighted { way, states, stop, processes: figures(&outcome.parts, &outcome.lost, resume) }))
 }
 
 /// Meets the other processes and searches with them.
-fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Option<Sought<'_>>) -> Result<Together, Diagnostic> {
-    let Some(portable) = model.portable() else {
-        let message = format!("the values of `{}` cannot go to other processes", args.model.display());
-        return Err(Diagnostic::new(Stage::Unsupported, message).note(format!("omit `{}`", args.clustering.option())));
-    };
-    let program = std::env::current_exe().and_then(std::fs::File::open);
-    let unread = |e: std::io::Error| Diagnostic::internal(format!("cannot read this program: {e}"));
+fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Option<Sought<'_>>) -> Result<Searched, Diagnostic> {
+    let portable = portable(model, &args.model, &args.clustering)?;
     let looked_for = format!("{:?} {:?}", args.seeking.sought(), args.seeking.action);
     let (basis, options) = (portable.basis(), format!("{} {:?} {looked_for}", args.confluence, args.without));
     let fingerprint = format!("{}; {options}; {basis}", model.fingerprint().unwrap_or_default());
     let from = shares::resumed(args.keeping.resume.as_deref(), &fingerprint)?;
     let begin = from.as_ref().map(|(_, stamp)| (stamp.run, stamp.number));
     let keeps = args.keeping.is_wanted();
-    let identity = Identity::new(&mut program.map_err(unread)?, &basis, &format!("{options} {keeps} {begin:?}")).map_err(unread)?;
-    let (party, mut children, together) = gathered(session, args, identity)?;
-    let limits = *session.budget.limits();
-    let budget = session.budget.with_limits(Limits { max_memory: limits.max_memory.map(|m| m / together as u64), ..limits });
-    session.say(format!("process {} of {}, at {}", party.me, party.addresses.len(), party.addresses[party.me]));
-    let connections = meet(&party, &budget, WAIT, &mut || children.expect_alive()).inspect_err(|error| {
-        // A limit is reported as such; who was missing is not lost with that.
-        let notes = error.notes.iter().filter(|_| error.stop.is_some());
-        notes.for_each(|note| eprintln!("{note}"));
-    })?;
+    let identity = identity(&basis, &format!("{options} {keeps} {begin:?}"), "")?;
+    let (party, mut children, budget) = gathered(session, &args.clustering, identity)?;
+    let connections = met(session, &party, &budget, &mut children)?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
     let options = mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
     let options = if sought.is_some() { options.without_confluence() } else { options };
     let mut counter = if sought.is_some() { None } else { Counter::new(model, &args.seeking.terminal)? };
-    let mut ends = |share: &mu_explore::Share<'_>| {
-        let Some(mut counter) = counter.take() else { return Vec::new() };
+    let mut ends = |share: &mut mu_explore::Share<'_>, halted: bool| {
+        let Some(mut counter) = counter.take().filter(|_| !halted) else { return Ok(Vec::new()) };
         share.ends(&mut |state, states| counter.count(state, states));
         let Ends { terminated, finished, hangs } = counter.ends();
-        vec![terminated, finished, hangs]
+        Ok([terminated, finished, hangs].map(u64::to_le_bytes).concat())
     };
     let places = (party.me, party.addresses.len());
     let told = session.common.verbose > 0;
@@ -183,12 +271,27 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     if let Some(words) = resume.as_ref().filter(|_| tells && !session.common.quiet) {
         eprintln!("to go on: {words}");
     }
-    Ok(Together { outcome, me: party.me, resume })
+    Ok(Searched { outcome, me: party.me, resume })
 }
 
-/// This process's place among the others, which it starts if it is the first of `--processes`; and how many share this machine.
-fn gathered(session: &Session, args: &ExploreArgs, identity: Identity) -> Result<(Party, Children, usize), Diagnostic> {
-    Ok(match (&args.clustering, args.clustering.processes) {
+/// What this process runs, for the handshake.
+fn identity(basis: &str, options: &str, formulas: &str) -> Result<Identity, Diagnostic> {
+    let unread = |e: std::io::Error| Diagnostic::internal(format!("cannot read this program: {e}"));
+    let program = std::env::current_exe().and_then(std::fs::File::open);
+    Identity::new(&mut program.map_err(unread)?, basis, options, formulas).map_err(unread)
+}
+
+/// How the values of a model travel.
+fn portable<'m>(model: &'m dyn Model, path: &Path, clustering: &Clustering) -> Result<&'m dyn Portable, Diagnostic> {
+    model.portable().ok_or_else(|| {
+        let message = format!("the values of `{}` cannot go to other processes", path.display());
+        Diagnostic::new(Stage::Unsupported, message).note(format!("omit `{}`", clustering.option()))
+    })
+}
+
+/// This process's place among the others, which it starts if it is the first of `--processes`; and its limits: the memory is for all on this machine.
+fn gathered(session: &Session, clustering: &Clustering, identity: Identity) -> Result<(Party, Children, Budget), Diagnostic> {
+    let (party, children, together) = match (clustering, clustering.processes) {
         (Clustering { process: Some(me), .. }, Some(count)) => {
             (started(session, *me as usize, count as usize, identity)?, Children::default(), count as usize)
         }
@@ -200,14 +303,45 @@ fn gathered(session: &Session, args: &ExploreArgs, identity: Identity) -> Result
             let (party, together) = listed(session, clustering, identity)?;
             (party, Children::default(), together)
         }
+    };
+    let limits = *session.budget.limits();
+    let budget = session.budget.with_limits(Limits { max_memory: limits.max_memory.map(|m| m / together as u64), ..limits });
+    session.say(format!("process {} of {}, at {}", party.me, party.addresses.len(), party.addresses[party.me]));
+    Ok((party, children, budget))
+}
+
+/// The connections to all others.
+fn met(session: &Session, party: &Party, budget: &Budget, children: &mut Children) -> Result<Connections, Diagnostic> {
+    let met = meet(party, budget, WAIT, &mut || children.expect_alive());
+    met.inspect_err(|error| {
+        // A limit is reported as such; who was missing is not lost with that.
+        let notes = error.notes.iter().filter(|_| error.stop.is_some() && !session.common.quiet);
+        notes.for_each(|note| eprintln!("{note}"));
     })
+}
+
+/// What the deadlocks of all processes are.
+fn all_ends(said: &[Vec<u8>]) -> Option<Ends> {
+    let mut sum = [0u64; 3];
+    for own in said {
+        let own: &[u8; 24] = own.as_slice().try_into().ok()?;
+        for (sum, n) in sum.iter_mut().zip(own.chunks_exact(8)) {
+            *sum += u64::from_le_bytes(n.try_into().ok()?);
+        }
+    }
+    let [terminated, finished, hangs] = sum;
+    Some(Ends { terminated, finished, hangs })
 }
 
 /// The command that goes on with a search that ended early; none if no checkpoint of it is whole.
 fn way_on(args: &ExploreArgs, shares: &Shares, outcome: &Outcome) -> Option<String> {
     let last = outcome.kept?;
     let began = shares.resumed().is_some_and(|stamp| stamp.number == last);
-    let folder = if began { args.keeping.resume.as_deref()? } else { shares.folder() };
+    Some(goes_on(if began { args.keeping.resume.as_deref()? } else { shares.folder() }))
+}
+
+/// This command, with the folder that it goes on from.
+fn goes_on(folder: &Path) -> String {
     let mut words = vec!["mu-check".to_string()];
     let mut given = std::env::args().skip(1);
     while let Some(word) = given.next() {
@@ -220,12 +354,13 @@ fn way_on(args: &ExploreArgs, shares: &Shares, outcome: &Outcome) -> Option<Stri
         }
         words.push(output::for_shell(&word));
     }
-    Some(format!("{} --resume {}", words.join(" "), output::for_shell(&folder.display().to_string())))
+    format!("{} --resume {}", words.join(" "), output::for_shell(&folder.display().to_string()))
 }
 
 /// What the processes hold and sent, as an object.
-fn figures(outcome: &Outcome, resume: Option<String>) -> Value {
-    let (stored, sent) = (outcome.sum(|p| p.tally.stored), outcome.sum(|p| p.tally.sent_bytes));
+fn figures(parts: &[Part], lost: &Option<String>, resume: Option<String>) -> Value {
+    let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
+    let (stored, sent) = (sum(|p| p.tally.stored), sum(|p| p.tally.sent_bytes));
     let each = |p: &Part| {
         json!({
             "stored": p.tally.stored,
@@ -235,21 +370,21 @@ fn figures(outcome: &Outcome, resume: Option<String>) -> Value {
         })
     };
     json!({
-        "count": outcome.parts.len(),
+        "count": parts.len(),
         "stored": stored,
-        "sent_states": outcome.sum(|p| p.tally.sent),
+        "sent_states": sum(|p| p.tally.sent),
         "sent_bytes": sent,
-        "sent_values": outcome.sum(|p| p.tally.values_sent),
+        "sent_values": sum(|p| p.tally.values_sent),
         "bytes_per_state": sent as f64 / stored.max(1) as f64,
-        "lost": outcome.lost,
+        "lost": lost,
         "resume": resume,
-        "each": outcome.parts.iter().map(each).collect::<Vec<_>>(),
+        "each": parts.iter().map(each).collect::<Vec<_>>(),
     })
 }
 
 fn say(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
     session.say_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
-    let (states, sent) = (outcome.sum(|p| p.tally.states), outcome.sum(|p| p.tally.sent_bytes));
+    let states = outcome.sum(|p| p.tally.states);
     session.say(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s",
         grouped(states),
@@ -258,14 +393,20 @@ fn say(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
         outcome.levels(),
         outcome.elapsed.as_secs_f64()
     ));
+    say_traffic(session, &outcome.parts);
+}
+
+fn say_traffic(session: &Session, parts: &[Part]) {
+    let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
+    let sent = sum(|p| p.tally.sent_bytes);
     session.say(format!(
         "traffic: {} states sent in {} bytes, {:.2} bytes for each state stored; {} values",
-        grouped(outcome.sum(|p| p.tally.sent)),
+        grouped(sum(|p| p.tally.sent)),
         grouped(sent),
-        sent as f64 / outcome.sum(|p| p.tally.stored).max(1) as f64,
-        grouped(outcome.sum(|p| p.tally.values_sent))
+        sent as f64 / sum(|p| p.tally.stored).max(1) as f64,
+        grouped(sum(|p| p.tally.values_sent))
     ));
-    for (i, part) in outcome.parts.iter().enumerate() {
+    for (i, part) in parts.iter().enumerate() {
         session.say(format!(
             "process {i}: {} states stored, store of {} bytes, {} MiB at most",
             grouped(part.tally.stored),

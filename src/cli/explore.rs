@@ -40,7 +40,7 @@ impl Reduce {
 }
 
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
-    if let Some(path) = &args.timings {
+    if let Some(path) = args.timings.as_ref().filter(|_| args.clustering.reports()) {
         expect_writable(path)?;
         output::time_stages(path);
     }

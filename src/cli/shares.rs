@@ -3,18 +3,22 @@
 //! In: a process's share; out: a file, written beside its name and then renamed. A checkpoint counts when the shares of all processes are there and are of
 //! one run and number; the newest that counts is gone on with, by any number of processes. Process 0 removes what a newer one replaces.
 //!
+//! The searches of formulas have a folder each in that folder, named by the formula and a sum of its text ([`Rack`]).
+//!
 //! Invariant: a folder in which some process was killed, at whatever moment, has the last checkpoint that all processes had written, whole.
 
 use super::checkpoint::{of_file, replace};
 use super::output;
 use super::pipeline::file_error;
 use mu_base::{Diagnostic, Stage};
-use mu_cluster::Shelf;
+use mu_cluster::{Shelf, Shelves};
 use mu_explore::{Share, Stamp, expect_sound};
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -96,10 +100,7 @@ pub(super) fn resumed(folder: Option<&Path>, fingerprint: &str) -> Result<Option
     let Some(folder) = folder else { return Ok(None) };
     let stamp = newest(folder)?;
     if stamp.fingerprint != fingerprint {
-        let message = format!("{}: the checkpoint is of another model, or of other parameters or options", folder.display());
-        return Err(
-            Diagnostic::new(Stage::File, message).note("give the model, the -D values, --confluence and --without that it was made with")
-        );
+        return Err(other(folder));
     }
     Ok(Some((folder.to_path_buf(), stamp)))
 }
@@ -131,6 +132,75 @@ impl Shares {
         }
         Ok(())
     }
+}
+
+/// The formula that is being checked: how its folders begin, and what tells it from others.
+pub(super) type Current = Rc<RefCell<(String, String)>>;
+
+/// Where the searches of formulas are kept and come from.
+pub(super) struct Rack {
+    folder: PathBuf,
+    every: Duration,
+    fingerprint: String,
+    places: (usize, usize),
+    say: bool,
+    current: Current,
+    /// The folder to go on from, and by name what is there.
+    from: Option<(PathBuf, BTreeMap<String, Stamp>)>,
+}
+
+/// What is kept in a folder, by name: one whole checkpoint of each search.
+pub(super) fn kept_in(folder: &Path) -> Result<BTreeMap<String, Stamp>, Diagnostic> {
+    let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).map_err(unread)? {
+        let path = entry.map_err(unread)?.path();
+        // A search of which no checkpoint is whole begins anew.
+        if let (true, Some(name)) = (path.is_dir(), path.file_name())
+            && let Ok(stamp) = newest(&path)
+        {
+            found.insert(name.to_string_lossy().into_owned(), stamp);
+        }
+    }
+    if found.is_empty() {
+        let message = format!("{}: there is no whole checkpoint of a formula by several processes", folder.display());
+        return Err(Diagnostic::new(Stage::File, message).note("all processes need to see this folder, with the shares of all"));
+    }
+    Ok(found)
+}
+
+impl Rack {
+    /// `from`: the folder to go on from, with what is there.
+    pub(super) fn new(
+        folder: &Path,
+        every: Duration,
+        fingerprint: String,
+        places: (usize, usize),
+        from: Option<(PathBuf, BTreeMap<String, Stamp>)>,
+        (say, current): (bool, Current),
+    ) -> Self {
+        Self { folder: folder.to_path_buf(), every, fingerprint, places, say, current, from }
+    }
+}
+
+impl Shelves for Rack {
+    fn shelf(&self, search: &str) -> Result<Box<dyn Shelf + '_>, Diagnostic> {
+        let (stem, identity) = self.current.borrow().clone();
+        let name = format!("{stem}-{search}");
+        let fingerprint = format!("{}; formula: {identity}", self.fingerprint);
+        let from = self.from.as_ref().and_then(|(folder, kept)| Some((folder.join(&name), kept.get(&name)?.clone())));
+        if let Some((folder, stamp)) = &from
+            && stamp.fingerprint != fingerprint
+        {
+            return Err(other(folder));
+        }
+        Ok(Box::new(Shares::new(&self.folder.join(&name), self.every, fingerprint, self.places, from, self.say)?))
+    }
+}
+
+fn other(folder: &Path) -> Diagnostic {
+    let message = format!("{}: the checkpoint is of another model, or of other parameters or options", folder.display());
+    Diagnostic::new(Stage::File, message).note("give the model, the -D values, --confluence and --without that it was made with")
 }
 
 impl Shelf for Shares {
@@ -167,13 +237,15 @@ impl Shelf for Shares {
     fn clear(&self) -> Result<(), Diagnostic> {
         self.remove(|_| false)
     }
-    fn keep(&self, share: &Share<'_>, stamp: &Stamp) -> Result<(), Diagnostic> {
+    fn keep(&self, share: &mut Share<'_>, stamp: &Stamp) -> Result<(), Diagnostic> {
+        let stored = share.tally().stored;
+        let share = RefCell::new(share);
         output::keeping(true);
-        let kept = replace(&self.folder, &name(stamp.number, stamp.process, stamp.processes), &|out| share.write(stamp, out));
+        let kept = replace(&self.folder, &name(stamp.number, stamp.process, stamp.processes), &|out| share.borrow_mut().write(stamp, out));
         output::keeping(false);
         let path = kept?;
         if self.say {
-            eprintln!("checkpoint {} of {} states in {}", stamp.number, share.tally().stored, path.display());
+            eprintln!("checkpoint {} of {stored} states in {}", stamp.number, path.display());
         }
         Ok(())
     }

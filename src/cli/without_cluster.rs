@@ -2,33 +2,69 @@
 //!
 //! In: the options. Out: a refusal, if they ask for several processes. Invariant: nothing is silently ignored.
 
-use super::args::{ClusterArgs, ExploreArgs};
+use super::args::{CheckArgs, ClusterArgs, Clustering, ExploreArgs};
 use super::counts::Report;
 use super::load::Loaded;
 use super::pipeline::Session;
+use super::properties::Text;
 use super::ways::Sighted;
-use mu_base::{Diagnostic, Stage};
-use mu_explore::Sought;
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_explore::{Peers, Sought};
+use mu_formula::typed::TypedFormula;
 use mu_model::Model;
+use serde_json::Value;
 
-fn refused(args: &ExploreArgs) -> Diagnostic {
-    let message = format!("this program was built without several processes, which `{}` is for", args.clustering.option());
+fn refused(clustering: &Clustering) -> Diagnostic {
+    let message = format!("this program was built without several processes, which `{}` is for", clustering.option());
     Diagnostic::new(Stage::Unsupported, message).note("build it with the feature `cluster`, which is on by default")
 }
 
 /// Refuses several processes.
 pub(super) fn expect_possible(args: &ExploreArgs, _: Option<u32>) -> Result<(), Diagnostic> {
-    if args.clustering.is_wanted() || args.clustering.process.is_some() { Err(refused(args)) } else { Ok(()) }
+    expect_alone(&args.clustering)
+}
+
+/// Refuses several processes for formulas.
+pub(super) fn expect_checkable(args: &CheckArgs, _: Option<u32>, _: bool) -> Result<(), Diagnostic> {
+    expect_alone(&args.clustering)
+}
+
+fn expect_alone(clustering: &Clustering) -> Result<(), Diagnostic> {
+    if clustering.is_wanted() || clustering.process.is_some() { Err(refused(clustering)) } else { Ok(()) }
+}
+
+/// Processes that check formulas together: there are none.
+pub(super) struct Company {
+    /// The limits of this process.
+    pub budget: Budget,
+    none: std::convert::Infallible,
+}
+
+/// Meets nobody.
+pub(super) fn join(_: &Session, _: &CheckArgs, _: &dyn Model, _: &[Text]) -> Result<Option<Company>, Diagnostic> {
+    Ok(None)
+}
+
+impl Company {
+    pub(super) fn reports(&self) -> bool {
+        match self.none {}
+    }
+    pub(super) fn peers(&self, _: &Text, _: &TypedFormula) -> &dyn Peers {
+        match self.none {}
+    }
+    pub(super) fn close(self, _: &Session, _: &CheckArgs, _: bool) -> (Value, u64) {
+        match self.none {}
+    }
 }
 
 /// Refuses them again, should anybody ask.
 pub(super) fn run(_: &Session, args: &ExploreArgs, _: &Loaded) -> Result<Result<Report, u8>, Diagnostic> {
-    Err(refused(args))
+    Err(refused(&args.clustering))
 }
 
 /// Refuses them again, should anybody ask.
 pub(super) fn seek(_: &Session, args: &ExploreArgs, _: &dyn Model, _: Sought<'_>) -> Result<Result<Sighted, u8>, Diagnostic> {
-    Err(refused(args))
+    Err(refused(&args.clustering))
 }
 
 /// Refuses them on several hosts.

@@ -1,6 +1,6 @@
 //! The dataflow of a search, and what drives it.
 //!
-//! In: a model and connections to the other processes. Out: an [`Outcome`], the same in all processes. There are two dataflows. In the first, parcels of
+//! In: this process's share and the connections to the other processes. Out: an [`Ended`], the same in all processes. There are two dataflows. In the first, parcels of
 //! states go from the operator `search` through a feedback edge, which counts the level up, back to the operator `search` of the process that they
 //! are for. The operator keeps a capability for each level that has states here; so timely's frontier tells when no parcel of a level can come any more,
 //! and when there is no level left. The second carries reports.
@@ -13,27 +13,23 @@
 use super::parcel::{ByAddress, Parcel};
 use super::report::{Report, Why};
 use super::rounds::{Rounds, Shelf};
+use super::together::{Extra, Part};
 use super::trace::Trace;
-use super::wire::{Health, Wire};
+use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
-use mu_base::{Budget, Diagnostic, Stage, Stop};
-use mu_explore::{Dropped, Group, Options, Progress, Share, Snapshot, Sought, Stamp, Symmetries, Tally, with_those_that_hold};
-use mu_model::Model;
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_explore::{Group, Progress, Share, Snapshot, Stamp, Symmetries, Tally};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use timely::communication::Hooks;
-use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
-use timely::communication::allocator::{Allocator, ProcessBuilder};
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::DistributorPact;
 use timely::dataflow::operators::generic::{Operator, source};
 use timely::dataflow::operators::probe::Handle;
 use timely::dataflow::operators::{ConnectLoop, Feedback, Probe};
 use timely::scheduling::Activator;
-use timely::worker::{Config, Worker};
+use timely::worker::Worker;
 
 /// States expanded between two steps of the worker.
 const BLOCK: usize = 2048;
@@ -41,180 +37,13 @@ const BLOCK: usize = 2048;
 const TICK: Duration = Duration::from_millis(50);
 /// Longest time that a process waits for messages at once.
 pub(super) const NAP: Duration = Duration::from_millis(5);
-/// Time for the connections to be closed in the end.
-const GRACE: Duration = Duration::from_secs(3);
-
-/// Connections to all other processes of a search.
-pub struct Connections {
-    /// This process.
-    pub(super) me: usize,
-    /// By process; none to itself.
-    pub(super) wires: Vec<Option<Wire>>,
-    pub(super) health: Arc<Health>,
-}
-
-impl Connections {
-    /// This process's number.
-    pub fn me(&self) -> usize {
-        self.me
-    }
-    /// How many processes there are.
-    pub fn processes(&self) -> usize {
-        self.wires.len()
-    }
-}
-
-/// What one process did.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Part {
-    /// Its states and traffic.
-    pub tally: Tally,
-    /// Its memory at most, in bytes.
-    pub memory: u64,
-}
-
-/// What all processes found together.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// By process.
-    pub parts: Vec<Part>,
-    /// Why the search ended.
-    pub stop: Stop,
-    /// Which process was lost, and how.
-    pub lost: Option<String>,
-    /// Order of the group of symmetries; 1: none but the identity.
-    pub symmetries: usize,
-    /// Candidates for symmetries that are not used.
-    pub dropped: Vec<Dropped>,
-    /// Time of the search.
-    pub elapsed: Duration,
-    /// Number of the last checkpoint that all processes have written, or that the search began from.
-    pub kept: Option<u64>,
-    /// The states of a shortest way to what is sought, from the initial one on, for [`mu_explore::way_through`]; none if nothing was met.
-    pub way: Option<Vec<Vec<u8>>>,
-    /// The sums of what [`Extra`] made of the deadlocks of each process; none if the search is incomplete.
-    pub figures: Option<Vec<u64>>,
-}
-
-/// What is to be made of the deadlocks that a process finds: numbers, which are then summed up.
-pub type Extra<'a> = &'a mut dyn FnMut(&Share<'_>) -> Vec<u64>;
-
-impl Outcome {
-    /// A figure of all processes together.
-    pub fn sum(&self, of: impl Fn(&Part) -> u64) -> u64 {
-        self.parts.iter().map(of).sum()
-    }
-    /// Levels of the search.
-    pub fn levels(&self) -> u64 {
-        self.parts.iter().map(|p| p.tally.levels).max().unwrap_or(0)
-    }
-}
-
-/// What a process is to search, and who is told.
-pub struct Task<'a> {
-    /// The model, which all processes have.
-    pub model: &'a dyn Model,
-    /// How.
-    pub options: &'a Options,
-    /// How far; the states of all processes together.
-    pub budget: &'a Budget,
-    /// Who watches, at process 0.
-    pub progress: &'a dyn Progress,
-    /// What is made of the deadlocks.
-    pub extra: Extra<'a>,
-    /// Who keeps checkpoints.
-    pub shelf: Option<&'a dyn Shelf>,
-    /// What is looked for: the search ends with the level that has it. Then there are no symmetries, no steps with priority and no shelf.
-    pub sought: Option<Sought<'a>>,
-}
-
-/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections.
-///
-/// # Errors
-/// Those of the model, whichever process met them; a checkpoint that cannot be written or read.
-pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diagnostic> {
-    let Task { model, options, budget, progress, extra, shelf, sought } = task;
-    let Connections { me, wires, health } = connections;
-    let start = Instant::now();
-    let all: Vec<Wire> = wires.iter().flatten().cloned().collect();
-    super::wire::beat(all.clone(), health.clone());
-    let hooks = Hooks::default();
-    let within = ProcessBuilder::new_typed_vector(1, hooks.refill.clone(), None);
-    let count = wires.len();
-    let failed = |e: std::io::Error| Diagnostic::internal(format!("the connections between processes cannot be used: {e}"));
-    let (builders, guard) = initialize_networking_from_sockets(within, wires, me, 1, hooks).map_err(failed)?;
-    let builder = builders.into_iter().next().ok_or_else(|| Diagnostic::internal("timely made no allocator"))?;
-    // Processes may be more than cores: one that waits leaves its core to the others.
-    let config = Config::default().idle_spin(Duration::ZERO);
-    let mut worker = Worker::new(config, Allocator::Tcp(builder.build()), None);
-    let mut order = 1;
-    let orderly = Cell::new(false);
-    let kept = Cell::new(None);
-    let mut resumed = shelf.and_then(Shelf::resumed);
-    let plain = Options { symmetry: options.symmetry && sought.is_none(), ..options.clone() };
-    let result = with_those_that_hold(model, &plain, |symmetries| {
-        let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
-        order = symmetries.map_or(1, Symmetries::order);
-        kept.set(resumed.map(|s| s.number));
-        if let Some(stamp) = resumed {
-            expect_group(symmetries, stamp)?;
-        }
-        let shelf = shelf.map(|shelf| Kept { shelf, resumed: resumed.take(), group: Group::of(symmetries), kept: &kept });
-        let share = Share::new(model, options, budget, symmetries, me, count)?;
-        let share = match sought {
-            Some(sought) => share.seeking(sought, options),
-            None => share,
-        };
-        orderly.set(false);
-        Drive::new(&mut worker, share, symmetries, budget, progress, &health, (me, count), start, shelf).run(&orderly, &mut *extra)
-    });
-    if !orderly.get() {
-        // The others may not know yet, and threads of the connections may never end: this process does.
-        let text = health.lost().unwrap_or_else(|| format!("process {me} failed"));
-        all.iter().for_each(|wire| wire.fail(&text));
-        std::mem::forget((worker, guard));
-    } else {
-        drop(worker);
-        let (closed, wait) = std::sync::mpsc::channel();
-        let closing = move || {
-            drop(guard);
-            let _ = closed.send(());
-        };
-        if std::thread::Builder::new().name("closing".into()).spawn(closing).is_ok() {
-            let _ = wait.recv_timeout(GRACE);
-        }
-        health.finish();
-    }
-    let ((parts, stop, figures, way), dropped) = result?;
-    let lost = health.lost().filter(|_| stop == Stop::Lost);
-    let kept = kept.get();
-    let figures = Some(figures).filter(|_| stop == Stop::Complete);
-    Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed(), kept, way, figures })
-}
-
-/// Whether the symmetries are those of a checkpoint; if that search had dropped some, they fail here as well.
-fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Diagnostic> {
-    let own = Group::of(symmetries);
-    if own == stamp.symmetries {
-        return Ok(());
-    }
-    match (symmetries, own.beyond(&stamp.symmetries)) {
-        (Some(symmetries), more) if !more.is_empty() => {
-            symmetries.fail(&more);
-            Err(symmetries.refuse())
-        }
-        _ => Err(Diagnostic::new(Stage::File, "the checkpoint is of a search with other symmetries")
-            .note(format!("that one had {}, this one has {}; the identity counts", stamp.symmetries.order, own.order))),
-    }
-}
-
 /// The checkpoints of one attempt.
-struct Kept<'d> {
-    shelf: &'d dyn Shelf,
-    resumed: Option<&'d Stamp>,
-    group: Group,
+pub(super) struct Kept<'d> {
+    pub shelf: &'d dyn Shelf,
+    pub resumed: Option<&'d Stamp>,
+    pub group: Group,
     /// The last one that all have written.
-    kept: &'d Cell<Option<u64>>,
+    pub kept: &'d Cell<Option<u64>>,
 }
 
 /// Between the operator `search` and what drives it.
@@ -313,7 +142,7 @@ fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
 #[derive(Clone, Default)]
 pub(super) struct Heard {
     part: Part,
-    last: Option<(Option<Why>, Vec<usize>, Vec<u64>)>,
+    last: Option<(Option<Why>, Vec<usize>, Vec<u8>)>,
     /// Whether no state of its share is missing; of what it said last.
     whole: bool,
     /// A state of its share that is sought.
@@ -323,7 +152,7 @@ pub(super) struct Heard {
 /// One search, by all processes.
 pub(super) struct Drive<'d, 'm> {
     pub worker: &'d mut Worker,
-    pub share: Share<'m>,
+    pub share: &'d mut Share<'m>,
     symmetries: Option<&'m Symmetries>,
     budget: &'d Budget,
     progress: &'d dyn Progress,
@@ -354,8 +183,18 @@ pub(super) struct Drive<'d, 'm> {
     unwritten: bool,
 }
 
-/// What each did, why it ended, sums of figures, the way to what was sought.
-type Ended = (Vec<Part>, Stop, Vec<u64>, Option<Vec<Vec<u8>>>);
+/// What a search came to, the same in all processes.
+pub(super) struct Ended {
+    /// What each did.
+    pub parts: Vec<Part>,
+    pub stop: Stop,
+    /// Whether an annotation decided.
+    pub decided: bool,
+    /// What each said in the end.
+    pub said: Vec<Vec<u8>>,
+    /// The way to what was sought.
+    pub way: Option<Vec<Vec<u8>>>,
+}
 
 /// Whether a search that ends for this can still take in what is on the way.
 fn is_gentle(why: &Why) -> bool {
@@ -364,9 +203,9 @@ fn is_gentle(why: &Why) -> bool {
 
 impl<'d, 'm> Drive<'d, 'm> {
     #[allow(clippy::too_many_arguments)]
-    fn new(
+    pub fn new(
         worker: &'d mut Worker,
-        share: Share<'m>,
+        share: &'d mut Share<'m>,
         symmetries: Option<&'m Symmetries>,
         budget: &'d Budget,
         progress: &'d dyn Progress,
@@ -402,7 +241,7 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
     }
 
-    fn run(mut self, orderly: &Cell<bool>, extra: Extra<'_>) -> Result<Ended, Diagnostic> {
+    pub fn run(mut self, orderly: &Cell<bool>, extra: Extra<'_>) -> Result<Ended, Diagnostic> {
         let probe = states(self.worker, &self.desk);
         reports(self.worker, &self.mail);
         if let Err(error) = self.begin() {
@@ -434,13 +273,21 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
         // All have come to this end: each says how, and closes when it has heard all.
         let failed = self.symmetries.map(Symmetries::failed).unwrap_or_default();
-        let figures = if self.halted { Vec::new() } else { extra(&self.share) };
+        let said = match extra(self.share, self.halted) {
+            Ok(said) => said,
+            Err(error) => {
+                if !self.halted {
+                    self.why = Some(error.into());
+                }
+                Vec::new()
+            }
+        };
         let last = Report::Last {
             tally: self.share.tally(),
             memory: peak_resident_bytes(),
             why: self.why.take(),
             failed,
-            figures,
+            said,
             whole: self.share.is_whole(),
             hit: self.share.least_hit()?,
         };
@@ -494,6 +341,10 @@ impl<'d, 'm> Drive<'d, 'm> {
             symmetries.fail(&failed);
             return Err(symmetries.refuse());
         }
+        let said = self.heard.iter().filter_map(|h| Some(h.last.as_ref()?.2.clone())).collect();
+        if whys.contains(&Why::Decided) {
+            return Ok(Ended { parts, stop: Stop::Complete, decided: true, said, way });
+        }
         let failures = whys.iter().filter_map(|w| if let Why::Failed(e) = w { Some(e) } else { None });
         if let Some(first) = failures.min_by(|a, b| (a.span, &a.message).cmp(&(b.span, &b.message))) {
             return Err((**first).clone());
@@ -501,18 +352,15 @@ impl<'d, 'm> Drive<'d, 'm> {
         let stop = whys.into_iter().find_map(|w| if let Why::Stopped(stop) = w { Some(stop) } else { None });
         let states: u64 = parts.iter().map(|p| p.tally.states).sum();
         let too_many = self.budget.limits().max_states.is_some_and(|most| states > most);
-        let mut figures: Vec<u64> = Vec::new();
-        for own in self.heard.iter().filter_map(|h| Some(&h.last.as_ref()?.2)) {
-            figures.resize(figures.len().max(own.len()), 0);
-            figures.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
-        }
-        Ok((parts, stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }), figures, way))
+        let decided = way.is_some() && self.share.is_carrying();
+        Ok(Ended { parts, stop: stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }), decided, said, way })
     }
 
     /// A process is lost: what is known of the others, and of this one.
     fn abandoned(mut self) -> Ended {
         self.heard[self.me].part = Part { tally: self.share.tally(), memory: peak_resident_bytes() };
-        (self.heard.iter().map(|h| h.part).collect(), Stop::Lost, Vec::new(), None)
+        let parts = self.heard.iter().map(|h| h.part).collect();
+        Ended { parts, stop: Stop::Lost, decided: false, said: Vec::new(), way: None }
     }
 
     /// Stores what came in.
@@ -520,6 +368,11 @@ impl<'d, 'm> Drive<'d, 'm> {
         let arrived = std::mem::take(&mut self.desk.borrow_mut().arrived);
         for (level, parcel) in arrived {
             if self.halted && !self.drains {
+                continue;
+            }
+            // What states carry belongs to its level: earlier ones come first.
+            if !self.halted && self.share.is_carrying() && self.is_early(level) {
+                self.desk.borrow_mut().arrived.push_back((level, parcel));
                 continue;
             }
             let received = match parcel.from {
@@ -530,6 +383,12 @@ impl<'d, 'm> Drive<'d, 'm> {
                 self.stop_for(error);
             }
         }
+    }
+
+    /// Whether a level before the one before this is still to be begun here, or the one before this.
+    fn is_early(&self, level: u64) -> bool {
+        let desk = self.desk.borrow();
+        desk.held.iter().any(|held| *held < level && self.begun != Some(*held))
     }
 
     /// Begins a level, expands a block of it, or ends it.
@@ -567,6 +426,8 @@ impl<'d, 'm> Drive<'d, 'm> {
         drop(desk);
         if let Err(error) = result {
             self.stop_for(error);
+        } else if self.share.is_decided() {
+            self.halt(Why::Decided);
         }
     }
 
@@ -616,7 +477,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             self.send(0..self.heard.len(), &Report::Run(run));
         }
         let Some(Kept { shelf, resumed: Some(_), .. }) = &self.shelf else { return self.share.start() };
-        shelf.read(&mut self.share)?;
+        shelf.read(self.share)?;
         let mut desk = self.desk.borrow_mut();
         for level in self.share.levels() {
             if desk.held.insert(level) {
@@ -650,9 +511,10 @@ impl<'d, 'm> Drive<'d, 'm> {
     }
 
     /// Writes this process's share.
-    fn keep(&self, number: u64) -> Result<(), Diagnostic> {
+    fn keep(&mut self, number: u64) -> Result<(), Diagnostic> {
         let (Some(kept), Some(run)) = (&self.shelf, self.run) else { return Err(Diagnostic::internal("a checkpoint that nobody keeps")) };
-        kept.shelf.keep(&self.share, &self.stamp(kept, run, number))
+        let stamp = self.stamp(kept, run, number);
+        kept.shelf.keep(self.share, &stamp)
     }
 
     fn stamp(&self, kept: &Kept<'_>, run: u64, number: u64) -> Stamp {
@@ -711,8 +573,8 @@ impl<'d, 'm> Drive<'d, 'm> {
                 Report::Hit(level) => self.trace.hear_hit(level),
                 Report::Through => self.trace.hear_through(from),
                 Report::Before { level, state } => self.trace.hear_before(level, from, state),
-                Report::Last { tally, memory, why, failed, figures, whole, hit } => {
-                    *heard = Heard { part: Part { tally, memory }, last: Some((why, failed, figures)), whole, hit };
+                Report::Last { tally, memory, why, failed, said, whole, hit } => {
+                    *heard = Heard { part: Part { tally, memory }, last: Some((why, failed, said)), whole, hit };
                 }
             }
         }
@@ -751,7 +613,3 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

@@ -15,9 +15,10 @@ mod meet;
 mod parcel;
 mod report;
 mod rounds;
+mod together;
 mod trace;
 mod wire;
 
-pub use flow::{Connections, Extra, Outcome, Part, Task, explore};
 pub use meet::{Identity, Party, Secret, meet};
 pub use rounds::Shelf;
+pub use together::{Allies, Connections, Extra, Outcome, Part, Shelves, Task, Together, explore};

@@ -14,7 +14,7 @@
 //! proven itself; who fails is turned away, and the search goes on waiting. The digests tell another binary, model or option by name. The keys
 //! of the connection's frames are further codes over the same bytes. Cost: two round trips a connection.
 
-use super::flow::Connections;
+use super::together::Connections;
 use super::wire::{Health, Wire, keyed, lock};
 use hmac::Mac;
 use mu_base::{Budget, Diagnostic, Stage};
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 const MAGIC: &[u8; 16] = b"mu-check cluster";
 /// Of the protocol, frames and reports included.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Time for one step of the proof.
 const STEP: Duration = Duration::from_secs(5);
 /// Time between attempts to connect.
@@ -82,18 +82,25 @@ pub(super) fn random_number() -> Result<u64, Diagnostic> {
 
 /// What a process runs, as digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity([[u8; 32]; 3]);
+pub struct Identity([[u8; 32]; 4]);
 
 /// What the digests are of, for messages.
-const WHAT: [&str; 3] =
-    ["another program or version", "another model or other parameters", "other options or goes on from another checkpoint"];
+const WHAT: [&str; 4] = [
+    "another program or version",
+    "another model or other parameters",
+    "other options or goes on from another checkpoint",
+    "other formulas",
+];
+/// Bytes of all digests, and of them with a code.
+const DIGESTS: usize = 128;
+const PROOF: usize = DIGESTS + 32;
 
 impl Identity {
-    /// Of the bytes of the program, of the model with its parameters, and of the options that the processes must share.
+    /// Of the bytes of the program, of the model with its parameters, of the options that the processes must share, and of the formulas.
     ///
     /// # Errors
     /// The program cannot be read.
-    pub fn new(program: &mut dyn Read, model: &str, options: &str) -> std::io::Result<Self> {
+    pub fn new(program: &mut dyn Read, model: &str, options: &str, formulas: &str) -> std::io::Result<Self> {
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -102,16 +109,16 @@ impl Identity {
                 n => hash.update(&buffer[..n]),
             }
         }
-        Ok(Self([hash.finalize().into(), Sha256::digest(model).into(), Sha256::digest(options).into()]))
+        Ok(Self([hash.finalize().into(), Sha256::digest(model).into(), Sha256::digest(options).into(), Sha256::digest(formulas).into()]))
     }
     fn differs(&self, other: &Self) -> Option<&'static str> {
-        (0..3).find(|&i| self.0[i] != other.0[i]).map(|i| WHAT[i])
+        (0..4).find(|&i| self.0[i] != other.0[i]).map(|i| WHAT[i])
     }
     fn bytes(&self) -> Vec<u8> {
         self.0.concat()
     }
-    fn of(bytes: &[u8; 96]) -> Self {
-        Self([0, 32, 64].map(|at| std::array::from_fn(|i| bytes[at + i])))
+    fn of(bytes: &[u8; DIGESTS]) -> Self {
+        Self([0, 32, 64, 96].map(|at| std::array::from_fn(|i| bytes[at + i])))
     }
 }
 
@@ -200,13 +207,13 @@ impl Party {
         transcript.extend(&mine);
         let code = self.code(&transcript, "connects");
         socket.write_all(&[mine, code].concat())?;
-        let mut proof = [0; 128];
+        let mut proof = [0; PROOF];
         socket.read_exact(&mut proof).map_err(|_| {
             Refused::Stranger("it closed the connection when this process proved itself: its secret may be another one".into())
         })?;
-        let theirs: [u8; 96] = std::array::from_fn(|i| proof[i]);
+        let theirs: [u8; DIGESTS] = std::array::from_fn(|i| proof[i]);
         transcript.extend(theirs);
-        if !self.is_code(&transcript, "listens", &proof[96..]) {
+        if !self.is_code(&transcript, "listens", &proof[DIGESTS..]) {
             return Err(Refused::Stranger("what listens there does not know the secret".into()));
         }
         self.compare(peer, &Identity::of(&theirs))?;
@@ -229,11 +236,11 @@ impl Party {
         fill(&mut random)?;
         let answer = [&MAGIC[..], &VERSION.to_le_bytes(), &random].concat();
         socket.write_all(&answer)?;
-        let mut proof = [0; 128];
+        let mut proof = [0; PROOF];
         socket.read_exact(&mut proof)?;
-        let theirs: [u8; 96] = std::array::from_fn(|i| proof[i]);
+        let theirs: [u8; DIGESTS] = std::array::from_fn(|i| proof[i]);
         let mut transcript = [&hello[..], &answer, &theirs].concat();
-        if !self.is_code(&transcript, "connects", &proof[96..]) {
+        if !self.is_code(&transcript, "connects", &proof[DIGESTS..]) {
             return Err(Refused::Stranger("it does not know the secret".into()));
         }
         let mine = self.identity.bytes();
@@ -358,7 +365,7 @@ mod tests {
             addresses: addresses.to_vec(),
             listener,
             secret,
-            identity: Identity::new(&mut &b"program"[..], model, "options").unwrap(),
+            identity: Identity::new(&mut &b"program"[..], model, "options", "").unwrap(),
         }
     }
 

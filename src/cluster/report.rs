@@ -15,6 +15,8 @@ pub(super) enum Why {
     Broken,
     /// An error of the model.
     Failed(Box<Diagnostic>),
+    /// What some state carries decides.
+    Decided,
 }
 
 impl From<Diagnostic> for Why {
@@ -50,8 +52,8 @@ pub(super) enum Report {
     /// The state before the last one of the way, of this level, if it has one; else nothing.
     Before { level: u64, state: Vec<u8> },
     /// Its search has ended: what it holds, its memory at most, why it ended early, candidates for symmetries that failed,
-    /// numbers that the caller has summed up, whether no state of it is missing, and a state of it that is sought.
-    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize>, figures: Vec<u64>, whole: bool, hit: Option<Vec<u8>> },
+    /// what its caller has to say, whether no state of it is missing, and a state of it that is sought.
+    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize>, said: Vec<u8>, whole: bool, hit: Option<Vec<u8>> },
 }
 
 const STOPS: [Stop; 6] = [Stop::Complete, Stop::States, Stop::Memory, Stop::Time, Stop::Interrupted, Stop::Lost];
@@ -130,6 +132,7 @@ impl Why {
                 put(out, place(&STOPS, stop));
             }
             Why::Broken => out.push(2),
+            Why::Decided => out.push(4),
             Why::Failed(e) => {
                 out.push(3);
                 put(out, place(&STAGES, &e.stage));
@@ -149,6 +152,7 @@ impl Why {
             0 => None,
             1 => Some(Why::Stopped(STOPS.get(take(bytes)? as usize)?.clone())),
             2 => Some(Why::Broken),
+            4 => Some(Why::Decided),
             3 => {
                 let mut error = Diagnostic::new(*STAGES.get(take(bytes)? as usize)?, "");
                 error.message = take_text(bytes)?;
@@ -199,7 +203,7 @@ impl Report {
                 put(&mut out, *level);
                 put_bytes(&mut out, state);
             }
-            Report::Last { tally, memory, why, failed, figures, whole, hit } => {
+            Report::Last { tally, memory, why, failed, said, whole, hit } => {
                 out.push(2);
                 put_tally(&mut out, tally);
                 put(&mut out, *memory);
@@ -209,8 +213,7 @@ impl Report {
                 }
                 put(&mut out, failed.len() as u64);
                 failed.iter().for_each(|f| put(&mut out, *f as u64));
-                put(&mut out, figures.len() as u64);
-                figures.iter().for_each(|f| put(&mut out, *f));
+                put_bytes(&mut out, said);
                 out.extend([u8::from(*whole), u8::from(hit.is_some())]);
                 put_bytes(&mut out, hit.as_deref().unwrap_or_default());
             }
@@ -243,12 +246,9 @@ impl Report {
                 for _ in 0..take(bytes)? {
                     failed.push(usize::try_from(take(bytes)?).ok()?);
                 }
-                let mut figures = Vec::new();
-                for _ in 0..take(bytes)? {
-                    figures.push(take(bytes)?);
-                }
+                let said = take_bytes(bytes)?;
                 let (whole, some, state) = (truth(bytes)?, truth(bytes)?, take_bytes(bytes)?);
-                Report::Last { tally, memory, why, failed, figures, whole, hit: some.then_some(state) }
+                Report::Last { tally, memory, why, failed, said, whole, hit: some.then_some(state) }
             }
             _ => return None,
         };
@@ -265,21 +265,15 @@ mod tests {
         let tally = Tally { states: 1 << 40, stored: 300, sent_bytes: 7, ..Tally::default() };
         let mut error = Diagnostic::at(Stage::Data, Span { source: SourceId(1), start: 5, end: 9 }, "division by 0");
         error.notes.push("here".into());
-        let last = |why, failed| Report::Last {
-            tally,
-            memory: 5 << 30,
-            why,
-            failed,
-            figures: vec![1, 1 << 50],
-            whole: true,
-            hit: Some(vec![0, 7]),
-        };
+        let last =
+            |why, failed| Report::Last { tally, memory: 5 << 30, why, failed, said: vec![1, 50], whole: true, hit: Some(vec![0, 7]) };
         let mut reports = vec![
             Report::Tally(tally),
             Report::Halt { drain: true },
             Report::Halt { drain: false },
             last(None, vec![]),
             last(Some(Why::Broken), vec![3, 1]),
+            last(Some(Why::Decided), vec![]),
         ];
         reports.extend([Report::Run(u64::MAX), Report::Ask(3), Report::Written(4), Report::Unwritten(5)]);
         reports.push(Report::Next { number: 1, level: 1 << 33 });

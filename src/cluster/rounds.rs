@@ -36,7 +36,7 @@ pub trait Shelf {
     ///
     /// # Errors
     /// It cannot be written.
-    fn keep(&self, share: &Share<'_>, stamp: &Stamp) -> Result<(), Diagnostic>;
+    fn keep(&self, share: &mut Share<'_>, stamp: &Stamp) -> Result<(), Diagnostic>;
     /// All processes have written: checkpoints before this one may go. For process 0.
     fn settle(&self, stamp: &Stamp);
 }

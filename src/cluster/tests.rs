@@ -16,7 +16,7 @@ fn options() -> Options {
 }
 
 fn search(model: &HandModel, budget: &Budget, connections: Connections, sought: Option<Sought<'_>>) -> Result<Outcome, Diagnostic> {
-    let (options, extra) = (&options(), &mut |_: &Share<'_>| Vec::new());
+    let (options, extra) = (&options(), &mut |_: &mut Share<'_>, _: bool| Ok(Vec::new()));
     explore(connections, Task { model, options, budget, progress: &Silent, extra, shelf: None, sought })
 }
 
@@ -30,7 +30,7 @@ fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &
             .into_iter()
             .enumerate()
             .map(|(me, listener)| {
-                let identity = Identity::new(&mut &b""[..], "", "").unwrap();
+                let identity = Identity::new(&mut &b""[..], "", "", "").unwrap();
                 let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(()))?;
@@ -114,7 +114,7 @@ fn a_process_that_is_lost_ends_the_others() {
                     addresses: addresses.clone(),
                     listener,
                     secret: secret.clone(),
-                    identity: Identity::new(&mut &b""[..], "", "").unwrap(),
+                    identity: Identity::new(&mut &b""[..], "", "", "").unwrap(),
                 };
                 scope.spawn(move || {
                     let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
@@ -138,7 +138,7 @@ fn way(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), label: Option<
     let secret = Secret::random().unwrap();
     let (budget, addresses, secret) = (&Budget::default(), &addresses, &secret);
     let run = |me: usize, listener: TcpListener| {
-        let identity = Identity::new(&mut &b""[..], "", "").unwrap();
+        let identity = Identity::new(&mut &b""[..], "", "", "").unwrap();
         let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
         let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
         let model = maker(me);

@@ -5,11 +5,12 @@
 #![warn(missing_docs)]
 
 pub mod auto;
+pub mod cluster;
 pub mod explicit;
 pub mod symbolic;
 
 use mu_base::{Budget, Diagnostic, Stop};
-use mu_explore::{Extras, Progress, Silent};
+use mu_explore::{Extras, Peers, Progress, Silent};
 use mu_formula::typed::TypedFormula;
 use mu_labels::ActionLabels;
 use mu_lts::Lts;
@@ -70,6 +71,8 @@ pub struct Options<'a> {
     pub quotient: bool,
     /// Whether evidence is wanted where it only says that something holds everywhere.
     pub witnesses: bool,
+    /// Processes that search together, if there are several.
+    pub peers: Option<&'a dyn Peers>,
 }
 
 impl Options<'_> {
@@ -84,6 +87,7 @@ impl Options<'_> {
             shelf: None,
             quotient: true,
             witnesses: false,
+            peers: None,
         }
     }
 }
@@ -188,7 +192,7 @@ pub trait Engine: Sync + Debug {
 
 /// All engines; the first is the default.
 pub fn engines() -> &'static [&'static dyn Engine] {
-    &[&explicit::Explicit, &symbolic::Symbolic, &auto::Auto]
+    &[&explicit::Explicit, &symbolic::Symbolic, &auto::Auto, &cluster::Cluster]
 }
 
 /// The engine of a name.

@@ -11,6 +11,7 @@
 
 mod annotate;
 mod cache;
+mod carried;
 mod checkpoint;
 mod confluent;
 mod cycle;
@@ -19,6 +20,8 @@ mod intern;
 mod lazy;
 mod memo;
 mod parcels;
+mod peel;
+mod peers;
 mod portion;
 mod reduced;
 mod round;
@@ -44,11 +47,13 @@ mod tests;
 
 pub use annotate::{Annotated, Annotator, Flow, Kept, Lane, annotate};
 pub use cache::CacheStatistics;
+pub use carried::{Carrier, Station};
 pub use checkpoint::{Header, Image, Keeper, Restored, Saved};
 pub use cycle::{Cyclic, Lasso, is_acyclic};
 pub use find::{Found, PathStep, Target, find};
 pub use intern::PairTable;
 pub use lazy::Lazy;
+pub use peers::{Joint, Met, Peers};
 pub use portion::{Group, Stamp, expect_sound};
 pub use search::internal as panicked;
 pub use seek::{Seen, Sought, Way, seek};
@@ -164,7 +169,7 @@ pub struct Spilled {
 }
 
 /// What a search found, complete or not.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// States reached. With symmetries those of all orbits seen, one for each that was not expanded.
     pub states: u64,

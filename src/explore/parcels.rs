@@ -6,13 +6,14 @@
 //!
 //! ```text
 //! parcel  = count  state*
-//! state   = a bit for each leaf that differs  tuple for each of them
+//! state   = a bit for each leaf that differs  tuple for each of them  what it is brought, if states carry something ([`super::carried`])
 //! tuple   = number + 1 | 0 value*          value = number + 1 | 0 length bytes
 //! ```
 //!
 //! Cost: linear in the bytes; 4 bytes for each number given. Invariant: a parcel that is not what a sender wrote is refused with an error;
 //! parcels are read in the order in which they were written.
 
+use super::carried::Carrier;
 use super::store::Store;
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
@@ -65,7 +66,13 @@ impl Sender {
     }
 
     /// Adds a state. The parcel, if it is full now.
-    pub fn add(&mut self, store: &Store, portable: &dyn Portable, state: &[u32]) -> Result<Option<Vec<u8>>, Diagnostic> {
+    pub fn add(
+        &mut self,
+        store: &Store,
+        portable: &dyn Portable,
+        state: &[u32],
+        load: Option<(&mut dyn Carrier, usize, u32)>,
+    ) -> Result<Option<Vec<u8>>, Diagnostic> {
         let first = self.states == 0;
         let mask = self.bytes.len();
         self.bytes.resize(mask + state.len().div_ceil(8), 0);
@@ -94,6 +101,9 @@ impl Sender {
                 self.bytes.extend(bytes);
                 self.values_sent += 1;
             }
+        }
+        if let Some((carrier, channel, brought)) = load {
+            carrier.export(channel, brought, &mut self.bytes)?;
         }
         self.last.clear();
         self.last.extend_from_slice(state);
@@ -131,13 +141,14 @@ impl Receiver {
         Self { tuples: vec![Vec::new(); leaves], values: vec![Vec::new(); slots] }
     }
 
-    /// Shows the states of a parcel, as numbers of leaves here, one by one.
+    /// Shows the states of a parcel, as numbers of leaves here, one by one, with what each is brought.
     pub fn read(
         &mut self,
         store: &Store,
         portable: &dyn Portable,
         parcel: &[u8],
-        see: &mut dyn FnMut(&[u32]) -> Result<(), Diagnostic>,
+        mut carrier: Option<(&mut dyn Carrier, usize)>,
+        see: &mut dyn FnMut(&[u32], u32) -> Result<(), Diagnostic>,
     ) -> Result<(), Diagnostic> {
         let bytes = &mut &*parcel;
         let leaves = store.leaves.len();
@@ -153,7 +164,11 @@ impl Receiver {
                     return Err(malformed());
                 }
             }
-            see(&state)?;
+            let load = match &mut carrier {
+                Some((carrier, channel)) => carrier.import(*channel, bytes)?,
+                None => 0,
+            };
+            see(&state, load)?;
         }
         if bytes.is_empty() { Ok(()) } else { Err(malformed()) }
     }

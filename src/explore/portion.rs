@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
+use std::sync::atomic::Ordering;
 
 use bincode::{Decode, Encode};
 
@@ -24,7 +25,7 @@ use mu_base::{Diagnostic, Stage, Stop};
 /// First bytes of a share.
 const MAGIC: [u8; 8] = *b"mushare\n";
 /// Version of the form.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What tells a share from all others.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -104,6 +105,8 @@ struct Basis {
     sent: u64,
     sent_bytes: u64,
     values_sent: u64,
+    /// Whether each state is followed by what has come to it and what of that waits; and whether something came to a state from which something had gone on.
+    carries: Option<bool>,
 }
 
 /// Looks at the checksum of a stream before anything in it is believed.
@@ -132,10 +135,11 @@ impl Share<'_> {
     ///
     /// # Errors
     /// Something may be missing in it; the stream has an error.
-    pub fn write(&self, stamp: &Stamp, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    pub fn write(&mut self, stamp: &Stamp, out: &mut dyn Write) -> Result<(), Diagnostic> {
         if !self.is_whole() {
             return Err(Diagnostic::internal("a share from which states may be missing was to be written"));
         }
+        self.put_back()?;
         let basis = self.basis()?;
         let mut out = Sum::new(out);
         self.body(stamp, basis, &mut out).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
@@ -157,18 +161,32 @@ impl Share<'_> {
             }
         }
         let Tally { transitions, deadlocks, levels, sent, sent_bytes, values_sent, .. } = self.tally();
-        Ok(Basis { values, parts, transitions, deadlocks, surplus: self.surplus, levels, sent, sent_bytes, values_sent })
+        let carries = self.carried.as_ref().map(|c| c.backward);
+        Ok(Basis { values, parts, transitions, deadlocks, surplus: self.surplus, levels, sent, sent_bytes, values_sent, carries })
     }
 
-    fn body(&self, stamp: &Stamp, basis: Basis, out: &mut Sum<&mut dyn Write>) -> std::io::Result<()> {
+    fn body(&mut self, stamp: &Stamp, basis: Basis, out: &mut Sum<&mut dyn Write>) -> std::io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         put_section(out, stamp)?;
         put_section(out, basis)?;
         put(out, self.store.table.len())?;
         let mut before = 0;
-        for (_, key) in self.store.table.entries() {
+        let mut loads = self.carried.as_mut().map(|c| {
+            c.carrier.open(self.processes);
+            (&mut c.carrier, Vec::new())
+        });
+        for (place, key) in self.store.table.entries() {
             put_after(out, &mut before, self.store.table.hash(key))?;
+            if let Some((carrier, bytes)) = &mut loads {
+                bytes.clear();
+                let there = self.store.table.pair(place).load(Ordering::Relaxed);
+                for element in [(there >> 32) as u32, there as u32] {
+                    carrier.export(self.processes, element, bytes).map_err(|e| bad(&e.message))?;
+                }
+                put(out, bytes.len() as u64)?;
+                out.write_all(bytes)?;
+            }
         }
         let now = (!self.now.is_empty()).then_some((&self.level, &self.now));
         let queues: Vec<(&u64, &Vec<u64>)> = now.into_iter().chain(&self.ahead).collect();
@@ -197,7 +215,15 @@ impl Share<'_> {
         let stamp = stamp(&mut input).map_err(unread)?;
         let mixed = stamp.processes as usize != self.processes;
         let basis: Basis = section(&mut input).map_err(unread)?;
-        let Basis { values, parts, transitions, deadlocks, surplus, levels, sent, sent_bytes, values_sent } = basis;
+        let Basis { values, parts, transitions, deadlocks, surplus, levels, sent, sent_bytes, values_sent, carries } = basis;
+        match (&mut self.carried, carries) {
+            (None, None) => {}
+            (Some(carried), Some(backward)) => {
+                carried.carrier.open(self.processes);
+                carried.backward |= backward;
+            }
+            _ => return Err(unread(bad("a share of a search for something else"))),
+        }
         if counted {
             self.tally.transitions += transitions;
             self.tally.deadlocks += deadlocks;
@@ -219,8 +245,14 @@ impl Share<'_> {
             if hash > reader.most {
                 return Err(unread(bad("a state that its layout cannot hold")));
             }
-            if let Some(key) = self.own(&mut reader, key)? {
-                self.enter(key)?;
+            let load = self.loads(&mut input)?;
+            if let Some((key, element)) = self.own(&mut reader, key)? {
+                let place = self.enter(key)?;
+                if let Some(carried) = &mut self.carried {
+                    let image = |load| if element == 0 { Ok(load) } else { carried.carrier.image(element as usize - 1, load) };
+                    let [known, pending] = load.map(image);
+                    self.store.table.pair(place).store(u64::from(known?) << 32 | u64::from(pending?), Ordering::Relaxed);
+                }
             }
         }
         for _ in 0..get(&mut input).map_err(unread)? {
@@ -283,8 +315,19 @@ impl Share<'_> {
         Ok(tuples)
     }
 
-    /// The key here of a state there, if it is this process's own.
-    fn own(&mut self, reader: &mut Reader, key: u64) -> Result<Option<u64>, Diagnostic> {
+    /// What a state that comes next carries: all of it, and what of that waits; nothing if states carry nothing.
+    fn loads<R: Read>(&mut self, input: &mut R) -> Result<[u32; 2], Diagnostic> {
+        let Some(carried) = &mut self.carried else { return Ok([0; 2]) };
+        let length = get(input).map_err(unread)?;
+        let mut bytes = Vec::new();
+        input.take(length).read_to_end(&mut bytes).map_err(unread)?;
+        let bytes = &mut &bytes[..];
+        let loads = [carried.carrier.import(self.processes, bytes)?, carried.carrier.import(self.processes, bytes)?];
+        if bytes.is_empty() { Ok(loads) } else { Err(unread(bad("what a state carries is malformed"))) }
+    }
+
+    /// The key here of a state there and the element of the group that leads to it, if it is this process's own.
+    fn own(&mut self, reader: &mut Reader, key: u64) -> Result<Option<(u64, u32)>, Diagnostic> {
         reader.there.unpack(key, &mut reader.leaves);
         for ((here, there), tuples) in self.leaves.iter_mut().zip(&reader.leaves).zip(&reader.tuples) {
             *here = *tuples.get(*there as usize).ok_or_else(|| unread(bad("a tuple that is not there")))?;
@@ -298,7 +341,7 @@ impl Share<'_> {
         let leaves = std::mem::take(&mut self.leaves);
         let key = self.settled(|share| {
             let key = share.store.pack(&leaves)?;
-            Ok(share.expander.kept(&share.store, key)?.0)
+            share.expander.kept(&share.store, key)
         });
         self.leaves = leaves;
         key.map(Some)
@@ -310,22 +353,22 @@ impl Share<'_> {
             return Err(unread(bad("a queued state that its layout cannot hold")));
         }
         match self.own(reader, key)? {
-            Some(key) if self.store.table.find(key).is_none() => Err(unread(bad("a queued state that is not stored"))),
-            key => Ok(key),
+            Some((key, _)) if self.store.table.find(key).is_none() => Err(unread(bad("a queued state that is not stored"))),
+            own => Ok(own.map(|(key, _)| key)),
         }
     }
 
-    /// Stores a state that was read.
-    fn enter(&mut self, key: u64) -> Result<(), Diagnostic> {
-        loop {
+    /// Stores a state that was read: its place.
+    fn enter(&mut self, key: u64) -> Result<u64, Diagnostic> {
+        let place = loop {
             match self.store.table.insert(key) {
-                Insert::New(_) => break,
+                Insert::New(place) => break place,
                 Insert::Old(_) => return Err(unread(bad("a state twice"))),
                 Insert::Full => self.store.table.grow(Growth::default()),
             }
-        }
+        };
         self.store.table.add_len(1);
-        Ok(())
+        Ok(place)
     }
 }
 
@@ -425,13 +468,13 @@ mod tests {
                     break;
                 }
                 cuts += 1;
-                files = shares.iter().enumerate().map(|(i, s)| written(s, &stamped(i, count))).collect();
+                files = shares.iter_mut().enumerate().map(|(i, s)| written(s, &stamped(i, count))).collect();
             }
         }
         assert!(cuts > 60, "{cuts} cuts");
     }
 
-    fn written(share: &Share, stamp: &Stamp) -> Vec<u8> {
+    fn written(share: &mut Share, stamp: &Stamp) -> Vec<u8> {
         let mut out = Vec::new();
         share.write(stamp, &mut out).unwrap();
         assert_eq!(Stamp::read(&mut &out[..]).unwrap(), *stamp);
@@ -444,7 +487,7 @@ mod tests {
         let mut shares = [Share::new(&model, &options, &budget, None, 0, 1).unwrap()];
         shares[0].start().unwrap();
         advance(&mut shares, 60, 20, &mut Random::new(1));
-        let file = written(&shares[0], &stamped(0, 1));
+        let file = written(&mut shares[0], &stamped(0, 1));
         let mut random = Random::new(5);
         for n in 0..300 {
             let mut bytes = file.clone();

@@ -16,8 +16,10 @@ use std::sync::atomic::Ordering;
 
 use super::Options;
 use super::cache::{Expander, Halt, Successor};
+use super::carried::{Carried, Carrier};
 use super::memo::Memo;
 use super::parcels::{Receiver, Sender};
+use super::peel::{Edges, note_edge};
 use super::search::{BATCH, MOST_DEAD, too_many};
 use super::store::Store;
 use super::symmetry::Symmetries;
@@ -68,6 +70,13 @@ pub struct Share<'m> {
     pub(super) found: Vec<Successor>,
     /// What is looked for.
     pub(super) quest: Quest<'m>,
+    /// What the states carry.
+    pub(super) carried: Option<Carried<'m>>,
+    /// What is done with the edges, and how many states were taken away.
+    pub(super) edges: Option<Edges>,
+    pub(super) taken: u64,
+    /// By level, the states from which something was taken, if that is kept.
+    pub(super) history: BTreeMap<u64, Vec<u64>>,
     pub(super) leaves: Vec<u32>,
     pub(super) level: u64,
     /// Of this level, still to be expanded.
@@ -75,14 +84,14 @@ pub struct Share<'m> {
     /// Of later levels, stored.
     pub(super) ahead: BTreeMap<u64, Vec<u64>>,
     /// Of one later level, not stored yet.
-    pending: Vec<u64>,
-    hashes: Vec<u64>,
-    recent: Vec<Option<u64>>,
+    pub(super) pending: Vec<u64>,
+    pub(super) hashes: Vec<u64>,
+    pub(super) recent: Vec<Option<u64>>,
     /// By leaf and tuple: its part of the hash that says whose a state is; 0 if it is not known yet.
     parts: Vec<Vec<u64>>,
     /// By slot and value, the hash of its bytes; 0 if it is not known yet.
     values: Vec<Vec<u64>>,
-    senders: Vec<Sender>,
+    pub(super) senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     pub(super) tally: Tally,
     pub(super) surplus: u64,
@@ -136,6 +145,10 @@ impl<'m> Share<'m> {
             expander: Expander::new(model, memo, options).with_symmetries(symmetries).among_processes(),
             found: Vec::new(),
             quest: Quest::default(),
+            carried: None,
+            edges: None,
+            taken: 0,
+            history: BTreeMap::new(),
             leaves: vec![0; leaves],
             level: 0,
             now: Vec::new(),
@@ -166,9 +179,19 @@ impl<'m> Share<'m> {
             let key = share.store.encode(&vector)?;
             share.expander.representative(&share.store, key)
         })?;
-        if self.owner(key)? == self.me {
+        if self.owner(key)? == self.me && self.edges == Some(Edges::Take) {
+            if self.start_edges(Edges::Take, key)? {
+                self.ahead.insert(0, vec![key]);
+            }
+        } else if self.owner(key)? == self.me {
             self.pending.push(key);
+            if let Some(carried) = &mut self.carried {
+                carried.brought.push(carried.carrier.initial());
+            }
             self.place(0)?;
+            if let Some(edges) = self.edges {
+                self.start_edges(edges, key)?;
+            }
         }
         self.whole = true;
         Ok(())
@@ -195,6 +218,7 @@ impl<'m> Share<'m> {
     pub fn begin(&mut self, level: u64) {
         self.level = level;
         self.now = self.ahead.remove(&level).unwrap_or_default();
+        self.take_up();
         // A level may have brought only states that are known.
         if !self.now.is_empty() {
             self.tally.levels = level + 1;
@@ -206,6 +230,11 @@ impl<'m> Share<'m> {
     /// # Errors
     /// Those of the model; a limit on the memory.
     pub fn expand(&mut self, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+        if let Some(mut carried) = self.carried.take() {
+            let result = self.carry(&mut carried, most, send);
+            self.carried = Some(carried);
+            return result;
+        }
         for _ in 0..most {
             if self.now.is_empty() {
                 break;
@@ -220,6 +249,7 @@ impl<'m> Share<'m> {
             })?;
             self.whole = false;
             self.now.pop();
+            self.taken += 1;
             self.look(key);
             self.surplus += orbit - 1;
             self.tally.transitions += orbit * self.found.len() as u64;
@@ -236,12 +266,12 @@ impl<'m> Share<'m> {
                     self.pending.push(key);
                     continue;
                 }
-                let slot = (spread(key) as usize) & (RECENT - 1);
-                if self.recent[slot].replace(key) == Some(key) {
+                let slot = self.recent_slot(key);
+                if self.recent[slot].replace(key) == Some(key) && self.edges.is_none() {
                     continue;
                 }
                 self.tally.sent += 1;
-                if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves)? {
+                if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves, None)? {
                     self.tally.sent_bytes += parcel.len() as u64;
                     send((owner, parcel));
                 }
@@ -276,21 +306,24 @@ impl<'m> Share<'m> {
             return Err(Diagnostic::internal("a parcel from nobody"));
         };
         let whole = std::mem::replace(&mut self.whole, false);
-        let mut states: Vec<u32> = Vec::new();
-        let mut count = 0usize;
-        receiver.read(&self.store, self.portable, parcel, &mut |state| {
+        let (mut states, mut loads): (Vec<u32>, Vec<u32>) = Default::default();
+        let carrier = self.carried.as_mut().map(|c| (&mut *c.carrier as &mut dyn Carrier, from));
+        receiver.read(&self.store, self.portable, parcel, carrier, &mut |state, load| {
             states.extend_from_slice(state);
-            count += 1;
+            loads.push(load);
             Ok(())
         })?;
         let width = self.leaves.len();
-        for at in 0..count {
+        for (at, load) in loads.into_iter().enumerate() {
             self.room()?;
-            let key = self.settled(|share| {
+            let (key, element) = self.settled(|share| {
                 let key = share.store.pack(&states[at * width..(at + 1) * width])?;
-                Ok(share.expander.kept(&share.store, key)?.0)
+                share.expander.kept(&share.store, key)
             })?;
             self.pending.push(key);
+            if let Some(carried) = &mut self.carried {
+                carried.brought.push(if element == 0 { load } else { carried.carrier.image(element as usize - 1, load)? });
+            }
             if self.pending.len() >= BATCH {
                 self.place(level)?;
             }
@@ -343,8 +376,8 @@ impl<'m> Share<'m> {
         }
         let ahead = self.ahead.values_mut().flatten();
         let dead = self.dead.iter_mut().map(|d| &mut d.0);
-        let hits = self.quest.hits.iter_mut();
-        self.store.replan(self.now.iter_mut().chain(ahead).chain(self.pending.iter_mut()).chain(dead).chain(hits), None);
+        let met = self.quest.hits.iter_mut().chain(self.history.values_mut().flatten());
+        self.store.replan(self.now.iter_mut().chain(ahead).chain(self.pending.iter_mut()).chain(dead).chain(met), None);
         self.recent.fill(None);
         Ok(())
     }
@@ -374,6 +407,11 @@ impl<'m> Share<'m> {
         if self.pending.is_empty() {
             return Ok(());
         }
+        if let Some(mut carried) = self.carried.take() {
+            let result = self.place_carried(&mut carried, level);
+            self.carried = Some(carried);
+            return result;
+        }
         self.hashes.clear();
         self.hashes.extend(self.pending.iter().map(|&key| self.store.table.hash(key)));
         std::hint::black_box(self.hashes.iter().fold(0, |acc, &hash| acc ^ self.store.table.touch(hash)));
@@ -385,13 +423,22 @@ impl<'m> Share<'m> {
                 match self.store.table.insert_hashed(self.hashes[at]) {
                     Insert::New(place) => {
                         new += 1;
-                        fresh.push(key);
+                        let queued = self.edges.map_or(Ok(true), |edges| note_edge(&self.store, edges, place, true));
+                        match queued {
+                            Ok(true) => fresh.push(key),
+                            Ok(false) => {}
+                            Err(error) => result = Err(error),
+                        }
                         if self.quest.sought.is_some() {
                             // None has so many levels that four bytes do not tell them apart.
                             self.store.table.number(place).store(level as u32 + 1, Ordering::Relaxed);
                         }
                     }
-                    Insert::Old(_) => {}
+                    Insert::Old(place) => match self.edges.map_or(Ok(false), |edges| note_edge(&self.store, edges, place, false)) {
+                        Ok(true) => fresh.push(key),
+                        Ok(false) => {}
+                        Err(error) => result = Err(error),
+                    },
                     Insert::Full => {
                         self.store.table.add_len(std::mem::take(&mut new));
                         let growth = Growth { generous: false, helpers: 0 };
@@ -419,8 +466,13 @@ impl<'m> Share<'m> {
         result
     }
 
+    /// Where a key is remembered that was sent.
+    pub(super) fn recent_slot(&self, key: u64) -> usize {
+        (spread(key) as usize) & (RECENT - 1)
+    }
+
     /// The process that a state belongs to; its leaves are in `leaves` then.
-    fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
+    pub(super) fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
         self.store.unpack(key, &mut self.leaves);
         self.owner_of_leaves()
     }

@@ -22,7 +22,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_model::{Model, Portable};
 
 /// Expansions between two looks at the limits.
-const LOOK: usize = 1 << 12;
+pub(super) const LOOK: usize = 1 << 12;
 
 /// What a share looks for, and what it has met.
 #[derive(Default)]
@@ -35,7 +35,7 @@ pub(super) struct Quest<'m> {
 }
 
 /// A state as bytes that are the same in all processes.
-fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8>, Diagnostic> {
+pub(super) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8>, Diagnostic> {
     let mut bytes = Vec::new();
     for (slot, &value) in vector.iter().enumerate() {
         let value = portable.export(slot as u32, value)?;
@@ -46,7 +46,7 @@ fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8>, Diagnost
 }
 
 /// The state of such bytes.
-fn imported(portable: &dyn Portable, slots: usize, mut bytes: &[u8]) -> Result<Vec<u32>, Diagnostic> {
+pub(super) fn imported(portable: &dyn Portable, slots: usize, mut bytes: &[u8]) -> Result<Vec<u32>, Diagnostic> {
     let malformed = || Diagnostic::new(Stage::File, "a malformed state of another process");
     let mut vector = Vec::with_capacity(slots);
     for slot in 0..slots {
@@ -90,6 +90,9 @@ impl<'m> Share<'m> {
     /// # Errors
     /// A value means nothing to other processes.
     pub fn least_hit(&self) -> Result<Option<Vec<u8>>, Diagnostic> {
+        if self.is_carrying() {
+            return self.least_deciding();
+        }
         let mut least: Option<Vec<u8>> = None;
         for &key in &self.quest.hits {
             let bytes = exported(self.portable, &self.store.vector(key))?;
@@ -105,6 +108,11 @@ impl<'m> Share<'m> {
     /// # Errors
     /// Those of the model; a limit; bytes that are no state.
     pub fn before(&mut self, level: u64, state: &[u8]) -> Result<Option<Vec<u8>>, Diagnostic> {
+        if let Some(mut carried) = self.carried.take() {
+            let result = self.bringing(&mut carried, level, state);
+            self.carried = Some(carried);
+            return result;
+        }
         let vector = imported(self.portable, self.model.slots().len(), state)?;
         let target = self.settled(|share| Ok(share.store.encode(&vector)?))?;
         // Another layout gives what is queued and what was met other keys, and these with them.

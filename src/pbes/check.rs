@@ -15,7 +15,7 @@ use super::run::Run;
 use super::source::Source;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_evidence::{Builder, Evidence};
-use mu_explore::{Dropped, Progress, Silent};
+use mu_explore::{Dropped, Peers, Progress, Silent};
 use mu_formula::typed::TypedFormula;
 use mu_labels::ActionLabels;
 use mu_model::Model;
@@ -85,6 +85,8 @@ pub struct Options<'a> {
     pub quotient_at: Option<usize>,
     /// Whether it is known that each run that the verdict is about ends. The model may stand for such runs and have cycles of its own.
     pub runs_end: bool,
+    /// Processes that search together, all with the same arguments; none: this one alone.
+    pub peers: Option<&'a dyn Peers>,
 }
 
 /// Vertices of a game that is not worth a quotient.
@@ -108,6 +110,7 @@ impl<'a> Options<'a> {
             shelf: None,
             quotient_at: Some(SMALL_GAME),
             runs_end: false,
+            peers: None,
         }
     }
 }

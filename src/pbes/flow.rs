@@ -27,9 +27,12 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_data::engine::image_of;
-use mu_explore::{Aim, Annotator, Cyclic, Dropped, Flow, Keeper, Kept, Lane, Progress, Restored, Saved, Symmetries, with_those_that_hold};
+use mu_explore::{
+    Aim, Annotator, Cyclic, Dropped, Flow, Keeper, Kept, Lane, Peers, Progress, Restored, Saved, Symmetries, with_those_that_hold,
+};
 use mu_labels::ActionLabels;
 use mu_model::{Model, Worker};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -63,14 +66,7 @@ impl Annotator for Obligations<'_> {
         self.initial
     }
     fn lane(&self) -> Box<dyn Lane + '_> {
-        let ask = Ask { questions: self.questions.clone(), answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
-        Box::new(Thread {
-            operations: Operations::new(self.sets),
-            ask,
-            locals: self.locals,
-            split: AHashMap::new(),
-            decided: AHashMap::new(),
-        })
+        Box::new(Thread::new(self.sets, self.questions.clone(), self.locals))
     }
     fn save(&self) -> Result<Saved, Diagnostic> {
         let names = put(&self.questions, |reply| Question::States { reply })?;
@@ -96,9 +92,59 @@ fn gone() -> Diagnostic {
     Diagnostic::new(Stage::Internal, "the automaton of the formula is missing")
 }
 
+/// The automaton as a searching thread asks it: in another thread, or its own.
+pub(super) trait Automata {
+    /// What these formula states become along a label.
+    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic>;
+    /// Which of these are decided at a system state by its labels alone.
+    fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic>;
+    /// Whether one of these is decided against the formula where these labels leave.
+    fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic>;
+    /// A label that no formula state tells from this one: the same for all that are alike.
+    fn alike(&self, label: u32) -> Result<u32, Diagnostic>;
+    /// What an element of the group of symmetries makes of these.
+    fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic>;
+}
+
+impl Automata for Sender<Question> {
+    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic> {
+        put(self, |reply| Question::Steps { states, label, reply })
+    }
+    fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic> {
+        put(self, |reply| Question::Locals { states, reply })
+    }
+    fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
+        put(self, |reply| Question::Decide { states, labels, reply })
+    }
+    fn alike(&self, label: u32) -> Result<u32, Diagnostic> {
+        put(self, |reply| Question::Alike { label, reply })
+    }
+    fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic> {
+        put(self, |reply| Question::Images { states, element, reply })
+    }
+}
+
+impl Automata for &RefCell<Oracle<'_>> {
+    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic> {
+        self.borrow_mut().steps(&states, label)
+    }
+    fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic> {
+        Ok(self.borrow().locals(states))
+    }
+    fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
+        self.borrow_mut().decide(&states, labels)
+    }
+    fn alike(&self, label: u32) -> Result<u32, Diagnostic> {
+        self.borrow_mut().alike(label)
+    }
+    fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic> {
+        self.borrow_mut().images_of(&states, element)
+    }
+}
+
 /// The automaton from a searching thread's view.
-struct Ask {
-    questions: Sender<Question>,
+pub(super) struct Ask<Q> {
+    questions: Q,
     answers: AHashMap<(u32, u32), Answer>,
     images: AHashMap<(u32, u32), u32>,
     /// By label: one that stands for it.
@@ -108,15 +154,15 @@ struct Ask {
 /// Answers that a thread remembers.
 const MOST_ANSWERS: usize = 1 << 22;
 
-impl Ask {
-    fn put<T>(&self, make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question) -> Result<T, Diagnostic> {
-        put(&self.questions, make)
+impl<Q: Automata> Ask<Q> {
+    fn new(questions: Q) -> Self {
+        Self { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() }
     }
     fn alike(&mut self, label: LabelId) -> Result<u32, Diagnostic> {
         if let Some(Some(known)) = self.alike.get(label.index()) {
             return Ok(*known);
         }
-        let one = self.put(|reply| Question::Alike { label: label.0, reply })?;
+        let one = self.questions.alike(label.0)?;
         if self.alike.len() <= label.index() {
             self.alike.resize(label.index() + 1, None);
         }
@@ -125,7 +171,7 @@ impl Ask {
     }
 }
 
-impl Steps for Ask {
+impl<Q: Automata> Steps for Ask<Q> {
     type Error = Diagnostic;
     fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), Diagnostic> {
         let mut missing = Vec::new();
@@ -139,7 +185,7 @@ impl Steps for Ask {
             return Ok(());
         }
         let asked = missing.iter().map(|m| m.1).collect();
-        let answers = self.put(|reply| Question::Steps { states: asked, label, reply })?;
+        let answers = self.questions.steps(asked, label)?;
         if self.answers.len() > MOST_ANSWERS {
             self.answers.clear();
         }
@@ -151,12 +197,12 @@ impl Steps for Ask {
     }
 }
 
-impl Images for Ask {
+impl<Q: Automata> Images for Ask<Q> {
     type Error = Diagnostic;
     fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, Diagnostic> {
         let missing: Vec<u32> = states.iter().copied().filter(|q| !self.images.contains_key(&(*q, permutation))).collect();
         if !missing.is_empty() {
-            let images = self.put(|reply| Question::Images { states: missing.clone(), element: permutation, reply })?;
+            let images = self.questions.images_of(missing.clone(), permutation)?;
             self.images.extend(missing.into_iter().map(|q| (q, permutation)).zip(images));
         }
         Ok(states.iter().map(|q| self.images[&(*q, permutation)]).collect())
@@ -164,9 +210,9 @@ impl Images for Ask {
 }
 
 /// One searching thread.
-struct Thread<'a> {
-    operations: Operations<'a>,
-    ask: Ask,
+pub(super) struct Thread<'a, Q> {
+    pub operations: Operations<'a>,
+    ask: Ask<Q>,
     locals: bool,
     /// By set: what flows on, and the local members.
     split: AHashMap<Set, (Set, Set)>,
@@ -174,8 +220,13 @@ struct Thread<'a> {
     decided: AHashMap<(Set, Vec<LabelId>), bool>,
 }
 
-impl Thread<'_> {
-    fn result<T>(&self, value: T) -> Result<T, Diagnostic> {
+impl<'a, Q: Automata> Thread<'a, Q> {
+    /// With empty caches. `locals`: whether some formula states are local.
+    pub fn new(sets: &'a Sets, questions: Q, locals: bool) -> Self {
+        let (split, decided) = (AHashMap::new(), AHashMap::new());
+        Self { operations: Operations::new(sets), ask: Ask::new(questions), locals, split, decided }
+    }
+    pub fn result<T>(&self, value: T) -> Result<T, Diagnostic> {
         if self.operations.sets().is_full() {
             return Err(Diagnostic::new(Stage::Unsupported, "too many different sets of obligations to be numbered"));
         }
@@ -183,7 +234,7 @@ impl Thread<'_> {
     }
 }
 
-impl Lane for Thread<'_> {
+impl<Q: Automata> Lane for Thread<'_, Q> {
     fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
         let joined = self.operations.join(old, new);
         self.result(joined)
@@ -197,7 +248,7 @@ impl Lane for Thread<'_> {
             None => {
                 let sets = self.operations.sets();
                 let members = sets.members(pending);
-                let local = self.ask.put(|reply| Question::Locals { states: members.clone(), reply })?;
+                let local = self.ask.questions.locals(members.clone())?;
                 let flow: Vec<u32> = members.into_iter().filter(|q| local.binary_search(q).is_err()).collect();
                 let parts = (sets.from_members(&flow), sets.from_members(&local));
                 self.split.insert(pending, parts);
@@ -213,7 +264,7 @@ impl Lane for Thread<'_> {
                 Some(d) => *d,
                 None => {
                     let states = self.operations.sets().members(local);
-                    let decided = self.ask.put(|reply| Question::Decide { states, labels: key.1.clone(), reply })?;
+                    let decided = self.ask.questions.decide(states, key.1.clone())?;
                     self.decided.insert(key, decided);
                     decided
                 }
@@ -236,8 +287,8 @@ impl Lane for Thread<'_> {
 }
 
 /// The automaton's side.
-struct Oracle<'a> {
-    automaton: &'a mut Automaton,
+pub(super) struct Oracle<'a> {
+    pub automaton: &'a mut Automaton,
     labels: &'a dyn ActionLabels,
     shape: &'a Shape,
     sets: &'a Sets,
@@ -245,16 +296,16 @@ struct Oracle<'a> {
     closed: AHashMap<Demand, Option<Set>>,
     /// A label that no multi-action of the formula has the names of: it stands for all such.
     other: Option<u32>,
-    symmetry: Option<Symmetry<'a>>,
+    pub symmetry: Option<Symmetry<'a>>,
     /// The group of symmetries in use, to be told if something is none.
-    group: Option<&'a Symmetries>,
+    pub group: Option<&'a Symmetries>,
     /// If steps are left out: a formula state that tells a step whose label the formula does not name.
     reduced: bool,
     told: Option<FormulaState>,
 }
 
 /// What the automaton's side knows of the symmetries in use.
-struct Symmetry<'a> {
+pub(super) struct Symmetry<'a> {
     worker: Box<dyn Worker + 'a>,
     /// By element: the candidates that it is made of, and what it makes of constants.
     elements: Vec<(Vec<usize>, Vec<(OpId, OpId)>)>,
@@ -268,7 +319,7 @@ struct Symmetry<'a> {
 }
 
 impl<'a> Symmetry<'a> {
-    fn new(of: &Symmetries, model: &'a dyn Model, labels: &dyn ActionLabels, automaton: &Automaton) -> Option<Self> {
+    pub fn new(of: &Symmetries, model: &'a dyn Model, labels: &dyn ActionLabels, automaton: &Automaton) -> Option<Self> {
         let mut elements = Vec::new();
         for word in of.words() {
             let mut map: Vec<(OpId, OpId)> = Vec::new();
@@ -305,44 +356,54 @@ impl<'a> Symmetry<'a> {
 }
 
 impl<'a> Oracle<'a> {
+    /// `reduced`: whether steps are left out.
+    pub fn new(automaton: &'a mut Automaton, labels: &'a dyn ActionLabels, shape: &'a Shape, sets: &'a Sets, reduced: bool) -> Self {
+        let closed = AHashMap::new();
+        Self { automaton, labels, shape, sets, closed, other: None, symmetry: None, group: None, reduced, told: None }
+    }
+    /// The obligations of some formula states with all that they demand at the same system state; none: decided.
+    pub fn start(&mut self, roots: &[FormulaState]) -> Result<Option<Set>, Diagnostic> {
+        let demand = self.automaton.intern_set(roots.to_vec());
+        self.close(demand)
+    }
+    /// Whether some formula states are decided at a system state by its labels alone.
+    pub fn has_locals(&self) -> bool {
+        self.shape.kinds.values().any(|k| *k == Kind::Local)
+    }
     fn serve(&mut self, questions: Receiver<Question>) {
         for question in questions {
             // A thread that does not wait any more has met an error of its own.
             match question {
-                Question::Steps { states, label, reply } => {
-                    if let Err(error) = self.stays_blind(&states, label) {
-                        let _ = reply.send(Err(error));
-                        continue;
-                    }
-                    let answers = states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId(label))).collect();
-                    let _ = reply.send(answers);
-                }
-                Question::Alike { label, reply } => {
-                    let named = self.automaton.names(LabelId(label), self.labels);
-                    let _ = reply.send(named.map(|named| if named { label } else { *self.other.get_or_insert(label) }));
-                }
-                Question::Images { states, element, reply } => {
-                    let images = states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse(element))).collect();
-                    let _ = reply.send(images);
-                }
-                Question::States { reply } => {
-                    let _ = reply.send(self.automaton.export_states());
-                }
-                Question::Locals { mut states, reply } => {
-                    states.retain(|q| self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local));
-                    let _ = reply.send(Ok(states));
-                }
-                Question::Decide { states, labels, reply } => {
-                    // The targets are shown in evidence only, which is looked for elsewhere.
-                    let steps: Vec<(LabelId, StateId)> = labels.into_iter().map(|l| (l, StateId(0))).collect();
-                    let decided = self.decided(&states, &steps).and_then(|decided| {
-                        self.confirm_decision(&states, &steps, decided)?;
-                        Ok(decided)
-                    });
-                    let _ = reply.send(decided);
-                }
+                Question::Steps { states, label, reply } => drop(reply.send(self.steps(&states, label))),
+                Question::Alike { label, reply } => drop(reply.send(self.alike(label))),
+                Question::Images { states, element, reply } => drop(reply.send(self.images_of(&states, element))),
+                Question::States { reply } => drop(reply.send(self.automaton.export_states())),
+                Question::Locals { states, reply } => drop(reply.send(Ok(self.locals(states)))),
+                Question::Decide { states, labels, reply } => drop(reply.send(self.decide(&states, labels))),
             }
         }
+    }
+    fn steps(&mut self, states: &[u32], label: u32) -> Result<Vec<Answer>, Diagnostic> {
+        self.stays_blind(states, label)?;
+        states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId(label))).collect()
+    }
+    fn alike(&mut self, label: u32) -> Result<u32, Diagnostic> {
+        let named = self.automaton.names(LabelId(label), self.labels)?;
+        Ok(if named { label } else { *self.other.get_or_insert(label) })
+    }
+    fn images_of(&mut self, states: &[u32], element: u32) -> Result<Vec<u32>, Diagnostic> {
+        states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse(element))).collect()
+    }
+    fn locals(&self, mut states: Vec<u32>) -> Vec<u32> {
+        states.retain(|q| self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local));
+        states
+    }
+    fn decide(&mut self, states: &[u32], labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
+        // The targets are shown in evidence only, which is looked for elsewhere.
+        let steps: Vec<(LabelId, StateId)> = labels.into_iter().map(|l| (l, StateId(0))).collect();
+        let decided = self.decided(states, &steps)?;
+        self.confirm_decision(states, &steps, decided)?;
+        Ok(decided)
     }
     /// Ends a search in which steps are left out that a formula state tells.
     fn stays_blind(&mut self, states: &[u32], label: u32) -> Result<(), Diagnostic> {
@@ -370,7 +431,7 @@ impl<'a> Oracle<'a> {
         self.symmetry.as_mut()?.image(self.automaton, element, q)
     }
     /// Of the symmetries those that take the obligations at the start to themselves, if there are any.
-    fn stabiliser<'s>(&mut self, symmetries: Option<&'s mut Symmetries>, task: Task<'a>, initial: Set) -> Option<&'s Symmetries> {
+    pub fn stabiliser<'s>(&mut self, symmetries: Option<&'s mut Symmetries>, task: Task<'a>, initial: Set) -> Option<&'s Symmetries> {
         let all = symmetries?;
         self.symmetry = Symmetry::new(all, task.model, task.labels, self.automaton);
         let count = self.symmetry.as_ref().map_or(0, |s| s.elements.len() as u32);
@@ -491,10 +552,14 @@ pub struct Task<'a> {
     pub budget: &'a Budget,
     /// Who watches.
     pub progress: &'a dyn Progress,
-    /// Where the search is kept, and the search's name there.
-    pub shelf: Option<(&'a dyn Shelf, &'a str)>,
+    /// Where the search is kept.
+    pub shelf: Option<&'a dyn Shelf>,
+    /// The search's name there.
+    pub name: &'a str,
     /// Whether each run is known to end, so that cycles of steps do not matter.
     pub runs_end: bool,
+    /// Processes that search together; none: this one alone.
+    pub peers: Option<&'a dyn Peers>,
 }
 
 /// Where the searches of one formula are kept, each by its name. All searches of a run, and of those before it that left something here,
@@ -527,6 +592,9 @@ pub struct Searched {
 pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[FormulaState]) -> Result<Searched, Diagnostic> {
     let plain = task.explore.without_confluence();
     let all_steps = Task { explore: &plain, ..task };
+    if let Some(peers) = task.peers {
+        return super::among::search(all_steps, peers, automaton, shape, roots);
+    }
     let priority = match task.explore.confluent.iter().any(|c| *c) {
         false => Priority::None,
         true => match priority::forbidden(automaton, shape) {
@@ -601,22 +669,8 @@ fn search_with(
     (aim, seen): (Option<&Aim>, &mut Seen),
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
     let sets = Sets::default();
-    let mut oracle = Oracle {
-        automaton: &mut *automaton,
-        labels: task.labels,
-        shape,
-        sets: &sets,
-        closed: AHashMap::new(),
-        other: None,
-        symmetry: None,
-        group: None,
-        reduced: aim.is_some(),
-        told: None,
-    };
-    let start = {
-        let demand = oracle.automaton.intern_set(roots.to_vec());
-        oracle.close(demand)?
-    };
+    let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, aim.is_some());
+    let start = oracle.start(roots)?;
     let Some(initial) = start else { return Ok(Some((Outcome::Verdict(!shape.universal), Figures::default()))) };
     if initial == EMPTY {
         return Ok(Some((Outcome::Verdict(shape.universal), Figures::default())));
@@ -627,12 +681,12 @@ fn search_with(
     // Symmetries come first: the search says so.
     oracle.reduced &= symmetries.is_none();
     let (questions, asked) = channel();
-    let locals = shape.kinds.values().any(|k| *k == Kind::Local);
+    let locals = oracle.has_locals();
     let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
     let mut figures = Figures::default();
     let at_once = task.explore.confluent.iter().any(|c| *c);
     let priority = if at_once { "p" } else { "" };
-    let search_kept = task.shelf.map(|(shelf, name)| (shelf, format!("{name}{priority}s{}", symmetries.map_or(1, Symmetries::order))));
+    let search_kept = task.shelf.map(|shelf| (shelf, format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order))));
     let run = std::thread::scope(|scope| {
         let figures = &mut figures;
         let sets = &sets;
@@ -643,8 +697,7 @@ fn search_with(
             let restored = search_kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
             let kept = Kept { keeper: keeper.as_deref(), restored, aim };
             let annotated = mu_explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries, kept)?;
-            let ask = Ask { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
-            *figures = count(&annotated, sets, ask)?;
+            *figures = count(&annotated, sets, Ask::new(questions))?;
             let mut known = AHashSet::new();
             if at_once || aim.is_some() {
                 annotated.each(&mut |set, _, _| {
@@ -721,7 +774,7 @@ struct Found {
 
 /// Numbers of states and of pairs (state, obligation) in the full system. All states of an orbit have equally many obligations: those of
 /// the representative, closed under the elements that fix it. So an orbit of `n` states has `n * |closure|` pairs.
-fn count(annotated: &mu_explore::Annotated, sets: &Sets, mut ask: Ask) -> Result<Figures, Diagnostic> {
+fn count(annotated: &mu_explore::Annotated, sets: &Sets, mut ask: Ask<Sender<Question>>) -> Result<Figures, Diagnostic> {
     let outcome = annotated.outcome();
     let mut figures = Figures { states: 0, steps: outcome.transitions, ..Figures::default() };
     let mut sizes = Vec::new();

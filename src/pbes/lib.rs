@@ -1,8 +1,10 @@
 //! From (formula, transition system) to a verdict: the formula as an automaton over labels, its product with a model, the parity game.
 #![warn(missing_docs)]
 
+mod among;
 pub mod arena;
 pub mod automaton;
+mod channel;
 pub mod check;
 mod explain;
 pub mod flow;

@@ -89,13 +89,13 @@ impl Sets {
         }
         id
     }
-    fn leaf(&self, mask: u64) -> Set {
+    pub(super) fn leaf(&self, mask: u64) -> Set {
         if mask == 0 { EMPTY } else { self.intern(mask) }
     }
-    fn node(&self, height: u32, left: Set, right: Set) -> Set {
+    pub(super) fn node(&self, height: u32, left: Set, right: Set) -> Set {
         if right == EMPTY { left } else { self.intern(u64::from(height) << 56 | u64::from(left) << ID_BITS | u64::from(right)) }
     }
-    fn record(&self, set: Set) -> u64 {
+    pub(super) fn record(&self, set: Set) -> u64 {
         self.nodes.get(set)
     }
     /// The members, ascending.
@@ -179,15 +179,15 @@ impl Sets {
     }
 }
 
-fn height(record: u64) -> u32 {
+pub(super) fn height(record: u64) -> u32 {
     (record >> 56) as u32
 }
 
-fn halves(record: u64) -> (Set, Set) {
+pub(super) fn halves(record: u64) -> (Set, Set) {
     (((record >> ID_BITS) & ID_MASK) as Set, (record & ID_MASK) as Set)
 }
 
-fn each_bit(record: u64, mut each: impl FnMut(u32)) {
+pub(super) fn each_bit(record: u64, mut each: impl FnMut(u32)) {
     let mut mask = record & MASK;
     while mask != 0 {
         each(mask.trailing_zeros());

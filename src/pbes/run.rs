@@ -3,6 +3,7 @@
 //! The product search takes all steps or, where the formula cannot tell, confluent ones at once; where cycles matter it goes on in batches, then to the game. A
 //! large game is tried on a quotient ([`super::quotient`]). Cost: that of the searches; a quotient explores no more states than the game has vertices.
 
+use super::among;
 use super::automaton::{Automaton, FormulaState};
 use super::check::{Answer, Options, Route};
 use super::explain::{finish, game_evidence};
@@ -25,6 +26,11 @@ use std::time::Instant;
 /// Obligations that start one search together, if there are too many for one: fewer of them share more of their sets, more of them
 /// share the exploration.
 const FIRST_BATCH: usize = 16;
+
+/// Why several processes refuse a formula.
+const GAME: &str = "it needs a game, which they do not play";
+const CYCLES: &str =
+    "it asks whether something happens at last on every path, and states of the model form a cycle, so that it needs a game";
 
 /// The value of a task, or why there is none.
 type Found = Result<bool, Stop>;
@@ -65,9 +71,8 @@ impl Run<'_> {
         if self.answer.route == Route::Constant {
             self.answer.route = Route::Product;
         }
-        let shelf = options.shelf.map(|s| (s, name));
-        let search =
-            flow::Task { model, labels, explore: options.explore, budget, progress: options.progress, shelf, runs_end: options.runs_end };
+        let Options { explore, progress, shelf, runs_end, peers, .. } = options;
+        let search = flow::Task { model, labels, explore, budget, progress, shelf, name, runs_end, peers };
         let flow::Searched { found, priority, order, dropped } = flow::search(search, &mut self.automaton, shape, &task.roots)?;
         for d in dropped {
             if !self.answer.dropped.contains(&d) {
@@ -83,6 +88,7 @@ impl Run<'_> {
                 self.answer.symmetries = self.answer.symmetries.max(figures.symmetries);
                 outcome
             }
+            _ if peers.is_some() => return Err(among::refused(CYCLES).placed(source_of(&self.automaton, &task.roots))),
             // Cycles matter, or there are too many different sets for one search: then on all steps.
             other => {
                 if priority == Priority::Used && other.is_none() {
@@ -96,7 +102,11 @@ impl Run<'_> {
             product::Outcome::Cycle => Ok(None),
             product::Outcome::Verdict(value) => {
                 if options.wants_evidence(self.answer.telling, value) && value != task.all {
-                    let shortest = trace::shortest(&mut self.source, labels, &mut self.automaton, shape, &task.roots, budget)?;
+                    let (source, automaton, roots) = (&mut self.source, &mut self.automaton, &task.roots[..]);
+                    let shortest = match peers {
+                        Some(peers) => among::shortest(search, peers, source, automaton, shape, roots)?,
+                        None => trace::shortest(source, labels, automaton, shape, roots, budget)?,
+                    };
                     self.answer.evidence = shortest.map(|builder| finish(builder, value, &self.source)).transpose()?;
                 }
                 Ok(Some(Ok(value)))
@@ -138,8 +148,11 @@ impl Run<'_> {
     /// By a parity game.
     fn by_game(&mut self, task: &Task) -> Result<Found, Diagnostic> {
         let Run { labels, options, budget, .. } = *self;
-        self.answer.route = Route::Game;
         let place = source_of(&self.automaton, &task.roots);
+        if options.peers.is_some() {
+            return Err(among::refused(GAME).placed(place));
+        }
+        self.answer.route = Route::Game;
         self.answer.order = self.answer.order.and(Order::Forbidden(Ban::Game, place));
         if options.explore.confluent.iter().any(|c| *c) {
             self.answer.priority = self.answer.priority.and(Priority::Forbidden(Ban::Game, place));

@@ -28,6 +28,10 @@ impl Clustering {
     pub fn is_wanted(&self) -> bool {
         self.processes.is_some() || self.cluster.is_some()
     }
+    /// Whether this process reports: it is the first, or there are no others.
+    pub fn reports(&self) -> bool {
+        self.process.is_none_or(|me| me == 0)
+    }
     /// The option that says so.
     pub fn option(&self) -> &'static str {
         if self.cluster.is_some() { "--cluster" } else { "--processes" }

@@ -473,6 +473,9 @@ pub struct CheckArgs {
     /// Checkpoints of searches of the product of model and formula.
     #[command(flatten)]
     pub keeping: Keeping,
+    /// Several processes.
+    #[command(flatten)]
+    pub clustering: Clustering,
     /// How models other than specifications are read.
     #[command(flatten)]
     pub reading: Reading,

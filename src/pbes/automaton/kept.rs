@@ -1,14 +1,15 @@
-//! Formula states as text, so that a later run numbers them alike.
+//! Formula states as text, so that a later run numbers them alike; and as bytes, by which other processes know them.
 //!
 //! A state is the number of its node in the normal form, which depends on the formula only, and the values of its live variables.
 //! Invariant: states that are read get the numbers that they had.
 
-use super::Automaton;
 use super::target::Interner;
+use super::{Automaton, CompiledRule, FormulaState};
 use mu_base::ids::SortId;
+use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr};
-use mu_data::text;
+use mu_data::{portable, text};
 use mu_formula::normal::NodeId;
 
 impl Automaton {
@@ -49,6 +50,78 @@ impl Automaton {
             if (Interner { states, state_ids }).number((node, own.into())).0 as usize != n {
                 return Err(other());
             }
+        }
+        Ok(())
+    }
+
+    /// The name of a state: the same bytes in every process that has this formula.
+    ///
+    /// # Errors
+    /// A value that means nothing to another process.
+    pub fn name(&mut self, q: FormulaState) -> Result<Vec<u8>, Diagnostic> {
+        let (node, own) = self.states[q.0 as usize].clone();
+        let mut out = Vec::new();
+        put(&mut out, node.0.into());
+        for (value, sort) in own.iter().zip(self.sorts_of(node)) {
+            let value = self.engine.to_expr_at(value, sort);
+            let bytes = portable::write(self.engine.program().signature(), &value)?;
+            put(&mut out, bytes.len() as u64);
+            out.extend(bytes);
+        }
+        Ok(out)
+    }
+
+    /// The state of a name.
+    ///
+    /// # Errors
+    /// It is that of no state of this formula.
+    pub fn named(&mut self, mut name: &[u8]) -> Result<FormulaState, Diagnostic> {
+        let other = || Diagnostic::new(Stage::File, "what another process names is no state of this formula");
+        let node = take(&mut name).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
+        let node = Some(node).filter(|n| self.rules.states.contains_key(n)).ok_or_else(other)?;
+        let mut own = Vec::new();
+        for _ in 0..self.normal.live(node).len() {
+            let length = take(&mut name).and_then(|n| usize::try_from(n).ok()).ok_or_else(other)?;
+            let (value, rest) = name.split_at_checked(length).ok_or_else(other)?;
+            name = rest;
+            let value = portable::read(self.engine.program().signature(), value)?;
+            own.push(self.engine.from_expr(&value)?);
+        }
+        if !name.is_empty() {
+            return Err(other());
+        }
+        let Self { states, state_ids, .. } = self;
+        Ok(Interner { states, state_ids }.number((node, own.into())))
+    }
+
+    /// Which rules were put to the test, and which of them something has fitted; see [`Automaton::never_met`].
+    pub fn experience(&self) -> Vec<u8> {
+        let mut nodes: Vec<(&NodeId, &Vec<CompiledRule>)> = self.compiled.iter().collect();
+        nodes.sort_unstable_by_key(|n| n.0.0);
+        let mut out = Vec::new();
+        put(&mut out, nodes.len() as u64);
+        for (node, rules) in nodes {
+            put(&mut out, node.0.into());
+            out.extend(rules.iter().map(|rule| u8::from(rule.met)));
+        }
+        out
+    }
+
+    /// Takes note of what another process has seen.
+    ///
+    /// # Errors
+    /// The bytes are not those of this formula.
+    pub fn learn(&mut self, bytes: &mut &[u8]) -> Result<(), Diagnostic> {
+        let other = || Diagnostic::new(Stage::File, "what another process has seen is not of this formula");
+        for _ in 0..take(bytes).ok_or_else(other)? {
+            let node = take(bytes).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
+            let rules = self.rules.clone();
+            let rules = rules.states.get(&node).ok_or_else(other)?;
+            let (met, rest) = bytes.split_at_checked(rules.rules.len()).ok_or_else(other)?;
+            *bytes = rest;
+            let own = self.compiled.entry(node);
+            let own = own.or_insert_with(|| rules.rules.iter().map(|rule| CompiledRule::new(&rule.when)).collect());
+            own.iter_mut().zip(met).for_each(|(rule, met)| rule.met |= *met == 1);
         }
         Ok(())
     }

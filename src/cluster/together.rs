@@ -1,0 +1,405 @@
+//! The processes of a run: connected once, they make any number of searches, one after the other, each the same.
+//!
+//! In: [`Connections`], what to search. Out: an [`Outcome`], or what is asked of [`mu_explore::Peers`]. One worker of timely serves all searches; each search
+//! builds its dataflows anew (`flow`). When a process is lost, or a search ends in disorder, the later ones end at once as *lost*.
+//!
+//! Cost: a thread for signs of life, two for each connection. Invariant: all processes make the same searches in the same order, since each decides by what
+//! all know.
+
+use super::flow::{Drive, Ended, Kept};
+use super::rounds::Shelf;
+use super::wire::{Health, Wire};
+use mu_base::{Budget, Diagnostic, Stage, Stop};
+use mu_explore::{Dropped, Group, Joint, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries, Tally, with_those_that_hold};
+use mu_model::Model;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use timely::WorkerConfig;
+use timely::communication::Hooks;
+use timely::communication::allocator::zero_copy::initialize::{CommsGuard, initialize_networking_from_sockets};
+use timely::communication::allocator::{Allocator, ProcessBuilder};
+use timely::worker::Worker;
+
+/// Time for the connections to be closed in the end.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Connections to all other processes of a search.
+pub struct Connections {
+    /// This process.
+    pub(super) me: usize,
+    /// By process; none to itself.
+    pub(super) wires: Vec<Option<Wire>>,
+    pub(super) health: Arc<Health>,
+}
+
+impl Connections {
+    /// This process's number.
+    pub fn me(&self) -> usize {
+        self.me
+    }
+    /// How many processes there are.
+    pub fn processes(&self) -> usize {
+        self.wires.len()
+    }
+}
+
+/// What one process did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Part {
+    /// Its states and traffic.
+    pub tally: Tally,
+    /// Its memory at most, in bytes.
+    pub memory: u64,
+}
+
+/// What all processes found together.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// By process.
+    pub parts: Vec<Part>,
+    /// Why the search ended.
+    pub stop: Stop,
+    /// Which process was lost, and how.
+    pub lost: Option<String>,
+    /// Order of the group of symmetries; 1: none but the identity.
+    pub symmetries: usize,
+    /// Candidates for symmetries that are not used.
+    pub dropped: Vec<Dropped>,
+    /// Time of the search.
+    pub elapsed: Duration,
+    /// Number of the last checkpoint that all processes have written, or that the search began from.
+    pub kept: Option<u64>,
+    /// The states of a shortest way to what is sought, from the initial one on, for [`mu_explore::way_through`]; none if nothing was met.
+    pub way: Option<Vec<Vec<u8>>>,
+    /// What [`Extra`] made of each process's share; none if the search is incomplete.
+    pub said: Option<Vec<Vec<u8>>>,
+}
+
+/// What a process tells all others of its share in the end; whether the search was ended before.
+pub type Extra<'a> = &'a mut dyn FnMut(&mut Share<'_>, bool) -> Result<Vec<u8>, Diagnostic>;
+
+impl Outcome {
+    /// A figure of all processes together.
+    pub fn sum(&self, of: impl Fn(&Part) -> u64) -> u64 {
+        self.parts.iter().map(of).sum()
+    }
+    /// Levels of the search.
+    pub fn levels(&self) -> u64 {
+        self.parts.iter().map(|p| p.tally.levels).max().unwrap_or(0)
+    }
+}
+
+/// What a process is to search, and who is told.
+pub struct Task<'a> {
+    /// The model, which all processes have.
+    pub model: &'a dyn Model,
+    /// How.
+    pub options: &'a Options,
+    /// How far; the states of all processes together.
+    pub budget: &'a Budget,
+    /// Who watches, at process 0.
+    pub progress: &'a dyn Progress,
+    /// What is told of the deadlocks.
+    pub extra: Extra<'a>,
+    /// Who keeps checkpoints.
+    pub shelf: Option<&'a dyn Shelf>,
+    /// What is looked for: the search ends with the level that has it. Then there are no symmetries, no steps with priority and no shelf.
+    pub sought: Option<Sought<'a>>,
+}
+
+/// Who keeps the searches of a run, each under its name.
+pub trait Shelves {
+    /// Where a search is kept.
+    ///
+    /// # Errors
+    /// What was kept of it cannot be read.
+    fn shelf(&self, search: &str) -> Result<Box<dyn Shelf + '_>, Diagnostic>;
+}
+
+/// See the module's head.
+pub struct Together {
+    worker: Worker,
+    guard: CommsGuard,
+    wires: Vec<Wire>,
+    health: Arc<Health>,
+    me: usize,
+    count: usize,
+    shelves: Option<Box<dyn Shelves>>,
+    /// A search ended in disorder: there are no more.
+    broken: bool,
+    /// What each did in all searches: sums of traffic, the most of what it held.
+    parts: Vec<Part>,
+    /// Number of the last checkpoint of the last search.
+    kept: Option<u64>,
+}
+
+impl Together {
+    /// Of connections that are all there. `shelves`: who keeps searches with annotations.
+    ///
+    /// # Errors
+    /// The connections cannot be used.
+    pub fn new(connections: Connections, shelves: Option<Box<dyn Shelves>>) -> Result<Self, Diagnostic> {
+        let Connections { me, wires, health } = connections;
+        let all: Vec<Wire> = wires.iter().flatten().cloned().collect();
+        super::wire::beat(all.clone(), health.clone());
+        let hooks = Hooks::default();
+        let within = ProcessBuilder::new_typed_vector(1, hooks.refill.clone(), None);
+        let count = wires.len();
+        let failed = |e: std::io::Error| Diagnostic::internal(format!("the connections between processes cannot be used: {e}"));
+        let (builders, guard) = initialize_networking_from_sockets(within, wires, me, 1, hooks).map_err(failed)?;
+        let builder = builders.into_iter().next().ok_or_else(|| Diagnostic::internal("timely made no allocator"))?;
+        // Processes may be more than cores: one that waits leaves its core to the others.
+        let config = WorkerConfig::default().idle_spin(Duration::ZERO);
+        let worker = Worker::new(config, Allocator::Tcp(builder.build()), None);
+        let parts = vec![Part::default(); count];
+        Ok(Self { worker, guard, wires: all, health, me, count, shelves, broken: false, parts, kept: None })
+    }
+
+    /// How the process ended that was lost, if one was.
+    pub fn lost(&self) -> Option<String> {
+        self.health.lost()
+    }
+    /// What each process did in all searches.
+    pub fn take_parts(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.parts)
+    }
+    /// Number of the last checkpoint of the last search with annotations.
+    pub fn kept(&self) -> Option<u64> {
+        self.kept
+    }
+
+    fn note(&mut self, ended: &Ended, orderly: bool) {
+        self.broken |= !orderly;
+        for (all, part) in self.parts.iter_mut().zip(&ended.parts) {
+            let (sum, own) = (&mut all.tally, &part.tally);
+            sum.stored = sum.stored.max(own.stored);
+            sum.store_bytes = sum.store_bytes.max(own.store_bytes);
+            sum.sent += own.sent;
+            sum.sent_bytes += own.sent_bytes;
+            sum.values_sent += own.values_sent;
+            all.memory = all.memory.max(part.memory);
+        }
+    }
+
+    /// Counts states, transitions and deadlocks.
+    ///
+    /// # Errors
+    /// Those of the model, whichever process met them; a checkpoint that cannot be written or read.
+    pub fn explore(&mut self, task: Task<'_>) -> Result<Outcome, Diagnostic> {
+        let Task { model, options, budget, progress, extra, shelf, sought } = task;
+        let start = Instant::now();
+        let mut order = 1;
+        let kept = Cell::new(None);
+        let mut resumed = shelf.and_then(Shelf::resumed);
+        let plain = Options { symmetry: options.symmetry && sought.is_none(), ..options.clone() };
+        let (ended, dropped) = with_those_that_hold(model, &plain, |symmetries| {
+            let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
+            order = symmetries.map_or(1, Symmetries::order);
+            kept.set(resumed.map(|s| s.number));
+            if let Some(stamp) = resumed {
+                expect_group(symmetries, stamp)?;
+            }
+            let shelf = shelf.map(|shelf| Kept { shelf, resumed: resumed.take(), group: Group::of(symmetries), kept: &kept });
+            let share = Share::new(model, options, budget, symmetries, self.me, self.count)?;
+            let mut share = match sought {
+                Some(sought) => share.seeking(sought, options),
+                None => share,
+            };
+            self.drive(&mut share, symmetries, (budget, progress, start), shelf, &mut *extra)
+        })?;
+        let lost = self.health.lost().filter(|_| ended.stop == Stop::Lost);
+        let said = Some(ended.said).filter(|_| ended.stop == Stop::Complete);
+        let (parts, stop, way, kept) = (ended.parts, ended.stop, ended.way, kept.get());
+        Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed(), kept, way, said })
+    }
+
+    /// One attempt of a search.
+    fn drive<'m>(
+        &mut self,
+        share: &mut Share<'m>,
+        symmetries: Option<&'m Symmetries>,
+        (budget, progress, start): (&Budget, &dyn Progress, Instant),
+        shelf: Option<Kept<'_>>,
+        extra: Extra<'_>,
+    ) -> Result<Ended, Diagnostic> {
+        let orderly = Cell::new(false);
+        let health = self.health.clone();
+        let places = (self.me, self.count);
+        let drive = Drive::new(&mut self.worker, share, symmetries, budget, progress, &health, places, start, shelf);
+        let ended = drive.run(&orderly, extra);
+        self.broken |= !orderly.get();
+        if let Ok(ended) = &ended {
+            self.note(ended, orderly.get());
+        }
+        ended
+    }
+
+    /// Ends the run: the connections are closed, or the others are told that they are lost.
+    pub fn close(self) {
+        if self.broken {
+            // The others may not know yet, and threads of the connections may never end: this process does.
+            let text = self.health.lost().unwrap_or_else(|| format!("process {} failed", self.me));
+            self.wires.iter().for_each(|wire| wire.fail(&text));
+            std::mem::forget((self.worker, self.guard));
+            return;
+        }
+        drop(self.worker);
+        let (closed, wait) = std::sync::mpsc::channel();
+        let guard = self.guard;
+        let closing = move || {
+            drop(guard);
+            let _ = closed.send(());
+        };
+        if std::thread::Builder::new().name("closing".into()).spawn(closing).is_ok() {
+            let _ = wait.recv_timeout(GRACE);
+        }
+        self.health.finish();
+    }
+}
+
+/// The same, for who searches without knowing of connections.
+pub struct Allies(RefCell<Together>);
+
+impl Allies {
+    /// Of processes that are connected.
+    pub fn new(together: Together) -> Self {
+        Self(RefCell::new(together))
+    }
+    /// They, again.
+    pub fn into_inner(self) -> Together {
+        self.0.into_inner()
+    }
+}
+
+impl Peers for Allies {
+    fn count(
+        &self,
+        model: &dyn Model,
+        options: &Options,
+        budget: &Budget,
+        progress: &dyn Progress,
+    ) -> Result<mu_explore::Outcome, Diagnostic> {
+        let extra = &mut |_: &mut Share<'_>, _: bool| Ok(Vec::new());
+        let task = Task { model, options, budget, progress, extra, shelf: None, sought: None };
+        let found = self.0.borrow_mut().explore(task)?;
+        let sum = |of: fn(&Tally) -> u64| found.sum(|p| of(&p.tally));
+        Ok(mu_explore::Outcome {
+            states: sum(|t| t.states),
+            stored: sum(|t| t.stored),
+            symmetries: found.symmetries,
+            transitions: sum(|t| t.transitions),
+            deadlocks: sum(|t| t.deadlocks),
+            levels: found.levels(),
+            store_bytes: sum(|t| t.store_bytes),
+            elapsed: found.elapsed,
+            stop: found.stop.clone(),
+            dropped: found.dropped,
+            ..mu_explore::Outcome::default()
+        })
+    }
+    fn is_acyclic(
+        &self,
+        model: &dyn Model,
+        options: &Options,
+        budget: &Budget,
+        progress: &dyn Progress,
+        symmetries: Option<&Symmetries>,
+    ) -> Result<Result<bool, Stop>, Diagnostic> {
+        self.0.borrow_mut().is_acyclic(model, options, (budget, progress), symmetries)
+    }
+    fn annotate(&self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
+        self.0.borrow_mut().annotate(joint)
+    }
+}
+
+impl Together {
+    fn is_acyclic(
+        &mut self,
+        model: &dyn Model,
+        options: &Options,
+        (budget, progress): (&Budget, &dyn Progress),
+        symmetries: Option<&Symmetries>,
+    ) -> Result<Result<bool, Stop>, Diagnostic> {
+        if self.broken {
+            return Ok(Err(Stop::Lost));
+        }
+        let watched = (budget, progress, Instant::now());
+        let mut share = Share::new(model, options, budget, symmetries, self.me, self.count)?.counting_edges(options);
+        let counted = self.drive(&mut share, symmetries, watched, None, &mut |_, _| Ok(Vec::new()))?;
+        if counted.stop != Stop::Complete {
+            return Ok(Err(counted.stop));
+        }
+        share.take_edges();
+        let mut left = |share: &mut Share<'_>, _: bool| {
+            let (taken, all) = share.taken();
+            Ok(vec![u8::from(taken == all)])
+        };
+        let ended = self.drive(&mut share, symmetries, watched, None, &mut left)?;
+        Ok(match ended.stop {
+            Stop::Complete => Ok(ended.said.iter().all(|said| said == &[1])),
+            stop => Err(stop),
+        })
+    }
+
+    fn annotate(&mut self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
+        if self.broken {
+            return Ok(Met { decided: false, stop: Stop::Lost, said: Vec::new(), way: None });
+        }
+        let shelves = self.shelves.take();
+        let result = self.annotate_on(shelves.as_deref().filter(|_| !joint.trace), joint);
+        self.shelves = shelves;
+        result
+    }
+
+    fn annotate_on(&mut self, shelves: Option<&dyn Shelves>, joint: Joint<'_>) -> Result<Met, Diagnostic> {
+        let Joint { model, options, budget, progress, carrier, symmetries, trace, name, said } = joint;
+        let kept = Cell::new(None);
+        let shelf = shelves.map(|s| s.shelf(name)).transpose()?;
+        let resumed = shelf.as_ref().and_then(|s| s.resumed());
+        if let Some(stamp) = resumed {
+            kept.set(Some(stamp.number));
+            expect_group(symmetries, stamp)?;
+        }
+        let shelf = shelf.as_ref().map(|s| Kept { shelf: &**s, resumed, group: Group::of(symmetries), kept: &kept });
+        let mut share = Share::new(model, options, budget, symmetries, self.me, self.count)?.carrying(carrier, trace, options);
+        // What was not said since the search was ended is not missed.
+        let mut extra = |share: &mut Share<'_>, _: bool| said(share);
+        let ended = self.drive(&mut share, symmetries, (budget, progress, Instant::now()), shelf, &mut extra)?;
+        if !trace {
+            self.kept = kept.get();
+        }
+        Ok(Met { decided: ended.decided, stop: ended.stop, said: ended.said, way: ended.way })
+    }
+}
+
+/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections.
+///
+/// # Errors
+/// Those of the model, whichever process met them; a checkpoint that cannot be written or read.
+pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diagnostic> {
+    let mut together = Together::new(connections, None)?;
+    let outcome = together.explore(task);
+    together.close();
+    outcome
+}
+
+/// Whether the symmetries are those of a checkpoint; if that search had dropped some, they fail here as well.
+fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Diagnostic> {
+    let own = Group::of(symmetries);
+    if own == stamp.symmetries {
+        return Ok(());
+    }
+    match (symmetries, own.beyond(&stamp.symmetries)) {
+        (Some(symmetries), more) if !more.is_empty() => {
+            symmetries.fail(&more);
+            Err(symmetries.refuse())
+        }
+        _ => Err(Diagnostic::new(Stage::File, "the checkpoint is of a search with other symmetries")
+            .note(format!("that one had {}, this one has {}; the identity counts", stamp.symmetries.order, own.order))),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,71 @@
+//! Processes that search together, as a caller sees them who knows nothing of connections.
+//!
+//! In: a [`Joint`] search, which all processes begin with the same arguments. Out: a [`Met`], the same in all. Who connects them implements [`Peers`] (the
+//! layer `cluster`); who asks for something (the layer `pbes`) does not know how they are connected.
+
+use super::carried::Carrier;
+use super::share::Share;
+use super::{Options, Outcome, Progress, Symmetries};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_model::Model;
+
+/// A search with annotations by all processes.
+pub struct Joint<'a> {
+    /// The model.
+    pub model: &'a dyn Model,
+    /// How to search: caches, sizes.
+    pub options: &'a Options,
+    /// How far; the states of all processes together.
+    pub budget: &'a Budget,
+    /// Who watches.
+    pub progress: &'a dyn Progress,
+    /// What the states carry.
+    pub carrier: Box<dyn Carrier + 'a>,
+    /// Symmetries that the annotations have as well.
+    pub symmetries: Option<&'a Symmetries>,
+    /// Whether the way to what decides is to be found; then there are no symmetries, and nothing is kept.
+    pub trace: bool,
+    /// The name under which the search is kept.
+    pub name: &'a str,
+    /// What each process has to say to all in the end.
+    pub said: &'a mut dyn FnMut(&mut Share<'_>) -> Result<Vec<u8>, Diagnostic>,
+}
+
+/// What the processes found.
+#[derive(Clone, Debug)]
+pub struct Met {
+    /// Whether some annotation decided.
+    pub decided: bool,
+    /// Why the search ended; complete if it was decided.
+    pub stop: Stop,
+    /// What each process said in the end, by process; nothing if it could not.
+    pub said: Vec<Vec<u8>>,
+    /// The stations of a shortest way to what decides, from the initial state on, each for [`super::Station::read`].
+    pub way: Option<Vec<Vec<u8>>>,
+}
+
+/// Processes that search together.
+pub trait Peers {
+    /// Counts states, transitions and deadlocks with all others.
+    ///
+    /// # Errors
+    /// Those of the model, whichever process met them.
+    fn count(&self, model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<Outcome, Diagnostic>;
+    /// Finds out with all others whether the graph has no cycle; or why that is not known.
+    ///
+    /// # Errors
+    /// Those of the model; a supposed symmetry is none.
+    fn is_acyclic(
+        &self,
+        model: &dyn Model,
+        options: &Options,
+        budget: &Budget,
+        progress: &dyn Progress,
+        symmetries: Option<&Symmetries>,
+    ) -> Result<Result<bool, Stop>, Diagnostic>;
+    /// Searches with all others.
+    ///
+    /// # Errors
+    /// Those of the model and of the annotations, whichever process met them; a supposed symmetry is none.
+    fn annotate(&self, joint: Joint<'_>) -> Result<Met, Diagnostic>;
+}

@@ -1,0 +1,313 @@
+//! The product route by several processes ([`mu_explore::Peers`]): each carries the obligations of its own states, as [`super::flow`] does on one machine.
+//!
+//! In: as there, and the processes. Out: the same verdict and the same numbers of states and obligations, in all processes. Each process has an automaton
+//! and sets of its own; formula states go to others by name, sets by [`super::channel`]. Steps are not left out, and confluent ones are not
+//! taken at once: that is decided by what the whole search met.
+//!
+//! A formula that turns out to need a game is refused by name. So is one with least fixed points if obligations come to states from which others had
+//! gone on and the model has a cycle, which the processes find out together: then only a game tells whether the obligations form one.
+//!
+//! Where something decides, the processes search once more for a shortest way to it, without symmetries, and go back from there together
+//! ([`mu_explore::Share`]); then each replays the way. Cost: as on one machine, and the traffic of the sets. Invariant: what differs between processes
+//! decides nothing: they compare what each has to say.
+
+use super::automaton::{Automaton, Demand, FormulaState};
+use super::channel::Channel;
+use super::flow::{Oracle, Searched, Symmetry, Task, Thread};
+use super::obligations::{EMPTY, Set, Sets};
+use super::order::Order;
+use super::priority::Priority;
+use super::product::{Figures, Kind, Outcome, Shape, local_value, loops_here};
+use super::source::Source;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::varint::{put, take};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_evidence::Builder;
+use mu_explore::{Carrier, Flow, Joint, Lane, Met, Peers, Share, Station, Symmetries, with_those_that_hold};
+use std::cell::RefCell;
+
+/// Obligations that go to other processes.
+struct Bearer<'a, 'o> {
+    thread: Thread<'a, &'o RefCell<Oracle<'a>>>,
+    oracle: &'o RefCell<Oracle<'a>>,
+    initial: Set,
+    channels: Vec<Channel>,
+}
+
+impl Lane for Bearer<'_, '_> {
+    fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
+        self.thread.join(old, new)
+    }
+    fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Flow, Diagnostic> {
+        self.thread.enter(pending, labels)
+    }
+    fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic> {
+        self.thread.step(flow, label)
+    }
+    fn image(&mut self, element: usize, annotation: u32) -> Result<u32, Diagnostic> {
+        self.thread.image(element, annotation)
+    }
+}
+
+impl Carrier for Bearer<'_, '_> {
+    fn initial(&self) -> u32 {
+        self.initial
+    }
+    fn open(&mut self, channel: usize) {
+        if self.channels.len() <= channel {
+            self.channels.resize_with(channel + 1, Channel::default);
+        }
+        self.channels[channel] = Channel::default();
+    }
+    fn export(&mut self, channel: usize, element: u32, out: &mut Vec<u8>) -> Result<(), Diagnostic> {
+        let Self { thread, oracle, channels, .. } = self;
+        let mut name = |q: u32| oracle.borrow_mut().automaton.name(FormulaState(q));
+        channels[channel].export(&thread.operations, element, &mut name, out)
+    }
+    fn import(&mut self, channel: usize, bytes: &mut &[u8]) -> Result<u32, Diagnostic> {
+        let Self { thread, oracle, channels, .. } = self;
+        let mut state = |name: &[u8]| oracle.borrow_mut().automaton.named(name).map(|q| q.0);
+        let set = channels[channel].import(&mut thread.operations, bytes, &mut state)?;
+        self.thread.result(set)
+    }
+    fn atoms(&mut self, element: u32) -> Result<Vec<(Vec<u8>, u32)>, Diagnostic> {
+        let sets = self.thread.operations.sets();
+        let mut oracle = self.oracle.borrow_mut();
+        let one = |q: u32| Ok((oracle.automaton.name(FormulaState(q))?, sets.from_members(&[q])));
+        sets.members(element).into_iter().map(one).collect()
+    }
+    fn atom(&mut self, name: &[u8]) -> Result<u32, Diagnostic> {
+        let q = self.oracle.borrow_mut().automaton.named(name)?;
+        Ok(self.thread.operations.sets().from_members(&[q.0]))
+    }
+}
+
+/// What a process has to say of its share.
+#[derive(Default)]
+struct Said {
+    figures: Figures,
+    forward: bool,
+    loops: bool,
+}
+
+impl Said {
+    fn write(&self) -> Vec<u8> {
+        let Figures { configurations, states, steps, .. } = self.figures;
+        let mut out = vec![u8::from(self.forward), u8::from(self.loops)];
+        [configurations, states, steps].into_iter().for_each(|n| put(&mut out, n));
+        out
+    }
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (head, rest) = bytes.split_at_checked(2)?;
+        *bytes = rest;
+        let (configurations, states, steps) = (take(bytes)?, take(bytes)?, take(bytes)?);
+        Some(Self { figures: Figures { configurations, states, steps, symmetries: 1 }, forward: head[0] == 1, loops: head[1] == 1 })
+    }
+}
+
+/// Why a formula is refused.
+pub(super) fn refused(why: &str) -> Diagnostic {
+    Diagnostic::new(Stage::Unsupported, format!("several processes cannot check this formula: {why}"))
+        .note("check it in one process, without `--processes` and `--cluster`")
+}
+
+/// Searches from the initial state with the given obligations.
+pub(super) fn search(
+    task: Task<'_>,
+    peers: &dyn Peers,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    roots: &[FormulaState],
+) -> Result<Searched, Diagnostic> {
+    let search = |symmetries: Option<&mut Symmetries>| search_with(task, peers, automaton, shape, roots, symmetries);
+    let (found, dropped) = with_those_that_hold(task.model, task.explore, search)?;
+    Ok(Searched { found: Some(found), priority: Priority::None, order: Order::None, dropped })
+}
+
+fn search_with(
+    task: Task<'_>,
+    peers: &dyn Peers,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    roots: &[FormulaState],
+    symmetries: Option<&mut Symmetries>,
+) -> Result<(Outcome, Figures), Diagnostic> {
+    let sets = Sets::default();
+    let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, false);
+    let Some(initial) = oracle.start(roots)? else { return Ok((Outcome::Verdict(!shape.universal), Figures::default())) };
+    if initial == EMPTY {
+        return Ok((Outcome::Verdict(shape.universal), Figures::default()));
+    }
+    let symmetries = oracle.stabiliser(symmetries, task, initial);
+    oracle.symmetry = symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
+    oracle.group = symmetries;
+    let order = symmetries.map_or(1, Symmetries::order);
+    let name = format!("{}s{order}", task.name);
+    let oracle = RefCell::new(oracle);
+    let mut said = |share: &mut Share<'_>| {
+        let mut figures = Figures { steps: share.tally().transitions, ..Figures::default() };
+        let mut sizes = Vec::new();
+        share.each_carried(&mut |carrier, set, orbit, fixed| {
+            let mut all = set;
+            for element in fixed {
+                let image = carrier.image(*element as usize - 1, set)?;
+                all = carrier.join(all, image)?.0;
+            }
+            figures.states += orbit;
+            figures.configurations += orbit * sets.size(all, &mut sizes);
+            Ok(())
+        })?;
+        let automaton = &mut *oracle.borrow_mut().automaton;
+        let met: Vec<FormulaState> = (0..automaton.state_count() as u32).map(FormulaState).collect();
+        let loops = loops_here(automaton, shape, &met)?;
+        let mut out = Said { figures, forward: share.is_forward(), loops }.write();
+        out.extend(automaton.experience());
+        Ok(out)
+    };
+    let met = run(task, peers, (&oracle, &sets, initial), symmetries, (&name, false), &mut said)?;
+    drop(oracle);
+    let mut all = Said { forward: true, ..Said::default() };
+    for bytes in met.said.iter().filter(|bytes| !bytes.is_empty()) {
+        let bytes = &mut &bytes[..];
+        let one = Said::read(bytes).ok_or_else(|| Diagnostic::new(Stage::File, "what another process says of its share is malformed"))?;
+        automaton.learn(bytes)?;
+        all.figures.configurations += one.figures.configurations;
+        all.figures.states += one.figures.states;
+        all.figures.steps += one.figures.steps;
+        all.forward &= one.forward;
+        all.loops |= one.loops;
+    }
+    all.figures.symmetries = order;
+    let outcome = match met.stop {
+        _ if met.decided => Outcome::Verdict(!shape.universal),
+        Stop::Complete if shape.hostile.is_empty() => Outcome::Verdict(shape.universal),
+        Stop::Complete if all.loops => Outcome::Cycle,
+        Stop::Complete if all.forward || task.runs_end => Outcome::Verdict(shape.universal),
+        Stop::Complete => match peers.is_acyclic(task.model, task.explore, task.budget, task.progress, symmetries)? {
+            Ok(true) => Outcome::Verdict(shape.universal),
+            Ok(false) => Outcome::Cycle,
+            Err(stop) => Outcome::Stopped(stop),
+        },
+        stop => Outcome::Stopped(stop),
+    };
+    Ok((outcome, all.figures))
+}
+
+/// One search by all. `trace`: whether the way to what decides is wanted.
+fn run<'a>(
+    task: Task<'a>,
+    peers: &dyn Peers,
+    (oracle, sets, initial): (&RefCell<Oracle<'a>>, &'a Sets, Set),
+    symmetries: Option<&Symmetries>,
+    (name, trace): (&str, bool),
+    said: &mut dyn FnMut(&mut Share<'_>) -> Result<Vec<u8>, Diagnostic>,
+) -> Result<Met, Diagnostic> {
+    let locals = oracle.borrow().has_locals();
+    let carrier = Box::new(Bearer { thread: Thread::new(sets, oracle, locals), oracle, initial, channels: Vec::new() });
+    let Task { model, explore: options, budget, progress, .. } = task;
+    peers.annotate(Joint { model, options, budget, progress, carrier, symmetries, trace, name, said })
+}
+
+/// A shortest path to what decides, of which it is known that it can be reached; none if a limit comes first.
+pub(super) fn shortest(
+    task: Task<'_>,
+    peers: &dyn Peers,
+    source: &mut Source<'_>,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    roots: &[FormulaState],
+) -> Result<Option<Builder>, Diagnostic> {
+    let sets = Sets::default();
+    let plain = mu_explore::Options { symmetry: false, ..task.explore.without_confluence() };
+    let task = Task { explore: &plain, ..task };
+    let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, false);
+    let Some(initial) = oracle.start(roots)? else { return Ok(Some(Builder::new((source.initial(), 0)))) };
+    let oracle = RefCell::new(oracle);
+    let met = run(task, peers, (&oracle, &sets, initial), None, ("", true), &mut |_| Ok(Vec::new()));
+    drop(oracle);
+    let stations = match met {
+        Ok(Met { way: Some(stations), .. }) => stations,
+        Ok(_) => return Ok(None),
+        Err(error) if error.stop.is_some() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let stations: Vec<Station> = stations.iter().map(|s| Station::read(task.model, s)).collect::<Result<_, _>>()?;
+    replay(task, source, automaton, shape, &stations).map(Some)
+}
+
+/// The way as evidence, step by step.
+fn replay(
+    task: Task<'_>,
+    source: &mut Source<'_>,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    stations: &[Station],
+) -> Result<Builder, Diagnostic> {
+    let broken = || Diagnostic::internal("the stations of a way are not joined by steps");
+    let mut at = source.initial();
+    let mut builder = Builder::new((at, 0));
+    let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
+    for (n, pair) in stations.windows(2).enumerate() {
+        let q = automaton.named(&pair[0].atom)?;
+        let next = automaton.named(&pair[1].atom)?;
+        source.successors(at, &mut transitions)?;
+        let mut taken: Option<(String, LabelId, StateId)> = None;
+        for &(label, target) in transitions.iter().filter(|t| source.vector(t.1) == pair[1].vector) {
+            let text = task.model.label_text(label);
+            if taken.as_ref().is_none_or(|t| text < t.0) && brings(task, automaton, shape, q, label, next)? {
+                taken = Some((text, label, target));
+            }
+        }
+        let (_, label, target) = taken.ok_or_else(broken)?;
+        builder.step((at, n as u32), label, (target, n as u32 + 1));
+        at = target;
+    }
+    let last = stations.last().ok_or_else(broken)?;
+    let (q, n) = (automaton.named(&last.atom)?, stations.len() as u32 - 1);
+    source.successors(at, &mut transitions)?;
+    let mut shown = Vec::new();
+    if last.local {
+        local_value(automaton, q, &transitions, task.labels, &mut shown)?;
+    } else {
+        for &(label, target) in &transitions {
+            if step(task, automaton, shape, q, label)?.is_none() {
+                shown.push((label, target));
+                break;
+            }
+        }
+    }
+    shown.into_iter().for_each(|(label, target)| builder.step((at, n), label, (target, n + 1)));
+    Ok(builder)
+}
+
+/// What a formula state becomes along a label, with all that this demands at the same state; none: decided.
+fn step(
+    task: Task<'_>,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    q: FormulaState,
+    label: LabelId,
+) -> Result<Option<Vec<FormulaState>>, Diagnostic> {
+    let demand = automaton.step(q, label, task.labels)?;
+    if demand == Demand::Decided {
+        return Ok(None);
+    }
+    let closed = super::product::close(automaton, shape, &automaton.set(demand).clone())?;
+    Ok(closed.map(|(flow, local)| flow.into_iter().chain(local).collect()))
+}
+
+/// Whether a formula state becomes, among others, the next one along a label.
+fn brings(
+    task: Task<'_>,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    q: FormulaState,
+    label: LabelId,
+    next: FormulaState,
+) -> Result<bool, Diagnostic> {
+    // One that is local goes nowhere.
+    if shape.kinds.get(&automaton.node(q)) == Some(&Kind::Local) {
+        return Ok(false);
+    }
+    Ok(step(task, automaton, shape, q, label)?.is_some_and(|set| set.contains(&next)))
+}
