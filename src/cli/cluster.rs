@@ -20,6 +20,7 @@ use super::progress::{Bar, grouped};
 use super::shares::{self, Shares};
 use super::ways::{Counter, Ends, Sighted};
 use clap::CommandFactory;
+use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
 use mu_cluster::{Identity, Outcome, Part, Party, Secret, Shelf, Task, explore, meet};
 use mu_engines::Engine;
@@ -34,7 +35,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long processes on other machines may take to come.
 const WAIT: Duration = Duration::from_secs(300);

@@ -6,13 +6,13 @@ use super::lts::unknown;
 use super::output;
 use super::pipeline::Session;
 use super::print;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_formula::typecheck::check_formula;
 use mu_game::{Player, pg, verify};
 use mu_process::linearise;
 use mu_solve::{Solver, by_name, default_solver};
 use serde_json::json;
-use std::time::Instant;
 
 /// Prints the equation system.
 pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnostic> {

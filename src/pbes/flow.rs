@@ -5,7 +5,7 @@
 //! instances of outer quantifiers: a step costs the nodes in which sets differ, not the number of instances.
 //!
 //! The automaton belongs to the calling thread, which answers the other threads' questions about single formula states; each thread
-//! asks a question once while its cache holds the answer.
+//! asks a question once while its cache holds the answer. A search by one thread is the calling thread's, which answers itself: no other is started.
 //!
 //! A cycle of obligations refutes a least fixed point (dually a greatest one). There is none if every annotated step led forward, or
 //! if the model is acyclic; otherwise the search over stored states decides.
@@ -30,6 +30,7 @@ use mu_data::engine::image_of;
 use mu_explore::{Aim, Annotator, Cyclic, Dropped, Flow, Keeper, Kept, Lane, Progress, Restored, Saved, Symmetries, with_those_that_hold};
 use mu_labels::ActionLabels;
 use mu_model::{Model, Worker};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -58,26 +59,34 @@ struct Obligations<'a> {
     questions: Sender<Question>,
 }
 
+impl<'a> Obligations<'a> {
+    fn thread<'o>(&self, line: Line<'o>) -> Thread<'o>
+    where
+        'a: 'o,
+    {
+        Thread {
+            operations: Operations::new(self.sets),
+            ask: Ask::new(line),
+            locals: self.locals,
+            split: AHashMap::new(),
+            decided: AHashMap::new(),
+        }
+    }
+}
+
 impl Annotator for Obligations<'_> {
     fn initial(&self) -> u32 {
         self.initial
     }
     fn lane(&self) -> Box<dyn Lane + '_> {
-        let ask = Ask { questions: self.questions.clone(), answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
-        Box::new(Thread {
-            operations: Operations::new(self.sets),
-            ask,
-            locals: self.locals,
-            split: AHashMap::new(),
-            decided: AHashMap::new(),
-        })
+        Box::new(self.thread(Line::Sent(self.questions.clone())))
     }
     fn save(&self) -> Result<Saved, Diagnostic> {
-        let names = put(&self.questions, |reply| Question::States { reply })?;
+        let names = put(&Line::Sent(self.questions.clone()), |reply| Question::States { reply })?;
         Ok(Saved { names, records: self.sets.records() })
     }
     fn load(&self, records: &[u64]) -> Result<(), Diagnostic> {
-        let states = put(&self.questions, |reply| Question::States { reply })?.len();
+        let states = put(&Line::Sent(self.questions.clone()), |reply| Question::States { reply })?.len();
         if self.sets.load(records, states as u32) {
             return Ok(());
         }
@@ -85,10 +94,21 @@ impl Annotator for Obligations<'_> {
     }
 }
 
+/// How questions come to the automaton.
+enum Line<'o> {
+    /// To the thread that has it.
+    Sent(Sender<Question>),
+    /// This thread has it: answered at once.
+    Here(&'o dyn Fn(Question)),
+}
+
 /// Asks and waits for the reply.
-fn put<T>(questions: &Sender<Question>, make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question) -> Result<T, Diagnostic> {
+fn put<T>(line: &Line, make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question) -> Result<T, Diagnostic> {
     let (reply, answer) = channel();
-    questions.send(make(reply)).map_err(|_| gone())?;
+    match line {
+        Line::Sent(questions) => questions.send(make(reply)).map_err(|_| gone())?,
+        Line::Here(answer) => answer(make(reply)),
+    }
     answer.recv().map_err(|_| gone())?
 }
 
@@ -97,8 +117,8 @@ fn gone() -> Diagnostic {
 }
 
 /// The automaton from a searching thread's view.
-struct Ask {
-    questions: Sender<Question>,
+struct Ask<'o> {
+    line: Line<'o>,
     answers: AHashMap<(u32, u32), Answer>,
     images: AHashMap<(u32, u32), u32>,
     /// By label: one that stands for it.
@@ -108,9 +128,12 @@ struct Ask {
 /// Answers that a thread remembers.
 const MOST_ANSWERS: usize = 1 << 22;
 
-impl Ask {
+impl<'o> Ask<'o> {
+    fn new(line: Line<'o>) -> Self {
+        Self { line, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() }
+    }
     fn put<T>(&self, make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question) -> Result<T, Diagnostic> {
-        put(&self.questions, make)
+        put(&self.line, make)
     }
     fn alike(&mut self, label: LabelId) -> Result<u32, Diagnostic> {
         if let Some(Some(known)) = self.alike.get(label.index()) {
@@ -125,7 +148,7 @@ impl Ask {
     }
 }
 
-impl Steps for Ask {
+impl Steps for Ask<'_> {
     type Error = Diagnostic;
     fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), Diagnostic> {
         let mut missing = Vec::new();
@@ -151,7 +174,7 @@ impl Steps for Ask {
     }
 }
 
-impl Images for Ask {
+impl Images for Ask<'_> {
     type Error = Diagnostic;
     fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, Diagnostic> {
         let missing: Vec<u32> = states.iter().copied().filter(|q| !self.images.contains_key(&(*q, permutation))).collect();
@@ -166,7 +189,7 @@ impl Images for Ask {
 /// One searching thread.
 struct Thread<'a> {
     operations: Operations<'a>,
-    ask: Ask,
+    ask: Ask<'a>,
     locals: bool,
     /// By set: what flows on, and the local members.
     split: AHashMap<Set, (Set, Set)>,
@@ -306,41 +329,42 @@ impl<'a> Symmetry<'a> {
 
 impl<'a> Oracle<'a> {
     fn serve(&mut self, questions: Receiver<Question>) {
-        for question in questions {
-            // A thread that does not wait any more has met an error of its own.
-            match question {
-                Question::Steps { states, label, reply } => {
-                    if let Err(error) = self.stays_blind(&states, label) {
-                        let _ = reply.send(Err(error));
-                        continue;
-                    }
-                    let answers = states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId(label))).collect();
-                    let _ = reply.send(answers);
+        questions.into_iter().for_each(|question| self.reply(question));
+    }
+    /// Answers. A thread that does not wait any more has met an error of its own.
+    fn reply(&mut self, question: Question) {
+        match question {
+            Question::Steps { states, label, reply } => {
+                if let Err(error) = self.stays_blind(&states, label) {
+                    let _ = reply.send(Err(error));
+                    return;
                 }
-                Question::Alike { label, reply } => {
-                    let named = self.automaton.names(LabelId(label), self.labels);
-                    let _ = reply.send(named.map(|named| if named { label } else { *self.other.get_or_insert(label) }));
-                }
-                Question::Images { states, element, reply } => {
-                    let images = states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse(element))).collect();
-                    let _ = reply.send(images);
-                }
-                Question::States { reply } => {
-                    let _ = reply.send(self.automaton.export_states());
-                }
-                Question::Locals { mut states, reply } => {
-                    states.retain(|q| self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local));
-                    let _ = reply.send(Ok(states));
-                }
-                Question::Decide { states, labels, reply } => {
-                    // The targets are shown in evidence only, which is looked for elsewhere.
-                    let steps: Vec<(LabelId, StateId)> = labels.into_iter().map(|l| (l, StateId(0))).collect();
-                    let decided = self.decided(&states, &steps).and_then(|decided| {
-                        self.confirm_decision(&states, &steps, decided)?;
-                        Ok(decided)
-                    });
-                    let _ = reply.send(decided);
-                }
+                let answers = states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId(label))).collect();
+                let _ = reply.send(answers);
+            }
+            Question::Alike { label, reply } => {
+                let named = self.automaton.names(LabelId(label), self.labels);
+                let _ = reply.send(named.map(|named| if named { label } else { *self.other.get_or_insert(label) }));
+            }
+            Question::Images { states, element, reply } => {
+                let images = states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse(element))).collect();
+                let _ = reply.send(images);
+            }
+            Question::States { reply } => {
+                let _ = reply.send(self.automaton.export_states());
+            }
+            Question::Locals { mut states, reply } => {
+                states.retain(|q| self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local));
+                let _ = reply.send(Ok(states));
+            }
+            Question::Decide { states, labels, reply } => {
+                // The targets are shown in evidence only, which is looked for elsewhere.
+                let steps: Vec<(LabelId, StateId)> = labels.into_iter().map(|l| (l, StateId(0))).collect();
+                let decided = self.decided(&states, &steps).and_then(|decided| {
+                    self.confirm_decision(&states, &steps, decided)?;
+                    Ok(decided)
+                });
+                let _ = reply.send(decided);
             }
         }
     }
@@ -628,53 +652,77 @@ fn search_with(
     oracle.reduced &= symmetries.is_none();
     let (questions, asked) = channel();
     let locals = shape.kinds.values().any(|k| *k == Kind::Local);
-    let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
-    let mut figures = Figures::default();
-    let at_once = task.explore.confluent.iter().any(|c| *c);
-    let priority = if at_once { "p" } else { "" };
-    let search_kept = task.shelf.map(|(shelf, name)| (shelf, format!("{name}{priority}s{}", symmetries.map_or(1, Symmetries::order))));
-    let run = std::thread::scope(|scope| {
-        let figures = &mut figures;
-        let sets = &sets;
-        let search = scope.spawn(move || {
+    let annotator = Obligations { sets: &sets, initial, locals, questions };
+    let (sets, at_once) = (&sets, task.explore.confluent.iter().any(|c| *c));
+    let search = OneSearch { task, sets, annotator, symmetries, aim, at_once };
+    let (run, told) = if task.explore.thread_count() == 1 && task.shelf.is_none() {
+        let oracle = RefCell::new(oracle);
+        let run = search.run(Some(&|question| oracle.borrow_mut().reply(question)));
+        (run, oracle.into_inner().told)
+    } else {
+        let run = std::thread::scope(|scope| {
             // Owns the questions' senders, so that the oracle's loop ends with the search.
-            let annotator = annotator;
-            let keeper = search_kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
-            let restored = search_kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
-            let kept = Kept { keeper: keeper.as_deref(), restored, aim };
-            let annotated = mu_explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries, kept)?;
-            let ask = Ask { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() };
-            *figures = count(&annotated, sets, ask)?;
-            let mut known = AHashSet::new();
-            if at_once || aim.is_some() {
-                annotated.each(&mut |set, _, _| {
-                    known.insert(set);
-                    Ok(())
-                })?;
-            }
-            Ok(Found {
-                met: sets.union(known),
-                decided: annotated.decided(),
-                forward: annotated.forward(),
-                stop: annotated.outcome().stop.clone(),
-                symmetries: annotated.outcome().symmetries,
-                order: annotated.outcome().partial_order.into(),
-            })
+            let search = scope.spawn(move || search.run(None));
+            // A panic must not leave the searching threads waiting: dropping the receiver tells them.
+            let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
+            let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
+            served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
         });
-        // A panic must not leave the searching threads waiting: dropping the receiver tells them.
-        let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
-        let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
-        served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
-    });
-    seen.told = oracle.told;
-    drop(oracle);
+        let told = oracle.told;
+        drop(oracle);
+        (run, told)
+    };
+    seen.told = told;
     if sets.is_full() {
         return Ok(None);
     }
-    let mut found = run?;
+    let (mut found, mut figures) = run?;
     figures.symmetries = found.symmetries;
     (seen.met, seen.order) = (std::mem::take(&mut found.met), found.order);
     Ok(Some((conclude(found, task, automaton, shape, symmetries)?, figures)))
+}
+
+/// A search, whoever answers its questions.
+struct OneSearch<'a> {
+    task: Task<'a>,
+    sets: &'a Sets,
+    annotator: Obligations<'a>,
+    symmetries: Option<&'a Symmetries>,
+    aim: Option<&'a Aim>,
+    /// Whether confluent steps are taken at once.
+    at_once: bool,
+}
+
+impl OneSearch<'_> {
+    /// Searches. `here`: who answers, if it is this thread.
+    fn run(self, here: Option<&dyn Fn(Question)>) -> Result<(Found, Figures), Diagnostic> {
+        let Self { task, sets, annotator, symmetries, aim, at_once } = self;
+        let priority = if at_once { "p" } else { "" };
+        let kept = task.shelf.map(|(shelf, name)| (shelf, format!("{name}{priority}s{}", symmetries.map_or(1, Symmetries::order))));
+        let keeper = kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
+        let restored = kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
+        let lane = here.map(|answer| Box::new(annotator.thread(Line::Here(answer))) as Box<dyn Lane + '_>);
+        let kept = Kept { keeper: keeper.as_deref(), restored, aim, lane };
+        let annotated = mu_explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries, kept)?;
+        let line = here.map_or_else(|| Line::Sent(annotator.questions.clone()), Line::Here);
+        let figures = count(&annotated, sets, Ask::new(line))?;
+        let mut known = AHashSet::new();
+        if at_once || aim.is_some() {
+            annotated.each(&mut |set, _, _| {
+                known.insert(set);
+                Ok(())
+            })?;
+        }
+        let found = Found {
+            met: sets.union(known),
+            decided: annotated.decided(),
+            forward: annotated.forward(),
+            stop: annotated.outcome().stop.clone(),
+            symmetries: annotated.outcome().symmetries,
+            order: annotated.outcome().partial_order.into(),
+        };
+        Ok((found, figures))
+    }
 }
 
 /// What a search says of the formula.
