@@ -29,7 +29,7 @@ function fingerprint(folders) {
 }
 
 /** The text of a bundle, and the packages in it. */
-async function bundle(entry) {
+export async function bundle(entry, more = {}) {
   const result = await build({
     absWorkingDir: here,
     entryPoints: [entry],
@@ -41,13 +41,14 @@ async function bundle(entry) {
     minify: true,
     charset: "utf8",
     legalComments: "none",
+    ...more,
   });
   const packages = Object.keys(result.metafile.inputs).map((input) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1]);
   return { text: result.outputFiles[0].text.trimEnd() + "\n", packages: [...new Set(packages)].filter((p) => p !== undefined).sort() };
 }
 
 /** What is bundled, with its licence, word for word. */
-function licences(packages) {
+export function licences(packages) {
   const one = (name) => {
     const folder = join(here, "node_modules", name);
     const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
@@ -72,21 +73,26 @@ async function made({ name, folders, script, style, what }) {
   };
 }
 
-for (const page of PAGES) {
-  const files = await made(page);
-  const folder = `src/${page.name}/page`;
-  const out = join(here, "..", folder);
-  if (process.argv.includes("--check")) {
-    const read = (name) => { try { return readFileSync(join(out, name), "utf8"); } catch { return ""; } };
-    const differing = Object.entries(files).filter(([name, text]) => read(name) !== text).map(([name]) => name);
-    if (differing.length > 0) {
-      console.error(`${folder} is not what studio/ gives: ${differing.join(", ")} differ; run \`npm run build\` in studio/`);
-      process.exit(1);
+/** Writes the committed bundles, or compares them. */
+async function main() {
+  for (const page of PAGES) {
+    const files = await made(page);
+    const folder = `src/${page.name}/page`;
+    const out = join(here, "..", folder);
+    if (process.argv.includes("--check")) {
+      const read = (name) => { try { return readFileSync(join(out, name), "utf8"); } catch { return ""; } };
+      const differing = Object.entries(files).filter(([name, text]) => read(name) !== text).map(([name]) => name);
+      if (differing.length > 0) {
+        console.error(`${folder} is not what studio/ gives: ${differing.join(", ")} differ; run \`npm run build\` in studio/`);
+        process.exit(1);
+      }
+      console.log(`${folder} is what studio/ gives`);
+    } else {
+      mkdirSync(out, { recursive: true });
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(out, name), text);
+      console.log(Object.entries(files).map(([name, text]) => `${folder}/${name}: ${text.length} bytes`).join("\n"));
     }
-    console.log(`${folder} is what studio/ gives`);
-  } else {
-    mkdirSync(out, { recursive: true });
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(out, name), text);
-    console.log(Object.entries(files).map(([name, text]) => `${folder}/${name}: ${text.length} bytes`).join("\n"));
   }
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

@@ -4,6 +4,7 @@ use crate::support::{package, reference_models};
 use mu_check::base::SourceMap;
 use mu_check::base::random::Random;
 use mu_check::syntax::template;
+use mu_check::syntax::tokens::TokenKind;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -300,6 +301,13 @@ fn a_session() {
         json!({ "textDocument": { "uri": uri(&model) }, "range": range, "context": { "diagnostics": [] } }),
     );
     assert_eq!(found["result"][0]["title"], "replace `send` by `sendd`", "{found}");
+    // From the end of the line too, where whoever typed it is; not from another line.
+    for (at, titles) in [(changed[place..].find('\n').unwrap() + place, 1), (0, 0)] {
+        let range = json!({ "start": position(&changed, at), "end": position(&changed, at) });
+        let params = json!({ "textDocument": { "uri": uri(&model) }, "range": range, "context": { "diagnostics": [] } });
+        let found = client.ask("textDocument/codeAction", params);
+        assert_eq!(found["result"].as_array().map(|a| a.len().min(1)), Some(titles), "{found}");
+    }
     let fixed = edited(&changed, &found["result"][0]["edit"]["changes"][uri(&model)]);
     client.change(&model, 3, json!([{ "text": fixed }]));
     assert_eq!(client.diagnostics(&model, 3), Vec::<Value>::new());
@@ -524,11 +532,16 @@ fn other_front_ends() {
 }
 
 fn linearised(text: &str) -> String {
+    linear(text).unwrap_or_else(|| panic!("it has no linear process: {text}"))
+}
+
+/// The same, if it has one.
+fn linear(text: &str) -> Option<String> {
     let file = tempfile::Builder::new().suffix(".mcrl2").tempfile().unwrap();
     std::fs::write(file.path(), text).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).arg("linearise").arg(file.path()).output().unwrap();
-    assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().lines().filter(|l| !l.trim_start().starts_with('%')).map(|l| format!("{l}\n")).collect()
+    let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).args(["linearise", "--timeout", "5s"]).arg(file.path()).output().unwrap();
+    let lines = output.status.success().then(|| String::from_utf8(output.stdout).unwrap())?;
+    Some(lines.lines().filter(|l| !l.trim_start().starts_with('%')).map(|l| format!("{l}\n")).collect())
 }
 
 #[track_caller]
@@ -598,6 +611,47 @@ fn renaming_keeps_the_linear_process() {
         let answer = client.at("textDocument/rename", &arcx, &text, text.find(mark).unwrap(), json!({ "newName": new }));
         assert!(answer["error"]["message"].as_str().is_some_and(|m| m.contains(message)), "{answer}");
     }
+    client.end();
+}
+
+/// Random names of all models are renamed: the linear process is the one before, with the other name in it. Of the folder that `MU_CHECK_MODELS` names too.
+#[test]
+fn renaming_random_names_keeps_the_linear_process() {
+    let seed = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0xD1CE);
+    println!("replay with MU_CHECK_SEED={seed}");
+    let mut random = Random::new(seed);
+    let more = std::env::var_os("MU_CHECK_MODELS").is_some();
+    let mut models = reference_models(&["mcrl2", "spec"]);
+    let mut client = Client::start(Some(Path::new(&package(""))));
+    let (mut renamed, mut refused) = (0, 0);
+    while !models.is_empty() && (more || renamed < 25) {
+        let path = models.swap_remove(random.below(models.len()));
+        let Some((text, before)) = std::fs::read_to_string(&path).ok().and_then(|t| Some((t.clone(), linear(&t)?))) else { continue };
+        client.open(&path, &text);
+        let words: Vec<_> = mu_check::syntax::tokens::tokens(&text).into_iter().filter(|t| t.kind == TokenKind::Word).collect();
+        for _ in 0..2 {
+            let token = random.choose(&words);
+            let old = token.text(&text).to_string();
+            let answer = client.at("textDocument/rename", &path, &text, token.range.start, json!({ "newName": "fresh_name" }));
+            let Some(edits) = answer["result"]["changes"].get(uri(&path)) else {
+                assert!(answer["error"]["message"].is_string(), "{}: {old}: {answer}", path.display());
+                refused += 1;
+                continue;
+            };
+            let new = edited(&text, edits);
+            // Another thing of the same name: the lineariser tells them apart by numbers, which are others then.
+            if mu_check::syntax::tokens::tokens(&new).iter().any(|t| t.text(&new) == old) {
+                continue;
+            }
+            let what = format!("{}: `{old}` at {}", path.display(), token.range.start);
+            let after = linear(&new).unwrap_or_else(|| panic!("{what}: {new}"));
+            assert_same(&after.replace("fresh_name", &old), &before, &what);
+            renamed += 1;
+        }
+        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&path) } }));
+    }
+    assert!(renamed >= 25 && refused > 0, "{renamed} renamed, {refused} refused");
+    println!("{renamed} renamed, {refused} refused");
     client.end();
 }
 

@@ -1,6 +1,6 @@
 //! Pages of results: `--evidence FILE.html` and `report`; that the committed bundle is what its sources give; and all of it in a real browser.
 //!
-//! The browser's parts are `studio/test/report.mjs` and `studio/test/studio.mjs`. They run where node, the packages of `studio/package-lock.json`
+//! The browser's parts are `studio/test/report.mjs`, `studio/test/studio.mjs` and `studio/test/web.mjs`. They run where node, the packages of `studio/package-lock.json`
 //! (`npm ci` in `studio/`) and Chromium are found; elsewhere the tests say what is missing and do nothing.
 
 use crate::support::package;
@@ -259,5 +259,15 @@ fn studio_in_a_browser() {
     if has_packages("studio_in_a_browser") && has_browser("studio_in_a_browser") {
         let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
         node(&["test/studio.mjs", env!("CARGO_BIN_EXE_mu-check")]);
+    }
+}
+
+/// The page without a server, where `npm run web` has built it: opened, a model broken and mended, checked; what it prints is what this program prints.
+#[test]
+fn page_without_a_server_in_a_browser() {
+    if has_packages("page_without_a_server_in_a_browser") && has_browser("page_without_a_server_in_a_browser") {
+        let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+        // It says itself if the module was not built.
+        node(&["test/web.mjs", env!("CARGO_BIN_EXE_mu-check")]);
     }
 }

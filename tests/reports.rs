@@ -103,6 +103,19 @@ fn formulas_from_everywhere() {
     assert!(text(&output.stderr).starts_with("all.mcf:5:10: error: action `c` is not declared"), "{}", text(&output.stderr));
     let report = std::fs::read_to_string(folder.path().join("out.xml")).unwrap();
     assert!(report.contains("tests=\"4\" failures=\"1\" errors=\"1\""), "{report}");
+    // On standard output: the report alone, with the same cases. A limit is a case without an answer, not a report that is missing.
+    let output = run(folder.path(), &["check", "m.mcrl2", "all.mcf", "-f", "<b>true", "-q", "--format", "junit"]);
+    let timeless = |xml: &str| xml.split("time=\"").map(|p| p.split_once('"').map_or(p, |(_, rest)| rest).to_string()).collect::<String>();
+    let (printed, written) = (timeless(&text(&output.stdout)), timeless(&report));
+    assert_eq!((output.status.code(), printed.as_str()), (Some(2), written.as_str()));
+    let output = run(folder.path(), &["m.mcrl2", "-f", "<a>true", "--format=junit", "--timeout", "0s"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("errors=\"1\"") && text(&output.stdout).contains("unknown: timeout"), "{}", text(&output.stdout));
+    // For every value of a parameter too.
+    write("n.mcrl2", "$param n: Nat = 1;\nact a: Nat;\nproc P(k: Nat) = (k < ${n}) -> a(k) . P(k + 1);\ninit P(0);\n");
+    let output = run(folder.path(), &["n.mcrl2", "-D", "n=any", "-f", "[true*]true", "--format", "junit"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(text(&output.stdout).contains("tests=\"1\" failures=\"0\" errors=\"0\""), "{}", text(&output.stdout));
     // In JSON the results keep the order of the command line.
     let output = run(folder.path(), &["check", "m.mcrl2", "all.mcf", "--format", "json"]);
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

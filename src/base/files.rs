@@ -19,7 +19,7 @@ pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, St
 /// # Errors
 /// The file cannot be read, or is not UTF-8: then with the place of the byte.
 pub fn read_text(path: &Path, sources: &mut SourceMap) -> Result<String, Diagnostic> {
-    let mut bytes = std::fs::read(path).map_err(|e| file_error("cannot read", path, &e))?;
+    let mut bytes = crate::host::read(path).map_err(|e| file_error("cannot read", path, &e))?;
     if bytes.starts_with(b"\xef\xbb\xbf") {
         bytes.drain(..3);
     }

@@ -5,6 +5,7 @@ pub mod atomics;
 pub mod components;
 pub mod diagnostic;
 pub mod files;
+pub mod host;
 pub mod ids;
 pub mod limits;
 pub mod random;

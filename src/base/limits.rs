@@ -1,8 +1,9 @@
 //! Limits of a run and the reason why a search stopped. A limit is an answer of its own: it never reads as true or false.
 
+use crate::host::{self, Instant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What the user allows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,30 +109,15 @@ impl Budget {
 
 /// Resident bytes of this process now; 0 where the system does not say.
 pub fn resident_bytes() -> u64 {
-    status_kib("VmRSS:") * 1024
+    host::resident_bytes()
 }
 
 /// Highest resident bytes of this process so far; 0 where the system does not say.
 pub fn peak_resident_bytes() -> u64 {
-    status_kib("VmHWM:") * 1024
-}
-
-fn status_kib(key: &str) -> u64 {
-    let Ok(text) = std::fs::read_to_string("/proc/self/status") else { return 0 };
-    text.lines().find_map(|l| l.strip_prefix(key)).and_then(|v| v.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    host::peak_resident_bytes()
 }
 
 /// Bytes of memory that this process may use: the machine's, or its control group's if that is less. `None` where nothing says.
 pub fn available_memory() -> Option<u64> {
-    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let kib: u64 = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
-        Some(kib * 1024)
-    });
-    let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
-        .iter()
-        .find_map(|p| std::fs::read_to_string(p).ok()?.trim().parse::<u64>().ok());
-    match (machine, group) {
-        (Some(m), Some(g)) => Some(m.min(g)),
-        (m, g) => m.or(g),
-    }
+    host::available_memory()
 }

@@ -18,6 +18,7 @@ use super::print;
 use super::progress::Bar;
 use super::properties::{self, Text};
 use super::quantity;
+use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
 use mu_engines::{Options, Subject, Task};
 use mu_evidence::Evidence;
@@ -39,7 +40,6 @@ use std::path::Path;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::time::Instant;
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     if args.formulas.is_empty() && args.formula.is_empty() {
@@ -106,15 +106,15 @@ fn read<'t>(
     session: &Session,
     subject: &Loaded,
     texts: &'t [Text],
-    count: Counting,
+    args: &CheckArgs,
 ) -> Result<(Vec<(&'t Text, TypedFormula)>, Vec<&'t Text>), Diagnostic> {
     let (mut formulas, mut refused) = (Vec::new(), Vec::new());
     for text in texts {
         match properties::read(text, &subject.data, &subject.actions) {
-            Ok(formula) => formulas.push((text, TypedFormula { as_written: count == Counting::AllParameters, ..formula })),
+            Ok(formula) => formulas.push((text, TypedFormula { as_written: args.count == Counting::AllParameters, ..formula })),
             Err(diagnostic) if texts.len() == 1 => return Err(diagnostic),
             Err(diagnostic) => {
-                refuse(session, text, &diagnostic)?;
+                refuse(session, args, text, &diagnostic)?;
                 refused.push(text);
             }
         }
@@ -123,14 +123,14 @@ fn read<'t>(
 }
 
 /// Says that a formula among several is refused.
-fn refuse(session: &Session, text: &Text, diagnostic: &Diagnostic) -> Result<(), Diagnostic> {
+fn refuse(session: &Session, args: &CheckArgs, text: &Text, diagnostic: &Diagnostic) -> Result<(), Diagnostic> {
     eprint!("{}", diagnostic.render(&session.sources));
     let unknown = stopped(Stop::Interrupted, "explicit");
     let mut object = as_json(&text.name, &unknown, None, &[], 0.0);
     object["reason"] = "error".into();
     object["error"] = output::error_as_json(diagnostic, &session.sources);
     let line = format!("{}: unknown (error)\n", text.name.display());
-    let line = (session.common.format == Format::Text).then_some(line);
+    let line = says_lines(session, args).then_some(line);
     output::verdict_of(&text.name, Some(object), line, false)
 }
 
@@ -144,7 +144,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     }
     output::stage("reading the formulas");
     // Every formula is read before any is checked: a slip in the last one is told of before the work on the first.
-    let (formulas, refused) = read(session, subject, texts, args.count)?;
+    let (formulas, refused) = read(session, subject, texts, args)?;
     let company = cluster::join(session, args, &*subject.model, texts)?;
     let kept = if company.is_some() { None } else { kept(session, args, subject)? };
     let mut options = session.explore_options(&*subject.model, &args.without);
@@ -190,9 +190,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
         }
         publish(session, args, object)?;
     }
-    if let Some(path) = &args.junit {
-        write_text(path, &mu_report::junit::suite(&args.model.display().to_string(), &results.cases))?;
-    }
+    write_junit(args, &results.cases)?;
     Ok(results.code())
 }
 
@@ -305,7 +303,7 @@ impl Checking<'_> {
                 Err(refusal) if self.several && refusal.stage == Stage::Unsupported => {
                     results.refused = true;
                     if company.reports() {
-                        refuse(self.session, text, &refusal)?;
+                        refuse(self.session, self.args, text, &refusal)?;
                         results.cases.push(case(self.args, text, 0.0, Outcome::Error("the formula is refused".into())));
                     }
                 }
@@ -317,9 +315,37 @@ impl Checking<'_> {
     }
 }
 
-/// Whether all results are wanted as one object: printed, or shown on a page.
+/// Whether all results are wanted as one object: printed, shown on a page, or told to a program.
 fn wants_object(session: &Session, args: &CheckArgs) -> bool {
-    session.common.format == Format::Json || args.evidence.as_deref().is_some_and(page::is_named_so)
+    session.common.format == Format::Json || args.junit.is_some() || args.evidence.as_deref().is_some_and(page::is_named_so)
+}
+
+/// Whether each verdict is printed as lines: not if standard output is to be something else.
+pub(super) fn says_lines(session: &Session, args: &CheckArgs) -> bool {
+    session.common.format == Format::Text && args.junit.as_deref() != Some(Path::new("-"))
+}
+
+/// Writes the JUnit report, if that is asked for.
+fn write_junit(args: &CheckArgs, cases: &[Case]) -> Result<(), Diagnostic> {
+    let Some(path) = &args.junit else { return Ok(()) };
+    let suite = mu_report::junit::suite(&args.model.display().to_string(), cases);
+    if path == Path::new("-") { print(&suite) } else { write_text(path, &suite) }
+}
+
+/// The same from results as they stand in JSON.
+pub(super) fn write_junit_of(args: &CheckArgs, results: &[Value]) -> Result<(), Diagnostic> {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let of = |result: &Value| {
+        let steps = result["evidence"].as_array().into_iter().flatten().map(|s| word(&s["action"]) + "\n").collect();
+        let outcome = match result["verdict"].as_str() {
+            Some("true") => Outcome::Passed,
+            Some("false") => Outcome::Failed { message: "the formula does not hold".into(), text: steps },
+            _ => Outcome::Unknown(word(&result["reason"])),
+        };
+        let seconds = result["seconds"].as_f64().unwrap_or_default();
+        Case { class: args.model.display().to_string(), name: word(&result["formula"]), seconds, outcome }
+    };
+    write_junit(args, &results.iter().map(of).collect::<Vec<_>>())
 }
 
 /// Writes the object of all results to the page, prints it, or both, as is asked.
@@ -504,7 +530,7 @@ pub(super) fn tell(
     }
     let violated = answer.verdict == Verdict::False;
     let line = || as_text(session, path, &answer, at.as_deref(), story.as_ref(), seconds);
-    let line = (session.common.format == Format::Text).then(line);
+    let line = says_lines(session, args).then(line);
     let object = wants_object(session, args).then(|| {
         let mut object = with_text(as_json(path, &answer, story.as_ref(), &vacuous, seconds), text);
         if let Some(why) = why {
@@ -605,9 +631,10 @@ fn none_checked(session: &Session, args: &CheckArgs, texts: &[Text], stop: &Stop
     let seconds = session.budget.elapsed().as_secs_f64();
     if wants_object(session, args) {
         let results: Vec<Value> = texts.iter().map(|t| with_text(as_json(&t.name, &answer, None, &[], seconds), t)).collect();
+        write_junit_of(args, &results)?;
         publish(session, args, json!({ "results": results, "peak_memory_bytes": session.peak_memory() }))?;
     }
-    if session.common.format == Format::Text {
+    if says_lines(session, args) {
         print(&texts.iter().map(|t| as_text(session, &t.name, &answer, None, None, seconds)).collect::<String>())?;
     }
     Ok(3)

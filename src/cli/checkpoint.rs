@@ -8,13 +8,14 @@
 
 use super::output;
 use super::pipeline::file_error;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_explore::{Header, Image, Keeper, Restored};
 use mu_model::Model;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Name of the file of a search that counts states.
 const NAME: &str = "search.checkpoint";

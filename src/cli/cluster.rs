@@ -22,6 +22,7 @@ use super::properties::Text;
 use super::shares::{self, Current, Rack, Shares};
 use super::ways::{Counter, Ends, Sighted};
 use clap::CommandFactory;
+use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
 use mu_cluster::{Allies, Connections, Identity, Outcome, Part, Party, Secret, Shelf, Shelves, Task, Together, explore, meet};
 use mu_engines::Engine;
@@ -39,7 +40,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long processes on other machines may take to come.
 const WAIT: Duration = Duration::from_secs(300);

@@ -9,6 +9,7 @@ use super::lts::unknown;
 use super::output;
 use super::pipeline::Session;
 use super::print;
+use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
 use mu_formula::typecheck::check_formula;
@@ -22,7 +23,6 @@ use mu_model::from_lts::LtsModel;
 use mu_pbes::{Options, Verdict, check};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What is asked.
 #[derive(Clone, Copy)]

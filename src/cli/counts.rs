@@ -5,12 +5,12 @@ use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::ways::Ends;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stop};
 use mu_engines::{Counted, Detail};
 use mu_explore::Spilled;
 use num_bigint::BigUint;
 use serde_json::{Value, json};
-use std::time::Instant;
 
 /// What an exploration found, by whatever engine.
 pub(super) struct Report {

@@ -14,6 +14,7 @@ use super::pipeline::{self, Session, file_error};
 use super::print;
 use super::progress::{Bar, grouped};
 use super::ways;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_engines::auto::{self, Auto};
 use mu_engines::explicit::Explicit;
@@ -22,7 +23,6 @@ use mu_explore::Spilled;
 use mu_lts::reduce::{Equivalence, reduce};
 use mu_model::Model;
 use std::sync::Arc;
-use std::time::Instant;
 
 impl Reduce {
     pub(super) fn equivalence(self) -> Equivalence {

@@ -6,6 +6,7 @@ use super::lts::unknown;
 use super::output;
 use super::pipeline::Session;
 use super::translate::{text_result, written};
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_compile::typed::process::Terms;
 use mu_formula::typecheck::check_formula;
@@ -15,7 +16,6 @@ use mu_pbes::print;
 use mu_process::linearise;
 use mu_solve::{Solver, by_name, default_solver};
 use serde_json::json;
-use std::time::Instant;
 
 /// Prints the equation system.
 pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnostic> {

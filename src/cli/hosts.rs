@@ -10,12 +10,13 @@ use super::cluster::hosts;
 use super::output::{self, for_shell};
 use super::pipeline::{Session, file_error};
 use clap::Parser;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_cluster::Secret;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time for process 0 to end by itself when another has ended, and for the others after it.
 const GRACE: Duration = Duration::from_secs(15);

@@ -8,18 +8,20 @@
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($text)*);
+        let _ = writeln!(mu_base::host::err(), $($text)*);
     }};
 }
 
 macro_rules! eprint {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = write!(std::io::stderr(), $($text)*);
+        let _ = write!(mu_base::host::err(), $($text)*);
     }};
 }
 
 pub mod args;
+#[cfg(target_arch = "wasm32")]
+pub mod browser;
 mod chance;
 mod check;
 mod checkpoint;
@@ -57,6 +59,7 @@ mod robust;
 mod shares;
 mod shell;
 mod simulate;
+#[cfg_attr(target_arch = "wasm32", path = "browser/studio.rs")]
 mod studio;
 mod sweep;
 mod systems;
@@ -74,13 +77,17 @@ use std::process::ExitCode;
 
 /// Runs the command of the process's arguments.
 pub fn run() -> ExitCode {
-    let words: Vec<String> = std::env::args().collect();
+    ExitCode::from(run_words(mu_base::host::arguments()))
+}
+
+/// Runs the command of these words, the program's name first: its exit code.
+pub fn run_words(words: Vec<String>) -> u8 {
     let json = args::wants_json(&words);
     let mut description = Cli::command();
     if let Some(refusal) = first::mistyped(&words, &args::command_names(&description)) {
-        return ExitCode::from(first::refused(&refusal, json));
+        return first::refused(&refusal, json);
     }
-    let words = args::with_default_command(&description, words);
+    let words = args::with_forms_of_check(args::with_default_command(&description, words));
     let matches = description.try_get_matches_from_mut(words);
     let parsed = matches.and_then(|m| Cli::from_arg_matches(&m)).map_err(|e| e.format(&mut description));
     std::mem::forget(description);
@@ -95,15 +102,15 @@ pub fn run() -> ExitCode {
                 let refused = Diagnostic::new(Stage::Usage, first.strip_prefix("error: ").unwrap_or(first));
                 output::error(&lines.fold(refused, Diagnostic::note), &SourceMap::new());
             }
-            return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
+            return if e.use_stderr() { 2 } else { 0 };
         }
     };
     // A stack of its own: the stages grow theirs as they need, and start from a known size. No thread: waking one takes as long as a small run.
     match catch_unwind(AssertUnwindSafe(|| stacker::grow(64 << 20, || command(cli)))) {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => code,
         Err(_) => {
             eprintln!("internal error: a worker panicked; the message above says where");
-            ExitCode::from(4)
+            4
         }
     }
 }

@@ -8,6 +8,7 @@ use super::files::{Form, read_lts};
 use super::output;
 use super::pipeline::{Session, no_specification};
 use super::program::read_any;
+use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, SourceMap, Span, Stage};
 use mu_compile::typed::typed;
@@ -31,7 +32,6 @@ use mu_syntax::ast::Specification;
 use mu_syntax::template::{Expanded, Value};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What every front end gives: a model, and labels with typed arguments over the data that formulas may speak of.
 pub(super) struct Loaded {

@@ -5,6 +5,7 @@ use super::files::{Form, expect_lts_name, read_game, system_for, transition_syst
 use super::output;
 use super::pipeline::Session;
 use super::print;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_game::{Game, Player, pg};
 use mu_lts::Lts;
@@ -14,7 +15,6 @@ use mu_report::layers;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
 
 /// The answer of a command that a limit stopped before it had one.
 pub(super) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {

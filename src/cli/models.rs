@@ -10,11 +10,11 @@ use super::print;
 use mu_axioms::cat::Model;
 use mu_axioms::lattice::{Bound, Candidate, Lattice, compare, draw};
 use mu_axioms::models::{self, Dialect, KNOWN, Known};
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// A compiled model with its name.
 pub(super) struct Named {

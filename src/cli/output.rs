@@ -8,13 +8,14 @@
 //! Invariant: a result is printed once, by the first holder of the lock. The state here is global, as standard output is.
 
 use super::args::Format;
+use mu_base::host::Instant;
 use mu_base::limits::resident_bytes;
 use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage, Stop};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a stage may take to notice that a limit is passed.
 const GRACE: Duration = Duration::from_millis(1200);
@@ -124,7 +125,10 @@ pub(super) fn error_as_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Val
 
 /// The command of this process, as a line that a shell reads: results say how they were made.
 pub(super) fn command_line() -> String {
-    std::iter::once("mu-check".to_string()).chain(std::env::args().skip(1).map(|w| for_shell(&w))).collect::<Vec<_>>().join(" ")
+    std::iter::once("mu-check".to_string())
+        .chain(mu_base::host::arguments().iter().skip(1).map(|w| for_shell(w)))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A word as a shell reads it.
@@ -170,7 +174,7 @@ pub(super) fn part_of_text(text: &str) -> Result<(), Diagnostic> {
 }
 
 fn written(text: &str) -> Result<(), Diagnostic> {
-    let mut out = std::io::stdout().lock();
+    let mut out = mu_base::host::out().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write to standard output: {e}")))

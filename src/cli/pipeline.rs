@@ -4,6 +4,7 @@ use super::args::{Common, Reading, Reduction};
 use super::files::Form;
 use super::output;
 pub(super) use mu_base::files::{file_error, read_source, read_text};
+use mu_base::host::Instant;
 use mu_base::limits::{available_memory, peak_resident_bytes};
 use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stage, Stop};
 use mu_compile::{Compiled, Confluence};
@@ -16,7 +17,6 @@ use mu_process::spec::ProcSpec;
 use mu_syntax::template;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Instant;
 
 /// A run: options, sources read so far, limits.
 pub struct Session {
@@ -254,6 +254,7 @@ pub(super) fn no_specification(path: &Path) -> Diagnostic {
 }
 
 /// A signal asks the run to end, and a second one ends it.
+#[cfg(not(target_arch = "wasm32"))]
 fn listen(budget: &Budget) {
     let (flag, handled) = (budget.interrupt_flag(), budget.clone());
     // Failing to listen leaves the system's default, which ends the process: nothing wrong is reported.
@@ -264,6 +265,10 @@ fn listen(budget: &Budget) {
         }
     });
 }
+
+/// There are no signals: whoever runs an instance of the module ends it.
+#[cfg(target_arch = "wasm32")]
+fn listen(_: &Budget) {}
 
 /// From now on the end of standard input is an interrupt: whoever holds its other end is gone.
 pub(super) fn end_with_input(budget: &Budget) {

@@ -7,6 +7,7 @@ use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::progress::{Bar, grouped};
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_program::machine::{Event, Machine};
 use mu_program::nasm::{self, X86Program};
@@ -15,7 +16,6 @@ use mu_safety::reach::{self, Interleaving, Moved, Reached, Safety};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
 
 /// Whether a file is a program of one kind or the other, by its name.
 pub(super) fn is_program(path: &Path) -> bool {

@@ -7,6 +7,7 @@ use super::files::{expect_writable, write_text};
 use super::pipeline::Session;
 use super::progress::grouped;
 use super::{output, print, refuted};
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_cubicle::System;
 use mu_prove::image::Trouble;
@@ -17,7 +18,6 @@ use mu_prove::{Options, Outcome, Verdict, Why};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
 
 /// A system, or an x86 program as one; places in its translation are those of the text that `expand --to cubicle` prints.
 fn read(session: &mut Session, path: &Path, translation: &TranslationArgs) -> Result<System, Diagnostic> {

@@ -9,6 +9,7 @@ use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::properties::Text;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_formula::real::{RealFormula, check_real, has_real_operator};
 use mu_formula::typecheck::check_formula;
@@ -16,7 +17,6 @@ use mu_reals::number::Real;
 use mu_reals::solve::{Bounds, solve};
 use mu_reals::translate::translate;
 use serde_json::{Value, json};
-use std::time::Instant;
 
 /// Whether one of the formulas is real-valued, or the model probabilistic, so that all are.
 pub(super) fn is_meant(subject: &Loaded, texts: &[Text]) -> bool {

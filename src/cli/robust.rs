@@ -8,6 +8,7 @@ use super::pipeline::Session;
 use super::print;
 use super::program::{read_any, read_asserted, steps_json, table};
 use super::progress::grouped;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_program::Program;
 use mu_program::machine::Machine;
@@ -18,7 +19,6 @@ use mu_safety::reach::{Interleaving, Safety};
 use mu_safety::robust::{self, Borderline, Robustness};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::time::Instant;
 
 /// All that was asked.
 struct Answer {

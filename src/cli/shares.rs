@@ -10,6 +10,7 @@
 use super::checkpoint::{of_file, replace};
 use super::output;
 use super::pipeline::file_error;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_cluster::{Shelf, Shelves};
 use mu_explore::{Share, Stamp, expect_sound};
@@ -20,7 +21,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Ending of all files.
 const ENDING: &str = ".share";

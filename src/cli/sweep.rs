@@ -14,6 +14,7 @@ use super::pipeline::{Session, file_error, read_text};
 use super::print;
 use super::progress::{Bar, grouped};
 use clap::ValueEnum;
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, SourceMap, Stage, Stop};
 use mu_formula::typecheck::check_formula;
 use mu_report::junit::{Case, Outcome};
@@ -25,7 +26,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Stop reason of a row that ended with an error message, or was ended by the system: run again the next time.
 const FAILED: &str = "failed";

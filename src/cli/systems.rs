@@ -4,6 +4,7 @@ use super::args::{Initial, MemoryName, TranslationArgs};
 use super::load::Loaded;
 use super::output;
 use super::pipeline::Session;
+use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
 use mu_cubicle::machine::{Machine, Memory, Setup};
@@ -13,7 +14,6 @@ use mu_labels::inferred::InferredLabels;
 use mu_model::Model;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Reads a system.
 pub(super) fn read(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {

@@ -7,11 +7,12 @@
 //! that all runs end, if there is one: see [`mu_regions::measure`]. Parameters that are sizes of a sort ([`mu_regions::counted`]) get a value that
 //! stands for all, and what the formula does not tell apart is merged ([`mu_regions::sizes`]).
 
-use super::args::{CheckArgs, Counting, Format};
-use super::check::{Found, publish, tell, with_text};
+use super::args::{CheckArgs, Counting};
+use super::check::{Found, publish, says_lines, tell, with_text, write_junit_of};
 use super::output;
 use super::pipeline::{self, Session};
 use super::properties::{self, Text};
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
@@ -27,7 +28,6 @@ use mu_regions::sizes::SIZE;
 use mu_regions::{Base, Defined, Family, Levels, Measure, Merged, Study, counted, measures, with_parameters};
 use mu_syntax::template;
 use serde_json::{Value, json};
-use std::time::Instant;
 
 /// The concrete search goes no further after a model with so many states.
 const MANY_STATES: u64 = 2_000_000;
@@ -138,6 +138,7 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
             },
         }
     }
+    write_junit_of(args, &output::verdicts())?;
     publish(session, args, json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }))?;
     Ok(if violated {
         1
@@ -526,7 +527,7 @@ impl About<'_> {
     }
 
     fn out(&self, object: Value, text: String) -> Result<(), Diagnostic> {
-        let text = (self.session.common.format == Format::Text).then_some(text);
+        let text = says_lines(self.session, self.args).then_some(text);
         output::verdict_of(&self.text.name, Some(with_text(object, self.text)), text, false)
     }
 }

@@ -54,6 +54,6 @@ impl Engine for Cluster {
         let plain = mu_pbes::Options::new(&options.explore);
         let chosen = mu_pbes::Options { progress: options.progress, witnesses: options.witnesses, peers, ..plain };
         let answer = mu_pbes::check(subject.model, subject.labels, formula, chosen, task.budget)?;
-        Ok(Checked { engine: self.name(), reason: None, answer, watched: None })
+        Ok(Checked { engine: self.name(), reason: None, answer, sets: None })
     }
 }

@@ -116,6 +116,8 @@ pub struct Kept<'a> {
     pub restored: Option<Restored>,
     /// What a search that leaves out steps is to keep; none: it leaves out none.
     pub aim: Option<&'a Aim>,
+    /// What a search by a single thread computes with, where that may not leave this thread; none: a lane of the annotator.
+    pub lane: Option<Box<dyn Lane + 'a>>,
 }
 
 /// Computes the fixed point, up to a limit or to a decision.
@@ -136,7 +138,7 @@ pub fn annotate<'a>(
     let payload = if kept.aim.is_some() { Payload::Triple } else { Payload::Pair };
     let reduced = stubborn.as_ref().ok().and_then(Option::as_ref);
     let goal = Goal { payload, annotator: Some(annotator), symmetries, keeper: kept.keeper, stubborn: reduced, ..Goal::default() };
-    let mut done = run_from(model, options, budget, progress, goal, kept.restored)?;
+    let mut done = run_from(model, options, budget, progress, goal, (kept.restored, kept.lane))?;
     if let Err(why) = stubborn {
         done.outcome.partial_order = PartialOrder::Unused(why);
     }

@@ -12,10 +12,10 @@
 //! With confluent groups each target is replaced by its representative ([`super::confluent`]), and with symmetries then by that of its orbit
 //! ([`super::symmetry`]).
 
+use mu_base::host::Instant;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::Options;
 use super::intern::Rows;

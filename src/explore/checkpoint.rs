@@ -22,7 +22,7 @@ const MAGIC: [u8; 8] = *b"muckpt\r\n";
 /// Version of the form.
 const VERSION: u32 = 4;
 /// Most bytes of a section that are believed.
-const MOST_SECTION: usize = 1 << 32;
+const MOST_SECTION: usize = u32::MAX as usize;
 
 /// What the caller keeps with a search.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -260,7 +260,7 @@ pub fn explore_with(
                     .note(format!("that one had {}, this one has {order}; the identity counts", restored.counts.symmetries)));
             }
         }
-        search::run_from(model, options, budget, progress, goal, restored.take())
+        search::run_from(model, options, budget, progress, goal, (restored.take(), None))
     })?;
     let slot_values = if done.outcome.stop == mu_base::Stop::Complete { Vec::new() } else { done.store.slot_values() };
     Ok(Outcome { dropped, slot_values, ..shown(done, ends) })

@@ -10,10 +10,11 @@
 //!
 //! The next level is a list of keys, 8 bytes a state of that level; the store is not needed to find them again.
 
+use mu_base::host::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::annotate::{Annotator, Lane};
 use super::cache::{CacheStatistics, Expander, Halt, Successor};
@@ -186,17 +187,17 @@ pub(crate) fn run(
     progress: &dyn Progress,
     goal: Goal<'_>,
 ) -> Result<Done, Diagnostic> {
-    run_from(model, options, budget, progress, goal, None)
+    run_from(model, options, budget, progress, goal, (None, None))
 }
 
-/// Runs a search, or goes on with one.
+/// Runs a search, or goes on with one. A lane is that of a search by this thread alone.
 pub(crate) fn run_from(
     model: &dyn Model,
     options: &Options,
     budget: &Budget,
     progress: &dyn Progress,
     goal: Goal<'_>,
-    restored: Option<Restored>,
+    (restored, lane): (Option<Restored>, Option<Box<dyn Lane + '_>>),
 ) -> Result<Done, Diagnostic> {
     if restored.as_ref().is_some_and(|r| r.records.is_some() != goal.annotator.is_some()) {
         return Err(Diagnostic::new(Stage::File, "the checkpoint is of another kind of search"));
@@ -235,11 +236,13 @@ pub(crate) fn run_from(
         start: Instant::now(),
     };
     let helpers = options.thread_count().max(1) - 1;
+    debug_assert!(lane.is_none() || helpers == 0, "a lane of one thread serves one thread");
     let result = std::thread::scope(|scope| {
         for _ in 0..helpers {
             scope.spawn(|| shared.help());
         }
-        let result = catch_unwind(AssertUnwindSafe(|| shared.coordinate(helpers, queued))).unwrap_or_else(|panic| Err(internal(&panic)));
+        let result =
+            catch_unwind(AssertUnwindSafe(|| shared.coordinate(helpers, queued, lane))).unwrap_or_else(|panic| Err(internal(&panic)));
         held!(shared.gate.lock()).quit = true;
         shared.opened.notify_all();
         result
@@ -386,11 +389,19 @@ impl<'a> Shared<'a> {
         std::mem::take(&mut *held!(self.round.lock()))
     }
 
-    fn coordinate(&'a self, helpers: usize, queued: Option<(Vec<u64>, Vec<u64>, Counts)>) -> Result<Account, Diagnostic> {
+    fn coordinate(
+        &'a self,
+        helpers: usize,
+        queued: Option<(Vec<u64>, Vec<u64>, Counts)>,
+        lane: Option<Box<dyn Lane + 'a>>,
+    ) -> Result<Account, Diagnostic> {
         if let Some(spill) = self.goal.spill {
             return self.coordinate_spilled(helpers, spill);
         }
         let mut local = Local::new(self);
+        if lane.is_some() {
+            local.lane = lane;
+        }
         let blocks = |keys: Vec<u64>| keys.chunks(BLOCK).map(<[u64]>::to_vec).collect::<Vec<_>>();
         let (initial, mut frontier, mut ahead, before) = match queued {
             Some((todo, next, counts)) => (counts.initial, blocks(todo), blocks(next), Some(counts)),

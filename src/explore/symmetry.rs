@@ -21,10 +21,11 @@
 //! Where answers seldom recur, each evaluation is verified under all elements. [`Thrift`] measures that beside what the orbits save: a search that would
 //! be much faster without symmetries begins again without.
 
+use mu_base::host::Instant;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Options;
 use super::cache::Halt;

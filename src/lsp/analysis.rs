@@ -11,6 +11,7 @@
 use crate::foreign::Lexicon;
 use crate::names::{Declared, Found, Key, Kind, Walk};
 use crate::recovery::{Lost, leave_out};
+use mu_base::host::Instant;
 use mu_base::source::Source;
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 use mu_formula::typecheck::check_formula;
@@ -23,7 +24,7 @@ use mu_syntax::tokens::{self, Kind as TokenKind, Token};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Most errors of syntax, and of types, that are looked for.
 const MOST_ERRORS: usize = 12;

@@ -399,13 +399,17 @@ pub(crate) fn lenses(workspace: &Workspace, path: &Path) -> Option<Value> {
     Some(Value::Array(all))
 }
 
-/// Quick fixes: what the notes of the errors in a range say to write.
+/// Quick fixes: what the notes of the errors in a range say to write; if there are none in it, of those in its lines, since a cursor is at the end of what was typed.
 pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let lines = Lines::new(&analysis.text);
     let uri = workspace.uri(path);
     let mut out = Vec::new();
-    for problem in analysis.problems.iter().filter(|p| p.range.start <= range.end && range.start <= p.range.end) {
+    let within = |p: &Problem, range: &Range<usize>| p.range.start <= range.end && range.start <= p.range.end;
+    let start = analysis.text[..range.start].rfind('\n').map_or(0, |i| i + 1);
+    let end = analysis.text[range.end..].find('\n').map_or(analysis.text.len(), |i| range.end + i);
+    let near = if analysis.problems.iter().any(|p| within(p, range)) { range.clone() } else { start..end };
+    for problem in analysis.problems.iter().filter(|p| within(p, &near)) {
         for (place, text) in replacements(&analysis, problem) {
             let old = range_text(&analysis.text, &place);
             let title = if old.is_empty() { format!("insert `{text}`") } else { format!("replace `{old}` by `{text}`") };

@@ -20,5 +20,5 @@ mod typed;
 mod workspace;
 
 pub use foreign::Read;
-pub use server::serve;
+pub use server::{Turns, serve};
 pub use workspace::Files;

@@ -22,13 +22,9 @@ use std::sync::mpsc::Receiver;
 /// The client does not begin with `initialize`.
 pub fn serve(connection: &Connection, files: &dyn Files) -> Result<bool, String> {
     let (id, params) = connection.initialize_start().map_err(|e| e.to_string())?;
-    let mut server =
-        Server { connection, workspace: Workspace::new(files), changed: BTreeSet::new(), shown: BTreeMap::new(), width: 120, down: false };
-    server.settings(&params["initializationOptions"]);
-    let folders = params["workspaceFolders"].as_array().into_iter().flatten().filter_map(|f| f["uri"].as_str());
-    server.workspace.roots = folders.chain(params["rootUri"].as_str()).map(path_of).collect();
-    let answer = json!({ "capabilities": capabilities(), "serverInfo": { "name": "mu-check", "version": env!("CARGO_PKG_VERSION") } });
-    connection.initialize_finish(id, answer).map_err(|e| e.to_string())?;
+    // A client that is gone needs no answer.
+    let mut server = Server::new(files, Box::new(|message| _ = connection.sender.send(message)));
+    connection.initialize_finish(id, server.begin(&params)).map_err(|e| e.to_string())?;
     // A connection hands over one message at a time. Those that wait are to be seen: they may cancel each other.
     Ok(std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
@@ -57,8 +53,31 @@ fn capabilities() -> Value {
     })
 }
 
+/// A server for where there are no threads: it is handed one message at a time, and has answered when that returns.
+pub struct Turns<'c>(Server<'c>);
+
+impl<'c> Turns<'c> {
+    /// A server that nobody has begun to talk to. `send` gets its messages.
+    pub fn new(files: &'c dyn Files, send: impl Fn(Message) + 'c) -> Self {
+        Self(Server::new(files, Box::new(send)))
+    }
+    /// Takes a message. `more`: another one waits, so that diagnostics may.
+    pub fn take(&mut self, message: Message, more: bool) {
+        match message {
+            Message::Request(request) if request.method == "initialize" => {
+                let answer = self.0.begin(&request.params);
+                self.0.send(Message::Response(Response::new_ok(request.id, answer)));
+            }
+            message => _ = self.0.take(message, &VecDeque::new()),
+        }
+        if !more {
+            self.0.publish();
+        }
+    }
+}
+
 struct Server<'c> {
-    connection: &'c Connection,
+    send: Box<dyn Fn(Message) + 'c>,
     workspace: Workspace<'c>,
     /// Documents whose diagnostics are to be computed.
     changed: BTreeSet<PathBuf>,
@@ -79,7 +98,19 @@ impl From<String> for Refusal {
     }
 }
 
-impl Server<'_> {
+impl<'c> Server<'c> {
+    fn new(files: &'c dyn Files, send: Box<dyn Fn(Message) + 'c>) -> Self {
+        Self { send, workspace: Workspace::new(files), changed: BTreeSet::new(), shown: BTreeMap::new(), width: 120, down: false }
+    }
+
+    /// What a client says at first, and what it is answered.
+    fn begin(&mut self, params: &Value) -> Value {
+        self.settings(&params["initializationOptions"]);
+        let folders = params["workspaceFolders"].as_array().into_iter().flatten().filter_map(|f| f["uri"].as_str());
+        self.workspace.roots = folders.chain(params["rootUri"].as_str()).map(path_of).collect();
+        json!({ "capabilities": capabilities(), "serverInfo": { "name": "mu-check", "version": env!("CARGO_PKG_VERSION") } })
+    }
+
     fn run(&mut self, receiver: &Receiver<Message>) -> bool {
         let mut waiting: VecDeque<Message> = VecDeque::new();
         loop {
@@ -94,30 +125,36 @@ impl Server<'_> {
                     }
                 }
             };
-            match message {
-                Message::Request(request) => {
-                    waiting.extend(receiver.try_iter());
-                    let cancelled = waiting.iter().any(|m| cancels(m, &request.id));
-                    let response = if cancelled {
-                        Response::new_err(request.id, ErrorCode::RequestCanceled as i32, "cancelled".into())
-                    } else {
-                        self.answer(request)
-                    };
-                    self.send(Message::Response(response));
-                }
-                Message::Notification(n) if n.method == "exit" => return self.down,
-                Message::Notification(n) => {
-                    // Wrong parameters of a notification cannot be answered; nothing changes then.
-                    let _ = self.note(&n);
-                }
-                Message::Response(_) => {}
+            waiting.extend(receiver.try_iter());
+            if self.take(message, &waiting) {
+                return self.down;
             }
         }
     }
 
-    /// A client that is gone needs no answer.
+    /// Takes a message, with those that wait behind it: they may cancel it. Whether the client says goodbye.
+    fn take(&mut self, message: Message, waiting: &VecDeque<Message>) -> bool {
+        match message {
+            Message::Request(request) => {
+                let response = if waiting.iter().any(|m| cancels(m, &request.id)) {
+                    Response::new_err(request.id, ErrorCode::RequestCanceled as i32, "cancelled".into())
+                } else {
+                    self.answer(request)
+                };
+                self.send(Message::Response(response));
+            }
+            Message::Notification(n) if n.method == "exit" => return true,
+            Message::Notification(n) => {
+                // Wrong parameters of a notification cannot be answered; nothing changes then.
+                let _ = self.note(&n);
+            }
+            Message::Response(_) => {}
+        }
+        false
+    }
+
     fn send(&self, message: Message) {
-        let _ = self.connection.sender.send(message);
+        (self.send)(message);
     }
 
     fn answer(&mut self, request: Request) -> Response {

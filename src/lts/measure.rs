@@ -1,6 +1,6 @@
 //! Measurements, run by hand: `cargo test --release --lib lts::measure -- --ignored --nocapture`.
 
-use std::time::Instant;
+use mu_base::host::Instant;
 
 use super::reduce::{Equivalence, reduce};
 use super::{Labels, Lts, aut};

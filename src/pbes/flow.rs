@@ -5,7 +5,7 @@
 //! instances of outer quantifiers: a step costs the nodes in which sets differ, not the number of instances.
 //!
 //! The automaton belongs to the calling thread, which answers the other threads' questions about single formula states; each thread
-//! asks a question once while its cache holds the answer.
+//! asks a question once while its cache holds the answer. A search by one thread is the calling thread's, which answers itself: no other is started.
 //!
 //! A cycle of obligations refutes a least fixed point (dually a greatest one). There is none if every annotated step led forward, or
 //! if the model is acyclic; otherwise the search over stored states decides.
@@ -18,8 +18,9 @@
 //! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the number of obligations of a complete search
 //! do not depend on threads.
 
+use super::ask::{Ask, Automata, Question, gone, put};
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::obligations::{Answer, EMPTY, Images, Operations, Set, Sets, Steps};
+use super::obligations::{Answer, EMPTY, Operations, Set, Sets};
 use super::order::{self, Order};
 use super::priority::{self, Priority};
 use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_here};
@@ -35,22 +36,6 @@ use mu_model::{Model, Worker};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
-
-/// What is asked of the automaton.
-enum Question {
-    /// What these formula states become along a label.
-    Steps { states: Vec<u32>, label: u32, reply: Sender<Result<Vec<Answer>, Diagnostic>> },
-    /// Which of these are decided at a system state by its labels alone.
-    Locals { states: Vec<u32>, reply: Sender<Result<Vec<u32>, Diagnostic>> },
-    /// Whether one of these is decided against the formula where these labels leave.
-    Decide { states: Vec<u32>, labels: Vec<LabelId>, reply: Sender<Result<bool, Diagnostic>> },
-    /// A label that no formula state tells from this one: the same for all that are alike.
-    Alike { label: u32, reply: Sender<Result<u32, Diagnostic>> },
-    /// The formula states met so far.
-    States { reply: Sender<Result<Vec<Vec<String>>, Diagnostic>> },
-    /// What an element of the group of symmetries makes of these.
-    Images { states: Vec<u32>, element: u32, reply: Sender<Result<Vec<u32>, Diagnostic>> },
-}
 
 /// Obligations as an annotation.
 struct Obligations<'a> {
@@ -81,49 +66,6 @@ impl Annotator for Obligations<'_> {
     }
 }
 
-/// Asks and waits for the reply.
-fn put<T>(questions: &Sender<Question>, make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question) -> Result<T, Diagnostic> {
-    let (reply, answer) = channel();
-    questions.send(make(reply)).map_err(|_| gone())?;
-    answer.recv().map_err(|_| gone())?
-}
-
-fn gone() -> Diagnostic {
-    Diagnostic::new(Stage::Internal, "the automaton of the formula is missing")
-}
-
-/// The automaton as a searching thread asks it: in another thread, or its own.
-pub(super) trait Automata {
-    /// What these formula states become along a label.
-    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic>;
-    /// Which of these are decided at a system state by its labels alone.
-    fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic>;
-    /// Whether one of these is decided against the formula where these labels leave.
-    fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic>;
-    /// A label that no formula state tells from this one: the same for all that are alike.
-    fn alike(&self, label: u32) -> Result<u32, Diagnostic>;
-    /// What an element of the group of symmetries makes of these.
-    fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic>;
-}
-
-impl Automata for Sender<Question> {
-    fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic> {
-        put(self, |reply| Question::Steps { states, label, reply })
-    }
-    fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic> {
-        put(self, |reply| Question::Locals { states, reply })
-    }
-    fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
-        put(self, |reply| Question::Decide { states, labels, reply })
-    }
-    fn alike(&self, label: u32) -> Result<u32, Diagnostic> {
-        put(self, |reply| Question::Alike { label, reply })
-    }
-    fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic> {
-        put(self, |reply| Question::Images { states, element, reply })
-    }
-}
-
 impl Automata for &RefCell<Oracle<'_>> {
     fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic> {
         self.borrow_mut().steps(&states, label)
@@ -139,73 +81,6 @@ impl Automata for &RefCell<Oracle<'_>> {
     }
     fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic> {
         self.borrow_mut().images_of(&states, element)
-    }
-}
-
-/// The automaton from a searching thread's view.
-pub(super) struct Ask<Q> {
-    questions: Q,
-    answers: AHashMap<(u32, u32), Answer>,
-    images: AHashMap<(u32, u32), u32>,
-    /// By label: one that stands for it.
-    alike: Vec<Option<u32>>,
-}
-
-/// Answers that a thread remembers.
-const MOST_ANSWERS: usize = 1 << 22;
-
-impl<Q: Automata> Ask<Q> {
-    fn new(questions: Q) -> Self {
-        Self { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() }
-    }
-    fn alike(&mut self, label: LabelId) -> Result<u32, Diagnostic> {
-        if let Some(Some(known)) = self.alike.get(label.index()) {
-            return Ok(*known);
-        }
-        let one = self.questions.alike(label.0)?;
-        if self.alike.len() <= label.index() {
-            self.alike.resize(label.index() + 1, None);
-        }
-        self.alike[label.index()] = Some(one);
-        Ok(one)
-    }
-}
-
-impl<Q: Automata> Steps for Ask<Q> {
-    type Error = Diagnostic;
-    fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), Diagnostic> {
-        let mut missing = Vec::new();
-        for &q in states {
-            out.push(self.answers.get(&(q, label)).copied().unwrap_or_else(|| {
-                missing.push((out.len(), q));
-                Answer::Decided
-            }));
-        }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let asked = missing.iter().map(|m| m.1).collect();
-        let answers = self.questions.steps(asked, label)?;
-        if self.answers.len() > MOST_ANSWERS {
-            self.answers.clear();
-        }
-        for ((at, q), answer) in missing.into_iter().zip(answers) {
-            out[at] = answer;
-            self.answers.insert((q, label), answer);
-        }
-        Ok(())
-    }
-}
-
-impl<Q: Automata> Images for Ask<Q> {
-    type Error = Diagnostic;
-    fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, Diagnostic> {
-        let missing: Vec<u32> = states.iter().copied().filter(|q| !self.images.contains_key(&(*q, permutation))).collect();
-        if !missing.is_empty() {
-            let images = self.questions.images_of(missing.clone(), permutation)?;
-            self.images.extend(missing.into_iter().map(|q| (q, permutation)).zip(images));
-        }
-        Ok(states.iter().map(|q| self.images[&(*q, permutation)]).collect())
     }
 }
 
@@ -683,51 +558,81 @@ fn search_with(
     let (questions, asked) = channel();
     let locals = oracle.has_locals();
     let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
-    let mut figures = Figures::default();
-    let at_once = task.explore.confluent.iter().any(|c| *c);
+    let (sets, at_once) = (&sets, task.explore.confluent.iter().any(|c| *c));
     let priority = if at_once { "p" } else { "" };
-    let search_kept = task.shelf.map(|shelf| (shelf, format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order))));
-    let run = std::thread::scope(|scope| {
-        let figures = &mut figures;
-        let sets = &sets;
-        let search = scope.spawn(move || {
+    let kept = task.shelf.map(|shelf| (shelf, format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order))));
+    let Task { model, explore, budget, progress, .. } = task;
+    let search = OneSearch { model, explore, budget, progress, kept, sets, annotator, symmetries, aim, at_once };
+    let (run, told) = if task.explore.thread_count() == 1 && task.shelf.is_none() {
+        let oracle = RefCell::new(oracle);
+        let lane = Box::new(Thread::new(sets, &oracle, locals));
+        let run = search.run(&oracle, Some(lane));
+        (run, oracle.into_inner().told)
+    } else {
+        let run = std::thread::scope(|scope| {
             // Owns the questions' senders, so that the oracle's loop ends with the search.
-            let annotator = annotator;
-            let keeper = search_kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
-            let restored = search_kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
-            let kept = Kept { keeper: keeper.as_deref(), restored, aim };
-            let annotated = mu_explore::annotate(task.model, task.explore, task.budget, task.progress, &annotator, symmetries, kept)?;
-            *figures = count(&annotated, sets, Ask::new(questions))?;
-            let mut known = AHashSet::new();
-            if at_once || aim.is_some() {
-                annotated.each(&mut |set, _, _| {
-                    known.insert(set);
-                    Ok(())
-                })?;
-            }
-            Ok(Found {
-                met: sets.union(known),
-                decided: annotated.decided(),
-                forward: annotated.forward(),
-                stop: annotated.outcome().stop.clone(),
-                symmetries: annotated.outcome().symmetries,
-                order: annotated.outcome().partial_order.into(),
-            })
+            let search = scope.spawn(move || search.run(questions, None));
+            // A panic must not leave the searching threads waiting: dropping the receiver tells them.
+            let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
+            let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
+            served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
         });
-        // A panic must not leave the searching threads waiting: dropping the receiver tells them.
-        let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
-        let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
-        served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
-    });
-    seen.told = oracle.told;
-    drop(oracle);
+        let told = oracle.told;
+        drop(oracle);
+        (run, told)
+    };
+    seen.told = told;
     if sets.is_full() {
         return Ok(None);
     }
-    let mut found = run?;
+    let (mut found, mut figures) = run?;
     figures.symmetries = found.symmetries;
     (seen.met, seen.order) = (std::mem::take(&mut found.met), found.order);
     Ok(Some((conclude(found, task, automaton, shape, symmetries)?, figures)))
+}
+
+/// A search, whoever answers its questions.
+struct OneSearch<'a> {
+    model: &'a dyn Model,
+    explore: &'a mu_explore::Options,
+    budget: &'a Budget,
+    progress: &'a dyn Progress,
+    /// Where it is kept, and its name there.
+    kept: Option<(&'a dyn Shelf, String)>,
+    sets: &'a Sets,
+    annotator: Obligations<'a>,
+    symmetries: Option<&'a Symmetries>,
+    aim: Option<&'a Aim>,
+    /// Whether confluent steps are taken at once.
+    at_once: bool,
+}
+
+impl OneSearch<'_> {
+    /// Searches. `questions`: who answers when the pairs are counted. `lane`: what a search by this thread alone computes with.
+    fn run<'l>(self, questions: impl Automata, lane: Option<Box<dyn Lane + 'l>>) -> Result<(Found, Figures), Diagnostic> {
+        let Self { model, explore, budget, progress, kept, sets, annotator, symmetries, aim, at_once } = self;
+        let keeper = kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
+        let restored = kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
+        let kept = Kept { keeper: keeper.as_deref(), restored, aim, lane };
+        let annotated = mu_explore::annotate(model, explore, budget, progress, &annotator, symmetries, kept)?;
+        let figures = count(&annotated, sets, Ask::new(questions))?;
+        let mut known = AHashSet::new();
+        if at_once || aim.is_some() {
+            annotated.each(&mut |set, _, _| {
+                known.insert(set);
+                Ok(())
+            })?;
+        }
+        let found = Found {
+            met: sets.union(known),
+            decided: annotated.decided(),
+            forward: annotated.forward(),
+            stop: annotated.outcome().stop.clone(),
+            symmetries: annotated.outcome().symmetries,
+            order: annotated.outcome().partial_order.into(),
+        };
+        Ok((found, figures))
+    }
 }
 
 /// What a search says of the formula.
@@ -774,7 +679,7 @@ struct Found {
 
 /// Numbers of states and of pairs (state, obligation) in the full system. All states of an orbit have equally many obligations: those of
 /// the representative, closed under the elements that fix it. So an orbit of `n` states has `n * |closure|` pairs.
-fn count(annotated: &mu_explore::Annotated, sets: &Sets, mut ask: Ask<Sender<Question>>) -> Result<Figures, Diagnostic> {
+fn count(annotated: &mu_explore::Annotated, sets: &Sets, mut ask: Ask<impl Automata>) -> Result<Figures, Diagnostic> {
     let outcome = annotated.outcome();
     let mut figures = Figures { states: 0, steps: outcome.transitions, ..Figures::default() };
     let mut sizes = Vec::new();

@@ -3,7 +3,8 @@
 
 mod among;
 pub mod arena;
-pub mod automaton;
+pub mod ask;
+mod automaton;
 mod channel;
 pub mod check;
 mod explain;

@@ -16,12 +16,12 @@ use super::product::{self, Product, Shape, shape};
 use super::quotient::{self, Whole};
 use super::source::Source;
 use super::trace;
+use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
 use mu_solve::default_solver;
-use std::time::Instant;
 
 /// Obligations that start one search together, if there are too many for one: fewer of them share more of their sets, more of them
 /// share the exploration.

@@ -12,9 +12,10 @@ use crate::replay::{Run, machine, replay};
 use crate::rules::{Memory, Refusal, Rules, translate};
 use crate::search::{Counts, End, Exact, Node, Search};
 use crate::verify::{Asked, Refused, verify_within};
+use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
 use mu_cubicle::system::System;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What to do.
 #[derive(Clone, Copy, Debug)]

@@ -50,6 +50,9 @@ export interface System {
   error?: string;
 }
 
+/** What a page can do here. */
+export const capabilities = { sweeps: true };
+
 /** This page, among several that are open. */
 const PAGE = [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
 
@@ -95,7 +98,8 @@ export interface Listener {
   hello: (runs: RunState[]) => void;
   run: (run: RunState) => void;
   language: (message: { id?: number; method?: string; params?: unknown; result?: unknown }) => void;
-  lost: () => void;
+  /** `why`, where it does not come back. */
+  lost: (why?: string) => void;
 }
 
 /** Listens to the server until the page is closed. */

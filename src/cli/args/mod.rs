@@ -435,7 +435,7 @@ pub struct CheckArgs {
     /// A formula, as text; several may be given.
     #[arg(short = 'f', long, value_name = "FORMULA", action = clap::ArgAction::Append)]
     pub formula: Vec<String>,
-    /// Write the verdicts as a JUnit report, a test case each.
+    /// Write the verdicts as a JUnit report, a test case each. `-`, or `--format junit`, prints it in place of the lines.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
     /// Write the time of each stage to this file, as JSON.
@@ -522,6 +522,20 @@ pub fn command_names(cli: &clap::Command) -> Vec<String> {
 /// Whether arguments, right or wrong, ask for JSON.
 pub fn wants_json(words: &[String]) -> bool {
     words.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || words.iter().any(|w| w == "--format=json")
+}
+
+/// Reads `--format junit` of `check` as `--junit -`: a form of verdicts, which no other command has.
+pub fn with_forms_of_check(mut words: Vec<String>) -> Vec<String> {
+    if words.get(1).is_none_or(|command| command != "check") {
+        return words;
+    }
+    let end = words.iter().position(|w| w == "--").unwrap_or(words.len());
+    if let Some(at) = words[..end].iter().position(|w| w == "--format=junit") {
+        words[at] = "--junit=-".into();
+    } else if let Some(at) = words[..end].windows(2).position(|w| w[0] == "--format" && w[1] == "junit") {
+        words.splice(at..at + 2, ["--junit=-".to_string()]);
+    }
+    words
 }
 
 /// Puts `check` before the first word that is not an option if that is no command.

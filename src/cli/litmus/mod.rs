@@ -20,6 +20,7 @@ use super::files::{expect_writable, no_form_of_evidence, write_text};
 use super::output;
 use super::page;
 use super::pipeline::{Session, read_source};
+use mu_base::host::Instant;
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_outcome::Answer;
 use mu_program::memory::{self, MemoryModel};
@@ -27,7 +28,6 @@ use mu_report::page::Shown;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 impl MemoryName {
     /// The model meant.

@@ -5,25 +5,26 @@
 
 mod command;
 mod interpreter;
-mod requests;
+pub(crate) mod requests;
+#[cfg(not(target_arch = "wasm32"))]
 mod screen;
+#[cfg_attr(target_arch = "wasm32", path = "../browser/terminal.rs")]
+mod terminal;
 #[cfg(test)]
 mod tests;
 
 use self::command::Command;
 use self::interpreter::{Interpreter, Reply};
-use self::screen::Screen;
+use self::terminal::in_terminal;
 use super::args::{Format, SimulateArgs};
 use super::output;
 use super::pipeline::{Session, file_error};
 use mu_base::{Diagnostic, SourceMap, Span, Stage};
 use mu_model::Model;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::Path;
-use std::time::Duration;
 
 pub(super) fn run(session: &mut Session, args: &SimulateArgs) -> Result<u8, Diagnostic> {
     if args.requests {
@@ -126,35 +127,4 @@ fn script(
         output::print(&interpreter.stopped.as_ref().map_or_else(String::new, |stop| format!("stopped      {}\n", stop.word())))?;
     }
     Ok(if interpreter.stopped.is_some() { 3 } else { 0 })
-}
-
-/// The terminal face: draws, waits for keys, until the user ends it or a limit does.
-fn in_terminal(session: &mut Session, interpreter: Interpreter, first: Option<&Reply>) -> Result<u8, Diagnostic> {
-    let failed = |e: std::io::Error| Diagnostic::new(Stage::File, format!("the terminal cannot be used: {e}"));
-    let mut screen = Screen::new(interpreter, std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()));
-    if let Some(Reply::Note(text)) = first {
-        screen.say(text);
-    }
-    let mut terminal = ratatui::try_init().map_err(failed)?;
-    let mut turn = || -> Result<u8, Diagnostic> {
-        loop {
-            if let Err(stop) = session.budget.check(0).and_then(|()| session.budget.check_memory()) {
-                return Err(Diagnostic::stopped(stop));
-            }
-            let mut drawn = Ok(());
-            terminal.draw(|frame| drawn = screen.draw(frame)).map_err(failed)?;
-            drawn?;
-            // Limits and signals are looked at while nobody types.
-            while !event::poll(Duration::from_millis(200)).map_err(failed)? {
-                session.budget.check(0).map_err(Diagnostic::stopped)?;
-            }
-            match event::read().map_err(failed)? {
-                Event::Key(key) if key.kind != KeyEventKind::Release && screen.key(key) => return Ok(0),
-                _ => {}
-            }
-        }
-    };
-    let result = turn();
-    ratatui::restore();
-    result
 }

@@ -8,7 +8,7 @@
 use crate::output;
 use crate::pipeline::Session;
 use mu_base::ids::{LabelId, StateId};
-use mu_base::{Budget, Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, SourceMap, Stage};
 use mu_explore::walk::{Move, moves};
 use mu_lts::reduce::{Equivalence, reduce};
 use mu_lts::{Labels, Lts};
@@ -23,7 +23,7 @@ use std::io::BufRead as _;
 const MOST_STATES: u64 = 100_000;
 
 /// What is known of the model so far.
-struct States<'m> {
+pub(crate) struct States<'m> {
     model: &'m dyn Model,
     worker: Box<dyn Worker + 'm>,
     vectors: Vec<Vec<u32>>,
@@ -38,25 +38,19 @@ struct States<'m> {
 pub(super) fn serve(session: &Session, model: &dyn Model) -> Result<u8, Diagnostic> {
     output::stage("answering requests");
     let mut states = States::new(model, session);
-    let told = parameters(model);
-    let slots: Vec<Value> = told.iter().map(|p| json!({ "name": p.name, "component": p.component, "control": p.control })).collect();
-    let mut hello = json!({ "components": model.components(), "parameters": slots });
-    hello["first"] = states.state(0)?;
+    let hello = states.hello()?;
     output::part_of_text(&format!("{hello}\n"))?;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        let answer = match states.answer(&line) {
-            Ok(answer) => answer,
-            Err(error) if error.stage == Stage::Internal => return Err(error),
-            Err(error) => json!({ "error": error.render(&session.sources).trim_end() }),
-        };
+        let answer = states.told(&line, &session.sources)?;
         output::part_of_text(&format!("{answer}\n"))?;
     }
     Ok(0)
 }
 
 impl<'m> States<'m> {
-    fn new(model: &'m dyn Model, session: &Session) -> Self {
+    /// Nothing but the initial state.
+    pub(crate) fn new(model: &'m dyn Model, session: &Session) -> Self {
         let mut states = Self {
             model,
             worker: model.worker(),
@@ -68,6 +62,21 @@ impl<'m> States<'m> {
         };
         states.number(model.initial());
         states
+    }
+
+    /// What describes the model and its initial state.
+    pub(crate) fn hello(&mut self) -> Result<Value, Diagnostic> {
+        let told = parameters(self.model);
+        let slots: Vec<Value> = told.iter().map(|p| json!({ "name": p.name, "component": p.component, "control": p.control })).collect();
+        Ok(json!({ "components": self.model.components(), "parameters": slots, "first": self.state(0)? }))
+    }
+
+    /// The answer to a line. Error: an invariant of the program is broken; all else is an answer.
+    pub(crate) fn told(&mut self, line: &str, sources: &SourceMap) -> Result<Value, Diagnostic> {
+        match self.answer(line) {
+            Err(error) if error.stage != Stage::Internal => Ok(json!({ "error": error.render(sources).trim_end() })),
+            answer => answer,
+        }
     }
 
     fn number(&mut self, vector: Vec<u32>) -> usize {

@@ -177,7 +177,7 @@ impl Table {
     /// What growth adds: to nodes, and to the index, in elements.
     fn growth(&self) -> (usize, usize) {
         let nodes = self.nodes.len();
-        let more = if nodes < 1 << 20 { nodes } else { nodes / 4 }.min((u32::MAX as usize + 1).saturating_sub(nodes)) / 64 * 64;
+        let more = if nodes < 1 << 20 { nodes } else { nodes / 4 }.min((u32::MAX as usize).saturating_sub(nodes)) / 64 * 64;
         let index = if (nodes + more) * 3 > self.index.len() * 2 { self.index.len() } else { 0 };
         (more, index)
     }

@@ -1,14 +1,16 @@
 //! Progress of long runs: a line on the terminal with states, rate, frontier and memory; nothing on a pipe.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+#[cfg_attr(target_arch = "wasm32", path = "../browser/line.rs")]
+mod line;
+
+use self::line::Line;
 use mu_base::limits::resident_bytes;
 use mu_explore::{Progress, Snapshot};
 use serde_json::json;
-use std::io::IsTerminal;
 
 /// A progress line.
 pub(super) struct Bar {
-    bar: ProgressBar,
+    bar: Line,
     /// Whether a program reads along.
     lines: bool,
 }
@@ -16,19 +18,12 @@ pub(super) struct Bar {
 impl Bar {
     /// A line if standard error is a terminal and the user wants one; else silence.
     pub(super) fn new(wanted: bool) -> Self {
-        let shown = wanted && std::io::stderr().is_terminal();
-        let bar =
-            ProgressBar::with_draw_target(None, if shown { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() });
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
-            bar.set_style(style);
-        }
-        Self { bar, lines: super::output::has_reader() }
+        Self { bar: Line::new(wanted), lines: super::output::has_reader() }
     }
     /// Shows a text.
     pub(super) fn note(&self, text: impl FnOnce() -> String) {
         if !self.bar.is_hidden() {
-            self.bar.set_message(text());
-            self.bar.tick();
+            self.bar.show(text());
         }
     }
     /// Prints a line above the one that changes.
@@ -37,7 +32,7 @@ impl Bar {
     }
     /// Clears the line.
     pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.bar.finish();
     }
 }
 
@@ -55,7 +50,7 @@ impl Progress for Bar {
             return;
         }
         let rate = s.states as f64 / s.elapsed.as_secs_f64().max(1e-3);
-        self.bar.set_message(format!(
+        self.bar.show(format!(
             "{} states, {} transitions, level {}, {} waiting, {} states/s, {} MiB",
             grouped(s.states),
             grouped(s.transitions),
@@ -64,7 +59,6 @@ impl Progress for Bar {
             grouped(rate as u64),
             grouped(resident_bytes() >> 20)
         ));
-        self.bar.tick();
     }
 }
 

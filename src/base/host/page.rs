@@ -1,0 +1,159 @@
+//! The host is a page, which runs one command in an instance of the module: it hands in the files and the words, and takes what is written.
+//!
+//! The state here is global, as a process's is; an instance of the module is a process.
+
+use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind, Result, Write};
+use std::ops::{Add, Sub};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// What the page can do.
+#[derive(Clone, Copy)]
+pub struct Host {
+    /// Time since some moment, never less than before.
+    pub now: fn() -> Duration,
+    /// Takes bytes of a stream: 1 is standard output, 2 standard error.
+    pub write: fn(u32, &[u8]),
+}
+
+/// What was handed in.
+#[derive(Default)]
+struct Given {
+    arguments: Vec<String>,
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+static HOST: OnceLock<Host> = OnceLock::new();
+static GIVEN: Mutex<Given> = Mutex::new(Given { arguments: Vec::new(), files: BTreeMap::new() });
+
+fn given() -> MutexGuard<'static, Given> {
+    GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says who the host is; the first one stays.
+pub fn install(host: Host) {
+    HOST.get_or_init(|| host);
+}
+
+/// The words of the command line, the program's name first.
+pub fn begin(arguments: Vec<String>) {
+    given().arguments = arguments;
+}
+
+/// A file is there, with these bytes, or is not there any more.
+pub fn put(path: PathBuf, bytes: Option<Vec<u8>>) {
+    match bytes {
+        Some(bytes) => given().files.insert(path, bytes),
+        None => given().files.remove(&path),
+    };
+}
+
+/// The files that are there.
+pub fn files() -> Vec<PathBuf> {
+    given().files.keys().cloned().collect()
+}
+
+/// The words of the command line, the program's name first.
+pub fn arguments() -> Vec<String> {
+    given().arguments.clone()
+}
+
+/// A stream that the page takes.
+pub struct Stream(u32);
+
+impl Stream {
+    /// Nobody else writes.
+    #[must_use]
+    pub fn lock(self) -> Self {
+        self
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        if let Some(host) = HOST.get() {
+            (host.write)(self.0, bytes);
+        }
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Standard output.
+pub fn out() -> Stream {
+    Stream(1)
+}
+
+/// Standard error.
+pub fn err() -> Stream {
+    Stream(2)
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// The file was not handed in.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let plain: PathBuf = path.components().filter(|c| !matches!(c, std::path::Component::CurDir)).collect();
+    given().files.get(&plain).cloned().ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such file on this page"))
+}
+
+/// A moment, as that of the standard library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(Duration);
+
+impl Instant {
+    /// This one.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(HOST.get().map_or(Duration::ZERO, |host| (host.now)()))
+    }
+    /// Time since then.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        Self::now().duration_since(*self)
+    }
+    /// Time since an earlier moment; none if it is later.
+    #[must_use]
+    pub fn duration_since(&self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+    fn sub(self, earlier: Self) -> Duration {
+        self.duration_since(earlier)
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+    fn add(self, more: Duration) -> Self {
+        Self(self.0 + more)
+    }
+}
+
+/// Bytes of a page of the module's memory.
+const PAGE: u64 = 1 << 16;
+/// Pages that addresses of 32 bits can tell.
+const MOST_PAGES: u64 = 1 << 16;
+
+/// Bytes of the module's memory, which grows and never shrinks.
+pub fn resident_bytes() -> u64 {
+    core::arch::wasm32::memory_size::<0>() as u64 * PAGE
+}
+
+/// The same.
+pub fn peak_resident_bytes() -> u64 {
+    resident_bytes()
+}
+
+/// Bytes that it may have.
+pub fn available_memory() -> Option<u64> {
+    Some(MOST_PAGES * PAGE)
+}

@@ -1,0 +1,59 @@
+//! The host is an operating system: the standard library has all of it.
+
+use std::io::{Result, Stderr, Stdout};
+use std::path::Path;
+
+pub use std::time::Instant;
+
+/// The words of the command line, the program's name first.
+pub fn arguments() -> Vec<String> {
+    std::env::args().collect()
+}
+
+/// Standard output.
+pub fn out() -> Stdout {
+    std::io::stdout()
+}
+
+/// Standard error.
+pub fn err() -> Stderr {
+    std::io::stderr()
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path)
+}
+
+/// Resident bytes of this process now; 0 where the system does not say.
+pub fn resident_bytes() -> u64 {
+    status_kib("VmRSS:") * 1024
+}
+
+/// Highest resident bytes of this process so far; 0 where the system does not say.
+pub fn peak_resident_bytes() -> u64 {
+    status_kib("VmHWM:") * 1024
+}
+
+fn status_kib(key: &str) -> u64 {
+    let Ok(text) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    text.lines().find_map(|l| l.strip_prefix(key)).and_then(|v| v.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// Bytes of memory that this process may use: the machine's, or its control group's if that is less. `None` where nothing says.
+pub fn available_memory() -> Option<u64> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let kib: u64 = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
+        Some(kib * 1024)
+    });
+    let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+        .iter()
+        .find_map(|p| std::fs::read_to_string(p).ok()?.trim().parse::<u64>().ok());
+    match (machine, group) {
+        (Some(m), Some(g)) => Some(m.min(g)),
+        (m, g) => m.or(g),
+    }
+}

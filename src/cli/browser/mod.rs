@@ -1,0 +1,98 @@
+//! The program in a browser: commands as ever, and two conversations for which a process would read its standard input.
+//!
+//! In: files and words that the page handed to [`mu_base::host`]. Out: what the command line would print. A page runs each command in an instance of its own,
+//! as a system runs it in a process; [`Walk`] is `simulate --requests`, [`Language`] is `lsp`. Invariant: nothing here finds a verdict.
+
+use super::args::{Cli, Command};
+use super::pipeline::Session;
+use super::readers;
+use super::simulate::requests::States;
+use clap::Parser as _;
+use lsp_server::Message;
+use mu_base::{Diagnostic, Stage, host};
+use mu_lsp::{Files, Read, Turns};
+use mu_model::Model;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A model step by step.
+pub struct Walk {
+    session: Session,
+    states: States<'static>,
+}
+
+impl Walk {
+    /// Begins as `simulate --requests` does: the walk, and the line that describes the model. Error: what would be on standard error.
+    pub fn begin() -> Result<(Self, String), String> {
+        let cli = Cli::try_parse_from(host::arguments()).map_err(|e| e.to_string())?;
+        let Command::Simulate(args) = &cli.command else { return Err("a walk is begun by `simulate`".into()) };
+        let common = cli.command.common().cloned().unwrap_or_default();
+        let mut session = Session::new(common, cli.command.reading().cloned().unwrap_or_default());
+        let loaded = session.load(&args.model, "none").map_err(|e| e.render(&session.sources))?;
+        // It lives as long as the instance, as in a process.
+        let model: &'static Arc<dyn Model> = Box::leak(Box::new(loaded.model));
+        let mut states = States::new(&**model, &session);
+        let hello = states.hello().map_err(|e| e.render(&session.sources))?;
+        Ok((Self { session, states }, hello.to_string()))
+    }
+
+    /// The answer to a line. Error: the walk cannot go on.
+    pub fn answer(&mut self, line: &str) -> Result<String, String> {
+        let answer = self.states.told(line, &self.session.sources);
+        answer.map(|a| a.to_string()).map_err(|e| e.render(&self.session.sources))
+    }
+}
+
+/// The files that the page handed in, below a folder that it calls by this name.
+struct Given;
+
+/// What the page calls its folder.
+const ROOT: &str = "/studio";
+
+impl Files for Given {
+    fn read(&self, path: &Path) -> Option<String> {
+        String::from_utf8(host::read(path.strip_prefix(ROOT).ok()?).ok()?).ok()
+    }
+    fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)> {
+        let Ok(below) = folder.strip_prefix(ROOT) else { return Vec::new() };
+        let mut entries: Vec<(PathBuf, bool)> = host::files()
+            .iter()
+            .filter_map(|file| {
+                let mut rest = file.strip_prefix(below).ok()?.components();
+                Some((folder.join(rest.next()?), rest.next().is_some()))
+            })
+            .collect();
+        entries.sort();
+        entries.dedup();
+        entries
+    }
+    fn foreign(&self, path: &Path, text: &str) -> Option<Read> {
+        let folder = path.parent()?;
+        readers::read(path, text, &|name| self.read(&folder.join(name)))
+    }
+}
+
+/// The language server of the files that were handed in.
+pub struct Language(Turns<'static>);
+
+impl Language {
+    /// A server that nobody has talked to. `send` gets its messages, as JSON.
+    pub fn new(send: impl Fn(&str) + 'static) -> Self {
+        let send = move |message: Message| {
+            if let Ok(text) = serde_json::to_string(&message) {
+                send(&text);
+            }
+        };
+        Self(Turns::new(&Given, send))
+    }
+
+    /// Takes a message. `more`: another one waits.
+    ///
+    /// # Errors
+    /// It is no message of the protocol.
+    pub fn take(&mut self, message: &str, more: bool) -> Result<(), Diagnostic> {
+        let wrong = |e| Diagnostic::new(Stage::Usage, format!("this is no message of the protocol: {e}"));
+        self.0.take(serde_json::from_str(message).map_err(wrong)?, more);
+        Ok(())
+    }
+}

@@ -1,0 +1,291 @@
+// What a server does elsewhere, done in the browser: files in the browser's own storage, runs and walks as workers with an instance of the module each, and one
+// that is the language server. The page above does not know the difference. Nothing leaves the browser.
+
+import type * as Served from "../app/server";
+import type { Hello, Listener, RunState } from "../app/server";
+import { EXAMPLES } from "./examples";
+import type { File, News, Order } from "./protocol";
+
+/** How long a run may take; the module looks at its clock. */
+const TIMEOUT = "600s";
+const KEY = "mu-check files";
+/** Lines of messages that a run keeps. */
+const MOST_LINES = 200;
+
+export const capabilities = { sweeps: false };
+
+// Files.
+
+function load(): Map<string, string> {
+  try {
+    const kept = localStorage.getItem(KEY);
+    if (kept !== null) return new Map(Object.entries(JSON.parse(kept) as Record<string, string>));
+  } catch {
+    // Storage that is off, or holds something else: the examples are there all the same.
+  }
+  return new Map(EXAMPLES);
+}
+
+const texts = load();
+
+const all = (): File[] => [...texts];
+
+export async function files() {
+  return { name: "Files in this browser", files: [...texts.keys()].sort(), all: true };
+}
+
+export async function read(path: string): Promise<string> {
+  const text = texts.get(path);
+  if (text === undefined) throw new Error(`there is no file \`${path}\``);
+  return text;
+}
+
+export async function write(path: string, text: string, before: string | null): Promise<object> {
+  if (before === null && texts.has(path)) throw new Error(`\`${path}\` is there already`);
+  if (!/^[\w .-]+(\/[\w .-]+)*\.(mcrl2|spec|mcf|cub|asm|litmus|cat|pbes|md|txt)$/.test(path)) throw new Error(`\`${path}\`: expected a name such as model.mcrl2 or safety.mcf`);
+  texts.set(path, text);
+  order(language(), { files: [[path, text]] });
+  try {
+    localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(texts)));
+  } catch {
+    throw new Error("this browser keeps no files: the text is there until the page is closed");
+  }
+  return {};
+}
+
+// Workers.
+
+/** The module, compiled once. A server that does not know its type is no hindrance. */
+let compiled: Promise<WebAssembly.Module> | null = null;
+function module(): Promise<WebAssembly.Module> {
+  compiled ??= fetch("mu-check.wasm").then(async (answer) => {
+    if (!answer.ok) throw new Error(`mu-check.wasm: status ${answer.status}`);
+    return WebAssembly.compile(await answer.arrayBuffer());
+  });
+  return compiled;
+}
+
+interface Crew {
+  worker: Worker;
+  /** Orders wait for the one that begins. */
+  begun: Promise<void>;
+}
+
+function hire(begin: (module: WebAssembly.Module) => Order, hear: (news: News) => void): Crew {
+  const worker = new Worker("worker.js");
+  worker.onmessage = (e: MessageEvent<News>) => hear(e.data);
+  worker.onerror = (e) => hear({ lost: e.message || "the worker could not be started" });
+  const begun = module().then(
+    (m) => worker.postMessage(begin(m)),
+    (e: unknown) => hear({ lost: e instanceof Error ? e.message : String(e) }),
+  );
+  return { worker, begun };
+}
+
+function order(crew: Crew, order: Order): void {
+  void crew.begun.then(() => crew.worker.postMessage(order));
+}
+
+// Runs.
+
+const listeners: Listener[] = [];
+const runs = new Map<number, { run: RunState; crew: Crew | null; begin: number }>();
+
+const quoted = (word: string) => (/^[\p{L}\p{N}\-_./=,:+]+$/u.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+interface Wish {
+  kind?: RunState["kind"];
+  model?: string;
+  formulas?: string[];
+  texts?: string[];
+  defines?: Record<string, string>;
+  engine?: string;
+  sought?: string;
+}
+
+/** A wish of the page as words of the command line: what the program needs here, and what a user would type. */
+function words(kind: string, wish: Wish, own: string[]): { words: string[]; command: string } {
+  const defines = Object.entries(wish.defines ?? {}).flatMap(([name, value]) => ["-D", `${name}=${value}`]);
+  const engine = wish.engine === undefined ? [] : ["--engine", wish.engine];
+  const sought = wish.sought === undefined ? [] : [`--${wish.sought}`];
+  const said = [...defines, ...engine, ...sought, ...(wish.texts ?? []).map((t) => `--formula=${t}`)];
+  const named = [wish.model ?? "", ...(wish.formulas ?? [])];
+  const command = ["mu-check", kind, ...said, ...named].map(quoted).join(" ");
+  return { words: ["mu-check", kind, ...own, ...said, "--", ...named], command };
+}
+
+function news(id: number, change: (run: RunState) => void): void {
+  const known = runs.get(id);
+  if (!known) return;
+  change(known.run);
+  known.run.version += 1;
+  known.run.seconds = known.run.state === "running" ? (performance.now() - known.begin) / 1000 : known.run.seconds;
+  const { result: _, ...told } = known.run;
+  listeners.forEach((l) => l.run({ ...told }));
+}
+
+export async function start(wish: object): Promise<RunState> {
+  const asked = wish as Wish;
+  const kind = asked.kind ?? "check";
+  const id = runs.size + 1;
+  const limits = ["--format=json", "--progress-lines", `--timeout=${TIMEOUT}`];
+  const { words: line, command } = words(kind, asked, limits);
+  const run: RunState = {
+    id, kind, model: asked.model ?? "", command, version: 0, state: "running", seconds: 0,
+    progress: {}, verdicts: [], said: [], code: null, failed: null, has_result: false,
+  };
+  const begin = performance.now();
+  const clock = setInterval(() => news(id, () => undefined), 500);
+  const end = (change: (run: RunState) => void) => {
+    clearInterval(clock);
+    const known = runs.get(id);
+    known?.crew?.worker.terminate();
+    if (known) known.crew = null;
+    news(id, (r) => {
+      r.seconds = (performance.now() - begin) / 1000;
+      if (r.state === "running") r.state = "over";
+      change(r);
+    });
+  };
+  const hear = (told: News) => {
+    if ("line" in told) news(id, (r) => listen(r, told.line));
+    if ("lost" in told) end((r) => (r.failed = told.lost));
+    if ("over" in told)
+      end((r) => {
+        r.code = told.over;
+        try {
+          const result = JSON.parse(told.printed) as Record<string, unknown>;
+          if (result["command"] !== undefined) result["command"] = command;
+          r.result = result;
+          r.has_result = true;
+        } catch {
+          r.failed = `no result: exit code ${told.over}`;
+        }
+      });
+  };
+  runs.set(id, { run, crew: hire((m) => ({ first: "run", module: m, files: all(), words: line }), hear), begin });
+  news(id, () => undefined);
+  return { ...run };
+}
+
+/** A line of standard error: progress, or a message. */
+function listen(run: RunState, line: string): void {
+  if (line.startsWith('{"progress":')) {
+    const { progress } = JSON.parse(line) as { progress: RunState["progress"] & { verdict?: string; formula?: string } };
+    if (progress.verdict !== undefined) run.verdicts.push({ formula: progress.formula ?? "", verdict: progress.verdict });
+    else Object.assign(run.progress, progress);
+  } else if (line !== "" && run.said.length < MOST_LINES) {
+    run.said.push(line);
+  }
+}
+
+/** Ends a run at once: its worker is gone, and with it what it had found. */
+export async function stop(id: number): Promise<RunState> {
+  const known = runs.get(id);
+  if (!known) throw new Error(`there is no run ${id}`);
+  if (known.crew) {
+    known.crew.worker.terminate();
+    known.crew = null;
+    news(id, (run) => {
+      run.state = "stopped";
+      run.failed = "stopped: what it had found is gone with it";
+    });
+  }
+  return { ...known.run };
+}
+
+export async function result(id: number): Promise<RunState> {
+  const known = runs.get(id);
+  if (!known) throw new Error(`there is no run ${id}`);
+  return known.run;
+}
+
+// Walks.
+
+interface Walk {
+  crew: Crew;
+  /** Who waits for answers, in order. */
+  asked: { good: (answer: string) => void; bad: (why: Error) => void }[];
+}
+
+const walks = new Map<number, Walk>();
+let lastWalk = 0;
+
+function answer(walk: Walk): Promise<string> {
+  return new Promise((good, bad) => walk.asked.push({ good, bad }));
+}
+
+export async function walk(model: string, defines: Record<string, string>): Promise<Hello> {
+  const { words: line, command } = words("simulate", { model, defines }, ["--requests"]);
+  const asked: Walk["asked"] = [];
+  const hear = (told: News) => {
+    const next = "answer" in told || "lost" in told ? asked.shift() : undefined;
+    if ("answer" in told && told.good) next?.good(told.answer);
+    if ("answer" in told && !told.good) next?.bad(new Error(told.answer));
+    if ("lost" in told) [next, ...asked.splice(0)].forEach((n) => n?.bad(new Error(told.lost)));
+  };
+  const own: Walk = { crew: hire((m) => ({ first: "walk", module: m, files: all(), words: line }), hear), asked };
+  const id = ++lastWalk;
+  walks.set(id, own);
+  try {
+    return { ...(JSON.parse(await answer(own)) as Hello), walk: id, command };
+  } catch (e) {
+    await leave(id);
+    throw e;
+  }
+}
+
+export async function ask<T>(id: number, request: object): Promise<T> {
+  const own = walks.get(id);
+  if (!own) throw new Error("this walk has ended; start another");
+  order(own.crew, { ask: JSON.stringify(request) });
+  const said = JSON.parse(await answer(own)) as T & { error?: string };
+  if (said.error) throw new Error(said.error);
+  return said as T;
+}
+
+export async function leave(id: number): Promise<object> {
+  walks.get(id)?.crew.worker.terminate();
+  walks.delete(id);
+  return {};
+}
+
+// The language server.
+
+let speaking: Crew | null = null;
+function language(): Crew {
+  speaking ??= hire(
+    (m) => ({ first: "language", module: m, files: all() }),
+    (told) => {
+      if ("language" in told) listeners.forEach((l) => l.language(JSON.parse(told.language) as { id?: number }));
+      if ("lost" in told) begin();
+    },
+  );
+  return speaking;
+}
+
+/** Begins with a language server of its own, again if the last one was lost. */
+let begun = 0;
+function begin(): void {
+  speaking?.worker.terminate();
+  speaking = null;
+  begun += 1;
+  // One that is lost over and over is done without.
+  if (begun < 5) listeners.forEach((l) => l.hello([...runs.values()].map((r) => ({ ...r.run }))));
+}
+
+export async function tellLanguage(message: object): Promise<object> {
+  order(language(), { message: JSON.stringify(message) });
+  return {};
+}
+
+/** Begins when the module is there. */
+function attend(listener: Listener): void {
+  listeners.push(listener);
+  void module().then(begin, (e: unknown) => listener.lost(e instanceof Error ? e.message : String(e)));
+}
+export { attend as listen };
+
+/** All that the page asks of a server is here. */
+const same: typeof Served = { capabilities, files, read, write, start, stop, result, walk, ask, leave, tellLanguage, listen: attend };
+void same;
