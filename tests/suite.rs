@@ -8,6 +8,7 @@ mod arcx_faults;
 mod arcx_model;
 mod checkpoint;
 mod cluster;
+mod cluster_formulas;
 mod cluster_networks;
 mod command_line;
 mod confluence;

@@ -6,13 +6,15 @@
 //! Cost: a thread for signs of life, two for each connection. Invariant: all processes make the same searches in the same order, since each decides by what
 //! all know.
 
-use super::flow::{Drive, Ended, Kept};
+use super::flow::{Drive, Ended, Kept, Mail, NAP, reports};
+use super::parcel::Parcel;
 use super::rounds::Shelf;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_explore::{Dropped, Group, Joint, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries, Tally, with_those_that_hold};
 use mu_model::Model;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use timely::WorkerConfig;
@@ -119,8 +121,8 @@ pub trait Shelves {
 
 /// See the module's head.
 pub struct Together {
-    worker: Worker,
-    guard: CommsGuard,
+    worker: Option<Worker>,
+    guard: Option<CommsGuard>,
     wires: Vec<Wire>,
     health: Arc<Health>,
     me: usize,
@@ -153,6 +155,7 @@ impl Together {
         let config = WorkerConfig::default().idle_spin(Duration::ZERO);
         let worker = Worker::new(config, Allocator::Tcp(builder.build()), None);
         let parts = vec![Part::default(); count];
+        let (worker, guard) = (Some(worker), Some(guard));
         Ok(Self { worker, guard, wires: all, health, me, count, shelves, broken: false, parts, kept: None })
     }
 
@@ -169,8 +172,7 @@ impl Together {
         self.kept
     }
 
-    fn note(&mut self, ended: &Ended, orderly: bool) {
-        self.broken |= !orderly;
+    fn note(&mut self, ended: &Ended) {
         for (all, part) in self.parts.iter_mut().zip(&ended.parts) {
             let (sum, own) = (&mut all.tally, &part.tally);
             sum.stored = sum.stored.max(own.stored);
@@ -196,6 +198,8 @@ impl Together {
         let (ended, dropped) = with_those_that_hold(model, &plain, |symmetries| {
             let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
             order = symmetries.map_or(1, Symmetries::order);
+            // Until the search has come to its end in order.
+            self.broken = true;
             kept.set(resumed.map(|s| s.number));
             if let Some(stamp) = resumed {
                 expect_group(symmetries, stamp)?;
@@ -226,27 +230,44 @@ impl Together {
         let orderly = Cell::new(false);
         let health = self.health.clone();
         let places = (self.me, self.count);
-        let drive = Drive::new(&mut self.worker, share, symmetries, budget, progress, &health, places, start, shelf);
+        let worker = self.worker.as_mut().ok_or_else(|| Diagnostic::internal("a search after the end of the run"))?;
+        let drive = Drive::new(worker, share, symmetries, budget, progress, &health, places, start, shelf);
         let ended = drive.run(&orderly, extra);
-        self.broken |= !orderly.get();
+        self.broken = !orderly.get();
         if let Ok(ended) = &ended {
-            self.note(ended, orderly.get());
+            self.note(ended);
         }
         ended
     }
 
-    /// Ends the run: the connections are closed, or the others are told that they are lost.
-    pub fn close(self) {
-        if self.broken {
-            // The others may not know yet, and threads of the connections may never end: this process does.
-            let text = self.health.lost().unwrap_or_else(|| format!("process {} failed", self.me));
-            self.wires.iter().for_each(|wire| wire.fail(&text));
-            std::mem::forget((self.worker, self.guard));
-            return;
+    /// Waits until all have come to the end of the run.
+    fn part(&mut self) -> Result<(), Diagnostic> {
+        let Some(worker) = self.worker.as_mut().filter(|_| !self.broken) else { return Ok(()) };
+        let mail: Rc<RefCell<Mail>> = Rc::default();
+        reports(worker, &mail);
+        let goodbye = |to: usize| Parcel { to: to as u32, from: Some(self.me as u32), bytes: vec![0] };
+        mail.borrow_mut().leaving.extend((0..self.count).map(goodbye));
+        mail.borrow_mut().closed = true;
+        while worker.has_dataflows() || mail.borrow().arrived.len() < self.count {
+            worker.step_or_park(Some(NAP));
+            if self.health.lost().is_some() {
+                self.broken = true;
+                break;
+            }
         }
-        drop(self.worker);
+        Ok(())
+    }
+
+    /// Ends the run, when all have come to its end: the connections are closed, or the others are told that they are lost. Whether one was lost.
+    ///
+    /// # Errors
+    /// The connections cannot be used.
+    pub fn close(mut self) -> Result<Option<String>, Diagnostic> {
+        self.part()?;
+        let lost = self.health.lost();
+        let (Some(worker), Some(guard), false) = (self.worker.take(), self.guard.take(), self.broken) else { return Ok(lost) };
+        drop(worker);
         let (closed, wait) = std::sync::mpsc::channel();
-        let guard = self.guard;
         let closing = move || {
             drop(guard);
             let _ = closed.send(());
@@ -255,6 +276,19 @@ impl Together {
             let _ = wait.recv_timeout(GRACE);
         }
         self.health.finish();
+        Ok(lost)
+    }
+}
+
+impl Drop for Together {
+    fn drop(&mut self) {
+        if self.worker.is_none() && !self.broken {
+            return;
+        }
+        // The others may not know yet, and threads of the connections may never end: this process does.
+        let text = self.health.lost().unwrap_or_else(|| format!("process {} failed", self.me));
+        self.wires.iter().for_each(|wire| wire.fail(&text));
+        std::mem::forget((self.worker.take(), self.guard.take()));
     }
 }
 
@@ -324,6 +358,7 @@ impl Together {
         if self.broken {
             return Ok(Err(Stop::Lost));
         }
+        self.broken = true;
         let watched = (budget, progress, Instant::now());
         let mut share = Share::new(model, options, budget, symmetries, self.me, self.count)?.counting_edges(options);
         let counted = self.drive(&mut share, symmetries, watched, None, &mut |_, _| Ok(Vec::new()))?;
@@ -346,6 +381,7 @@ impl Together {
         if self.broken {
             return Ok(Met { decided: false, stop: Stop::Lost, said: Vec::new(), way: None });
         }
+        self.broken = true;
         let shelves = self.shelves.take();
         let result = self.annotate_on(shelves.as_deref().filter(|_| !joint.trace), joint);
         self.shelves = shelves;
@@ -380,7 +416,7 @@ impl Together {
 pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diagnostic> {
     let mut together = Together::new(connections, None)?;
     let outcome = together.explore(task);
-    together.close();
+    together.close()?;
     outcome
 }
 
