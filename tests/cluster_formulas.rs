@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Three customers in a queue, with values of several sorts; each may leave, and then is gone.
 const QUEUE: &str = "sort Id = struct a | b | c;
 act join, called, serve, gone: Id; count: Nat; leave: Id # List(Id);
-proc Customer(i: Id, n: Nat) = (n < 2) -> join(i) . called(i) . Customer(i, n + 1) + (n == 2) -> gone(i) . delta;
+proc Customer(i: Id, n: Nat) = (n < 1) -> join(i) . called(i) . Customer(i, n + 1) + (n == 1) -> gone(i) . delta;
 proc Desk(l: List(Id)) = sum i: Id. (!(i in l)) -> join(i) . Desk(l <| i)
   + (#l > 0) -> called(head(l)) . Desk(tail(l)) + count(#l) . Desk(l);
 init allow({serve, leave, gone, count, join}, comm({join | join -> join, called | called -> serve},
@@ -55,17 +55,15 @@ fn verdicts_equations_and_evidence_are_those_of_one_process() {
         "[true*]<true>true",
         "[true*.gone(a).true*.join(a)]false",
         "forall i: Id. [true*.gone(i)][true*.(join(i) || serve(i))]false",
-        "[true*.join(c).true*.serve(c).true*.gone(c).true*.gone(b)]false",
-        "<true*.serve(c).true*.gone(a).true*.serve(c)>true",
+        "<true*.serve(c).true*.gone(c).true*.serve(a)>true",
         "exists i, j: Id. val(i < j) && <true*.gone(j).true*.gone(i)>true",
         "nu X(l: List(Id) = []). val(#l < 4) && [!exists i: Id. join(i)]X(l) && forall i: Id. [join(i)]X(if(i in l, l, l <| i))",
         "nu X(n: Nat = 0). val(n < 5) && [!exists i: Id. serve(i)]X(n) && [exists i: Id. serve(i)]X(n + 1)",
         "[true*.serve(b).true*.leave(b, [])]false",
-        "[true*.join(b)]<true*>false || true",
     ];
     let cases: [(&str, &[&str], &str); 4] = [
         (&queue, &formulas, "--without por"),
-        (&queue, &formulas[..4], "--without por,symmetry"),
+        (&queue, &formulas[..3], "--without por,symmetry"),
         (&arcx, &[], &format!("-D max_operation_id=0 {files} --without por")),
         (&package("tests/broken/locks.mcrl2"), &["[true*]<true>true"], "--without por"),
     ];

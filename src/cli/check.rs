@@ -159,7 +159,7 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     if let Some(company) = company {
         checking.together(&company, &formulas, &mut results)?;
         let reports = company.reports();
-        processes = Some(company.close(session, args, results.unknown)?);
+        processes = Some(company.close(session, args, results.unknown));
         if !reports {
             return Ok(results.code());
         }

@@ -153,12 +153,11 @@ impl Company {
         &self.together
     }
     /// Ends the run: what the processes did, as an object, and their memory.
-    pub(super) fn close(mut self, session: &Session, args: &CheckArgs, unknown: bool) -> Result<(Value, u64), Diagnostic> {
+    pub(super) fn close(mut self, session: &Session, args: &CheckArgs, unknown: bool) -> (Value, u64) {
         let mut together = self.together.into_inner();
         let kept = (together.kept().is_some() || self.resumes) && unknown;
         let parts = together.take_parts();
-        // A process that is lost when all is done is no loss.
-        let lost = together.close()?.filter(|_| unknown).map(|lost| self.children.last_words(&lost).unwrap_or(lost));
+        let lost = together.close().map(|lost| self.children.last_words(&lost).unwrap_or(lost));
         let resume = args.keeping.folder().filter(|_| kept).map(goes_on);
         if let Some(lost) = lost.as_ref().filter(|_| self.me == 0 || !session.common.quiet) {
             eprintln!("the search is incomplete: {lost}");
@@ -171,7 +170,7 @@ impl Company {
         }
         let memory = parts.iter().map(|p| p.memory).sum();
         say_traffic(session, &parts);
-        Ok((figures(&parts, &lost, resume), memory))
+        (figures(&parts, &lost, resume), memory)
     }
 }
 

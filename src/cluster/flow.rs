@@ -64,10 +64,10 @@ pub(super) struct Desk {
 
 /// Between the operator `reports` and what drives it.
 #[derive(Default)]
-pub(super) struct Mail {
-    pub arrived: VecDeque<Parcel>,
-    pub leaving: Vec<Parcel>,
-    pub closed: bool,
+struct Mail {
+    arrived: VecDeque<Parcel>,
+    leaving: Vec<Parcel>,
+    closed: bool,
     activator: Option<Activator>,
 }
 
@@ -113,7 +113,7 @@ fn states(worker: &mut Worker, desk: &Rc<RefCell<Desk>>) -> Handle<u64> {
 }
 
 /// Builds the dataflow of reports.
-pub(super) fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
+fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
     worker.dataflow::<u64, _, _>(|scope| {
         let stream = source::<_, NoopBuilder<Parcel>, _, _>(scope, "reports", |capability, info| {
             mail.borrow_mut().activator = Some(scope.activator_for(info.address));

@@ -6,15 +6,13 @@
 //! Cost: a thread for signs of life, two for each connection. Invariant: all processes make the same searches in the same order, since each decides by what
 //! all know.
 
-use super::flow::{Drive, Ended, Kept, Mail, NAP, reports};
-use super::parcel::Parcel;
+use super::flow::{Drive, Ended, Kept};
 use super::rounds::Shelf;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_explore::{Dropped, Group, Joint, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries, Tally, with_those_that_hold};
 use mu_model::Model;
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use timely::WorkerConfig;
@@ -159,10 +157,6 @@ impl Together {
         Ok(Self { worker, guard, wires: all, health, me, count, shelves, broken: false, parts, kept: None })
     }
 
-    /// How the process ended that was lost, if one was.
-    pub fn lost(&self) -> Option<String> {
-        self.health.lost()
-    }
     /// What each process did in all searches.
     pub fn take_parts(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.parts)
@@ -240,32 +234,23 @@ impl Together {
         ended
     }
 
-    /// Waits until all have come to the end of the run.
-    fn part(&mut self) -> Result<(), Diagnostic> {
-        let Some(worker) = self.worker.as_mut().filter(|_| !self.broken) else { return Ok(()) };
-        let mail: Rc<RefCell<Mail>> = Rc::default();
-        reports(worker, &mail);
-        let goodbye = |to: usize| Parcel { to: to as u32, from: Some(self.me as u32), bytes: vec![0] };
-        mail.borrow_mut().leaving.extend((0..self.count).map(goodbye));
-        mail.borrow_mut().closed = true;
-        while worker.has_dataflows() || mail.borrow().arrived.len() < self.count {
-            worker.step_or_park(Some(NAP));
-            if self.health.lost().is_some() {
-                self.broken = true;
-                break;
-            }
-        }
-        Ok(())
+    /// Ends the run: how the process ended that was lost in a search, if one was.
+    pub fn close(self) -> Option<String> {
+        self.health.lost().filter(|_| self.broken)
     }
+}
 
-    /// Ends the run, when all have come to its end: the connections are closed, or the others are told that they are lost. Whether one was lost.
-    ///
-    /// # Errors
-    /// The connections cannot be used.
-    pub fn close(mut self) -> Result<Option<String>, Diagnostic> {
-        self.part()?;
-        let lost = self.health.lost();
-        let (Some(worker), Some(guard), false) = (self.worker.take(), self.guard.take(), self.broken) else { return Ok(lost) };
+/// The connections are closed; after a search that ended in disorder the others are told that they are lost.
+impl Drop for Together {
+    fn drop(&mut self) {
+        let (worker, guard) = (self.worker.take(), self.guard.take());
+        if self.broken {
+            // The others may not know yet, and threads of the connections may never end: this process does.
+            let text = self.health.lost().unwrap_or_else(|| format!("process {} failed", self.me));
+            self.wires.iter().for_each(|wire| wire.fail(&text));
+            std::mem::forget((worker, guard));
+            return;
+        }
         drop(worker);
         let (closed, wait) = std::sync::mpsc::channel();
         let closing = move || {
@@ -276,19 +261,6 @@ impl Together {
             let _ = wait.recv_timeout(GRACE);
         }
         self.health.finish();
-        Ok(lost)
-    }
-}
-
-impl Drop for Together {
-    fn drop(&mut self) {
-        if self.worker.is_none() && !self.broken {
-            return;
-        }
-        // The others may not know yet, and threads of the connections may never end: this process does.
-        let text = self.health.lost().unwrap_or_else(|| format!("process {} failed", self.me));
-        self.wires.iter().for_each(|wire| wire.fail(&text));
-        std::mem::forget((self.worker.take(), self.guard.take()));
     }
 }
 
@@ -416,7 +388,7 @@ impl Together {
 pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diagnostic> {
     let mut together = Together::new(connections, None)?;
     let outcome = together.explore(task);
-    together.close()?;
+    drop(together);
     outcome
 }
 
