@@ -194,7 +194,7 @@ fn strangers_on_the_port_change_nothing() {
             std::thread::sleep(Duration::from_millis(5));
             continue;
         };
-        let hello: Vec<u8> = [&b"mu-check cluster"[..], &2u32.to_le_bytes(), &[7; 32], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]].concat();
+        let hello: Vec<u8> = [&b"mu-check cluster"[..], &3u32.to_le_bytes(), &[7; 32], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]].concat();
         let bytes: Vec<u8> = match strangers % 4 {
             0 => (0..random.below(5000)).map(|_| random.next_u64() as u8).collect(),
             1 => b"GET / HTTP/1.1\r\n\r\n".to_vec(),

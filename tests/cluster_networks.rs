@@ -236,7 +236,7 @@ fn one_command_starts_all_hosts_or_says_what_to_start() {
     let (code, _, stderr) = run(&["--start", "--shell", "/no/shell"], &search);
     assert!(code == Some(2) && stderr.contains("cannot start `/no/shell` for process 0"), "{stderr}");
     for (words, message) in [
-        ("check a.mcrl2 b.mcf", "`check` is not searched by several processes"),
+        ("simulate a.mcrl2", "`simulate` is not done by several processes"),
         ("explore a.mcrl2 --processes 2", "`--processes` after `--`"),
         ("explore a.mcrl2 --secret=x", "`--secret=x` after `--`"),
         ("explore a.mcrl2 --no-such", "after `--`: unexpected argument '--no-such'"),

@@ -9,6 +9,7 @@ mod arcx_model;
 mod binary_models;
 mod checkpoint;
 mod cluster;
+mod cluster_formulas;
 mod cluster_networks;
 mod command_line;
 mod confluence;

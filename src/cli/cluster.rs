@@ -156,8 +156,9 @@ impl Company {
     /// Ends the run: what the processes did, as an object, and their memory.
     pub(super) fn close(mut self, session: &Session, args: &CheckArgs, unknown: bool) -> (Value, u64) {
         let mut together = self.together.into_inner();
-        let lost = together.lost().map(|lost| self.children.last_words(&lost).unwrap_or(lost));
         let kept = (together.kept().is_some() || self.resumes) && unknown;
+        let parts = together.take_parts();
+        let lost = together.close().map(|lost| self.children.last_words(&lost).unwrap_or(lost));
         let resume = args.keeping.folder().filter(|_| kept).map(goes_on);
         if let Some(lost) = lost.as_ref().filter(|_| self.me == 0 || !session.common.quiet) {
             eprintln!("the search is incomplete: {lost}");
@@ -165,10 +166,7 @@ impl Company {
         if let Some(words) = resume.as_ref().filter(|_| (self.me == 0 || lost.is_some()) && !session.common.quiet) {
             eprintln!("to go on: {words}");
         }
-        let parts = together.take_parts();
-        let alone = lost.is_none();
-        together.close();
-        if alone {
+        if lost.is_none() {
             self.children.end();
         }
         let memory = parts.iter().map(|p| p.memory).sum();

@@ -1,4 +1,4 @@
-//! `cluster run HOSTS -- explore …`: what each host of a list is to run, printed or started.
+//! `cluster run HOSTS -- explore … | check …`: what each host of a list is to run, printed or started.
 //!
 //! In: a list of hosts as `--cluster` reads it, a command without options of several processes. Out: one line for each process; with `--start` they are given to
 //! `ssh`, or what `--shell` names, and the result is that of process 0. A secret that does not exist is written.
@@ -52,8 +52,8 @@ fn lines(args: &ClusterRunArgs) -> Result<Vec<(String, String)>, Diagnostic> {
         let first = text.lines().next().unwrap_or_default();
         usage(format!("after `--`: {}", first.strip_prefix("error: ").unwrap_or(first)))
     })?;
-    if !matches!(given.command, Words::Explore(_)) {
-        return Err(usage(format!("`{}` is not searched by several processes: expected `explore` after `--`", args.words[0])));
+    if !matches!(given.command, Words::Explore(_) | Words::Check(_)) {
+        return Err(usage(format!("`{}` is not done by several processes: expected `explore` or `check` after `--`", args.words[0])));
     }
     let addresses = hosts(&args.hosts)?;
     let secret = match &args.secret {
@@ -133,7 +133,8 @@ impl Started {
             if ended.is_none() {
                 let over = self.0.iter_mut().enumerate().skip(1).find_map(|(me, (_, child))| {
                     let status = child.try_wait().ok().flatten()?;
-                    (!status.success()).then(|| (Instant::now(), me, status.to_string()))
+                    // A false formula and a limit are ends like others.
+                    (!matches!(status.code(), Some(0 | 1 | 3))).then(|| (Instant::now(), me, status.to_string()))
                 });
                 ended = over;
             }

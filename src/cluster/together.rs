@@ -119,8 +119,8 @@ pub trait Shelves {
 
 /// See the module's head.
 pub struct Together {
-    worker: Worker,
-    guard: CommsGuard,
+    worker: Option<Worker>,
+    guard: Option<CommsGuard>,
     wires: Vec<Wire>,
     health: Arc<Health>,
     me: usize,
@@ -153,13 +153,10 @@ impl Together {
         let config = WorkerConfig::default().idle_spin(Duration::ZERO);
         let worker = Worker::new(config, Allocator::Tcp(builder.build()), None);
         let parts = vec![Part::default(); count];
+        let (worker, guard) = (Some(worker), Some(guard));
         Ok(Self { worker, guard, wires: all, health, me, count, shelves, broken: false, parts, kept: None })
     }
 
-    /// How the process ended that was lost, if one was.
-    pub fn lost(&self) -> Option<String> {
-        self.health.lost()
-    }
     /// What each process did in all searches.
     pub fn take_parts(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.parts)
@@ -169,8 +166,7 @@ impl Together {
         self.kept
     }
 
-    fn note(&mut self, ended: &Ended, orderly: bool) {
-        self.broken |= !orderly;
+    fn note(&mut self, ended: &Ended) {
         for (all, part) in self.parts.iter_mut().zip(&ended.parts) {
             let (sum, own) = (&mut all.tally, &part.tally);
             sum.stored = sum.stored.max(own.stored);
@@ -196,6 +192,8 @@ impl Together {
         let (ended, dropped) = with_those_that_hold(model, &plain, |symmetries| {
             let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
             order = symmetries.map_or(1, Symmetries::order);
+            // Until the search has come to its end in order.
+            self.broken = true;
             kept.set(resumed.map(|s| s.number));
             if let Some(stamp) = resumed {
                 expect_group(symmetries, stamp)?;
@@ -226,27 +224,35 @@ impl Together {
         let orderly = Cell::new(false);
         let health = self.health.clone();
         let places = (self.me, self.count);
-        let drive = Drive::new(&mut self.worker, share, symmetries, budget, progress, &health, places, start, shelf);
+        let worker = self.worker.as_mut().ok_or_else(|| Diagnostic::internal("a search after the end of the run"))?;
+        let drive = Drive::new(worker, share, symmetries, budget, progress, &health, places, start, shelf);
         let ended = drive.run(&orderly, extra);
-        self.broken |= !orderly.get();
+        self.broken = !orderly.get();
         if let Ok(ended) = &ended {
-            self.note(ended, orderly.get());
+            self.note(ended);
         }
         ended
     }
 
-    /// Ends the run: the connections are closed, or the others are told that they are lost.
-    pub fn close(self) {
+    /// Ends the run: how the process ended that was lost in a search, if one was.
+    pub fn close(self) -> Option<String> {
+        self.health.lost().filter(|_| self.broken)
+    }
+}
+
+/// The connections are closed; after a search that ended in disorder the others are told that they are lost.
+impl Drop for Together {
+    fn drop(&mut self) {
+        let (worker, guard) = (self.worker.take(), self.guard.take());
         if self.broken {
             // The others may not know yet, and threads of the connections may never end: this process does.
             let text = self.health.lost().unwrap_or_else(|| format!("process {} failed", self.me));
             self.wires.iter().for_each(|wire| wire.fail(&text));
-            std::mem::forget((self.worker, self.guard));
+            std::mem::forget((worker, guard));
             return;
         }
-        drop(self.worker);
+        drop(worker);
         let (closed, wait) = std::sync::mpsc::channel();
-        let guard = self.guard;
         let closing = move || {
             drop(guard);
             let _ = closed.send(());
@@ -324,6 +330,7 @@ impl Together {
         if self.broken {
             return Ok(Err(Stop::Lost));
         }
+        self.broken = true;
         let watched = (budget, progress, Instant::now());
         let mut share = Share::new(model, options, budget, symmetries, self.me, self.count)?.counting_edges(options);
         let counted = self.drive(&mut share, symmetries, watched, None, &mut |_, _| Ok(Vec::new()))?;
@@ -346,6 +353,7 @@ impl Together {
         if self.broken {
             return Ok(Met { decided: false, stop: Stop::Lost, said: Vec::new(), way: None });
         }
+        self.broken = true;
         let shelves = self.shelves.take();
         let result = self.annotate_on(shelves.as_deref().filter(|_| !joint.trace), joint);
         self.shelves = shelves;
@@ -380,7 +388,7 @@ impl Together {
 pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diagnostic> {
     let mut together = Together::new(connections, None)?;
     let outcome = together.explore(task);
-    together.close();
+    drop(together);
     outcome
 }
 

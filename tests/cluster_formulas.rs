@@ -1,0 +1,232 @@
+//! Formulas checked by several processes against the check of one: verdicts, equations, states, evidence, warnings; refusals; limits, kills, checkpoints.
+
+use crate::support::{Outcome, mu_check, package};
+use mu_check::base::random::Random;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Three customers in a queue, with values of several sorts; each may leave, and then is gone.
+const QUEUE: &str = "sort Id = struct a | b | c;
+act join, called, serve, gone: Id; count: Nat; leave: Id # List(Id);
+proc Customer(i: Id, n: Nat) = (n < 1) -> join(i) . called(i) . Customer(i, n + 1) + (n == 1) -> gone(i) . delta;
+proc Desk(l: List(Id)) = sum i: Id. (!(i in l)) -> join(i) . Desk(l <| i)
+  + (#l > 0) -> called(head(l)) . Desk(tail(l)) + count(#l) . Desk(l);
+init allow({serve, leave, gone, count, join}, comm({join | join -> join, called | called -> serve},
+  Customer(a, 0) || Customer(b, 0) || Customer(c, 0) || Desk([])));
+";
+
+fn written(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn check(model: &str, formulas: &[&str], options: &str) -> Outcome {
+    let mut words = vec!["check".to_string(), model.to_string()];
+    formulas.iter().for_each(|f| words.extend(["-f".to_string(), f.to_string()]));
+    words.extend(options.split_whitespace().map(String::from));
+    mu_check(&words)
+}
+
+/// What does not depend on how many processes check. Of a search that was decided it does: only the length of the evidence is compared.
+fn told(result: &Value) -> Vec<Value> {
+    let steps = result["evidence"].as_array().map_or(0, Vec::len) as u64 + result["evidence_left_out"].as_u64().unwrap();
+    let mut out = vec![result["verdict"].clone(), result["reason"].clone(), steps.into()];
+    if steps == 0 {
+        out.extend(["equations", "states", "vacuous"].map(|key| result[key].clone()));
+    }
+    out
+}
+
+fn all(outcome: &Outcome) -> Vec<Vec<Value>> {
+    let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
+    results.iter().map(told).collect()
+}
+
+#[test]
+fn verdicts_equations_and_evidence_are_those_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = written(folder.path(), "queue.mcrl2", QUEUE);
+    let arcx = package("specs/arcx.spec");
+    let files = ["1a.gos", "2.selfobserving", "3.cacheconsistency"].map(|f| package(&format!("formulas/{f}.mcf"))).join(" ");
+    let formulas = [
+        "[true*]<true>true",
+        "[true*.gone(a).true*.join(a)]false",
+        "forall i: Id. [true*.gone(i)][true*.(join(i) || serve(i))]false",
+        "<true*.serve(c).true*.gone(c).true*.serve(a)>true",
+        "exists i, j: Id. val(i < j) && <true*.gone(j).true*.gone(i)>true",
+        "nu X(l: List(Id) = []). val(#l < 4) && [!exists i: Id. join(i)]X(l) && forall i: Id. [join(i)]X(if(i in l, l, l <| i))",
+        "nu X(n: Nat = 0). val(n < 5) && [!exists i: Id. serve(i)]X(n) && [exists i: Id. serve(i)]X(n + 1)",
+        "[true*.serve(b).true*.leave(b, [])]false",
+    ];
+    let cases: [(&str, &[&str], &str); 4] = [
+        (&queue, &formulas, "--without por"),
+        (&queue, &formulas[..3], "--without por,symmetry"),
+        (&arcx, &[], &format!("-D max_operation_id=0 {files} --without por")),
+        (&package("tests/broken/locks.mcrl2"), &["[true*]<true>true"], "--without por"),
+    ];
+    let (mut decided, mut sent) = (0, 0);
+    for (model, formulas, options) in cases {
+        let one = check(model, formulas, options);
+        assert!([0, 1].contains(&one.code), "{}", one.stderr);
+        decided += all(&one).iter().filter(|told| told[2] != 0).count();
+        for count in [1, 2, 3, 5] {
+            let many = check(model, formulas, &format!("{options} --processes {count}"));
+            assert_eq!(many.code, one.code, "{model}, {count} processes: {}", many.stderr);
+            assert_eq!(all(&many), all(&one), "{model} {options}, {count} processes");
+            assert_eq!(many.json["processes"]["count"], count);
+            sent += many.json["processes"]["sent_states"].as_u64().unwrap();
+        }
+    }
+    assert!(decided > 4 && sent > 10_000, "{decided} decided, {sent} states sent");
+}
+
+#[test]
+fn least_fixed_points_need_a_graph_without_cycles() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "act a, b: Nat;\nproc P(n: Nat) = (n < 9) -> a(n) . P(n + 1) + (n < 8) -> b(n) . P(n + 2) + (n == 9) -> a(9) . P(10);\n";
+    let ends = written(folder.path(), "ends.mcrl2", &format!("{text}init P(0) || P(0) || P(5);\n"));
+    // Something may come to a state from which something had gone on, since ways to a state have several lengths.
+    let at_last = "[true*]mu X. [!a(9)]X && <true>true || [a(9)]false";
+    let one = check(&ends, &["mu X. [!a(9)]X"], "--without por");
+    for count in [1, 2, 3] {
+        let many = check(&ends, &["mu X. [!a(9)]X"], &format!("--processes {count}"));
+        assert_eq!((many.code, all(&many)), (0, all(&one)), "{}", many.stderr);
+    }
+    let turns = written(folder.path(), "turns.mcrl2", &format!("{text}proc Q = b(100) . Q;\ninit P(0) || Q;\n"));
+    for formula in ["mu X. [!a(9)]X", at_last, "nu X. mu Y. <true>Y || <a(9)>X"] {
+        for count in [1, 2, 3] {
+            let refused = check(&turns, &[formula], &format!("--processes {count}"));
+            assert_eq!(refused.code, 2, "{formula}: {} {}", refused.json, refused.stderr);
+            assert!(refused.stderr.contains("needs a game") && refused.stderr.contains(":1:"), "{formula}: {}", refused.stderr);
+        }
+    }
+    // Others are checked all the same.
+    let mixed = check(&turns, &["mu X. [!a(9)]X", "[true*]<true>true", "[true*.a(9)]false"], "--processes 2");
+    let verdicts: Vec<&str> = mixed.json["results"].as_array().unwrap().iter().map(|r| r["verdict"].as_str().unwrap()).collect();
+    assert_eq!((mixed.code, verdicts), (2, vec!["unknown", "true", "false"]), "{}", mixed.stderr);
+    assert!(mixed.json["results"][0]["error"]["message"].as_str().unwrap().contains("needs a game"));
+}
+
+/// A model of three parties with random steps, some together.
+fn random_model(random: &mut Random) -> String {
+    let mut text = String::from("act a, b, c: Nat; s, r, t: Nat;\n");
+    for p in 0..3 {
+        let mut summands = Vec::new();
+        for _ in 0..4 + random.below(4) {
+            let (at, to, value) = (random.below(4), random.below(4), random.below(2));
+            let act = ["a", "b", "c", if p == 1 { "r" } else { "s" }][random.below(4)];
+            summands.push(format!("(n == {at}) -> {act}({value}) . P{p}({to})"));
+        }
+        text += &format!("proc P{p}(n: Nat) = {};\n", summands.join(" + "));
+    }
+    text + "init allow({a, b, c, t}, comm({s | r -> t}, P0(0) || P1(0) || P2(0)));\n"
+}
+
+fn random_formula(random: &mut Random) -> String {
+    let mut act = || {
+        let name = ["a", "b", "c", "t"][random.below(4)];
+        match random.below(3) {
+            0 => format!("(exists m: Nat. {name}(m))"),
+            _ => format!("{name}({})", random.below(2)),
+        }
+    };
+    let (x, y, z) = (act(), act(), act());
+    match random.below(6) {
+        0 => format!("[true*.{x}.{y}.!{z}]false"),
+        1 => format!("[true*.{x}.(!{y})*.{z}]false"),
+        2 => format!("<true*.{x}.(!{y})*.{z}>true"),
+        3 => format!("[true*.{x}]<true>true"),
+        4 => format!("forall m: Nat. val(m > 1) || [true*.a(m).(!{y})*.c(m)]false"),
+        _ => format!("nu X(n: Nat = 0). val(n < 3) && [{x}]X(n + 1) && [{y}]X(0) && [!{x} && !{y}]X(n)"),
+    }
+}
+
+#[test]
+fn random_formulas_on_random_models_have_the_same_verdicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut held, mut failed) = (0, 0);
+    for seed in 0..6 {
+        let mut random = Random::new(seed);
+        let model = written(folder.path(), "random.mcrl2", &random_model(&mut random));
+        let formulas: Vec<String> = (0..8).map(|_| random_formula(&mut random)).collect();
+        let formulas: Vec<&str> = formulas.iter().map(String::as_str).collect();
+        let one = check(&model, &formulas, "--without por");
+        assert!([0, 1].contains(&one.code), "seed {seed}: {}", one.stderr);
+        let count = 2 + seed % 3;
+        let many = check(&model, &formulas, &format!("--processes {count}"));
+        assert_eq!((many.code, all(&many)), (one.code, all(&one)), "seed {seed}: {}", many.stderr);
+        for told in all(&one) {
+            if told[0] == "true" { held += 1 } else { failed += 1 }
+        }
+    }
+    assert!(held > 8 && failed > 8, "{held} hold, {failed} do not");
+}
+
+#[test]
+fn limits_and_what_is_not_done_are_named() {
+    let arcx = package("specs/arcx.spec");
+    let few = check(&arcx, &["[true*]<true>true"], "-D max_operation_id=2 --processes 3 --max-states 20000 --without symmetry");
+    let result = &few.json["results"][0];
+    assert_eq!(
+        (few.code, result["verdict"].as_str(), result["reason"].as_str()),
+        (3, Some("unknown"), Some("max-states")),
+        "{}",
+        few.stderr
+    );
+    for (options, what) in [
+        ("--threads 2", "`--threads`"),
+        ("--engine symbolic", "`--engine symbolic`"),
+        ("--confluence auto", "`--confluence` for a formula"),
+        ("--game x.pg", "`--game`"),
+        ("-D max_operation_id=any", "`any` as a value"),
+    ] {
+        let refused = check(&arcx, &["true"], &format!("--processes 2 {options}"));
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains(what) && refused.stderr.contains("--processes"), "{options}: {}", refused.stderr);
+    }
+    let alone = check(&arcx, &["true"], "--engine cluster");
+    assert!(alone.code == 2 && alone.stderr.contains("add `--processes N`"), "{}", alone.stderr);
+}
+
+/// A search of a formula that limits end, and kills, goes on with any number of processes.
+#[test]
+fn a_check_that_ends_early_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept").display().to_string();
+    let formula = package("formulas/1a.gos.mcf");
+    let common = format!("check {} {formula} -D max_operation_id=2 --format json", package("specs/arcx.spec"));
+    let run = |options: &str| mu_check(&format!("{common} {options}").split_whitespace().map(String::from).collect::<Vec<_>>());
+    let whole = run("--without por");
+    for (count, way) in [(3, "--checkpoint"), (2, "--resume"), (4, "--resume")] {
+        let stopped = run(&format!("--processes {count} {way} {kept} --checkpoint-every 20ms --max-states 1"));
+        assert_eq!((stopped.code, stopped.json["results"][0]["reason"].as_str()), (3, Some("max-states")), "{}", stopped.stderr);
+        let command = stopped.json["processes"]["resume"].as_str().unwrap_or_else(|| panic!("{}", stopped.json));
+        assert!(command.starts_with("mu-check check") && command.ends_with(&format!("--resume {kept}")), "{command}");
+    }
+    // One of the processes is killed.
+    let mut killed = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+    killed.args(common.split_whitespace()).args(["--processes", "2", "--resume", &kept, "--checkpoint-every", "20ms"]);
+    let killed = killed.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    let other = loop {
+        let found = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", killed.id())).unwrap_or_default();
+        if let Some(other) = found.split_whitespace().next() {
+            break other.to_string();
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(Command::new("kill").args(["-9", &other]).status().unwrap().success());
+    let output = killed.wait_with_output().unwrap();
+    // On a machine that is not busy it may have been through.
+    assert!([Some(3), Some(0)].contains(&output.status.code()), "{}", String::from_utf8_lossy(&output.stderr));
+    let end = run(&format!("--processes 3 --resume {kept}"));
+    assert_eq!((end.code, all(&end)), (0, all(&whole)), "{}", end.stderr);
+    let other =
+        check(&package("specs/arcx.spec"), &["[true*]<true>true"], &format!("-D max_operation_id=1 --processes 2 --resume {kept}.none"));
+    assert!(other.code == 2 && other.stderr.contains("cannot read the folder"), "{}", other.stderr);
+}
