@@ -1,5 +1,6 @@
 //! What scripts and servers for continuous integration read: wanted answers of litmus tests, JUnit reports, several formulas of which one is wrong.
 
+use crate::support::package;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -108,7 +109,7 @@ fn formulas_from_everywhere() {
     let timeless = |xml: &str| xml.split("time=\"").map(|p| p.split_once('"').map_or(p, |(_, rest)| rest).to_string()).collect::<String>();
     let (printed, written) = (timeless(&text(&output.stdout)), timeless(&report));
     assert_eq!((output.status.code(), printed.as_str()), (Some(2), written.as_str()));
-    let output = run(folder.path(), &["m.mcrl2", "-f", "<a>true", "--format=junit", "--timeout", "0s"]);
+    let output = run(Path::new(&package("")), &["specs/arcx.spec", "formulas/1a.gos.mcf", "--format=junit", "--timeout", "0s"]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("errors=\"1\"") && text(&output.stdout).contains("unknown: timeout"), "{}", text(&output.stdout));
     // For every value of a parameter too.

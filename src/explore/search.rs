@@ -399,9 +399,7 @@ impl<'a> Shared<'a> {
             return self.coordinate_spilled(helpers, spill);
         }
         let mut local = Local::new(self);
-        if lane.is_some() {
-            local.lane = lane;
-        }
+        local.lane = lane.or(local.lane);
         let blocks = |keys: Vec<u64>| keys.chunks(BLOCK).map(<[u64]>::to_vec).collect::<Vec<_>>();
         let (initial, mut frontier, mut ahead, before) = match queued {
             Some((todo, next, counts)) => (counts.initial, blocks(todo), blocks(next), Some(counts)),

@@ -12,6 +12,8 @@ const LINE = 28;
 const GUTTER = 64;
 const LABEL = font(13, 600);
 const NARROWEST = 104;
+/** What a lane's head has around its text: gaps, padding, borders. */
+const AROUND = 26;
 const BEYOND = 150;
 /** Rows drawn above and below those in sight. */
 const MORE = 12;
@@ -116,7 +118,7 @@ export class Chart {
     const narrow = available < 560;
     const most = narrow ? 96 : 230;
     const least = narrow ? 72 : NARROWEST;
-    const heads = lanes.map((l) => Math.max(least, Math.min(most, Math.max(...nameParts(this.run.lanes[l] ?? "").map((part, i) => widest([part], HEADS[i] ?? LABEL))) + 26)));
+    const heads = lanes.map((l) => Math.max(least, Math.min(most, Math.max(...nameParts(this.run.lanes[l] ?? "").map((part, i) => widest([part], HEADS[i] ?? LABEL))) + AROUND + 1)));
     const beyond = narrow ? 60 : Math.max(60, Math.min(BEYOND, available - GUTTER - lanes.length * least));
     const room = available - GUTTER - beyond;
     // Lanes share the room: they get wider up to what is easy to follow, and narrower as long as names can be told apart.
@@ -140,7 +142,7 @@ export class Chart {
 
   private headCell(lane: number, place: number, left: number, width: number): HTMLElement {
     const name = this.run.lanes[lane] ?? "";
-    const cell = h("div", { class: "lane-head", draggable: "true", title: `${name} (drag to move)` }, ...nameParts(name).map((part, i) => h("span", {}, cut(part, width - 28, HEADS[i] ?? LABEL))));
+    const cell = h("div", { class: "lane-head", draggable: "true", title: `${name} (drag to move)` }, ...nameParts(name).map((part, i) => h("span", {}, cut(part, width - AROUND, HEADS[i] ?? LABEL))));
     cell.style.left = `${left + 4}px`;
     cell.style.width = `${width - 8}px`;
     cell.addEventListener("dragstart", (e) => e.dataTransfer?.setData("text/plain", String(lane)));

@@ -101,7 +101,7 @@ async function checks() {
   await page.getByRole("button", { name: "← Back" }).click();
   equal("the walk goes back", await page.locator(".walk .here").innerText(), "After step 2: enter(1)");
   await press("Draw");
-  await page.locator(".told").getByText("9 states").waitFor();
+  await page.locator(".told").getByText("16 states").waitFor();
   await page.getByLabel("Modulo").selectOption("branching");
   await page.locator(".told").getByText("before reduction").waitFor();
   await picture("drawn");
@@ -122,13 +122,14 @@ async function stops() {
 async function keeps() {
   page.once("dialog", (d) => d.accept("own/small.mcrl2"));
   await page.getByRole("button", { name: "New file" }).click();
-  await page.getByText("own/small.mcrl2").first().waitFor();
+  await page.locator(".file-name", { hasText: "own/small.mcrl2" }).waitFor();
   await page.locator(".cm-content").click();
   await page.keyboard.insertText("act a: Nat;\nproc P(n: Nat) = (n < 3) -> a(n) . P(n + 1);\ninit P(0);\n");
   await page.keyboard.press("Control+s");
   await press("Explore");
-  await result().locator(".facts").first().waitFor();
-  check("a pasted model runs", (await result().innerText()).includes("4"), await result().innerText());
+  await list().getByText("done").waitFor();
+  await result().getByText("States").first().waitFor();
+  check("a pasted model runs", /States\s+4\s/.test(await result().innerText()), await result().innerText());
   await page.reload();
   await page.locator(".files li").first().waitFor();
   check("files stay", (await page.locator(".files .open").allInnerTexts()).join().includes("small.mcrl2"));
