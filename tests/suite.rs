@@ -6,6 +6,7 @@ mod agreement;
 mod architecture;
 mod arcx_faults;
 mod arcx_model;
+mod chance;
 mod checkpoint;
 mod cluster;
 mod cluster_networks;

@@ -67,6 +67,9 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
             },
         }
     }
-    let process = session.linear_process(&args.model, &options)?;
+    let mut process = session.linear_process(&args.model, &options)?;
+    if args.untime {
+        mu_process::time::untime(&mut process);
+    }
     text_result(session, "specification", mu_process::print::linear_process(&process))
 }

@@ -308,6 +308,9 @@ pub struct LineariseArgs {
     /// that pays; these are the `default`. `dead` removes parameters on which nothing depends, `instantiate` sums over small finite sorts. Also `all`, `none`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default")]
     pub simplify: Vec<String>,
+    /// Take the times of actions away: a parameter for the time of the last one keeps them in order.
+    #[arg(long)]
+    pub untime: bool,
     /// How models other than specifications are read.
     #[command(flatten)]
     pub reading: Reading,
