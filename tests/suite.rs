@@ -7,6 +7,7 @@ mod architecture;
 mod arcx_faults;
 mod arcx_model;
 mod binary_models;
+mod chance;
 mod checkpoint;
 mod cluster;
 mod cluster_formulas;

@@ -8,12 +8,16 @@ use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_lts::Labels;
-use mu_model::{Chances, Group, Model};
+use mu_model::{Chances, Group, Model, Slot};
+use num_rational::BigRational;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Answers of groups that are kept; with more, all are forgotten.
 const MOST_KEPT: usize = 1 << 20;
+/// Outcomes from which on a distribution is looked for before its states are.
+const LONG: usize = 16;
 /// Steps between two looks at the limits.
 const LOOK: u64 = 256;
 
@@ -22,6 +26,8 @@ struct Search<'m> {
     ids: AHashMap<Box<[u32]>, u32>,
     vectors: Vec<Box<[u32]>>,
     distributions: Distributions,
+    /// Distributions with many outcomes, by the list of weights, which is kept so that its address is its own, and what else makes them.
+    long: AHashMap<(usize, Box<[u32]>), (DistId, Arc<[BigRational]>)>,
 }
 
 impl Search<'_> {
@@ -38,30 +44,51 @@ impl Search<'_> {
     /// Adds the steps that a group's answer gives from a state.
     fn add(&mut self, from: &[u32], group: usize, answer: &Chances, row: &mut Vec<(LabelId, DistId)>) {
         let writes = &self.groups[group].writes;
-        let mut first = 0;
-        for (label, end) in answer.labels.iter().zip(&answer.ends) {
-            let mut outcomes = Vec::with_capacity(end - first);
-            let mut vector = from.to_vec();
-            for outcome in first..*end {
-                let values = &answer.values[outcome * writes.len()..(outcome + 1) * writes.len()];
-                for (slot, value) in writes.iter().zip(values) {
-                    vector[*slot as usize] = *value;
-                }
-                outcomes.push((self.state(&vector), answer.weights[outcome].clone()));
-            }
-            first = *end;
-            let step = (*label, self.distributions.intern(outcomes));
+        let mut values = &answer.values[..];
+        for (label, weights) in answer.labels.iter().zip(&answer.weights) {
+            let (mine, rest) = values.split_at(weights.len() * writes.len());
+            values = rest;
+            let step = (*label, self.distribution(from, writes, weights, mine));
             if !row.contains(&step) {
                 row.push(step);
             }
         }
+    }
+
+    /// The distribution over states that differ from one in the written slots.
+    fn distribution(&mut self, from: &[u32], writes: &[Slot], weights: &Arc<[BigRational]>, values: &[u32]) -> DistId {
+        let mut vector = from.to_vec();
+        let recurs = weights.len() >= LONG;
+        let key = recurs.then(|| {
+            writes.iter().for_each(|slot| vector[*slot as usize] = u32::MAX);
+            let same: Box<[u32]> = vector.iter().chain(writes).chain(values).copied().collect();
+            (Arc::as_ptr(weights).cast::<BigRational>() as usize, same)
+        });
+        if let Some(key) = &key
+            && let Some((known, _)) = self.long.get(key)
+        {
+            return *known;
+        }
+        let mut outcomes = Vec::with_capacity(weights.len());
+        for (outcome, weight) in weights.iter().enumerate() {
+            for (at, slot) in writes.iter().enumerate() {
+                vector[*slot as usize] = values[outcome * writes.len() + at];
+            }
+            outcomes.push((self.state(&vector), weight.clone()));
+        }
+        let dist = self.distributions.intern(outcomes);
+        if let Some(key) = key {
+            self.long.insert(key, (dist, weights.clone()));
+        }
+        dist
     }
 }
 
 /// Explores a model. With another reason to stop than that all is done, the system is the part that was found.
 pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) -> Result<(System, Stop), Diagnostic> {
     let groups = model.groups();
-    let mut search = Search { groups, ids: AHashMap::new(), vectors: Vec::new(), distributions: Distributions::default() };
+    let mut search =
+        Search { groups, ids: AHashMap::new(), vectors: Vec::new(), distributions: Distributions::default(), long: AHashMap::new() };
     let starts: Vec<_> = model.initial_chances().into_iter().map(|(weight, vector)| (search.state(&vector), weight)).collect();
     let initial = search.distributions.intern(starts);
     let mut worker = model.worker();

@@ -115,6 +115,9 @@ fn as_json(text: &Text, found: &Found) -> Value {
     let mut object = json!({
         "formula": text.name.display().to_string(),
         "verdict": "unknown",
+        "reason": "real equations",
+        "evidence": [],
+        "vacuous": [],
         "equations": found.equations,
         "seconds": found.seconds,
         "engine": "explicit",

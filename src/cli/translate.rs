@@ -79,7 +79,10 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
             },
         }
     }
-    let process = session.linear_process(&args.model, &options)?;
+    let mut process = session.linear_process(&args.model, &options)?;
+    if args.untime {
+        mu_process::time::untime(&mut process);
+    }
     if let Some(out) = &args.out {
         if Form::of(out) == Form::Lps {
             let typed = mu_compile::typed::process::process(&process)?;

@@ -8,7 +8,7 @@ use super::groups::Layout;
 use ahash::AHashMap;
 use mu_base::ids::{OpId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
-use mu_data::engine::{Engine, Value};
+use mu_data::engine::{Code, Engine, Problem, Value};
 use mu_data::expr::{DataSpec, Equation, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
@@ -16,6 +16,8 @@ use mu_process::linear::{Chance, LinearProcess};
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// Calls that are followed in one weight.
 const MOST: usize = 64;
@@ -24,7 +26,9 @@ const MOST: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     pub vars: Vec<VarId>,
-    /// Holds for all values that have a probability.
+    /// Holds for all values that have a probability; of functions that are not looked into it asks nothing.
+    pub lenient: Expr,
+    /// The same, where these are asked to be positive.
     pub possible: Expr,
     pub weight: Expr,
 }
@@ -37,9 +41,11 @@ impl Chosen {
             let Some(op) = equation.lhs.head() else { continue };
             single.entry(op).and_modify(|e| *e = None).or_insert(Some(equation));
         }
-        let mut positive = Positive { signature: &mut data.signature, single, calls: 0 };
+        let mut positive = Positive { signature: &mut data.signature, single, calls: 0, lenient: true };
+        let lenient = positive.condition(&weight);
+        (positive.lenient, positive.calls) = (false, 0);
         let possible = positive.condition(&weight);
-        Self { vars: chance.vars.clone(), possible, weight }
+        Self { vars: chance.vars.clone(), lenient, possible, weight }
     }
 }
 
@@ -56,6 +62,8 @@ struct Positive<'a> {
     /// The equation of each operation that has just one.
     single: AHashMap<OpId, Option<&'a Equation>>,
     calls: usize,
+    /// Whether nothing is asked of what is not looked into.
+    lenient: bool,
 }
 
 impl Positive<'_> {
@@ -107,6 +115,7 @@ impl Positive<'_> {
                 }
                 _ => match self.called(e) {
                     Some(body) => self.condition(&body),
+                    None if self.lenient => Expr::boolean(self.signature, true),
                     None => {
                         let mut zero = Expr::number(0, if e.sort == basic::REAL { basic::INT } else { e.sort });
                         if e.sort == basic::REAL {
@@ -170,6 +179,121 @@ pub(super) fn expect_whole(weights: &[BigRational], span: Span) -> Result<(), Di
     Err(Diagnostic::at(Stage::Data, span, message).note("they are summed over all values of its variables"))
 }
 
+/// A choice by chance as a group makes it.
+pub(super) struct Drawing {
+    lenient: Option<Problem>,
+    strict: Problem,
+    weight: Code,
+    /// Positions in what is known before that the weight reads.
+    reads: Vec<usize>,
+    /// Number of variables that are chosen.
+    pub width: usize,
+    /// By update, whether it depends on what is chosen.
+    pub moves: Vec<bool>,
+}
+
+impl Drawing {
+    /// `before`: the variables that have values before the choice.
+    pub(super) fn new(engine: &mut Engine, chosen: &Chosen, before: &[VarId], updates: &[Expr]) -> Result<Self, Diagnostic> {
+        let mut used = Vec::new();
+        chosen.weight.free_vars(&mut used);
+        let reads: Vec<usize> = (0..before.len()).filter(|i| used.contains(&before[*i])).collect();
+        let env: Vec<VarId> = reads.iter().map(|i| before[*i]).collect();
+        let signature = engine.program().signature();
+        // Without any condition, only finite sorts can be listed.
+        let hopeless = chosen.lenient.as_bool(signature) == Some(true);
+        let all: Vec<VarId> = env.iter().chain(&chosen.vars).copied().collect();
+        let moves = |e: &Expr| {
+            let mut vars = Vec::new();
+            e.free_vars(&mut vars);
+            vars.iter().any(|v| chosen.vars.contains(v))
+        };
+        Ok(Self {
+            lenient: if hopeless { None } else { Some(engine.problem(&chosen.vars, &chosen.lenient, &env)?.bound_by("a `dist`")) },
+            strict: engine.problem(&chosen.vars, &chosen.possible, &env)?.bound_by("a `dist`"),
+            weight: engine.code(&chosen.weight, &all)?,
+            reads,
+            width: chosen.vars.len(),
+            moves: updates.iter().map(moves).collect(),
+        })
+    }
+}
+
+/// What chance chooses between: the values one after another, and their probabilities.
+pub(super) struct Draw {
+    pub values: Vec<Value>,
+    pub weights: Arc<[BigRational]>,
+}
+
+/// Values in draws that are kept; with more, all are forgotten.
+const MOST_DRAWN: usize = 1 << 20;
+
+/// Draws by group and what their weights read.
+#[derive(Default)]
+pub(super) struct Draws {
+    known: AHashMap<(usize, Box<[Value]>), Rc<Draw>>,
+    size: usize,
+    certain: Option<Arc<[BigRational]>>,
+}
+
+impl Draws {
+    /// The one outcome that is certain.
+    pub(super) fn certain(&mut self) -> Arc<[BigRational]> {
+        self.certain.get_or_insert_with(|| [BigRational::one()].into()).clone()
+    }
+
+    /// What a group's choice is between, for these values of what is known before it.
+    pub(super) fn draw(
+        &mut self,
+        engine: &mut Engine,
+        (group, drawing): (usize, &Drawing),
+        before: &[Value],
+        span: Span,
+    ) -> Result<Rc<Draw>, Diagnostic> {
+        let key: Box<[Value]> = drawing.reads.iter().map(|i| before[*i].clone()).collect();
+        if let Some(known) = self.known.get(&(group, key.clone())) {
+            return Ok(known.clone());
+        }
+        let mut all = key.to_vec();
+        let mut collect = |engine: &mut Engine, problem: &Problem| {
+            let (mut values, mut weights) = (Vec::new(), Vec::new());
+            engine.solve(problem, &key, &mut |engine: &mut Engine, chosen: &[Value]| {
+                all.truncate(key.len());
+                all.extend_from_slice(chosen);
+                let value = engine.eval(&drawing.weight, &all)?;
+                let weight = weight(engine, &value, span)?;
+                if !weight.is_zero() {
+                    values.extend_from_slice(chosen);
+                    weights.push(weight);
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            Ok::<_, Diagnostic>((values, weights))
+        };
+        let first = match &drawing.lenient {
+            Some(problem) => match collect(engine, problem) {
+                // It may have no bound without what it does not ask.
+                Err(d) if d.stage == Stage::Data => None,
+                found => Some(found?),
+            },
+            None => None,
+        };
+        let (values, weights) = match first {
+            Some(found) => found,
+            None => collect(engine, &drawing.strict)?,
+        };
+        expect_whole(&weights, span)?;
+        self.size += values.len() + 1;
+        if self.size > MOST_DRAWN {
+            self.known.clear();
+            self.size = values.len() + 1;
+        }
+        let draw = Rc::new(Draw { values, weights: weights.into() });
+        self.known.insert((group, key), draw.clone());
+        Ok(draw)
+    }
+}
+
 /// Where the process starts.
 pub(super) fn starts(process: &LinearProcess, engine: &mut Engine, layout: &mut Layout) -> Result<(), Diagnostic> {
     let vector = |engine: &mut Engine, values: &mut dyn FnMut(&mut Engine, usize) -> Result<Value, Diagnostic>| {
@@ -189,21 +313,14 @@ pub(super) fn starts(process: &LinearProcess, engine: &mut Engine, layout: &mut 
     let mut data = process.data.clone();
     data.signature = engine.program().signature().clone();
     let chosen = Chosen::new(chance, &Substitution::new(), &mut data);
-    let problem = engine.problem(&chosen.vars, &chosen.possible, &[])?.bound_by("a `dist`");
-    let weigh = engine.code(&chosen.weight, &chosen.vars)?;
-    let codes = process.params.iter().map(|p| engine.code(&p.init, &chosen.vars)).collect::<Result<Vec<_>, Diagnostic>>()?;
-    let span = chance.weight.span;
+    let inits: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
+    let drawing = Drawing::new(engine, &chosen, &[], &inits)?;
+    let codes = inits.iter().map(|e| engine.code(e, &chosen.vars)).collect::<Result<Vec<_>, Diagnostic>>()?;
+    let draw = Draws::default().draw(engine, (0, &drawing), &[], chance.weight.span)?;
     let mut starts: Vec<(BigRational, Vec<u32>)> = Vec::new();
-    engine.solve(&problem, &[], &mut |engine: &mut Engine, values: &[Value]| {
-        let value = engine.eval(&weigh, values)?;
-        let weight = weight(engine, &value, span)?;
-        if !weight.is_zero() {
-            starts.push((weight, vector(engine, &mut |engine, i| engine.eval(&codes[i], values))?));
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    let weights: Vec<BigRational> = starts.iter().map(|s| s.0.clone()).collect();
-    expect_whole(&weights, span)?;
+    for (values, weight) in draw.values.chunks(drawing.width.max(1)).zip(draw.weights.iter()) {
+        starts.push((weight.clone(), vector(engine, &mut |engine, i| engine.eval(&codes[i], values))?));
+    }
     layout.initial = starts[0].1.clone();
     layout.starts = starts;
     Ok(())

@@ -11,8 +11,6 @@ use mu_base::{Diagnostic, Span};
 use mu_data::engine::{Code, Engine, Problem, Value};
 use mu_labels::MultiAction;
 use mu_model::{Chances, Slot, StepPart, Steps, Worker};
-use num_rational::BigRational;
-use num_traits::{One, Zero};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -27,8 +25,8 @@ struct Compiledgroup {
     problem: Problem,
     actions: Vec<(ActId, Vec<Compute>)>,
     updates: Vec<Compute>,
-    /// What chance may choose, and the weight.
-    chance: Option<(Problem, Compute)>,
+    /// What chance may choose.
+    chance: Option<chance::Drawing>,
 }
 
 /// Values on the heap after which a copy of a table forgets what it has not used since it last forgot.
@@ -119,6 +117,8 @@ pub(super) struct LinearWorker<'m> {
     noticed: Noticed,
     /// Values other than data that leave no condition on their slot open.
     decided: AHashSet<(Slot, u32)>,
+    /// What chance chose between so far.
+    draws: chance::Draws,
 }
 
 impl<'m> LinearWorker<'m> {
@@ -132,6 +132,7 @@ impl<'m> LinearWorker<'m> {
             labels: AHashMap::new(),
             noticed: Noticed::default(),
             decided: AHashSet::new(),
+            draws: chance::Draws::default(),
         }
     }
 
@@ -145,7 +146,6 @@ impl<'m> LinearWorker<'m> {
         let sum_vars: Vec<VarId> = code.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
         let problem = self.engine.problem(&sum_vars, &code.guard, &code.reads)?;
         let mut env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
-        let chosen = code.chance.as_ref().map(|c| self.engine.problem(&c.vars, &c.possible, &env)).transpose()?;
         env.extend(code.chance.iter().flat_map(|c| &c.vars));
         let mut compute = |e| match as_var(e) {
             Some(v) => Ok(Compute::Copy(env.iter().position(|x| *x == v).expect("free variables are read or summed over"))),
@@ -157,8 +157,13 @@ impl<'m> LinearWorker<'m> {
             actions.push((act.action, args?));
         }
         let updates: Result<Vec<Compute>, Diagnostic> = code.updates.iter().map(&mut compute).collect();
-        let weight = code.chance.as_ref().map(|c| compute(&c.weight)).transpose()?;
-        let chance = chosen.map(|p| p.bound_by("a `dist`")).zip(weight);
+        let chance = match &code.chance {
+            Some(chosen) => {
+                let before = &env[..env.len() - chosen.vars.len()];
+                Some(chance::Drawing::new(&mut self.engine, chosen, before, &code.updates)?)
+            }
+            None => None,
+        };
         Ok(Compiledgroup { problem, actions, updates: updates?, chance })
     }
 
@@ -224,13 +229,13 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, noticed, decided, .. } = self;
+        let Self { model, engine, groups, locals, labels, noticed, decided, draws, .. } = self;
         let code = groups[group].as_ref().expect("compiled above");
         if code.chance.is_some() {
             return Err(chance::unexpected(span));
         }
         let mut full = env.clone();
-        let mut setting = Setting { model, locals, labels, noticed, decided, group, code };
+        let mut setting = Setting { model, locals, labels, noticed, decided, draws, group, code };
         engine
             .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
                 full.truncate(env.len());
@@ -250,9 +255,9 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, noticed, decided, .. } = self;
+        let Self { model, engine, groups, locals, labels, noticed, decided, draws, .. } = self;
         let code = groups[group].as_ref().expect("compiled above");
-        let mut setting = Setting { model, locals, labels, noticed, decided, group, code };
+        let mut setting = Setting { model, locals, labels, noticed, decided, draws, group, code };
         let mut full = env.clone();
         engine
             .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
@@ -260,7 +265,6 @@ impl Worker for LinearWorker<'_> {
                 full.extend_from_slice(solution);
                 out.labels.push(setting.label(engine, &full)?);
                 setting.outcomes(engine, &mut full, span, out)?;
-                out.ends.push(out.weights.len());
                 Ok(ControlFlow::Continue(()))
             })
             .map_err(|e| e.placed(span))
@@ -296,6 +300,7 @@ struct Setting<'a> {
     labels: &'a mut AHashMap<Vec<(ActId, Vec<Value>)>, LabelId>,
     noticed: &'a mut Noticed,
     decided: &'a mut AHashSet<(Slot, u32)>,
+    draws: &'a mut chance::Draws,
     group: usize,
     code: &'a Compiledgroup,
 }
@@ -330,42 +335,65 @@ impl Setting<'_> {
 
     /// Appends the values of the written slots.
     fn written(&mut self, engine: &mut Engine, full: &[Value], out: &mut Vec<u32>) -> Result<(), Diagnostic> {
-        let model = self.model;
-        for (slot, update) in model.groups[self.group].writes.iter().zip(&self.code.updates) {
+        for (slot, update) in self.model.groups[self.group].writes.iter().zip(&self.code.updates) {
             let value = computed(engine, update, full)?;
-            let id = id_of(model, self.locals, engine, *slot, &value)?;
-            let conditions = &model.conditions[*slot as usize];
-            if !value.is_data() && !conditions.is_empty() && !self.decided.contains(&(*slot, id)) {
-                conditions.decide(engine, model.process.params[*slot as usize].var, &value)?;
-                self.decided.insert((*slot, id));
-            }
-            out.push(id);
+            out.push(self.number(engine, *slot, &value)?);
         }
         Ok(())
     }
 
+    /// The number of a value that a slot is to hold.
+    #[inline]
+    fn number(&mut self, engine: &mut Engine, slot: Slot, value: &Value) -> Result<u32, Diagnostic> {
+        let model = self.model;
+        let id = id_of(model, self.locals, engine, slot, value)?;
+        let conditions = &model.conditions[slot as usize];
+        if !value.is_data() && !conditions.is_empty() && !self.decided.contains(&(slot, id)) {
+            conditions.decide(engine, model.process.params[slot as usize].var, value)?;
+            self.decided.insert((slot, id));
+        }
+        Ok(id)
+    }
+
     /// Appends where a step may lead, with the probabilities. `full` is left as it was.
     fn outcomes(&mut self, engine: &mut Engine, full: &mut Vec<Value>, span: Span, out: &mut Chances) -> Result<(), Diagnostic> {
-        let Some((problem, weight)) = &self.code.chance else {
-            out.weights.push(BigRational::one());
+        let Some(chance) = &self.code.chance else {
+            out.weights.push(self.draws.certain());
             return self.written(engine, full, &mut out.values);
         };
-        let (known, first) = (full.len(), out.weights.len());
-        let given = full.clone();
-        let solved = engine.solve(problem, &given, &mut |engine: &mut Engine, chosen: &[Value]| {
+        let draw = self.draws.draw(engine, (self.group, chance), full, span)?;
+        let known = full.len();
+        let writes = &self.model.groups[self.group].writes;
+        // What chance has nothing to do with is computed once.
+        let mut fixed: Vec<Option<u32>> = Vec::with_capacity(writes.len());
+        for (slot, (update, moves)) in writes.iter().zip(self.code.updates.iter().zip(&chance.moves)) {
+            fixed.push(match (moves, update) {
+                (false, update) => {
+                    full.resize(known + chance.width, Value::Bool(false));
+                    let value = computed(engine, update, full);
+                    full.truncate(known);
+                    Some(self.number(engine, *slot, &value?)?)
+                }
+                _ => None,
+            });
+        }
+        for chosen in draw.values.chunks(chance.width.max(1)) {
             full.truncate(known);
             full.extend_from_slice(chosen);
-            let value = computed(engine, weight, full)?;
-            let weight = chance::weight(engine, &value, span)?;
-            if !weight.is_zero() {
-                out.weights.push(weight);
-                self.written(engine, full, &mut out.values)?;
+            for (at, slot) in writes.iter().enumerate() {
+                let id = match fixed[at] {
+                    Some(id) => id,
+                    None => {
+                        let value = computed(engine, &self.code.updates[at], full)?;
+                        self.number(engine, *slot, &value)?
+                    }
+                };
+                out.values.push(id);
             }
-            Ok(ControlFlow::Continue(()))
-        });
+        }
         full.truncate(known);
-        solved?;
-        chance::expect_whole(&out.weights[first..], span)
+        out.weights.push(draw.weights.clone());
+        Ok(())
     }
 }
 

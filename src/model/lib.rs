@@ -22,6 +22,7 @@ use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Span, Stage};
 use num_rational::BigRational;
 use num_traits::One;
+use std::sync::Arc;
 
 /// A slot index.
 pub type Slot = u32;
@@ -82,10 +83,8 @@ impl Steps {
 pub struct Chances {
     /// A label a step.
     pub labels: Vec<LabelId>,
-    /// Where the outcomes of each step end.
-    pub ends: Vec<usize>,
-    /// The probability of each outcome; those of a step are positive and add up to 1.
-    pub weights: Vec<BigRational>,
+    /// The probabilities of the outcomes of each step: positive, 1 together. Steps that share a list have equal ones.
+    pub weights: Vec<Arc<[BigRational]>>,
     /// The values of the written slots for each outcome, flat.
     pub values: Vec<u32>,
 }
@@ -247,10 +246,8 @@ pub trait Worker {
     fn chances(&mut self, group: usize, reads: &[u32], out: &mut Chances) -> Result<(), Diagnostic> {
         let mut steps = Steps::default();
         self.steps(group, reads, &mut steps)?;
-        for _ in &steps.labels {
-            out.weights.push(BigRational::one());
-            out.ends.push(out.weights.len());
-        }
+        let certain: Arc<[BigRational]> = [BigRational::one()].into();
+        out.weights.extend(steps.labels.iter().map(|_| certain.clone()));
         out.labels.extend(steps.labels);
         out.values.extend(steps.values);
         Ok(())

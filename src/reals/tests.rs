@@ -1,1 +1,148 @@
+//! The solver against iteration and against laws, on random systems; each prints its seed.
 
+use crate::number::Real;
+use crate::solve::{Bounds, solve};
+use crate::system::{Equations, Op};
+use mu_base::Budget;
+use mu_base::random::Random;
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{One, Zero};
+
+fn number(n: i64, d: i64) -> Real {
+    Real::Number(BigRational::new(BigInt::from(n), BigInt::from(d)))
+}
+
+fn solved(equations: &Equations) -> Bounds {
+    solve(equations, &Budget::default()).unwrap()
+}
+
+/// A random system whose node 0 is a head: means, constants that are added, least and greatest of few nodes.
+fn random_equations(random: &mut Random, signs: usize) -> Equations {
+    let mut equations = Equations::default();
+    let n = 3 + random.below(9);
+    for _ in 0..n {
+        equations.reserve();
+    }
+    equations.least = (0..signs).map(|i| i % 2 == 0).collect();
+    for i in 0..n {
+        let node = |random: &mut Random| random.below(n) as u32;
+        let op = match random.below(8) {
+            0 => {
+                let value = match random.below(6) {
+                    0 => Real::Minus,
+                    1 => Real::Plus,
+                    k => number(k as i64 - 4, 1 + random.below(3) as i64),
+                };
+                Op::Value(equations.value(value))
+            }
+            1 | 2 => Op::Least([node(random), node(random)].into()),
+            3 | 4 => Op::Greatest([node(random), node(random)].into()),
+            5 => {
+                let constant = equations.value(number(random.below(5) as i64 - 2, 2));
+                let (constant, one) = (equations.add(Op::Value(constant)), equations.factor(&BigRational::one()));
+                Op::Sum([(one, node(random)), (one, constant)].into(), false)
+            }
+            _ => {
+                let half = equations.factor(&BigRational::new(1.into(), 2.into()));
+                Op::Sum([(half, node(random)), (half, node(random))].into(), false)
+            }
+        };
+        equations.nodes[i] = op;
+    }
+    // Every node is a head of its own, so that every cycle goes through one.
+    for i in 0..n {
+        let inner = equations.add(equations.nodes[i].clone());
+        equations.nodes[i] = Op::Head(inner);
+        equations.ranks[i] = Some(random.below(signs) as u32);
+    }
+    equations
+}
+
+/// Iterates all nodes from the extreme of their one sign; what is reached in some rounds, all exact.
+fn iterated(equations: &Equations, least: bool, rounds: usize) -> Vec<Real> {
+    let mut values = vec![Real::truth(!least); equations.nodes.len()];
+    for _ in 0..rounds {
+        values = (0..equations.nodes.len()).map(|i| equations.evaluate(i as u32, &|a| &values[a as usize])).collect();
+    }
+    values
+}
+
+#[test]
+fn one_sign_is_what_iteration_converges_to() {
+    let (mut numbers, mut infinite, mut cycles) = (0, 0, 0);
+    for seed in 0..1500 {
+        let mut random = Random::new(seed);
+        let mut equations = random_equations(&mut random, 1);
+        let least = seed % 2 == 0;
+        equations.least = vec![least];
+        let bounds = solved(&equations);
+        let near = iterated(&equations, least, 60)[0].clone();
+        let later = iterated(&equations, least, 120)[0].clone();
+        let value = bounds.value().unwrap_or_else(|| panic!("seed {seed}: {bounds:?}"));
+        // Iteration stays on its side, and gets closer.
+        let close = match (value, &later) {
+            (Real::Number(v), Real::Number(l)) => {
+                let gap = if least { v - l } else { l - v };
+                assert!(gap >= BigRational::zero(), "seed {seed}: {value} and {later}");
+                gap < BigRational::new(1.into(), 20.into())
+            }
+            (Real::Plus, Real::Number(l)) => least && matches!(&near, Real::Number(n) if l > n),
+            (Real::Minus, Real::Number(l)) => !least && matches!(&near, Real::Number(n) if l < n),
+            (a, b) => a == b,
+        };
+        assert!(close, "seed {seed}, least {least}: solved {value}, iterated {near} and {later}");
+        numbers += usize::from(matches!(value, Real::Number(_)));
+        infinite += usize::from(near != later && !matches!(value, Real::Number(_)));
+        cycles += usize::from(near != later);
+    }
+    assert!(numbers > 300 && infinite > 5 && cycles > 40, "{numbers} {infinite} {cycles}");
+}
+
+#[test]
+fn solutions_of_both_signs_are_bounds_of_the_iteration() {
+    let mut exact = 0;
+    for seed in 0..400 {
+        let mut random = Random::new(seed);
+        let equations = random_equations(&mut random, 2);
+        let bounds = solved(&equations);
+        assert!(bounds.lower <= bounds.upper, "seed {seed}: {bounds:?}");
+        // All least is below, all greatest above.
+        let one = |least: bool| solved(&Equations { least: vec![least; 2], ..equations.clone() });
+        assert!(one(true).lower <= bounds.upper && bounds.lower <= one(false).upper, "seed {seed}: {bounds:?}");
+        exact += usize::from(bounds.value().is_some());
+    }
+    assert!(exact > 300, "{exact}");
+}
+
+/// `X = max(0, factor * X + added)`.
+fn growth(factor: BigRational, added: Real) -> Equations {
+    let mut equations = Equations { least: vec![true], ..Equations::default() };
+    let head = equations.reserve();
+    let (zero, added) = (equations.value(Real::zero()), equations.value(added));
+    let (zero, added) = (equations.add(Op::Value(zero)), equations.add(Op::Value(added)));
+    let (factor, one) = (equations.factor(&factor), equations.factor(&BigRational::one()));
+    let sum = equations.add(Op::Sum([(factor, head), (one, added)].into(), false));
+    let body = equations.add(Op::Greatest([zero, sum].into()));
+    equations.nodes[head as usize] = Op::Head(body);
+    equations.ranks[head as usize] = Some(0);
+    equations
+}
+
+#[test]
+fn sums_that_grow() {
+    let half = || BigRational::new(1.into(), 2.into());
+    let cases = [
+        (half(), number(1, 1), number(2, 1)),
+        (BigRational::one(), number(1, 1), Real::Plus),
+        (BigRational::one(), number(0, 1), number(0, 1)),
+        (BigRational::one(), number(-1, 1), number(0, 1)),
+        (BigRational::from(BigInt::from(2)), number(1, 1), Real::Plus),
+        (BigRational::from(BigInt::from(2)), number(-1, 1), number(0, 1)),
+        (half(), Real::Plus, Real::Plus),
+        (half(), Real::Minus, number(0, 1)),
+    ];
+    for (factor, added, expected) in cases {
+        assert_eq!(solved(&growth(factor.clone(), added.clone())), Bounds { lower: expected.clone(), upper: expected }, "{factor} {added}");
+    }
+}

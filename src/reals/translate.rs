@@ -19,7 +19,7 @@ use mu_formula::real::{Real as Formula, RealFormula, RealKind};
 use mu_formula::typed::Action;
 use mu_labels::{ActionLabels, MultiAction};
 use num_rational::BigRational;
-use num_traits::{One, Signed};
+use num_traits::{One, Signed, Zero};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -64,6 +64,8 @@ struct Translation<'f> {
     tuples: Vec<Rc<[Value]>>,
     by_tuple: AHashMap<Rc<[Value]>, u32>,
     known: AHashMap<(u32, bool, StateId, u32), NodeId>,
+    /// Means that were made, by distribution and what they are of.
+    means: AHashMap<(DistId, u32, bool, u32), NodeId>,
     todo: Vec<Task>,
     modalities: AHashMap<*const Formula, Rc<Modality<'f>>>,
     /// Solutions of modalities: by part, label and the values read.
@@ -104,6 +106,7 @@ pub fn translate(formula: &RealFormula, system: &System, labels: &dyn ActionLabe
         tuples: Vec::new(),
         by_tuple: AHashMap::new(),
         known: AHashMap::new(),
+        means: AHashMap::new(),
         todo: Vec::new(),
         modalities: AHashMap::new(),
         fits: AHashMap::new(),
@@ -213,17 +216,25 @@ impl<'f> Translation<'f> {
 
     /// The mean of a formula over a distribution.
     fn mean(&mut self, dist: DistId, formula: &'f Formula, negated: bool, scope: &Scope) -> Result<NodeId, Diagnostic> {
-        let outcomes: Vec<(StateId, BigRational)> =
-            self.system.distributions.outcomes(dist).map(|(s, weight)| (s, weight.clone())).collect();
-        if let [(state, _)] = outcomes[..] {
+        let system = self.system;
+        let mut outcomes = system.distributions.outcomes(dist);
+        if let (Some((state, _)), None) = (outcomes.next(), outcomes.next()) {
             return self.at(formula, negated, state, scope);
         }
-        let mut terms = Vec::with_capacity(outcomes.len());
-        for (state, weight) in outcomes {
-            let factor = self.equations.factor(&weight);
+        let part = self.by_formula[&std::ptr::from_ref(formula)];
+        let values: Vec<Value> = self.parts[part].live.iter().map(|v| valued(scope, *v)).collect();
+        let key = (dist, part as u32, negated, self.tuple(values));
+        if let Some(&known) = self.means.get(&key) {
+            return Ok(known);
+        }
+        let mut terms = Vec::new();
+        for (state, weight) in system.distributions.outcomes(dist) {
+            let factor = self.equations.factor(weight);
             terms.push((factor, self.at(formula, negated, state, scope)?));
         }
-        Ok(self.equations.add(Op::Sum(terms.into(), negated)))
+        let mean = self.equations.add(Op::Sum(terms.into(), negated));
+        self.means.insert(key, mean);
+        Ok(mean)
     }
 
     /// The node of a part at a state, made when its turn comes.
@@ -322,6 +333,10 @@ impl<'f> Translation<'f> {
                 let Real::Number(factor) = self.real(&value, c.span)? else {
                     return Err(Diagnostic::at(Stage::Data, c.span, "a factor must be a number"));
                 };
+                // So that what has no weight need not end.
+                if factor.is_zero() {
+                    return Ok(self.number(Real::zero()));
+                }
                 let below = negated != factor.is_negative();
                 let inner = self.node(a, below, state, scope)?;
                 let factor = self.equations.factor(&factor.abs());

@@ -312,6 +312,9 @@ pub struct LineariseArgs {
     /// Write the linear process here: in mCRL2's binary form if the name ends in .lps, else as text.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Take the times of actions away: a parameter for the time of the last one keeps them in order.
+    #[arg(long)]
+    pub untime: bool,
     /// How models other than specifications are read.
     #[command(flatten)]
     pub reading: Reading,

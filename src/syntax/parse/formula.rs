@@ -10,12 +10,19 @@ use crate::precedence::{Assoc, action, regular, state};
 use mu_base::{Diagnostic, Span, Stage};
 
 enum StateOperator {
-    Fix { least: bool, name: Ident, params: Vec<(VarDecl, Data)>, span: Span },
+    Fix {
+        least: bool,
+        name: Ident,
+        params: Vec<(VarDecl, Data)>,
+        span: Span,
+    },
     Quantified(Quantifier, Vec<VarDecl>, Span),
     Must(RegularFormula, Span),
     May(RegularFormula, Span),
     Not(Span),
     Minus(Span),
+    /// `val(c) *`
+    Scale(StateFormula),
     Infix(StateOp),
 }
 
@@ -32,6 +39,10 @@ impl Operator for StateOperator {
             StateOperator::May(regular, span) => (StateFormulaKind::May(Box::new(regular), body), span),
             StateOperator::Not(span) => (StateFormulaKind::Not(body), span),
             StateOperator::Minus(span) => (StateFormulaKind::Minus(body), span),
+            StateOperator::Scale(factor) => {
+                let span = factor.span;
+                (StateFormulaKind::Binary(StateOp::Multiply, Box::new(factor), body), span)
+            }
             StateOperator::Infix(op) => {
                 let first = operands.pop();
                 let span = first.span;
@@ -102,10 +113,10 @@ fn as_action(formula: RegularFormula, operator: &str) -> Built<ActionFormula> {
 impl Builder {
     /// A `state` pair.
     pub(super) fn state(&self, pair: P) -> Built<StateFormula> {
-        let mut pairs = self.parts(pair);
+        let mut pairs = self.parts(pair).peekable();
         let mut stack = OperatorStack::<StateOperator>::new();
         loop {
-            let p = self.next(&mut pairs);
+            let Some(p) = pairs.next() else { unreachable!("the grammar ends a formula with an operand") };
             let span = self.span(&p);
             match p.as_rule() {
                 Rule::not => {
@@ -133,6 +144,12 @@ impl Builder {
                 }
                 Rule::fix => {
                     stack.prefix(state::FIX, self.fix(p)?);
+                    continue;
+                }
+                // Only a number can stand before `*`, so that it binds to what follows whatever is around it.
+                Rule::val if pairs.peek().is_some_and(|next| state_op(next) == StateOp::Multiply) => {
+                    stack.prefix(state::MODALITY, StateOperator::Scale(self.state_primary(p)?));
+                    pairs.next();
                     continue;
                 }
                 _ => stack.operand(self.state_primary(p)?),

@@ -1,0 +1,96 @@
+//! The blocks `mcrl2 chance` of `docs/language.md`: counts of probabilistic models and values of formulas on them.
+
+use mu_check::base::Budget;
+use mu_check::chance::bisimulation::bisimilar;
+use mu_check::chance::{System, aut, explore};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::formula::real::check_real;
+use mu_check::process::linearise::{Options, linearise};
+use mu_check::process::typecheck::check_specification;
+use mu_check::reals::{solve::solve, translate::translate};
+use mu_check::{process, syntax};
+use std::path::Path;
+
+/// The model of a text, and its system.
+fn explored(text: &str, options: &Options) -> (Compiled, System) {
+    let spec = check_specification(&syntax::parse_specification(Default::default(), text).unwrap()).unwrap();
+    let model = Compiled::new(linearise(&spec, options).unwrap(), &Confluence::None).unwrap();
+    let (system, _) = explore::explore(&model, &Budget::default(), &mut |_| {}).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+    (model, system)
+}
+
+/// The value of a formula as text.
+fn value(model: &Compiled, system: &System, formula: &str) -> String {
+    let file = syntax::parse_formula(Default::default(), formula).unwrap();
+    let typed = check_real(&file, &model.process().data, &model.process().actions).unwrap();
+    let equations = translate(&typed, system, model, &Budget::default()).unwrap();
+    let bounds = solve(&equations, &Budget::default()).unwrap();
+    bounds.value().unwrap_or_else(|| panic!("{formula}: {bounds:?}")).to_string()
+}
+
+#[test]
+fn examples_of_the_document() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/language.md")).unwrap();
+    let mut found = 0;
+    for block in page.split("```mcrl2 chance\n").skip(1) {
+        let text = &block[..block.find("```").unwrap()];
+        let (model, system) = explored(text, &Options::default());
+        for expected in text.lines().filter_map(|l| l.strip_prefix("%% ")) {
+            found += 1;
+            match expected.strip_prefix("formula ").and_then(|f| f.split_once(" has value ")) {
+                Some((formula, wanted)) => assert_eq!(value(&model, &system, formula), wanted, "{formula}"),
+                None => assert_eq!(format!("states {}, transitions {}", system.state_count(), system.step_count()), expected, "{text}"),
+            }
+        }
+        // Neither simplification nor the form of files changes what it is, nor does printing the linear process.
+        for options in [Options::plain(), Options::plain().with_all(true)] {
+            assert!(bisimilar(&system, &explored(text, &options).1), "{text}");
+        }
+        let mut bytes = Vec::new();
+        aut::write(&system, &mut bytes).unwrap();
+        assert!(bisimilar(&system, &aut::read(&bytes[..]).unwrap()), "{text}");
+        let printed = process::print::linear_process(model.process());
+        assert!(bisimilar(&system, &explored(&printed, &Options::default()).1), "{printed}");
+    }
+    assert!(found >= 5, "{found}");
+}
+
+#[test]
+fn chance_below_choices_and_beside_others() {
+    let systems = [
+        // Chance decides first, whatever is chosen then.
+        ("init (dist x: Bool[1/2]. x -> a(1)) + a(2);", "init dist x: Bool[1/2]. ((x -> a(1)) + a(2));"),
+        // Both sides of a composition choose.
+        (
+            "init b . (dist x: Bool[1/2]. x -> a(1) <> a(2)) || delta;",
+            "init b . (dist y: Nat[if(y < 4, 1/4, 0)]. (y < 2) -> a(1) . delta <> a(2) . delta);",
+        ),
+        // What a condition rules out is certain.
+        (
+            "init dist x: Bool[1/3 + if(x, 1/3, 0)]. (x -> (dist y: Bool[1/2]. y -> a(1) . delta <> a(2) . delta) <> b . delta);",
+            "init dist n: Nat[if(n < 3, 1/3, 0)]. ((n == 0) -> a(1) . delta + (n == 1) -> a(2) . delta + (n == 2) -> b . delta);",
+        ),
+        // A process that is called for what it chooses, with arguments.
+        (
+            "proc P(n: Nat) = dist x: Bool[if(x, n/3, 1 - n/3)]. x -> a(n) . P((n + 1) mod 3) <> b . P(n); init P(1);",
+            "proc Q(n: Nat, x: Bool) = (x -> a(n) <> b) . dist y: Bool[if(x, if(y, ((n + 1) mod 3)/3, 1 - ((n + 1) mod 3)/3), if(y, n/3, 1 - n/3))].
+             Q(if(x, (n + 1) mod 3, n), y);
+             init dist x: Bool[if(x, 1/3, 2/3)]. Q(1, x);",
+        ),
+    ];
+    for (one, other) in systems {
+        let of = |text: &str| explored(&format!("act a: Nat; b; {text}"), &Options::default()).1;
+        assert!(bisimilar(&of(one), &of(other)), "{one}");
+    }
+}
+
+#[test]
+fn what_adds_up_to_something_else_is_refused() {
+    for (weight, expected) in [("1/3", "add up to 2/3"), ("if(x, 2, -1)", "a probability is `-1`"), ("0", "add up to 0")] {
+        let text = format!("act a; init a . dist x: Bool[{weight}]. a;");
+        let spec = check_specification(&syntax::parse_specification(Default::default(), &text).unwrap()).unwrap();
+        let model = Compiled::new(linearise(&spec, &Options::default()).unwrap(), &Confluence::None).unwrap();
+        let error = explore::explore(&model, &Budget::default(), &mut |_| {}).err().map(|e| e.message).unwrap_or_default();
+        assert!(error.contains(expected), "{weight}: {error}");
+    }
+}
