@@ -58,7 +58,7 @@ impl Layout {
             layout.sort_of.push(sort);
             layout.conditions.push(Conditions::default());
             let value = engine.from_expr(&param.init)?;
-            layout.initial.push(layout.tables[table].intern(&engine.to_expr_at(&value, sort)));
+            layout.initial.push(layout.tables[table].intern(engine.term_at(&value, sort)).0);
         }
         Ok(layout)
     }
@@ -69,7 +69,7 @@ impl Layout {
     /// Such a condition cannot be decided.
     pub fn decide(&self, process: &LinearProcess, engine: &mut Engine) -> Result<(), Diagnostic> {
         for (i, param) in process.params.iter().enumerate().filter(|(i, _)| !self.conditions[*i].is_empty()) {
-            let value = engine.from_normal(&self.tables[self.table_of[i]].get(self.initial[i]))?;
+            let value = engine.of_term(self.tables[self.table_of[i]].get(self.initial[i]))?;
             if !value.is_data() {
                 self.conditions[i].decide(engine, param.var, &value)?;
             }
@@ -186,7 +186,7 @@ impl Builder<'_> {
     /// The number of a constant in the table of a slot.
     fn constant(&mut self, slot: Slot, constant: &Expr, span: Span) -> Result<u32, Diagnostic> {
         let (value, slot) = (self.engine.from_expr(constant).map_err(|e| e.placed(span))?, slot as usize);
-        let canonical = self.engine.to_expr_at(&value, self.layout.sort_of[slot]);
-        Ok(self.layout.tables[self.layout.table_of[slot]].intern(&canonical))
+        let term = self.engine.term_at(&value, self.layout.sort_of[slot]);
+        Ok(self.layout.tables[self.layout.table_of[slot]].intern(term).0)
     }
 }
