@@ -300,7 +300,7 @@ pub(super) fn starts(process: &LinearProcess, engine: &mut Engine, layout: &mut 
         let mut vector = Vec::with_capacity(process.params.len());
         for (i, sort) in layout.sort_of.iter().enumerate() {
             let value = values(engine, i)?;
-            vector.push(layout.tables[layout.table_of[i]].intern(&engine.to_expr_at(&value, *sort)));
+            vector.push(layout.tables[layout.table_of[i]].intern(engine.term_at(&value, *sort)).0);
         }
         Ok::<Vec<u32>, Diagnostic>(vector)
     };

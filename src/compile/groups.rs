@@ -71,7 +71,7 @@ impl Layout {
     /// Such a condition cannot be decided.
     pub fn decide(&self, process: &LinearProcess, engine: &mut Engine) -> Result<(), Diagnostic> {
         for (i, param) in process.params.iter().enumerate().filter(|(i, _)| !self.conditions[*i].is_empty()) {
-            let value = engine.from_normal(&self.tables[self.table_of[i]].get(self.initial[i]))?;
+            let value = engine.of_term(self.tables[self.table_of[i]].get(self.initial[i]))?;
             if !value.is_data() {
                 self.conditions[i].decide(engine, param.var, &value)?;
             }
@@ -191,7 +191,7 @@ impl Builder<'_> {
     /// The number of a constant in the table of a slot.
     fn constant(&mut self, slot: Slot, constant: &Expr, span: Span) -> Result<u32, Diagnostic> {
         let (value, slot) = (self.engine.from_expr(constant).map_err(|e| e.placed(span))?, slot as usize);
-        let canonical = self.engine.to_expr_at(&value, self.layout.sort_of[slot]);
-        Ok(self.layout.tables[self.layout.table_of[slot]].intern(&canonical))
+        let term = self.engine.term_at(&value, self.layout.sort_of[slot]);
+        Ok(self.layout.tables[self.layout.table_of[slot]].intern(term).0)
     }
 }

@@ -27,10 +27,12 @@ use self::groups::{Builder, Layout};
 use self::tables::ValueTable;
 use self::undecided::Conditions;
 use self::worker::LinearWorker;
+use ahash::AHashMap;
 use mu_base::ids::{LabelId, OpId, SortId, VarId};
 use mu_base::{Budget, Diagnostic, Span, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr, ExprKind};
+use mu_data::terms::Terms;
 use mu_data::{portable, text};
 use mu_labels::{ActionLabels, MultiAction, TIME_STAMP};
 use mu_model::table::LabelTable;
@@ -38,7 +40,7 @@ use mu_model::{Group, Model, Portable, Slot, SlotInfo, Symmetry, Worker};
 use mu_process::confluence::{commuting_summands, confluent_summands};
 use mu_process::linear::{Act, LinearProcess};
 use num_rational::BigRational;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 /// Which tau steps may be taken at once.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -90,6 +92,10 @@ pub struct Compiled {
     /// Sort of each slot.
     sort_of: Vec<SortId>,
     tables: Vec<ValueTable>,
+    /// What the values of all tables are made of.
+    terms: Arc<Terms>,
+    /// Values as expressions, by table and number; those that were asked for.
+    told: RwLock<AHashMap<(usize, u32), Expr>>,
     labels: LabelTable<MultiAction>,
     /// Conditions on parameters under which their components have come to their end, by the front end.
     ends: Vec<String>,
@@ -119,7 +125,8 @@ impl Compiled {
         let program = Program::compile(&process.data)?;
         // Labels and values are terms over the program's operations: what is built on this process, such as a formula, must know them too.
         process.data.signature = program.signature().clone();
-        let mut engine = Engine::new(program.clone()).limited(budget);
+        let terms = Arc::new(Terms::default());
+        let mut engine = Engine::new(program.clone()).limited(budget).sharing(&terms);
         let mut layout = Layout::new(&process, &mut engine)?;
         let special = process.data.special_sorts();
         let (mut groups, mut codes) = (Vec::new(), Vec::new());
@@ -150,6 +157,8 @@ impl Compiled {
             table_of,
             sort_of,
             tables,
+            terms,
+            told: RwLock::default(),
             labels,
             ends: Vec::new(),
             valueless: valueless::Register::default(),
@@ -179,11 +188,11 @@ impl Compiled {
         DataSpec { signature: self.program.signature().clone(), ..self.process.data.clone() }
     }
 
-    /// The sort of the values of each table that slots use.
-    fn sorts_of_tables(&self) -> Vec<Option<SortId>> {
-        let mut sorts = vec![None; self.tables.len()];
-        self.table_of.iter().zip(&self.sort_of).for_each(|(t, s)| sorts[*t] = Some(*s));
-        sorts
+    /// A slot of each table.
+    fn slots_of_tables(&self) -> Vec<Slot> {
+        let mut slots = vec![0; self.tables.len()];
+        self.table_of.iter().enumerate().for_each(|(slot, t)| slots[*t] = slot as Slot);
+        slots
     }
 
     fn action_text(&self, multi: &MultiAction) -> String {
@@ -259,9 +268,12 @@ impl Model for Compiled {
     }
 
     fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
-        let tables: Vec<Vec<Expr>> = self.tables.iter().map(ValueTable::values).collect();
-        let sorts = self.sorts_of_tables();
-        let all: Vec<(&Expr, Option<SortId>)> = tables.iter().zip(sorts).flat_map(|(t, sort)| t.iter().map(move |v| (v, sort))).collect();
+        let (slots, mut teller) = (self.slots_of_tables(), self.teller());
+        let mut tell = |(table, slot): (&ValueTable, &Slot)| (0..table.len() as u32).map(|id| self.tell(&mut teller, *slot, id)).collect();
+        let tables: Vec<Vec<Expr>> = self.tables.iter().zip(&slots).map(&mut tell).collect();
+        let sorts = slots.iter().map(|slot| self.sort_of[*slot as usize]);
+        let all: Vec<(&Expr, Option<SortId>)> =
+            tables.iter().zip(sorts).flat_map(|(t, sort)| t.iter().map(move |v| (v, Some(sort)))).collect();
         let mut texts = text::faithful(&self.kept_data(), &all)?.into_iter();
         Ok(tables.iter().map(|t| texts.by_ref().take(t.len()).collect()).collect())
     }
@@ -271,11 +283,13 @@ impl Model for Compiled {
         if texts.len() != self.tables.len() {
             return Err(other());
         }
-        let all = texts.iter().zip(self.sorts_of_tables()).flat_map(|(t, sort)| t.iter().map(move |v| (&v[..], sort)));
+        let (slots, mut teller) = (self.slots_of_tables(), self.teller());
+        let sorts = slots.iter().map(|slot| self.sort_of[*slot as usize]);
+        let all = texts.iter().zip(sorts).flat_map(|(t, sort)| t.iter().map(move |v| (&v[..], Some(sort))));
         let mut values = text::read(&self.kept_data(), all).map_err(|_| other())?.into_iter();
-        for (table, texts) in self.tables.iter().zip(texts) {
+        for (slot, texts) in slots.into_iter().zip(texts) {
             for (i, value) in values.by_ref().take(texts.len()).enumerate() {
-                if table.intern(&value) as usize != i {
+                if self.number(&mut teller, slot, &value).map_err(|_| other())? as usize != i {
                     return Err(other());
                 }
             }
@@ -331,7 +345,7 @@ impl Model for Compiled {
         self.means_something(slot, state)
     }
     fn value_text(&self, slot: Slot, value: u32) -> String {
-        let e = self.tables[self.table_of[slot as usize]].get(value);
+        let e = self.value(slot, value);
         if let Some(text) = self.position(slot, &e) {
             return text;
         }
@@ -346,13 +360,13 @@ impl Portable for Compiled {
         flags.into_iter().chain(slots).collect()
     }
     fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic> {
-        let value = self.tables[self.table_of[slot as usize]].get(value);
+        let value = self.value(slot, value);
         portable::write(self.program.signature(), &value)
             .map_err(|e| e.note(format!("it is the value of `{}`", self.slots[slot as usize].name)))
     }
     fn import(&self, slot: Slot, bytes: &[u8]) -> Result<u32, Diagnostic> {
         let value = portable::read(self.program.signature(), bytes)?;
-        Ok(self.tables[self.table_of[slot as usize]].intern(&value))
+        self.number(&mut self.teller(), slot, &value)
     }
 }
 

@@ -147,7 +147,7 @@ impl<'m> Offers<'m> {
 
     /// The location behind a value of a control slot, if it stands for one.
     fn location(&mut self, slot: Slot, value: u32) -> Option<usize> {
-        location_of(&self.model.tables[self.model.table_of[slot as usize]].get(value))
+        location_of(&self.model.value(slot, value))
     }
 
     fn code(&mut self, component: usize, edge: usize) -> Result<Rc<EdgeCode>, Diagnostic> {

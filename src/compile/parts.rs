@@ -91,7 +91,7 @@ impl LinearWorker<'_> {
         let (code, info) = (&self.model.codes[group], &self.model.groups[group]);
         for (&slot, update) in info.writes.iter().zip(&told.updates) {
             let value = self.engine.eval(update, full)?;
-            if self.id(slot, &value)? != after[slot as usize] {
+            if self.id(slot, &value) != after[slot as usize] {
                 return Ok(false);
             }
         }

@@ -53,7 +53,7 @@ impl Compiled {
         let Some(automaton) = anatomy.components.get(info.component as usize).filter(|_| !info.control) else { return true };
         let control = self.slots.iter().position(|s| s.control && s.component == info.component);
         let location = match control {
-            Some(c) => location_of(&self.tables[self.table_of[c]].get(state[c])),
+            Some(c) => location_of(&self.value(c as Slot, state[c])),
             None => Some(0),
         };
         let Some(location) = location else { return true };

@@ -9,6 +9,7 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, LabelId, VarId};
 use mu_base::{Diagnostic, Span};
 use mu_data::engine::{Code, Engine, Problem, Value};
+use mu_data::terms::TermId;
 use mu_labels::MultiAction;
 use mu_model::{Chances, Slot, StepPart, Steps, Worker};
 use std::ops::ControlFlow;
@@ -36,17 +37,11 @@ const GENERATION: usize = 1 << 16;
 #[derive(Default)]
 struct Local {
     values: Vec<Option<Value>>,
-    ids: AHashMap<Value, u32>,
-    /// What is used now, and what was used before.
-    young: Generation,
-    old: Generation,
-}
-
-/// Values on the heap, both ways.
-#[derive(Default)]
-struct Generation {
-    values: AHashMap<u32, Value>,
-    ids: AHashMap<Value, u32>,
+    /// Numbers of values that take no memory of their own.
+    ids: AHashMap<TermId, u32>,
+    /// Values on the heap that are used now, and that were used before.
+    young: AHashMap<u32, Value>,
+    old: AHashMap<u32, Value>,
 }
 
 impl Local {
@@ -55,31 +50,20 @@ impl Local {
         if let Some(Some(v)) = self.values.get(id as usize) {
             return Some(v.clone());
         }
-        if let Some(v) = self.young.values.get(&id) {
+        if let Some(v) = self.young.get(&id) {
             return Some(v.clone());
         }
-        let value = self.old.values.get(&id)?.clone();
+        let value = self.old.get(&id)?.clone();
         self.keep(&value, id);
         Some(value)
-    }
-    /// The number of a value, if it is here.
-    fn id(&mut self, value: &Value) -> Option<u32> {
-        if !value.is_on_heap() {
-            return self.ids.get(value).copied();
-        }
-        if let Some(&id) = self.young.ids.get(value) {
-            return Some(id);
-        }
-        let (value, &id) = self.old.ids.get_key_value(value)?;
-        let value = value.clone();
-        self.name(&value, id);
-        Some(id)
     }
     /// Keeps a value by its number.
     fn keep(&mut self, value: &Value, id: u32) {
         if value.is_on_heap() {
-            self.make_room();
-            self.young.values.insert(id, value.clone());
+            if self.young.len() >= GENERATION {
+                self.old = std::mem::take(&mut self.young);
+            }
+            self.young.insert(id, value.clone());
             return;
         }
         let at = id as usize;
@@ -87,20 +71,6 @@ impl Local {
             self.values.resize(at + 1, None);
         }
         self.values[at] = Some(value.clone());
-    }
-    /// Keeps the number of a value.
-    fn name(&mut self, value: &Value, id: u32) {
-        if value.is_on_heap() {
-            self.make_room();
-            self.young.ids.insert(value.clone(), id);
-        } else {
-            self.ids.insert(value.clone(), id);
-        }
-    }
-    fn make_room(&mut self) {
-        if self.young.values.len().max(self.young.ids.len()) >= GENERATION {
-            self.old = std::mem::take(&mut self.young);
-        }
     }
 }
 
@@ -112,7 +82,12 @@ pub(super) struct LinearWorker<'m> {
     /// Groups whose steps have been told.
     pub(super) told: AHashMap<usize, Rc<Told>>,
     locals: Vec<Local>,
-    labels: AHashMap<Vec<(ActId, Vec<Value>)>, LabelId>,
+    /// What was read last of each slot: the groups of a state come one after the other.
+    last: Vec<Option<(u32, Value)>>,
+    /// By actions and terms.
+    labels: AHashMap<Box<[u32]>, LabelId>,
+    /// A key of labels in the making.
+    key: Vec<u32>,
     /// Of these, those in which a term has no value.
     noticed: Noticed,
     /// Values other than data that leave no condition on their slot open.
@@ -125,11 +100,13 @@ impl<'m> LinearWorker<'m> {
     pub(super) fn new(model: &'m Compiled) -> Self {
         Self {
             model,
-            engine: Engine::new(model.program.clone()).limited(&model.budget),
+            engine: Engine::new(model.program.clone()).limited(&model.budget).sharing(&model.terms),
             groups: model.groups.iter().map(|_| None).collect(),
             told: AHashMap::new(),
             locals: model.tables.iter().map(|_| Local::default()).collect(),
+            last: vec![None; model.slots.len()],
             labels: AHashMap::new(),
+            key: Vec::new(),
             noticed: Noticed::default(),
             decided: AHashSet::new(),
             draws: chance::Draws::default(),
@@ -168,21 +145,28 @@ impl<'m> LinearWorker<'m> {
     }
 
     pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
-        let table = self.model.table_of[slot as usize];
-        if let Some(value) = self.locals[table].value(id) {
-            return Ok(value);
+        if let Some((known, value)) = &self.last[slot as usize]
+            && *known == id
+        {
+            return Ok(value.clone());
         }
-        let value = self.engine.from_normal(&self.model.tables[table].get(id))?;
-        let local = &mut self.locals[table];
-        local.keep(&value, id);
-        local.name(&value, id);
+        let table = self.model.table_of[slot as usize];
+        let value = match self.locals[table].value(id) {
+            Some(value) => value,
+            None => {
+                let value = self.engine.of_term(self.model.tables[table].get(id))?;
+                self.locals[table].keep(&value, id);
+                value
+            }
+        };
+        self.last[slot as usize] = Some((id, value.clone()));
         Ok(value)
     }
 }
 
 impl LinearWorker<'_> {
     /// The number of a slot's value.
-    pub(super) fn id(&mut self, slot: Slot, value: &Value) -> Result<u32, Diagnostic> {
+    pub(super) fn id(&mut self, slot: Slot, value: &Value) -> u32 {
         id_of(self.model, &mut self.locals, &mut self.engine, slot, value)
     }
 
@@ -191,31 +175,49 @@ impl LinearWorker<'_> {
         if multi.is_empty() {
             return LabelId::TAU;
         }
-        if let Some(&known) = self.labels.get(&multi) {
-            return known;
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        for (action, args) in &multi {
+            label_key(self.model, &mut self.engine, *action, args, &mut key);
         }
-        let label = label_of(self.model, &mut self.engine, &multi);
-        self.labels.insert(multi, label);
+        let label = match self.labels.get(&key[..]) {
+            Some(&known) => known,
+            None => {
+                let label = label_of(self.model, &mut self.engine, &multi);
+                self.labels.insert(key[..].into(), label);
+                label
+            }
+        };
+        self.key = key;
         label
     }
 }
 
+/// Adds an action with its arguments to the key of a label.
+fn label_key(model: &Compiled, engine: &mut Engine, action: ActId, args: &[Value], key: &mut Vec<u32>) {
+    key.push(action.0);
+    let sorts = &model.process.actions[action.index()].sorts;
+    key.extend(args.iter().zip(sorts).map(|(v, sort)| engine.term_at(v, *sort).word()));
+}
+
 /// The number of a value in a table, by way of the thread's own copy.
-fn id_of(model: &Compiled, locals: &mut [Local], engine: &mut Engine, slot: Slot, value: &Value) -> Result<u32, Diagnostic> {
+fn id_of(model: &Compiled, locals: &mut [Local], engine: &mut Engine, slot: Slot, value: &Value) -> u32 {
     let table = model.table_of[slot as usize];
-    if let Some(id) = locals[table].id(value) {
-        return Ok(id);
+    let term = engine.term_at(value, model.sort_of[slot as usize]);
+    if value.is_on_heap() {
+        let (id, new) = model.tables[table].intern(term);
+        if new {
+            locals[table].keep(value, id);
+        }
+        return id;
     }
-    let id = model.tables[table].intern(&engine.to_expr_at(value, model.sort_of[slot as usize]));
-    if value.is_data() {
-        // What comes of it shares its parts, which are known to the engine, with what the table's other values are made of.
-        let value = if value.is_built() { engine.from_normal(&model.tables[table].get(id))? } else { value.clone() };
-        locals[table].keep(&value, id);
-        locals[table].name(&value, id);
-    } else {
-        locals[table].name(value, id);
+    if let Some(&id) = locals[table].ids.get(&term) {
+        return id;
     }
-    Ok(id)
+    let (id, _) = model.tables[table].intern(term);
+    locals[table].keep(value, id);
+    locals[table].ids.insert(term, id);
+    id
 }
 
 impl Worker for LinearWorker<'_> {
@@ -229,13 +231,13 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, noticed, decided, draws, .. } = self;
+        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, .. } = self;
         let code = groups[group].as_ref().expect("compiled above");
         if code.chance.is_some() {
             return Err(chance::unexpected(span));
         }
         let mut full = env.clone();
-        let mut setting = Setting { model, locals, labels, noticed, decided, draws, group, code };
+        let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, group, code };
         engine
             .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
                 full.truncate(env.len());
@@ -255,9 +257,9 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, noticed, decided, draws, .. } = self;
+        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, .. } = self;
         let code = groups[group].as_ref().expect("compiled above");
-        let mut setting = Setting { model, locals, labels, noticed, decided, draws, group, code };
+        let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, group, code };
         let mut full = env.clone();
         engine
             .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
@@ -276,7 +278,7 @@ impl Worker for LinearWorker<'_> {
         let target = self.model.symmetries[symmetry].slots[slot as usize];
         let value = self.value(slot, value)?;
         let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry]) else { return Ok(None) };
-        id_of(self.model, &mut self.locals, &mut self.engine, target, &image).map(Some)
+        Ok(Some(id_of(self.model, &mut self.locals, &mut self.engine, target, &image)))
     }
     fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
         let mut multi: Vec<(ActId, Vec<Value>)> = Vec::new();
@@ -297,7 +299,8 @@ impl Worker for LinearWorker<'_> {
 struct Setting<'a> {
     model: &'a Compiled,
     locals: &'a mut [Local],
-    labels: &'a mut AHashMap<Vec<(ActId, Vec<Value>)>, LabelId>,
+    labels: &'a mut AHashMap<Box<[u32]>, LabelId>,
+    key: &'a mut Vec<u32>,
     noticed: &'a mut Noticed,
     decided: &'a mut AHashSet<(Slot, u32)>,
     draws: &'a mut chance::Draws,
@@ -323,13 +326,17 @@ impl Setting<'_> {
             let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| computed(engine, a, full)).collect();
             multi.push((*action, args?));
         }
-        if let Some(&label) = self.labels.get(&multi) {
+        self.key.clear();
+        for (action, args) in &multi {
+            label_key(self.model, engine, *action, args, self.key);
+        }
+        if let Some(&label) = self.labels.get(&self.key[..]) {
             self.noticed.again(self.model, &self.model.codes[self.group], label);
             return Ok(label);
         }
         let label = label_of(self.model, engine, &multi);
         self.noticed.look(self.model, engine, &self.model.codes[self.group], label, &multi);
-        self.labels.insert(multi, label);
+        self.labels.insert(self.key[..].into(), label);
         Ok(label)
     }
 
@@ -346,7 +353,7 @@ impl Setting<'_> {
     #[inline]
     fn number(&mut self, engine: &mut Engine, slot: Slot, value: &Value) -> Result<u32, Diagnostic> {
         let model = self.model;
-        let id = id_of(model, self.locals, engine, slot, value)?;
+        let id = id_of(model, self.locals, engine, slot, value);
         let conditions = &model.conditions[slot as usize];
         if !value.is_data() && !conditions.is_empty() && !self.decided.contains(&(slot, id)) {
             conditions.decide(engine, model.process.params[slot as usize].var, value)?;

@@ -83,8 +83,8 @@ impl TermId {
         })
     }
 
-    /// As a word of a node.
-    pub(crate) fn word(self) -> u32 {
+    /// As a word of a node, or of a key.
+    pub fn word(self) -> u32 {
         self.0
     }
 

@@ -292,6 +292,10 @@ impl<'a> Shared<'a> {
         }));
         if new > 0 {
             store.table.add_len(new);
+            // A block of states that branch widely fills a small table many times over.
+            if store.table.crowded() {
+                self.pause.store(true, Ordering::Relaxed);
+            }
         }
         let places = local.places.iter().flatten();
         std::hint::black_box(places.fold(0, |acc, &place| acc ^ store.table.pair(place).load(Ordering::Relaxed)));

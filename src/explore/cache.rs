@@ -18,6 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Options;
+use super::fold::Folder;
 use super::intern::Rows;
 use super::memo::Memo;
 use super::search::StepTest;
@@ -194,7 +195,7 @@ pub(crate) struct Expander<'m> {
     /// An answer that is being translated.
     steps: Steps,
     leaves: Vec<u32>,
-    patched: Vec<u32>,
+    folder: Folder,
     row: Vec<u32>,
     pub(super) raw: Vec<Successor>,
     statistics: CacheStatistics,
@@ -237,7 +238,7 @@ impl<'m> Expander<'m> {
             changes: Vec::new(),
             steps: Steps::default(),
             leaves: Vec::new(),
-            patched: Vec::new(),
+            folder: Folder::default(),
             row: Vec::new(),
             raw: Vec::new(),
             statistics: CacheStatistics::default(),
@@ -293,6 +294,7 @@ impl<'m> Expander<'m> {
         self.first_mask = vec![0; self.words];
         self.requirements = vec![Vec::new(); store.leaves.len()];
         self.leaves = vec![0; store.leaves.len()];
+        self.folder.follow(store);
         self.arena.truncate(1);
         self.changes.clear();
         self.bytes = 0;
@@ -450,7 +452,7 @@ impl<'m> Expander<'m> {
     /// Steps of the groups in `only` (all if none), duplicates included.
     pub(super) fn steps(&mut self, store: &Store, key: u64, only: Option<&[u64]>, out: &mut Vec<Successor>) -> Result<(), Halt> {
         let mut leaves = std::mem::take(&mut self.leaves);
-        store.unpack(key, &mut leaves);
+        store.unpack_all(key, &mut leaves, &mut self.folder.inner);
         let result = self.steps_of(store, key, &leaves, only, out);
         self.leaves = leaves;
         result
@@ -486,7 +488,8 @@ impl<'m> Expander<'m> {
                     let step = self.arena[i];
                     let mut target = key.wrapping_add(step.delta);
                     if let Some(changes) = step.changes.get() {
-                        target = self.patch(store, target, leaves, changes as usize)?;
+                        let (at, count) = (changes as usize + 1, self.changes[changes as usize] as usize);
+                        target = self.folder.patch(store, target, leaves, &self.changes[at..at + 2 * count])?;
                     }
                     out.push(Successor { key: target, label: step.label, group: g as u32 });
                 }
@@ -497,29 +500,6 @@ impl<'m> Expander<'m> {
             }
         }
         Ok(())
-    }
-
-    /// Adds changes of leaves that are deeper in the tree: fields they are under are folded again.
-    fn patch(&mut self, store: &Store, key: u64, leaves: &[u32], at: usize) -> Result<u64, Overflow> {
-        self.patched.clear();
-        self.patched.extend_from_slice(leaves);
-        let count = self.changes[at] as usize;
-        let list = &self.changes[at + 1..at + 1 + 2 * count];
-        for change in list.chunks_exact(2) {
-            self.patched[change[0] as usize] = change[1];
-        }
-        let mut key = key;
-        let mut last = None;
-        for change in list.chunks_exact(2) {
-            let (field, _) = store.field_of[change[0] as usize];
-            // Changes are listed by field.
-            if last.replace(field) != Some(field) {
-                let f = &store.fields[field as usize];
-                let mask = ((1u64 << f.width) - 1) << f.offset;
-                key = key & !mask | store.fold_field(field, &self.patched)?;
-            }
-        }
-        Ok(key)
     }
 
     fn extend_masks(&mut self, store: &Store, leaf: usize, v: u32) {
@@ -581,9 +561,12 @@ impl<'m> Expander<'m> {
             group.bypassed = true;
         }
         let mut reads = Vec::with_capacity(group.read_places.len());
+        let mut row_of = None;
         for &(leaf, position) in &group.read_places {
-            self.row.clear();
-            store.leaves[leaf as usize].table.read(leaves[leaf as usize], &mut self.row);
+            if row_of.replace(leaf) != Some(leaf) {
+                self.row.clear();
+                store.leaves[leaf as usize].table.read(leaves[leaf as usize], &mut self.row);
+            }
             reads.push(self.row[position as usize]);
         }
         let mut steps = std::mem::take(&mut self.steps);

@@ -16,6 +16,7 @@ mod checkpoint;
 mod confluent;
 mod cycle;
 mod find;
+mod fold;
 mod intern;
 mod lazy;
 mod memo;

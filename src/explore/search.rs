@@ -733,6 +733,12 @@ impl<'a> Shared<'a> {
             }
             if local.batch.len() >= BATCH {
                 self.flush(store, local, mine);
+                // A block of states that branch widely fills a small table many times over.
+                if store.table.crowded() && i + 1 < block.keys.len() {
+                    self.leave(&block, i + 1, mine);
+                    expanded = i + 1;
+                    break;
+                }
             }
         }
         self.flush(store, local, mine);

@@ -29,6 +29,9 @@ const SHORT_SPARE: u32 = 2;
 /// States below which no leaf is judged.
 const LEAF_JUDGED: u64 = 1 << 12;
 
+/// Room of an inner node's field beside that of a leaf that is full, when spare bits are given out.
+const NODE_ROOM: f64 = 1.0 / 16.0;
+
 /// Most tuples of a leaf that are looked at to count the values of slots.
 const MOST_COUNTED: u32 = 1 << 22;
 
@@ -122,6 +125,12 @@ pub(crate) struct Store {
     pub homes: Vec<(u32, u32)>,
     /// Of each leaf, the field that it is under, and whether it is that field itself.
     pub field_of: Vec<(u32, bool)>,
+    /// Of each field, the inner nodes under it, from its root down: a node has a greater number than its children.
+    members: Vec<Vec<u32>>,
+    /// Of each leaf, bits of the inner nodes above it.
+    above: Vec<Vec<u64>>,
+    /// Of each inner node, the field that it is, if it is one.
+    field_at: Vec<Option<u32>>,
     /// The states.
     pub table: Table,
     slots: usize,
@@ -154,6 +163,9 @@ impl Store {
             fields: Vec::new(),
             homes: Vec::new(),
             field_of: Vec::new(),
+            members: Vec::new(),
+            above: Vec::new(),
+            field_at: Vec::new(),
             table: Table::new(KEY_BITS, 0, payload),
             slots,
             refused: 0,
@@ -187,7 +199,11 @@ impl Store {
                 column: sample.iter().map(|s| s[l]).collect(),
             })
             .collect();
-        let distinct = |a: &[u32], b: &[u32]| a.iter().zip(b).collect::<HashSet<_, ahash::RandomState>>().len();
+        // A pair that has nearly as many values as there are samples has more of them in all states.
+        let distinct = |a: &[u32], b: &[u32]| {
+            let found = a.iter().zip(b).collect::<HashSet<_, ahash::RandomState>>().len();
+            if found * 4 > sample.len() { found.max((found as u64 * expected / sample.len().max(1) as u64) as usize) } else { found }
+        };
         // At least two bits of room for each field.
         let fits = |tops: &[Top]| tops.iter().map(|t| t.bits + 2).sum::<u32>() <= KEY_BITS || tops.len() <= 2;
         let mut pairs: Vec<(usize, usize, usize)> = Vec::new();
@@ -199,12 +215,14 @@ impl Store {
             }
         }
         while !fits(&tops) {
-            // The pair that saves most bits; a pair with nearly as many values as states saves nothing worth having.
+            // The pair that saves most bits, of small ones rather than of large ones: so the tree is flat, and a step changes few nodes. A pair with nearly as many
+            // values as states saves nothing worth having.
             let worth = |&(a, b, n): &(usize, usize, usize)| {
                 let bits = bits_for(n) + 1;
                 let saved = i64::from(tops[a].bits + tops[b].bits) - i64::from(bits);
                 let wide = n * 4 > sample.len();
-                (if wide { saved / 4 } else { saved }, -(n as i64), -((b - a) as i64))
+                let saved = 4 * if wide { saved / 4 } else { saved };
+                (saved - i64::from(tops[a].bits.max(tops[b].bits)), -(n as i64), -((b - a) as i64))
             };
             let Some(&(a, b, n)) = pairs.iter().max_by_key(|p| worth(p)) else { break };
             let node = Child::Node(self.nodes.len() as u32);
@@ -241,7 +259,8 @@ impl Store {
             .iter()
             .map(|t| match t.child {
                 Child::Leaf(l) => ((1u64 << t.bits) as f64 / self.leaves[l as usize].table.len().max(1) as f64, t.bits),
-                Child::Node(_) => (1.0, t.bits),
+                // It goes on to grow with the states, while most leaves have had all their values by now.
+                Child::Node(_) => (NODE_ROOM, t.bits),
             })
             .collect();
         for _ in needed..total {
@@ -257,18 +276,32 @@ impl Store {
         self.place_leaves();
     }
 
-    /// Finds the field of each leaf.
+    /// Finds the field of each leaf, and what is between them.
     fn place_leaves(&mut self) {
         self.field_of = vec![(0, false); self.leaves.len()];
+        self.members = vec![Vec::new(); self.fields.len()];
+        self.above = vec![vec![0; self.nodes.len().div_ceil(64)]; self.leaves.len()];
+        self.field_at = vec![None; self.nodes.len()];
         for f in 0..self.fields.len() {
             let child = self.fields[f].child;
-            let mut todo = vec![child];
-            while let Some(c) = todo.pop() {
+            if let Child::Node(n) = child {
+                self.field_at[n as usize] = Some(f as u32);
+            }
+            let mut todo = vec![(child, vec![0u64; self.nodes.len().div_ceil(64)])];
+            while let Some((c, mut above)) = todo.pop() {
                 match c {
-                    Child::Leaf(l) => self.field_of[l as usize] = (f as u32, c == child),
-                    Child::Node(n) => todo.extend(self.nodes[n as usize].children),
+                    Child::Leaf(l) => {
+                        self.field_of[l as usize] = (f as u32, c == child);
+                        self.above[l as usize] = above;
+                    }
+                    Child::Node(n) => {
+                        self.members[f].push(n);
+                        above[n as usize / 64] |= 1 << (n % 64);
+                        todo.extend(self.nodes[n as usize].children.map(|c| (c, above.clone())));
+                    }
                 }
             }
+            self.members[f].sort_unstable_by(|a, b| b.cmp(a));
         }
     }
 
@@ -300,46 +333,81 @@ impl Store {
         1 << self.fields[field as usize].width
     }
     /// Leaf indices of a key; `out` has a place for each leaf.
-    #[inline]
     pub fn unpack(&self, key: u64, out: &mut [u32]) {
-        for field in &self.fields {
+        self.unpack_all(key, out, &mut vec![0; self.nodes.len()]);
+    }
+    /// Indices of leaves and inner nodes of a key; there is a place for each.
+    #[inline]
+    pub fn unpack_all(&self, key: u64, leaves: &mut [u32], inner: &mut [u32]) {
+        for (field, members) in self.fields.iter().zip(&self.members) {
             let index = ((key >> field.offset) & ((1 << field.width) - 1)) as u32;
             match field.child {
-                Child::Leaf(l) => out[l as usize] = index,
-                Child::Node(n) => self.unfold(n, index, out),
+                Child::Leaf(l) => leaves[l as usize] = index,
+                Child::Node(n) => inner[n as usize] = index,
             }
-        }
-    }
-    fn unfold(&self, node: u32, index: u32, out: &mut [u32]) {
-        // The depth of the tree is at most the number of leaves; a worklist on the stack frame would cost more than it saves.
-        let node = &self.nodes[node as usize];
-        let pair = node.table.get(index);
-        for (child, index) in [(node.children[0], (pair >> 32) as u32), (node.children[1], pair as u32)] {
-            match child {
-                Child::Leaf(l) => out[l as usize] = index,
-                Child::Node(n) => stacker::maybe_grow(1 << 14, 1 << 20, || self.unfold(n, index, out)),
-            }
-        }
-    }
-    fn fold(&self, child: Child, leaves: &[u32]) -> u32 {
-        match child {
-            Child::Leaf(l) => leaves[l as usize],
-            Child::Node(n) => {
+            for &n in members {
                 let node = &self.nodes[n as usize];
-                let [a, b] = node.children.map(|c| stacker::maybe_grow(1 << 14, 1 << 20, || self.fold(c, leaves)));
-                node.table.intern(u64::from(a) << 32 | u64::from(b))
+                let pair = node.table.get(inner[n as usize]);
+                for (child, index) in [(node.children[0], (pair >> 32) as u32), (node.children[1], pair as u32)] {
+                    match child {
+                        Child::Leaf(l) => leaves[l as usize] = index,
+                        Child::Node(n) => inner[n as usize] = index,
+                    }
+                }
             }
         }
     }
-    /// The contribution of one field to the key.
-    pub fn fold_field(&self, field: u32, leaves: &[u32]) -> Result<u64, Overflow> {
+    /// Number of inner nodes.
+    pub fn nodes_count(&self) -> usize {
+        self.nodes.len()
+    }
+    /// Bits of the inner nodes above a leaf.
+    pub fn above(&self, leaf: u32) -> &[u64] {
+        &self.above[leaf as usize]
+    }
+    /// The field that an inner node is, if it is one.
+    #[inline]
+    pub fn field_at(&self, node: u32) -> Option<u32> {
+        self.field_at[node as usize]
+    }
+    /// The pair of an inner node, from indices of leaves and inner nodes.
+    #[inline]
+    pub fn pair_of(&self, node: u32, leaves: &[u32], inner: &[u32]) -> u64 {
+        let [a, b] = self.nodes[node as usize].children.map(|c| match c {
+            Child::Leaf(l) => leaves[l as usize],
+            Child::Node(n) => inner[n as usize],
+        });
+        u64::from(a) << 32 | u64::from(b)
+    }
+    /// The index of a pair at an inner node, added if new.
+    pub fn intern_pair(&self, node: u32, pair: u64) -> u32 {
+        self.nodes[node as usize].table.intern(pair)
+    }
+    /// A key with another index in a field, which can hold it.
+    #[inline]
+    pub fn with_field(&self, key: u64, field: u32, index: u32) -> u64 {
         let f = &self.fields[field as usize];
-        let index = self.fold(f.child, leaves);
-        if u64::from(index) >= 1 << f.width { Err(Overflow) } else { Ok(u64::from(index) << f.offset) }
+        let mask = ((1u64 << f.width) - 1) << f.offset;
+        key & !mask | u64::from(index) << f.offset
     }
     /// The key of leaf indices.
     pub fn pack(&self, leaves: &[u32]) -> Result<u64, Overflow> {
-        (0..self.fields.len() as u32).try_fold(0, |key, f| Ok(key | self.fold_field(f, leaves)?))
+        let mut inner = vec![0; self.nodes.len()];
+        let mut key = 0;
+        for (f, (field, members)) in self.fields.iter().zip(&self.members).enumerate() {
+            for &n in members.iter().rev() {
+                inner[n as usize] = self.intern_pair(n, self.pair_of(n, leaves, &inner));
+            }
+            let index = match field.child {
+                Child::Leaf(l) => leaves[l as usize],
+                Child::Node(n) => inner[n as usize],
+            };
+            if u64::from(index) >= self.capacity(f as u32) {
+                return Err(Overflow);
+            }
+            key |= u64::from(index) << field.offset;
+        }
+        Ok(key)
     }
     /// Leaf indices of a vector.
     pub fn intern(&self, vector: &[u32]) -> Vec<u32> {
@@ -473,6 +541,9 @@ impl Store {
             slots: homes.len(),
             homes,
             field_of: Vec::new(),
+            members: Vec::new(),
+            above: Vec::new(),
+            field_at: Vec::new(),
             table: Table::new(bits, states + states / 8, payload),
             refused: 0,
         };
@@ -557,6 +628,9 @@ impl Store {
             fields: Vec::new(),
             homes: Vec::new(),
             field_of: Vec::new(),
+            members: Vec::new(),
+            above: Vec::new(),
+            field_at: Vec::new(),
             table: Table::new(KEY_BITS, 0, payload),
             slots: self.slots,
             refused: self.refused,

@@ -16,10 +16,20 @@
 pub(crate) use growth::Growth;
 use mu_base::atomics::{AtomicU32, AtomicU64, Ordering};
 
-/// Fill at which the table asks to grow, in 1/1024.
+/// Fill at which the table asks to grow, in 1/1024, and that of a small one: a key that is new is probed for until there is a gap, which is far in a full
+/// table, and what a small one takes is no matter.
 const FILL: u64 = 900;
+const ROOMY_FILL: u64 = 720;
+/// Keys of a small table.
+const ROOMY: u64 = 1 << 22;
+
+fn fill(keys: u64) -> u64 {
+    if keys <= ROOMY { ROOMY_FILL } else { FILL }
+}
 /// log2 of the buckets of a segment: 4 MiB of entries.
 const SEGMENT_BITS: u32 = 16;
+/// Buckets within which a long entry lies from its home: a table that is filled beyond its measure says so soon.
+const LONG_REACH: u64 = 128;
 /// Bits of a short entry that tell the distance in buckets from its home.
 const DISTANCE_BITS: u32 = 5;
 /// Buckets at the end that are nobody's home, for what probing pushes over it.
@@ -123,8 +133,8 @@ impl Cell for AtomicU64 {
         self.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed).map(|_| ())
     }
     #[inline]
-    fn encode(_: &Geometry, hash: u64, _: u64) -> Option<u64> {
-        Some(hash + 1)
+    fn encode(_: &Geometry, hash: u64, distance: u64) -> Option<u64> {
+        (distance < LONG_REACH).then_some(hash + 1)
     }
     #[inline]
     fn distance(_: u64) -> u64 {
@@ -334,12 +344,14 @@ impl Permutation {
     }
     #[inline]
     fn apply(&self, key: u64) -> u64 {
-        let x = key.wrapping_mul(FACTORS[0]) & self.mask;
+        // A product passes bits upwards only, and keys may differ in their high bits alone.
+        let x = (key ^ (key >> self.shift)).wrapping_mul(FACTORS[0]) & self.mask;
         (x ^ (x >> self.shift)).wrapping_mul(FACTORS[1]) & self.mask
     }
     fn undo(&self, hash: u64) -> u64 {
         let x = hash.wrapping_mul(self.inverses[1]) & self.mask;
-        (x ^ (x >> self.shift)).wrapping_mul(self.inverses[0]) & self.mask
+        let x = (x ^ (x >> self.shift)).wrapping_mul(self.inverses[0]) & self.mask;
+        x ^ (x >> self.shift)
     }
 }
 
@@ -432,7 +444,7 @@ pub(crate) fn short_bits(keys: u64) -> Option<u32> {
 
 /// Buckets with some room for so many keys.
 fn buckets_for(keys: u64, count: usize) -> u64 {
-    (keys.max(64) * 1040 / FILL).div_ceil(count as u64)
+    (keys.max(64) * 1040 / fill(keys)).div_ceil(count as u64)
 }
 
 impl Table {
@@ -566,7 +578,8 @@ impl Table {
     }
     /// Whether it is time to grow.
     pub fn crowded(&self) -> bool {
-        self.len() > self.capacity() / 1024 * FILL + self.capacity() % 1024 * FILL / 1024
+        let (capacity, fill) = (self.capacity(), fill(self.capacity()));
+        self.len() > capacity / 1024 * fill + capacity % 1024 * fill / 1024
     }
     /// Bytes of the entries.
     pub fn bytes(&self) -> u64 {
