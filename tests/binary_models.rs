@@ -93,7 +93,7 @@ fn random_formulas_have_the_same_verdict_by_files() {
         let written = run(&["pbes", &at(folder, "m.lps"), &at(folder, "f.mcf"), "--out", &at(folder, "m.pbes")]);
         assert_eq!(written.code, 0, "seed {seed}: {}", written.stderr);
         let solved = run(&["solve", &at(folder, "m.pbes")]);
-        assert!(solved.code == expected.code || solved.code >= 2, "seed {seed}: {}\n{text}", solved.stdout);
+        assert!(solved.code == expected.code || solved.code >= 2, "seed {seed}: {}\n{text}", solved.json);
         compared += u64::from(solved.code < 2);
         truths += u64::from(solved.code == 0);
     }
@@ -105,17 +105,17 @@ fn random_formulas_have_the_same_verdict_by_files() {
 fn files_of_the_toolset_are_read() {
     let file = |name: &str| package(&format!("tests/files/{name}"));
     let explored = |name: &str| {
-        let outcome = mu_check(&["explore", &file(name), "--format", "json", "--no-progress"]);
+        let outcome = mu_check(&["explore", &file(name)]);
         assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-        let json: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
-        (json["states"].as_u64(), json["transitions"].as_u64())
+        (outcome.json["states"].as_u64(), outcome.json["transitions"].as_u64())
     };
     // As `lps2lts` counts them.
     assert_eq!(explored("counter.lps"), (Some(136), Some(509)));
     assert_eq!(mu_check(&["check", &file("counter.lps"), "-f", "<true*.up(2)|half(3 / 2)>true"]).code, 0);
     assert_eq!(mu_check(&["solve", &file("counter.pbes")]).code, 1);
     let text = mu_check(&["expand", &file("counter.lps")]);
-    assert!(text.code == 0 && text.stdout.contains("proc P(") && text.stdout.contains("sum m_Count: Nat. "), "{}", text.stdout);
+    let text = text.json["specification"].as_str().unwrap();
+    assert!(text.contains("proc P(") && text.contains("sum m_Count: Nat. "), "{text}");
     // A file under the name of another form.
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(file("counter.lps"), at(folder.path(), "m.pbes")).unwrap();

@@ -33,6 +33,7 @@ mod proofs;
 mod pages;
 mod properties;
 mod reports;
+mod refinement;
 mod rewriting;
 mod schema;
 mod simulate;

@@ -9,13 +9,16 @@ use super::translate::{text_result, written};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_compile::typed::process::Terms;
+use mu_formula::equations::{self, Unrolled};
 use mu_formula::typecheck::check_formula;
-use mu_game::{Player, pg, verify};
+use mu_game::{Game, Player, pg, verify};
 use mu_lts::{behaviour, mcrl2};
 use mu_pbes::print;
 use mu_process::linearise;
+use mu_process::typecheck::check_specification;
 use mu_solve::{Solver, by_name, default_solver};
 use serde_json::json;
+use std::path::Path;
 
 /// Prints the equation system.
 pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnostic> {
@@ -68,6 +71,49 @@ fn typed_predicate(terms: &mut Terms, p: &print::Predicate) -> Result<behaviour:
     })
 }
 
+/// As much of the game of an equation system with data as decides it. Quantifiers over numbers that nothing bounds are taken for equations that try one number after another.
+fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Game, Diagnostic> {
+    let expanded = session.expand(path)?;
+    let mut unrolled = Unrolled::default();
+    let mut first_error = None;
+    loop {
+        let system = equations::read_unrolled(expanded.source, &expanded.text, &unrolled)?;
+        let why = match decided_by(session, &system, solver) {
+            Err(why) if why.stop.is_none() && why.stage == Stage::Data => why,
+            other => return other,
+        };
+        // A variable that nothing bounds, or one that stands for it.
+        let place = why.span.filter(|s| system.quantified.contains(s));
+        if system.quantified.is_empty() {
+            return Err(first_error.unwrap_or(why));
+        }
+        match place {
+            Some(place) => unrolled.places.push(place),
+            None => unrolled.all = true,
+        }
+        session.say(format!("{}; tried one by one", why.message));
+        first_error.get_or_insert(why);
+    }
+}
+
+fn decided_by(session: &mut Session, system: &equations::System, solver: &dyn Solver) -> Result<Game, Diagnostic> {
+    let mut options = linearise::Options::default();
+    if let Some(dead) = options.simplification("dead") {
+        *dead = true;
+    }
+    let process = session.linearised(&check_specification(&system.specification)?, &options)?;
+    let model = session.compiled(process, "none")?;
+    let start = (system.prefix.as_str(), &system.least[..], system.initial.as_str());
+    let found = mu_pbes::lazily::decide(&model, start, solver, &session.budget)?;
+    session.say(format!(
+        "the answer is {}: {} instances and parts, {} more were met and are not needed",
+        found.value,
+        found.game.vertex_count() - found.left_out,
+        found.left_out
+    ));
+    Ok(found.game)
+}
+
 /// The solver of an option.
 pub(super) fn solver(name: Option<&String>) -> &'static dyn Solver {
     name.and_then(|n| by_name(n)).unwrap_or(default_solver())
@@ -75,11 +121,15 @@ pub(super) fn solver(name: Option<&String>) -> &'static dyn Solver {
 
 /// Solves a game file and verifies the solution.
 pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagnostic> {
-    let game = match read_game(session, &args.input) {
+    let solver = solver(args.solver.as_ref());
+    let read = match Form::of(&args.input) {
+        Form::Pbes => decided(session, &args.input, solver),
+        _ => read_game(session, &args.input),
+    };
+    let game = match read {
         Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
         game => game?,
     };
-    let solver = solver(args.solver.as_ref());
     session.say(format!("{} vertices, {} moves; solver {}", game.vertex_count(), game.edge_count(), solver.name()));
     let start = Instant::now();
     super::output::stage("solving");

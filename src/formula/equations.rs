@@ -19,6 +19,10 @@ use mu_syntax::ast::{self, BinaryOp, Data, DataKind, Node, Process, ProcessKind,
 use mu_syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
 use mu_syntax::{parse_formula, parse_specification};
 
+mod unroll;
+
+pub use unroll::Unrolled;
+
 /// An equation system as a model.
 #[derive(Clone, Debug)]
 pub struct System {
@@ -30,6 +34,8 @@ pub struct System {
     pub least: Vec<bool>,
     /// The instance that is asked for, as written.
     pub initial: String,
+    /// Where variables of sorts of integers are quantified whose values the game enumerates.
+    pub quantified: Vec<Span>,
 }
 
 /// A formula without negation and implication.
@@ -135,6 +141,11 @@ struct Equation {
 
 /// Reads a system.
 pub fn read(source: SourceId, text: &str) -> Result<System, Diagnostic> {
+    read_unrolled(source, text, &Unrolled::default())
+}
+
+/// Reads a system in which some quantifiers over numbers become equations that try one number after another.
+pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Result<System, Diagnostic> {
     let mut scan = Scan { text, source, at: 0 };
     let Some(start) = start_of_equations(text) else {
         return Err(scan.refuse("an equation system: declarations, then `pbes` and equations"));
@@ -185,6 +196,8 @@ pub fn read(source: SourceId, text: &str) -> Result<System, Diagnostic> {
     if !names.contains(&name.kind) {
         return Err(unknown(name, &names));
     }
+    let quantified = unroll::unroll(&mut equations, unrolled);
+    let names: Vec<String> = equations.iter().map(|e| e.name.kind.clone()).collect();
     let mut ranks = Vec::new();
     for (i, e) in equations.iter().enumerate() {
         ranks.push(if i == 0 { 0 } else { ranks[i - 1] + usize::from(e.least != equations[i - 1].least) });
@@ -210,7 +223,7 @@ pub fn read(source: SourceId, text: &str) -> Result<System, Diagnostic> {
     }
     sections.push(Section::Processes(processes));
     sections.push(Section::Init(call(name.clone(), args.clone(), name.span)));
-    Ok(System { specification: ast::Specification { sections }, prefix, least: signs, initial })
+    Ok(System { specification: ast::Specification { sections }, prefix, least: signs, initial, quantified })
 }
 
 fn unknown(name: &ast::Ident, names: &[String]) -> Diagnostic {

@@ -12,34 +12,53 @@ use mu_base::ids::{StateId, VertexId};
 use mu_base::{Diagnostic, Stage};
 use mu_lts::Lts;
 
-#[derive(Clone, Copy)]
-enum Move {
+/// What a step says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// A move from a state of this rank.
     Rank(usize),
+    /// A move to where the first player has won.
     Yes,
+    /// A move to where it has lost.
     No,
+    /// The state is the second player's.
     Each,
 }
 
-/// The game; `prefix`: what the names of all steps start with; `name`: what the initial vertex means.
-pub fn game(lts: &Lts, prefix: &str, least: &[bool], name: &str) -> Result<Game, Diagnostic> {
-    let of = |text: &String| -> Option<Move> {
+impl Move {
+    /// What the label of a step says; `prefix`: what the names of all steps start with.
+    pub fn of(text: &str, prefix: &str, ranks: usize) -> Option<Move> {
         let text = text.strip_prefix(prefix)?;
-        let rank = |t: &str| t.parse().ok().filter(|k| *k < least.len()).map(Move::Rank);
+        let rank = |t: &str| t.parse().ok().filter(|k| *k < ranks).map(Move::Rank);
         match text {
             "yes" => Some(Move::Yes),
             "no" => Some(Move::No),
             "each" => Some(Move::Each),
             _ => text.strip_prefix("some_").or_else(|| text.strip_prefix("all_")).and_then(rank),
         }
-    };
-    let moves: Vec<Option<Move>> = lts.table.texts.iter().map(of).collect();
-    // The last rank has priority 0 or 1; each change of sign before it adds one.
+    }
+}
+
+/// The priorities of ranks, whose fixed points are least or not: the last rank has priority 0 or 1; each change of sign before it adds one.
+pub fn priorities(least: &[bool]) -> Vec<u32> {
     let mut priority_of = vec![0; least.len()];
     let mut priority = 0;
     for (k, least) in least.iter().enumerate().rev() {
         priority += u32::from((priority % 2 == 1) != *least);
         priority_of[k] = priority;
     }
+    priority_of
+}
+
+/// The error for a step that is no move.
+pub fn no_move(text: &str) -> Diagnostic {
+    Diagnostic::new(Stage::Internal, format!("a step `{text}` is not a move of a game"))
+}
+
+/// The game; `prefix`: what the names of all steps start with; `name`: what the initial vertex means.
+pub fn game(lts: &Lts, prefix: &str, least: &[bool], name: &str) -> Result<Game, Diagnostic> {
+    let moves: Vec<Option<Move>> = lts.table.texts.iter().map(|t| Move::of(t, prefix, least.len())).collect();
+    let priority_of = priorities(least);
     let mut game = Game::default();
     let mut vertex_of: Vec<Option<VertexId>> = vec![None; lts.state_count()];
     // Where the game is over; they get their numbers when they are first reached.
@@ -73,10 +92,7 @@ pub fn game(lts: &Lts, prefix: &str, least: &[bool], name: &str) -> Result<Game,
                 }
                 Some(Move::Yes) => (&mut over[0], Task::Over(Player::Odd)),
                 Some(Move::No) => (&mut over[1], Task::Over(Player::Even)),
-                None => {
-                    let text = &lts.table.texts[label.index()];
-                    return Err(Diagnostic::new(Stage::Internal, format!("a step `{text}` is not a move of a game")));
-                }
+                None => return Err(no_move(&lts.table.texts[label.index()])),
             };
             let vertex = *known.get_or_insert_with(|| {
                 queue.push_back(task);

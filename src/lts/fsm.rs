@@ -242,7 +242,7 @@ mod tests {
         assert!(error("---\n---\n1 [2 1/2 3 1/2] \"a\"\n").contains("distributions"));
         assert!(error("x Nat\n---\n---\n").contains("number of values"));
         assert!(error("x(2) Nat \"0\" \"1\"\n---\n0 1\n---\n").contains("each of the 1 parameters"));
-        assert!(error("---\n").contains("two lines"));
+        assert!(error("---\n").contains("ends before its transitions"));
         assert!(error("---\n---\n1 4000000000 \"a\"\n").contains("4000000000"));
         let good = "x(2) Nat \"0\" \"1\"\n---\n0\n1\n---\n1 2 \"a\"\n2 1 \"b\"\n";
         let mut random = Random::new(1);

@@ -7,7 +7,10 @@
 //!   1984). Cost: O(transitions of the one * transitions of the other). The formula follows the order of refutation, so it is finite; it
 //!   has no negation, so what satisfies it is not simulated.
 //!
-//! Both work on the quotient by strong (weak traces: branching) bisimulation, under which they do not change.
+//! - Ready simulation: simulation between states that offer the same labels.
+//! - Failures and impossible futures are in [`super::failures`], coupled simulation in [`super::coupled`].
+//!
+//! All work on the quotient by strong (weak traces: branching) bisimulation, under which they do not change.
 
 use std::collections::VecDeque;
 
@@ -15,7 +18,9 @@ use ahash::AHashMap;
 
 use super::Lts;
 use super::compare::disjoint_union;
+use super::coupled::coupled_excess;
 use super::distinguish::Difference;
+use super::failures::{Kind, refusal_excess};
 use super::reduce::{Equivalence, reduce};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Stop};
@@ -30,6 +35,16 @@ pub enum Preorder {
     WeakTrace,
     /// The second simulates the first, tau being a label like others.
     Simulation,
+    /// The same between states that offer the same labels.
+    ReadySimulation,
+    /// The second simulates the first weakly, and after taus the first simulates it in turn.
+    CoupledSimulation,
+    /// What the first may refuse after a trace, the second may refuse.
+    Failures,
+    /// The same for weak traces and states without tau.
+    WeakFailures,
+    /// Sets of weak traces that the first may make impossible after a weak trace, the second may make impossible.
+    ImpossibleFutures,
 }
 
 impl Preorder {
@@ -39,21 +54,38 @@ impl Preorder {
             Preorder::Trace => "trace",
             Preorder::WeakTrace => "weak-trace",
             Preorder::Simulation => "simulation",
+            Preorder::ReadySimulation => "ready-simulation",
+            Preorder::CoupledSimulation => "coupled-simulation",
+            Preorder::Failures => "failures",
+            Preorder::WeakFailures => "weak-failures",
+            Preorder::ImpossibleFutures => "impossible-futures",
         }
     }
 }
 
 /// Longest formula that is written, in bytes.
-const LONGEST: u64 = 1 << 20;
+pub(super) const LONGEST: u64 = 1 << 20;
 
 /// What the first system can do and the second cannot; nothing if the first refines the second.
 pub fn excess(a: &Lts, b: &Lts, preorder: Preorder, threads: usize, budget: &Budget) -> Result<Option<Difference>, Stop> {
-    let finer = if preorder == Preorder::WeakTrace { Equivalence::Branching } else { Equivalence::Strong };
+    let finer = match preorder {
+        Preorder::WeakTrace | Preorder::CoupledSimulation | Preorder::ImpossibleFutures => Equivalence::Branching,
+        // A state that only diverges is not one without tau.
+        Preorder::WeakFailures => Equivalence::DivergenceBranching,
+        Preorder::Trace | Preorder::Simulation | Preorder::ReadySimulation | Preorder::Failures => Equivalence::Strong,
+    };
     let (x, y) = (reduce(a, finer, threads), reduce(b, finer, threads));
     let (union, first, second) = disjoint_union(&x, &y);
     match preorder {
         Preorder::Trace | Preorder::WeakTrace => trace_excess(&union, first, second, preorder == Preorder::WeakTrace, budget),
-        Preorder::Simulation => Simulation { lts: &union, pairs: Vec::new(), known: AHashMap::new() }.run(first, second, budget),
+        Preorder::Simulation | Preorder::ReadySimulation => {
+            let ready = preorder == Preorder::ReadySimulation;
+            Simulation { lts: &union, ready, pairs: Vec::new(), known: AHashMap::new() }.run(first, second, budget)
+        }
+        Preorder::CoupledSimulation => coupled_excess(&union, first, second, budget),
+        Preorder::Failures => refusal_excess(&union, (first, second), Kind::Failures, budget),
+        Preorder::WeakFailures => refusal_excess(&union, (first, second), Kind::WeakFailures, budget),
+        Preorder::ImpossibleFutures => refusal_excess(&union, (first, second), Kind::ImpossibleFutures, budget),
     }
 }
 
@@ -66,24 +98,27 @@ struct Node {
     label: Option<LabelId>,
 }
 
-fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget: &Budget) -> Result<Option<Difference>, Stop> {
-    let close = |mut set: Vec<StateId>| {
-        if weak {
-            let mut seen: ahash::AHashSet<StateId> = set.iter().copied().collect();
-            let mut next = 0;
-            while next < set.len() {
-                for (l, t) in lts.successors(set[next]) {
-                    if l == LabelId::TAU && seen.insert(t) {
-                        set.push(t);
-                    }
+/// All states that these reach by taus, where taus do not count; sorted.
+pub(super) fn closed(lts: &Lts, mut set: Vec<StateId>, weak: bool) -> Vec<StateId> {
+    if weak {
+        let mut seen: ahash::AHashSet<StateId> = set.iter().copied().collect();
+        let mut next = 0;
+        while next < set.len() {
+            for (l, t) in lts.successors(set[next]) {
+                if l == LabelId::TAU && seen.insert(t) {
+                    set.push(t);
                 }
-                next += 1;
             }
+            next += 1;
         }
-        set.sort_unstable();
-        set.dedup();
-        set
-    };
+    }
+    set.sort_unstable();
+    set.dedup();
+    set
+}
+
+pub(super) fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget: &Budget) -> Result<Option<Difference>, Stop> {
+    let close = |set: Vec<StateId>| closed(lts, set, weak);
     let mut nodes = vec![Node { state: a, set: close(vec![b]), from: None, label: None }];
     let mut queue = VecDeque::from([0usize]);
     let mut minimal: AHashMap<StateId, Vec<usize>> = AHashMap::new();
@@ -136,7 +171,7 @@ fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget: &Budget) 
 }
 
 /// Whether one sorted list is contained in another.
-fn is_subset(small: &[StateId], large: &[StateId]) -> bool {
+pub(super) fn is_subset(small: &[StateId], large: &[StateId]) -> bool {
     let mut rest = large.iter();
     small.len() <= large.len() && small.iter().all(|x| rest.any(|y| x == y))
 }
@@ -145,8 +180,8 @@ fn is_subset(small: &[StateId], large: &[StateId]) -> bool {
 struct Pair {
     first: StateId,
     second: StateId,
-    /// Its place in the order of refutation, and the move that the second cannot answer.
-    refuted: Option<(LabelId, StateId)>,
+    /// The move that the second cannot answer; without target, a label that the second offers and the first does not.
+    refuted: Option<(LabelId, Option<StateId>)>,
     /// Answers left of each move.
     answers: Vec<(LabelId, StateId, u32)>,
     /// Pairs whose move number so and so is answered by coming here.
@@ -155,6 +190,8 @@ struct Pair {
 
 struct Simulation<'a> {
     lts: &'a Lts,
+    /// States must offer the same labels.
+    ready: bool,
     pairs: Vec<Pair>,
     known: AHashMap<(StateId, StateId), u32>,
 }
@@ -193,6 +230,11 @@ impl Simulation<'_> {
     fn expand(&mut self, p: u32) {
         let (s, t) = (self.pairs[p as usize].first, self.pairs[p as usize].second);
         let moves: Vec<(LabelId, StateId)> = self.lts.successors(s).collect();
+        let more = self.lts.successors(t).map(|(l, _)| l).filter(|l| moves.iter().all(|m| m.0 != *l)).min();
+        if let Some(label) = more.filter(|_| self.ready) {
+            self.refute(p, (label, None));
+            return;
+        }
         for (i, &(label, to)) in moves.iter().enumerate() {
             let answers: Vec<StateId> = self.lts.successors(t).filter(|&(l, _)| l == label).map(|(_, u)| u).collect();
             let mut left = 0;
@@ -205,13 +247,13 @@ impl Simulation<'_> {
             }
             self.pairs[p as usize].answers.push((label, to, left));
             if left == 0 {
-                self.refute(p, (label, to));
+                self.refute(p, (label, Some(to)));
                 return;
             }
         }
     }
 
-    fn refute(&mut self, p: u32, by: (LabelId, StateId)) {
+    fn refute(&mut self, p: u32, by: (LabelId, Option<StateId>)) {
         let mut todo = vec![(p, by)];
         while let Some((p, by)) = todo.pop() {
             if self.pairs[p as usize].refuted.is_some() {
@@ -224,7 +266,7 @@ impl Simulation<'_> {
                 let Some(answer) = pair.answers.get_mut(i as usize) else { continue };
                 answer.2 -= 1;
                 if answer.2 == 0 {
-                    todo.push((q, (answer.0, answer.1)));
+                    todo.push((q, (answer.0, Some(answer.1))));
                 }
             }
         }
@@ -233,7 +275,8 @@ impl Simulation<'_> {
     /// The pairs behind the move that refutes a pair.
     fn behind(&self, p: u32) -> (LabelId, Vec<u32>) {
         let pair = &self.pairs[p as usize];
-        let (label, to) = pair.refuted.unwrap_or((LabelId::TAU, pair.first));
+        let (label, to) = pair.refuted.unwrap_or((LabelId::TAU, Some(pair.first)));
+        let Some(to) = to else { return (label, Vec::new()) };
         let mut behind: Vec<u32> =
             self.lts.successors(pair.second).filter(|&(l, _)| l == label).map(|(_, u)| self.known[&(to, u)]).collect();
         behind.sort_unstable();
@@ -268,7 +311,11 @@ impl Simulation<'_> {
             1 => parts.swap_remove(0),
             _ => format!("({})", parts.join(" && ")),
         };
-        let text = format!("<{}>{rest}", self.lts.table.texts[label.index()]);
+        let label = &self.lts.table.texts[label.index()];
+        let text = match self.pairs[p as usize].refuted {
+            Some((_, None)) => format!("[{label}]false"),
+            _ => format!("<{label}>{rest}"),
+        };
         known.insert(p, text.clone());
         text
     }
@@ -280,6 +327,7 @@ mod tests {
     use crate::naive::random_lts;
     use crate::{aut, trace};
     use mu_base::random::Random;
+    use std::collections::BTreeSet;
 
     fn read(text: &str) -> Lts {
         aut::read(text.as_bytes(), &Default::default()).unwrap()
@@ -321,6 +369,97 @@ mod tests {
         trace::same(&both, StateId::new(n), second, weak, 1)
     }
 
+    /// What states reach by taus, if taus do not count, otherwise they themselves.
+    fn over(lts: &Lts, set: &BTreeSet<StateId>, weak: bool) -> BTreeSet<StateId> {
+        let mut all = set.clone();
+        while weak {
+            let more: BTreeSet<StateId> =
+                all.iter().flat_map(|s| lts.successors(*s)).filter(|x| x.0 == LabelId::TAU).map(|x| x.1).chain(all.clone()).collect();
+            if more == all {
+                break;
+            }
+            all = more;
+        }
+        all
+    }
+
+    fn after(lts: &Lts, set: &BTreeSet<StateId>, label: LabelId, weak: bool) -> BTreeSet<StateId> {
+        let next = set.iter().flat_map(|s| lts.successors(*s)).filter(|x| x.0 == label).map(|x| x.1).collect();
+        over(lts, &next, weak)
+    }
+
+    fn labels_of(lts: &Lts, s: StateId) -> BTreeSet<LabelId> {
+        lts.successors(s).map(|x| x.0).collect()
+    }
+
+    /// By sets of states on both sides: after each trace, each state of the first is answered by one of the second.
+    fn answered(a: &Lts, b: &Lts, weak: bool, answers: &dyn Fn(&Lts, StateId, StateId) -> Option<bool>) -> bool {
+        let (union, first, second) = disjoint_union(a, b);
+        let start = (over(&union, &BTreeSet::from([first]), weak), over(&union, &BTreeSet::from([second]), weak));
+        let (mut seen, mut open) = (BTreeSet::from([start.clone()]), vec![start]);
+        while let Some((x, y)) = open.pop() {
+            // None: the first asks for nothing.
+            let fine =
+                |p: StateId| y.iter().any(|q| answers(&union, p, *q) == Some(true)) || y.iter().all(|q| answers(&union, p, *q).is_none());
+            if y.is_empty() || !x.iter().all(|p| fine(*p)) {
+                return false;
+            }
+            let labels: BTreeSet<LabelId> = x.iter().flat_map(|s| labels_of(&union, *s)).filter(|l| !weak || *l != LabelId::TAU).collect();
+            for l in labels {
+                let next = (after(&union, &x, l, weak), after(&union, &y, l, weak));
+                if seen.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+        }
+        true
+    }
+
+    /// Refusals, and where `weak` only those of states without tau.
+    fn refuses(a: &Lts, b: &Lts, weak: bool) -> bool {
+        answered(a, b, weak, &|lts, p, q| {
+            let (own, other) = (labels_of(lts, p), labels_of(lts, q));
+            (!weak || !own.contains(&LabelId::TAU)).then(|| other.is_subset(&own))
+        })
+    }
+
+    /// Sets of traces that become impossible.
+    fn impossible(a: &Lts, b: &Lts) -> bool {
+        answered(a, b, true, &|lts, p, q| {
+            let at = |s| Lts { initial: s, ..lts.clone() };
+            Some(included(&at(q), &at(p), true))
+        })
+    }
+
+    /// The greatest ready simulation, or coupled simulation, from the definition.
+    fn related(a: &Lts, b: &Lts, coupled: bool) -> bool {
+        let (union, first, second) = disjoint_union(a, b);
+        let n = union.state_count();
+        let weakly = |t: usize, l: LabelId| -> BTreeSet<StateId> {
+            let all = over(&union, &BTreeSet::from([StateId::new(t)]), coupled);
+            if coupled && l == LabelId::TAU { all } else { after(&union, &all, l, coupled) }
+        };
+        let mut r = vec![vec![true; n]; n];
+        loop {
+            let mut next = r.clone();
+            for s in 0..n {
+                for t in 0..n {
+                    let steps = union.successors(StateId::new(s)).all(|(l, to)| weakly(t, l).iter().any(|u| r[to.index()][u.index()]));
+                    let more = if coupled {
+                        weakly(t, LabelId::TAU).iter().any(|u| r[u.index()][s])
+                    } else {
+                        labels_of(&union, StateId::new(s)) == labels_of(&union, StateId::new(t))
+                    };
+                    next[s][t] = r[s][t] && steps && more;
+                }
+            }
+            if next == r {
+                return r[first.index()][second.index()];
+            }
+            r = next;
+        }
+    }
+
     #[test]
     fn agrees_with_definitions() {
         let seed = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(21);
@@ -328,6 +467,7 @@ mod tests {
         let mut random = Random::new(seed);
         let budget = Budget::default();
         let (mut yes, mut no) = (0, 0);
+        let mut figures = std::collections::BTreeMap::new();
         for _ in 0..600 {
             let (n, m) = (1 + random.below(6), 1 + random.below(6));
             let (e, f) = (random.below(2 * n + 1), random.below(2 * m + 2));
@@ -336,7 +476,14 @@ mod tests {
                 (Preorder::Trace, included(&a, &b, false)),
                 (Preorder::WeakTrace, included(&a, &b, true)),
                 (Preorder::Simulation, simulated(&a, &b)),
+                (Preorder::ReadySimulation, related(&a, &b, false)),
+                (Preorder::CoupledSimulation, related(&a, &b, true)),
+                (Preorder::Failures, refuses(&a, &b, false)),
+                (Preorder::WeakFailures, refuses(&a, &b, true)),
+                (Preorder::ImpossibleFutures, impossible(&a, &b)),
             ] {
+                let counts = figures.entry(preorder.name()).or_insert([0, 0]);
+                counts[usize::from(expected)] += 1;
                 let found = excess(&a, &b, preorder, 1, &budget).unwrap();
                 assert_eq!(found.is_none(), expected, "{preorder:?}\n{a:?}\n{b:?}");
                 if let Some(Difference::Trace { labels, .. }) = &found {
@@ -346,7 +493,9 @@ mod tests {
                 if expected { yes += 1 } else { no += 1 }
             }
         }
+        println!("{figures:?}");
         assert!(yes > 50 && no > 50, "{yes} {no}");
+        assert!(figures.len() == 8 && figures.values().all(|[no, yes]| *no > 50 && *yes > 50), "{figures:?}");
     }
 
     #[test]

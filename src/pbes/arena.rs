@@ -62,6 +62,15 @@ impl Arena {
         self.first_in.push(Maybe::NONE);
         self.universal.len() as u32 - 1
     }
+    /// Says what a vertex that is not expanded is.
+    pub fn settle(&mut self, v: u32, universal: bool, rank: u32) {
+        self.universal[v as usize] = universal;
+        self.rank[v as usize] = rank;
+    }
+    /// The rank of a vertex.
+    pub fn rank(&self, v: u32) -> u32 {
+        self.rank[v as usize]
+    }
     /// Number of vertices.
     pub fn len(&self) -> usize {
         self.universal.len()

@@ -86,6 +86,16 @@ pub enum Refines {
     WeakTrace,
     /// B simulates A.
     Simulation,
+    /// B simulates A, between states that offer the same labels.
+    ReadySimulation,
+    /// B simulates A weakly, and after internal steps A simulates it in turn.
+    CoupledSimulation,
+    /// What A may refuse after a trace, B may refuse.
+    Failures,
+    /// The same for weak traces and states without internal steps.
+    WeakFailures,
+    /// What A may make impossible after a weak trace, B may make impossible.
+    ImpossibleFutures,
 }
 
 impl From<Refines> for Preorder {
@@ -94,6 +104,11 @@ impl From<Refines> for Preorder {
             Refines::Trace => Preorder::Trace,
             Refines::WeakTrace => Preorder::WeakTrace,
             Refines::Simulation => Preorder::Simulation,
+            Refines::ReadySimulation => Preorder::ReadySimulation,
+            Refines::CoupledSimulation => Preorder::CoupledSimulation,
+            Refines::Failures => Preorder::Failures,
+            Refines::WeakFailures => Preorder::WeakFailures,
+            Refines::ImpossibleFutures => Preorder::ImpossibleFutures,
         }
     }
 }

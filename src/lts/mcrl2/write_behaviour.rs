@@ -6,7 +6,7 @@ use super::super::aterm::{Term, Writer};
 use super::super::behaviour::{Equations, Predicate, Process};
 use super::super::typed::{NumberSort, TermRef};
 use super::refuse;
-use super::write::{Shared, action_declarations, data_specification, hand_list, multi_action, named_sort, number, share_needed};
+use super::write::{Shared, action_declarations, constant, data_specification, hand_list, multi_action, named_sort, number, share_needed};
 use mu_base::Diagnostic;
 use std::io::{BufWriter, Write};
 
@@ -56,7 +56,7 @@ fn process_stream(process: &Process, output: impl Write) -> std::io::Result<()> 
     // Untimed deadlock is possible everywhere: it adds nothing.
     out.hand_number(1)?;
     hand_list(&mut out, &[])?;
-    let always = super::write::constant(&mut out, "true", "Bool")?;
+    let always = constant(&mut out, "true", "Bool")?;
     out.hand_again(always)?;
     out.hand_again(untimed)?;
     let values = out.share_list(&shared.list(&process.initial))?;
@@ -91,7 +91,7 @@ fn equations_stream(system: &Equations, output: impl Write) -> std::io::Result<(
 
 fn predicate<W: Write>(out: &mut Writer<W>, p: &Predicate, shared: &Shared) -> std::io::Result<Term> {
     stacker::maybe_grow(64 << 10, 1 << 20, || match p {
-        Predicate::Const(value) => out.share(if *value { "PBESTrue" } else { "PBESFalse" }, &[]),
+        Predicate::Const(value) => truth(out, *value),
         Predicate::Data(e) => Ok(shared.term(*e)),
         Predicate::Junction(all, parts) => {
             let mut whole = None;
@@ -104,7 +104,7 @@ fn predicate<W: Write>(out: &mut Writer<W>, p: &Predicate, shared: &Shared) -> s
             }
             match whole {
                 Some(whole) => Ok(whole),
-                None => out.share(if *all { "PBESTrue" } else { "PBESFalse" }, &[]),
+                None => truth(out, *all),
             }
         }
         Predicate::Quantifier(all, vars, body) => {
@@ -117,6 +117,11 @@ fn predicate<W: Write>(out: &mut Writer<W>, p: &Predicate, shared: &Shared) -> s
             out.share("PropVarInst", &[name, values])
         }
     })
+}
+
+/// A constant: the toolset takes those of data only.
+fn truth<W: Write>(out: &mut Writer<W>, value: bool) -> std::io::Result<Term> {
+    constant(out, if value { "true" } else { "false" }, "Bool")
 }
 
 fn globals<W: Write>(out: &mut Writer<W>, globals: &[TermRef], shared: &Shared) -> std::io::Result<()> {

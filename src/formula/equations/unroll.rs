@@ -1,0 +1,148 @@
+//! Quantifiers over numbers without a bound -> equations that try one number after another.
+//!
+//! `forall w: Nat. f(w)` is the instance `Q(0)` of the greatest fixed point `Q(w) = f(w) && Q(w + 1)`, and `exists` one of the least: the infinite conjunction and disjunction.
+//! These equations are the innermost: a run that returns to another one infinitely often is judged by that, one that goes on counting for ever by the sign. Whoever
+//! solves the system instance by instance, breadth first, is fair to all numbers, also of several quantifiers, and ends if some number decides.
+//!
+//! A new equation has the parameters of the place that its text mentions. Cost: linear, with a text for each operand of the quantifiers that are unrolled.
+
+use super::{Equation, Positive, stacked};
+use ahash::AHashMap;
+use mu_base::Span;
+use mu_syntax::ast::{BinaryOp, Data, DataKind, Node, SortKind, UnaryOp, VarDecl};
+use mu_syntax::print;
+
+/// Which quantified variables are unrolled: all of sorts of integers, or those declared at these places.
+#[derive(Clone, Debug, Default)]
+pub struct Unrolled {
+    /// All.
+    pub all: bool,
+    /// Places of declarations.
+    pub places: Vec<Span>,
+}
+
+/// Unrolls; the places of variables of sorts of integers that are still quantified.
+pub(super) fn unroll(equations: &mut Vec<Equation>, which: &Unrolled) -> Vec<Span> {
+    let names = equations.iter().map(|e| e.name.kind.clone()).collect();
+    let mut it = Unroller { which, names, new: Vec::new(), left: Vec::new() };
+    for e in equations.iter_mut() {
+        let body = std::mem::replace(&mut e.body, Positive::Const(true));
+        e.body = it.body(body, &e.params);
+    }
+    // By sign, so that they are two blocks at most.
+    let (least, greatest): (Vec<Equation>, Vec<Equation>) = it.new.into_iter().partition(|e| e.least);
+    equations.extend(greatest.into_iter().chain(least));
+    it.left
+}
+
+struct Unroller<'a> {
+    which: &'a Unrolled,
+    names: Vec<String>,
+    new: Vec<Equation>,
+    left: Vec<Span>,
+}
+
+/// Whether a sort is one of integers.
+fn is_integral(var: &VarDecl) -> bool {
+    matches!(var.sort.kind, SortKind::Pos | SortKind::Nat | SortKind::Int)
+}
+
+fn node(kind: DataKind, span: Span) -> Data {
+    Node::new(kind, span)
+}
+
+/// The first number of a sort, and the number after a variable's.
+fn numbers(var: &VarDecl) -> (Data, Data) {
+    let span = var.name.span;
+    let number = |n: &str| node(DataKind::Number(n.into()), span);
+    let name = || Box::new(node(DataKind::Name(var.name.kind.clone()), span));
+    let binary = |op, a, b| node(DataKind::Binary(op, a, b), span);
+    match var.sort.kind {
+        SortKind::Int => {
+            // 0, 1, -1, 2, -2, …
+            let positive = binary(BinaryOp::Greater, name(), Box::new(number("0")));
+            let opposite = node(DataKind::Unary(UnaryOp::Minus, name()), span);
+            let next = binary(BinaryOp::Subtract, Box::new(number("1")), name());
+            let choose = Box::new(node(DataKind::Name("if".into()), span));
+            (number("0"), node(DataKind::Apply(choose, vec![positive, opposite, next]), span))
+        }
+        ref kind => {
+            let first = if matches!(kind, SortKind::Pos) { "1" } else { "0" };
+            (number(first), binary(BinaryOp::Add, name(), Box::new(number("1"))))
+        }
+    }
+}
+
+impl Unroller<'_> {
+    fn is_unrolled(&self, var: &VarDecl) -> bool {
+        is_integral(var) && (self.which.all || self.which.places.contains(&var.name.span))
+    }
+
+    fn body(&mut self, formula: Positive, scope: &[VarDecl]) -> Positive {
+        stacked(|| match formula {
+            Positive::Const(_) | Positive::Val(_) | Positive::Call(..) => formula,
+            Positive::Junction(all, parts) => Positive::Junction(all, parts.into_iter().map(|p| self.body(p, scope)).collect()),
+            Positive::Quantifier(all, mut vars, body) => {
+                let Some(at) = vars.iter().position(|v| self.is_unrolled(v)) else {
+                    self.left.extend(vars.iter().filter(|v| is_integral(v)).map(|v| v.name.span));
+                    let inner = within(scope, &vars);
+                    return Positive::Quantifier(all, vars, Box::new(self.body(*body, &inner)));
+                };
+                let var = vars.remove(at);
+                let rest = if vars.is_empty() { *body } else { Positive::Quantifier(all, vars, body) };
+                self.counted(all, var, rest, scope)
+            }
+        })
+    }
+
+    /// The instance for the first number of a new equation.
+    fn counted(&mut self, all: bool, var: VarDecl, body: Positive, scope: &[VarDecl]) -> Positive {
+        let mut words = AHashMap::new();
+        mentioned(&body, &mut words);
+        let inner = within(scope, std::slice::from_ref(&var));
+        let params: Vec<VarDecl> = inner.into_iter().filter(|v| v.name.kind == var.name.kind || words.contains_key(&v.name.kind)).collect();
+        let name = mu_data::print::unused("Q", |n| self.names.iter().any(|m| m == n));
+        self.names.push(name.clone());
+        let span = var.name.span;
+        let (first, next) = numbers(&var);
+        let call = |value: &Data| {
+            let argument = |p: &VarDecl| {
+                if p.name.kind == var.name.kind { value.clone() } else { node(DataKind::Name(p.name.kind.clone()), span) }
+            };
+            Positive::Call(Node::new(name.clone(), span), params.iter().map(argument).collect())
+        };
+        let (start, again) = (call(&first), call(&next));
+        let here = self.body(body, &params);
+        let body = match here {
+            Positive::Junction(a, mut parts) if a == all => {
+                parts.push(again);
+                Positive::Junction(all, parts)
+            }
+            here => Positive::Junction(all, vec![here, again]),
+        };
+        self.new.push(Equation { least: !all, name: Node::new(name, span), params: params.clone(), body });
+        start
+    }
+}
+
+/// The variables of a scope and more: a name stands for the last.
+fn within(scope: &[VarDecl], more: &[VarDecl]) -> Vec<VarDecl> {
+    let hidden = |v: &&VarDecl| !more.iter().any(|m| m.name.kind == v.name.kind);
+    scope.iter().filter(hidden).chain(more).cloned().collect()
+}
+
+/// The words of all expressions in a formula: more than its free variables, never fewer.
+fn mentioned(formula: &Positive, words: &mut AHashMap<String, ()>) {
+    let mut of = |data: &Data| {
+        let text = print::data(data);
+        let parts = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '\''));
+        words.extend(parts.filter(|w| !w.is_empty()).map(|w| (w.to_string(), ())));
+    };
+    match formula {
+        Positive::Const(_) => {}
+        Positive::Val(data) => of(data),
+        Positive::Call(_, args) => args.iter().for_each(of),
+        Positive::Junction(_, parts) => stacked(|| parts.iter().for_each(|p| mentioned(p, words))),
+        Positive::Quantifier(_, _, body) => stacked(|| mentioned(body, words)),
+    }
+}

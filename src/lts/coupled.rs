@@ -1,0 +1,140 @@
+//! Coupled simulation: weak simulation whose pairs can also be turned round after some taus of the second (Parrow and Sjoedin, "Multiway synchronization verified with
+//! coupled simulation", CONCUR 1992; the fixed point is that of Bisping, Nestmann and Peters, "Coupled similarity: the first 32 years", Acta Informatica 2020).
+//!
+//! `(s, t)` stays as long as each step of `s` is answered by a weak step of `t` to a pair that stays, and some `t'` that `t` reaches by taus has `(t', s)`. Pairs are met
+//! on demand from the initial one, then refuted round by round, so that the reasons of one round lie in earlier ones and a formula is finite.
+//! Cost: O(rounds * pairs * weak steps). Invariant: the formula of a refuted pair holds in its first state and not in its second.
+
+use super::Lts;
+use super::distinguish::Difference;
+use super::preorder::{LONGEST, closed};
+use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Stop};
+
+/// Why a pair is refuted.
+#[derive(Clone, Copy)]
+enum Why {
+    /// The second has no answer to this step.
+    Step(LabelId, StateId),
+    /// No state that the second reaches by taus is coupled with the first.
+    Uncoupled,
+}
+
+type Pair = (StateId, StateId);
+
+struct Search<'a> {
+    lts: &'a Lts,
+    refuted: AHashMap<Pair, Why>,
+    weak: AHashMap<(StateId, LabelId), Vec<StateId>>,
+}
+
+/// What tells the state `a` from the state `b`, if `b` does not simulate it coupled.
+pub(super) fn coupled_excess(lts: &Lts, a: StateId, b: StateId, budget: &Budget) -> Result<Option<Difference>, Stop> {
+    let mut search = Search { lts, refuted: AHashMap::new(), weak: AHashMap::new() };
+    let (mut pairs, mut known) = (vec![(a, b)], AHashSet::from([(a, b)]));
+    let mut next = 0;
+    while let Some(&(s, t)) = pairs.get(next) {
+        if next.is_multiple_of(256) {
+            budget.check(next as u64)?;
+            budget.check_memory()?;
+        }
+        next += 1;
+        for (l, to) in lts.successors(s) {
+            pairs.extend(search.weakly(t, l).into_iter().map(|u| (to, u)).filter(|p| known.insert(*p)));
+        }
+        pairs.extend(search.weakly(t, LabelId::TAU).into_iter().map(|u| (u, s)).filter(|p| known.insert(*p)));
+    }
+    loop {
+        budget.check(pairs.len() as u64)?;
+        let mut new = Vec::new();
+        for &(s, t) in &pairs {
+            if let Some(why) = search.reason(s, t) {
+                new.push(((s, t), why));
+            }
+        }
+        let done = new.is_empty();
+        search.refuted.extend(new);
+        if search.refuted.contains_key(&(a, b)) {
+            break;
+        }
+        if done {
+            return Ok(None);
+        }
+        pairs.retain(|p| !search.refuted.contains_key(p));
+    }
+    if search.size((a, b), &mut AHashMap::new()) > LONGEST {
+        return Ok(Some(Difference::TooLong));
+    }
+    Ok(Some(Difference::Formula(search.formula((a, b), &mut AHashMap::new()))))
+}
+
+impl Search<'_> {
+    /// The states after a weak step; after a tau, those that taus or nothing lead to.
+    fn weakly(&mut self, state: StateId, label: LabelId) -> Vec<StateId> {
+        if let Some(known) = self.weak.get(&(state, label)) {
+            return known.clone();
+        }
+        let mut set = closed(self.lts, vec![state], true);
+        if label != LabelId::TAU {
+            set = set.iter().flat_map(|s| self.lts.successors(*s)).filter(|x| x.0 == label).map(|x| x.1).collect();
+            set = closed(self.lts, set, true);
+        }
+        self.weak.insert((state, label), set.clone());
+        set
+    }
+
+    fn reason(&mut self, s: StateId, t: StateId) -> Option<Why> {
+        for (l, to) in self.lts.successors(s) {
+            if self.weakly(t, l).iter().all(|u| self.refuted.contains_key(&(to, *u))) {
+                return Some(Why::Step(l, to));
+            }
+        }
+        let uncoupled = self.weakly(t, LabelId::TAU).iter().all(|u| self.refuted.contains_key(&(*u, s)));
+        uncoupled.then_some(Why::Uncoupled)
+    }
+
+    /// The start of the formula of a pair, and the pairs whose formulas follow.
+    fn parts(&mut self, pair: Pair) -> (String, Vec<Pair>, bool) {
+        let (s, t) = pair;
+        match self.refuted[&pair] {
+            Why::Step(l, to) => {
+                let start =
+                    if l == LabelId::TAU { "<tau*>".into() } else { format!("<tau* . {} . tau*>", self.lts.table.texts[l.index()]) };
+                (start, self.weakly(t, l).into_iter().map(|u| (to, u)).collect(), false)
+            }
+            Why::Uncoupled => ("<tau*>".into(), self.weakly(t, LabelId::TAU).into_iter().map(|u| (u, s)).collect(), true),
+        }
+    }
+
+    fn size(&mut self, pair: Pair, known: &mut AHashMap<Pair, u64>) -> u64 {
+        if let Some(&size) = known.get(&pair) {
+            return size;
+        }
+        let (start, behind, _) = self.parts(pair);
+        let mut size = start.len() as u64 + 10;
+        for p in behind {
+            size = size.saturating_add(7).saturating_add(stacker::maybe_grow(64 << 10, 1 << 20, || self.size(p, known)));
+        }
+        known.insert(pair, size);
+        size
+    }
+
+    fn formula(&mut self, pair: Pair, known: &mut AHashMap<Pair, String>) -> String {
+        if let Some(text) = known.get(&pair) {
+            return text.clone();
+        }
+        let (start, behind, negated) = self.parts(pair);
+        let mut parts = Vec::new();
+        for p in behind {
+            let part = stacker::maybe_grow(64 << 10, 1 << 20, || self.formula(p, known));
+            parts.push(if negated { format!("!({part})") } else { part });
+        }
+        parts.sort();
+        parts.dedup();
+        let rest = if parts.is_empty() { "true".to_string() } else { format!("({})", parts.join(" && ")) };
+        let text = start + &rest;
+        known.insert(pair, text.clone());
+        text
+    }
+}

@@ -1,0 +1,173 @@
+//! Failures and impossible futures: what a system may refuse after a trace, and whether another one may refuse it too.
+//!
+//! - Failures (Brookes, Hoare, Roscoe, "A theory of communicating sequential processes", 1984): after a trace, the first may come to a state from which no label of a set is
+//!   possible; so may the second. Weak: taus do not count in traces, and only states without tau refuse.
+//! - Impossible futures (Voorhoeve and Mauw, "Impossible futures and determinism", 2001): the same, for sets of weak traces instead of labels.
+//!
+//! Each is decided in pairs (state of the first, set of all states of the second after the same trace), subsumed pairs being dropped, as inclusion of traces is (see [`super::preorder`]): the
+//! second answers if one state of the set offers no more than the state of the first does. Cost: exponential in the second system at worst; impossible futures ask for
+//! inclusions of traces at each pair, which are remembered. Invariant: a formula holds in the first system and not in the second.
+
+use super::Lts;
+use super::distinguish::Difference;
+use super::preorder::{LONGEST, closed, is_subset, trace_excess};
+use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Stop};
+use std::collections::{BTreeSet, VecDeque};
+
+/// What is compared after each trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Failures,
+    WeakFailures,
+    ImpossibleFutures,
+}
+
+/// A pair with the way to it.
+struct Node {
+    state: StateId,
+    set: Vec<StateId>,
+    from: Option<usize>,
+    /// None for a tau that does not count.
+    label: Option<LabelId>,
+}
+
+struct Search<'a> {
+    lts: &'a Lts,
+    kind: Kind,
+    budget: &'a Budget,
+    /// By two states: a weak trace of the first that the second has not.
+    inclusions: AHashMap<(StateId, StateId), Option<Vec<String>>>,
+}
+
+/// What the state `a` may refuse after some trace and the state `b` may not.
+pub(super) fn refusal_excess(lts: &Lts, (a, b): (StateId, StateId), kind: Kind, budget: &Budget) -> Result<Option<Difference>, Stop> {
+    Search { lts, kind, budget, inclusions: AHashMap::new() }.run(a, b)
+}
+
+impl Search<'_> {
+    fn weak(&self) -> bool {
+        self.kind != Kind::Failures
+    }
+
+    fn run(mut self, a: StateId, b: StateId) -> Result<Option<Difference>, Stop> {
+        let (lts, weak) = (self.lts, self.weak());
+        let mut nodes = vec![Node { state: a, set: closed(lts, vec![b], weak), from: None, label: None }];
+        let mut queue = VecDeque::from([0usize]);
+        let mut minimal: AHashMap<StateId, Vec<usize>> = AHashMap::new();
+        let mut polls = 0u64;
+        while let Some(at) = queue.pop_front() {
+            polls += 1;
+            if polls.is_multiple_of(64) {
+                self.budget.check(nodes.len() as u64)?;
+                if polls.is_multiple_of(1 << 14) {
+                    self.budget.check_memory()?;
+                }
+            }
+            let state = nodes[at].state;
+            let antichain = minimal.entry(state).or_default();
+            if antichain.iter().any(|&n| is_subset(&nodes[n].set, &nodes[at].set)) {
+                continue;
+            }
+            antichain.retain(|&n| !is_subset(&nodes[at].set, &nodes[n].set));
+            antichain.push(at);
+            if let Some(refused) = self.unanswered(state, &nodes[at].set)? {
+                return Ok(Some(self.formula(&nodes, at, None, &refused)));
+            }
+            let mut row: Vec<(LabelId, StateId)> = lts.successors(state).collect();
+            row.sort_unstable();
+            for group in row.chunk_by(|x, y| x.0 == y.0) {
+                let label = group[0].0;
+                let silent = weak && label == LabelId::TAU;
+                let set = if silent {
+                    nodes[at].set.clone()
+                } else {
+                    let of = |&s: &StateId| lts.successors(s).filter(move |&(l, _)| l == label).map(|(_, t)| t);
+                    closed(lts, nodes[at].set.iter().flat_map(of).collect(), weak)
+                };
+                if set.is_empty() {
+                    return Ok(Some(self.formula(&nodes, at, Some(label), "true")));
+                }
+                for &(_, t) in group {
+                    nodes.push(Node { state: t, set: set.clone(), from: Some(at), label: Some(label).filter(|_| !silent) });
+                    queue.push_back(nodes.len() - 1);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn offered(&self, state: StateId) -> BTreeSet<LabelId> {
+        self.lts.successors(state).map(|(l, _)| l).collect()
+    }
+
+    /// A formula that holds in the state and in none of the set, if no state of the set answers it.
+    fn unanswered(&mut self, state: StateId, set: &[StateId]) -> Result<Option<String>, Stop> {
+        let own = self.offered(state);
+        let mut parts = BTreeSet::new();
+        match self.kind {
+            Kind::WeakFailures if own.contains(&LabelId::TAU) => return Ok(None),
+            Kind::Failures | Kind::WeakFailures => {
+                for &q in set {
+                    // One that has a tau does not refuse, where taus do not count: `[tau]false` tells it apart.
+                    let more = self.offered(q).into_iter().find(|l| !own.contains(l));
+                    match more {
+                        None => return Ok(None),
+                        Some(label) => _ = parts.insert(format!("[{}]false", self.lts.table.texts[label.index()])),
+                    }
+                }
+            }
+            Kind::ImpossibleFutures => {
+                for &q in set {
+                    match self.beyond(q, state)? {
+                        None => return Ok(None),
+                        Some(trace) => _ = parts.insert(format!("[{}]false", way(&trace, true))),
+                    }
+                }
+            }
+        }
+        Ok(Some(format!("({})", parts.into_iter().collect::<Vec<_>>().join(" && "))))
+    }
+
+    /// A weak trace of the first that the second has not.
+    fn beyond(&mut self, first: StateId, second: StateId) -> Result<Option<Vec<String>>, Stop> {
+        if let Some(known) = self.inclusions.get(&(first, second)) {
+            return Ok(known.clone());
+        }
+        let found = match trace_excess(self.lts, first, second, true, self.budget)? {
+            Some(Difference::Trace { labels, .. }) => Some(labels),
+            _ => None,
+        };
+        self.inclusions.insert((first, second), found.clone());
+        Ok(found)
+    }
+
+    fn formula(&self, nodes: &[Node], at: usize, last: Option<LabelId>, rest: &str) -> Difference {
+        let text = |l: LabelId| self.lts.table.texts[l.index()].clone();
+        let mut labels: Vec<String> = last.map(text).into_iter().collect();
+        let mut place = Some(at);
+        while let Some(n) = place {
+            labels.extend(nodes[n].label.map(text));
+            place = nodes[n].from;
+        }
+        labels.reverse();
+        let text = match (labels.is_empty(), self.weak()) {
+            (true, false) => rest.to_string(),
+            (false, false) => labels.iter().map(|l| format!("<{l}>")).collect::<String>() + rest,
+            (_, true) => format!("<{}>{rest}", way(&labels, last.is_some())),
+        };
+        if text.len() as u64 > LONGEST { Difference::TooLong } else { Difference::Formula(text) }
+    }
+}
+
+/// The regular formula of a weak trace; `exact`: it ends with the last label, not with the taus after it.
+fn way(labels: &[String], exact: bool) -> String {
+    let mut text: String = labels.iter().map(|l| format!("tau* . {l} . ")).collect();
+    if exact && !labels.is_empty() {
+        text.truncate(text.len() - " . ".len());
+    } else {
+        text.push_str("tau*");
+    }
+    text
+}

@@ -1,0 +1,220 @@
+//! A model whose steps are the moves of a game (see [`mu_game::moves`]) -> as much of the game as decides its start.
+//!
+//! States are expanded breadth first, so that a system of infinitely many instances is decided if a finite part of it decides: values spread backwards at once, and
+//! whenever the game has doubled the open part is solved with what is not expanded given to either player ([`super::arena`]). A state that no open one leads to is not expanded.
+//! What comes out is a finite game for any solver: where it was not expanded, the player who won the start has lost. So its solution and the check of its strategies prove the answer.
+//!
+//! Cost: memory for each state and move; solving at each doubling costs as much as solving the last of them twice.
+
+use super::arena::{Arena, Edge, Truth};
+use super::source::Source;
+use mu_base::ids::{LabelId, Maybe, StateId, VertexId};
+use mu_base::{Budget, Diagnostic, Stop};
+use mu_game::moves::{Move, no_move, priorities};
+use mu_game::{Game, Player};
+use mu_model::Model;
+use mu_solve::Solver;
+use std::collections::VecDeque;
+
+/// The first size at which the open game is solved.
+const FIRST_SOLVING: usize = 64;
+const ROOT: u32 = 0;
+const YES: u32 = 1;
+const NO: u32 = 2;
+
+/// A game of which as much is there as decides its start.
+#[derive(Debug)]
+pub struct Decided {
+    /// The game; vertex 0 is the start.
+    pub game: Game,
+    /// Whether the first player wins the start.
+    pub value: bool,
+    /// How many instances were met and not expanded.
+    pub left_out: usize,
+}
+
+/// The moves of a game and what is known of it.
+struct Play<'m> {
+    source: Source<'m>,
+    model: &'m dyn Model,
+    prefix: &'m str,
+    priority_of: Vec<u32>,
+    arena: Arena,
+    /// By vertex; the two that end the game have no state.
+    states: Vec<Option<StateId>>,
+    /// By state.
+    vertices: Vec<Maybe>,
+    /// By label.
+    moves: Vec<Option<Move>>,
+    queue: VecDeque<u32>,
+    queued: Vec<bool>,
+    steps: Vec<(LabelId, StateId)>,
+}
+
+/// Decides the start; `prefix` and `least` are those of the system of equations, `name` is what its start means.
+///
+/// # Errors
+/// Those of the model; a limit that was met before.
+pub fn decide(
+    model: &dyn Model,
+    (prefix, least, name): (&str, &[bool], &str),
+    solver: &dyn Solver,
+    budget: &Budget,
+) -> Result<Decided, Diagnostic> {
+    let options = mu_explore::Options { threads: 1, ..Default::default() };
+    let mut play = Play {
+        source: Source::new(model, &options)?,
+        model,
+        prefix,
+        priority_of: priorities(least),
+        arena: Arena::default(),
+        states: Vec::new(),
+        vertices: Vec::new(),
+        moves: Vec::new(),
+        queue: VecDeque::new(),
+        queued: Vec::new(),
+        steps: Vec::new(),
+    };
+    let initial = play.source.initial();
+    play.vertex(initial);
+    for value in [true, false] {
+        let end = play.arena.add(!value, 0);
+        play.states.push(None);
+        play.queued.push(false);
+        play.arena.decide(end, value);
+    }
+    play.run(solver, budget)?;
+    let Truth::Known(value) = play.arena.truth(ROOT) else { return Err(Diagnostic::internal("the game has no winner at its start")) };
+    Ok(play.finished(value, name))
+}
+
+impl Play<'_> {
+    fn vertex(&mut self, state: StateId) -> u32 {
+        if self.vertices.len() <= state.index() {
+            self.vertices.resize(state.index() + 1, Maybe::NONE);
+        }
+        if let Some(v) = self.vertices[state.index()].get() {
+            return v;
+        }
+        let v = self.arena.add(false, 0);
+        self.vertices[state.index()] = Maybe::some(v);
+        self.states.push(Some(state));
+        self.queued.push(true);
+        self.queue.push_back(v);
+        v
+    }
+
+    fn run(&mut self, solver: &dyn Solver, budget: &Budget) -> Result<(), Diagnostic> {
+        let (mut next_solving, mut polls) = (FIRST_SOLVING, 0u64);
+        while self.arena.truth(ROOT) == Truth::Open
+            && let Some(v) = self.queue.pop_front()
+        {
+            self.queued[v as usize] = false;
+            polls += 1;
+            if polls.is_multiple_of(256) {
+                self.polled(polls, budget).map_err(Diagnostic::stopped)?;
+            }
+            if self.arena.truth(v) != Truth::Open || self.arena.is_expanded(v) || (v != ROOT && !self.arena.is_wanted(v)) {
+                continue;
+            }
+            self.expand(v)?;
+            if self.arena.len() >= next_solving {
+                next_solving = self.arena.len() * 2;
+                for frontier in [false, true] {
+                    if self.arena.truth(ROOT) == Truth::Open {
+                        self.arena.solve(ROOT, frontier, solver, budget).map_err(Diagnostic::stopped)?;
+                    }
+                }
+            }
+        }
+        if self.arena.truth(ROOT) == Truth::Open {
+            self.arena.solve(ROOT, false, solver, budget).map_err(Diagnostic::stopped)?;
+        }
+        Ok(())
+    }
+
+    fn polled(&self, polls: u64, budget: &Budget) -> Result<(), Stop> {
+        budget.check(self.source.state_count() as u64)?;
+        if polls.is_multiple_of(16 * 1024) { budget.check_memory() } else { Ok(()) }
+    }
+
+    fn expand(&mut self, v: u32) -> Result<(), Diagnostic> {
+        let Some(state) = self.states[v as usize] else { return Ok(()) };
+        let mut steps = std::mem::take(&mut self.steps);
+        self.source.successors(state, &mut steps)?;
+        let (mut universal, mut rank, mut targets) = (false, None, Vec::new());
+        for &(label, target) in &steps {
+            match self.kind(label)? {
+                Move::Each => universal = true,
+                Move::Rank(k) => {
+                    rank = Some(k);
+                    targets.push(self.vertex(target));
+                }
+                Move::Yes => targets.push(YES),
+                Move::No => targets.push(NO),
+            }
+        }
+        self.steps = steps;
+        targets.sort_unstable();
+        targets.dedup();
+        self.arena.settle(v, universal, rank.map_or(0, |k| self.priority_of[k]));
+        let edges: Vec<Edge> = targets.iter().map(|to| Edge { to: *to, label: None }).collect();
+        self.arena.expand(v, &edges);
+        // One that nobody wanted before may be wanted now.
+        for to in targets {
+            if self.arena.truth(to) == Truth::Open && !self.arena.is_expanded(to) && !std::mem::replace(&mut self.queued[to as usize], true)
+            {
+                self.queue.push_back(to);
+            }
+        }
+        Ok(())
+    }
+
+    fn kind(&mut self, label: LabelId) -> Result<Move, Diagnostic> {
+        if self.moves.len() <= label.index() {
+            self.moves.resize(label.index() + 1, None);
+        }
+        if let Some(known) = self.moves[label.index()] {
+            return Ok(known);
+        }
+        let text = self.model.label_text(label);
+        let found = Move::of(&text, self.prefix, self.priority_of.len()).ok_or_else(|| no_move(&text))?;
+        self.moves[label.index()] = Some(found);
+        Ok(found)
+    }
+
+    /// The part of the game that is expanded and reached; what is not expanded is lost for who won.
+    fn finished(&self, value: bool, name: &str) -> Decided {
+        let winner = if value { Player::Even } else { Player::Odd };
+        let mut number = vec![Maybe::NONE; self.arena.len()];
+        let (mut order, mut at, mut left_out) = (vec![ROOT], 0, 0);
+        number[ROOT as usize] = Maybe::some(0);
+        let mut game = Game::default();
+        while let Some(&v) = order.get(at) {
+            at += 1;
+            let mut targets = Vec::new();
+            for edge in self.arena.edges(v) {
+                let to = number[edge.to as usize].get().unwrap_or_else(|| {
+                    order.push(edge.to);
+                    order.len() as u32 - 1
+                });
+                number[edge.to as usize] = Maybe::some(to);
+                targets.push(VertexId(to));
+            }
+            let (owner, rank) = match v {
+                YES => (Player::Odd, 0),
+                NO => (Player::Even, 0),
+                _ if !self.arena.is_expanded(v) => {
+                    left_out += 1;
+                    (winner, 0)
+                }
+                _ if self.arena.is_universal(v) => (Player::Odd, self.arena.rank(v)),
+                _ => (Player::Even, self.arena.rank(v)),
+            };
+            game.push(owner, rank, targets);
+        }
+        game.names = vec![String::new(); game.vertex_count()];
+        name.clone_into(&mut game.names[0]);
+        Decided { game, value, left_out }
+    }
+}
