@@ -5,7 +5,7 @@
 //! old and new values with the label at the end, and the number of different ones is taken. Groups cannot agree if they are never
 //! enabled together, or if one always changes a slot that the other does not write: that settles nearly all pairs without diagrams.
 //!
-//! Cost: a matching for each group and number of steps; for pairs that may agree, the diagrams of their transitions.
+//! Cost: for each group and number of steps, a count over the nodes of the levels that it reads; for pairs that may agree, the diagrams of their transitions.
 //! Invariant: all relations have learned from the set.
 
 use super::crew::Task;
@@ -48,17 +48,26 @@ impl Search<'_> {
     pub(super) fn transitions(&mut self, states: Ldd) -> Result<BigUint, Diagnostic> {
         let mut sum = BigUint::zero();
         let mut places = Vec::new();
-        let members = self.relations.iter().flat_map(|r| &r.members);
-        let shorts = members.flat_map(|m| m.enabled.values().map(|&set| (set, m.matches))).collect();
-        self.post(Task::Matches { set: states, shorts });
         for i in 0..self.relations.len() {
-            for j in 0..self.relations[i].members.len() {
-                sum += self.steps_of((i, j), states);
-                places.push((i, j));
+            places.extend((0..self.relations[i].members.len()).map(|j| (i, j)));
+        }
+        if let Some(paths) = self.manager.paths(states, self.model.slots().len()) {
+            for &(i, j) in &places {
+                let member = &self.relations[i].members[j];
+                for (&number, &set) in &member.enabled {
+                    sum += BigUint::from(self.manager.count_matching(&paths, set, member.matches)) * number;
+                }
+            }
+        } else {
+            let members = self.relations.iter().flat_map(|r| &r.members);
+            let shorts = members.flat_map(|m| m.enabled.values().map(|&set| (set, m.matches))).collect();
+            self.post(Task::Matches { set: states, shorts });
+            for &place in &places {
+                sum += self.steps_of(place, states);
                 self.tidy(&[states]);
             }
+            self.withdraw();
         }
-        self.withdraw();
         for class in self.may_agree(&places, states) {
             sum -= self.surplus(&class, states)?;
             self.tidy(&[states]);

@@ -69,7 +69,7 @@ pub fn play(
         if search.halted() {
             return Ok(played(search.outcome(states)?));
         }
-        search.learn_all(states);
+        search.learn_rest(states);
         if let Some(error) = search.failure.take() {
             return Err(error);
         }

@@ -1,6 +1,8 @@
 //! Orders of slots in the diagrams, from the dependency matrix (which group touches which slots).
 //!
 //! Input -> output: footprints -> candidate orders, first level first; `tune.rs` measures them against each other. Candidates:
+//! - if most components share groups with one of them, a hub such as a bus or a memory: the others in clusters that hang together without it, half of them before it and
+//!   half behind, in each those that share more with it last; a cluster that lies on both sides of the hub costs twice the nodes (measured);
 //! - components in the linear arrangement of least total distance (each group pulls the components that it touches together), slots inside as
 //!   given or moved nearer to the other slots of their groups: correlations are inside components and between neighbours;
 //! - FORCE (Aloul, Markov, Sakallah, "FORCE: a fast and easy-to-implement variable-ordering heuristic", GLSVLSI 2003): slots are pulled to the
@@ -57,8 +59,9 @@ pub fn candidate_orders(model: &dyn Model) -> Vec<Vec<Slot>> {
     let edges: Vec<Edge> = counts.into_iter().map(|(e, n)| (e, 1.0 + n.ln())).collect();
     let given: Vec<usize> = (0..slots).collect();
     let mut orders = Vec::new();
-    let blocks = arranged_components(model, &edges);
+    let (blocks, star) = arranged_components(model, &edges);
     if blocks.len() > 1 {
+        orders.extend(star.map(|blocks| blocks.concat()));
         let plain: Vec<usize> = blocks.iter().flatten().copied().collect();
         let mut inside = plain.clone();
         improve(&mut inside, &edges, Some(&blocks));
@@ -99,13 +102,16 @@ fn span(order: &[usize], edges: &[Edge]) -> f64 {
     edges.iter().map(one).sum()
 }
 
-/// The components' slots, components in an order of small total distance between those that share groups.
-fn arranged_components(model: &dyn Model, edges: &[Edge]) -> Vec<Vec<usize>> {
+/// Components with their slots, in some order.
+type Blocks = Vec<Vec<usize>>;
+
+/// The components' slots, components in an order of small total distance between those that share groups; and as a star, if they are one.
+fn arranged_components(model: &dyn Model, edges: &[Edge]) -> (Blocks, Option<Blocks>) {
     let mut by_component: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (i, s) in model.slots().iter().enumerate() {
         by_component.entry(s.component).or_default().push(i);
     }
-    let blocks: Vec<Vec<usize>> = by_component.into_values().collect();
+    let blocks: Blocks = by_component.into_values().collect();
     let mut block_of = vec![0; model.slots().len()];
     for (b, block) in blocks.iter().enumerate() {
         for &s in block {
@@ -140,7 +146,31 @@ fn arranged_components(model: &dyn Model, edges: &[Edge]) -> Vec<Vec<usize>> {
             best = (cost, order);
         }
     }
-    best.1.into_iter().map(|b| blocks[b].clone()).collect()
+    let in_order = |order: &[usize]| -> Blocks { order.iter().map(|&b| blocks[b].clone()).collect() };
+    (in_order(&best.1), star(&best.1, &pairs).map(|order| in_order(&order)))
+}
+
+/// The order of a star: clusters of the things around a hub, half of them on each side, in the order given otherwise; none if it is no star.
+fn star(order: &[usize], pairs: &BTreeMap<(usize, usize), f64>) -> Option<Vec<usize>> {
+    let tie = |a: usize, b: usize| pairs.get(&(a.min(b), a.max(b))).copied().unwrap_or(0.0);
+    let degree = |a: usize| order.iter().filter(|&&b| b != a && tie(a, b) > 0.0).count();
+    let hub = order.iter().copied().max_by_key(|&a| degree(a)).filter(|&a| order.len() > 3 && 2 * degree(a) >= order.len())?;
+    let mut clusters: Vec<Vec<usize>> = Vec::new();
+    for &thing in order.iter().filter(|&&a| a != hub) {
+        let (near, mut far): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|c: &Vec<usize>| c.iter().any(|&b| tie(thing, b) > 0.0));
+        far.push(near.into_iter().flatten().chain([thing]).collect());
+        clusters = far;
+    }
+    // Of two the one before the hub matters more than that they are on both sides of it.
+    if clusters.len() < 3 {
+        return None;
+    }
+    for cluster in &mut clusters {
+        cluster.sort_by(|&a, &b| tie(a, hub).total_cmp(&tie(b, hub)));
+    }
+    clusters.sort();
+    let behind = clusters.split_off(clusters.len() / 2);
+    Some(clusters.into_iter().flatten().chain([hub]).chain(behind.into_iter().flatten()).collect())
 }
 
 /// Moves single things to where the cost is least, until no move helps; the cost reached.

@@ -143,7 +143,7 @@ pub fn watch(
         if search.halted() {
             return Ok(nothing(search.outcome(states)?));
         }
-        search.learn_all(states);
+        search.learn_rest(states);
         if let Some(error) = search.failure.take() {
             return Err(error);
         }

@@ -335,6 +335,14 @@ impl<'m> Search<'m> {
         self.withdraw();
     }
 
+    /// Lets those relations learn from all states that a search has passed over: saturation leaves out what writes nothing, other searches nothing.
+    pub fn learn_rest(&mut self, states: Ldd) {
+        for i in (0..self.relations.len()).filter(|&i| !self.relations[i].writes).collect::<Vec<_>>() {
+            self.learn(i, states, false);
+            self.tidy(&[states]);
+        }
+    }
+
     /// Collects dead nodes if that is due; keeps relations, the manager's stack, and `roots`.
     pub fn tidy(&mut self, roots: &[Ldd]) {
         if self.manager.collection_due() {
@@ -435,7 +443,7 @@ impl<'m> Search<'m> {
         let (mut transitions, mut deadlocks) = (None, None);
         let count = self.manager.count(states);
         if !self.halted() && !self.early && (self.options.transitions || self.options.deadlocks) {
-            self.learn_all(states);
+            self.learn_rest(states);
             if self.options.deadlocks {
                 let set = self.deadlocks(states);
                 deadlocks = Some(self.manager.count(set));

@@ -116,8 +116,13 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
                 (false, false) => Action::Skip,
             };
             let image: Vec<Action> = (0..level.len()).map(action).collect();
-            let project: Vec<Action> =
-                (0..level.len()).map(|l| if reads.binary_search(&l).is_ok() { Action::Keep } else { Action::Drop }).collect();
+            let project: Vec<Action> = (0..level.len())
+                .map(|l| match (reads.binary_search(&l), required_at(model, &groups, level, l)) {
+                    (Err(_), _) => Action::Drop,
+                    (Ok(_), None) => Action::Keep,
+                    (Ok(_), Some(values)) => manager.among(&values),
+                })
+                .collect();
             let members = groups.into_iter().map(|g| member(g, &model.groups()[g], level, &reads, &writes, manager)).collect();
             let source: Vec<Action> = image
                 .iter()
@@ -129,7 +134,7 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
                 })
                 .copied()
                 .collect();
-            let matches: Vec<Action> = project.iter().map(|a| if *a == Action::Keep { Action::Read } else { Action::Skip }).collect();
+            let matches: Vec<Action> = project.iter().map(|a| if *a == Action::Drop { Action::Skip } else { Action::Read }).collect();
             Relation {
                 members,
                 top,
@@ -145,6 +150,15 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
             }
         })
         .collect()
+}
+
+/// The values at a level with which one of some groups may have steps; none if that may be any.
+fn required_at(model: &dyn Model, groups: &[usize], level: &[usize], at: usize) -> Option<Vec<u32>> {
+    let required = |&g: &usize| model.groups()[g].requires.iter().find(|r| level[r.0 as usize] == at).map(|r| r.1);
+    let mut values: Vec<u32> = groups.iter().map(required).collect::<Option<_>>()?;
+    values.sort_unstable();
+    values.dedup();
+    Some(values)
 }
 
 fn member(number: usize, group: &Group, level: &[usize], reads: &[usize], writes: &[usize], manager: &mut Manager) -> Member {

@@ -19,6 +19,7 @@
 mod cache;
 mod count;
 mod ops;
+mod paths;
 mod plan;
 mod relation;
 mod store;
@@ -30,6 +31,7 @@ mod tests;
 mod orders;
 
 use ahash::AHashMap;
+pub use paths::Paths;
 use plan::Plans;
 pub use plan::{Action, Plan};
 use std::sync::Arc;
@@ -360,6 +362,10 @@ impl Manager {
     pub fn plan(&mut self, action: Action, next: Plan) -> Plan {
         // Helpers may hold the plans as they were.
         self.plans.known(action, next).unwrap_or_else(|| Arc::make_mut(&mut self.plans).intern(action, next))
+    }
+    /// The action that keeps a level with some values only (ascending).
+    pub fn among(&mut self, values: &[u32]) -> Action {
+        Action::Among(Arc::make_mut(&mut self.plans).list(values))
     }
     /// The plan of a list of actions, first level first. Trailing [`Action::Skip`] and [`Action::Drop`] are left out.
     pub fn plan_of(&mut self, actions: &[Action]) -> Plan {

@@ -1,6 +1,7 @@
 //! Plans: what an operation does at each level of a set, as a hash-consed list, so that equal suffixes are one id (and one cache key).
 
 use ahash::AHashMap;
+use std::sync::Arc;
 
 /// What happens at one level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -19,6 +20,8 @@ pub enum Action {
     Drop,
     /// Only this value goes on; a projection drops the level, a match keeps it.
     Require(u32),
+    /// Projection keeps the level, with the values of a list only ([`super::Manager::among`]).
+    Among(u32),
 }
 
 /// A list of actions, first level first. Past its end levels are skipped (by a projection: dropped).
@@ -40,6 +43,8 @@ impl Plan {
 pub(super) struct Plans {
     steps: Vec<(Action, Plan)>,
     ids: AHashMap<(Action, Plan), Plan>,
+    /// Lists of values, ascending.
+    lists: Vec<Arc<[u32]>>,
 }
 
 impl Plans {
@@ -50,6 +55,17 @@ impl Plans {
             assert!(steps.len() < 1 << 26, "more than 2^26 plan steps");
             Plan(steps.len() as u32)
         })
+    }
+    /// The number of a list of values.
+    pub fn list(&mut self, values: &[u32]) -> u32 {
+        let known = self.lists.iter().position(|l| **l == *values);
+        known.unwrap_or_else(|| {
+            self.lists.push(values.into());
+            self.lists.len() - 1
+        }) as u32
+    }
+    pub fn values(&self, list: u32) -> Arc<[u32]> {
+        self.lists[list as usize].clone()
     }
     pub fn known(&self, action: Action, next: Plan) -> Option<Plan> {
         self.ids.get(&(action, next)).copied()

@@ -58,7 +58,7 @@ impl Manager {
         r
     }
 
-    /// The set cut down to the levels that the plan keeps (actions `Keep`, `Drop`, `Require`; past the end all is dropped).
+    /// The set cut down to the levels that the plan keeps (actions `Keep`, `Among`, `Drop`, `Require`; past the end all is dropped).
     pub fn project(&mut self, set: Ldd, plan: Plan) -> Ldd {
         let Some((action, next)) = self.step(plan) else {
             return if set.is_empty() { Ldd::EMPTY } else { Ldd::UNIT };
@@ -81,7 +81,26 @@ impl Manager {
             }
         }
         let mut at = set;
-        let r = if action == Action::Keep {
+        let r = if let Action::Among(list) = action {
+            let (base, values) = (self.stack.len(), self.plans.values(list));
+            let mut wanted = values.iter().copied().peekable();
+            while at != Ldd::EMPTY
+                && let Some(&value) = wanted.peek()
+            {
+                let n = self.node(at);
+                if n.value == value {
+                    let down = self.project(n.down, next);
+                    self.stack.push((value, down));
+                }
+                if value <= n.value {
+                    wanted.next();
+                }
+                if n.value <= value {
+                    at = n.right;
+                }
+            }
+            self.build(base, Ldd::EMPTY)
+        } else if action == Action::Keep {
             let base = self.stack.len();
             while at != Ldd::EMPTY {
                 let n = self.node(at);

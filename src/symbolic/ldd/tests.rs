@@ -130,11 +130,14 @@ fn projections_and_matches() {
         let set = random_set(&mut random, width, 3, 25);
         let s = to_ldd(&mut m, &set);
 
-        let actions: Vec<Action> = (0..width).map(|_| [Action::Keep, Action::Drop, Action::Require(1)][random.below(3)]).collect();
+        let some: Vec<u32> = (0..3).filter(|_| random.below(2) == 0).collect();
+        let among = m.among(&some);
+        let actions: Vec<Action> = (0..width).map(|_| [Action::Keep, Action::Drop, Action::Require(1), among][random.below(4)]).collect();
         let naive: Set = set
             .iter()
             .filter(|v| actions.iter().zip(*v).all(|(a, &x)| *a != Action::Require(1) || x == 1))
-            .map(|v| actions.iter().zip(v).filter(|(a, _)| **a == Action::Keep).map(|(_, &x)| x).collect())
+            .filter(|v| actions.iter().zip(*v).all(|(a, x)| *a != among || some.contains(x)))
+            .map(|v| actions.iter().zip(v).filter(|(a, _)| [Action::Keep, among].contains(*a)).map(|(_, &x)| x).collect())
             .collect();
         let plan = m.plan_of(&actions);
         let got = m.project(s, plan);
@@ -152,6 +155,8 @@ fn projections_and_matches() {
         let short = to_ldd(&mut m, &short);
         let got = m.matching(s, short, plan);
         assert_eq!(to_set(&m, got), naive, "seed {seed}");
+        let paths = m.paths(s, width).expect("a small set");
+        assert_eq!(m.count_matching(&paths, short, plan), naive.len() as u128, "seed {seed}");
     }
 }
 
