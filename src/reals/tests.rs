@@ -108,7 +108,11 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
         let bounds = solved(&equations);
         assert!(bounds.lower <= bounds.upper, "seed {seed}: {bounds:?}");
         // All least is below, all greatest above.
-        let one = |least: bool| solved(&Equations { least: vec![least; 2], ..equations.clone() });
+        let one = |least: bool| {
+            let mut alike = equations.clone();
+            alike.least = vec![least; 2];
+            solved(&alike)
+        };
         assert!(one(true).lower <= bounds.upper && bounds.lower <= one(false).upper, "seed {seed}: {bounds:?}");
         exact += usize::from(bounds.value().is_some());
     }
@@ -117,7 +121,8 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
 
 /// `X = max(0, factor * X + added)`.
 fn growth(factor: BigRational, added: Real) -> Equations {
-    let mut equations = Equations { least: vec![true], ..Equations::default() };
+    let mut equations = Equations::default();
+    equations.least = vec![true];
     let head = equations.reserve();
     let (zero, added) = (equations.value(Real::zero()), equations.value(added));
     let (zero, added) = (equations.add(Op::Value(zero)), equations.add(Op::Value(added)));
