@@ -1,7 +1,7 @@
 //! Limits of a run and the reason why a search stopped. A limit is an answer of its own: it never reads as true or false.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What the user allows.
@@ -55,7 +55,24 @@ pub struct Budget {
     start: Instant,
     interrupted: Arc<AtomicBool>,
     peak: Arc<AtomicU64>,
+    later: Arc<Later>,
 }
+
+/// What is done once a run is long.
+#[derive(Default)]
+struct Later {
+    waits: AtomicBool,
+    what: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl std::fmt::Debug for Later {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", if self.waits.load(Ordering::Relaxed) { "waiting" } else { "done" })
+    }
+}
+
+/// A run is long from here on.
+const LONG: Duration = Duration::from_millis(8);
 
 impl Default for Budget {
     fn default() -> Self {
@@ -66,7 +83,7 @@ impl Default for Budget {
 impl Budget {
     /// Starts the clock.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, start: Instant::now(), interrupted: Arc::default(), peak: Arc::default() }
+        Self { limits, start: Instant::now(), interrupted: Arc::default(), peak: Arc::default(), later: Arc::default() }
     }
     /// The same run with other limits: one clock, one interrupt.
     #[must_use]
@@ -81,12 +98,33 @@ impl Budget {
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
+    /// Does something at the first [`Budget::check`] some milliseconds after the start: what costs as much as a small run.
+    pub fn once_long(&self, what: impl FnOnce() + Send + 'static) {
+        *self.later.what.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(what));
+        self.later.waits.store(true, Ordering::Relaxed);
+    }
+    #[cold]
+    fn is_long(&self) {
+        if self.start.elapsed() > LONG {
+            self.will_be_long();
+        }
+    }
+    /// Does at once what waits for a long run, for a stage that does not poll.
+    pub fn will_be_long(&self) {
+        if self.later.waits.swap(false, Ordering::Relaxed) {
+            let what = self.later.what.lock().unwrap_or_else(PoisonError::into_inner).take();
+            what.into_iter().for_each(|w| w());
+        }
+    }
     /// The flag that a signal handler sets.
     pub fn interrupt_flag(&self) -> Arc<AtomicBool> {
         self.interrupted.clone()
     }
     /// Polls everything but the memory: call every few thousand steps.
     pub fn check(&self, states: u64) -> Result<(), Stop> {
+        if self.later.waits.load(Ordering::Relaxed) {
+            self.is_long();
+        }
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Stop::Interrupted);
         }
@@ -116,20 +154,28 @@ pub fn peak_resident_bytes() -> u64 {
     status_kib("VmHWM:") * 1024
 }
 
+/// The beginning of a small file of the system. One read, where reading to the end takes a dozen: the system does not say how long such a file is.
+fn beginning(path: &str) -> Option<String> {
+    use std::io::Read;
+    let mut bytes = [0; 4096];
+    let length = std::fs::File::open(path).ok()?.read(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
+}
+
 fn status_kib(key: &str) -> u64 {
-    let Ok(text) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    let Some(text) = beginning("/proc/self/status") else { return 0 };
     text.lines().find_map(|l| l.strip_prefix(key)).and_then(|v| v.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
 /// Bytes of memory that this process may use: the machine's, or its control group's if that is less. `None` where nothing says.
 pub fn available_memory() -> Option<u64> {
-    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+    let machine = beginning("/proc/meminfo").and_then(|text| {
         let kib: u64 = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
         Some(kib * 1024)
     });
     let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
         .iter()
-        .find_map(|p| std::fs::read_to_string(p).ok()?.trim().parse::<u64>().ok());
+        .find_map(|p| beginning(p)?.trim().parse::<u64>().ok());
     match (machine, group) {
         (Some(m), Some(g)) => Some(m.min(g)),
         (m, g) => m.or(g),
