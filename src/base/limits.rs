@@ -1,8 +1,8 @@
 //! Limits of a run and the reason why a search stopped. A limit is an answer of its own: it never reads as true or false.
 
 use crate::host::{self, Instant};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What the user allows.
@@ -56,7 +56,24 @@ pub struct Budget {
     start: Instant,
     interrupted: Arc<AtomicBool>,
     peak: Arc<AtomicU64>,
+    later: Arc<Later>,
 }
+
+/// What is done once a run is long.
+#[derive(Default)]
+struct Later {
+    waits: AtomicBool,
+    what: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl std::fmt::Debug for Later {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", if self.waits.load(Ordering::Relaxed) { "waiting" } else { "done" })
+    }
+}
+
+/// A run is long from here on.
+const LONG: Duration = Duration::from_millis(8);
 
 impl Default for Budget {
     fn default() -> Self {
@@ -67,7 +84,7 @@ impl Default for Budget {
 impl Budget {
     /// Starts the clock.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, start: Instant::now(), interrupted: Arc::default(), peak: Arc::default() }
+        Self { limits, start: Instant::now(), interrupted: Arc::default(), peak: Arc::default(), later: Arc::default() }
     }
     /// The same run with other limits: one clock, one interrupt.
     #[must_use]
@@ -82,12 +99,33 @@ impl Budget {
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
+    /// Does something at the first [`Budget::check`] some milliseconds after the start: what costs as much as a small run.
+    pub fn once_long(&self, what: impl FnOnce() + Send + 'static) {
+        *self.later.what.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(what));
+        self.later.waits.store(true, Ordering::Relaxed);
+    }
+    #[cold]
+    fn is_long(&self) {
+        if self.start.elapsed() > LONG {
+            self.will_be_long();
+        }
+    }
+    /// Does at once what waits for a long run, for a stage that does not poll.
+    pub fn will_be_long(&self) {
+        if self.later.waits.swap(false, Ordering::Relaxed) {
+            let what = self.later.what.lock().unwrap_or_else(PoisonError::into_inner).take();
+            what.into_iter().for_each(|w| w());
+        }
+    }
     /// The flag that a signal handler sets.
     pub fn interrupt_flag(&self) -> Arc<AtomicBool> {
         self.interrupted.clone()
     }
     /// Polls everything but the memory: call every few thousand steps.
     pub fn check(&self, states: u64) -> Result<(), Stop> {
+        if self.later.waits.load(Ordering::Relaxed) {
+            self.is_long();
+        }
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Stop::Interrupted);
         }

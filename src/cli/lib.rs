@@ -106,7 +106,9 @@ pub fn run_words(words: Vec<String>) -> u8 {
         }
     };
     // A stack of its own: the stages grow theirs as they need, and start from a known size. No thread: waking one takes as long as a small run.
-    match catch_unwind(AssertUnwindSafe(|| stacker::grow(64 << 20, || command(cli)))) {
+    // Systems of any number of processes nest to a known depth, and their proofs may be shorter than a stack takes to make.
+    let shallow = matches!(cli.command, Command::Prove(_) | Command::Verify(_));
+    match catch_unwind(AssertUnwindSafe(|| if shallow { command(cli) } else { stacker::grow(64 << 20, || command(cli)) })) {
         Ok(code) => code,
         Err(_) => {
             eprintln!("internal error: a worker panicked; the message above says where");
@@ -120,6 +122,7 @@ fn command(cli: Cli) -> u8 {
     let reading = cli.command.reading().cloned().unwrap_or_default();
     let mut session = match &cli.command {
         Command::Sweep(_) => Session::of_processes(common, reading),
+        Command::Prove(_) | Command::Verify(_) => Session::brief(common, reading),
         _ => Session::new(common, reading),
     };
     let help = session.common.define.iter().any(|d| d == "help");

@@ -37,15 +37,27 @@ pub struct Session {
 impl Session {
     /// Starts the clock and listens for signals.
     pub fn new(common: Common, reading: Reading) -> Self {
+        let session = Self::unwatched(common, reading);
+        output::watch(&session.budget, session.common.format, listen);
+        session
+    }
+
+    /// The same for a run that polls its budget from early on, and may be over before a thread that watches it has begun: that begins once the run is long.
+    pub fn brief(common: Common, reading: Reading) -> Self {
+        let session = Self::unwatched(common, reading);
+        let (budget, format) = (session.budget.clone(), session.common.format);
+        session.budget.once_long(move || output::watch(&budget, format, listen));
+        session
+    }
+
+    fn unwatched(common: Common, reading: Reading) -> Self {
         let limits = Limits {
             max_states: common.max_states,
             // Tables grow by leaps: a little is kept back, so that the last one does not go far beyond what was said.
             max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)).map(|m| m - m / 32),
             timeout: common.timeout,
         };
-        let session = Self::with_limits(common, reading, limits);
-        output::watch(&session.budget, session.common.format, listen);
-        session
+        Self::with_limits(common, reading, limits)
     }
 
     /// A run whose options limit the processes that it starts, and not itself.

@@ -19,8 +19,14 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
+/// A file of more bytes may take long to read.
+const SMALL: u64 = 1 << 16;
+
 /// A system, or an x86 program as one; places in its translation are those of the text that `expand --to cubicle` prints.
 fn read(session: &mut Session, path: &Path, translation: &TranslationArgs) -> Result<System, Diagnostic> {
+    if path.metadata().is_ok_and(|m| m.len() > SMALL) {
+        session.budget.will_be_long();
+    }
     if path.extension().is_some_and(|e| e == "asm") {
         let text = super::systems::translated(session, path, translation)?.to_string();
         let source = session.sources.add(format!("{} as a system", path.display()), text.clone());
@@ -42,7 +48,13 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         ProofMemory::Sc => Memory::Sc,
         ProofMemory::Tso => Memory::Tso,
     };
-    let options = Options { memory, approximate: !args.no_approximations, instances: args.instances as usize, work: None };
+    let options = Options {
+        memory,
+        approximate: !args.no_approximations,
+        instances: args.instances as usize,
+        work: None,
+        threads: session.threads(),
+    };
     output::stage("proving");
     let outcome = mu_prove::prove(&system, options, &session.budget);
     if let Verdict::Safe { certificate, .. } = &outcome.verdict {
@@ -251,7 +263,8 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
     let text = session.read(&args.certificate)?;
     let start = Instant::now();
     output::stage("verifying");
-    let found = mu_prove::verify(&system, &text, &session.budget);
+    let found =
+        mu_prove::verify::verify_within(&system, &text, &session.budget, session.common.threads.map_or(0, |n| n as usize), u64::MAX);
     let seconds = start.elapsed().as_secs_f64();
     if let (Some(folder), Ok(_)) = (&args.smt_lib, &found) {
         smt(&system, &text, folder)?;

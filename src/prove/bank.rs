@@ -81,6 +81,14 @@ impl<'a> Bank<'a> {
         self.states.push(state);
         true
     }
+    /// How many states there are.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
     /// The processes that are constants.
     fn named(&self) -> Vec<u8> {
         (0..self.fixed as u8).collect()

@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod rational;
+pub mod share;
 pub mod simplex;
 pub mod atom;
 pub mod decide;

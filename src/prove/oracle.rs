@@ -9,6 +9,7 @@ use crate::cube::Cube;
 use crate::replay::steps;
 use crate::rules::Rules;
 use crate::search::{Node, Oracle};
+use crate::share;
 use crate::simplex::Relation;
 use crate::start::assumptions;
 use crate::subsume::{Pattern, Target};
@@ -16,6 +17,10 @@ use std::collections::HashMap;
 
 /// Instances of so many processes are explored however many states smaller ones have.
 const ALWAYS: usize = 3;
+/// Fewer states are not shared among threads.
+const MANY_STATES: usize = 20_000;
+/// So many cubes are asked by one thread first: often one of them is plausible.
+const ASKED_FIRST: usize = 8;
 /// Most processes of an instance in which a run is done again.
 const MOST_PROCESSES: usize = 5;
 
@@ -27,14 +32,15 @@ pub struct Instances<'a> {
     refuted: Vec<Cube>,
     known: HashMap<Cube, bool>,
     spent: u64,
+    threads: usize,
     most_atoms: usize,
 }
 
 impl<'a> Instances<'a> {
-    /// Knows nothing yet.
-    pub fn new(rules: &'a Rules) -> Instances<'a> {
+    /// Knows nothing yet; so many threads share what is asked of many states.
+    pub fn new(rules: &'a Rules, threads: usize) -> Instances<'a> {
         let assumed = assumptions(rules).unwrap_or_default();
-        Instances { rules, assumed, banks: Vec::new(), refuted: Vec::new(), known: HashMap::new(), spent: 0, most_atoms: 3 }
+        Instances { rules, assumed, banks: Vec::new(), refuted: Vec::new(), known: HashMap::new(), spent: 0, threads, most_atoms: 3 }
     }
     fn bank(&mut self, processes: usize) -> &mut Bank<'a> {
         let at = self.banks.iter().position(|b| b.instance.processes >= processes).unwrap_or(self.banks.len());
@@ -75,21 +81,58 @@ impl<'a> Instances<'a> {
     pub fn has_refuted(&self, cube: &Cube) -> bool {
         self.refuted.contains(cube)
     }
-    /// Whether nothing known contradicts that the cube is unreachable.
-    fn plausible(&mut self, cube: &Cube) -> bool {
-        if let Some(known) = self.known.get(cube) {
-            return *known;
-        }
+    /// Whether nothing known contradicts that the cube is unreachable, and what it took to find out.
+    fn asked(&self, cube: &Cube) -> (bool, u64) {
         let signature = &self.rules.signature;
-        let judged = self.banks.iter().any(|b| b.explored && b.instance.processes >= cube.processes);
-        let spent = &mut self.spent;
-        let met = self.banks.iter().any(|b| b.instance.processes >= cube.processes && b.meets(signature, cube, spent));
+        let mut spent = 0;
+        let judges = |b: &&Bank<'_>| b.instance.processes >= cube.processes;
+        let judged = self.banks.iter().any(|b| b.explored && judges(&b));
+        let met = self.banks.iter().filter(judges).any(|b| b.meets(signature, cube, &mut spent));
         let plausible = judged && !met && {
             let pattern = Pattern::new(signature, cube.clone());
             !self.refuted.iter().any(|r| Target::new(signature, r).is_covered_by(&pattern))
         };
+        (plausible, spent)
+    }
+    fn plausible(&mut self, cube: &Cube) -> bool {
+        if let Some(known) = self.known.get(cube) {
+            return *known;
+        }
+        let (plausible, spent) = self.asked(cube);
+        self.spent += spent;
         self.known.insert(cube.clone(), plausible);
         plausible
+    }
+    /// The first plausible one.
+    fn first(&mut self, cubes: Vec<Cube>) -> Option<Cube> {
+        let many = cubes.len() > ASKED_FIRST && self.banks.iter().map(Bank::len).sum::<usize>() >= MANY_STATES;
+        let shared = many && share::resolved(self.threads) > 1;
+        if !shared {
+            return cubes.into_iter().find(|c| self.plausible(c));
+        }
+        let mut at = cubes.len().min(ASKED_FIRST);
+        if let Some(found) = cubes[..at].iter().find(|c| self.plausible(c)) {
+            return Some(found.clone());
+        }
+        let part = 8 * share::resolved(self.threads);
+        while at < cubes.len() {
+            let here = &cubes[at..cubes.len().min(at + part)];
+            let told = share::map(self.threads, here.len(), 2, |i| (!self.known.contains_key(&here[i])).then(|| self.asked(&here[i])));
+            for (cube, told) in here.iter().zip(told) {
+                // What one thread would not have asked is not remembered: nothing may depend on the number of threads.
+                if let Some((plausible, spent)) = told
+                    && !self.known.contains_key(cube)
+                {
+                    self.spent += spent;
+                    self.known.insert(cube.clone(), plausible);
+                }
+                if self.known[cube] {
+                    return Some(cube.clone());
+                }
+            }
+            at += part;
+        }
+        None
     }
 }
 
@@ -132,9 +175,8 @@ impl Oracle for Instances<'_> {
                 }
             }
             list.sort_by_key(|c| (c.processes, c.atoms.len()));
-            let found: Vec<Cube> = list.into_iter().filter(|c| self.plausible(c)).take(1).collect();
-            if !found.is_empty() {
-                return found;
+            if let Some(found) = self.first(list) {
+                return vec![found];
             }
         }
         // None of few atoms: leave out what can be.

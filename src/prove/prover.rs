@@ -29,6 +29,8 @@ pub struct Options {
     /// How much work there may be, if that is limited: bindings and cubes that searches look at, and as often ten questions of the verifier. Then nothing depends on
     /// the clock, and where it ends the answer is that of [`Stop::States`].
     pub work: Option<u64>,
+    /// How many threads there are, 0 for one a core. Verdict, certificate and counts do not depend on it.
+    pub threads: usize,
 }
 
 /// Most states of an instance that is searched where nothing is proved: usually, and where work is limited.
@@ -36,7 +38,7 @@ const MOST_INSTANCE: (usize, usize) = (300_000, 5_000);
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory: Memory::Tso, approximate: true, instances: 4, work: None }
+        Options { memory: Memory::Tso, approximate: true, instances: 4, work: None, threads: 1 }
     }
 }
 
@@ -213,6 +215,7 @@ impl<'a> Prover<'a> {
     }
     fn exact(&mut self, turn: Turn) -> Result<Verdict, Why> {
         self.exact.work = self.take(turn.work);
+        self.exact.threads = self.options.threads;
         let end = self.exact.run(&mut Exact, turn.exact);
         self.put_back(self.exact.work);
         self.counts = self.exact.counts;
@@ -225,7 +228,7 @@ impl<'a> Prover<'a> {
     }
     fn approximate(&mut self, turn: Turn) -> Result<Verdict, Why> {
         let budget = self.budget;
-        let mut oracle = self.oracle.take().unwrap_or_else(|| Instances::new(self.rules));
+        let mut oracle = self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
         oracle.grow(self.options.instances, turn.states, &|| budget.check(0).is_err());
         let mut work = self.take(turn.tried);
         let found = self.search(&mut oracle, turn, &mut work);
@@ -239,6 +242,7 @@ impl<'a> Prover<'a> {
             self.searches += 1;
             let mut search = Search::new(self.rules, self.budget);
             search.work = *work;
+            search.threads = self.options.threads;
             let end = search.run(oracle, turn.cubes);
             *work = search.work;
             self.counts = search.counts;
@@ -267,7 +271,7 @@ impl<'a> Prover<'a> {
         let certificate = certificate::write(self.system, &self.rules.signature, self.rules.memory == Memory::Tso, cubes);
         let start = Instant::now();
         let most = self.options.work.map_or(u64::MAX, |w| w.saturating_mul(10));
-        let verified = verify_within(self.system, &certificate, self.budget, most);
+        let verified = verify_within(self.system, &certificate, self.budget, self.options.threads, most);
         self.verification += start.elapsed();
         match verified {
             Ok(asked) => Ok(Verdict::Safe { certificate, asked }),

@@ -19,8 +19,9 @@
 use crate::cube::Cube;
 use crate::image::{Binding, Trouble, bindings, pre_image};
 use crate::rules::Rules;
+use crate::share;
 use crate::start::{assumptions, claims, initial};
-use crate::subsume::{Index, Pattern, Target};
+use crate::subsume::{Index, MANY_PATTERNS, Pattern, Target};
 use mu_base::limits::{Budget, Stop};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -99,6 +100,14 @@ pub enum End {
     Trouble(Trouble),
 }
 
+/// A pre-image with its names, and whether it is covered by what was there before; what it took to find out.
+struct Judged {
+    cube: Cube,
+    names: Vec<u8>,
+    covered: bool,
+    spent: u64,
+}
+
 /// One search.
 pub struct Search<'a> {
     rules: &'a Rules,
@@ -112,6 +121,8 @@ pub struct Search<'a> {
     pub counts: Counts,
     /// How many more bindings and cubes may be looked at.
     pub work: u64,
+    /// How many threads share what is asked of many cubes (0: one a core); what is found does not depend on it.
+    pub threads: usize,
     ticks: u32,
     most: usize,
     begun: bool,
@@ -129,6 +140,7 @@ impl<'a> Search<'a> {
             assumptions: 0,
             counts: Counts::default(),
             work: u64::MAX,
+            threads: 1,
             ticks: 0,
             most: usize::MAX,
             begun: false,
@@ -171,29 +183,50 @@ impl<'a> Search<'a> {
     }
     /// Offers all pre-images of the node.
     fn expand(&mut self, node: usize, cube: &Cube, oracle: &mut dyn Oracle) -> Result<Option<End>, Failure> {
+        self.index.settle();
         if self.is_superseded(node, cube)? {
             return Ok(None);
         }
         self.counts.expanded += 1;
-        for rule in 0..self.rules.rules.len() {
-            let params = self.rules.rules[rule].params;
-            for (binding, processes) in bindings(params, cube.processes, self.rules.signature.most)? {
-                self.tick()?;
-                let mut images = Vec::new();
-                pre_image(self.rules, cube, &self.rules.rules[rule], &binding, processes, &mut images)?;
-                for (image, names) in images {
-                    self.counts.images += 1;
-                    let new = Node { cube: image, parent: Some(node), rule, binding: binding.clone(), names, approximate: false };
-                    if let Some(end) = self.offer(new, oracle)? {
-                        return Ok(Some(end));
-                    }
-                }
-                if self.alive(node).is_none() {
-                    return Ok(None);
+        let rules = self.rules;
+        let mut steps: Vec<(usize, Binding, usize)> = Vec::new();
+        for (at, rule) in rules.rules.iter().enumerate() {
+            steps.extend(bindings(rule.params, cube.processes, rules.signature.most)?.into_iter().map(|(b, n)| (at, b, n)));
+        }
+        let shared = self.index.len() >= MANY_PATTERNS && share::resolved(self.threads) > 1;
+        let mut told = shared
+            .then(|| share::map(self.threads, steps.len(), 1, |i| self.budget.check(0).is_ok().then(|| self.judged(cube, &steps[i]))))
+            .into_iter()
+            .flatten();
+        for step in steps {
+            self.tick()?;
+            let images = told.next().flatten().unwrap_or_else(|| self.judged(cube, &step))?;
+            let (rule, binding, _) = step;
+            for image in images {
+                self.counts.images += 1;
+                let new =
+                    Node { cube: image.cube, parent: Some(node), rule, binding: binding.clone(), names: image.names, approximate: false };
+                if let Some(end) = self.offer(new, (image.covered, image.spent), oracle)? {
+                    return Ok(Some(end));
                 }
             }
         }
         Ok(None)
+    }
+    /// The pre-images of a step, each with whether a cube that was there before the expansion covers it.
+    fn judged(&self, cube: &Cube, (rule, binding, processes): &(usize, Binding, usize)) -> Result<Vec<Judged>, Trouble> {
+        let mut images = Vec::new();
+        pre_image(self.rules, cube, &self.rules.rules[*rule], binding, *processes, &mut images)?;
+        let judge = |(cube, names)| {
+            let (covered, spent) = self.is_covered(&cube);
+            Judged { cube, names, covered, spent }
+        };
+        Ok(images.into_iter().map(judge).collect())
+    }
+    fn is_covered(&self, cube: &Cube) -> (bool, u64) {
+        let mut target = Target::new(&self.rules.signature, cube);
+        let covered = self.index.cover(&mut target, None).is_some();
+        (covered, target.spent)
     }
     /// Takes in what is assumed and what is unsafe.
     fn begin(&mut self) -> Result<Option<End>, Failure> {
@@ -203,7 +236,9 @@ impl<'a> Search<'a> {
         }
         for cube in claims(self.rules, &self.rules.unsafes)? {
             let node = Node { cube, parent: None, rule: 0, binding: Vec::new(), names: Vec::new(), approximate: false };
-            if let Some(end) = self.offer(node, &mut Exact)? {
+            self.index.settle();
+            let judged = self.is_covered(&node.cube);
+            if let Some(end) = self.offer(node, judged, &mut Exact)? {
                 return Ok(Some(end));
             }
         }
@@ -223,19 +258,14 @@ impl<'a> Search<'a> {
         }
         Ok(())
     }
-    /// Takes a node in, unless it is covered.
-    fn offer(&mut self, mut node: Node, oracle: &mut dyn Oracle) -> Result<Option<End>, Failure> {
+    /// Takes a node in, unless it is covered: by a cube that was there before, which was asked already and took so many steps, or by a newer one.
+    fn offer(&mut self, mut node: Node, (covered, spent): (bool, u64), oracle: &mut dyn Oracle) -> Result<Option<End>, Failure> {
         let signature = &self.rules.signature;
         self.tick()?;
-        {
-            let mut target = Target::new(signature, &node.cube);
-            let covered = self.index.cover(&mut target, None).is_some();
-            let spent = target.spent;
-            self.spend(spent)?;
-            if covered {
-                self.counts.covered += 1;
-                return Ok(None);
-            }
+        self.spend(spent)?;
+        if covered || self.index.cover_new(&mut Target::new(signature, &node.cube)).is_some() {
+            self.counts.covered += 1;
+            return Ok(None);
         }
         if initial(self.rules, &node.cube)?.is_some() {
             return Ok(Some(self.reached(node)));
@@ -262,7 +292,8 @@ impl<'a> Search<'a> {
     fn is_superseded(&mut self, node: usize, cube: &Cube) -> Result<bool, Failure> {
         let own = Some(self.assumptions + node);
         let mut target = Target::new(&self.rules.signature, cube);
-        let covered = self.index.cover(&mut target, own).is_some() || self.index.covered(&mut target, own, MOST_OPEN);
+        let covered = self.index.cover(&mut target, own).is_some()
+            || self.index.covered(&self.rules.signature, &mut target, own, MOST_OPEN, self.threads);
         let mut spent = target.spent;
         self.spend(spent)?;
         if covered {

@@ -370,7 +370,7 @@ impl<'a> Target<'a> {
         self.steps = MOST_COLLECTED;
         let mut visit = |assignment: &Assignment| {
             out.push(assignment.open.clone());
-            out.len() >= MOST_COLLECTED as usize
+            false
         };
         if self.admits(pattern, &pattern.ground, &mut assignment) {
             self.extend(pattern, 0, &mut assignment, &mut visit);
@@ -384,16 +384,30 @@ impl<'a> Target<'a> {
 pub struct Index {
     patterns: Vec<Option<Pattern>>,
     features: Trie,
+    /// From here on the cubes are not in the trie yet.
+    settled: usize,
     live: usize,
 }
 
 impl Index {
-    /// Adds a cube under a number of the caller's, which must be the next.
+    /// Adds a cube under a number of the caller's, which must be the next. Until [`Index::settle`], only [`Index::cover_new`] finds it.
     pub fn push(&mut self, pattern: Pattern) -> usize {
-        self.features.insert(&pattern.features.0, self.patterns.len());
         self.patterns.push(Some(pattern));
         self.live += 1;
         self.patterns.len() - 1
+    }
+    /// Takes in what was added.
+    pub fn settle(&mut self) {
+        for i in self.settled..self.patterns.len() {
+            if let Some(p) = &self.patterns[i] {
+                self.features.insert(&p.features.0, i);
+            }
+        }
+        self.settled = self.patterns.len();
+    }
+    /// A cube that was added since [`Index::settle`] and covers the target alone.
+    pub fn cover_new(&self, target: &mut Target<'_>) -> Option<usize> {
+        (self.settled..self.patterns.len()).find(|i| self.patterns[*i].as_ref().is_some_and(|p| target.is_covered_by(p)))
     }
     /// Takes a cube out.
     pub fn remove(&mut self, at: usize) {
@@ -447,14 +461,38 @@ impl Index {
     }
     /// Whether the cubes, but one, together cover the target. Instances that ask for few atoms beyond what the target implies count: if it cannot be that of each
     /// instance some atom fails, each state of the target is in one of the cubes. *No* may be wrong, *yes* is not.
-    pub fn covered(&self, target: &mut Target<'_>, but: Option<usize>, most: usize) -> bool {
+    pub fn covered(&self, signature: &Signature, target: &mut Target<'_>, but: Option<usize>, most: usize, threads: usize) -> bool {
         let mut open: Vec<Vec<Atom>> = Vec::new();
-        for (_, p) in self.patterns().filter(|(i, _)| Some(*i) != but) {
-            let before = open.len();
+        let list: Vec<&Pattern> = self.patterns().filter(|(i, _)| Some(*i) != but).map(|(_, p)| p).collect();
+        let shared = list.len() >= MANY_PATTERNS && crate::share::resolved(threads) > 1;
+        let cube = target.cube.clone();
+        // What the patterns of each part ask, with the steps that each took.
+        let parts = shared.then(|| {
+            crate::share::map(threads, list.len().div_ceil(PART_OF_PATTERNS), 1, |part| {
+                let mut target = Target::new(signature, &cube);
+                let part = list.iter().skip(part * PART_OF_PATTERNS).take(PART_OF_PATTERNS);
+                part.map(|p| {
+                    let (mut found, before) = (Vec::new(), target.spent);
+                    target.residues(p, most, &mut found);
+                    (found, target.spent - before)
+                })
+                .collect::<Vec<_>>()
+            })
+        });
+        let mut told = parts.into_iter().flatten().flatten();
+        for p in list {
             if open.len() >= MOST_COLLECTED as usize {
                 break;
             }
-            target.residues(p, most, &mut open);
+            let before = open.len();
+            match told.next() {
+                Some((mut found, spent)) => {
+                    open.append(&mut found);
+                    target.spent += spent;
+                }
+                None => target.residues(p, most, &mut open),
+            }
+            open.truncate((MOST_COLLECTED as usize).max(before + 1));
             if open[before..].iter().any(Vec::is_empty) {
                 return true;
             }
@@ -466,6 +504,9 @@ impl Index {
     }
 }
 
+/// Fewer cubes are not shared among threads; and how many a thread takes at a time.
+pub const MANY_PATTERNS: usize = 256;
+const PART_OF_PATTERNS: usize = 32;
 /// Most instances, and most cases, of a question whether cubes cover one together.
 const MOST_CLAUSES: usize = 200;
 const MOST_BRANCHES: u32 = 60;

@@ -38,20 +38,28 @@ pub fn peak_resident_bytes() -> u64 {
     status_kib("VmHWM:") * 1024
 }
 
+/// The beginning of a small file of the system. One read, where reading to the end takes a dozen: the system does not say how long such a file is.
+fn beginning(path: &str) -> Option<String> {
+    use std::io::Read;
+    let mut bytes = [0; 4096];
+    let length = std::fs::File::open(path).ok()?.read(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
+}
+
 fn status_kib(key: &str) -> u64 {
-    let Ok(text) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    let Some(text) = beginning("/proc/self/status") else { return 0 };
     text.lines().find_map(|l| l.strip_prefix(key)).and_then(|v| v.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
 /// Bytes of memory that this process may use: the machine's, or its control group's if that is less. `None` where nothing says.
 pub fn available_memory() -> Option<u64> {
-    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+    let machine = beginning("/proc/meminfo").and_then(|text| {
         let kib: u64 = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
         Some(kib * 1024)
     });
     let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
         .iter()
-        .find_map(|p| std::fs::read_to_string(p).ok()?.trim().parse::<u64>().ok());
+        .find_map(|p| beginning(p)?.trim().parse::<u64>().ok());
     match (machine, group) {
         (Some(m), Some(g)) => Some(m.min(g)),
         (m, g) => m.or(g),

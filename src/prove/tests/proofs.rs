@@ -280,3 +280,45 @@ transition move ([p]) requires { Pc[p] = A } { Pc[p] := C; Flag[j] := case | p <
     );
     assert_eq!(word(&system, Memory::Sc).0, "safe");
 }
+
+#[test]
+fn a_certificate_does_not_depend_on_the_number_of_threads() {
+    for (text, cubes) in [
+        (include_str!("../../../specs/challenges/dijkstra.cub"), mu_prove::subsume::MANY_PATTERNS),
+        (include_str!("../../../specs/challenges/seqlock.cub"), 0),
+    ] {
+        let system = system(text);
+        let of = |threads: usize| {
+            let outcome = prove(&system, Options { threads, ..Options::default() }, &budget(60_000));
+            let Verdict::Safe { certificate, asked } = outcome.verdict else { panic!("{threads} threads: {:?}", outcome.verdict) };
+            (certificate, asked.decisions, outcome.counts, outcome.searches, outcome.refuted)
+        };
+        let one = of(1);
+        assert!(one.2.nodes > cubes, "{:?}: nothing is shared", one.2);
+        assert!(of(2) == one && of(3) == one, "two or three threads find something else");
+    }
+}
+
+#[test]
+fn states_on_refuted_runs_refute_other_approximations() {
+    // Its instances are too large to be explored as far as a writer's second version: most approximations are refuted by what was learnt from those before.
+    let system = system(include_str!("../../../specs/challenges/seqlock.cub"));
+    let outcome = prove(&system, Options { work: Some(20_000), ..Options::default() }, &budget(60_000));
+    assert!(matches!(outcome.verdict, Verdict::Safe { .. }), "{:?}", outcome.verdict);
+    assert!(outcome.refuted > 0, "{outcome:?}");
+}
+
+#[test]
+fn any_value_stored_in_memory_is_seen() {
+    let file = system(
+        "type loc = A | B
+array PC[proc] : loc
+weak var Mode : loc
+weak var X : bool
+init (p) { PC[p] = A && Mode = A && X = False }
+unsafe (x y z) { PC[z] <> A }
+transition t1 ([p]) { X := . }
+transition t2 ([p]) { PC[p] := Mode; Mode := case | X = True : B }",
+    );
+    assert_eq!(word(&file, Memory::Tso).0, "unsafe");
+}

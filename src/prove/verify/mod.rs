@@ -29,6 +29,8 @@ const MOST_CASES: u32 = 12;
 const MOST_OPEN: usize = 3;
 /// Most parameters of a transition, a claim or `init`; with 60 names in a cube of the certificate they fit a set.
 const MOST_PARAMETERS: usize = 60;
+/// More threads share no questions.
+const MOST_THREADS: usize = 64;
 /// Fewer pairs of a cube and a transition than these are not shared among threads.
 const FEW_PAIRS: usize = 200;
 
@@ -98,6 +100,8 @@ struct Verifier<'a> {
     asked: AtomicU64,
     /// Most of these questions.
     most: u64,
+    /// Who share the questions.
+    threads: usize,
     /// Whether a number did not fit; then no answer counts.
     overflow: AtomicBool,
     budget: &'a Budget,
@@ -144,6 +148,7 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
         plans: Vec::new(),
         asked: AtomicU64::new(0),
         most: u64::MAX,
+        threads: 1,
         overflow: AtomicBool::new(false),
         budget,
     };
@@ -159,16 +164,17 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
 /// # Errors
 /// What the certificate fails to show.
 pub fn verify(system: &System, text: &str, budget: &Budget) -> Result<Asked, Refused> {
-    verify_within(system, text, budget, u64::MAX)
+    verify_within(system, text, budget, 0, u64::MAX)
 }
 
-/// The same with at most so many decisions, about: beyond, it stops for [`Stop::States`].
+/// The same with so many threads (0: one a core) and at most so many decisions, about: beyond, it stops for [`Stop::States`].
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verify_within(system: &System, text: &str, budget: &Budget, most: u64) -> Result<Asked, Refused> {
+pub fn verify_within(system: &System, text: &str, budget: &Budget, threads: usize, most: u64) -> Result<Asked, Refused> {
     let (mut verifier, count) = prepare(system, text, budget)?;
     verifier.most = most;
+    verifier.threads = threads;
     let found = verifier.verify(count);
     // What was not asked was not answered.
     if verifier.is_spent() { Err(Refused::Stopped(Stop::States)) } else { found }
@@ -255,6 +261,10 @@ impl Verifier<'_> {
         let closed = self.system.processes.is_some_and(|m| m as usize == named);
         World { kinds: &self.kinds, named, fixed: self.system.fixed as usize, closed }
     }
+    fn threads(&self) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        if self.threads > 0 { self.threads.min(MOST_THREADS) } else { all().min(MOST_THREADS) }
+    }
     fn expect_small(&self) -> Result<(), Refused> {
         if self.overflow.load(Ordering::Relaxed) { Err(Refused::TooLarge("a number of more than 60 bits")) } else { Ok(()) }
     }
@@ -281,7 +291,7 @@ impl Verifier<'_> {
                 }
             }
         };
-        let threads = if pairs < FEW_PAIRS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from).min(8) };
+        let threads = if pairs < FEW_PAIRS { 1 } else { self.threads() };
         let results: Vec<Result<usize, (usize, Refused)>> = std::thread::scope(|scope| {
             let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let own = work();
