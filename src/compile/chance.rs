@@ -15,6 +15,7 @@ use mu_data::sort::basic;
 use mu_process::linear::{Chance, LinearProcess};
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -179,6 +180,17 @@ pub(super) fn expect_whole(weights: &[BigRational], span: Span) -> Result<(), Di
     Err(Diagnostic::at(Stage::Data, span, message).note("they are summed over all values of its variables"))
 }
 
+/// What an update depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rests {
+    /// Not on what is chosen: it has one value for all outcomes.
+    Before,
+    /// On what is chosen, and on what the weight depends on: it has the same values whenever the choice is between the same.
+    Drawn,
+    /// On others as well.
+    Both,
+}
+
 /// A choice by chance as a group makes it.
 pub(super) struct Drawing {
     lenient: Option<Problem>,
@@ -188,8 +200,8 @@ pub(super) struct Drawing {
     reads: Vec<usize>,
     /// Number of variables that are chosen.
     pub width: usize,
-    /// By update, whether it depends on what is chosen.
-    pub moves: Vec<bool>,
+    /// By update, what it depends on.
+    pub rests: Vec<Rests>,
 }
 
 impl Drawing {
@@ -203,10 +215,16 @@ impl Drawing {
         // Without any condition, only finite sorts can be listed.
         let hopeless = chosen.lenient.as_bool(signature) == Some(true);
         let all: Vec<VarId> = env.iter().chain(&chosen.vars).copied().collect();
-        let moves = |e: &Expr| {
+        let rests = |e: &Expr| {
             let mut vars = Vec::new();
             e.free_vars(&mut vars);
-            vars.iter().any(|v| chosen.vars.contains(v))
+            if !vars.iter().any(|v| chosen.vars.contains(v)) {
+                Rests::Before
+            } else if vars.iter().all(|v| all.contains(v)) {
+                Rests::Drawn
+            } else {
+                Rests::Both
+            }
         };
         Ok(Self {
             lenient: if hopeless { None } else { Some(engine.problem(&chosen.vars, &chosen.lenient, &env)?.bound_by("a `dist`")) },
@@ -214,7 +232,7 @@ impl Drawing {
             weight: engine.code(&chosen.weight, &all)?,
             reads,
             width: chosen.vars.len(),
-            moves: updates.iter().map(moves).collect(),
+            rests: updates.iter().map(rests).collect(),
         })
     }
 }
@@ -223,6 +241,8 @@ impl Drawing {
 pub(super) struct Draw {
     pub values: Vec<Value>,
     pub weights: Arc<[BigRational]>,
+    /// What updates come to for each outcome, by number, if that rests on the draw alone.
+    pub columns: RefCell<AHashMap<usize, Rc<[u32]>>>,
 }
 
 /// Values in draws that are kept; with more, all are forgotten.
@@ -288,7 +308,7 @@ impl Draws {
             self.known.clear();
             self.size = values.len() + 1;
         }
-        let draw = Rc::new(Draw { values, weights: weights.into() });
+        let draw = Rc::new(Draw { values, weights: weights.into(), columns: RefCell::default() });
         self.known.insert((group, key), draw.clone());
         Ok(draw)
     }

@@ -2,6 +2,7 @@
 //!
 //! Keeps a rewriter, compiled code of the groups it has met, and its own copies of table entries both ways.
 
+use super::chance::{Draw, Rests};
 use super::parts::Told;
 use super::valueless::Noticed;
 use super::{Compiled, as_var, chance};
@@ -371,26 +372,28 @@ impl Setting<'_> {
         let draw = self.draws.draw(engine, (self.group, chance), full, span)?;
         let known = full.len();
         let writes = &self.model.groups[self.group].writes;
-        // What chance has nothing to do with is computed once.
-        let mut fixed: Vec<Option<u32>> = Vec::with_capacity(writes.len());
-        for (slot, (update, moves)) in writes.iter().zip(self.code.updates.iter().zip(&chance.moves)) {
-            fixed.push(match (moves, update) {
-                (false, update) => {
+        // What chance has nothing to do with is computed once, and what rests on the draw alone once for the draw.
+        let mut columns: Vec<Column> = Vec::with_capacity(writes.len());
+        for (at, (slot, rests)) in writes.iter().zip(&chance.rests).enumerate() {
+            columns.push(match rests {
+                Rests::Before => {
                     full.resize(known + chance.width, Value::Bool(false));
-                    let value = computed(engine, update, full);
+                    let value = computed(engine, &self.code.updates[at], full);
                     full.truncate(known);
-                    Some(self.number(engine, *slot, &value?)?)
+                    Column::Same(self.number(engine, *slot, &value?)?)
                 }
-                _ => None,
+                Rests::Drawn => Column::Known(self.column(engine, (at, *slot), &draw, full, chance.width)?),
+                Rests::Both => Column::Each,
             });
         }
-        for chosen in draw.values.chunks(chance.width.max(1)) {
+        for (outcome, chosen) in draw.values.chunks(chance.width.max(1)).enumerate() {
             full.truncate(known);
             full.extend_from_slice(chosen);
             for (at, slot) in writes.iter().enumerate() {
-                let id = match fixed[at] {
-                    Some(id) => id,
-                    None => {
+                let id = match &columns[at] {
+                    Column::Same(id) => *id,
+                    Column::Known(ids) => ids[outcome],
+                    Column::Each => {
                         let value = computed(engine, &self.code.updates[at], full)?;
                         self.number(engine, *slot, &value)?
                     }
@@ -402,6 +405,39 @@ impl Setting<'_> {
         out.weights.push(draw.weights.clone());
         Ok(())
     }
+
+    /// What an update comes to for each outcome of a draw, of which it is known that nothing else matters.
+    fn column(
+        &mut self,
+        engine: &mut Engine,
+        (at, slot): (usize, Slot),
+        draw: &Draw,
+        full: &mut Vec<Value>,
+        width: usize,
+    ) -> Result<Rc<[u32]>, Diagnostic> {
+        if let Some(known) = draw.columns.borrow().get(&at) {
+            return Ok(known.clone());
+        }
+        let known = full.len();
+        let mut ids = Vec::new();
+        for chosen in draw.values.chunks(width.max(1)) {
+            full.truncate(known);
+            full.extend_from_slice(chosen);
+            let value = computed(engine, &self.code.updates[at], full)?;
+            ids.push(self.number(engine, slot, &value)?);
+        }
+        full.truncate(known);
+        let ids: Rc<[u32]> = ids.into();
+        draw.columns.borrow_mut().insert(at, ids.clone());
+        Ok(ids)
+    }
+}
+
+/// What an update comes to for the outcomes of a draw.
+enum Column {
+    Same(u32),
+    Known(Rc<[u32]>),
+    Each,
 }
 
 /// The number of a multi-action.
