@@ -87,9 +87,16 @@ fn auto_chooses_and_says_why() {
     assert_eq!(few["reason"], "not more than 200,000 states");
     // Ends are judged where they were shown, and nowhere else.
     assert!(few["ends"].is_null() && explore(&defines(&[("max_operation_id", 0)]), "explicit")["ends"].is_object());
-    let many = explore(&defines(&[("max_operation_id", 1)]), "auto");
-    assert_eq!((&many["engine"], &many["states"]), (&"symbolic".into(), &275_528.into()));
+    let many = explore(&defines(&[("max_operation_id", 4)]), "auto");
+    assert_eq!((&many["engine"], &many["states"]), (&"symbolic".into(), &36_823_056.into()));
     assert_eq!(many["reason"], "more than 200,000 states");
+    // A set of numbers from 0 on has as many nodes as members, and grows by one at a time.
+    let folder = tempfile::tempdir().unwrap();
+    let chain = folder.path().join("chain.mcrl2").display().to_string();
+    std::fs::write(&chain, "act a; proc P(n: Nat) = (n < 400000) -> a . P(n + 1); init P(0);").unwrap();
+    let long = mu_check(&["explore", &chain, "--engine", "auto"]).json;
+    assert_eq!((&long["engine"], &long["states"]), (&"explicit".into(), &400_001.into()));
+    assert_eq!(long["reason"], "more than 200,000 states, and sets of states take longer");
     let mut reduced = defines(&[("max_operation_id", 0)]);
     reduced.extend(["--reduce".into(), "branching".into()]);
     let reduced = explore(&reduced, "auto");

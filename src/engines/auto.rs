@@ -1,15 +1,20 @@
-//! The engine that suits: one state at a time while the states are few, then sets of states; if these outgrow half of the memory, one at a time again.
+//! The engine that suits: one state at a time while the states are few; then both by turns, sets of states first, each for a while that is longer each time, until
+//! one has the answer.
 //!
-//! It asks the other engines what they decline, and says why it took which.
+//! No figure of a model tells which engine is faster: sets of boards have as many nodes as states, sets of states of components that hardly depend on
+//! each other have next to none. So both are asked. A turn lasts as long as what one state at a time took so far, and four times as long the next time:
+//! what the slower one costs stays within a small factor of what the faster one needs. Sets of states get half of the memory; if they outgrow it, they have no
+//! more turns. It asks the other engines what they decline, and says why it took which. Counts and verdicts are the same whoever finds them.
 
 use crate::explicit::Explicit;
 use crate::symbolic::Symbolic;
 use crate::{Checked, Counted, Engine, Subject, Task, Wish};
-use mu_base::{Budget, Diagnostic, Limits, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Limits, Stop};
 use mu_explore::Extras;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use mu_pbes::Verdict;
+use std::time::Duration;
 
 /// The engine that suits.
 #[derive(Debug)]
@@ -26,10 +31,74 @@ fn first_look(budget: &Budget) -> (Budget, bool) {
     (budget.with_limits(Limits { max_states: Some(most), ..limits }), own)
 }
 
-/// The budget of the diagrams: what is left is for the explicit engine, should they outgrow their half.
-fn half(budget: &Budget) -> Budget {
-    let limits = *budget.limits();
-    budget.with_limits(Limits { max_memory: limits.max_memory.map(|m| m / 2), ..limits })
+/// The first turn is no shorter than this.
+const SHORTEST: Duration = Duration::from_millis(300);
+/// How much longer each turn is than the one before.
+const LONGER: u32 = 4;
+
+/// Whose turn it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Symbolic,
+    Explicit,
+}
+
+/// How a turn ended.
+enum End {
+    /// The time of the turn is over.
+    Over,
+    /// The memory of the turn is.
+    Outgrown,
+    /// Anything else: the answer, or a limit of the whole run.
+    Done,
+}
+
+/// The turns that follow the first look.
+struct Turns<'a> {
+    budget: &'a Budget,
+    length: Duration,
+    next: Turn,
+    outgrown: bool,
+}
+
+impl<'a> Turns<'a> {
+    /// The turns after a look that began when the budget was this old.
+    fn after(budget: &'a Budget, began: Duration) -> Self {
+        Self { budget, length: budget.elapsed().saturating_sub(began).max(SHORTEST), next: Turn::Symbolic, outgrown: false }
+    }
+    /// Whose turn it is, with which budget, and whether that is limited by the turn.
+    fn take(&self) -> (Turn, Budget, bool) {
+        let limits = *self.budget.limits();
+        let until = self.budget.elapsed() + self.length;
+        let last = self.outgrown || limits.timeout.is_some_and(|t| t <= until);
+        let timeout = if last { limits.timeout } else { Some(until) };
+        let symbolic = self.next == Turn::Symbolic;
+        let max_memory = if symbolic { limits.max_memory.map(|m| m / 2) } else { limits.max_memory };
+        (self.next, self.budget.with_limits(Limits { timeout, max_memory, ..limits }), !last)
+    }
+    /// How a turn ended that stopped for a reason; the next one follows.
+    fn end(&mut self, stop: &Stop, limited: bool) -> End {
+        let symbolic = self.next == Turn::Symbolic;
+        let end = match stop {
+            Stop::Time if limited => End::Over,
+            Stop::Memory if symbolic => End::Outgrown,
+            _ => return End::Done,
+        };
+        self.outgrown |= matches!(end, End::Outgrown);
+        if !symbolic {
+            self.length *= LONGER;
+        }
+        self.next = if symbolic || self.outgrown { Turn::Explicit } else { Turn::Symbolic };
+        end
+    }
+    /// Why the answer is whose turn it was.
+    fn reason(&self) -> String {
+        match (self.outgrown, self.next) {
+            (true, _) => OUTGROWN.into(),
+            (_, Turn::Symbolic) => format!("more than {}", FEW.1),
+            (_, Turn::Explicit) => format!("more than {}, and sets of states take longer", FEW.1),
+        }
+    }
 }
 
 const OUTGROWN: &str = "the diagrams outgrew half of the memory";
@@ -58,16 +127,21 @@ impl Engine for Auto {
             return Ok(Counted { reason: Some(reason), ..counted });
         }
         let (look, own) = first_look(task.budget);
+        let began = task.budget.elapsed();
         let few = Explicit.count(model, Task { budget: &look, ..task }, Extras::default())?;
         if few.stop != Stop::States || own {
             return Ok(Counted { reason: Some(format!("not more than {}", FEW.1)), ..few });
         }
-        let many = Symbolic.count(model, Task { budget: &half(task.budget), ..task }, Extras::default())?;
-        if many.stop != Stop::Memory {
-            return Ok(Counted { reason: Some(format!("more than {}", FEW.1)), ..many });
+        let mut turns = Turns::after(task.budget, began);
+        loop {
+            let (turn, budget, limited) = turns.take();
+            let engine: &dyn Engine = if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
+            let found = engine.count(model, Task { budget: &budget, ..task }, Extras::default())?;
+            let reason = turns.reason();
+            if let End::Done = turns.end(&found.stop, limited) {
+                return Ok(Counted { reason: Some(reason), ..found });
+            }
         }
-        let all = Explicit.count(model, task, extras)?;
-        Ok(Counted { reason: Some(OUTGROWN.into()), ..all })
     }
     fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
         let explicit = |reason: String, budget: &Budget| {
@@ -77,16 +151,23 @@ impl Engine for Auto {
             return explicit(reason, task.budget);
         }
         let (look, own) = first_look(task.budget);
+        let began = task.budget.elapsed();
         let few = explicit(format!("not more than {}", FEW.1), &look)?;
         if own || few.answer.verdict != Verdict::Unknown(Stop::States) {
             return Ok(few);
         }
-        let why = match Symbolic.check(subject, formula, Task { budget: &half(task.budget), ..task }) {
-            Ok(found) if found.answer.verdict == Verdict::Unknown(Stop::Memory) => OUTGROWN.to_string(),
-            Ok(found) => return Ok(Checked { reason: Some(format!("more than {}", FEW.1)), ..found }),
-            Err(refusal) if refusal.stage == Stage::Unsupported => refusal.message,
-            Err(error) => return Err(error),
-        };
-        explicit(why, task.budget)
+        let mut turns = Turns::after(task.budget, began);
+        loop {
+            let (turn, budget, limited) = turns.take();
+            let reason = turns.reason();
+            let found = match turn {
+                Turn::Explicit => explicit(reason, &budget)?,
+                Turn::Symbolic => Checked { reason: Some(reason), ..Symbolic.check(subject, formula, Task { budget: &budget, ..task })? },
+            };
+            let Verdict::Unknown(stop) = &found.answer.verdict else { return Ok(found) };
+            if let End::Done = turns.end(stop, limited) {
+                return Ok(found);
+            }
+        }
     }
 }
