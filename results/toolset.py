@@ -10,6 +10,7 @@ for in `lib` beside it. Kinds, all of which are taken by default:
     formula   a random formula on such a specification: verdicts; also by the equation system that either tool writes and the other solves
     lps       linear processes in binary form: what the toolset wrote is explored, what mu-check wrote is read and explored by the toolset
     game      a random parity game as an equation system without data: verdicts
+    lts       two random transition systems: refinement by each preorder that both tools have
     pbes      a random equation system with numbers, truth values and quantifiers without bound, as text and in binary form: verdicts
 
 Each case is made from its kind and a seed, which a difference names: `--kinds K --seed S --cases 1` makes it again, `--keep DIR` keeps its files. A case that one of the tools
@@ -20,7 +21,7 @@ import argparse, collections, concurrent.futures, json, os, pathlib, random, re,
 ap = argparse.ArgumentParser()
 ap.add_argument("toolset", nargs="?")
 ap.add_argument("tool", nargs="?", default="target/release/mu-check")
-ap.add_argument("--kinds", default="spec,formula,lps,game,pbes")
+ap.add_argument("--kinds", default="spec,formula,lps,game,lts,pbes")
 ap.add_argument("--seed", type=int, default=0)
 ap.add_argument("--cases", type=int, default=100)
 ap.add_argument("--jobs", type=int, default=2)
@@ -210,6 +211,28 @@ def game(r):
     return "pbes\n" + "\n".join(lines) + "\ninit X0;\n"
 
 
+def system(r, labels="abc"):
+    states = r.randrange(1, 6)
+    steps = {(r.randrange(states), r.choice(["tau", *labels[: r.randrange(1, 3)]]), r.randrange(states)) for _ in range(r.randrange(0, 2 * states + 2))}
+    return f"des (0,{len(steps)},{states})\n" + "".join(f'({s},"{l}",{t})\n' for s, l, t in sorted(steps))
+
+
+# Our names and those of the toolset.
+PREORDERS = [("trace", "trace"), ("weak-trace", "weak-trace"), ("simulation", "sim"), ("ready-simulation", "ready-sim"), ("failures", "failures"), ("weak-failures", "weak-failures"),
+             ("impossible-futures", "impossible-futures")]
+
+
+def refinement(d):
+    refines = lambda name, a, b: ours("compare", d / a, d / b, "--preorder", name)
+    for mine, other in PREORDERS:
+        j = refines(mine, "a.aut", "b.aut")
+        agree(mine, j["verdict"], theirs("ltscompare", "-q", f"-p{other}", d / "a.aut", d / "b.aut").strip())
+        if j["verdict"] == "false" and not j["confirmed"]:
+            raise Differs(f"{mine}: the difference is not confirmed")
+    both = all(refines("coupled-simulation", a, b)["verdict"] == "true" for a, b in (("a.aut", "b.aut"), ("b.aut", "a.aut")))
+    agree("coupled simulation equivalence", str(both).lower(), theirs("ltscompare", "-q", "-ecoupled-sim", d / "a.aut", d / "b.aut").strip())
+
+
 def equations(r):
     """Numbers that grow, truth values, and quantifiers over all numbers: as random systems that are used to test solvers."""
     params = {f"X{i}": [(f"m{k}", r.choice(["Nat", "Nat", "Bool"])) for k in range(r.randrange(0, 3))] for i in range(r.randrange(1, 5))}
@@ -312,6 +335,10 @@ def case(kind, seed, d):
         agree("verdict of the toolset's .pbes", ours("solve", d / "t.pbes")["verdict"], want)
         ours("pbes", d / "m.mcrl2", d / "f.mcf", "--out", d / "o.pbes")
         agree("verdict of our .pbes", solved(d / "o.pbes", reads_ours), want)
+    elif kind == "lts":
+        (d / "a.aut").write_text(system(r))
+        (d / "b.aut").write_text(system(r))
+        refinement(d)
     else:
         (d / "t.pbes.txt").write_text(game(r) if kind == "game" else equations(r))
         theirs("txt2pbes", "-q", d / "t.pbes.txt", d / "t.pbes")

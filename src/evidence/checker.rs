@@ -55,7 +55,14 @@ pub fn check(evidence: &Evidence, model: &dyn Model, labels: &dyn ActionLabels, 
         Ok(Some(_)) if (0..lts.table.texts.len()).any(|l| has_open_argument(formula, &labels.multi_action(LabelId::new(l)))) => {
             Ok(Checked::StepsOnly)
         }
-        Ok(Some(_)) => Err(failed("the formula has another value on the evidence".into())),
+        // A quantifier over infinitely many values ranges over some there: others may decide.
+        Ok(Some(_)) => match naive::holds_for(formula, &lts, &labels, FUEL, 200) {
+            Ok(Some((value, _))) if value == evidence.verdict => Ok(Checked::Confirmed),
+            Ok(Some((_, true)) | None) => Ok(Checked::StepsOnly),
+            Err(d) if d.stage != Stage::Data => Err(d),
+            Err(_) => Ok(Checked::StepsOnly),
+            Ok(Some((_, false))) => Err(failed("the formula has another value on the evidence".into())),
+        },
     }
 }
 

@@ -48,6 +48,23 @@ pub fn holds_within(formula: &TypedFormula, lts: &Lts, labels: &dyn ActionLabels
     }
 }
 
+/// The same, and whether it rests on values of an infinite sort that a quantifier over states did not range over; numbers below `also` are ranged over too.
+pub fn holds_for(
+    formula: &TypedFormula,
+    lts: &Lts,
+    labels: &dyn ActionLabels,
+    fuel: u64,
+    also: u32,
+) -> Result<Option<(bool, bool)>, Diagnostic> {
+    let mut naive = Naive::with_numbers(formula, lts, labels, also)?;
+    naive.fuel = fuel;
+    match naive.state(&formula.formula, &Environment::new()) {
+        Ok(set) => Ok(Some((set.contains(lts.initial.index()), naive.sampled))),
+        Err(_) if naive.fuel == 0 => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 /// Whether the initial state satisfies the formula.
 pub fn holds(formula: &TypedFormula, lts: &Lts, labels: &dyn ActionLabels) -> Result<bool, Diagnostic> {
     Ok(satisfying(formula, lts, labels)?.contains(lts.initial.index()))
@@ -66,6 +83,8 @@ struct Naive<'a> {
     tables: AHashMap<FixId, Vec<(bool, Table)>>,
     /// Elementary steps left.
     fuel: u64,
+    /// A quantifier over states ranged over some values of an infinite sort.
+    sampled: bool,
 }
 
 /// Whether a sort has finitely many elements.
@@ -98,6 +117,10 @@ pub fn is_finite(data: &DataSpec, sort: SortId) -> bool {
 
 impl<'a> Naive<'a> {
     fn new(formula: &'a TypedFormula, lts: &'a Lts, labels: &dyn ActionLabels) -> Result<Self, Diagnostic> {
+        Self::with_numbers(formula, lts, labels, 3)
+    }
+
+    fn with_numbers(formula: &'a TypedFormula, lts: &'a Lts, labels: &dyn ActionLabels, least: u32) -> Result<Self, Diagnostic> {
         let engine = Engine::new(Program::compile(&formula.data)?);
         let mut naive = Self {
             lts,
@@ -110,8 +133,9 @@ impl<'a> Naive<'a> {
             codes: AHashMap::new(),
             tables: AHashMap::new(),
             fuel: u64::MAX,
+            sampled: false,
         };
-        let mut numbers: AHashSet<BigInt> = (0..3).map(BigInt::from).collect();
+        let mut numbers: AHashSet<BigInt> = (0..least.max(3)).map(BigInt::from).collect();
         let used: AHashSet<LabelId> = lts.labels.iter().copied().collect();
         for i in 0..lts.table.texts.len() {
             let label = LabelId::new(i);
@@ -276,6 +300,7 @@ impl<'a> Naive<'a> {
                 }
                 StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => {
                     let all = matches!(f.kind, StateKind::Forall(..));
+                    self.sampled |= vars.iter().any(|v| !is_finite(self.data, self.data.signature.var(*v).sort));
                     let mut result = self.full(all);
                     let mut env = env.clone();
                     self.quantify(vars, g, all, &mut env, &mut result)?;
