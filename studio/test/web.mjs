@@ -160,6 +160,10 @@ async function likeTheProgram() {
     const { stdout, status } = spawnSync(resolve(program), ["--threads=1", ...line].sort((a, b) => (a === kind ? -1 : b === kind ? 1 : 0)), { cwd: folder, encoding: "utf8" });
     equal(`${line.join(" ")}`, [own.over, without(own.printed)], [status, without(stdout)]);
   }
+  const deep = await page.evaluate(inWorker, ["mu-check", "check", `--formula=${"(".repeat(30_000)}true${")".repeat(30_000)}`, "--", "tutorial/buffer.mcrl2"]);
+  check("what nests too deep for a browser says so", deep.lost?.includes("nests too deep"), deep);
+  const memory = await page.evaluate(inWorker, ["mu-check", "explore", "--format=json", "--max-memory=70MB", "-D", "max_operation_id=4", "--", "arcx/arcx.spec"]);
+  equal("a limit of memory is an answer", [memory.over, JSON.parse(memory.printed || "{}").stop], [3, "max-memory"]);
   rmSync(folder, { recursive: true, force: true });
 }
 
