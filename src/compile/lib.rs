@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod absence;
+mod conditions;
 mod ends;
 mod groups;
 mod offers;

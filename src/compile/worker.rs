@@ -2,6 +2,7 @@
 //!
 //! Keeps a rewriter, compiled code of the groups it has met, and its own copies of table entries both ways.
 
+use super::conditions::{Question, Shared};
 use super::parts::Told;
 use super::valueless::Noticed;
 use super::{Compiled, as_var};
@@ -9,6 +10,8 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::{ActId, LabelId, VarId};
 use mu_data::engine::{Code, Engine, Problem, Value};
+use mu_data::expr::Expr;
+use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::terms::TermId;
 use mu_labels::MultiAction;
 use mu_model::{Slot, StepPart, Steps, Worker};
@@ -23,7 +26,12 @@ enum Compute {
 }
 
 struct Compiledgroup {
+    /// What is asked before the problem, which is what is left of the condition then.
+    questions: Vec<Question>,
     problem: Problem,
+    /// The whole condition, if it was needed.
+    whole: Option<Problem>,
+    sum_vars: Vec<VarId>,
     actions: Vec<(ActId, Vec<Compute>)>,
     updates: Vec<Compute>,
 }
@@ -82,6 +90,7 @@ pub(super) struct LinearWorker<'m> {
     locals: Vec<Local>,
     /// What was read last of each slot: the groups of a state come one after the other.
     last: Vec<Option<(u32, Value)>>,
+    conditions: Shared,
     /// By actions and terms.
     labels: AHashMap<Box<[u32]>, LabelId>,
     /// A key of labels in the making.
@@ -101,6 +110,7 @@ impl<'m> LinearWorker<'m> {
             told: AHashMap::new(),
             locals: model.tables.iter().map(|_| Local::default()).collect(),
             last: vec![None; model.slots.len()],
+            conditions: Shared::default(),
             labels: AHashMap::new(),
             key: Vec::new(),
             noticed: Noticed::default(),
@@ -115,7 +125,9 @@ impl<'m> LinearWorker<'m> {
         code.guard.free_vars(&mut used);
         code.actions.iter().flat_map(|a| &a.args).chain(&code.updates).for_each(|e| e.free_vars(&mut used));
         let sum_vars: Vec<VarId> = code.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
-        let problem = self.engine.problem(&sum_vars, &code.guard, &code.reads)?;
+        let (questions, left) = self.conditions.of(&mut self.engine, &code.guard, &code.reads)?;
+        let rest = if questions.is_empty() { code.guard.clone() } else { conjunction(self.engine.program().signature(), &left) };
+        let problem = self.engine.problem(&sum_vars, &rest, &code.reads)?;
         let env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
         let mut compute = |e| match as_var(e) {
             Some(v) => Ok(Compute::Copy(env.iter().position(|x| *x == v).expect("free variables are read or summed over"))),
@@ -127,7 +139,7 @@ impl<'m> LinearWorker<'m> {
             actions.push((act.action, args?));
         }
         let updates: Result<Vec<Compute>, Diagnostic> = code.updates.iter().map(&mut compute).collect();
-        Ok(Compiledgroup { problem, actions, updates: updates? })
+        Ok(Compiledgroup { questions, problem, whole: None, sum_vars, actions, updates: updates? })
     }
 
     pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
@@ -179,6 +191,18 @@ impl LinearWorker<'_> {
     }
 }
 
+/// Expressions of the program joined by `&&`.
+fn conjunction(signature: &Signature, parts: &[Expr]) -> Expr {
+    let find = |builtin: Builtin, arity: usize| {
+        let fits = |op: &Op| op.kind == OpKind::Builtin(builtin) && signature.domain_range(op.sort).0.len() == arity;
+        signature.ops().find(|(_, op)| fits(op)).map(|(id, _)| id).expect("a program has the connectives and truth values")
+    };
+    match parts {
+        [] => Expr::op(signature, find(Builtin::True, 0)),
+        [first, rest @ ..] => rest.iter().fold(first.clone(), |all, c| Expr::apply(signature, find(Builtin::And, 2), vec![all, c.clone()])),
+    }
+}
+
 /// Adds an action with its arguments to the key of a label.
 fn label_key(model: &Compiled, engine: &mut Engine, action: ActId, args: &[Value], key: &mut Vec<u32>) {
     key.push(action.0);
@@ -217,11 +241,19 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, key, noticed, decided, .. } = self;
-        let code = groups[group].as_ref().expect("compiled above");
+        let Self { model, engine, groups, locals, labels, key, noticed, decided, conditions, .. } = self;
+        let code = groups[group].as_mut().expect("compiled above");
+        let told = conditions.hold(engine, &code.questions, reads, &env);
+        if told == Some(false) {
+            return Ok(());
+        }
+        if told.is_none() && code.whole.is_none() {
+            code.whole = Some(engine.problem(&code.sum_vars, &model.codes[group].guard, &model.codes[group].reads)?);
+        }
+        let problem = code.whole.as_ref().filter(|_| told.is_none()).unwrap_or(&code.problem);
         let mut full = env.clone();
         engine
-            .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+            .solve(problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
                 full.truncate(env.len());
                 full.extend_from_slice(solution);
                 let run = |engine: &mut Engine, c: &Compute| match c {
