@@ -401,6 +401,33 @@ fn simplifications_by_name() {
         init X(board(pin, pin, empty, empty));";
     assert_eq!(figures(board, &[]), ([1, 1, 2], Some((6, 24))));
     assert_eq!(figures(board, &["unfold"]), ([4, 16, 0], Some((6, 24))));
+    // The same as a list of rows, and three pins in a row or a column end the game: a summand for each line of the board.
+    let rows = "sort Piece = struct pin | empty; Row = List(Piece);
+        map at: Pos # Pos # List(Row) -> Piece; at: Pos # Row -> Piece; put: Pos # Pos # Piece # List(Row) -> List(Row); put: Pos # Piece # Row -> Row;
+            line, column, full: List(Row) -> Bool; column: Pos # List(Row) -> Bool;
+        var x, y: Pos; p, q: Piece; r: Row; b: List(Row);
+        eqn y == 1 -> at(x, y, r |> b) = at(x, r); y > 1 -> at(x, y, r |> b) = at(x, Int2Pos(y - 1), b);
+            x == 1 -> at(x, p |> r) = p; x > 1 -> at(x, p |> r) = at(Int2Pos(x - 1), r);
+            y == 1 -> put(x, y, q, r |> b) = put(x, q, r) |> b; y > 1 -> put(x, y, q, r |> b) = r |> put(x, Int2Pos(y - 1), q, b);
+            x == 1 -> put(x, q, p |> r) = q |> r; x > 1 -> put(x, q, p |> r) = p |> put(Int2Pos(x - 1), q, r);
+            line([]) = false; line(r |> b) = r == [pin, pin, pin] || line(b);
+            x <= 3 -> column(x, b) = if(at(x, 1, b) == pin, at(x, 2, b) == pin, false) || column(x + 1, b); x > 3 -> column(x, b) = false;
+            full(b) = line(b) || column(1, b);
+        act place: Pos # Pos; done;
+        proc X(b: List(Row), n: Nat) = sum x, y: Pos. (x <= 3 && y <= 2 && n < 3 && at(x, y, b) == empty) -> place(x, y) . X(put(x, y, pin, b), n + 1)
+            + full(b) -> done . X([[empty, empty, empty], [empty, empty, empty]], 3);
+        init X([[empty, empty, empty], [empty, empty, empty]], 0);";
+    let plain = figures(rows, &[]);
+    assert_eq!(plain.0, [2, 3, 2]);
+    // Six places, two rows, three columns.
+    assert_eq!(figures(rows, &["unfold"]), ([7, 11, 0], plain.1));
+    // Queues in a list that keeps its length, whose lengths are not kept; a list that grows stays whole.
+    let queues = "map push: Pos # Nat # List(List(Nat)) -> List(List(Nat)); var x: Pos; n: Nat; q: List(Nat); l: List(List(Nat));
+        eqn push(1, n, q |> l) = (q <| n) |> l; x > 1 -> push(x, n, q |> l) = q |> push(Int2Pos(x - 1), n, l);
+        act a: Pos; proc P(l: List(List(Nat))) = sum x: Pos. (x <= 4 && #(l . Int2Nat(x - 1)) < 3) -> a(x) . P(push(x, x, l)); init P([[7], [7], [7], [7]]);";
+    assert_eq!(figures(queues, &["unfold"]), ([4, 4, 0], Some((81, 216))));
+    let grows = "act a: Nat; proc P(l: List(Nat)) = (#l < 5) -> a(#l) . P(l <| 1) + (#l > 4) -> a(0) . P(tail(l)); init P([1, 2]);";
+    assert_eq!(figures(grows, &["unfold"]), ([1, 2, 0], figures(grows, &[]).1));
     // What all actions tell, or what only a function gives that nobody knows, stays whole.
     let told =
         "sort R = struct r(x: Nat, y: Bool); act a: R; proc P(p: R) = (x(p) < 3) -> a(p) . P(r(x(p) + 1, !y(p))); init P(r(0, true));";

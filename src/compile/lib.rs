@@ -9,6 +9,7 @@
 
 mod absence;
 mod chance;
+mod conditions;
 mod ends;
 mod groups;
 mod offers;

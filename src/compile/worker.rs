@@ -3,6 +3,7 @@
 //! Keeps a rewriter, compiled code of the groups it has met, and its own copies of table entries both ways.
 
 use super::chance::{Draw, Rests};
+use super::conditions::{Question, Shared};
 use super::parts::Told;
 use super::valueless::Noticed;
 use super::{Compiled, as_var, chance};
@@ -10,6 +11,8 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, LabelId, VarId};
 use mu_base::{Diagnostic, Span};
 use mu_data::engine::{Code, Engine, Problem, Value};
+use mu_data::expr::Expr;
+use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::terms::TermId;
 use mu_labels::MultiAction;
 use mu_model::{Chances, Slot, StepPart, Steps, Worker};
@@ -24,7 +27,12 @@ enum Compute {
 }
 
 struct Compiledgroup {
+    /// What is asked before the problem, which is what is left of the condition then.
+    questions: Vec<Question>,
     problem: Problem,
+    /// The whole condition, if it was needed.
+    whole: Option<Problem>,
+    sum_vars: Vec<VarId>,
     actions: Vec<(ActId, Vec<Compute>)>,
     updates: Vec<Compute>,
     /// What chance may choose.
@@ -85,6 +93,7 @@ pub(super) struct LinearWorker<'m> {
     locals: Vec<Local>,
     /// What was read last of each slot: the groups of a state come one after the other.
     last: Vec<Option<(u32, Value)>>,
+    conditions: Shared,
     /// By actions and terms.
     labels: AHashMap<Box<[u32]>, LabelId>,
     /// A key of labels in the making.
@@ -106,6 +115,7 @@ impl<'m> LinearWorker<'m> {
             told: AHashMap::new(),
             locals: model.tables.iter().map(|_| Local::default()).collect(),
             last: vec![None; model.slots.len()],
+            conditions: Shared::default(),
             labels: AHashMap::new(),
             key: Vec::new(),
             noticed: Noticed::default(),
@@ -122,7 +132,9 @@ impl<'m> LinearWorker<'m> {
         code.actions.iter().flat_map(|a| &a.args).chain(&code.updates).for_each(|e| e.free_vars(&mut used));
         code.chance.iter().for_each(|c| c.weight.free_vars(&mut used));
         let sum_vars: Vec<VarId> = code.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
-        let problem = self.engine.problem(&sum_vars, &code.guard, &code.reads)?;
+        let (questions, left) = self.conditions.of(&mut self.engine, &code.guard, &code.reads)?;
+        let rest = if questions.is_empty() { code.guard.clone() } else { conjunction(self.engine.program().signature(), &left) };
+        let problem = self.engine.problem(&sum_vars, &rest, &code.reads)?;
         let mut env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
         env.extend(code.chance.iter().flat_map(|c| &c.vars));
         let mut compute = |e| match as_var(e) {
@@ -142,7 +154,7 @@ impl<'m> LinearWorker<'m> {
             }
             None => None,
         };
-        Ok(Compiledgroup { problem, actions, updates: updates?, chance })
+        Ok(Compiledgroup { questions, problem, whole: None, sum_vars, actions, updates: updates?, chance })
     }
 
     pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
@@ -194,6 +206,61 @@ impl LinearWorker<'_> {
     }
 }
 
+impl Compiledgroup {
+    /// What is to be solved: what is left of the condition once its questions are answered, or all of it.
+    fn left(&self, asked: Asked) -> &Problem {
+        match (asked, &self.whole) {
+            (Asked::Nothing, Some(whole)) => whole,
+            _ => &self.problem,
+        }
+    }
+}
+
+/// Which part of a group's condition holds already.
+#[derive(Clone, Copy)]
+enum Asked {
+    /// What its questions ask.
+    Questions,
+    /// None: some question has no answer.
+    Nothing,
+}
+
+impl Shared {
+    /// Asks a group's questions; none: one of them is answered with no.
+    fn asked(
+        &mut self,
+        engine: &mut Engine,
+        (model, group): (&Compiled, usize),
+        code: &mut Compiledgroup,
+        reads: &[u32],
+        env: &[Value],
+    ) -> Result<Option<Asked>, Diagnostic> {
+        match self.hold(engine, &code.questions, reads, env) {
+            Some(true) => Ok(Some(Asked::Questions)),
+            Some(false) => Ok(None),
+            None => {
+                if code.whole.is_none() {
+                    let own = &model.codes[group];
+                    code.whole = Some(engine.problem(&code.sum_vars, &own.guard, &own.reads)?);
+                }
+                Ok(Some(Asked::Nothing))
+            }
+        }
+    }
+}
+
+/// Expressions of the program joined by `&&`.
+fn conjunction(signature: &Signature, parts: &[Expr]) -> Expr {
+    let find = |builtin: Builtin, arity: usize| {
+        let fits = |op: &Op| op.kind == OpKind::Builtin(builtin) && signature.domain_range(op.sort).0.len() == arity;
+        signature.ops().find(|(_, op)| fits(op)).map(|(id, _)| id).expect("a program has the connectives and truth values")
+    };
+    match parts {
+        [] => Expr::op(signature, find(Builtin::True, 0)),
+        [first, rest @ ..] => rest.iter().fold(first.clone(), |all, c| Expr::apply(signature, find(Builtin::And, 2), vec![all, c.clone()])),
+    }
+}
+
 /// Adds an action with its arguments to the key of a label.
 fn label_key(model: &Compiled, engine: &mut Engine, action: ActId, args: &[Value], key: &mut Vec<u32>) {
     key.push(action.0);
@@ -232,15 +299,17 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, .. } = self;
-        let code = groups[group].as_ref().expect("compiled above");
+        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, conditions, .. } = self;
+        let code = groups[group].as_mut().expect("compiled above");
         if code.chance.is_some() {
             return Err(chance::unexpected(span));
         }
+        let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else { return Ok(()) };
+        let code = &*code;
         let mut full = env.clone();
         let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, group, code };
         engine
-            .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+            .solve(code.left(asked), &env, &mut |engine: &mut Engine, solution: &[Value]| {
                 full.truncate(env.len());
                 full.extend_from_slice(solution);
                 out.labels.push(setting.label(engine, &full)?);
@@ -258,12 +327,14 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, .. } = self;
-        let code = groups[group].as_ref().expect("compiled above");
+        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, conditions, .. } = self;
+        let code = groups[group].as_mut().expect("compiled above");
+        let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else { return Ok(()) };
+        let code = &*code;
         let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, group, code };
         let mut full = env.clone();
         engine
-            .solve(&code.problem, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+            .solve(code.left(asked), &env, &mut |engine: &mut Engine, solution: &[Value]| {
                 full.truncate(env.len());
                 full.extend_from_slice(solution);
                 out.labels.push(setting.label(engine, &full)?);

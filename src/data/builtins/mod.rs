@@ -31,6 +31,13 @@ impl Machine {
     /// A built-in on one argument.
     pub(crate) fn prim1(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value) -> Outcome<Value> {
         use Builtin::*;
+        match (builtin, &a) {
+            (Not, Value::Bool(b)) => return Ok(Value::Bool(!b)),
+            (NatToPos | IntToPos | RealToPos, Value::Int(1..)) | (IntToNat | RealToNat, Value::Int(0..)) | (RealToInt, Value::Int(_)) => {
+                return Ok(a);
+            }
+            _ => {}
+        }
         Ok(match builtin {
             Not => self.not(p, a),
             PosToNat | PosToInt | PosToReal | NatToInt | NatToReal | IntToReal => a,
@@ -71,6 +78,10 @@ impl Machine {
                 }
                 _ => {}
             }
+        }
+        // Free constants are data.
+        if let (Equal, Value::Con(x), Value::Con(y)) = (builtin, &a, &b) {
+            return Ok(Value::Bool(x == y));
         }
         self.prim2_general(p, builtin, op, a, b)
     }
