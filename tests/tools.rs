@@ -202,9 +202,20 @@ fn equation_systems_are_printed() {
     assert_eq!(f.expect(0, "info @t.pg")["vertices"], f.expect(0, "info @t.pbes")["vertices"]);
     f.file("f.pbes", "pbes\n mu X(n: Nat) = val(n < 3) && X(n + 1);\ninit X(0);\n");
     assert_eq!(f.expect(1, "solve @f.pbes")["winner"], "odd");
-    f.file("endless.pbes", "pbes mu X(n: Nat) = X(n + 1); init X(0);");
+    f.file("endless.pbes", "pbes mu X(n: Nat) = val(n mod 7 > 9) || X(n + 1); init X(0);");
     let early = f.expect(3, "solve @endless.pbes --max-states 100");
     assert_eq!(early["stop"], "max-states", "{early}");
+    // Infinitely many instances and values, of which finitely many decide; and numbers that nothing looks at.
+    for (system, code) in [
+        ("nu X(n: Nat) = forall w: Nat. val(w < 3) && X(n + 1)", 1),
+        ("mu X(n: Nat) = exists w: Nat, i: Int. val(w * w == 9 && i < 0 && i * i == w + 1) || X(n + 1) && val(n > 5)", 0),
+        ("nu X(n: Nat) = (forall w: Pos. val(w < 9) => X(w)) && (exists w: Nat. val(w > n) && (exists v: Nat. val(v * v == w) && X(1)))", 0),
+        ("mu X(n: Nat) = X(n + 1)", 1),
+        ("nu X(n: Nat) = X(n + 1) && (forall w: Nat. val(n + w < 7))", 1),
+    ] {
+        f.file("many.pbes", &format!("pbes {system}; init X(0);"));
+        assert_eq!(f.run("solve @many.pbes --timeout 60").code, code, "{system}");
+    }
     f.file("bad.pbes", "pbes\n mu X(n: Nat) = X(m);\ninit X(0);\n");
     let wrong = f.run("solve @bad.pbes");
     assert!(wrong.code == 2 && wrong.stderr.contains("bad.pbes:2:19: error: `m` is not declared"), "{}", wrong.stderr);
