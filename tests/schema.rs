@@ -139,7 +139,7 @@ fn known(schema: &Value, root: &Value) {
     for (keyword, value) in object {
         match keyword.as_str() {
             "$schema" => assert_eq!(value, "https://json-schema.org/draft/2020-12/schema"),
-            "title" | "description" | "type" | "required" | "enum" | "const" | "minimum" | "minItems" => {}
+            "title" | "description" | "type" | "required" | "enum" | "const" | "minimum" | "minItems" | "maxItems" => {}
             "pattern" => assert_eq!(value, LARGE_NUMBER),
             "$ref" => assert!(root.pointer(&value.as_str().unwrap()[1..]).is_some(), "{value} is nothing"),
             "properties" | "$defs" => value.as_object().unwrap().values().for_each(|v| known(v, root)),

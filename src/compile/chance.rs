@@ -193,7 +193,7 @@ pub(super) enum Rests {
 
 /// A choice by chance as a group makes it.
 pub(super) struct Drawing {
-    lenient: Option<Problem>,
+    lenient: Problem,
     strict: Problem,
     weight: Code,
     /// Positions in what is known before that the weight reads.
@@ -211,9 +211,6 @@ impl Drawing {
         chosen.weight.free_vars(&mut used);
         let reads: Vec<usize> = (0..before.len()).filter(|i| used.contains(&before[*i])).collect();
         let env: Vec<VarId> = reads.iter().map(|i| before[*i]).collect();
-        let signature = engine.program().signature();
-        // Without any condition, only finite sorts can be listed.
-        let hopeless = chosen.lenient.as_bool(signature) == Some(true);
         let all: Vec<VarId> = env.iter().chain(&chosen.vars).copied().collect();
         let rests = |e: &Expr| {
             let mut vars = Vec::new();
@@ -227,7 +224,7 @@ impl Drawing {
             }
         };
         Ok(Self {
-            lenient: if hopeless { None } else { Some(engine.problem(&chosen.vars, &chosen.lenient, &env)?.bound_by("a `dist`")) },
+            lenient: engine.problem(&chosen.vars, &chosen.lenient, &env)?.bound_by("a `dist`"),
             strict: engine.problem(&chosen.vars, &chosen.possible, &env)?.bound_by("a `dist`"),
             weight: engine.code(&chosen.weight, &all)?,
             reads,
@@ -275,13 +272,14 @@ impl Draws {
             return Ok(known.clone());
         }
         let mut all = key.to_vec();
+        let negative = std::cell::Cell::new(false);
         let mut collect = |engine: &mut Engine, problem: &Problem| {
             let (mut values, mut weights) = (Vec::new(), Vec::new());
             engine.solve(problem, &key, &mut |engine: &mut Engine, chosen: &[Value]| {
                 all.truncate(key.len());
                 all.extend_from_slice(chosen);
                 let value = engine.eval(&drawing.weight, &all)?;
-                let weight = weight(engine, &value, span)?;
+                let weight = weight(engine, &value, span).inspect_err(|_| negative.set(true))?;
                 if !weight.is_zero() {
                     values.extend_from_slice(chosen);
                     weights.push(weight);
@@ -290,17 +288,15 @@ impl Draws {
             })?;
             Ok::<_, Diagnostic>((values, weights))
         };
-        let first = match &drawing.lenient {
-            Some(problem) => match collect(engine, problem) {
-                // It may have no bound without what it does not ask.
-                Err(d) if d.stage == Stage::Data => None,
-                found => Some(found?),
-            },
-            None => None,
+        let first = match collect(engine, &drawing.lenient) {
+            // It may have no bound without what it does not ask.
+            Err(d) if d.stage == Stage::Data => Err(d),
+            found => Ok(found?),
         };
         let (values, weights) = match first {
-            Some(found) => found,
-            None => collect(engine, &drawing.strict)?,
+            Ok(found) => found,
+            Err(d) if negative.get() => return Err(d),
+            Err(_) => collect(engine, &drawing.strict)?,
         };
         expect_whole(&weights, span)?;
         self.size += values.len() + 1;

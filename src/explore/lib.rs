@@ -19,6 +19,7 @@ mod find;
 mod fold;
 mod intern;
 mod lazy;
+mod local;
 mod memo;
 mod parcels;
 mod peel;

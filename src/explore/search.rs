@@ -17,9 +17,10 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
 
 use super::annotate::{Annotator, Lane};
-use super::cache::{CacheStatistics, Expander, Halt, Successor};
+use super::cache::{CacheStatistics, Halt, Successor};
 use super::checkpoint::{Counts, Image, Keeper, Restored};
 use super::intern::held;
+use super::local::Local;
 use super::memo::Memo;
 use super::round::{Block, Round};
 use super::rows::{Edges, Rows};
@@ -111,14 +112,14 @@ struct Gate {
 
 /// What the threads share.
 pub(super) struct Shared<'a> {
-    model: &'a dyn Model,
+    pub model: &'a dyn Model,
     pub options: &'a Options,
     pub budget: &'a Budget,
     progress: &'a dyn Progress,
     pub goal: Goal<'a>,
     /// Whether the search may begin again without symmetries: nothing of it is kept elsewhere.
-    thrifty: bool,
-    memo: Arc<Memo>,
+    pub thrifty: bool,
+    pub memo: Arc<Memo>,
     pub store: RwLock<Store>,
     pub round: Mutex<Round>,
     /// All threads are to come back.
@@ -139,44 +140,6 @@ pub(super) struct Shared<'a> {
     opened: Condvar,
     closed: Condvar,
     start: Instant,
-}
-
-/// What a thread keeps between rounds.
-pub(super) struct Local<'a> {
-    pub expander: Expander<'a>,
-    pub found: Vec<Successor>,
-    pub batch: Vec<u64>,
-    pub hashes: Vec<u64>,
-    /// Where the successors of the batch are stored, as far as there was room.
-    pub places: Vec<Option<u64>>,
-    pub fresh: Vec<u64>,
-    /// With annotations: what computes them, labels of a state, what is brought to the targets in the batch.
-    pub lane: Option<Box<dyn Lane + 'a>>,
-    pub labels: Vec<LabelId>,
-    pub brought: Vec<u32>,
-    ticked: Instant,
-}
-
-impl<'a> Local<'a> {
-    pub fn new(shared: &'a Shared<'a>) -> Self {
-        let options = shared.options;
-        Self {
-            expander: Expander::new(shared.model, shared.memo.clone(), options)
-                .with_symmetries(shared.goal.symmetries)
-                .preferring(shared.goal.step)
-                .reduced(shared.goal.stubborn)
-                .thrifty(shared.thrifty),
-            found: Vec::new(),
-            batch: Vec::with_capacity(BATCH + 64),
-            hashes: Vec::new(),
-            places: Vec::new(),
-            fresh: Vec::new(),
-            lane: shared.goal.annotator.map(|a| a.lane()),
-            labels: Vec::new(),
-            brought: Vec::new(),
-            ticked: Instant::now(),
-        }
-    }
 }
 
 /// Runs a search from the model's initial state. The calling thread is one of the workers.
@@ -201,6 +164,12 @@ pub(crate) fn run_from(
 ) -> Result<Done, Diagnostic> {
     if restored.as_ref().is_some_and(|r| r.records.is_some() != goal.annotator.is_some()) {
         return Err(Diagnostic::new(Stage::File, "the checkpoint is of another kind of search"));
+    }
+    if model.is_probabilistic() {
+        return Err(Diagnostic::new(
+            Stage::Unsupported,
+            "chance decides in this model (`dist`), and this way of searching knows no probabilities",
+        ));
     }
     let thrifty = restored.is_none() && goal.keeper.is_none();
     let (store, queued) = match restored {

@@ -109,8 +109,11 @@ impl Search<'_> {
         match self.kind {
             Kind::WeakFailures if own.contains(&LabelId::TAU) => return Ok(None),
             Kind::Failures | Kind::WeakFailures => {
+                // Where taus do not count, only a state without tau refuses. Always said: taus inside of a class of the quotient are not seen here.
+                if self.weak() {
+                    parts.insert(format!("[{}]false", self.lts.table.texts[LabelId::TAU.index()]));
+                }
                 for &q in set {
-                    // One that has a tau does not refuse, where taus do not count: `[tau]false` tells it apart.
                     let more = self.offered(q).into_iter().find(|l| !own.contains(l));
                     match more {
                         None => return Ok(None),

@@ -1,7 +1,7 @@
 //! JSON against a schema: the subset of JSON Schema (draft 2020-12) that `docs/schema` is written in -> the first thing that is wrong, with its place.
 //!
 //! Keywords: `type`, `const`, `enum`, `anyOf`, `minimum`, `pattern` (large numbers only), `required`, `properties`, `additionalProperties`,
-//! `prefixItems`, `items`, `minItems`, `$ref` within the schema. Any other is ignored; `tests/schema.rs` sees that no schema has one. Of the alternatives
+//! `prefixItems`, `items`, `minItems`, `maxItems`, `$ref` within the schema. Any other is ignored; `tests/schema.rs` sees that no schema has one. Of the alternatives
 //! of an `anyOf` the one is reported whose error lies deepest: the value was meant to be that. Cost: linear in the value, times alternatives.
 
 use serde_json::Value;
@@ -86,6 +86,9 @@ impl Schema {
         if let Some(array) = value.as_array() {
             if schema.get("minItems").and_then(Value::as_u64).is_some_and(|n| (array.len() as u64) < n) {
                 return refuse(at, "too few items".into());
+            }
+            if schema.get("maxItems").and_then(Value::as_u64).is_some_and(|n| (array.len() as u64) > n) {
+                return refuse(at, "too many items".into());
             }
             for (i, item) in array.iter().enumerate() {
                 if let Some(schema) = list("prefixItems").get(i).or(schema.get("items")) {
