@@ -36,8 +36,13 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
                 };
                 Op::Value(equations.value(value))
             }
-            1 | 2 => Op::Least([node(random), node(random)].into()),
-            3 | 4 => Op::Greatest([node(random), node(random)].into()),
+            kind @ 1..=4 => {
+                // With a number beside it often: else hardly a cycle has a finite value.
+                let number = equations.value(number(random.below(4) as i64 - 1, 1));
+                let other = if random.chance(1, 2) { equations.add(Op::Value(number)) } else { node(random) };
+                let args = [node(random), other].into();
+                if kind <= 2 { Op::Least(args) } else { Op::Greatest(args) }
+            }
             5 => {
                 let constant = equations.value(number(random.below(5) as i64 - 2, 2));
                 let (constant, one) = (equations.add(Op::Value(constant)), equations.factor(&BigRational::one()));
@@ -96,7 +101,7 @@ fn one_sign_is_what_iteration_converges_to() {
         infinite += usize::from(near != later && !matches!(value, Real::Number(_)));
         cycles += usize::from(near != later);
     }
-    assert!(numbers > 300 && infinite > 5 && cycles > 40, "{numbers} {infinite} {cycles}");
+    assert!(numbers > 300 && infinite > 3 && cycles > 20, "{numbers} {infinite} {cycles}");
 }
 
 #[test]
@@ -108,7 +113,11 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
         let bounds = solved(&equations);
         assert!(bounds.lower <= bounds.upper, "seed {seed}: {bounds:?}");
         // All least is below, all greatest above.
-        let one = |least: bool| solved(&Equations { least: vec![least; 2], ..equations.clone() });
+        let one = |least: bool| {
+            let mut all = equations.clone();
+            all.least = vec![least; 2];
+            solved(&all)
+        };
         assert!(one(true).lower <= bounds.upper && bounds.lower <= one(false).upper, "seed {seed}: {bounds:?}");
         exact += usize::from(bounds.value().is_some());
     }
@@ -117,7 +126,8 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
 
 /// `X = max(0, factor * X + added)`.
 fn growth(factor: BigRational, added: Real) -> Equations {
-    let mut equations = Equations { least: vec![true], ..Equations::default() };
+    let mut equations = Equations::default();
+    equations.least = vec![true];
     let head = equations.reserve();
     let (zero, added) = (equations.value(Real::zero()), equations.value(added));
     let (zero, added) = (equations.add(Op::Value(zero)), equations.add(Op::Value(added)));
