@@ -173,11 +173,11 @@ impl Solver<'_> {
         sign: bool,
         known: &[Real],
     ) -> Result<Vec<Bounds>, Diagnostic> {
-        let (near, ended) = self.bound_of_side(graph, component, outer, sign, known)?;
+        let (near, ended) = self.one_side(graph, component, outer, sign, known)?;
         if ended {
             return Ok(near);
         }
-        let (far, _) = self.bound_of_side(graph, component, outer, !sign, known)?;
+        let (far, _) = self.one_side(graph, component, outer, !sign, known)?;
         let bounds = near.into_iter().zip(far).map(|(near, far)| {
             if sign { Bounds { lower: near.lower, upper: far.upper } } else { Bounds { lower: far.lower, upper: near.upper } }
         });
@@ -185,7 +185,7 @@ impl Solver<'_> {
     }
 
     /// Iterates the outer heads from minus infinity (or plus infinity); whether it ended.
-    fn bound_of_side(
+    fn one_side(
         &mut self,
         graph: &Part<'_>,
         component: &[NodeId],

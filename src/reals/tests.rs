@@ -36,8 +36,13 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
                 };
                 Op::Value(equations.value(value))
             }
-            1 | 2 => Op::Least([node(random), node(random)].into()),
-            3 | 4 => Op::Greatest([node(random), node(random)].into()),
+            kind @ 1..=4 => {
+                // With a number beside it often: else hardly a cycle has a finite value.
+                let number = equations.value(number(random.below(4) as i64 - 1, 1));
+                let other = if random.chance(1, 2) { equations.add(Op::Value(number)) } else { node(random) };
+                let args = [node(random), other].into();
+                if kind <= 2 { Op::Least(args) } else { Op::Greatest(args) }
+            }
             5 => {
                 let constant = equations.value(number(random.below(5) as i64 - 2, 2));
                 let (constant, one) = (equations.add(Op::Value(constant)), equations.factor(&BigRational::one()));
@@ -96,7 +101,7 @@ fn one_sign_is_what_iteration_converges_to() {
         infinite += usize::from(near != later && !matches!(value, Real::Number(_)));
         cycles += usize::from(near != later);
     }
-    assert!(numbers > 300 && infinite > 5 && cycles > 40, "{numbers} {infinite} {cycles}");
+    assert!(numbers > 300 && infinite > 3 && cycles > 20, "{numbers} {infinite} {cycles}");
 }
 
 #[test]
@@ -109,9 +114,9 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
         assert!(bounds.lower <= bounds.upper, "seed {seed}: {bounds:?}");
         // All least is below, all greatest above.
         let one = |least: bool| {
-            let mut alike = equations.clone();
-            alike.least = vec![least; 2];
-            solved(&alike)
+            let mut all = equations.clone();
+            all.least = vec![least; 2];
+            solved(&all)
         };
         assert!(one(true).lower <= bounds.upper && bounds.lower <= one(false).upper, "seed {seed}: {bounds:?}");
         exact += usize::from(bounds.value().is_some());
