@@ -148,7 +148,8 @@ export async function start(wish: object): Promise<RunState> {
     });
   };
   const hear = (told: News) => {
-    if ("line" in told) news(id, (r) => listen(r, told.line));
+    // Told when the clock ticks: a list that is drawn anew for each line cannot be clicked.
+    if ("line" in told) listen(run, told.line);
     if ("lost" in told) end((r) => (r.failed = told.lost));
     if ("over" in told)
       end((r) => {
