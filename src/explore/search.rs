@@ -153,6 +153,20 @@ pub(crate) fn run(
     run_from(model, options, budget, progress, goal, (None, None))
 }
 
+/// Refuses a checkpoint of another kind of search, and a model that this one is not for.
+fn expect_searchable(model: &dyn Model, restored: Option<&Restored>, goal: &Goal<'_>) -> Result<(), Diagnostic> {
+    if restored.is_some_and(|r| r.records.is_some() != goal.annotator.is_some()) {
+        return Err(Diagnostic::new(Stage::File, "the checkpoint is of another kind of search"));
+    }
+    if model.is_probabilistic() {
+        return Err(Diagnostic::new(
+            Stage::Unsupported,
+            "chance decides in this model (`dist`), and this way of searching knows no probabilities",
+        ));
+    }
+    Ok(())
+}
+
 /// Runs a search, or goes on with one. A lane is that of a search by this thread alone.
 pub(crate) fn run_from(
     model: &dyn Model,
@@ -162,15 +176,7 @@ pub(crate) fn run_from(
     goal: Goal<'_>,
     (restored, lane): (Option<Restored>, Option<Box<dyn Lane + '_>>),
 ) -> Result<Done, Diagnostic> {
-    if restored.as_ref().is_some_and(|r| r.records.is_some() != goal.annotator.is_some()) {
-        return Err(Diagnostic::new(Stage::File, "the checkpoint is of another kind of search"));
-    }
-    if model.is_probabilistic() {
-        return Err(Diagnostic::new(
-            Stage::Unsupported,
-            "chance decides in this model (`dist`), and this way of searching knows no probabilities",
-        ));
-    }
+    expect_searchable(model, restored.as_ref(), &goal)?;
     let thrifty = restored.is_none() && goal.keeper.is_none();
     let (store, queued) = match restored {
         Some(r) => {

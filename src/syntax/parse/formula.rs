@@ -146,8 +146,8 @@ impl Builder {
                     stack.prefix(state::FIX, self.fix(p)?);
                     continue;
                 }
-                // Only a number can stand before `*`, so that it binds to what follows whatever is around it.
-                Rule::val if pairs.peek().is_some_and(|next| state_op(next) == StateOp::Multiply) => {
+                // A number binds to what it multiplies whatever is before it, except to a last number: that multiplies all that is before it.
+                Rule::val if is_factor(pairs.clone()) => {
                     stack.prefix(state::MODALITY, StateOperator::Scale(self.state_primary(p)?));
                     pairs.next();
                     continue;
@@ -286,6 +286,12 @@ impl Builder {
     pub(super) fn multi_action<'i>(&self, pairs: impl Iterator<Item = P<'i>>) -> Built<Vec<(Ident, Vec<Data>)>> {
         pairs.filter(|p| p.as_rule() == Rule::action).map(|p| self.action(p)).collect()
     }
+}
+
+/// Whether what follows a number is `*` with something that this number multiplies.
+fn is_factor<'i>(mut rest: impl Iterator<Item = P<'i>>) -> bool {
+    let times = |p: Option<P<'i>>| p.is_some_and(|p| state_op(&p) == StateOp::Multiply);
+    times(rest.next()) && (rest.next().is_some_and(|p| p.as_rule() != Rule::val) || times(rest.next()))
 }
 
 fn state_op(pair: &P) -> StateOp {

@@ -44,7 +44,7 @@ impl Printer {
                 let (level, assoc) = op.state_level();
                 let opened = self.open(level < place.least);
                 let place = self.inside(opened, place);
-                let left_opened = self.open(ends_in_looser_prefix(left, level));
+                let left_opened = self.open(ends_in_looser_prefix(left, level) || *op == StateOp::Multiply && ends_in_factor(left));
                 self.state(left, self.inside(left_opened, Place::left_of(level, assoc)));
                 self.close(left_opened);
                 self.word(" ");
@@ -201,5 +201,24 @@ fn ends_in_looser_prefix(mut f: &StateFormula, level: u8) -> bool {
         }
         f = next;
         within = true;
+    }
+}
+
+/// Whether a number at the end would multiply what follows, in place of the whole.
+fn ends_in_factor(formula: &StateFormula) -> bool {
+    let mut last = match &formula.kind {
+        StateFormulaKind::Val(_) => return false,
+        _ => formula,
+    };
+    loop {
+        last = match &last.kind {
+            StateFormulaKind::Val(_) => return true,
+            StateFormulaKind::Not(inner)
+            | StateFormulaKind::Minus(inner)
+            | StateFormulaKind::Must(_, inner)
+            | StateFormulaKind::May(_, inner) => inner,
+            StateFormulaKind::Binary(StateOp::Multiply, _, right) => right,
+            _ => return false,
+        };
     }
 }
