@@ -189,6 +189,8 @@ impl<'a> Prover<'a> {
                 Err(Why::Stopped(Stop::States)) if self.work != Some(0) => {}
                 Err(why) => break why,
             }
+            // A turn ends as a limit of states does; where it was the limit, the exact search never gets further.
+            let last = self.budget.check(self.counts.nodes as u64).is_err();
             if self.options.approximate {
                 match self.approximate(turn) {
                     Ok(verdict) => return verdict,
@@ -196,6 +198,9 @@ impl<'a> Prover<'a> {
                     Err(why) if self.work == Some(0) => break why,
                     Err(_) => {}
                 }
+            }
+            if last {
+                break Why::Stopped(Stop::States);
             }
             turn = turn.next();
         };
