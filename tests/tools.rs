@@ -209,7 +209,10 @@ fn equation_systems_are_printed() {
     for (system, code) in [
         ("nu X(n: Nat) = forall w: Nat. val(w < 3) && X(n + 1)", 1),
         ("mu X(n: Nat) = exists w: Nat, i: Int. val(w * w == 9 && i < 0 && i * i == w + 1) || X(n + 1) && val(n > 5)", 0),
-        ("nu X(n: Nat) = (forall w: Pos. val(w < 9) => X(w)) && (exists w: Nat. val(w > n) && (exists v: Nat. val(v * v == w) && X(1)))", 0),
+        (
+            "nu X(n: Nat) = (forall w: Pos. val(w < 9) => X(w)) && (exists w: Nat. val(w > n) && (exists v: Nat. val(v * v == w) && X(1)))",
+            0,
+        ),
         ("mu X(n: Nat) = X(n + 1)", 1),
         ("nu X(n: Nat) = X(n + 1) && (forall w: Nat. val(n + w < 7))", 1),
     ] {

@@ -106,11 +106,14 @@ impl Search<'_> {
     fn unanswered(&mut self, state: StateId, set: &[StateId]) -> Result<Option<String>, Stop> {
         let own = self.offered(state);
         let mut parts = BTreeSet::new();
+        if self.kind == Kind::WeakFailures {
+            // Classes of states are without tau where some of their states are.
+            parts.insert("[tau]false".to_string());
+        }
         match self.kind {
             Kind::WeakFailures if own.contains(&LabelId::TAU) => return Ok(None),
             Kind::Failures | Kind::WeakFailures => {
                 for &q in set {
-                    // One that has a tau does not refuse, where taus do not count: `[tau]false` tells it apart.
                     let more = self.offered(q).into_iter().find(|l| !own.contains(l));
                     match more {
                         None => return Ok(None),
