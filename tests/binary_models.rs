@@ -29,13 +29,13 @@ fn linear(seed: u64, text: &str) -> LinearProcess {
     linearise::linearise(&spec, &Default::default()).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"))
 }
 
-/// The system of a process, if it is small and has values everywhere.
+/// The smallest strongly bisimilar system of a process, if it is small and has values everywhere.
 fn system(process: LinearProcess) -> Option<Lts> {
     let model = Compiled::new(process, &Confluence::None).ok()?;
     let budget = Budget::new(Limits { max_states: Some(300), ..Default::default() });
     let options = explore::Options { threads: 1, ..Default::default() };
     match explore::explore_lts(&model, &options, &budget, &Silent) {
-        // Functions that are equal may be told apart by how they are written: up to bisimilarity.
+        // A function may be several states, by the expressions that stand for it.
         Ok((outcome, lts)) if outcome.stop == Stop::Complete => Some(reduce(&lts, Equivalence::Strong, 1)),
         _ => None,
     }
