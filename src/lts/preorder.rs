@@ -372,15 +372,14 @@ mod tests {
     /// What states reach by taus, if taus do not count, otherwise they themselves.
     fn over(lts: &Lts, set: &BTreeSet<StateId>, weak: bool) -> BTreeSet<StateId> {
         let mut all = set.clone();
-        while weak {
+        loop {
             let more: BTreeSet<StateId> =
                 all.iter().flat_map(|s| lts.successors(*s)).filter(|x| x.0 == LabelId::TAU).map(|x| x.1).chain(all.clone()).collect();
-            if more == all {
-                break;
+            if !weak || more == all {
+                return all;
             }
             all = more;
         }
-        all
     }
 
     fn after(lts: &Lts, set: &BTreeSet<StateId>, label: LabelId, weak: bool) -> BTreeSet<StateId> {
