@@ -214,9 +214,10 @@ fn equation_systems_are_printed() {
             0,
         ),
         ("mu X(n: Nat) = X(n + 1)", 1),
+        ("mu X(n: Nat) = (val(n == 2) && (exists m: Nat. val(m < 3) && Y(m, any)) || X(1) && Y(2, any)); nu Y(m, k: Nat) = Y(m, k)", 1),
         ("nu X(n: Nat) = X(n + 1) && (forall w: Nat. val(n + w < 7))", 1),
     ] {
-        f.file("many.pbes", &format!("pbes {system}; init X(0);"));
+        f.file("many.pbes", &format!("glob any: Nat; pbes {system}; init X(0);"));
         assert_eq!(f.run("solve @many.pbes --timeout 60").code, code, "{system}");
     }
     f.file("bad.pbes", "pbes\n mu X(n: Nat) = X(m);\ninit X(0);\n");

@@ -372,13 +372,10 @@ mod tests {
     /// What states reach by taus, if taus do not count, otherwise they themselves.
     fn over(lts: &Lts, set: &BTreeSet<StateId>, weak: bool) -> BTreeSet<StateId> {
         let mut all = set.clone();
-        if !weak {
-            return all;
-        }
         loop {
             let more: BTreeSet<StateId> =
                 all.iter().flat_map(|s| lts.successors(*s)).filter(|x| x.0 == LabelId::TAU).map(|x| x.1).chain(all.clone()).collect();
-            if more == all {
+            if !weak || more == all {
                 return all;
             }
             all = more;

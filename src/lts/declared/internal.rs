@@ -81,6 +81,20 @@ impl<R: BufRead> Printer<'_, R> {
             ("@setcomp" | "@bagcomp", [f]) => return self.comprehension(head, *f, |f| f, out),
             _ => {}
         }
+        // Where all or nothing is in the functions, of the collections beside them: what is in one of them, in the functions or in the collections but not in both.
+        if let ("@fset_union" | "@fset_inter", [f, g, s, t]) = (name, args)
+            && let (Some(f), Some(g)) = (self.constantly(*f), self.constantly(*g))
+            && (f || g)
+        {
+            let form = match (name == "@fset_union", f, g) {
+                (true, false, _) | (false, true, false) => "(%2 - %1)",
+                (true, true, false) | (false, false, _) => "(%1 - %2)",
+                (true, true, true) => "(%1 * %2)",
+                (false, true, true) => "(%1 + %2)",
+            };
+            filled(form, &[self.operand(*s)?, self.operand(*t)?], out);
+            return if out.len() > MOST_TEXT { Err(too_long()) } else { Ok(()) };
+        }
         // Of functions and of finite collections beside them: where nothing is in the functions, what is said of the collections.
         let args = match args {
             [f, g, rest @ ..] if rest.len() == 2 && self.is_nothing(*f) && self.is_nothing(*g) => rest,
@@ -109,6 +123,15 @@ impl<R: BufRead> Printer<'_, R> {
         self.expression(term, &mut text)?;
         text.push(')');
         Ok(text)
+    }
+
+    /// The value of a function that has the same one everywhere.
+    fn constantly(&self, function: Term) -> Option<bool> {
+        match self.texts.operation(function)? {
+            "@false_" => Some(false),
+            "@true_" => Some(true),
+            _ => None,
+        }
     }
 
     /// A function that is false or zero everywhere.

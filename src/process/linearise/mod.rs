@@ -127,10 +127,16 @@ const MAX_FOLLOWED: usize = 100_000;
 pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Diagnostic> {
     let mut data = spec.data.clone();
     let parallel = term::parallel_equations(spec);
+    // Any value will do for a global variable; none is a variable of what is left to be done.
+    let mut globals = Substitution::new();
+    for g in &spec.globals {
+        let sort = data.signature.var(*g).sort;
+        globals.insert(*g, default_value(&mut data.signature, sort));
+    }
     let mut bodies = Vec::with_capacity(spec.procs.len());
     let reachable = reachable_equations(spec);
     for (i, def) in spec.procs.iter().enumerate() {
-        bodies.push(if parallel[i] || !reachable[i] { None } else { Some(term::convert(&def.body)?) });
+        bodies.push(if parallel[i] || !reachable[i] { None } else { Some(term::convert(&def.body)?.substitute(&globals)) });
     }
     let ends = ending::ending(&bodies);
     bodies.iter_mut().flatten().for_each(|body| *body = ending::trim(body, &ends));
@@ -144,7 +150,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     for component in components {
         automata.push(match component {
             Component::Term(name, _, term) => {
-                let automaton = builder.build(name, ending::trim(&term, &ends))?;
+                let automaton = builder.build(name, ending::trim(&term.substitute(&globals), &ends))?;
                 let mut automaton = rename_apart(automaton, builder.signature);
                 if options.constants {
                     simplify::constants(&mut automaton);
