@@ -83,7 +83,8 @@ pub(super) fn explore(session: &Session, args: &ExploreArgs, loaded: &Loaded, st
         (args.reduce.is_some_and(|r| r != Reduce::Probabilistic), "--reduce` other than `probabilistic"),
     ];
     if let Some((_, option)) = wants.iter().find(|(wanted, _)| *wanted) {
-        let message = format!("`{option}` is not for probabilistic models, and chance decides in {}", args.model.display());
+        let are = if option.contains("` and `") { "are" } else { "is" };
+        let message = format!("`{option}` {are} not for probabilistic models, and chance decides in {}", args.model.display());
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
     let (system, stop) = explored(session, &*loaded.model)?;

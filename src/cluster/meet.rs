@@ -138,7 +138,9 @@ pub struct Party {
 
 /// Why a connection did not come about.
 enum Refused {
-    /// Nobody is there, or it is a stranger: perhaps another comes.
+    /// Nobody is there, or nobody answers: perhaps somebody does later.
+    Silent(String),
+    /// It is a stranger: perhaps another comes.
     Stranger(String),
     /// One of ours, and it will not do.
     Wrong(Diagnostic),
@@ -146,7 +148,11 @@ enum Refused {
 
 impl From<std::io::Error> for Refused {
     fn from(error: std::io::Error) -> Self {
-        Refused::Stranger(error.to_string())
+        use std::io::ErrorKind::{TimedOut, WouldBlock};
+        match error.kind() {
+            TimedOut | WouldBlock => Refused::Silent(format!("it did not answer within {} s", STEP.as_secs())),
+            _ => Refused::Silent(error.to_string()),
+        }
     }
 }
 impl From<Diagnostic> for Refused {
@@ -262,6 +268,27 @@ impl Party {
     }
 }
 
+/// Why somebody is not connected, by process or by address.
+#[derive(Default)]
+struct Notes(Vec<(String, String)>);
+
+impl Notes {
+    /// The last reason counts. Silence does not replace a reason: a process that has given up is silent, and that is not why it did.
+    fn add(&mut self, who: String, refused: Refused) {
+        let (why, silent) = match refused {
+            Refused::Silent(why) => (why, true),
+            Refused::Stranger(why) => (why, false),
+            Refused::Wrong(error) => (error.message, false),
+        };
+        match self.0.iter().position(|n| n.0 == who) {
+            Some(_) if silent => {}
+            Some(at) => self.0[at].1 = why,
+            None if self.0.len() < MOST_NAMED => self.0.push((who, why)),
+            None => {}
+        }
+    }
+}
+
 /// Connects a process with all others. `wait`: how long they may take to come; `meanwhile` is asked now and then whether to go on.
 ///
 /// # Errors
@@ -278,16 +305,8 @@ pub fn meet(
     let over = AtomicBool::new(false);
     let wires: Mutex<Vec<Option<Wire>>> = Mutex::new((0..count).map(|_| None).collect());
     let wrong: Mutex<Option<Diagnostic>> = Mutex::default();
-    // By process, or by address: why it is not connected.
-    let notes: Mutex<Vec<(String, String)>> = Mutex::default();
-    let note = |who: String, why: String| {
-        let mut notes = lock(&notes);
-        match notes.iter().position(|n| n.0 == who) {
-            Some(at) => notes[at].1 = why,
-            None if notes.len() < MOST_NAMED => notes.push((who, why)),
-            None => {}
-        }
-    };
+    let notes: Mutex<Notes> = Mutex::default();
+    let note = |who: String, why: Refused| lock(&notes).add(who, why);
     party.listener.set_nonblocking(true).map_err(|e| Diagnostic::internal(format!("cannot listen: {e}")))?;
     let result = std::thread::scope(|scope| {
         let (health, wires, wrong, over, note) = (&health, &wires, &wrong, &over, &note);
@@ -303,7 +322,7 @@ pub fn meet(
                             lock(wrong).get_or_insert(error);
                             return;
                         }
-                        Err(Refused::Stranger(why)) => note(format!("process {peer} at {}", party.addresses[peer]), why),
+                        Err(why) => note(format!("process {peer} at {}", party.addresses[peer]), why),
                     }
                     std::thread::sleep(AGAIN);
                 }
@@ -333,13 +352,13 @@ pub fn meet(
             match party.listener.accept() {
                 Ok((socket, from)) if hearing.len() < MOST_HEARD => hearing.push(scope.spawn(move || match party.hear(socket, health) {
                     Ok((peer, wire)) => match &mut lock(wires)[peer] {
-                        Some(_) => note(from.to_string(), format!("process {peer} is here already")),
+                        Some(_) => note(from.to_string(), Refused::Stranger(format!("process {peer} is here already"))),
                         free => *free = Some(wire),
                     },
                     Err(Refused::Wrong(error)) => {
                         lock(wrong).get_or_insert(error);
                     }
-                    Err(Refused::Stranger(why)) => note(from.to_string(), why),
+                    Err(why) => note(from.to_string(), why),
                 })),
                 Ok(_) => {}
                 Err(_) => std::thread::sleep(Duration::from_millis(2)),
@@ -348,7 +367,7 @@ pub fn meet(
         over.store(true, Ordering::Relaxed);
         result
     });
-    result.map_err(|error| lock(&notes).iter().fold(error, |e, (who, why)| e.note(format!("{who}: {why}"))))?;
+    result.map_err(|error| lock(&notes).0.iter().fold(error, |e, (who, why)| e.note(format!("{who}: {why}"))))?;
     let wires = std::mem::take(&mut *lock(&wires));
     Ok(Connections { me: party.me, wires, health })
 }
@@ -404,14 +423,36 @@ mod tests {
 
     #[test]
     fn another_secret_is_turned_away_and_another_model_refused_by_name() {
-        let [one, two_] = two([SECRET, "another secret entirely"], ["m", "m"], Duration::from_millis(300));
-        let (one, two_) = (one.unwrap_err(), two_.unwrap_err());
-        assert!(one.message.contains("not connected") && one.notes.iter().any(|n| n.contains("does not know the secret")), "{one:?}");
-        assert!(two_.notes.iter().any(|n| n.contains("its secret may be another one")), "{two_:?}");
+        let (listeners, addresses) = listeners(2);
+        let mut parties = listeners.into_iter().zip([SECRET, "another secret entirely"]).enumerate();
+        let parties: [Party; 2] = std::array::from_fn(|_| parties.next().map(|(i, (l, s))| party(i, &addresses, l, s, "m")).unwrap());
+        let health: Arc<Health> = Arc::default();
+        let [heard, connected] = std::thread::scope(|scope| {
+            let other = scope.spawn(|| parties[1].connect(0, &health).err());
+            let heard = parties[0].hear(parties[0].listener.accept().unwrap().0, &health).err();
+            [heard, other.join().unwrap()]
+        });
+        assert!(matches!(&heard, Some(Refused::Stranger(why)) if why.contains("does not know the secret")));
+        assert!(matches!(&connected, Some(Refused::Stranger(why)) if why.contains("its secret may be another one")));
+        for met in two([SECRET, "another secret entirely"], ["m", "m"], Duration::from_millis(50)) {
+            let error = met.unwrap_err();
+            assert!(error.message.contains("not connected"), "{error:?}");
+        }
         let refused = two([SECRET, SECRET], ["m", "n"], STEP);
         for (peer, result) in [1, 0].into_iter().zip(refused) {
             assert_eq!(result.unwrap_err().message, format!("process {peer} runs another model or other parameters"));
         }
+    }
+
+    #[test]
+    fn silence_does_not_replace_a_reason() {
+        let mut notes = Notes::default();
+        let again = || std::io::Error::from(std::io::ErrorKind::WouldBlock);
+        notes.add("process 0".into(), again().into());
+        assert_eq!(notes.0[0].1, "it did not answer within 5 s");
+        notes.add("process 0".into(), Refused::Stranger("another secret".into()));
+        notes.add("process 0".into(), again().into());
+        assert_eq!(notes.0, [("process 0".into(), "another secret".into())]);
     }
 
     #[test]

@@ -5,8 +5,8 @@
 
 use super::Converter;
 use ahash::AHashSet;
-use mu_base::Diagnostic;
 use mu_base::ids::VarId;
+use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr};
 use mu_labels::ActionDecl;
 use mu_lts::behaviour::{Process, Summand};
@@ -92,8 +92,19 @@ impl Terms {
 /// A linear process as typed terms.
 ///
 /// # Errors
-/// An expression has no typed form.
+/// An expression has no typed form; chance decides, or actions have times, which this form of a process does not say.
 pub fn process(linear: &LinearProcess) -> Result<Process, Diagnostic> {
+    if linear.is_probabilistic() {
+        let message = "chance decides in this process (`dist`), and `.lps` files are written without probabilities";
+        return Err(
+            Diagnostic::new(Stage::Unsupported, message).note("a name that does not end in .lps gives the process as text, with them")
+        );
+    }
+    if linear.is_timed() {
+        let message = "actions of this process have times, and `.lps` files are written without";
+        return Err(Diagnostic::new(Stage::Unsupported, message)
+            .note("`--untime` takes them away; another name gives the process as text, with them"));
+    }
     let mut terms = Terms::new(&linear.data)?;
     let actions = terms.actions(&linear.actions);
     let globals = terms.declare_all(&linear.globals);
