@@ -17,7 +17,13 @@ const THREADS: usize = 2;
 pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> Option<Read> {
     let mut sources = SourceMap::new();
     let name = path.file_name()?.to_string_lossy().into_owned();
-    let result = match path.extension()?.to_str()? {
+    let ending = path.extension()?.to_str()?;
+    let keywords: &[&str] = match ending {
+        "cub" => mu_cubicle::parse::KEYWORDS,
+        "cat" => mu_axioms::cat::KEYWORDS,
+        _ => &[],
+    };
+    let result = match ending {
         "cub" => system(sources.add(name, text), text),
         "asm" => program(sources.add(name, text), text),
         "cat" => {
@@ -32,7 +38,7 @@ pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<Stri
         }
         _ => return None,
     };
-    Some(Read { refused: result.err(), sources })
+    Some(Read { refused: result.err(), sources, keywords })
 }
 
 fn system(source: SourceId, text: &str) -> Result<(), Diagnostic> {

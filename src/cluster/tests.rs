@@ -128,7 +128,7 @@ fn a_process_that_is_lost_ends_the_others() {
             assert_eq!(outcome.lost.as_deref(), Some("process 1: it ended, or its connection was closed"));
         }
     });
-    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
 /// The way that all processes found: its states, and its steps in the model of the first.

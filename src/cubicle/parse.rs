@@ -14,7 +14,8 @@ use mu_base::{Diagnostic, Stage};
 /// How deep formulas may nest.
 pub const DEEPEST: usize = 500;
 
-const KEYWORDS: [&str; 23] = [
+/// Names with a meaning of their own.
+pub const KEYWORDS: &[&str] = &[
     "type",
     "init",
     "transition",

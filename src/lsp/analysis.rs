@@ -82,6 +82,8 @@ pub(crate) struct Analysis {
     pub(crate) params: Vec<Param>,
     /// How it is cut into words, if that is not as specifications are.
     pub(crate) lexicon: Option<&'static Lexicon>,
+    /// The reserved words of another front end.
+    pub(crate) keywords: Vec<&'static str>,
     lost: Lost,
     complete: bool,
 }

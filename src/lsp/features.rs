@@ -144,9 +144,9 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
     if analysis.tokens.iter().any(|t| t.kind == TokenKind::Comment && t.range.start < offset && offset <= t.range.end) {
         return Some(json!([]));
     }
-    if let Some(lexicon) = analysis.lexicon {
+    if analysis.lexicon.is_some() {
         let names = analysis.declarations.iter().map(|d| json!({ "label": d.name, "kind": 6 }));
-        return Some(names.chain(lexicon.keywords.iter().map(|w| json!({ "label": w, "kind": 14 }))).collect());
+        return Some(names.chain(analysis.keywords.iter().map(|w| json!({ "label": w, "kind": 14 }))).collect());
     }
     let mut items: Vec<(String, Value)> = Vec::new();
     let mut add = |of: &Analysis, own: bool| {
@@ -282,7 +282,7 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
             TokenKind::Sign if matches!(token.text(text), "(" | ")" | "[" | "]" | "{" | "}" | "," | ";" | ":") => continue,
             TokenKind::Sign => "operator",
             TokenKind::Unknown => continue,
-            TokenKind::Word if analysis.lexicon.is_some_and(|l| l.keywords.contains(&token.text(text))) => "keyword",
+            TokenKind::Word if analysis.keywords.contains(&token.text(text)) => "keyword",
             TokenKind::Word if analysis.lexicon.is_none() && tokens::SORTS.contains(&token.text(text)) => "type",
             TokenKind::Word if analysis.lexicon.is_none() && tokens::is_reserved(token.text(text)) => "keyword",
             TokenKind::Word => {

@@ -1,8 +1,8 @@
 //! Texts of other front ends: systems of any number of processes, x86 programs, litmus tests, memory models, equation systems.
 //!
 //! Their readers are layers that this one does not know; whoever starts the server hands them over ([`crate::Files::foreign`]), so that an error here is
-//! the command line's, word for word. Outline and colours need no more than words: a [`Lexicon`] says how comments look, which words are reserved, and after
-//! which of them a name is declared. Cost: linear. Invariant: tokens are ascending and do not overlap.
+//! the command line's, word for word. Outline and colours need no more than words: a [`Lexicon`] says how comments look and after which words a name is
+//! declared; which words are reserved the reader says, or the lexicon where the reader knows them by their places only. Cost: linear. Invariant: tokens are ascending and do not overlap.
 
 use crate::analysis::{Analysis, Declaration, Name};
 use crate::names::{Key, Kind};
@@ -17,6 +17,8 @@ pub struct Read {
     pub refused: Option<Diagnostic>,
     /// The texts that it has places in.
     pub sources: SourceMap,
+    /// The reserved words of its language.
+    pub keywords: &'static [&'static str],
 }
 
 /// How texts of a kind are cut into words.
@@ -26,8 +28,8 @@ pub(crate) struct Lexicon {
     line: &'static [&'static str],
     /// Whether `(* … *)` is a comment; it may nest.
     nested: bool,
-    /// Reserved words.
-    pub(crate) keywords: &'static [&'static str],
+    /// Reserved words that the reader does not name.
+    keywords: &'static [&'static str],
     /// Words after which a name is declared, as what.
     declares: &'static [(&'static str, Kind)],
     /// Whether a name before a colon at the start of a line is declared.
@@ -39,31 +41,7 @@ const LEXICONS: [Lexicon; 5] = [
         endings: &["cub"],
         line: &[],
         nested: true,
-        keywords: &[
-            "type",
-            "init",
-            "transition",
-            "invariant",
-            "requires",
-            "array",
-            "var",
-            "weak",
-            "const",
-            "unsafe",
-            "case",
-            "forall",
-            "forall_other",
-            "exists",
-            "exists_other",
-            "number_procs",
-            "predicate",
-            "not",
-            "if",
-            "then",
-            "else",
-            "true",
-            "false",
-        ],
+        keywords: &[],
         declares: &[
             ("type", Kind::Sort),
             ("array", Kind::Mapping),
@@ -86,43 +64,7 @@ const LEXICONS: [Lexicon; 5] = [
         endings: &["cat"],
         line: &["//", "#"],
         nested: true,
-        keywords: &[
-            "let",
-            "rec",
-            "and",
-            "when",
-            "acyclic",
-            "irreflexive",
-            "show",
-            "unshow",
-            "empty",
-            "subset",
-            "as",
-            "fun",
-            "in",
-            "undefined_unless",
-            "flag",
-            "include",
-            "begin",
-            "end",
-            "procedure",
-            "call",
-            "enum",
-            "debug",
-            "match",
-            "with",
-            "forall",
-            "from",
-            "do",
-            "try",
-            "if",
-            "then",
-            "else",
-            "instructions",
-            "default",
-            "assert",
-            "not",
-        ],
+        keywords: &[],
         declares: &[
             ("let", Kind::Mapping),
             ("and", Kind::Mapping),
@@ -206,8 +148,9 @@ impl Analysis {
         let tokens = lexicon.tokens(text);
         let mut analysis = Analysis::default();
         (analysis.text, analysis.tokens, analysis.lexicon) = (text.to_string(), tokens, Some(lexicon));
+        analysis.keywords = [lexicon.keywords, read.as_ref().map_or(&[], |r| r.keywords)].concat();
         analysis.add_lexical();
-        if let Some(Read { refused: Some(error), sources }) = read {
+        if let Some(Read { refused: Some(error), sources, .. }) = read {
             let own = |e: &Diagnostic| e.span.is_none_or(|s| sources.get(s.source).original == text);
             let error = if own(&error) {
                 error
@@ -231,7 +174,7 @@ impl Analysis {
     fn add_lexical(&mut self) {
         let Some(lexicon) = self.lexicon else { return };
         let words: Vec<&Token> = self.tokens.iter().filter(|t| t.kind != TokenKind::Comment).collect();
-        let is_keyword = |t: &Token| lexicon.keywords.contains(&t.text(&self.text));
+        let is_keyword = |t: &Token| self.keywords.contains(&t.text(&self.text));
         let mut found: Vec<(Kind, Token)> = Vec::new();
         for (i, token) in words.iter().enumerate().filter(|(_, t)| t.kind == TokenKind::Word) {
             let word = token.text(&self.text);
@@ -264,7 +207,8 @@ mod tests {
     use super::*;
 
     fn outline(name: &str, text: &str) -> (Vec<String>, usize) {
-        let analysis = Analysis::of_foreign(text, Lexicon::of(Path::new(name)).unwrap(), None);
+        let read = Read { refused: None, sources: SourceMap::new(), keywords: &["weak", "var", "array", "rec"] };
+        let analysis = Analysis::of_foreign(text, Lexicon::of(Path::new(name)).unwrap(), Some(read));
         let comments = analysis.tokens.iter().filter(|t| t.kind == TokenKind::Comment).count();
         (analysis.declarations.iter().map(|d| d.name.clone()).collect(), comments)
     }

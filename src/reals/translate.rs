@@ -15,6 +15,7 @@ use mu_data::engine::{Code, Engine, Problem, Program, Value};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
+use mu_formula::normal::action_free_vars;
 use mu_formula::real::{Real as Formula, RealFormula, RealKind};
 use mu_formula::typed::Action;
 use mu_labels::{ActionLabels, MultiAction};
@@ -536,35 +537,8 @@ fn valued(scope: &Scope, var: VarId) -> Value {
 
 /// The free variables of an action formula.
 fn action_vars(action: &Action) -> Vec<VarId> {
-    fn go(action: &Action, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
-        let mut add = |e: &Expr, bound: &[VarId]| {
-            let mut vars = Vec::new();
-            e.free_vars(&mut vars);
-            for v in vars {
-                if !bound.contains(&v) && !out.contains(&v) {
-                    out.push(v);
-                }
-            }
-        };
-        match action {
-            Action::True | Action::False => {}
-            Action::Val(e) => add(e, bound),
-            Action::Multi(acts) => acts.iter().flat_map(|a| &a.1).for_each(|e| add(e, bound)),
-            Action::Not(a) => go(a, bound, out),
-            Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
-                go(a, bound, out);
-                go(b, bound, out);
-            }
-            Action::Forall(vars, a) | Action::Exists(vars, a) => {
-                let n = bound.len();
-                bound.extend(vars);
-                go(a, bound, out);
-                bound.truncate(n);
-            }
-        }
-    }
     let mut out = Vec::new();
-    go(action, &mut Vec::new(), &mut out);
+    action_free_vars(action, &mut out);
     out
 }
 

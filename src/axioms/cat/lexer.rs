@@ -20,7 +20,8 @@ pub enum Token {
     End,
 }
 
-const KEYWORDS: &[&str] = &[
+/// Words with a meaning of their own.
+pub const KEYWORDS: &[&str] = &[
     "let",
     "rec",
     "and",

@@ -28,6 +28,7 @@ use mu_base::{Diagnostic, SourceId, SourceMap, Span};
 pub use ast::TestKind;
 pub use compile::Resolver;
 pub use interpret::each_order;
+pub use lexer::KEYWORDS;
 pub use run::{Failure, Run, Session, Verdict};
 
 use crate::execution::{Name, RelationId, Vocabulary};
