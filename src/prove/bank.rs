@@ -1,14 +1,14 @@
 //! Reachable states of one instance, which grow: breadth first, and by runs that a search has found. They serve to refuse approximations, never to prove.
 //!
-//! States are stored by columns: for each cell and value the set of states, as bits. A conjunction over finite domains is a conjunction of columns;
-//! arithmetic, order and stages are tested state by state on what remains. Exploring ends at numbers of states and of steps tried, so that nothing depends on
+//! States are stored by columns: for each cell and value the set of states, as bits, and the same for what some process may still see in the cell. A conjunction
+//! over finite domains is a conjunction of columns; arithmetic, order and stages are tested state by state on what remains. Exploring ends at numbers of states and of steps tried, so that nothing depends on
 //! the clock.
 //!
 //! Where `init` leaves cells open there are more initial states than any bound: few are tried, or the search would never leave them.
 
 use crate::atom::{Atom, Signature};
 use crate::cube::{Cube, Mix};
-use crate::instance::{Instance, State};
+use crate::instance::{Instance, Prepared, State};
 use crate::rules::Rules;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
@@ -27,6 +27,9 @@ const WORDS_OF_STATE: usize = 20;
 const MOST_ALONG: usize = 64;
 const MOST_BEYOND: usize = 300;
 
+/// Sets of states by cell and value.
+type Columns = Vec<HashMap<i64, Vec<u64>, BuildHasherDefault<Mix>>>;
+
 /// The states of one instance.
 pub struct Bank<'a> {
     /// The instance.
@@ -37,12 +40,15 @@ pub struct Bank<'a> {
     pub explored: bool,
     /// Whether initial states in which each cell has a value of the instance are among them.
     determined: bool,
-    assumed: Vec<Cube>,
+    /// The cubes that no state of the system is in, once for each choice of their processes.
+    assumed: Vec<Prepared>,
     fixed: usize,
     states: Vec<State>,
     seen: HashSet<State, BuildHasherDefault<Mix>>,
     /// For each cell, its values with the states that have them.
-    columns: Vec<HashMap<i64, Vec<u64>>>,
+    columns: Columns,
+    /// The same for values that the cell has or had before writes that somebody may not have seen.
+    visible: Columns,
     /// The first state whose steps have not been tried.
     at: usize,
 }
@@ -52,8 +58,9 @@ impl<'a> Bank<'a> {
     pub fn new(rules: &'a Rules, processes: usize, assumed: &[Cube]) -> Bank<'a> {
         let instance = Instance::new(rules, processes, LAG);
         let along = Instance::new(rules, processes, LAG_ALONG);
-        let columns = vec![HashMap::new(); instance.cells];
-        let assumed = assumed.iter().filter(|c| c.processes <= processes).cloned().collect();
+        let columns: Columns = vec![HashMap::default(); instance.cells];
+        let named: Vec<u8> = (0..rules.signature.fixed as u8).collect();
+        let assumed = assumed.iter().filter(|c| c.processes <= processes).flat_map(|c| placed(&instance, c, &named)).collect();
         Bank {
             instance,
             along,
@@ -63,19 +70,29 @@ impl<'a> Bank<'a> {
             fixed: rules.signature.fixed,
             states: Vec::new(),
             seen: HashSet::default(),
+            visible: columns.clone(),
             columns,
             at: 0,
         }
     }
     fn push(&mut self, state: State) -> bool {
-        if self.seen.contains(&state) || self.assumed.iter().any(|c| self.is_in(&state, c, &mut self.named())) {
+        if self.seen.contains(&state) || self.assumed.iter().any(|c| self.instance.satisfies(&state, c)) {
             return false;
         }
         let i = self.states.len();
-        for (cell, v) in state.values.iter().enumerate() {
-            let column = self.columns[cell].entry(*v).or_default();
+        let mark = |columns: &mut Columns, cell: usize, value: i64| {
+            let column = columns[cell].entry(value).or_default();
             column.resize(i / 64 + 1, 0);
             column[i / 64] |= 1 << (i % 64);
+        };
+        for (cell, v) in state.values.iter().enumerate() {
+            mark(&mut self.columns, cell, *v);
+        }
+        if self.instance.has_views() {
+            let before = state.writes.iter().flat_map(|w| &w.old).map(|(cell, v)| (*cell as usize, *v));
+            for (cell, v) in state.values.iter().copied().enumerate().chain(before) {
+                mark(&mut self.visible, cell, v);
+            }
         }
         self.seen.insert(state.clone());
         self.states.push(state);
@@ -92,20 +109,6 @@ impl<'a> Bank<'a> {
     /// The processes that are constants.
     fn named(&self) -> Vec<u8> {
         (0..self.fixed as u8).collect()
-    }
-    fn is_in(&self, state: &State, cube: &Cube, place: &mut Vec<u8>) -> bool {
-        if place.len() == cube.processes {
-            return self.instance.satisfies(state, &self.instance.prepare(cube.atoms.iter(), place));
-        }
-        (0..self.instance.processes as u8).any(|q| {
-            if place.contains(&q) {
-                return false;
-            }
-            place.push(q);
-            let found = self.is_in(state, cube, place);
-            place.pop();
-            found
-        })
     }
     /// Explores to so many states; whether these are all.
     pub fn explore(&mut self, most: usize, stop: &dyn Fn() -> bool) -> bool {
@@ -197,13 +200,16 @@ impl<'a> Bank<'a> {
         *spent += 1;
         let mut left: Option<Vec<u64>> = None;
         let of_columns = |a: &&Atom| matches!(a, Atom::In(c, _) if c.view().is_none());
-        for a in cube.atoms.iter().filter(of_columns) {
+        for a in &cube.atoms {
             let Atom::In(c, set) = a else { continue };
+            // What a process sees is at least visible.
+            let columns = if c.view().is_none() { &self.columns } else { &self.visible };
+            let c = c.now();
             let cell = self.instance.cell(c.map(|p| place[usize::from(p)]));
             let mut union = vec![0u64; words];
             *spent += (words / WORDS_OF_STATE) as u64;
-            for (v, column) in &self.columns[cell] {
-                if self.instance.member(*v, *set, signature.sort(*c), place) {
+            for (v, column) in &columns[cell] {
+                if self.instance.member(*v, *set, signature.sort(c), place) {
                     for (u, w) in union.iter_mut().zip(column) {
                         *u |= w;
                     }
@@ -236,4 +242,13 @@ impl<'a> Bank<'a> {
             }
         })
     }
+}
+
+/// A cube made ready for each choice of processes of the instance; those in `place` are chosen.
+fn placed(instance: &Instance<'_>, cube: &Cube, place: &[u8]) -> Vec<Prepared> {
+    if place.len() >= cube.processes {
+        return vec![instance.prepare(cube.atoms.iter(), place)];
+    }
+    let free = (0..instance.processes as u8).filter(|q| !place.contains(q));
+    free.flat_map(|q| placed(instance, cube, &[place, &[q]].concat())).collect()
 }

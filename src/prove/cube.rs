@@ -29,7 +29,11 @@ impl Hasher for Mix {
         self.0
     }
     fn write(&mut self, bytes: &[u8]) {
-        for &b in bytes {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.write_u64(u64::from_le_bytes(*word));
+        }
+        for &b in rest {
             self.write_u64(u64::from(b));
         }
     }

@@ -307,6 +307,10 @@ impl<'a> Instance<'a> {
             out.push(s);
         }
     }
+    /// Whether some process may see a cell as it was.
+    pub fn has_views(&self) -> bool {
+        self.lag > 0 && self.rules.signature.weak.contains(&true)
+    }
     fn is_weak(&self, cell: usize) -> bool {
         self.rules.signature.weak[self.symbol(cell)]
     }

@@ -5,7 +5,7 @@
 
 use crate::atom::{Atom, Linear, Literal, OTHER, Signature, Sort};
 use crate::bank::Bank;
-use crate::cube::Cube;
+use crate::cube::{Cube, Mix};
 use crate::replay::steps;
 use crate::rules::Rules;
 use crate::search::{Node, Oracle};
@@ -14,6 +14,7 @@ use crate::simplex::Relation;
 use crate::start::assumptions;
 use crate::subsume::{Pattern, Target};
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
 /// Instances of so many processes are explored however many states smaller ones have.
 const ALWAYS: usize = 3;
@@ -30,7 +31,7 @@ pub struct Instances<'a> {
     assumed: Vec<Cube>,
     banks: Vec<Bank<'a>>,
     refuted: Vec<Cube>,
-    known: HashMap<Cube, bool>,
+    known: HashMap<Cube, bool, BuildHasherDefault<Mix>>,
     spent: u64,
     threads: usize,
     most_atoms: usize,
@@ -40,7 +41,7 @@ impl<'a> Instances<'a> {
     /// Knows nothing yet; so many threads share what is asked of many states.
     pub fn new(rules: &'a Rules, threads: usize) -> Instances<'a> {
         let assumed = assumptions(rules).unwrap_or_default();
-        Instances { rules, assumed, banks: Vec::new(), refuted: Vec::new(), known: HashMap::new(), spent: 0, threads, most_atoms: 3 }
+        Instances { rules, assumed, banks: Vec::new(), refuted: Vec::new(), known: HashMap::default(), spent: 0, threads, most_atoms: 3 }
     }
     fn bank(&mut self, processes: usize) -> &mut Bank<'a> {
         let at = self.banks.iter().position(|b| b.instance.processes >= processes).unwrap_or(self.banks.len());
