@@ -98,6 +98,10 @@ impl<'a> Bank<'a> {
         self.states.push(state);
         true
     }
+    /// The states that are known.
+    pub fn states(&self) -> &[State] {
+        &self.states
+    }
     /// How many states there are.
     pub fn len(&self) -> usize {
         self.states.len()
