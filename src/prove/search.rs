@@ -11,7 +11,9 @@
 //!         approximate it, if the oracle lets     the larger cube takes its place (BRAB: Conchon, Goel, Krstić, Mebsout, Zaïdi, 2013)
 //! ```
 //!
-//! Most cubes that are found are never expanded, so what is dear is asked of a cube when its turn comes.
+//! Most cubes that are found are never expanded, so what is dear is asked of a cube when its turn comes: of several cubes at the same time, by several threads,
+//! against the cubes that were there before any of them. Then they take their turns, and what has come since counts as well. A cube that was covered is looked at again
+//! if another was deleted meanwhile: two may cover each other. So neither verdict nor certificate depends on the number of threads.
 //!
 //! All cubes that were not deleted, at the end, are the complement of an inductive invariant: each covers its pre-images or they are in other
 //! cubes. The invariants of the file are cubes that count as covered and are not expanded.
@@ -21,10 +23,14 @@ use crate::image::{Binding, Trouble, bindings, pre_image};
 use crate::rules::Rules;
 use crate::share;
 use crate::start::{assumptions, claims, initial};
-use crate::subsume::{Index, MANY_PATTERNS, Pattern, Target};
+use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::{Budget, Stop};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// Once there are so many cubes, so many of them are looked at together.
+const MANY_CUBES: usize = 48;
+const BATCH: usize = 8;
 
 /// Most atoms that an instance of a cube may ask beyond a cube that it helps to cover.
 const MOST_OPEN: usize = 2;
@@ -108,6 +114,27 @@ struct Judged {
     spent: u64,
 }
 
+/// A cube whose turn comes: fewest processes, then fewest atoms, then the number of its node.
+struct Next {
+    turn: (usize, usize, usize),
+    cube: Cube,
+}
+
+/// What is said of a cube before it is expanded: whether others cover it, what that took, what it covers, and its steps.
+struct Look {
+    superseded: bool,
+    spent: u64,
+    covers: Vec<usize>,
+    steps: Vec<Step>,
+}
+
+/// The pre-images of a cube by a rule with its parameters bound.
+struct Step {
+    rule: usize,
+    binding: Binding,
+    images: Result<Vec<Judged>, Trouble>,
+}
+
 /// One search.
 pub struct Search<'a> {
     rules: &'a Rules,
@@ -123,6 +150,8 @@ pub struct Search<'a> {
     pub work: u64,
     /// How many threads share what is asked of many cubes (0: one a core); what is found does not depend on it.
     pub threads: usize,
+    /// Cubes that were removed since the cubes of the batch were looked at.
+    removed: usize,
     ticks: u32,
     most: usize,
     begun: bool,
@@ -141,6 +170,7 @@ impl<'a> Search<'a> {
             counts: Counts::default(),
             work: u64::MAX,
             threads: 1,
+            removed: 0,
             ticks: 0,
             most: usize::MAX,
             begun: false,
@@ -162,47 +192,109 @@ impl<'a> Search<'a> {
                 return Ok(end);
             }
         }
-        while let Some(Reverse(turn)) = self.waiting.pop() {
-            let node = turn.2;
-            let Some(cube) = self.alive(node) else { continue };
-            if self.nodes.len() > self.most {
-                self.waiting.push(Reverse(turn));
-                return Ok(End::Stopped(Stop::States));
+        loop {
+            let mut batch = self.batch();
+            if batch.is_empty() {
+                break;
             }
-            match self.expand(node, &cube, oracle) {
-                Ok(Some(end)) => return Ok(end),
-                Ok(None) => {}
-                Err(failure) => {
-                    // The search may go on later: the cube is expanded anew then, and covers what it gave before.
-                    self.waiting.push(Reverse(turn));
-                    return Err(failure);
+            self.index.settle();
+            self.removed = 0;
+            let threads = if batch.len() > 1 { self.threads } else { 1 };
+            let mut looks = share::map(threads, batch.len(), 1, |i| self.look(&batch[i])).into_iter();
+            batch.reverse();
+            while let Some(next) = batch.pop() {
+                let taken = if self.nodes.len() > self.most {
+                    Err(Failure::Stopped(Stop::States))
+                } else {
+                    self.take(&next, looks.next().flatten(), oracle)
+                };
+                match taken {
+                    Ok(None) => {}
+                    ended => {
+                        // The search may go on later: these cubes are expanded then, one of them anew, and it covers what it gave before.
+                        self.waiting.extend(batch.into_iter().chain([next]).map(|n| Reverse(n.turn)));
+                        return ended.map(|end| end.expect("the search has ended"));
+                    }
                 }
             }
         }
         Ok(End::Fixpoint(self.index.patterns().filter(|(i, _)| *i >= self.assumptions).map(|(_, p)| p.cube.clone()).collect()))
     }
-    /// Offers all pre-images of the node.
-    fn expand(&mut self, node: usize, cube: &Cube, oracle: &mut dyn Oracle) -> Result<Option<End>, Failure> {
-        self.index.settle();
-        if self.is_superseded(node, cube)? {
+    /// The next cubes to be expanded: several once there are many, so that threads can look at them at the same time. How many does not depend on the threads.
+    fn batch(&mut self) -> Vec<Next> {
+        let most = if self.index.len() < MANY_CUBES { 1 } else { BATCH };
+        let mut batch = Vec::new();
+        while batch.len() < most
+            && let Some(Reverse(turn)) = self.waiting.pop()
+        {
+            batch.extend(self.alive(turn.2).map(|cube| Next { turn, cube }));
+        }
+        batch
+    }
+    /// What the cubes that are there say of one whose turn comes, and of its pre-images; nothing if a limit ends it.
+    fn look(&self, next: &Next) -> Option<Result<Look, Trouble>> {
+        self.budget.check(0).ok()?;
+        let signature = &self.rules.signature;
+        let own = Some(self.assumptions + next.turn.2);
+        let mut target = Target::new(signature, &next.cube);
+        let superseded = self.index.cover(&mut target, own).is_some() || self.index.covered(&mut target, own, MOST_OPEN);
+        let mut look = Look { superseded, spent: target.spent, covers: Vec::new(), steps: Vec::new() };
+        if superseded {
+            return Some(Ok(look));
+        }
+        look.covers = self.index.covered_by(signature, &Pattern::new(signature, next.cube.clone()), &mut look.spent);
+        for (at, rule) in self.rules.rules.iter().enumerate() {
+            let all = match bindings(rule.params, next.cube.processes, signature.most) {
+                Ok(all) => all,
+                Err(trouble) => return Some(Err(trouble.into())),
+            };
+            for (binding, processes) in all {
+                self.budget.check(0).ok()?;
+                let images = self.judged(&next.cube, at, &binding, processes);
+                let ends = images.is_err();
+                look.steps.push(Step { rule: at, binding, images });
+                if ends {
+                    return Some(Ok(look));
+                }
+            }
+        }
+        Some(Ok(look))
+    }
+    /// Deletes the node whose turn it is, if other cubes cover it; else deletes what it covers and offers its pre-images.
+    fn take(&mut self, next: &Next, look: Option<Result<Look, Trouble>>, oracle: &mut dyn Oracle) -> Result<Option<End>, Failure> {
+        let (node, own) = (next.turn.2, self.assumptions + next.turn.2);
+        if self.alive(node).is_none() {
             return Ok(None);
         }
-        self.counts.expanded += 1;
-        let rules = self.rules;
-        let mut steps: Vec<(usize, Binding, usize)> = Vec::new();
-        for (at, rule) in rules.rules.iter().enumerate() {
-            steps.extend(bindings(rule.params, cube.processes, rules.signature.most)?.into_iter().map(|(b, n)| (at, b, n)));
+        let again = |search: &mut Self| match search.look(next) {
+            Some(look) => Ok(look?),
+            None => Err(search.budget.check(search.nodes.len() as u64).map_or_else(Failure::Stopped, |()| Failure::Stopped(Stop::Time))),
+        };
+        let mut look = match look {
+            Some(look) => look?,
+            None => again(self)?,
+        };
+        // Two cubes can cover each other; one of them is to stay.
+        if look.superseded && self.removed > 0 {
+            self.index.settle();
+            look = again(self)?;
         }
-        let shared = self.index.len() >= MANY_PATTERNS && share::resolved(self.threads) > 1;
-        let mut told = shared
-            .then(|| share::map(self.threads, steps.len(), 1, |i| self.budget.check(0).is_ok().then(|| self.judged(cube, &steps[i]))))
-            .into_iter()
-            .flatten();
-        for step in steps {
+        self.spend(look.spent)?;
+        if look.superseded || self.index.cover_new(&mut Target::new(&self.rules.signature, &next.cube)).is_some() {
+            self.remove(own);
+            self.counts.covered += 1;
+            return Ok(None);
+        }
+        for i in look.covers {
+            if i >= self.assumptions && i != own && self.index.pattern(i).is_some() {
+                self.remove(i);
+                self.counts.deleted += 1;
+            }
+        }
+        self.counts.expanded += 1;
+        for Step { rule, binding, images } in look.steps {
             self.tick()?;
-            let images = told.next().flatten().unwrap_or_else(|| self.judged(cube, &step))?;
-            let (rule, binding, _) = step;
-            for image in images {
+            for image in images? {
                 self.counts.images += 1;
                 let new =
                     Node { cube: image.cube, parent: Some(node), rule, binding: binding.clone(), names: image.names, approximate: false };
@@ -213,10 +305,14 @@ impl<'a> Search<'a> {
         }
         Ok(None)
     }
+    fn remove(&mut self, at: usize) {
+        self.index.remove(at);
+        self.removed += 1;
+    }
     /// The pre-images of a step, each with whether a cube that was there before the expansion covers it.
-    fn judged(&self, cube: &Cube, (rule, binding, processes): &(usize, Binding, usize)) -> Result<Vec<Judged>, Trouble> {
+    fn judged(&self, cube: &Cube, rule: usize, binding: &Binding, processes: usize) -> Result<Vec<Judged>, Trouble> {
         let mut images = Vec::new();
-        pre_image(self.rules, cube, &self.rules.rules[*rule], binding, *processes, &mut images)?;
+        pre_image(self.rules, cube, &self.rules.rules[rule], binding, processes, &mut images)?;
         let judge = |(cube, names)| {
             let (covered, spent) = self.is_covered(&cube);
             Judged { cube, names, covered, spent }
@@ -287,29 +383,6 @@ impl<'a> Search<'a> {
         self.nodes.push(node);
         self.counts.nodes += 1;
         Ok(None)
-    }
-    /// Whether other cubes cover that of the node, whose turn it is; then it is deleted, else what it covers is.
-    fn is_superseded(&mut self, node: usize, cube: &Cube) -> Result<bool, Failure> {
-        let own = Some(self.assumptions + node);
-        let mut target = Target::new(&self.rules.signature, cube);
-        let covered = self.index.cover(&mut target, own).is_some()
-            || self.index.covered(&self.rules.signature, &mut target, own, MOST_OPEN, self.threads);
-        let mut spent = target.spent;
-        self.spend(spent)?;
-        if covered {
-            self.index.remove(self.assumptions + node);
-            self.counts.covered += 1;
-            return Ok(true);
-        }
-        spent = 0;
-        for i in self.index.covered_by(&self.rules.signature, &Pattern::new(&self.rules.signature, cube.clone()), &mut spent) {
-            if i >= self.assumptions && Some(i) != own {
-                self.index.remove(i);
-                self.counts.deleted += 1;
-            }
-        }
-        self.spend(spent)?;
-        Ok(false)
     }
     fn work_off(&mut self, work: u64) -> Result<(), Failure> {
         let enough = work <= self.work;

@@ -461,37 +461,14 @@ impl Index {
     }
     /// Whether the cubes, but one, together cover the target. Instances that ask for few atoms beyond what the target implies count: if it cannot be that of each
     /// instance some atom fails, each state of the target is in one of the cubes. *No* may be wrong, *yes* is not.
-    pub fn covered(&self, signature: &Signature, target: &mut Target<'_>, but: Option<usize>, most: usize, threads: usize) -> bool {
+    pub fn covered(&self, target: &mut Target<'_>, but: Option<usize>, most: usize) -> bool {
         let mut open: Vec<Vec<Atom>> = Vec::new();
-        let list: Vec<&Pattern> = self.patterns().filter(|(i, _)| Some(*i) != but).map(|(_, p)| p).collect();
-        let shared = list.len() >= MANY_PATTERNS && crate::share::resolved(threads) > 1;
-        let cube = target.cube.clone();
-        // What the patterns of each part ask, with the steps that each took.
-        let parts = shared.then(|| {
-            crate::share::map(threads, list.len().div_ceil(PART_OF_PATTERNS), 1, |part| {
-                let mut target = Target::new(signature, &cube);
-                let part = list.iter().skip(part * PART_OF_PATTERNS).take(PART_OF_PATTERNS);
-                part.map(|p| {
-                    let (mut found, before) = (Vec::new(), target.spent);
-                    target.residues(p, most, &mut found);
-                    (found, target.spent - before)
-                })
-                .collect::<Vec<_>>()
-            })
-        });
-        let mut told = parts.into_iter().flatten().flatten();
-        for p in list {
+        for (_, p) in self.patterns().filter(|(i, _)| Some(*i) != but) {
             if open.len() >= MOST_COLLECTED as usize {
                 break;
             }
             let before = open.len();
-            match told.next() {
-                Some((mut found, spent)) => {
-                    open.append(&mut found);
-                    target.spent += spent;
-                }
-                None => target.residues(p, most, &mut open),
-            }
+            target.residues(p, most, &mut open);
             open.truncate((MOST_COLLECTED as usize).max(before + 1));
             if open[before..].iter().any(Vec::is_empty) {
                 return true;
@@ -504,9 +481,6 @@ impl Index {
     }
 }
 
-/// Fewer cubes are not shared among threads; and how many a thread takes at a time.
-pub const MANY_PATTERNS: usize = 256;
-const PART_OF_PATTERNS: usize = 32;
 /// Most instances, and most cases, of a question whether cubes cover one together.
 const MOST_CLAUSES: usize = 200;
 const MOST_BRANCHES: u32 = 60;
