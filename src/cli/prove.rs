@@ -53,7 +53,7 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         approximate: !args.no_approximations,
         instances: args.instances as usize,
         work: None,
-        threads: session.threads(),
+        threads: session.threads().into(),
     };
     output::stage("proving");
     let outcome = mu_prove::prove(&system, options, &session.budget);

@@ -10,6 +10,7 @@ use crate::atom::{Atom, Signature};
 use crate::cube::{Cube, Mix};
 use crate::instance::{Instance, Prepared, State};
 use crate::rules::Rules;
+use crate::share;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
@@ -29,6 +30,10 @@ const MOST_BEYOND: usize = 300;
 
 /// Sets of states by cell and value.
 type Columns = Vec<HashMap<i64, Vec<u64>, BuildHasherDefault<Mix>>>;
+
+/// The steps of so many states are tried by several threads, so many by each at a time.
+const MANY_WAITING: usize = 512;
+const PART_WAITING: usize = 64;
 
 /// The states of one instance.
 pub struct Bank<'a> {
@@ -114,8 +119,8 @@ impl<'a> Bank<'a> {
     fn named(&self) -> Vec<u8> {
         (0..self.fixed as u8).collect()
     }
-    /// Explores to so many states; whether these are all.
-    pub fn explore(&mut self, most: usize, stop: &dyn Fn() -> bool) -> bool {
+    /// Explores to so many states; whether these are all. What is found does not depend on the threads.
+    pub fn explore(&mut self, most: usize, threads: usize, stop: &dyn Fn() -> bool) -> bool {
         let mut tries = most.saturating_mul(TRIES);
         if !self.explored {
             self.explored = true;
@@ -123,28 +128,36 @@ impl<'a> Bank<'a> {
                 self.push(s);
             }
         }
-        let all = self.go_on(most / 2, &mut tries, stop);
+        let all = self.go_on(most / 2, &mut tries, threads, stop);
         if !self.determined && (all || self.states.len() >= most / 2) {
             self.determined = true;
             for s in self.instance.initial((most / PART_INITIAL).max(LEAST_INITIAL), None, false) {
                 self.push(s);
             }
         }
-        self.go_on(most, &mut tries, stop)
+        self.go_on(most, &mut tries, threads, stop)
     }
     /// Takes in the steps of further states, until there are so many.
-    fn go_on(&mut self, most: usize, tries: &mut usize, stop: &dyn Fn() -> bool) -> bool {
+    fn go_on(&mut self, most: usize, tries: &mut usize, threads: usize, stop: &dyn Fn() -> bool) -> bool {
         let bindings = self.instance.bindings().max(1);
-        let mut next = Vec::new();
         while self.at < self.states.len() {
-            if self.states.len() >= most || *tries < bindings || (self.at.is_multiple_of(256) && stop()) {
-                return false;
-            }
-            *tries -= bindings;
-            self.instance.successors(&self.states[self.at], &mut next);
-            self.at += 1;
-            for s in next.drain(..) {
-                self.push(s);
+            // Few at a time, so that little is lost where it ends.
+            let waiting = &self.states[self.at..];
+            let count = if waiting.len() < MANY_WAITING { 1 } else { MANY_WAITING };
+            let steps = |i: usize| {
+                let mut next = Vec::new();
+                self.instance.successors(&waiting[i], &mut next);
+                next
+            };
+            for next in share::map(threads, count, PART_WAITING, steps) {
+                if self.states.len() >= most || *tries < bindings || (self.at.is_multiple_of(256) && stop()) {
+                    return false;
+                }
+                *tries -= bindings;
+                self.at += 1;
+                for s in next {
+                    self.push(s);
+                }
             }
         }
         true

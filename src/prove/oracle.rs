@@ -9,7 +9,7 @@ use crate::cube::{Cube, Mix};
 use crate::replay::steps;
 use crate::rules::Rules;
 use crate::search::{Node, Oracle};
-use crate::share;
+use crate::share::{self, Portions, Threads};
 use crate::simplex::Relation;
 use crate::start::assumptions;
 use crate::subsume::{Pattern, Target};
@@ -22,6 +22,8 @@ const ALWAYS: usize = 3;
 const MANY_STATES: usize = 20_000;
 /// So many cubes are asked by one thread first: often one of them is plausible.
 const ASKED_FIRST: usize = 8;
+/// So many cubes a thread takes at a time.
+const PART_OF_CUBES: usize = 4;
 /// Most processes of an instance in which a run is done again.
 const MOST_PROCESSES: usize = 5;
 
@@ -33,15 +35,26 @@ pub struct Instances<'a> {
     refuted: Vec<Cube>,
     known: HashMap<Cube, bool, BuildHasherDefault<Mix>>,
     spent: u64,
-    threads: usize,
+    threads: Threads,
+    portions: Portions,
     most_atoms: usize,
 }
 
 impl<'a> Instances<'a> {
     /// Knows nothing yet; so many threads share what is asked of many states.
-    pub fn new(rules: &'a Rules, threads: usize) -> Instances<'a> {
+    pub fn new(rules: &'a Rules, threads: Threads) -> Instances<'a> {
         let assumed = assumptions(rules).unwrap_or_default();
-        Instances { rules, assumed, banks: Vec::new(), refuted: Vec::new(), known: HashMap::default(), spent: 0, threads, most_atoms: 3 }
+        Instances {
+            rules,
+            assumed,
+            banks: Vec::new(),
+            refuted: Vec::new(),
+            known: HashMap::default(),
+            spent: 0,
+            threads,
+            portions: Portions::new(threads),
+            most_atoms: 3,
+        }
     }
     fn bank(&mut self, processes: usize) -> &mut Bank<'a> {
         let at = self.banks.iter().position(|b| b.instance.processes >= processes).unwrap_or(self.banks.len());
@@ -54,11 +67,12 @@ impl<'a> Instances<'a> {
     /// it.
     pub fn grow(&mut self, largest: usize, most: usize, stop: &dyn Fn() -> bool) {
         let least = self.rules.signature.fixed.max(2).min(self.rules.signature.most.unwrap_or(2));
+        let threads = self.threads.count;
         for processes in least..=largest.max(least) {
             if self.rules.signature.most.is_some_and(|m| processes > m) {
                 break;
             }
-            let all = self.bank(processes).explore(most, stop);
+            let all = self.bank(processes).explore(most, threads, stop);
             if stop() || (!all && processes >= ALWAYS.min(largest)) {
                 break;
             }
@@ -107,33 +121,29 @@ impl<'a> Instances<'a> {
     /// The first plausible one.
     fn first(&mut self, cubes: Vec<Cube>) -> Option<Cube> {
         let many = cubes.len() > ASKED_FIRST && self.banks.iter().map(Bank::len).sum::<usize>() >= MANY_STATES;
-        let shared = many && share::resolved(self.threads) > 1;
+        let shared = many && share::resolved(self.threads.count) > 1;
         if !shared {
             return cubes.into_iter().find(|c| self.plausible(c));
         }
-        let mut at = cubes.len().min(ASKED_FIRST);
-        if let Some(found) = cubes[..at].iter().find(|c| self.plausible(c)) {
+        let (first, rest) = cubes.split_at(ASKED_FIRST);
+        if let Some(found) = first.iter().find(|c| self.plausible(c)) {
             return Some(found.clone());
         }
-        let part = 8 * share::resolved(self.threads);
-        while at < cubes.len() {
-            let here = &cubes[at..cubes.len().min(at + part)];
-            let told = share::map(self.threads, here.len(), 2, |i| (!self.known.contains_key(&here[i])).then(|| self.asked(&here[i])));
-            for (cube, told) in here.iter().zip(told) {
-                // What one thread would not have asked is not remembered: nothing may depend on the number of threads.
-                if let Some((plausible, spent)) = told
-                    && !self.known.contains_key(cube)
-                {
-                    self.spent += spent;
-                    self.known.insert(cube.clone(), plausible);
-                }
-                if self.known[cube] {
-                    return Some(cube.clone());
-                }
+        let mut portions = std::mem::replace(&mut self.portions, Portions::new(self.threads));
+        let known = |cube: &Cube, told: &Option<(bool, u64)>| told.map_or_else(|| self.known[cube], |t| t.0);
+        let ask = |i: usize| (!self.known.contains_key(&rest[i])).then(|| self.asked(&rest[i]));
+        // Up to the first plausible one: what one thread would not have asked is not remembered.
+        let told = portions.until(rest.len(), PART_OF_CUBES, ask, |i, told| known(&rest[i], told));
+        let found = told.last().is_some_and(|last| known(&rest[told.len() - 1], last)).then(|| rest[told.len() - 1].clone());
+        self.portions = portions;
+        for (cube, told) in rest.iter().zip(told) {
+            if let Some((plausible, spent)) = told
+                && self.known.insert(cube.clone(), plausible).is_none()
+            {
+                self.spent += spent;
             }
-            at += part;
         }
-        None
+        found
     }
 }
 

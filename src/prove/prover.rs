@@ -11,6 +11,7 @@ use crate::oracle::Instances;
 use crate::replay::{Run, machine, replay};
 use crate::rules::{Memory, Refusal, Rules, translate};
 use crate::search::{Counts, End, Exact, Node, Search};
+use crate::share::Threads;
 use crate::verify::{Asked, Refused, verify_within};
 use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
@@ -29,8 +30,8 @@ pub struct Options {
     /// How much work there may be, if that is limited: bindings and cubes that searches look at, and as often ten questions of the verifier. Then nothing depends on
     /// the clock, and where it ends the answer is that of [`Stop::States`].
     pub work: Option<u64>,
-    /// How many threads there are, 0 for one a core. Verdict, certificate and counts do not depend on it.
-    pub threads: usize,
+    /// Who does the work. Verdict, certificate and counts do not depend on it.
+    pub threads: Threads,
 }
 
 /// Most states of an instance that is searched where nothing is proved: usually, and where work is limited.
@@ -38,7 +39,7 @@ const MOST_INSTANCE: (usize, usize) = (300_000, 5_000);
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory: Memory::Tso, approximate: true, instances: 4, work: None, threads: 1 }
+        Options { memory: Memory::Tso, approximate: true, instances: 4, work: None, threads: 1.into() }
     }
 }
 
@@ -172,7 +173,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         repeated: 0,
         verification: Duration::ZERO,
         work: options.work,
-        exact: Search::new(&rules, budget),
+        exact: Search::new(&rules, budget, options.threads),
         oracle: None,
     };
     let verdict = prover.run();
@@ -220,7 +221,6 @@ impl<'a> Prover<'a> {
     }
     fn exact(&mut self, turn: Turn) -> Result<Verdict, Why> {
         self.exact.work = self.take(turn.work);
-        self.exact.threads = self.options.threads;
         let end = self.exact.run(&mut Exact, turn.exact);
         self.put_back(self.exact.work);
         self.counts = self.exact.counts;
@@ -245,9 +245,8 @@ impl<'a> Prover<'a> {
     fn search(&mut self, oracle: &mut Instances<'a>, turn: Turn, work: &mut u64) -> Result<Verdict, Why> {
         for _ in 0..turn.searches {
             self.searches += 1;
-            let mut search = Search::new(self.rules, self.budget);
+            let mut search = Search::new(self.rules, self.budget, self.options.threads);
             search.work = *work;
-            search.threads = self.options.threads;
             let end = search.run(oracle, turn.cubes);
             *work = search.work;
             self.counts = search.counts;
@@ -276,7 +275,7 @@ impl<'a> Prover<'a> {
         let certificate = certificate::write(self.system, &self.rules.signature, self.rules.memory == Memory::Tso, cubes);
         let start = Instant::now();
         let most = self.options.work.map_or(u64::MAX, |w| w.saturating_mul(10));
-        let verified = verify_within(self.system, &certificate, self.budget, self.options.threads, most);
+        let verified = verify_within(self.system, &certificate, self.budget, self.options.threads.count, most);
         self.verification += start.elapsed();
         match verified {
             Ok(asked) => Ok(Verdict::Safe { certificate, asked }),

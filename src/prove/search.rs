@@ -21,7 +21,7 @@
 use crate::cube::Cube;
 use crate::image::{Binding, Trouble, bindings, pre_image};
 use crate::rules::Rules;
-use crate::share;
+use crate::share::{Portions, Threads};
 use crate::start::{assumptions, claims, initial};
 use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::{Budget, Stop};
@@ -29,7 +29,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Once there are so many cubes, so many of them are looked at together.
-const MANY_CUBES: usize = 48;
+pub const MANY_CUBES: usize = 48;
 const BATCH: usize = 8;
 
 /// Most atoms that an instance of a cube may ask beyond a cube that it helps to cover.
@@ -148,18 +148,18 @@ pub struct Search<'a> {
     pub counts: Counts,
     /// How many more bindings and cubes may be looked at.
     pub work: u64,
-    /// How many threads share what is asked of many cubes (0: one a core); what is found does not depend on it.
-    pub threads: usize,
+    threads: Threads,
     /// Cubes that were removed since the cubes of the batch were looked at.
     removed: usize,
+    portions: Portions,
     ticks: u32,
     most: usize,
     begun: bool,
 }
 
 impl<'a> Search<'a> {
-    /// A search that has not begun.
-    pub fn new(rules: &'a Rules, budget: &'a Budget) -> Search<'a> {
+    /// A search that has not begun. What it finds does not depend on the threads.
+    pub fn new(rules: &'a Rules, budget: &'a Budget, threads: Threads) -> Search<'a> {
         Search {
             rules,
             budget,
@@ -169,8 +169,9 @@ impl<'a> Search<'a> {
             assumptions: 0,
             counts: Counts::default(),
             work: u64::MAX,
-            threads: 1,
+            threads,
             removed: 0,
+            portions: Portions::new(threads),
             ticks: 0,
             most: usize::MAX,
             begun: false,
@@ -199,8 +200,9 @@ impl<'a> Search<'a> {
             }
             self.index.settle();
             self.removed = 0;
-            let threads = if batch.len() > 1 { self.threads } else { 1 };
-            let mut looks = share::map(threads, batch.len(), 1, |i| self.look(&batch[i])).into_iter();
+            let mut portions = std::mem::replace(&mut self.portions, Portions::new(self.threads));
+            let mut looks = portions.map(batch.len(), 1, |i| self.look(&batch[i])).into_iter();
+            self.portions = portions;
             batch.reverse();
             while let Some(next) = batch.pop() {
                 let taken = if self.nodes.len() > self.most {
@@ -246,7 +248,7 @@ impl<'a> Search<'a> {
         for (at, rule) in self.rules.rules.iter().enumerate() {
             let all = match bindings(rule.params, next.cube.processes, signature.most) {
                 Ok(all) => all,
-                Err(trouble) => return Some(Err(trouble.into())),
+                Err(trouble) => return Some(Err(trouble)),
             };
             for (binding, processes) in all {
                 self.budget.check(0).ok()?;

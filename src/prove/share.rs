@@ -1,8 +1,24 @@
 //! Work shared among threads whose results come back in order, so that what is made of them does not depend on how many threads there are.
 
-use std::ops::Range;
+use mu_base::host::Instant;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug)]
+pub struct Threads {
+    /// How many there are; 0: one a core.
+    pub count: usize,
+    /// A portion of work that one thread does sooner is not shared: it takes some time until another has a processor.
+    pub from: Duration,
+}
+
+impl From<usize> for Threads {
+    fn from(count: usize) -> Self {
+        Threads { count, from: Duration::from_millis(4) }
+    }
+}
 
 /// How many threads that is: 0 stands for one a core, which is found out where it matters, since asking takes as long as a small proof.
 pub fn resolved(threads: usize) -> usize {
@@ -12,48 +28,94 @@ pub fn resolved(threads: usize) -> usize {
 
 /// `of` of each number below `count`, in order. Threads take ranges of `part` numbers as they come free; with one thread, or one range, none is started.
 pub fn map<R: Send>(threads: usize, count: usize, part: usize, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    let parts = count.div_ceil(part.max(1));
-    let threads = if parts < 2 { 1 } else { resolved(threads).min(parts) };
-    if threads < 2 {
-        return (0..count).map(of).collect();
-    }
-    let range = |at: usize| -> Range<usize> { at * part..(at * part + part).min(count) };
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done: Vec<(usize, Vec<R>)> = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= parts {
-                return done;
-            }
-            done.push((at, range(at).map(&of).collect()));
-        }
-    };
-    let mut all: Vec<(usize, Vec<R>)> = std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut all = work();
-        for h in helpers {
-            match h.join() {
-                Ok(mut done) => all.append(&mut done),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        all
-    });
-    all.sort_unstable_by_key(|d| d.0);
-    all.into_iter().flat_map(|d| d.1).collect()
+    until(threads, count, part, of, |_, _| false)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::map;
-
-    #[test]
-    fn results_are_in_order_whatever_the_threads() {
-        for threads in 1..4 {
-            for part in 1..5 {
-                assert_eq!(map(threads, 11, part, |i| i * i), (0..11).map(|i| i * i).collect::<Vec<_>>());
+/// The same as long as no result ends it, the one that does included.
+pub fn until<R: Send>(
+    threads: usize,
+    count: usize,
+    part: usize,
+    of: impl Fn(usize) -> R + Sync,
+    ends: impl Fn(usize, &R) -> bool + Sync,
+) -> Vec<R> {
+    let part = part.max(1);
+    let parts = count.div_ceil(part);
+    let threads = if parts < 2 { 1 } else { resolved(threads).min(parts) };
+    let (next, end) = (AtomicUsize::new(0), AtomicUsize::new(count));
+    let work = || {
+        let mut done: Vec<(usize, R)> = Vec::new();
+        loop {
+            // Ranges are taken in order: what comes before the end has been taken when a range beyond it is met.
+            let from = next.fetch_add(1, Ordering::Relaxed) * part;
+            for at in from..(from + part).min(count) {
+                if at > end.load(Ordering::Relaxed) {
+                    return done;
+                }
+                let result = of(at);
+                if ends(at, &result) {
+                    end.fetch_min(at, Ordering::Relaxed);
+                }
+                done.push((at, result));
+            }
+            if from + part >= count {
+                return done;
             }
         }
+    };
+    let mut all = if threads < 2 {
+        work()
+    } else {
+        std::thread::scope(|scope| {
+            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut all = work();
+            for h in helpers {
+                match h.join() {
+                    Ok(mut done) => all.append(&mut done),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            all.sort_unstable_by_key(|d| d.0);
+            all
+        })
+    };
+    all.truncate(end.into_inner().saturating_add(1));
+    all.into_iter().map(|d| d.1).collect()
+}
+
+/// Work of one kind that comes in portions, and is shared if what the last portion took says that it pays.
+pub struct Portions {
+    threads: Threads,
+    /// What each result of the last portion took.
+    each: Duration,
+}
+
+impl Portions {
+    /// None was done yet.
+    pub fn new(threads: Threads) -> Portions {
+        Portions { threads, each: Duration::ZERO }
+    }
+    /// As [`map`].
+    pub fn map<R: Send>(&mut self, count: usize, part: usize, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
+        self.until(count, part, of, |_, _| false)
+    }
+    /// As [`until`].
+    pub fn until<R: Send>(
+        &mut self,
+        count: usize,
+        part: usize,
+        of: impl Fn(usize) -> R + Sync,
+        ends: impl Fn(usize, &R) -> bool + Sync,
+    ) -> Vec<R> {
+        let pays = self.each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)) >= self.threads.from;
+        let timed = |at: usize| {
+            let begin = Instant::now();
+            (of(at), begin.elapsed())
+        };
+        let told = until(if pays { self.threads.count } else { 1 }, count, part, timed, |at, told| ends(at, &told.0));
+        if let Some(count) = u32::try_from(told.len()).ok().filter(|n| *n > 0) {
+            self.each = told.iter().map(|t| t.1).sum::<Duration>() / count;
+        }
+        told.into_iter().map(|t| t.0).collect()
     }
 }

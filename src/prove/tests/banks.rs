@@ -34,7 +34,7 @@ fn columns_leave_out_no_state() {
         let rules = translate(&system, memory).unwrap();
         let signature = &rules.signature;
         let mut bank = Bank::new(&rules, PROCESSES, &[]);
-        bank.explore(400, &|| false);
+        bank.explore(400, 1, &|| false);
         // The same states, explored here.
         let instance = Instance::new(&rules, PROCESSES, LAG);
         let states: Vec<State> = bank.states().to_vec();

@@ -4,6 +4,7 @@ use mu_base::limits::{Budget, Limits, Stop};
 use mu_base::source::SourceMap;
 use mu_cubicle::System;
 use mu_prove::rules::Memory;
+use mu_prove::share::Threads;
 use mu_prove::verify::Refused;
 use mu_prove::{Options, Verdict, Why, prove, verify};
 use std::time::Duration;
@@ -284,13 +285,15 @@ transition move ([p]) requires { Pc[p] = A } { Pc[p] := C; Flag[j] := case | p <
 #[test]
 fn a_certificate_does_not_depend_on_the_number_of_threads() {
     for (text, cubes) in [
-        (include_str!("../../../specs/challenges/dijkstra.cub"), mu_prove::subsume::MANY_PATTERNS),
+        (include_str!("../../../specs/challenges/dijkstra.cub"), mu_prove::search::MANY_CUBES),
         (include_str!("../../../specs/challenges/seqlock.cub"), 0),
     ] {
         let system = system(text);
-        let of = |threads: usize| {
+        let of = |count: usize| {
+            // However little there is to share.
+            let threads = Threads { count, from: Duration::ZERO };
             let outcome = prove(&system, Options { threads, ..Options::default() }, &budget(60_000));
-            let Verdict::Safe { certificate, asked } = outcome.verdict else { panic!("{threads} threads: {:?}", outcome.verdict) };
+            let Verdict::Safe { certificate, asked } = outcome.verdict else { panic!("{count} threads: {:?}", outcome.verdict) };
             (certificate, asked.decisions, outcome.counts, outcome.searches, outcome.refuted)
         };
         let one = of(1);
