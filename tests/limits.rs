@@ -189,8 +189,8 @@ fn memory_is_kept() {
         if ["rewriting without end", "litmus test"].contains(&what) {
             continue; // These need time, not memory.
         }
-        let limit = 300u64 << 20;
-        let run = run(folder.path(), &format!("{words} --max-memory {limit} --timeout 20 --format json"));
+        let limit = 100u64 << 20;
+        let run = run(folder.path(), &format!("{words} --max-memory {limit} --timeout 5 --format json"));
         assert_unknown(&run, what, &["max-memory", "timeout"]);
         let peak = run.json["peak_memory_bytes"].as_u64().unwrap_or_else(|| panic!("{what}: {}", run.json));
         if peak > limit + limit / 20 {

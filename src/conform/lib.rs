@@ -18,11 +18,9 @@ pub mod interface;
 pub mod judge;
 pub mod machine;
 pub mod search;
-mod sequences;
+pub mod sequences;
 pub mod shown;
 pub mod suite;
 pub mod symmetry;
-#[cfg(test)]
-mod tests;
 pub mod witness;
 pub mod write;

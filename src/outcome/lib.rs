@@ -9,8 +9,6 @@ pub mod answer;
 pub mod head;
 pub mod question;
 pub mod table;
-#[cfg(test)]
-mod tests;
 
 pub use answer::{Answer, Verdict};
 pub use head::{Head, head};

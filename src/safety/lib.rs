@@ -9,7 +9,3 @@ pub mod fences;
 pub mod monitor;
 pub mod reach;
 pub mod robust;
-#[cfg(test)]
-mod robust_tests;
-#[cfg(test)]
-mod tests;

@@ -5,10 +5,6 @@
 
 pub mod auto;
 pub mod promotion;
-#[cfg(test)]
-mod bes_tests;
-#[cfg(test)]
-mod tests;
 pub mod zielonka;
 
 use mu_base::limits::{Budget, Stop};

@@ -31,7 +31,7 @@ impl Solver for Promotion {
 }
 
 /// Solves with at most about so many steps (moves looked at), else `None`.
-pub(super) fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
+pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
     let mut search = Search::new(game);
     search.dead_ends();
     let mut level = 0;

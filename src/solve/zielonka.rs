@@ -31,7 +31,7 @@ impl Solver for Zielonka {
 }
 
 /// Solves with at most so many steps (vertices attracted to), else `None`.
-pub(super) fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
+pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
     let mut run = Run::new(game, budget, steps);
     match run.whole() {
         Ok(()) => Ok(Some(run.solution())),

@@ -1,6 +1,6 @@
 //! Published verdicts of x86 programs, what they refuse, replay.
 
-use super::reach::{Reached, Safety, in_memory, reach};
+use mu_safety::reach::{Reached, Safety, in_memory, reach};
 use mu_base::{Budget, Diagnostic, SourceId};
 use mu_explore::Silent;
 use mu_program::machine::Event;
@@ -17,7 +17,7 @@ fn check(text: &str, threads: usize, model: &str) -> Reached {
 
 macro_rules! spec {
     ($name:literal) => {
-        include_str!(concat!("../../specs/x86/", $name, ".asm"))
+        include_str!(concat!("../../../specs/x86/", $name, ".asm"))
     };
 }
 
@@ -58,7 +58,7 @@ fn what_the_order_of_stores_saves() {
     // The new sense overtakes the reset of the count in some buffer.
     let overtaken = way.steps.iter().any(|s| {
         let sense = matches!(s.event, Event::Flush { cell, .. } if m.program.cells[cell as usize].name == "sense");
-        sense && super::reach::buffered(m, s.thread, &s.state).iter().any(|(n, _)| n == "count")
+        sense && mu_safety::reach::buffered(m, s.thread, &s.state).iter().any(|(n, _)| n == "count")
     });
     assert!(overtaken);
     assert_eq!(in_memory(m, &way.initial), [("sense".to_string(), 0), ("count".to_string(), 2)]);

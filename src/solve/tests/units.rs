@@ -1,6 +1,6 @@
 //! Solvers against each other, against brute force, and under the verifier.
 
-use super::{Solver, solvers};
+use mu_solve::{Solver, solvers};
 use mu_base::ids::VertexId;
 use mu_base::limits::{Budget, Limits, Stop};
 use mu_base::random::Random;
@@ -129,7 +129,7 @@ fn limits_of_steps_are_kept() {
     for seed in 0..200 {
         let mut r = Random::new(seed);
         let game = random_game(&mut r, 3000, 3000, 2, 2);
-        for solver in [super::zielonka::solve_within, super::promotion::solve_within] {
+        for solver in [mu_solve::zielonka::solve_within, mu_solve::promotion::solve_within] {
             match solver(&game, &Budget::default(), 20_000).unwrap() {
                 None => given_up += 1,
                 Some(s) => verify(&game, &s).unwrap(),

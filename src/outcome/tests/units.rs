@@ -1,6 +1,6 @@
 //! Heads, tables, questions and answers on texts of their own: names are `0:x` and `[x]`, values are numbers.
 
-use crate::{Addresses, Answer, Names, Observed, Question, Verdict, head, question, table};
+use mu_outcome::{Addresses, Answer, Names, Observed, Question, Verdict, head, question, table};
 use mu_base::words::{Cursor, Form, Kind, tokens};
 use mu_base::{Diagnostic, SourceId};
 
@@ -130,7 +130,7 @@ fn heads_and_tables() {
     })
     .unwrap();
     assert_eq!(cells, ["a", "bL:c"]);
-    assert_eq!(question::Question::parse(&mut cursor, &mut Plain).unwrap().prop, crate::Prop::True);
+    assert_eq!(question::Question::parse(&mut cursor, &mut Plain).unwrap().prop, mu_outcome::Prop::True);
     for (text, part) in
         [("", "empty"), ("ARM t {", "architecture `ARM`"), ("ARCH", "without a name"), ("ARCH t", "expected `{`"), ("(* no", "not closed")]
     {

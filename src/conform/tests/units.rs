@@ -1,15 +1,15 @@
 //! The search against a twin that keeps every pair of state and history; parsers; tests in all languages against the judges.
 
-use crate::alphabet::{Alphabet, Phase};
-use crate::interface::Interface;
-use crate::judge::{Against, Form, history};
-use crate::machine::Machine;
-use crate::search::{Answer, Bound, search};
-use crate::sequences::{Entry, State};
-use crate::suite::Cover;
-use crate::symmetry::Group;
-use crate::witness;
-use crate::write::{Language, litmus};
+use mu_conform::alphabet::{Alphabet, Phase};
+use mu_conform::interface::Interface;
+use mu_conform::judge::{Against, Form, history};
+use mu_conform::machine::Machine;
+use mu_conform::search::{Answer, Bound, search};
+use mu_conform::sequences::{Entry, State};
+use mu_conform::suite::Cover;
+use mu_conform::symmetry::Group;
+use mu_conform::witness;
+use mu_conform::write::{Language, litmus};
 use mu_axioms::Kind;
 use mu_axioms::history::{History, Operation};
 use mu_axioms::models::{KNOWN, Mark, file};

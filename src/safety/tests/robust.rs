@@ -4,10 +4,10 @@
 //! and for each cell in which order stores reached it, and a program is robust if total store order has no trace beyond those of sequential
 //! consistency.
 
-use super::count::{Counting, count};
-use super::fences::{smallest, with_fences};
-use super::reach::{Safety, reach};
-use super::robust::{check, check_with_assertions, replay, replay_unsafe};
+use mu_safety::count::{Counting, count};
+use mu_safety::fences::{smallest, with_fences};
+use mu_safety::reach::{Safety, reach};
+use mu_safety::robust::{check, check_with_assertions, replay, replay_unsafe};
 use mu_base::random::Random;
 use mu_base::{Budget, SourceId, Stop};
 use mu_explore::Silent;
@@ -206,7 +206,7 @@ fn the_monitor_at_length() {
 
 macro_rules! spec {
     ($name:literal) => {
-        nasm::parse(SourceId(0), include_str!(concat!("../../specs/x86/", $name, ".asm")), 2).unwrap()
+        nasm::parse(SourceId(0), include_str!(concat!("../../../specs/x86/", $name, ".asm")), 2).unwrap()
     };
 }
 
@@ -255,7 +255,7 @@ fn locks_are_proposed() {
         assert_eq!(traces(&fenced, memory::SC), traces(&fenced, memory::TSO), "{text}");
         let fewer = (0..places.len()).map(|i| [&places[..i], &places[i + 1..]].concat());
         fewer.for_each(|p| assert_eq!(check(&with_fences(&program, &p), &Budget::default()).unwrap().robust(), Some(false), "{text}"));
-        let of = |p: &super::fences::Place| (p.repair.word(), text[p.before.start as usize..p.before.end as usize].to_string());
+        let of = |p: &mu_safety::fences::Place| (p.repair.word(), text[p.before.start as usize..p.before.end as usize].to_string());
         places.iter().map(of).collect::<Vec<_>>()
     };
     let sb =
@@ -271,7 +271,7 @@ fn locks_are_proposed() {
 #[test]
 fn loops_recur() {
     let budget = Budget::default();
-    for (text, robust) in [(include_str!("../../specs/x86/spinlock.asm"), true), (include_str!("../../specs/x86/mutex_xchg.asm"), true)] {
+    for (text, robust) in [(include_str!("../../../specs/x86/spinlock.asm"), true), (include_str!("../../../specs/x86/mutex_xchg.asm"), true)] {
         let found = check(&nasm::parse(SourceId(0), text, 2).unwrap().program, &budget).unwrap();
         assert_eq!(found.robust(), Some(robust));
         assert!(found.states < 10_000, "{}", found.states);
