@@ -23,8 +23,6 @@ pub mod layout;
 pub mod paths;
 pub mod report;
 pub mod riscv;
-#[cfg(test)]
-mod tests;
 pub mod x86;
 
 pub use code::Arch;

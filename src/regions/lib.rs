@@ -35,10 +35,3 @@ pub use merged::Merged;
 pub use rigid::{Defined, Rigid, with_parameters};
 pub use sizes::{Assigned, Family};
 pub use study::{Levels, Study};
-
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod sample_tests;
-#[cfg(test)]
-mod sizes_tests;

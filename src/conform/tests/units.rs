@@ -1,5 +1,11 @@
 //! The search against a twin that keeps every pair of state and history; parsers; tests in all languages against the judges.
 
+use mu_axioms::Kind;
+use mu_axioms::history::{History, Operation};
+use mu_axioms::models::{KNOWN, Mark, file};
+use mu_base::ids::{LabelId, StateId};
+use mu_base::random::Random;
+use mu_base::{Budget, SourceId, SourceMap};
 use mu_conform::alphabet::{Alphabet, Phase};
 use mu_conform::interface::Interface;
 use mu_conform::judge::{Against, Form, history};
@@ -10,12 +16,6 @@ use mu_conform::suite::Cover;
 use mu_conform::symmetry::Group;
 use mu_conform::witness;
 use mu_conform::write::{Language, litmus};
-use mu_axioms::Kind;
-use mu_axioms::history::{History, Operation};
-use mu_axioms::models::{KNOWN, Mark, file};
-use mu_base::ids::{LabelId, StateId};
-use mu_base::random::Random;
-use mu_base::{Budget, SourceId, SourceMap};
 use mu_explore::{Options, Silent};
 use mu_lts::{Labels, Lts};
 use mu_model::from_lts::LtsModel;

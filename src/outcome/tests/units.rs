@@ -1,8 +1,8 @@
 //! Heads, tables, questions and answers on texts of their own: names are `0:x` and `[x]`, values are numbers.
 
-use mu_outcome::{Addresses, Answer, Names, Observed, Question, Verdict, head, question, table};
 use mu_base::words::{Cursor, Form, Kind, tokens};
 use mu_base::{Diagnostic, SourceId};
+use mu_outcome::{Addresses, Answer, Names, Observed, Question, Verdict, head, question, table};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Place {

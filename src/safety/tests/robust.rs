@@ -4,10 +4,6 @@
 //! and for each cell in which order stores reached it, and a program is robust if total store order has no trace beyond those of sequential
 //! consistency.
 
-use mu_safety::count::{Counting, count};
-use mu_safety::fences::{smallest, with_fences};
-use mu_safety::reach::{Safety, reach};
-use mu_safety::robust::{check, check_with_assertions, replay, replay_unsafe};
 use mu_base::random::Random;
 use mu_base::{Budget, SourceId, Stop};
 use mu_explore::Silent;
@@ -17,6 +13,10 @@ use mu_program::machine::{Event, Machine};
 use mu_program::memory::{self, MemoryModel};
 use mu_program::nasm::{self, X86Program};
 use mu_program::{Program, axiomatic};
+use mu_safety::count::{Counting, count};
+use mu_safety::fences::{smallest, with_fences};
+use mu_safety::reach::{Safety, reach};
+use mu_safety::robust::{check, check_with_assertions, replay, replay_unsafe};
 use std::collections::{BTreeSet, HashSet};
 
 /// A store: its thread and its number there; none for the initial value.
@@ -271,7 +271,9 @@ fn locks_are_proposed() {
 #[test]
 fn loops_recur() {
     let budget = Budget::default();
-    for (text, robust) in [(include_str!("../../../specs/x86/spinlock.asm"), true), (include_str!("../../../specs/x86/mutex_xchg.asm"), true)] {
+    for (text, robust) in
+        [(include_str!("../../../specs/x86/spinlock.asm"), true), (include_str!("../../../specs/x86/mutex_xchg.asm"), true)]
+    {
         let found = check(&nasm::parse(SourceId(0), text, 2).unwrap().program, &budget).unwrap();
         assert_eq!(found.robust(), Some(robust));
         assert!(found.states < 10_000, "{}", found.states);

@@ -1,11 +1,11 @@
 //! Published verdicts of x86 programs, what they refuse, replay.
 
-use mu_safety::reach::{Reached, Safety, in_memory, reach};
 use mu_base::{Budget, Diagnostic, SourceId};
 use mu_explore::Silent;
 use mu_program::machine::Event;
 use mu_program::memory;
 use mu_program::nasm::{self, X86Program};
+use mu_safety::reach::{Reached, Safety, in_memory, reach};
 
 fn program(text: &str, threads: usize) -> X86Program {
     nasm::parse(SourceId(0), text, threads).unwrap_or_else(|e| panic!("{e:?}\n{text}"))

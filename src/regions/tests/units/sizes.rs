@@ -1,12 +1,12 @@
 //! Sorts of any size: random processes over values and arrays, and random formulas; what is proved holds for each size that is tried.
 
-use crate::sizes::SIZE;
-use crate::tests::{budget, formula, process};
-use crate::{Base, Family, Levels, Merged, Study, counted, with_parameters};
+use crate::{budget, formula, process};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
 use mu_pbes::{Options, Verdict, check};
+use mu_regions::sizes::SIZE;
+use mu_regions::{Base, Family, Levels, Merged, Study, counted, with_parameters};
 use mu_syntax::template;
 
 /// The plain text for these sizes.

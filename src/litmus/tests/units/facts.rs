@@ -1,9 +1,9 @@
 //! Tests of the literature with their verdicts, and what is refused.
 
 use super::{answer, compile, judge, outcomes, refused, usual};
-use crate::code::Arch;
-use crate::report::deciding;
-use crate::{file, paths};
+use mu_litmus::code::Arch;
+use mu_litmus::report::deciding;
+use mu_litmus::{file, paths};
 use mu_base::{Budget, SourceId};
 use mu_outcome::Verdict;
 

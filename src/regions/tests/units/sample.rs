@@ -1,8 +1,8 @@
 //! Samples against enumeration: each choice of numbers up to a limit is like some sample, and each sample is like its twin.
 
-use crate::cuts::{Asked, Case, Grain, Line, Predicate, Term};
-use crate::sample::{Sample, Wanted, samples};
 use mu_base::random::Random;
+use mu_regions::cuts::{Asked, Case, Grain, Line, Predicate, Term};
+use mu_regions::sample::{Sample, Wanted, samples};
 use std::collections::BTreeSet;
 
 /// All differences of zero, literals, constants and numbers, as far as they are below the bound.

@@ -3,8 +3,8 @@
 //! `HERD7=…/herd7 HERD7_LIBDIR=…/libdir SEEDS=0..1000 cargo test --release -p mu-check-litmus -- --ignored --nocapture beside_herd`
 
 use super::{answer, judge, outcomes};
-use crate::code::Arch;
-use crate::report::Report;
+use mu_litmus::code::Arch;
+use mu_litmus::report::Report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
@@ -56,7 +56,7 @@ fn compare(herd: &str, libdir: &str, arch: Arch, model: &str, ours: &str, seeds:
     command.args(["-I", libdir, "-set-libdir", libdir, "-model", ordered.as_deref().unwrap_or(model)]);
     let mut texts = Vec::new();
     for &seed in seeds {
-        let text = crate::cycles::litmus(seed, arch);
+        let text = mu_litmus::cycles::litmus(seed, arch);
         let path = folder.join(format!("cycle{seed}.litmus"));
         std::fs::write(&path, &text).unwrap();
         command.arg(path);

@@ -3,27 +3,27 @@
 mod facts;
 mod herd;
 
-use crate::candidates;
-use crate::code::Arch;
-use crate::condition::Place;
-use crate::file::{Options, Test, parse};
-use crate::judge::Judge;
-use crate::paths::{self, Bounds};
-use crate::report::{Report, run};
+use mu_litmus::candidates;
+use mu_litmus::code::Arch;
+use mu_litmus::condition::Place;
+use mu_litmus::file::{Options, Test, parse};
+use mu_litmus::judge::Judge;
+use mu_litmus::paths::{self, Bounds};
+use mu_litmus::report::{Report, run};
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use std::collections::BTreeSet;
 
-const STDLIB: &str = include_str!("../../../specs/memory/stdlib.cat");
+const STDLIB: &str = include_str!("../../../../specs/memory/stdlib.cat");
 
 /// A model of this repository.
-pub(super) fn judge(arch: Arch, name: &str) -> Judge {
+fn judge(arch: Arch, name: &str) -> Judge {
     let text = match name {
-        "sc" => include_str!("../../../specs/memory/sc.cat"),
-        "tso" => include_str!("../../../specs/memory/tso.cat"),
-        "pso" => include_str!("../../../specs/memory/pso.cat"),
-        "rvwmo" => include_str!("../../../specs/memory/rvwmo.cat"),
-        "armv8" => include_str!("../../../specs/memory/armv8.cat"),
-        "rc11" => include_str!("../../../specs/memory/rc11.cat"),
+        "sc" => include_str!("../../../../specs/memory/sc.cat"),
+        "tso" => include_str!("../../../../specs/memory/tso.cat"),
+        "pso" => include_str!("../../../../specs/memory/pso.cat"),
+        "rvwmo" => include_str!("../../../../specs/memory/rvwmo.cat"),
+        "armv8" => include_str!("../../../../specs/memory/armv8.cat"),
+        "rc11" => include_str!("../../../../specs/memory/rc11.cat"),
         other => panic!("{other}"),
     };
     compile(arch, text)
@@ -36,7 +36,7 @@ fn compile(arch: Arch, text: &str) -> Judge {
 }
 
 /// The model of an architecture.
-pub(super) fn usual(arch: Arch) -> Judge {
+fn usual(arch: Arch) -> Judge {
     judge(
         arch,
         match arch {
@@ -48,11 +48,11 @@ pub(super) fn usual(arch: Arch) -> Judge {
     )
 }
 
-pub(super) fn read(text: &str, judge: &Judge) -> Test {
+fn read(text: &str, judge: &Judge) -> Test {
     parse(SourceId(0), text, Options { pairs: judge.pairs }).unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 
-pub(super) fn answer(text: &str, judge: &Judge) -> Report {
+fn answer(text: &str, judge: &Judge) -> Report {
     run(read(text, judge), judge, Bounds { loops: 2 }, &Budget::default()).unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 
@@ -61,7 +61,7 @@ fn refused(text: &str) -> Diagnostic {
 }
 
 /// The outcomes as sets of `name=value`.
-pub(super) fn outcomes(report: &Report) -> BTreeSet<String> {
+fn outcomes(report: &Report) -> BTreeSet<String> {
     let line = |l: &Vec<(String, String)>| {
         let mut items: Vec<String> = l.iter().map(|(n, v)| format!("{n}={v};")).collect();
         items.sort();
@@ -103,7 +103,7 @@ fn what_is_dropped_could_not_be() {
         let judge = usual(arch);
         assert!(judge.coherent, "{arch:?}");
         for seed in 0..40 {
-            compare_with_all(&crate::cycles::litmus(seed, arch), &judge);
+            compare_with_all(&mu_litmus::cycles::litmus(seed, arch), &judge);
         }
     }
 }
@@ -126,7 +126,7 @@ fn compare_with_machines(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let rich = seed % 2 == 0;
         let shape = mu_program::generate::Shape { threads: 3, instructions: 3, rich };
-        for text in [mu_program::generate::litmus(seed, shape), crate::cycles::litmus(seed, Arch::X86)] {
+        for text in [mu_program::generate::litmus(seed, shape), mu_litmus::cycles::litmus(seed, Arch::X86)] {
             for (name, judge) in &judges {
                 assert_eq!(outcomes(&answer(&text, judge)), by_machine(&text, name), "{name}, seed {seed}\n{text}");
             }

@@ -1,6 +1,9 @@
 //! Random processes with counters and random formulas: what regions say of every value is what each value says.
 
-use crate::{Levels, Study, measures, with_parameters};
+mod rows;
+mod sample;
+mod sizes;
+
 use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic, Limits, SourceId};
 use mu_compile::{Compiled, Confluence};
@@ -10,17 +13,18 @@ use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_pbes::{Options, Verdict, check};
 use mu_process::linear::LinearProcess;
 use mu_process::linearise::{self, linearise};
+use mu_regions::{Levels, Study, measures, with_parameters};
 
-pub(crate) fn budget() -> Budget {
+fn budget() -> Budget {
     Budget::new(Limits { max_states: Some(20_000), ..Limits::default() })
 }
 
-pub(crate) fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
+fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId(0), text)?;
     linearise(&mu_process::typecheck::check_specification(&tree)?, &linearise::Options::default())
 }
 
-pub(crate) fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
+fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
     let process = model.process();
     check_formula(&mu_syntax::parse_formula(SourceId(1), text)?, &process.data, &process.actions)
 }
@@ -33,7 +37,7 @@ fn concrete(specification: &str, text: &str, n: usize) -> Result<Verdict, Diagno
 }
 
 /// Whether regions prove that all runs end.
-fn runs_end(model: &Compiled, defined: &crate::Defined, found: &[crate::Measure]) -> bool {
+fn runs_end(model: &Compiled, defined: &mu_regions::Defined, found: &[mu_regions::Measure]) -> bool {
     let process = model.process();
     let any = State { kind: StateKind::True, span: mu_base::Span::default() };
     let any = TypedFormula {
