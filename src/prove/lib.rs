@@ -20,6 +20,7 @@ pub mod search;
 pub mod instance;
 pub mod bank;
 pub mod replay;
+pub mod derive;
 pub mod oracle;
 pub mod certificate;
 pub mod verify;

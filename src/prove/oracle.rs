@@ -1,16 +1,17 @@
 //! Which cubes might be unreachable: those that no reachable state of a small instance is in ("Invariants for finite instances and beyond", Conchon, Goel,
 //! Krstić, Mebsout, Zaïdi, 2013). From a cube, conjunctions of few of its atoms are tried, the fewest first; one that the instances do not
-//! contradict is proposed as the larger cube to exclude. A proposal that a trace refutes is remembered, and all that cover it are refused; and the trace is done on an
+//! contradict is proposed as the larger cube to exclude; so are some atoms that follow from several of it, and, where no conjunction is plausible, one for each way
+//! in which two numbers compare. A proposal that a trace refutes is remembered, and all that cover it are refused; and the trace is done on an
 //! instance, so that the states on it refute other proposals before they cost a search.
 
-use crate::atom::{Atom, Linear, Literal, OTHER, Signature, Sort};
+use crate::atom::Atom;
 use crate::bank::Bank;
 use crate::cube::{Cube, Mix};
+use crate::derive::{comparisons, derived, loosened, numbers};
 use crate::replay::steps;
 use crate::rules::Rules;
 use crate::search::{Node, Oracle};
 use crate::share::{self, Portions, Threads};
-use crate::simplex::Relation;
 use crate::start::assumptions;
 use crate::subsume::{Pattern, Target};
 use std::collections::HashMap;
@@ -24,6 +25,8 @@ const MANY_STATES: usize = 20_000;
 const ASKED_FIRST: usize = 8;
 /// So many cubes a thread takes at a time.
 const PART_OF_CUBES: usize = 4;
+/// Conjunctions of three atoms are tried of so many.
+const MOST_OF_THREE: usize = 24;
 /// Most processes of an instance in which a run is done again.
 const MOST_PROCESSES: usize = 5;
 
@@ -147,6 +150,57 @@ impl<'a> Instances<'a> {
     }
 }
 
+impl Instances<'_> {
+    /// A plausible conjunction of few atoms that follow from the cube; if `itself` it may be the cube.
+    fn small(&mut self, cube: &Cube, itself: bool) -> Option<Cube> {
+        let signature = &self.rules.signature;
+        // Atoms over more specific sets come apart: `x is not 1 and not 2` is two facts.
+        let mut atoms = loosened(signature, cube);
+        let own = atoms.len();
+        atoms.extend(derived(signature, &cube.atoms).into_iter().filter(|a| !cube.atoms.contains(a)));
+        for size in 1..=self.most_atoms.min(atoms.len()) {
+            if size == 3 && own > MOST_OF_THREE {
+                break;
+            }
+            let count = if size == 3 { atoms.len().min(MOST_OF_THREE) } else { atoms.len() };
+            let mut list: Vec<Cube> = Vec::new();
+            for subset in subsets(count, size) {
+                let chosen: Vec<Atom> = subset.iter().map(|i| atoms[*i].clone()).collect();
+                if let Some(c) = Cube::new(signature, cube.processes, chosen)
+                    && (itself || c != *cube)
+                    && !list.contains(&c)
+                {
+                    list.push(c);
+                }
+            }
+            list.sort_by_key(|c| (c.processes, c.atoms.len()));
+            if let Some(found) = self.first(list) {
+                return Some(found);
+            }
+        }
+        None
+    }
+    /// Plausible conjunctions of few atoms that cover the cube together: one for each way in which two numbers compare.
+    fn split(&mut self, cube: &Cube) -> Option<Vec<Cube>> {
+        let signature = &self.rules.signature;
+        for (left, right) in numbers(signature, cube) {
+            let mut parts = Vec::new();
+            let cases = comparisons(signature, left, right).into_iter();
+            let mut cases = cases.filter_map(|a| Cube::new(signature, cube.processes, [&cube.atoms[..], &[a]].concat()));
+            let all = cases.by_ref().all(|case| {
+                let found = self.small(&case, true);
+                let some = found.is_some();
+                parts.extend(found.filter(|c| !parts.contains(c)));
+                some
+            });
+            if all && !parts.is_empty() {
+                return Some(parts);
+            }
+        }
+        None
+    }
+}
+
 /// All subsets of `0..count` of the given size.
 fn subsets(count: usize, size: usize) -> Vec<Vec<usize>> {
     let mut found = vec![Vec::new()];
@@ -166,29 +220,12 @@ impl Oracle for Instances<'_> {
     fn spent(&mut self) -> u64 {
         std::mem::take(&mut self.spent)
     }
-    fn candidates(&mut self, cube: &Cube) -> Vec<Cube> {
-        let signature = &self.rules.signature;
-        // Atoms over more specific sets come apart: `x is not 1 and not 2` is two facts.
-        let atoms = loosened(signature, cube);
-        let count = atoms.len();
-        for size in 1..=self.most_atoms.min(count) {
-            if size == 3 && count > 24 {
-                break;
-            }
-            let mut list: Vec<Cube> = Vec::new();
-            for subset in subsets(count, size) {
-                let chosen: Vec<Atom> = subset.iter().map(|i| atoms[*i].clone()).collect();
-                if let Some(c) = Cube::new(signature, cube.processes, chosen)
-                    && c != *cube
-                    && !list.contains(&c)
-                {
-                    list.push(c);
-                }
-            }
-            list.sort_by_key(|c| (c.processes, c.atoms.len()));
-            if let Some(found) = self.first(list) {
-                return vec![found];
-            }
+    fn instead(&mut self, cube: &Cube) -> Vec<Cube> {
+        if let Some(found) = self.small(cube, false) {
+            return vec![found];
+        }
+        if let Some(parts) = self.split(cube) {
+            return parts;
         }
         // None of few atoms: leave out what can be.
         let mut kept: Vec<Atom> = cube.atoms.clone();
@@ -211,55 +248,4 @@ impl Oracle for Instances<'_> {
         }
         best.into_iter().collect()
     }
-}
-
-/// The comparisons that a comparison of numbers implies and that are easier to keep: `a = b` implies `a <= b` and `a >= b`, `a < b` implies `a <= b`.
-fn halves(signature: &Signature, sum: &Linear) -> Vec<Atom> {
-    let integer = sum.terms.iter().all(|t| signature.sort(t.0) == Sort::Integer);
-    let half = |sign: i64| {
-        let terms = sum.terms.iter().map(|t| Some((t.0, t.1.checked_mul(sign)?))).collect::<Option<Vec<_>>>()?;
-        match Linear::new(terms, sum.constant.checked_mul(sign)?, Relation::Le, integer) {
-            Ok(Literal::Atom(a)) => Some(a),
-            _ => None,
-        }
-    };
-    let signs: &[i64] = match sum.relation {
-        Relation::Eq => &[1, -1],
-        Relation::Lt => &[1],
-        Relation::Le | Relation::Ne => &[],
-    };
-    signs.iter().filter_map(|s| half(*s)).collect()
-}
-
-/// The atoms, with sets of finite domains that exclude values also as one atom for each excluded value, and comparisons of numbers that are easier to
-/// keep before those that they follow from.
-fn loosened(signature: &Signature, cube: &Cube) -> Vec<Atom> {
-    let mut atoms = Vec::new();
-    for a in &cube.atoms {
-        if let Atom::Linear(l) = a {
-            atoms.extend(halves(signature, l));
-        }
-        atoms.push(a.clone());
-    }
-    for a in &cube.atoms {
-        let Atom::In(c, set) = a else { continue };
-        if c.view().is_some() {
-            continue;
-        }
-        let all = signature.all(signature.sort(*c), cube.processes);
-        let out = all & !set;
-        let split = match signature.sort(*c) {
-            Sort::Finite(_) => out.count_ones() > 1 && set.count_ones() > 1,
-            _ => set & OTHER != 0 && out.count_ones() > 1,
-        };
-        if split {
-            let mut rest = out;
-            while rest != 0 {
-                let bit = rest & rest.wrapping_neg();
-                rest &= !bit;
-                atoms.push(Atom::In(*c, all & !bit));
-            }
-        }
-    }
-    atoms
 }

@@ -59,8 +59,8 @@ pub struct Node {
 
 /// Says which cubes might be invariants.
 pub trait Oracle {
-    /// Larger cubes to try in place of the cube, the best first.
-    fn candidates(&mut self, cube: &Cube) -> Vec<Cube>;
+    /// Cubes that cover the cube together and may take its place; none: it stays.
+    fn instead(&mut self, cube: &Cube) -> Vec<Cube>;
     /// What it took since it was asked last, in units of an assignment of a match.
     fn spent(&mut self) -> u64 {
         0
@@ -71,7 +71,7 @@ pub trait Oracle {
 pub struct Exact;
 
 impl Oracle for Exact {
-    fn candidates(&mut self, _: &Cube) -> Vec<Cube> {
+    fn instead(&mut self, _: &Cube) -> Vec<Cube> {
         Vec::new()
     }
 }
@@ -368,23 +368,36 @@ impl<'a> Search<'a> {
         if initial(self.rules, &node.cube)?.is_some() {
             return Ok(Some(self.reached(node)));
         }
-        for candidate in oracle.candidates(&node.cube) {
-            if initial(self.rules, &candidate)?.is_none() {
-                node.cube = candidate;
-                node.approximate = true;
-                self.counts.approximations += 1;
+        let mut instead = oracle.instead(&node.cube);
+        for larger in &instead {
+            if initial(self.rules, larger)?.is_some() {
+                instead.clear();
                 break;
             }
         }
         self.spend(oracle.spent())?;
-        let signature = &self.rules.signature;
-        let pattern = Pattern::new(signature, node.cube.clone());
+        if instead.is_empty() {
+            self.keep(node);
+            return Ok(None);
+        }
+        node.approximate = true;
+        self.counts.approximations += 1;
+        let several = instead.len() > 1;
+        for cube in instead {
+            // The one that covers more than the cube is new; of several, some may be there already.
+            if several && (self.is_covered(&cube).0 || self.index.cover_new(&mut Target::new(&self.rules.signature, &cube)).is_some()) {
+                continue;
+            }
+            self.keep(Node { cube, ..node.clone() });
+        }
+        Ok(None)
+    }
+    fn keep(&mut self, node: Node) {
         let number = self.nodes.len();
         self.waiting.push(Reverse((node.cube.processes, node.cube.atoms.len(), number)));
-        self.index.push(pattern);
+        self.index.push(Pattern::new(&self.rules.signature, node.cube.clone()));
         self.nodes.push(node);
         self.counts.nodes += 1;
-        Ok(None)
     }
     fn work_off(&mut self, work: u64) -> Result<(), Failure> {
         let enough = work <= self.work;

@@ -1,10 +1,10 @@
 //! Tests of the literature with their verdicts, and what is refused.
 
 use super::{answer, compile, judge, outcomes, refused, usual};
+use mu_base::{Budget, SourceId};
 use mu_litmus::code::Arch;
 use mu_litmus::report::deciding;
 use mu_litmus::{file, paths};
-use mu_base::{Budget, SourceId};
 use mu_outcome::Verdict;
 
 /// Whether the condition of a test holds under the model of its architecture.

@@ -3,6 +3,7 @@
 mod facts;
 mod herd;
 
+use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use mu_litmus::candidates;
 use mu_litmus::code::Arch;
 use mu_litmus::condition::Place;
@@ -10,7 +11,6 @@ use mu_litmus::file::{Options, Test, parse};
 use mu_litmus::judge::Judge;
 use mu_litmus::paths::{self, Bounds};
 use mu_litmus::report::{Report, run};
-use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use std::collections::BTreeSet;
 
 const STDLIB: &str = include_str!("../../../../specs/memory/stdlib.cat");

@@ -1,0 +1,156 @@
+//! Atoms that follow from those of a cube, and the ways in which its numbers compare: what a larger cube may be made of beyond the atoms themselves.
+//!
+//! A lock that gives out numbers is safe since no two processes have the same number, and no cube says so that a step back from *both are inside* gives: it says that
+//! both numbers are the one that is served. Elimination of the number served says it (Fourier and Motzkin, of two constraints). Where each process sees another
+//! number served, nothing follows; but in each of the three ways in which their own numbers compare, something does.
+//!
+//! Invariant: whatever satisfies the cube satisfies each atom of [`loosened`] and [`derived`], and one of [`comparisons`].
+
+use crate::atom::{Atom, Cell, Linear, Literal, OTHER, Signature, Sort};
+use crate::cube::Cube;
+use crate::simplex::Relation;
+
+/// Most atoms that are derived of a cube, and most terms of one.
+const MOST_DERIVED: usize = 12;
+const MOST_TERMS: usize = 2;
+/// Most pairs of numbers that are compared.
+const MOST_PAIRS: usize = 6;
+
+fn is_integer(signature: &Signature, terms: &[(Cell, i64)]) -> bool {
+    terms.iter().all(|t| signature.sort(t.0) == Sort::Integer)
+}
+
+/// The second constraint without a cell that both have, if the first can be added so often.
+fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell) -> Option<Atom> {
+    let factor = |l: &Linear| l.terms.iter().find(|t| t.0 == cell).map(|t| t.1);
+    let (a, b) = (factor(first)?, factor(second)?);
+    let ordered = |l: &Linear| matches!(l.relation, Relation::Le | Relation::Lt);
+    let equation = first.relation == Relation::Eq && second.relation != Relation::Ne;
+    // Inequalities are added, never taken away.
+    if a.abs() != 1 || !(equation || ordered(first) && ordered(second) && a.signum() != b.signum()) {
+        return None;
+    }
+    let times = b.checked_mul(a)?.checked_neg()?;
+    let relation = match (first.relation, second.relation) {
+        (Relation::Eq, r) | (r, Relation::Eq) => r,
+        (Relation::Lt, _) | (_, Relation::Lt) => Relation::Lt,
+        _ => Relation::Le,
+    };
+    let mut terms = second.terms.clone();
+    for (c, f) in &first.terms {
+        terms.push((*c, f.checked_mul(times)?));
+    }
+    let constant = second.constant.checked_add(first.constant.checked_mul(times)?)?;
+    let integer = is_integer(signature, &terms);
+    match Linear::new(terms, constant, relation, integer).ok()? {
+        Literal::Atom(Atom::Linear(l)) if l.terms.len() <= MOST_TERMS => Some(Atom::Linear(l)),
+        _ => None,
+    }
+}
+
+/// Constraints on few numbers that follow from two of the atoms, with those that these imply.
+pub fn derived(signature: &Signature, atoms: &[Atom]) -> Vec<Atom> {
+    let linear: Vec<&Linear> = atoms.iter().filter_map(|a| if let Atom::Linear(l) = a { Some(&**l) } else { None }).collect();
+    let mut found: Vec<Atom> = Vec::new();
+    for (i, first) in linear.iter().enumerate() {
+        for second in linear.iter().skip(i + 1) {
+            for (cell, _) in &first.terms {
+                let one = eliminated(signature, first, second, *cell).or_else(|| eliminated(signature, second, first, *cell));
+                let Some(Atom::Linear(l)) = one else { continue };
+                for atom in halves(signature, &l).into_iter().chain([Atom::Linear(l)]) {
+                    if found.len() < MOST_DERIVED && !found.contains(&atom) {
+                        found.push(atom);
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Pairs of numbers that the cube speaks of and does not compare, those of one kind first.
+pub fn numbers(signature: &Signature, cube: &Cube) -> Vec<(Cell, Cell)> {
+    let mut cells: Vec<Cell> = Vec::new();
+    let mut compared: Vec<[Cell; 2]> = Vec::new();
+    for atom in &cube.atoms {
+        let Atom::Linear(l) = atom else { continue };
+        cells.extend(l.terms.iter().map(|t| t.0));
+        if let [a, b] = l.terms[..] {
+            compared.push([a.0, b.0]);
+        }
+    }
+    cells.sort_unstable();
+    cells.dedup();
+    let mut pairs: Vec<(Cell, Cell)> = Vec::new();
+    for (i, a) in cells.iter().enumerate() {
+        let others = cells[i + 1..].iter().filter(|b| signature.sort(**b) == signature.sort(*a));
+        pairs.extend(others.filter(|b| !compared.contains(&[*a, **b])).map(|b| (*a, *b)));
+    }
+    pairs.sort_by_key(|(a, b)| a.symbol() != b.symbol());
+    pairs.truncate(MOST_PAIRS);
+    pairs
+}
+
+/// The three ways in which two numbers compare.
+pub fn comparisons(signature: &Signature, left: Cell, right: Cell) -> Vec<Atom> {
+    let one = |terms: Vec<(Cell, i64)>, relation: Relation| {
+        let integer = is_integer(signature, &terms);
+        match Linear::new(terms, 0, relation, integer) {
+            Ok(Literal::Atom(atom)) => Some(atom),
+            _ => None,
+        }
+    };
+    let (ascending, descending) = (vec![(left, 1), (right, -1)], vec![(right, 1), (left, -1)]);
+    [one(ascending.clone(), Relation::Eq), one(ascending, Relation::Lt), one(descending, Relation::Lt)].into_iter().flatten().collect()
+}
+
+/// The comparisons that a comparison of numbers implies and that are easier to keep: `a = b` implies `a <= b` and `a >= b`, `a < b` implies `a <= b`.
+fn halves(signature: &Signature, sum: &Linear) -> Vec<Atom> {
+    let integer = is_integer(signature, &sum.terms);
+    let half = |sign: i64| {
+        let terms = sum.terms.iter().map(|t| Some((t.0, t.1.checked_mul(sign)?))).collect::<Option<Vec<_>>>()?;
+        match Linear::new(terms, sum.constant.checked_mul(sign)?, Relation::Le, integer) {
+            Ok(Literal::Atom(a)) => Some(a),
+            _ => None,
+        }
+    };
+    let signs: &[i64] = match sum.relation {
+        Relation::Eq => &[1, -1],
+        Relation::Lt => &[1],
+        Relation::Le | Relation::Ne => &[],
+    };
+    signs.iter().filter_map(|s| half(*s)).collect()
+}
+
+/// The atoms, with sets of finite domains that exclude values also as one atom for each excluded value, and comparisons of numbers that are easier to
+/// keep before those that they follow from.
+pub fn loosened(signature: &Signature, cube: &Cube) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    for a in &cube.atoms {
+        if let Atom::Linear(l) = a {
+            atoms.extend(halves(signature, l));
+        }
+        atoms.push(a.clone());
+    }
+    for a in &cube.atoms {
+        let Atom::In(c, set) = a else { continue };
+        if c.view().is_some() {
+            continue;
+        }
+        let all = signature.all(signature.sort(*c), cube.processes);
+        let out = all & !set;
+        let split = match signature.sort(*c) {
+            Sort::Finite(_) => out.count_ones() > 1 && set.count_ones() > 1,
+            _ => set & OTHER != 0 && out.count_ones() > 1,
+        };
+        if split {
+            let mut rest = out;
+            while rest != 0 {
+                let bit = rest & rest.wrapping_neg();
+                rest &= !bit;
+                atoms.push(Atom::In(*c, all & !bit));
+            }
+        }
+    }
+    atoms
+}
