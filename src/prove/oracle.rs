@@ -1,7 +1,7 @@
 //! Which cubes might be unreachable: those that no reachable state of a small instance is in ("Invariants for finite instances and beyond", Conchon, Goel,
 //! Krstić, Mebsout, Zaïdi, 2013). From a cube, conjunctions of few of its atoms are tried, the fewest first; one that the instances do not
-//! contradict is proposed as the larger cube to exclude; so are some atoms that follow from several of it, and, where no conjunction is plausible, one for each way
-//! in which two numbers compare. A proposal that a trace refutes is remembered, and all that cover it are refused; and the trace is done on an
+//! contradict is proposed as the larger cube to exclude; if asked to, so are some atoms that follow from several of it, and, where no conjunction is plausible,
+//! one for each way in which two numbers compare. A proposal that a trace refutes is remembered, and all that cover it are refused; and the trace is done on an
 //! instance, so that the states on it refute other proposals before they cost a search.
 
 use crate::atom::Atom;
@@ -41,6 +41,8 @@ pub struct Instances<'a> {
     threads: Threads,
     portions: Portions,
     most_atoms: usize,
+    /// Whether atoms that follow from several are tried as well, and cubes in place of one.
+    pub combines: bool,
 }
 
 impl<'a> Instances<'a> {
@@ -57,6 +59,7 @@ impl<'a> Instances<'a> {
             threads,
             portions: Portions::new(threads),
             most_atoms: 3,
+            combines: false,
         }
     }
     fn bank(&mut self, processes: usize) -> &mut Bank<'a> {
@@ -157,7 +160,9 @@ impl Instances<'_> {
         // Atoms over more specific sets come apart: `x is not 1 and not 2` is two facts.
         let mut atoms = loosened(signature, cube);
         let own = atoms.len();
-        atoms.extend(derived(signature, &cube.atoms).into_iter().filter(|a| !cube.atoms.contains(a)));
+        if self.combines {
+            atoms.extend(derived(signature, &cube.atoms).into_iter().filter(|a| !cube.atoms.contains(a)));
+        }
         for size in 1..=self.most_atoms.min(atoms.len()) {
             if size == 3 && own > MOST_OF_THREE {
                 break;
@@ -224,7 +229,9 @@ impl Oracle for Instances<'_> {
         if let Some(found) = self.small(cube, false) {
             return vec![found];
         }
-        if let Some(parts) = self.split(cube) {
+        if self.combines
+            && let Some(parts) = self.split(cube)
+        {
             return parts;
         }
         // None of few atoms: leave out what can be.

@@ -235,9 +235,17 @@ impl<'a> Prover<'a> {
         let budget = self.budget;
         let mut oracle = self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
         oracle.grow(self.options.instances, turn.states, &|| budget.check(0).is_err());
-        let mut work = self.take(turn.tried);
-        let found = self.search(&mut oracle, turn, &mut work);
-        self.put_back(work);
+        let mut found = Err(Why::Stopped(Stop::States));
+        // What follows from several atoms costs more, and few systems need it: those with numbers, and they after what is simple.
+        for combines in [false, true] {
+            oracle.combines = combines;
+            if (combines && !self.rules.has_numbers()) || !matches!(found, Err(Why::Stopped(Stop::States))) {
+                break;
+            }
+            let mut work = self.take(turn.tried);
+            found = self.search(&mut oracle, turn, &mut work);
+            self.put_back(work);
+        }
         self.oracle = Some(oracle);
         found
     }

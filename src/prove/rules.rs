@@ -120,6 +120,13 @@ pub struct Rules {
     pub memory: Memory,
 }
 
+impl Rules {
+    /// Whether some symbol holds numbers.
+    pub fn has_numbers(&self) -> bool {
+        self.signature.sorts.iter().any(|s| matches!(s, Sort::Integer | Sort::Real))
+    }
+}
+
 struct Translator<'a> {
     system: &'a System,
     index: Vec<u32>,

@@ -325,3 +325,12 @@ transition t2 ([p]) { PC[p] := Mode; Mode := case | X = True : B }",
     );
     assert_eq!(word(&file, Memory::Tso).0, "unsafe");
 }
+
+/// No cube that a step back gives says that two processes have two numbers: that follows from two of its atoms, or from how they compare.
+#[test]
+fn locks_with_tickets_are_safe() {
+    let system = system(include_str!("../../../specs/challenges/ticket.cub"));
+    for memory in [Memory::Sc, Memory::Tso] {
+        assert_eq!(word(&system, memory).0, "safe", "{memory:?}");
+    }
+}
