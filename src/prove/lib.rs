@@ -21,6 +21,7 @@ pub mod instance;
 pub mod bank;
 pub mod replay;
 pub mod oracle;
+pub mod lemmas;
 pub mod certificate;
 pub mod verify;
 pub mod prover;
