@@ -6,8 +6,8 @@
 FOLDER/expected.tsv lists the systems: file, model (sc or tso), ..; PATTERN, a regular expression, keeps the lines that match it. Variables: MU_CHECK, the program
 (the release build); MOST, the states of an instance (300000); SECONDS_EACH, for a proof and for an instance (20).
 
-An instance is `safe` if all its states were seen and none is unsafe, `unsafe` if one is, `-` if a limit came first, `refused` if the machine needs what is not
-given. A proof that says safe and an instance that is unsafe differ; so does a run of so many processes and an instance of that number that is safe.
+An instance is `safe` if all its states were seen and none is unsafe (`given`, if numbers were), `unsafe` if one is, `-` if a limit came first, `refused` if the machine needs what is not
+given (a number that `init` leaves open is 1 here: then a safe instance says nothing of a proof that says unsafe). A proof that says safe and an instance that is unsafe differ; so does a run of so many processes and an instance of that number that is safe.
 """
 
 import json
@@ -24,11 +24,13 @@ LIMITS = ["--timeout", f"{EACH}s", "--max-memory", "2GB", "--format", "json", "-
 
 
 def told(arguments):
-    done = subprocess.run([PROGRAM, *arguments, *LIMITS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    done = subprocess.run([PROGRAM, *arguments, *LIMITS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     try:
-        return json.loads(done.stdout)
+        answer = json.loads(done.stdout)
     except ValueError:
-        return {}
+        answer = {}
+    answer["said"] = done.stderr + done.stdout
+    return answer
 
 
 def proof(path, model):
@@ -37,12 +39,18 @@ def proof(path, model):
 
 
 def instance(path, model, processes):
-    answer = told(["explore", path, "--model", model, "-D", f"processes={processes}", "--action", "unsafe", "--max-states", MOST, "--threads", "1"])
+    given = []
+    while True:
+        answer = told(["explore", path, "--model", model, "-D", f"processes={processes}", "--action", "unsafe", "--max-states", MOST, "--threads", "1", *given])
+        wanted = re.search(r"-D (\w+)=NUMBER gives one", answer["said"])
+        if "found" in answer or not wanted or f"{wanted.group(1)}=1" in given:
+            break
+        given += ["-D", f"{wanted.group(1)}=1"]
     if "found" not in answer:
         return "refused", 0
     if answer["found"]:
         return "unsafe", answer["states"]
-    return ("safe" if answer["stop"] == "complete" else "-"), answer["states"]
+    return ("-" if answer["stop"] != "complete" else "given" if given else "safe"), answer["states"]
 
 
 def main():

@@ -111,7 +111,7 @@ fn jumping(random: &mut Random) -> String {
     ];
     let mut code = String::new();
     for at in 0..3 + random.below(4) {
-        let (r, s) = (word(random, &["eax", "ebx"]), word(random, &["eax", "ebx", "2", "3", "[x]", "[y]"]));
+        let (r, s) = (word(random, &["eax", "ebx"]), word(random, &["eax", "ebx", "2", "259", "[x]", "[y]"]));
         let (m, n) = (word(random, &["x", "y"]), random.below(4));
         code += &match random.below(14) {
             0 => format!("mov {r}, {s}\n"),
