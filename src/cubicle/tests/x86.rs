@@ -193,6 +193,18 @@ fn jumps_on_any_flag_are_those_of_the_machine_with_bits() {
 }
 
 #[test]
+fn parity_is_that_of_the_lowest_byte() {
+    // The lowest bytes have two ones and three, the numbers three and four.
+    for (n, jump, taken) in
+        [(259, "jp", true), (259, "jnp", false), (263, "jp", false), (263, "jpo", true), (-1, "jpe", true), (-2, "jpe", false)]
+    {
+        let text = program("x dd 0", &format!("mov eax, {n}\ncmp eax, 0\n{jump} bad\nend: jmp end"));
+        let (_, system) = translated(&text, Options::default()).unwrap_or_else(|d| panic!("{}\n{text}", d));
+        assert_eq!((steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)), (taken, taken), "{text}");
+    }
+}
+
+#[test]
 fn what_has_no_counterpart_is_refused_by_name() {
     let faults = [
         ("X dd 0", "mov eax, [X + ecx*4]", "computed is not supported"),

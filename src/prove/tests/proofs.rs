@@ -55,8 +55,8 @@ fn a_fence_makes_the_naive_mutex_safe() {
 #[test]
 fn a_guard_of_all_others_looks_at_each_process_of_a_cube() {
     // Who is critical stands in the way, whichever of two other processes of the cube that is.
-    for third in ["Idle", "Want"] {
-        let file = MUTEX.replace("PC[q] = Crit }\ntransition ask", &format!("PC[q] = Crit && PC[r] = {third} }}\ntransition ask"));
+    for third in ["PC[r] = Idle", "PC[r] = Want", "PC[r] <> Crit && X[r] = True", "X[r] = True", "X[r] = False"] {
+        let file = MUTEX.replace("PC[q] = Crit }\ntransition ask", &format!("PC[q] = Crit && {third} }}\ntransition ask"));
         let file =
             file.replace("unsafe (p q)", "unsafe (p q r)").replace("FENCE forall_other q. X[q] = False", "forall_other q. PC[q] <> Crit");
         assert_eq!(word(&system(&file), Memory::Sc).0, "safe", "{file}");
