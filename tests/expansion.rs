@@ -122,6 +122,46 @@ fn programs_with_loops_are_bisimilar() {
     }
 }
 
+/// Jumps, conditional moves and bytes by the parity: the lowest byte of 259 has two ones, that of 263 three.
+#[test]
+fn the_parity_is_that_of_the_lowest_byte() {
+    let program = |test: &str, n: u32| {
+        format!(
+            "begin shared_data\nx dd 0\ny dd 0\nend shared_data\nbegin unsafe_prop\neip[$t] = bad\nend unsafe_prop\nbegin thread_code\nmov eax, {n}\nadd eax, [x]\n{test}\n\
+             mov dword [y], 1\ninc dword [x]\njp even\nmov dword [y], 2\neven: jmp even\nbad: nop\njmp bad\nend thread_code\n"
+        )
+    };
+    let cases = [
+        ("jp bad", 259, true),
+        ("jnp bad", 259, false),
+        ("jpe bad", 263, false),
+        ("jpo bad", 263, true),
+        ("setp bl\ncmp bl, 1\nje bad", 259, true),
+    ];
+    for (test, n, reached) in cases {
+        let text = program(test, n);
+        let program = nasm::parse(SourceId(0), &text, 2).unwrap_or_else(|d| panic!("{test}: {}", d)).program;
+        for memory in [memory::SC, memory::TSO] {
+            assert!(compare(&program, memory, Some(2), &text) > 5, "{test}");
+        }
+        let program = nasm::parse(SourceId(0), &text, 1).unwrap_or_else(|d| panic!("{test}: {}", d)).program;
+        let machine = Machine::new(program.clone(), memory::SC, None, &[]);
+        let (_, bad) = program.threads[0]
+            .instructions
+            .iter()
+            .enumerate()
+            .map(|(i, x)| (i, x.text.as_str()))
+            .rfind(|x| x.1 == "jmp bad")
+            .unwrap_or((0, ""));
+        assert_eq!(bad, "jmp bad", "{text}");
+        let model = ProgramModel::new(machine, None);
+        let lts = system(&model);
+        // The lines after `bad` are a loop without stores; those after the test write.
+        let stores = lts.labels.iter().filter(|l| lts.table.texts[l.index()].contains("write")).count();
+        assert_eq!(stores == 0, reached, "{test}: {}", labels(&lts));
+    }
+}
+
 /// A chain of stores, each of the result of an operation or of its flags on random operands.
 #[test]
 fn arithmetic_is_that_of_the_machine() {
@@ -141,15 +181,16 @@ fn arithmetic_is_that_of_the_machine() {
             };
             Box::new(Expr::Const(v & width.mask()))
         };
-        let (a, b, before) = (operand(3), operand(70), Box::new(Expr::Const(u64::from(random.below(16) as u32))));
+        let (a, b, before) = (operand(3), operand(70), Box::new(Expr::Const(u64::from(random.below(32) as u32))));
         let op = *random.choose(&[Add, Sub, And, Or, Xor, Shl, Shr, Sar, Inc, Dec, Mul]);
         let value = match random.below(6) {
             0 | 1 => Expr::Op(op, width, a, b),
-            2 | 3 => Expr::Flags(op, width, a, b, before),
+            2 => Expr::Flags(op, width, a, b, before),
+            3 => Expr::Flags(op, width, a, b, before).with_parity(),
             4 => Expr::Merge(a, b, 8, *random.choose(&[Width::W8, Width::W16])),
             _ => {
-                use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Sign};
-                let kind = *random.choose(&[Equal, Sign, Below, Overflow, BelowOrEqual, Less, LessOrEqual]);
+                use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Parity, Sign};
+                let kind = *random.choose(&[Equal, Sign, Below, Overflow, BelowOrEqual, Less, LessOrEqual, Parity]);
                 let test = Expr::Test(Test { kind, negated: random.chance(1, 2) }, before);
                 Expr::If(Box::new(test), Box::new(Expr::SignExtend(width, a)), Box::new(Expr::Part(b, 8, Width::W8)))
             }

@@ -208,7 +208,9 @@ fn claim_text(run: &Run) -> String {
 }
 
 fn run_text(run: &Run) -> String {
-    let mut out = format!("\na run with {} processes, {} steps\n", run.processes, run.steps.len());
+    let (n, steps) = (run.processes, run.steps.len());
+    let (es, s) = (if n == 1 { "" } else { "es" }, if steps == 1 { "" } else { "s" });
+    let mut out = format!("\na run with {n} process{es}, {steps} step{s}\n");
     let _ = writeln!(out, "     start: {}", run.states[0]);
     for (i, (step, state)) in run.steps.iter().zip(&run.states[1..]).enumerate() {
         let _ = writeln!(out, "{:4} {step}\n            {state}", i + 1);

@@ -6,17 +6,20 @@
 //!
 //! Cells that nothing determines hold [`ANY`]. When a step asks for one, it is told so (`Need`) and tries each value of the sort: such a state stands for all
 //! states that it can become. Numbers have no end of values; the caller lists candidates, or there are none and the step is refused by name.
-//! States that contradict an assumption (`invariant`) are not reached.
+//! States that contradict an assumption (`invariant`) are not reached. So what an assumption looks at has a value wherever a step writes it (numbers
+//! excepted): an open cell would stand for values that are assumed never to be.
 //!
 //! Invariant: a step's result depends on the cells that `Machine::reads` lists and nothing else. Cost of a step: its cells and cases; reading
 //! memory through a buffer is linear in the buffer.
 
-use crate::ground::{Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout, choices, holds, sort};
+use crate::ground::{
+    Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout, choices, holds, looked_at, sort,
+};
 use crate::system::{Claim, Op, System, TypeId};
 use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
 use mu_base::{Diagnostic, Stage};
 use num_rational::BigRational;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -83,6 +86,8 @@ pub struct Machine<'s> {
     pub(crate) shape_ids: HashMap<Vec<u32>, u32>,
     /// What is assumed never to hold, for all choices of processes.
     pub(crate) assumptions: Vec<GroundCube>,
+    /// Cells, no numbers, of which something is assumed: what it leaves is known only of values.
+    pub(crate) spoken_of: BTreeSet<u32>,
     cut: AtomicBool,
 }
 
@@ -109,6 +114,7 @@ impl<'s> Machine<'s> {
             shapes: Vec::new(),
             shape_ids: HashMap::new(),
             assumptions: Vec::new(),
+            spoken_of: BTreeSet::new(),
             cut: AtomicBool::new(false),
         };
         machine.buffers.intern(Arc::from([]));
@@ -127,7 +133,14 @@ impl<'s> Machine<'s> {
                 return Err(Diagnostic::at(Stage::Unsupported, t.place.0, message));
             }
         }
-        let assumptions = self.system.invariants.iter().flat_map(|c| self.claim_cubes(c)).map(|(_, cube)| cube).collect();
+        let assumptions: Vec<_> = self.system.invariants.iter().flat_map(|c| self.claim_cubes(c)).map(|(_, cube)| cube).collect();
+        let mut spoken_of = BTreeSet::new();
+        assumptions.iter().for_each(|cube| {
+            looked_at(cube, &mut |c| {
+                spoken_of.insert(c.slot);
+            });
+        });
+        spoken_of.retain(|slot| !sort(self.system, &self.layout, *slot).is_numeric());
         for g in ground.iter().filter(|g| !g.shape.is_empty() && !g.locked) {
             let next = self.shapes.len() as u32;
             if let std::collections::hash_map::Entry::Vacant(slot) = self.shape_ids.entry(g.shape.clone()) {
@@ -135,7 +148,7 @@ impl<'s> Machine<'s> {
                 self.shapes.push(g.shape.clone());
             }
         }
-        (self.ground, self.assumptions) = (ground, assumptions);
+        (self.ground, self.assumptions, self.spoken_of) = (ground, assumptions, spoken_of);
         Ok(())
     }
     pub(crate) fn grounder(&self, env: Vec<u32>) -> Grounder<'_> {
@@ -368,7 +381,7 @@ impl<'s> Machine<'s> {
         Ok(Some(out))
     }
     /// The results of a transition: for each, the slots that change and their codes. `eager` makes all values of `:= .` where the sort has an end of
-    /// them; else they stay open.
+    /// them; else they stay open, unless something is assumed of them.
     pub(crate) fn fire(&self, state: &[u32], g: &Ground, eager: bool, out: &mut Vec<Vec<(u32, u32)>>) -> Asked<()> {
         let Some(stored) = self.outcome(state, g)? else { return Ok(()) };
         let mut results = vec![Vec::with_capacity(stored.len())];
@@ -378,7 +391,9 @@ impl<'s> Machine<'s> {
                 None if buffered => vec![NOTHING],
                 None => continue,
                 Some(Stored::Code(code)) => vec![code],
-                Some(Stored::Any) if eager || buffered => self.domain(update.slot).unwrap_or_else(|| vec![ANY]),
+                Some(Stored::Any) if eager || buffered || self.spoken_of.contains(&update.slot) => {
+                    self.domain(update.slot).unwrap_or_else(|| vec![ANY])
+                }
                 Some(Stored::Any) => vec![ANY],
             };
             results = results

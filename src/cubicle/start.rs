@@ -3,7 +3,7 @@
 //! Equations propagate; disjunctions and whatever else asks for an open cell split, and so do cells of which something is assumed. Another cell that nothing asks for
 //! stays open ([`ANY`]) unless the caller wants all values. Cost: the number of states times the instances of `init`.
 
-use crate::ground::{GroundAtom, GroundCube, GroundTerm, looked_at, sort, tuples};
+use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
 use crate::machine::{Machine, Need};
 use crate::system::{Op, TypeId};
 use crate::value::ANY;
@@ -18,8 +18,6 @@ struct Search<'m, 's> {
     machine: &'m Machine<'s>,
     /// Every value of sorts that have an end of them, else open cells stay so.
     eager: bool,
-    /// Cells, no numbers, of which something is assumed: what it leaves is known only of values.
-    assumed: BTreeSet<u32>,
     found: BTreeSet<Vec<u32>>,
 }
 
@@ -43,14 +41,7 @@ impl Machine<'_> {
                 _ => choices.push(dnf),
             }
         }
-        let mut assumed = BTreeSet::new();
-        self.assumptions.iter().for_each(|cube| {
-            looked_at(cube, &mut |c| {
-                assumed.insert(c.slot);
-            });
-        });
-        assumed.retain(|slot| !sort(self.system, &self.layout, *slot).is_numeric());
-        let mut search = Search { machine: self, eager, assumed, found: BTreeSet::new() };
+        let mut search = Search { machine: self, eager, found: BTreeSet::new() };
         search.solve(vec![ANY; self.width()], atoms, &choices)?;
         let mut out: Vec<_> = search.found.into_iter().collect();
         if self.memory == crate::machine::Memory::Tso {
@@ -142,7 +133,7 @@ impl Search<'_, '_> {
             Some(Need::Fault(d)) => return Err(d),
             None => {
                 let wanted =
-                    |s: &u32| state[*s as usize] == ANY && (self.eager || self.assumed.contains(s)) && machine.domain(*s).is_some();
+                    |s: &u32| state[*s as usize] == ANY && (self.eager || machine.spoken_of.contains(s)) && machine.domain(*s).is_some();
                 (0..machine.layout.cells).find(wanted)
             }
         };

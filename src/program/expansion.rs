@@ -16,16 +16,54 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Names of the text itself, which no variable may have.
-pub(super) const OWN_NAMES: [&str; 39] = [
-    LOCAL, "Var", "Entry", "Memory", "store", "barrier", "is_store", "cell", "value", "bits", "signed", "unsigned", "see", "stores",
-    "trim", "ready", "first", "remove", "merge", "minus", "sign", "band", "bor", "bxor", "base", "carry_of", "f_add", "f_sub", "f_inc",
-    "f_dec", "f_bits", "f_shl", "f_shr", "f_sar", "shifts", "read", "write", "update", "flush",
+pub(super) const OWN_NAMES: [&str; 41] = [
+    LOCAL,
+    "Var",
+    "Entry",
+    "Memory",
+    "store",
+    "barrier",
+    "is_store",
+    "cell",
+    "value",
+    "bits",
+    "signed",
+    "unsigned",
+    "see",
+    "stores",
+    "trim",
+    "ready",
+    "first",
+    "remove",
+    "merge",
+    "minus",
+    "sign",
+    "band",
+    "bor",
+    "bxor",
+    "base",
+    "carry_of",
+    "f_add",
+    "f_sub",
+    "f_inc",
+    "f_dec",
+    "f_bits",
+    "f_parity",
+    "even_bits",
+    "f_shl",
+    "f_shr",
+    "f_sar",
+    "shifts",
+    "read",
+    "write",
+    "update",
+    "flush",
 ];
 
 /// A step without memory.
 const LOCAL: &str = "local";
 
-/// Arithmetic of instructions. `m` is 2 to the width; flags are 1 zero, 2 sign, 4 carry, 8 overflow.
+/// Arithmetic of instructions. `m` is 2 to the width; flags are 1 zero, 2 sign, 4 carry, 8 overflow, 16 parity.
 const ARITHMETIC: &str = "\
 map signed: Pos # Nat -> Int;                         % the number that bits stand for; the width, the bits
     unsigned: Pos # Int -> Nat;
@@ -35,6 +73,8 @@ map signed: Pos # Nat -> Int;                         % the number that bits sta
     band, bor, bxor: Nat # Nat -> Nat;
     base: Nat # Pos -> Nat;                           % zero and sign of a result
     carry_of: Nat -> Nat;
+    even_bits: Nat -> Bool;                           % whether an even number of bits is set
+    f_parity: Nat # Nat -> Nat;                       % flags with the parity of a result
     f_add, f_sub, f_bits: Nat # Nat # Pos -> Nat;     % flags after an operation
     f_inc, f_dec: Nat # Nat # Pos # Nat -> Nat;
     f_shl, f_shr, f_sar: Nat # Nat # Pos # Nat # Pos -> Nat;
@@ -49,6 +89,8 @@ eqn signed(w, a) = if(2 * a >= exp(2, w), a - exp(2, w), a);
     bxor(a, b) = if(a == 0, b, if(b == 0, a, 2 * bxor(a div 2, b div 2) + (a mod 2 + b mod 2) mod 2));
     base(r, m) = if(r == 0, 1, 0) + if(sign(r, m), 2, 0);
     carry_of(f) = 4 * ((f div 4) mod 2);
+    even_bits(n) = if(n == 0, true, (n mod 2 == 0) == even_bits(n div 2));
+    f_parity(f, n) = f mod 16 + if(even_bits(n mod 256), 16, 0);
     f_add(a, b, m) = base((a + b) mod m, m) + if((a + b) mod m < a mod m, 4, 0)
       + if(sign(a, m) == sign(b, m) && sign(a + b, m) != sign(a, m), 8, 0);
     f_sub(a, b, m) = base(minus(a, b, m), m) + if(a mod m < b mod m, 4, 0)
@@ -109,6 +151,7 @@ impl Texts<'_> {
             }
             Expr::Op(op, width, a, b) => operation(*op, *width, &of(a), &of(b)),
             Expr::Flags(op, width, a, b, before) => flags(*op, *width, &of(a), &of(b), || of(before)),
+            Expr::Parity(f, result) => format!("f_parity({}, {})", of(f), of(result)),
             Expr::Test(..) => format!("if({}, 1, 0)", self.truth(e)),
             Expr::SignExtend(width, e) => format!("unsigned(64, signed({}, {} mod {}))", width.bits(), of(e), power(width.bits())),
             Expr::If(c, a, b) => format!("if({}, {}, {})", self.truth(c), of(a), of(b)),
@@ -167,6 +210,7 @@ fn condition(test: Test, f: &str) -> String {
         TestKind::BelowOrEqual => format!("{} || {}", on(4), on(1)),
         TestKind::Less => less,
         TestKind::LessOrEqual => format!("{} || {less}", on(1)),
+        TestKind::Parity => on(16),
     };
     if test.negated { format!("!({text})") } else { format!("({text})") }
 }

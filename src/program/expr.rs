@@ -1,7 +1,8 @@
 //! Values and expressions of instructions: bits of one of four widths, and the flags that arithmetic leaves.
 //!
 //! A value is a `u64` with zeros above its width. Expressions are what the lowering makes of operands; their depth is bounded by the
-//! instruction set, so recursion over them is shallow. The flags are Intel's ZF, SF, CF, OF (SDM volume 1, 3.4.3); AF and PF are not kept.
+//! instruction set, so recursion over them is shallow. The flags are Intel's ZF, SF, CF, OF, and PF where a thread
+//! tests it (SDM volume 1, 3.4.3); no condition reads AF.
 
 use super::Register;
 
@@ -57,6 +58,8 @@ pub mod flags {
     pub const CF: u64 = 4;
     /// Overflow.
     pub const OF: u64 = 8;
+    /// Parity: the lowest eight bits of the result have an even number of ones.
+    pub const PF: u64 = 16;
 }
 
 /// Arithmetic and logic of two operands.
@@ -105,7 +108,7 @@ impl BinOp {
         };
         result & width.mask()
     }
-    /// The flags after it, given those before.
+    /// The flags after it but for the parity, given those before.
     pub fn flags(self, width: Width, a: u64, b: u64, before: u64) -> u64 {
         let (a, b) = (a & width.mask(), b & width.mask());
         let result = self.apply(width, a, b);
@@ -168,12 +171,14 @@ pub enum TestKind {
     Less,
     /// ZF, or SF differs from OF
     LessOrEqual,
+    /// PF
+    Parity,
 }
 
 impl Test {
     /// The condition of a mnemonic's end, as in `jle`, `setb`, `cmovne`. The herd tools also know `jlt` and `jgt`.
     pub fn of_suffix(suffix: &str) -> Option<Self> {
-        use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Sign};
+        use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Parity, Sign};
         let (kind, negated) = match suffix {
             "e" | "z" => (Equal, false),
             "ne" | "nz" => (Equal, true),
@@ -189,6 +194,8 @@ impl Test {
             "nl" | "ge" => (Less, true),
             "le" | "ng" => (LessOrEqual, false),
             "nle" | "g" | "gt" => (LessOrEqual, true),
+            "p" | "pe" => (Parity, false),
+            "np" | "po" => (Parity, true),
             _ => return None,
         };
         Some(Self { kind, negated })
@@ -205,6 +212,7 @@ impl Test {
             TestKind::BelowOrEqual => on(flags::CF) || on(flags::ZF),
             TestKind::Less => less,
             TestKind::LessOrEqual => on(flags::ZF) || less,
+            TestKind::Parity => on(flags::PF),
         };
         holds != self.negated
     }
@@ -227,6 +235,8 @@ pub enum Expr {
     Op(BinOp, Width, Box<Expr>, Box<Expr>),
     /// The flags after an operation; the last one is the flags before.
     Flags(BinOp, Width, Box<Expr>, Box<Expr>, Box<Expr>),
+    /// Flags with the parity of a result, the second expression.
+    Parity(Box<Expr>, Box<Expr>),
     /// 1 if the test holds of the flags, else 0.
     Test(Test, Box<Expr>),
     /// The value of a width as a signed number of 64 bits.
@@ -255,6 +265,38 @@ impl Expr {
     pub fn flags(op: BinOp, width: Width, a: Expr, b: Expr) -> Self {
         Expr::Flags(op, width, Box::new(a), Box::new(b), Box::new(Expr::Register(super::FLAGS)))
     }
+    /// The same flags with the parity of the operation that gives them.
+    pub fn with_parity(self) -> Self {
+        match self {
+            Expr::Flags(op, width, a, b, before) => {
+                let (result, count) = (Expr::op(op, width, (*a).clone(), (*b).clone()), (*b).clone());
+                let old = (*before).clone();
+                let flags = Expr::Parity(Box::new(Expr::Flags(op, width, a, b, before)), Box::new(result));
+                // A shift by nothing leaves all flags alone.
+                match op {
+                    BinOp::Shl | BinOp::Shr | BinOp::Sar => {
+                        let most = if width == Width::W64 { 63 } else { 31 };
+                        Expr::If(Box::new(Expr::op(BinOp::And, Width::W8, count, Expr::Const(most))), Box::new(flags), Box::new(old))
+                    }
+                    _ => flags,
+                }
+            }
+            // Those of a result that is zero, whatever the operands.
+            Expr::Const(c) if c & flags::ZF != 0 => Expr::Const(c | flags::PF),
+            Expr::If(c, a, b) => Expr::If(c, Box::new(a.with_parity()), Box::new(b.with_parity())),
+            other => other,
+        }
+    }
+    /// Whether it asks for the parity.
+    pub fn tests_parity(&self) -> bool {
+        match self {
+            Expr::Const(_) | Expr::Register(_) | Expr::Loaded => false,
+            Expr::Test(test, e) => test.kind == TestKind::Parity || e.tests_parity(),
+            Expr::Part(e, ..) | Expr::SignExtend(_, e) => e.tests_parity(),
+            Expr::Merge(a, b, ..) | Expr::Op(_, _, a, b) | Expr::Parity(a, b) => a.tests_parity() || b.tests_parity(),
+            Expr::Flags(_, _, a, b, c) | Expr::If(a, b, c) => a.tests_parity() || b.tests_parity() || c.tests_parity(),
+        }
+    }
     /// Its value.
     pub fn eval(&self, register: &impl Fn(Register) -> u64, loaded: u64) -> u64 {
         let of = |e: &Expr| e.eval(register, loaded);
@@ -266,6 +308,7 @@ impl Expr {
             Expr::Merge(old, new, shift, width) => of(old) & !(width.mask() << shift) | (of(new) & width.mask()) << shift,
             Expr::Op(op, width, a, b) => op.apply(*width, of(a), of(b)),
             Expr::Flags(op, width, a, b, before) => op.flags(*width, of(a), of(b), of(before)),
+            Expr::Parity(f, result) => of(f) & !flags::PF | if (of(result) & 0xff).count_ones() % 2 == 0 { flags::PF } else { 0 },
             Expr::Test(test, f) => u64::from(test.holds(of(f))),
             Expr::SignExtend(width, e) => width.signed(of(e)) as u64,
             Expr::If(c, a, b) => {
@@ -283,7 +326,7 @@ impl Expr {
             Expr::Const(_) | Expr::Loaded => {}
             Expr::Register(r) => visit(*r),
             Expr::Part(e, _, _) | Expr::Test(_, e) | Expr::SignExtend(_, e) => e.registers(visit),
-            Expr::Merge(a, b, _, _) | Expr::Op(_, _, a, b) => {
+            Expr::Merge(a, b, _, _) | Expr::Op(_, _, a, b) | Expr::Parity(a, b) => {
                 a.registers(visit);
                 b.registers(visit);
             }
@@ -338,6 +381,36 @@ mod tests {
                 assert_eq!((holds("e"), holds("ne")), (a == b, a != b));
             }
         }
+    }
+
+    /// The parity after each operation, as the manual defines it, and that a shift by nothing leaves it.
+    #[test]
+    fn parity_is_that_of_the_lowest_byte() {
+        let parity = |op: BinOp, a: u64, b: u64, before: u64| {
+            let flags = Expr::Flags(op, Width::W32, Box::new(Expr::Register(1)), Box::new(Expr::Register(2)), Box::new(Expr::Register(0)));
+            flags.with_parity().eval(&|r| [before, a, b][r as usize], 0)
+        };
+        let holds = |s: &str, f: u64| Test::of_suffix(s).unwrap().holds(f);
+        for a in 0..600u64 {
+            for b in [0, 1, 2, 3, 7, 255, 256, 0xffff_ffff] {
+                for op in
+                    [BinOp::Add, BinOp::Sub, BinOp::And, BinOp::Or, BinOp::Xor, BinOp::Inc, BinOp::Dec, BinOp::Shl, BinOp::Shr, BinOp::Sar]
+                {
+                    let shift = matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar);
+                    let result = op.apply(Width::W32, a, b);
+                    let mut even = true;
+                    (0..8).for_each(|bit| even ^= result >> bit & 1 == 1);
+                    for before in [0, flags::PF] {
+                        let f = parity(op, a, b, before);
+                        let expected = if shift && b & 31 == 0 { before != 0 } else { even };
+                        let names = [holds("p", f), holds("pe", f), !holds("np", f), !holds("po", f)];
+                        assert_eq!(names, [expected; 4], "{op:?} {a} {b} {before}");
+                        assert_eq!(f & !flags::PF, op.flags(Width::W32, a, b, before) & !flags::PF, "{op:?} {a} {b}");
+                    }
+                }
+            }
+        }
+        assert!(holds("p", Expr::Const(flags::ZF).with_parity().eval(&|_| 0, 0)));
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod bank;
 pub mod replay;
 pub mod derive;
 pub mod oracle;
+pub mod lemmas;
 pub mod certificate;
 pub mod verify;
 pub mod prover;

@@ -115,6 +115,10 @@ impl<'a> Instances<'a> {
         };
         (plausible, spent)
     }
+    /// Whether nothing known contradicts that the cube is unreachable.
+    pub fn is_plausible(&mut self, cube: &Cube) -> bool {
+        self.plausible(cube)
+    }
     fn plausible(&mut self, cube: &Cube) -> bool {
         if let Some(known) = self.known.get(cube) {
             return *known;

@@ -7,6 +7,7 @@
 use crate::certificate;
 use crate::cube::Cube;
 use crate::image::Trouble;
+use crate::lemmas::lemmas;
 use crate::oracle::Instances;
 use crate::replay::{Run, machine, replay};
 use crate::rules::{Memory, Refusal, Rules, translate};
@@ -142,6 +143,8 @@ struct Prover<'a> {
     work: Option<u64>,
     exact: Search<'a>,
     oracle: Option<Instances<'a>>,
+    /// Cubes of templates that confirm each other, once they were looked for.
+    lemmas: Option<Vec<Cube>>,
 }
 
 /// Proves or refutes that the system is safe.
@@ -175,6 +178,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         work: options.work,
         exact: Search::new(&rules, budget, options.threads),
         oracle: None,
+        lemmas: None,
     };
     let verdict = prover.run();
     let Prover { counts, searches, refuted, repeated, verification, .. } = prover;
@@ -204,6 +208,9 @@ impl<'a> Prover<'a> {
                 break Why::Stopped(Stop::States);
             }
             turn = turn.next();
+            if self.options.approximate && self.lemmas.is_none() {
+                self.look_for_lemmas(turn);
+            }
         };
         if matches!(why, Why::Spurious(_)) {
             return instances(self.system, self.options, self.rules.memory, why, self.budget);
@@ -249,12 +256,29 @@ impl<'a> Prover<'a> {
         self.oracle = Some(oracle);
         found
     }
+    /// Looks for invariants of templates. If there are any, the exact search begins again with them.
+    fn look_for_lemmas(&mut self, turn: Turn) {
+        let budget = self.budget;
+        let mut oracle = self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
+        oracle.grow(self.options.instances, turn.states, &|| budget.check(0).is_err());
+        let mut work = self.take(turn.tried);
+        let found = lemmas(self.rules, &mut oracle, budget, &mut work);
+        self.put_back(work);
+        self.oracle = Some(oracle);
+        if !found.is_empty() {
+            self.searches += 1;
+            self.exact = Search::new(self.rules, budget, self.options.threads);
+            self.exact.lemmas.clone_from(&found);
+        }
+        self.lemmas = Some(found);
+    }
     /// Searches with approximations until one is not refuted.
     fn search(&mut self, oracle: &mut Instances<'a>, turn: Turn, work: &mut u64) -> Result<Verdict, Why> {
         for _ in 0..turn.searches {
             self.searches += 1;
             let mut search = Search::new(self.rules, self.budget, self.options.threads);
             search.work = *work;
+            search.lemmas = self.lemmas.clone().unwrap_or_default();
             let end = search.run(oracle, turn.cubes);
             *work = search.work;
             self.counts = search.counts;

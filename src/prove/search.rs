@@ -142,8 +142,10 @@ pub struct Search<'a> {
     nodes: Vec<Node>,
     index: Index,
     waiting: BinaryHeap<Reverse<(usize, usize, usize)>>,
-    /// The first positions in the index are assumptions; then come the nodes.
+    /// The first positions in the index are assumptions and lemmas; then come the nodes.
     assumptions: usize,
+    /// Cubes that count as covered and are part of the result: runs do not enter them before they meet what is unsafe.
+    pub lemmas: Vec<Cube>,
     /// What was counted.
     pub counts: Counts,
     /// How many more bindings and cubes may be looked at.
@@ -167,6 +169,7 @@ impl<'a> Search<'a> {
             index: Index::default(),
             waiting: BinaryHeap::new(),
             assumptions: 0,
+            lemmas: Vec::new(),
             counts: Counts::default(),
             work: u64::MAX,
             threads,
@@ -220,7 +223,8 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        Ok(End::Fixpoint(self.index.patterns().filter(|(i, _)| *i >= self.assumptions).map(|(_, p)| p.cube.clone()).collect()))
+        let own = self.index.patterns().filter(|(i, _)| *i >= self.assumptions).map(|(_, p)| p.cube.clone());
+        Ok(End::Fixpoint(own.chain(self.lemmas.iter().cloned()).collect()))
     }
     /// The next cubes to be expanded: several once there are many, so that threads can look at them at the same time. How many does not depend on the threads.
     fn batch(&mut self) -> Vec<Next> {
@@ -330,6 +334,10 @@ impl<'a> Search<'a> {
     fn begin(&mut self) -> Result<Option<End>, Failure> {
         for cube in assumptions(self.rules)? {
             self.index.push(Pattern::new(&self.rules.signature, cube));
+            self.assumptions += 1;
+        }
+        for cube in &self.lemmas {
+            self.index.push(Pattern::new(&self.rules.signature, cube.clone()));
             self.assumptions += 1;
         }
         for cube in claims(self.rules, &self.rules.unsafes)? {

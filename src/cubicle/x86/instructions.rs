@@ -2,9 +2,12 @@
 
 use super::{Translator, compare, minus, number, own, plus, unsupported};
 use crate::ast::{Cmp, Expr, Term, Update};
-use mu_base::Diagnostic;
 use mu_base::source::Place;
+use mu_base::{Diagnostic, Stage};
 use mu_program::parametric::{Instruction, Operand};
+
+/// When a jump goes one way: the guard of that; none if it never does.
+type When = Option<Vec<Expr>>;
 
 impl Translator<'_> {
     /// An instruction whose first operand is no counter.
@@ -55,28 +58,71 @@ impl Translator<'_> {
                 Ok(())
             }
             (word, [Operand::Label(l, span)]) if word.starts_with('j') => {
-                let Some((yes, no)) = condition(word) else {
-                    let message = match &word[1..] {
-                        "p" | "pe" | "np" | "po" => {
-                            format!("`{word}` tests the parity of eight bits, which numbers without bound do not have")
-                        }
-                        "o" | "no" => format!("`{word}` tests for an overflow, which numbers without bound do not have"),
-                        "b" | "c" | "nae" | "nb" | "nc" | "ae" | "be" | "na" | "nbe" | "a" => {
-                            format!("`{word}` compares without signs, which numbers without bound do not do")
-                        }
-                        _ => format!("unknown instruction `{word}`"),
-                    };
-                    return unsupported(i.span, message).map_err(|d: Diagnostic| d.note("expected je, jne, js, jns, jl, jle, jg, jge"));
+                let (yes, no) = match condition(word) {
+                    Some((yes, no)) => (Some(vec![yes]), Some(vec![no])),
+                    None => self.by_results(at, i)?,
                 };
                 let target = self.label(l, *span)?;
-                self.add(format!("{word}{at}_taken"), &from, vec![yes], vec![self.goes(&target)], false);
-                self.add(format!("{word}{at}_not_taken"), &from, vec![no], vec![self.goes(&to)], false);
+                if let Some(yes) = yes {
+                    self.add(format!("{word}{at}_taken"), &from, yes, vec![self.goes(&target)], false);
+                }
+                if let Some(no) = no {
+                    self.add(format!("{word}{at}_not_taken"), &from, no, vec![self.goes(&to)], false);
+                }
                 Ok(())
             }
             (word, _) => {
                 unsupported(i.span, format!("`{word}` with these operands has no counterpart in a system of any number of threads"))
             }
         }
+    }
+    /// When a jump on parity, overflow or carry is taken, and when not, told from the results that there may be; none: never.
+    fn by_results(&self, at: usize, i: &Instruction) -> Result<(When, When), Diagnostic> {
+        let word = i.word.as_str();
+        let (kind, opposite) = match &word[1..] {
+            "p" | "pe" => ("p", false),
+            "np" | "po" => ("p", true),
+            "o" => ("o", false),
+            "no" => ("o", true),
+            "b" | "c" | "nae" => ("b", false),
+            "nb" | "nc" | "ae" => ("b", true),
+            "be" | "na" => ("be", false),
+            "nbe" | "a" => ("be", true),
+            _ => {
+                let error = Diagnostic::at(Stage::Unsupported, i.span, format!("unknown instruction `{word}`"));
+                return Err(error.note("expected a jump on flags: je, jne, js, jns, jl, jle, jg, jge, jp, jnp, jo, jno, jb, jae, jbe, ja"));
+            }
+        };
+        // Where control never is, nothing happens.
+        let Some(flags) = self.results.get(at).and_then(Option::as_ref) else { return Ok((None, None)) };
+        let refused = |what: &str, why: &str| {
+            let error = Diagnostic::at(Stage::Unsupported, i.span, format!("`{word}` {what}, and {why}"));
+            error.note("numbers have no bound here: it is supported where a result may have 64 values at most, which follow from the numbers in the code")
+        };
+        let both = |way: Option<(Expr, Expr)>| way.map(|(yes, no)| (Some(vec![yes]), Some(vec![no]))).unwrap_or_default();
+        let (yes, no) = match (kind, &flags.results) {
+            ("p", Some(results)) => {
+                let among = |wanted: bool| {
+                    let equal: Vec<Expr> = results
+                        .iter()
+                        .filter(|v| super::values::even(**v) == wanted)
+                        .map(|v| compare(own("ZF"), Cmp::Eq, number(*v)))
+                        .collect();
+                    if equal.len() < 2 { equal.into_iter().next().map(|e| vec![e]) } else { Some(vec![Expr::Or(equal)]) }
+                };
+                (among(true), among(false))
+            }
+            ("p", None) => return Err(refused("tests the parity of the lowest byte of a result", "the result before it has no bound")),
+            // What is in the range of 32 bits has not overflowed.
+            ("o", _) if flags.small => (None, Some(Vec::new())),
+            ("o", _) => return Err(refused("tests for an overflow", "the result before it is not known to fit 32 bits")),
+            _ if !flags.carry => {
+                return Err(refused("compares without signs", "what is compared before it is not known to be from 0 to 2^31 - 1"));
+            }
+            ("b", _) => both(condition("js")),
+            _ => both(condition("jle")),
+        };
+        Ok(if opposite { (no, yes) } else { (yes, no) })
     }
     fn both_memory(&self, i: &Instruction, a: &Operand, b: &Operand) -> Result<(), Diagnostic> {
         if self.memory(a).is_some() && self.memory(b).is_some() {

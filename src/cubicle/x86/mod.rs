@@ -4,14 +4,16 @@
 //! weak variable, thread data a weak array, a counter a weak array of truth values of which as many are `True` as it counts. An instruction is one
 //! transition; one that reads and writes memory without `lock` is two, with the value between them in `T`; a conditional jump is two.
 //! Flags: `ZF` holds the result that decides it, which is set if that is 0, `SF` likewise if it is negative; only flags that some jump reads are kept.
+//! Parity, overflow and carry are told from results too, where it is known which there may be ([`values`]).
 //!
 //! Where this departs from the paper: a locked compare-and-exchange that fails waits for the empty buffer as well, as x86 does; a counter's
 //! decrement sets the flags. What is approximated: numbers have no bound (x86 wraps at 32 bits); a counter that would leave the range from 0 to the
 //! number of threads blocks, so that a proof is of programs whose counters stay there. What has no counterpart is refused by name: parts of registers,
-//! computed addresses, bit operations, unsigned comparisons, steps of counters without `lock`.
+//! computed addresses, bit operations, jumps on parity, overflow or carry after results without bound, steps of counters without `lock`.
 
 mod counters;
 mod instructions;
+mod values;
 
 use crate::ast::{Cmp, Declared, Expr, File, Item, Name, Right, Term, Update, Value};
 use mu_base::source::Place;
@@ -81,6 +83,8 @@ struct Translator<'a> {
     /// Whether a value is carried from a read to a write.
     carries: bool,
     transitions: Vec<Item>,
+    /// What the flags before each instruction may come from, where some jump asks for more than zero and sign; none where control never is.
+    results: Vec<Option<values::Flags>>,
 }
 
 fn name(text: impl Into<String>) -> Name {
@@ -176,14 +180,32 @@ impl<'a> Translator<'a> {
             registers: Vec::new(),
             carries: false,
             transitions: Vec::new(),
+            results: Vec::new(),
         };
+        let mut values = false;
         for instruction in &source.code {
             match instruction.word.as_str() {
                 "je" | "jz" | "jne" | "jnz" => translator.flags.0 = true,
                 "js" | "jns" | "jl" | "jnge" | "jge" | "jnl" => translator.flags.1 = true,
                 "jle" | "jng" | "jg" | "jnle" => translator.flags = (true, true),
+                "jp" | "jpe" | "jnp" | "jpo" => {
+                    translator.flags.0 = true;
+                    values = true;
+                }
+                "jo" | "jno" => values = true,
+                "jb" | "jc" | "jnae" | "jnb" | "jnc" | "jae" => {
+                    translator.flags.1 = true;
+                    values = true;
+                }
+                "jbe" | "jna" | "ja" | "jnbe" => {
+                    translator.flags = (true, true);
+                    values = true;
+                }
                 _ => {}
             }
+        }
+        if values {
+            translator.results = values::flags(source, options);
         }
         translator.name_clash()?;
         Ok(translator)

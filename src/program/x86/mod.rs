@@ -9,7 +9,7 @@ mod operand;
 
 use std::collections::HashMap;
 
-use super::expr::Width;
+use super::expr::{Expr, Width};
 use super::variables::{Use, Variables};
 use super::{Access, Instruction, Next, Step, Thread};
 use mu_base::words::{Cursor, Kind};
@@ -124,12 +124,33 @@ impl Assembler {
                 Next::Fall => {}
             }
         }
+        self.keep_parity();
         // A return leads behind the last step.
         let end = self.thread.steps.len() as u32;
         for at in self.returns {
             self.thread.steps[at].next = Next::Jump(end);
         }
         Ok((self.thread, self.uses))
+    }
+    /// Keeps the parity flag where some step tests it; elsewhere states would only be told apart by it.
+    fn keep_parity(&mut self) {
+        let tested = self.thread.steps.iter().any(|s| {
+            let whether = match &s.access {
+                Access::Write { when, .. } | Access::Update { when, .. } => when.as_ref(),
+                _ => None,
+            };
+            let jump = if let Next::Branch(e, _) = &s.next { Some(e) } else { None };
+            whether.into_iter().chain(jump).chain(s.assigns.iter().map(|a| &a.1)).any(Expr::tests_parity)
+        });
+        if !tested {
+            return;
+        }
+        let locked = self.thread.instructions.iter_mut().filter_map(|i| i.locked.as_deref_mut());
+        for (register, value) in self.thread.steps.iter_mut().chain(locked).flat_map(|s| &mut s.assigns) {
+            if *register == super::FLAGS {
+                *value = std::mem::replace(value, Expr::Const(0)).with_parity();
+            }
+        }
     }
     fn push(&mut self, access: Access, assigns: Vec<(super::Register, super::expr::Expr)>, next: Next) {
         let instruction = self.thread.instructions.len() as u32 - 1;

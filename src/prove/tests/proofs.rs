@@ -3,8 +3,12 @@
 use mu_base::limits::{Budget, Limits, Stop};
 use mu_base::source::SourceMap;
 use mu_cubicle::System;
-use mu_prove::rules::Memory;
+use mu_prove::cube::Cube;
+use mu_prove::oracle::Instances;
+use mu_prove::rules::{Memory, Rules, translate};
+use mu_prove::search::{End, Oracle, Search};
 use mu_prove::share::Threads;
+use mu_prove::start::initial;
 use mu_prove::verify::Refused;
 use mu_prove::{Options, Verdict, Why, prove, verify};
 use std::time::Duration;
@@ -47,6 +51,17 @@ fn a_fence_makes_the_naive_mutex_safe() {
     assert_eq!(word(&without, Memory::Sc).0, "safe");
     let (verdict, _, steps) = word(&without, Memory::Tso);
     assert_eq!((verdict, steps), ("unsafe", 4), "two writes in buffers, two reads");
+}
+
+#[test]
+fn a_guard_of_all_others_looks_at_each_process_of_a_cube() {
+    // Who is critical stands in the way, whichever of two other processes of the cube that is.
+    for third in ["PC[r] = Idle", "PC[r] = Want", "PC[r] <> Crit && X[r] = True", "X[r] = True", "X[r] = False"] {
+        let file = MUTEX.replace("PC[q] = Crit }\ntransition ask", &format!("PC[q] = Crit && {third} }}\ntransition ask"));
+        let file =
+            file.replace("unsafe (p q)", "unsafe (p q r)").replace("FENCE forall_other q. X[q] = False", "forall_other q. PC[q] <> Crit");
+        assert_eq!(word(&system(&file), Memory::Sc).0, "safe", "{file}");
+    }
 }
 
 #[test]
@@ -232,9 +247,68 @@ fn a_certificate_without_a_cube_or_with_a_wrong_one_is_refused() {
     }
 }
 
+/// Proposes what must not be taken: larger cubes that initial states are in.
+struct Careless<'a>(&'a Rules, usize);
+
+impl Oracle for Careless<'_> {
+    fn instead(&mut self, cube: &Cube) -> Vec<Cube> {
+        let alone = cube.atoms.iter().filter_map(|a| Cube::new(&self.0.signature, cube.processes, vec![a.clone()]));
+        let wrong: Vec<Cube> = alone.filter(|c| matches!(initial(self.0, c), Ok(Some(_)))).collect();
+        self.1 += wrong.len();
+        wrong
+    }
+}
+
+#[test]
+fn an_approximation_that_initial_states_are_in_is_not_taken() {
+    let rules = translate(&system(&MUTEX.replace("FENCE", "")), Memory::Sc).unwrap_or_else(|_| panic!("is handled"));
+    let (limits, mut oracle) = (budget(20_000), Careless(&rules, 0));
+    let mut search = Search::new(&rules, &limits, 1.into());
+    let End::Fixpoint(cubes) = search.run(&mut oracle, 1000) else { panic!("without approximations the search ends") };
+    assert_eq!((search.counts.approximations, oracle.1 > 0), (0, true));
+    assert!(cubes.iter().all(|c| matches!(initial(&rules, c), Ok(None))));
+}
+
+/// Tickets are proved only by comparisons that no pre-image of what is unsafe mentions: that two differ, that those who wait are not served yet.
+#[test]
+fn comparisons_of_templates_that_confirm_each_other_are_part_of_a_proof() {
+    let file = system(
+        "type place = Idle | Wait | Critical
+array At[proc] : place
+array Mine[proc] : int
+var Next : int
+var Serving : int
+init (p) { At[p] = Idle && Mine[p] = 0 && Next = 0 && Serving = 0 }
+unsafe (p q) { At[p] = Critical && At[q] = Critical }
+transition take (p) requires { At[p] = Idle } { At[p] := Wait; Mine[p] := Next; Next := Next + 1 }
+transition enter (p) requires { At[p] = Wait && Mine[p] = Serving } { At[p] := Critical }
+transition leave (p) requires { At[p] = Critical } { At[p] := Idle; Serving := Serving + 1 }",
+    );
+    let (verdict, certificate, _) = word(&file, Memory::Sc);
+    assert_eq!(verdict, "safe", "{certificate}");
+    let asked = verify(&file, &certificate, &budget(20_000)).unwrap_or_else(|r| panic!("{r:?}"));
+    assert!(asked.cubes > 4, "{certificate}");
+    // Without the comparison of two tickets, the rest is no invariant.
+    let cubes: Vec<&str> = certificate.split("\nnever").collect();
+    let kept: Vec<&str> = cubes.iter().copied().filter(|c| c.matches("Mine[").count() < 2).collect();
+    assert!(kept.len() < cubes.len(), "{certificate}");
+    assert!(matches!(verify(&file, &kept.join("\nnever"), &budget(20_000)), Err(Refused::Consecution { .. })), "{certificate}");
+}
+
 /// A proof is found after some approximations were refuted; none of them is proposed again.
 #[test]
 fn what_was_refuted_is_not_proposed_again() {
+    // Of three atoms, two places together are as unreachable as far as instances tell; refuted, they are no longer proposed.
+    let file =
+        system(&MUTEX.replace("FENCE", "").replace("PC[q] = Crit }\ntransition ask", "PC[q] = Crit && X[p] = True }\ntransition ask"));
+    let rules = translate(&file, Memory::Sc).unwrap_or_else(|_| panic!("is handled"));
+    let mut oracle = Instances::new(&rules, 1.into());
+    oracle.grow(2, 1000, &|| false);
+    let cube = mu_prove::start::claims(&rules, &rules.unsafes).unwrap_or_else(|_| panic!("has cubes")).remove(0);
+    let proposed = oracle.instead(&cube);
+    assert_eq!((cube.atoms.len(), proposed.iter().map(|c| c.atoms.len()).collect::<Vec<_>>()), (3, vec![2]));
+    oracle.refute(proposed[0].clone(), &[]);
+    assert!(oracle.has_refuted(&proposed[0]) && oracle.instead(&cube) != proposed);
     let system = system(include_str!("../../../specs/cubicle/lamport_full.cub"));
     let outcome = prove(&system, Options { memory: Memory::Sc, ..Options::default() }, &budget(20_000));
     assert!(matches!(outcome.verdict, Verdict::Safe { .. }), "{:?}", outcome.verdict);

@@ -146,6 +146,14 @@ fn invariants_whose_cubes_share_few_symbols_are_verified() {
 }
 
 #[test]
+fn what_a_step_leaves_open_is_nothing_that_is_assumed_never_to_be() {
+    // `Pc[q] := .`, and `Pc` is assumed to be the same of all: the machine once let the open cell be another value at the end.
+    let mut counts = Counts::default();
+    compare(22414, &generated(22414, Memory::Sc), Memory::Sc, 4, 4000, &mut counts);
+    assert_eq!((counts.safe, counts.complete > 2), (1, true), "{counts:?}");
+}
+
+#[test]
 fn invariants_of_shared_stages_are_verified() {
     // A cube without a shared stage is no place for that of the invariant's cubes (the first); in one that has it, each process has a view of it (the others).
     for seed in [16551, 4938, 6397] {
