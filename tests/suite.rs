@@ -34,6 +34,7 @@ mod pages;
 mod properties;
 mod reports;
 mod refinement;
+mod representatives;
 mod rewriting;
 mod schema;
 mod simulate;

@@ -76,6 +76,10 @@ pub(super) struct Relation {
     pub actions: Vec<Action>,
     /// Short vectors learned.
     seen: Ldd,
+    /// How many short vectors there can be, if each slot that is read must have one of some values.
+    possible: Option<u64>,
+    /// Whether all of these are learned.
+    complete: bool,
 }
 
 impl Relation {
@@ -116,11 +120,18 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
                 (false, false) => Action::Skip,
             };
             let image: Vec<Action> = (0..level.len()).map(action).collect();
+            let mut possible = Some(1u64);
             let project: Vec<Action> = (0..level.len())
                 .map(|l| match (reads.binary_search(&l), required_at(model, &groups, level, l)) {
                     (Err(_), _) => Action::Drop,
-                    (Ok(_), None) => Action::Keep,
-                    (Ok(_), Some(values)) => manager.among(&values),
+                    (Ok(_), None) => {
+                        possible = None;
+                        Action::Keep
+                    }
+                    (Ok(_), Some(values)) => {
+                        possible = possible.and_then(|p| p.checked_mul(values.len() as u64));
+                        manager.among(&values)
+                    }
                 })
                 .collect();
             let members = groups.into_iter().map(|g| member(g, &model.groups()[g], level, &reads, &writes, manager)).collect();
@@ -147,6 +158,8 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
                 written: writes,
                 actions: image,
                 seen: Ldd::EMPTY,
+                possible,
+                complete: false,
             }
         })
         .collect()
@@ -289,6 +302,9 @@ impl<'m> Teacher<'m> {
 impl Relation {
     /// Learns the steps of all short vectors of `set`, which begins at the first level (`from_top` false) or at the relation's top.
     pub fn learn(&mut self, manager: &mut Manager, teacher: &mut Teacher, set: Ldd, from_top: bool) -> Result<(), Diagnostic> {
+        if self.complete {
+            return Ok(());
+        }
         let short = manager.project(set, self.project[usize::from(from_top)]);
         let new = manager.minus(short, self.seen);
         if new.is_empty() || manager.halted().is_some() {
@@ -307,6 +323,7 @@ impl Relation {
         let learned = manager.from_vectors(&rows, width, count);
         self.relation = manager.union(self.relation, learned);
         self.seen = manager.union(self.seen, new);
+        self.complete = manager.halted().is_none() && self.possible.is_some_and(|most| manager.count(self.seen) == most.into());
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The operation cache: direct-mapped and lossy, 16 bytes an entry. A key is an operation with up to two operands.
 //!
 //! Losing an entry costs time only, but much of it where the result was dear: so the cache doubles, up to a bound, when it has lost as many
-//! entries as it has places.
+//! entries as it has places; and it is halved where the memory allowed is needed for nodes, without which no search goes on.
 //!
 //! Several threads may read and write at once, without locks. An entry is two words: `b` with the result, and the operation with `a`, xored with a
 //! hash of the other word (after Hyatt and Mann, "A lock-less transposition table implementation for parallel search", 2002). A reader that gets one
@@ -96,6 +96,18 @@ impl Cache {
             self.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result));
         }
     }
+    /// Halves the size in place: of two entries that now share a place one is lost.
+    pub fn halve(&mut self) {
+        let half = self.entries.len() / 2;
+        for at in 0..half {
+            // A place is the upper bits of a hash.
+            let from = if self.load(2 * at + 1).op == 0 { 2 * at } else { 2 * at + 1 };
+            self.entries[at] = std::mem::take(&mut self.entries[from]);
+        }
+        self.entries.truncate(half);
+        self.entries.shrink_to_fit();
+        self.shift += 1;
+    }
     /// Forgets entries that name a dead node, or none: two writers may have left halves of theirs.
     pub fn sweep(&mut self, marks: &Marks) {
         for at in 0..self.entries.len() {
@@ -129,6 +141,25 @@ mod tests {
             }
         }
         assert!(mixed > rounds / 2);
+    }
+
+    /// Half of a cache finds what it finds in the whole one's places, and nothing that was not there.
+    #[test]
+    fn a_halved_cache_knows_one_entry_of_two() {
+        let mut cache = Cache::new(8);
+        let facts: Vec<Fact> = (0..1000).map(|i| Fact { op: 1 + i % 3, a: i, b: i * i, result: 2 + i }).collect();
+        let count = |cache: &Cache| {
+            let known = facts.iter().filter_map(|f| Some((f, cache.get(f.op, Ldd(f.a), Ldd(f.b))?)));
+            known.inspect(|(f, found)| assert_eq!(found.0, f.result)).count()
+        };
+        facts.iter().for_each(|f| _ = cache.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result)));
+        let before = count(&cache);
+        cache.halve();
+        let after = count(&cache);
+        assert_eq!(cache.bytes(), 16 << 7);
+        assert!(before > 200 && after > 120 && after <= 128, "{before}, {after}");
+        facts.iter().for_each(|f| _ = cache.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result)));
+        assert!(count(&cache) > 120);
     }
 
     #[test]

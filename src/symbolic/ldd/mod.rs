@@ -81,7 +81,7 @@ pub struct Settings {
     pub max_cache_bits: u32,
     /// A collection is due when this many nodes are in use, at first.
     pub collect_at: usize,
-    /// Most bytes of tables; reaching it halts the manager.
+    /// Most bytes of tables; near it the cache makes room for nodes, and reaching it halts the manager.
     pub max_bytes: Option<u64>,
     /// Most nodes made, collected ones included; reaching it halts the manager.
     pub max_made: Option<u64>,
@@ -92,6 +92,9 @@ impl Default for Settings {
         Self { initial_bits: 16, max_cache_bits: 26, collect_at: 1 << 22, max_bytes: None, max_made: None }
     }
 }
+
+/// The cache is never made smaller than this part of the table's bytes.
+const LEAST_CACHE: u64 = 16;
 
 /// Polled every few tens of thousands of steps; answering `true` halts the manager.
 pub type Watch = Box<dyn FnMut() -> bool>;
@@ -344,13 +347,30 @@ impl Manager {
     #[cold]
     fn make_room(&mut self) -> bool {
         while !self.tables.hand_out(&mut self.ids) {
-            let (bytes, growth) = (self.bytes(), self.tables.table.growth_bytes());
-            let too_much = self.settings.max_bytes.is_some_and(|m| bytes + growth > m);
+            let too_much = self.settings.max_bytes.is_some_and(|m| !self.room_for_growth(m));
             if self.helping.is_some() || too_much || self.tables.table.full() {
                 self.halt = Some(Halt::Memory);
                 return false;
             }
             self.alone(|tables| tables.table.grow());
+            if self.halt.is_some() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the table can grow within so many bytes, if need be at the cache's expense: slower, but on.
+    fn room_for_growth(&mut self, max: u64) -> bool {
+        let growth = self.tables.table.growth_bytes();
+        while self.bytes() + growth > max {
+            let (table, cache) = (self.tables.table.bytes(), self.tables.cache.bytes());
+            // With fewer entries operations would do their work again and again.
+            let least = (table / LEAST_CACHE).max(1 << 10);
+            if self.helping.is_some() || cache / 2 < least || table + growth + least > max {
+                return false;
+            }
+            self.alone(|tables| tables.cache.halve());
             if self.halt.is_some() {
                 return false;
             }

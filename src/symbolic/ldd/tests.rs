@@ -218,6 +218,28 @@ fn a_memory_limit_halts() {
     assert_eq!(m.singleton(&[999, 999]), Ldd::EMPTY);
 }
 
+/// Within a limit that a full cache would leave no nodes of, the cache gives way; results are as ever.
+#[test]
+fn the_cache_makes_room_for_nodes() {
+    let build = |max_bytes: Option<u64>| {
+        let mut m = Manager::new(Settings { initial_bits: 17, max_cache_bits: 17, collect_at: 1 << 20, max_bytes, max_made: None });
+        let mut random = Random::new(3);
+        let mut all = Ldd::EMPTY;
+        for _ in 0..4_000 {
+            let vector: Vec<u32> = (0..6).map(|_| random.below(50) as u32).collect();
+            all = m.insert_vector(all, &vector);
+        }
+        let twice = m.union(all, Ldd::EMPTY);
+        (m.halted(), m.count(twice), m.bytes(), m.tables.cache.len())
+    };
+    let free = build(None);
+    // The last growth of the table needs 6 MiB for old and new, which leaves one of the cache's two.
+    let limit = (7 << 20) + 1000;
+    let tight = build(Some(limit));
+    assert_eq!((free.0, tight.0, &free.1), (None, None, &tight.1));
+    assert!(tight.2 <= limit && tight.3 < free.3, "{free:?} {tight:?}");
+}
+
 #[test]
 fn a_watch_halts() {
     let mut m = small();
