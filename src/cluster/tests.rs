@@ -131,6 +131,45 @@ fn a_process_that_is_lost_ends_the_others() {
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
+/// Time on a processor of the thread that asks.
+#[cfg(target_os = "linux")]
+fn on_processor() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_waits_leaves_the_processor_to_others() {
+    const LATE: Duration = Duration::from_millis(1500);
+    let listeners: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let addresses: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+    let (secret, budget) = (Secret::random().unwrap(), &Budget::default());
+    let used: Vec<Duration> = std::thread::scope(|scope| {
+        let threads: Vec<_> = listeners
+            .into_iter()
+            .enumerate()
+            .map(|(me, listener)| {
+                let identity = Identity::new(&mut &b""[..], "", "", "").unwrap();
+                let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
+                scope.spawn(move || {
+                    let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
+                    if me == 0 {
+                        std::thread::sleep(LATE);
+                    }
+                    let before = on_processor();
+                    let found = search(&counters(2, 3), budget, connections, None).unwrap();
+                    assert_eq!((found.stop.clone(), found.sum(|p| p.tally.states)), (Stop::Complete, 16));
+                    on_processor() - before
+                })
+            })
+            .collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    // The second one has waited for the first all the time.
+    assert!(used[1] < LATE / 5, "{used:?}");
+}
+
 /// The way that all processes found: its states, and its steps in the model of the first.
 fn way(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), label: Option<&str>) -> Option<(Vec<Vec<u8>>, Vec<String>)> {
     let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();

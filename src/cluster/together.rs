@@ -149,9 +149,9 @@ impl Together {
         let failed = |e: std::io::Error| Diagnostic::internal(format!("the connections between processes cannot be used: {e}"));
         let (builders, guard) = initialize_networking_from_sockets(within, wires, me, 1, hooks).map_err(failed)?;
         let builder = builders.into_iter().next().ok_or_else(|| Diagnostic::internal("timely made no allocator"))?;
-        // Processes may be more than cores: one that waits leaves its core to the others.
+        // Processes may be more than cores: one that waits leaves its core to the others. It does so only if it has a clock.
         let config = WorkerConfig::default().idle_spin(Duration::ZERO);
-        let worker = Worker::new(config, Allocator::Tcp(builder.build()), None);
+        let worker = Worker::new(config, Allocator::Tcp(builder.build()), Some(Instant::now()));
         let parts = vec![Part::default(); count];
         let (worker, guard) = (Some(worker), Some(guard));
         Ok(Self { worker, guard, wires: all, health, me, count, shelves, broken: false, parts, kept: None })
