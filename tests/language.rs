@@ -428,6 +428,21 @@ fn simplifications_by_name() {
     assert_eq!(figures(queues, &["unfold"]), ([4, 4, 0], Some((81, 216))));
     let grows = "act a: Nat; proc P(l: List(Nat)) = (#l < 5) -> a(#l) . P(l <| 1) + (#l > 4) -> a(0) . P(tail(l)); init P([1, 2]);";
     assert_eq!(figures(grows, &["unfold"]), ([1, 2, 0], figures(grows, &[]).1));
+    // A board as a function of functions: three in a row are asked for row by row, and no move goes on after that. At the end the board is not live.
+    let function = "sort Piece = struct none | pin; map start: Pos -> Pos -> Piece; full: (Pos -> Pos -> Piece) -> Bool;
+        var x, y: Pos; b: Pos -> Pos -> Piece;
+        eqn start(x)(y) = none; full(b) = exists i: Pos. i <= 3 && b(i)(1) == pin && b(i)(2) == pin && b(i)(3) == pin;
+        act put: Pos # Pos; done;
+        proc X(b: Pos -> Pos -> Piece) = full(b) -> done . delta
+            <> sum i, j: Pos. (i <= 3 && j <= 3 && b(i)(j) == none) -> put(i, j) . X(b[i -> b(i)[j -> pin]]);
+        init X(start);";
+    let plain = figures(function, &[]);
+    assert_eq!(plain, ([2, 2, 2], Some((491, 3 * 12 * 49 + 147))));
+    assert_eq!(figures(function, &["unfold"]), ([10, 12, 0], plain.1));
+    // One that is changed where a parameter says stays whole; so does one whose values may be equal without being the same term.
+    let somewhere =
+        "act a: Nat; proc P(f: Nat -> Bool, n: Nat) = (n < 3) -> a(n) . P(f[n -> !f(n)], n + 1); init P(lambda x: Nat. x > 1, 0);";
+    assert_eq!(figures(somewhere, &["unfold"]), ([2, 1, 0], figures(somewhere, &[]).1));
     // What all actions tell, or what only a function gives that nobody knows, stays whole.
     let told =
         "sort R = struct r(x: Nat, y: Bool); act a: R; proc P(p: R) = (x(p) < 3) -> a(p) . P(r(x(p) + 1, !y(p))); init P(r(0, true));";

@@ -1,11 +1,14 @@
 //! Conditions of groups in which no sum variable occurs: asked before anything is enumerated, and once for all groups of a state that ask the same.
 //!
-//! In: a group's condition. Out: its conjuncts that are such conditions, up to the last that calls a function, as numbers; a negation asks what it negates.
-//! `sum x, y. (empty(x, y, b) && !wins(b)) -> …` and `wins(b) -> …` evaluate `wins(b)` once in a state. Cost: of each condition the last answer is kept.
+//! In: a group's condition. Out: its conjuncts that are such conditions, up to the last that calls a function or that other groups ask as well, as numbers;
+//! a negation asks what it negates. `sum x, y. (empty(x, y, b) && !wins(b)) -> …` and `wins(b) -> …` evaluate `wins(b)` once in a state. Cost: of each condition
+//! the last answer is kept, and those before it while they recur: whether three pieces stand in a line is known of all lines soon.
 //!
 //! Invariant: a condition that is no truth value, or whose evaluation fails, is left to the whole condition, which tells why.
 
-use ahash::AHashMap;
+use super::GroupCode;
+use super::recall::Recall;
+use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::VarId;
 use mu_data::engine::{Code, Engine, Value};
@@ -18,6 +21,34 @@ struct Known {
     vars: Vec<VarId>,
     /// The numbers of the values that it was asked for last, and the answer.
     last: Option<(Vec<u32>, bool)>,
+    before: Recall<bool>,
+}
+
+/// Fewest variables of a condition without calls that is asked once for several groups: one on fewer is evaluated as fast as it is looked up.
+const WIDE: usize = 3;
+
+/// A condition without its negation.
+fn plain<'e>(signature: &Signature, e: &'e Expr) -> (&'e Expr, bool) {
+    match e.as_builtin(signature) {
+        Some((Builtin::Not, [inner])) => (inner, true),
+        _ => (e, false),
+    }
+}
+
+/// The wide conditions that several groups ask of the state alone.
+pub(super) fn common(signature: &Signature, codes: &[GroupCode]) -> AHashSet<Expr> {
+    let mut times: AHashMap<Expr, usize> = AHashMap::new();
+    let mut vars = Vec::new();
+    for code in codes {
+        for c in code.guard.conjuncts(signature) {
+            vars.clear();
+            c.free_vars(&mut vars);
+            if vars.len() >= WIDE && vars.iter().all(|v| code.reads.contains(v)) {
+                *times.entry(plain(signature, &c).0.clone()).or_default() += 1;
+            }
+        }
+    }
+    times.into_iter().filter(|(_, times)| *times > 1).map(|(e, _)| e).collect()
 }
 
 /// What a group asks.
@@ -45,7 +76,12 @@ fn calls(signature: &Signature, e: &Expr) -> bool {
 
 impl Shared {
     /// Takes the conditions out of a guard that can be asked first. Returns them and what is left.
-    pub(super) fn of(&mut self, engine: &mut Engine, guard: &Expr, reads: &[VarId]) -> Result<(Vec<Question>, Vec<Expr>), Diagnostic> {
+    pub(super) fn of(
+        &mut self,
+        engine: &mut Engine,
+        (guard, reads): (&Expr, &[VarId]),
+        common: &AHashSet<Expr>,
+    ) -> Result<(Vec<Question>, Vec<Expr>), Diagnostic> {
         let program = engine.program().clone();
         let signature = program.signature();
         let conjuncts = guard.conjuncts(signature);
@@ -57,7 +93,8 @@ impl Shared {
                 free.iter().all(|v| reads.contains(v)).then(|| free.clone())
             })
             .collect();
-        let Some(last) = (0..conjuncts.len()).rev().find(|&i| first[i].is_some() && calls(signature, &conjuncts[i])) else {
+        let asks = |c: &Expr| calls(signature, c) || common.contains(plain(signature, c).0);
+        let Some(last) = (0..conjuncts.len()).rev().find(|&i| first[i].is_some() && asks(&conjuncts[i])) else {
             return Ok((Vec::new(), conjuncts));
         };
         let (mut questions, mut rest) = (Vec::new(), Vec::new());
@@ -66,15 +103,13 @@ impl Shared {
                 rest.push(c);
                 continue;
             };
-            let (asked, negated) = match c.as_builtin(signature) {
-                Some((Builtin::Not, [inner])) => (inner.clone(), true),
-                _ => (c, false),
-            };
+            let (asked, negated) = plain(signature, &c);
+            let asked = asked.clone();
             let number = match self.numbers.get(&asked) {
                 Some(&known) => known,
                 None => {
                     let code = engine.code(&asked, &vars)?;
-                    self.all.push(Known { code, vars, last: None });
+                    self.all.push(Known { code, vars, last: None, before: Recall::default() });
                     self.numbers.insert(asked, self.all.len() - 1);
                     self.all.len() - 1
                 }
@@ -85,26 +120,46 @@ impl Shared {
         Ok((questions, rest))
     }
 
+    /// Whether all of these hold, as far as it is known for the numbers of values: the first that is not known leaves it open.
+    pub(super) fn known(&mut self, questions: &[Question], numbers: &[u32]) -> Option<bool> {
+        for q in questions {
+            if self.answer(q, numbers)? == q.negated {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    /// The answer to a question, if it is known; if it is not, `key` holds what it is kept by.
+    fn answer(&mut self, q: &Question, numbers: &[u32]) -> Option<bool> {
+        let known = &mut self.all[q.number];
+        if let Some((key, answer)) = &known.last
+            && q.positions.iter().zip(key).all(|(&i, k)| numbers[i] == *k)
+        {
+            return Some(*answer);
+        }
+        self.key.clear();
+        self.key.extend(q.positions.iter().map(|&i| numbers[i]));
+        let answer = *known.before.get(&self.key)?;
+        known.last = Some((self.key.clone(), answer));
+        Some(answer)
+    }
+
     /// Whether all of these hold for values and their numbers; none if one of them must be told by the whole condition.
     pub(super) fn hold(&mut self, engine: &mut Engine, questions: &[Question], numbers: &[u32], env: &[Value]) -> Option<bool> {
         for q in questions {
-            let known = &mut self.all[q.number];
-            self.key.clear();
-            self.key.extend(q.positions.iter().map(|&i| numbers[i]));
-            let answer = match &known.last {
-                Some((key, answer)) if *key == self.key => *answer,
-                _ => {
+            let answer = match self.answer(q, numbers) {
+                Some(answer) => answer,
+                None => {
+                    let known = &mut self.all[q.number];
                     let values: Vec<Value> = q.positions.iter().map(|&i| env[i].clone()).collect();
                     let value = engine.eval(&known.code, &values).ok()?;
-                    let answer = if value.is_true() {
-                        true
-                    } else if value.is_false() {
-                        false
-                    } else {
+                    if !value.is_true() && !value.is_false() {
                         return None;
-                    };
-                    known.last = Some((self.key.clone(), answer));
-                    answer
+                    }
+                    known.before.keep(&self.key, value.is_true());
+                    known.last = Some((self.key.clone(), value.is_true()));
+                    value.is_true()
                 }
             };
             if answer == q.negated {

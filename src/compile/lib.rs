@@ -15,6 +15,7 @@ mod groups;
 mod offers;
 mod parts;
 mod position;
+mod recall;
 mod standing;
 mod symmetry;
 mod tables;
@@ -28,7 +29,7 @@ use self::groups::{Builder, Layout};
 use self::tables::ValueTable;
 use self::undecided::Conditions;
 use self::worker::LinearWorker;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, SortId, VarId};
 use mu_base::{Budget, Diagnostic, Span, Stage};
 use mu_data::engine::{Engine, Program};
@@ -82,6 +83,8 @@ pub struct Compiled {
     slots: Vec<SlotInfo>,
     groups: Vec<Group>,
     codes: Vec<GroupCode>,
+    /// Conditions that several groups ask.
+    common: AHashSet<Expr>,
     initial: Vec<u32>,
     /// Where it may start, if chance decides that.
     starts: Vec<(BigRational, Vec<u32>)>,
@@ -143,6 +146,7 @@ impl Compiled {
         let Layout { slots, initial, starts, table_of, sort_of, tables, conditions, .. } = layout;
         let (symmetries, constant_maps) =
             if probabilistic { Default::default() } else { symmetry::candidates(&process, &slots, &sort_of, &groups, &codes) };
+        let common = conditions::common(program.signature(), &codes);
         let labels = LabelTable::new(MultiAction::default());
         let budget = budget.clone();
         Ok(Self {
@@ -151,6 +155,7 @@ impl Compiled {
             slots,
             groups,
             codes,
+            common,
             conditions,
             initial,
             starts,

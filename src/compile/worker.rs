@@ -5,6 +5,7 @@
 use super::chance::{Draw, Rests};
 use super::conditions::{Question, Shared};
 use super::parts::Told;
+use super::recall::Recall;
 use super::valueless::Noticed;
 use super::{Compiled, as_var, chance};
 use ahash::{AHashMap, AHashSet};
@@ -37,6 +38,28 @@ struct Compiledgroup {
     updates: Vec<Compute>,
     /// What chance may choose.
     chance: Option<chance::Drawing>,
+    /// The steps by what is read once the questions are answered, if that is less than what the group reads.
+    body: Option<Body>,
+}
+
+/// What a group does where its questions are answered well: it depends on fewer slots than these do.
+struct Body {
+    /// Positions among what the group reads.
+    positions: Vec<usize>,
+    steps: Recall<Steps>,
+    key: Vec<u32>,
+}
+
+impl Body {
+    /// Appends the steps, if they are known.
+    fn recall(&mut self, reads: &[u32], out: &mut Steps) -> bool {
+        self.key.clear();
+        self.key.extend(self.positions.iter().map(|&i| reads[i]));
+        let Some(known) = self.steps.get(&self.key) else { return false };
+        out.labels.extend_from_slice(&known.labels);
+        out.values.extend_from_slice(&known.values);
+        true
+    }
 }
 
 /// Values on the heap after which a copy of a table forgets what it has not used since it last forgot.
@@ -132,7 +155,7 @@ impl<'m> LinearWorker<'m> {
         code.actions.iter().flat_map(|a| &a.args).chain(&code.updates).for_each(|e| e.free_vars(&mut used));
         code.chance.iter().for_each(|c| c.weight.free_vars(&mut used));
         let sum_vars: Vec<VarId> = code.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
-        let (questions, left) = self.conditions.of(&mut self.engine, &code.guard, &code.reads)?;
+        let (questions, left) = self.conditions.of(&mut self.engine, (&code.guard, &code.reads), &self.model.common)?;
         let rest = if questions.is_empty() { code.guard.clone() } else { conjunction(self.engine.program().signature(), &left) };
         let problem = self.engine.problem(&sum_vars, &rest, &code.reads)?;
         let mut env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
@@ -154,7 +177,13 @@ impl<'m> LinearWorker<'m> {
             }
             None => None,
         };
-        Ok(Compiledgroup { questions, problem, whole: None, sum_vars, actions, updates: updates?, chance })
+        let mut used = Vec::new();
+        rest.free_vars(&mut used);
+        code.actions.iter().flat_map(|a| &a.args).chain(&code.updates).for_each(|e| e.free_vars(&mut used));
+        let positions: Vec<usize> = (0..code.reads.len()).filter(|&i| used.contains(&code.reads[i])).collect();
+        let narrower = !questions.is_empty() && chance.is_none() && positions.len() < code.reads.len();
+        let body = narrower.then(|| Body { positions, steps: Recall::default(), key: Vec::new() });
+        Ok(Compiledgroup { questions, problem, whole: None, sum_vars, actions, updates: updates?, chance, body })
     }
 
     pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
@@ -294,6 +323,14 @@ impl Worker for LinearWorker<'_> {
             self.groups[group] = Some(self.compile(group)?);
         }
         let info = &self.model.groups[group];
+        let code = self.groups[group].as_mut().expect("compiled above");
+        if !code.questions.is_empty() {
+            match self.conditions.known(&code.questions, reads) {
+                Some(false) => return Ok(()),
+                Some(true) if code.body.as_mut().is_some_and(|b| b.recall(reads, out)) => return Ok(()),
+                _ => {}
+            }
+        }
         let mut env: Vec<Value> = Vec::with_capacity(reads.len() + 4);
         for (slot, id) in info.reads.iter().zip(reads) {
             env.push(self.value(*slot, *id)?);
@@ -305,7 +342,7 @@ impl Worker for LinearWorker<'_> {
             return Err(chance::unexpected(span));
         }
         let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else { return Ok(()) };
-        let code = &*code;
+        let (code, before) = (&*code, (out.labels.len(), out.values.len()));
         let mut full = env.clone();
         let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, group, code };
         engine
@@ -316,7 +353,14 @@ impl Worker for LinearWorker<'_> {
                 setting.written(engine, &full, &mut out.values)?;
                 Ok(ControlFlow::Continue(()))
             })
-            .map_err(|e| e.placed(span))
+            .map_err(|e| e.placed(span))?;
+        let body = groups[group].as_mut().and_then(|code| code.body.as_mut());
+        if let (Asked::Questions, Some(Body { positions, steps, key })) = (asked, body) {
+            key.clear();
+            key.extend(positions.iter().map(|&i| reads[i]));
+            steps.keep(key, Steps { labels: out.labels[before.0..].to_vec(), values: out.values[before.1..].to_vec() });
+        }
+        Ok(())
     }
     fn chances(&mut self, group: usize, reads: &[u32], out: &mut Chances) -> Result<(), Diagnostic> {
         if self.groups[group].is_none() {

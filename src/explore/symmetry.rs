@@ -549,9 +549,10 @@ pub(crate) struct Thrift {
 
 impl Thrift {
     /// Time before a search is judged: the first levels have few states and no answers yet.
-    const PATIENCE: Duration = Duration::from_millis(400);
-    /// States between two looks at the clock: a look takes as long as a tenth of what a state does where symmetries are cheap.
-    const STRIDE: u64 = 64;
+    const PATIENCE: Duration = Duration::from_millis(250);
+    /// States between two looks at the clock: a look takes as long as a tenth of what a state does where symmetries are cheap. Where states branch widely
+    /// and each step is verified, these few take as long as all of the patience.
+    const STRIDE: u64 = 16;
     /// How many times longer than without symmetries a search may take: they save memory too.
     const BEARABLE: f64 = 2.5;
 

@@ -7,7 +7,7 @@
 
 use crate::linear::Act;
 use mu_base::Span;
-use mu_base::ids::VarId;
+use mu_base::ids::{OpId, VarId};
 use mu_data::expr::{Expr, Substitution};
 
 /// Components and operators of a linear process. Empty if they are not known.
@@ -21,6 +21,8 @@ pub struct Anatomy {
     pub above: Vec<Vec<usize>>,
     /// Variables of [`Automaton`]s that are no parameters any more, as terms over those that are.
     pub defined: Substitution,
+    /// Constants without equations that parameters hold where they are not live.
+    pub unused: Vec<OpId>,
 }
 
 /// A component before composition.

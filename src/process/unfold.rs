@@ -1,29 +1,30 @@
-//! Parameters that are records, or lists that keep their length, become one parameter for each field, and sums over few values a summand for each of
-//! them, where summands come to depend on fewer fields by that.
+//! Parameters that are records, lists that keep their length, or functions that change at few arguments become one parameter for each field, and sums over
+//! few values a summand for each of them, where summands come to depend on fewer fields by that.
 //!
 //! In and out: [`LinearProcess`] with the same transition system. A record is an element of a sort with one constructor, which is free;
-//! its fields may be records or lists again ([`shape`]). What a summand says of a record is evaluated as far as the fields' values need not be known
+//! its fields may be records, lists or functions again ([`shape`]). What a summand says of a record is evaluated as far as the fields' values need not be known
 //! ([`Engine::open`]): `at(3, board)` becomes the third field. A condition that is a disjunction of conditions on few fields each becomes a summand for
 //! each of these: whether four pieces stand in some row is asked row by row, and rows recur where boards do not. After Groote, Lisser, "Computer assisted manipulation of algebraic process
 //! specifications" (2001), where such unfolding needs functions that tell cases apart; records need none.
 //!
+//! What conditions of several summands have in common is asked once in a state (`mu_compile`), so it counts once.
 //! A parameter stays as it is if an update of it is no record (or list of that length) of expressions, or if its summands would go on to read more than half of its
 //! fields on average: its value is one number in a state then, which is shorter. Cost: an evaluation for each expression of each
 //! instance, of which there are limits, and a few rounds: one more after parameters were found that are to stay.
 
 mod shape;
 
-use self::shape::{Shape, Shaper};
+use self::shape::{Keys, Parts, Shape, Shaper};
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::{SortId, VarId};
 use mu_data::engine::{Engine, Program};
-use mu_data::expr::{Expr, ExprKind, Substitution};
+use mu_data::expr::{Binder, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, Signature};
-use mu_data::sort::SortKind;
-use std::ops::ControlFlow;
+use mu_data::sort::{SortKind, basic};
+use std::ops::{ControlFlow, Range};
 
 /// Most instances of a summand.
 const MAX_VALUES: usize = 512;
@@ -45,6 +46,8 @@ struct Candidate {
     fields: Vec<VarId>,
     /// How deeply lists within lists are unfolded.
     lists: usize,
+    /// Arguments at which functions in it change, as far as they are known.
+    keys: Keys,
 }
 
 /// How much of a record its summands read.
@@ -58,6 +61,36 @@ struct Reads {
 struct Instance {
     summand: Summand,
     updates: Vec<(VarId, Expr)>,
+}
+
+/// The parameters that the instances of a summand have to do with, and where these are.
+type Touching = (Vec<usize>, Range<usize>);
+
+/// How often a condition is asked.
+#[derive(Default)]
+struct Asked {
+    times: usize,
+    /// Parameters for which it has been counted.
+    by: Vec<usize>,
+}
+
+/// A condition without its negation.
+fn plain<'e>(signature: &Signature, e: &'e Expr) -> &'e Expr {
+    match e.as_builtin(signature) {
+        Some((Builtin::Not, [inner])) => inner,
+        _ => e,
+    }
+}
+
+/// How many fields an expression reads.
+fn reads_of(by: &Substitution) -> impl Fn(&Expr) -> usize {
+    let mut fields = Vec::new();
+    by.values().for_each(|e| e.free_vars(&mut fields));
+    move |e| {
+        let mut vars = Vec::new();
+        e.free_vars(&mut vars);
+        vars.iter().filter(|v| fields.contains(v)).count()
+    }
 }
 
 /// The parts of a disjunction, each once.
@@ -85,6 +118,8 @@ struct Unfolding<'a> {
     candidates: AHashMap<usize, Candidate>,
     /// Candidates that do not keep their shape.
     refuted: AHashSet<usize>,
+    /// By such a candidate: arguments at which functions change that its shape does not know.
+    unknown: AHashMap<usize, Keys>,
     /// By parameter: its initial value, if it was asked for.
     inits: AHashMap<usize, Option<Expr>>,
 }
@@ -94,7 +129,8 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
     let sort_of = |process: &LinearProcess, p: &Param| process.data.signature.var(p.var).sort;
     let signature = &process.data.signature;
     let promising = |sort: SortId| {
-        matches!(signature.sorts.kind(sort), SortKind::List(_)) || signature.sorts.named_of(sort).is_some_and(|n| n.constructors.len() == 1)
+        matches!(signature.sorts.kind(sort), SortKind::List(_) | SortKind::Function(..))
+            || signature.sorts.named_of(sort).is_some_and(|n| n.constructors.len() == 1)
     };
     if !process.params.iter().any(|p| promising(sort_of(process, p))) {
         return Ok(());
@@ -116,10 +152,11 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
         special,
         candidates: AHashMap::new(),
         refuted: AHashSet::new(),
+        unknown: AHashMap::new(),
         inits: AHashMap::new(),
     };
     for param in 0..unfolding.process.params.len() {
-        unfolding.candidate(param, usize::MAX);
+        unfolding.candidate(param, usize::MAX, Keys::new());
     }
     while !unfolding.candidates.is_empty() {
         if let Some((inits, summands)) = unfolding.attempt() {
@@ -132,19 +169,31 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
 
 impl Unfolding<'_> {
     /// Makes a parameter a candidate, if it has a shape with several fields.
-    fn candidate(&mut self, param: usize, lists: usize) {
+    fn candidate(&mut self, param: usize, lists: usize, keys: Keys) {
         let var = self.process.data.signature.var(self.process.params[param].var).clone();
-        let is_list = matches!(self.process.data.signature.sorts.kind(var.sort), SortKind::List(_));
-        if !is_list && self.process.data.signature.sorts.named_of(var.sort).is_none_or(|n| n.constructors.len() != 1) {
+        let shaped = match self.process.data.signature.sorts.kind(var.sort) {
+            SortKind::List(_) | SortKind::Function(..) => true,
+            _ => self.process.data.signature.sorts.named_of(var.sort).is_some_and(|n| n.constructors.len() == 1),
+        };
+        if !shaped {
             return;
         }
         let init = self.init(param);
-        let mut shaper = Shaper { signature: &mut self.process.data.signature, special: &self.special, lists, fields: Vec::new() };
+        let engine = &mut self.engine;
+        let mut shaper = Shaper {
+            signature: &mut self.process.data.signature,
+            special: &self.special,
+            lists,
+            keys: &keys,
+            unused: &self.process.anatomy.unused,
+            apply: &mut |e| engine.open(e, &[]).ok(),
+            fields: Vec::new(),
+        };
         if let Some(shape) = shaper.shape(&var.name, var.sort, init.as_ref())
-            && shaper.fields.len() > 1
+            && (shaper.fields.len() > 1 || shape.has_functions() && keys.len() <= MAX_VALUES)
         {
             let fields = shaper.fields;
-            self.candidates.insert(param, Candidate { shape, fields, lists });
+            self.candidates.insert(param, Candidate { shape, fields, lists, keys });
         }
     }
 
@@ -166,16 +215,24 @@ impl Unfolding<'_> {
         !refuted.is_empty()
     }
 
-    /// A guess was wrong: lists within lists of this parameter may be of any length, or it cannot be unfolded at all.
+    /// A guess was wrong: functions in this parameter change elsewhere too, lists within its lists may be of any length, or it cannot be unfolded at all.
     fn refute(&mut self, param: usize) {
-        if let Some(candidate) = self.candidates.remove(&param)
-            && candidate.shape.has_lists()
-        {
-            match candidate.lists {
-                0 => {}
-                1 => self.candidate(param, 0),
-                _ => self.candidate(param, 1),
+        let unknown = self.unknown.remove(&param).unwrap_or_default();
+        let Some(Candidate { shape, lists, mut keys, .. }) = self.candidates.remove(&param) else { return };
+        let known = keys.len();
+        unknown.into_iter().for_each(|k| {
+            if !keys.contains(&k) {
+                keys.push(k)
             }
+        });
+        if known < keys.len() {
+            return self.candidate(param, lists, keys);
+        }
+        match lists {
+            _ if !shape.has_lists() => {}
+            0 => {}
+            1 => self.candidate(param, 0, keys),
+            _ => self.candidate(param, 1, keys),
         }
     }
 
@@ -185,10 +242,10 @@ impl Unfolding<'_> {
         let mut inits = Substitution::new();
         let params: Vec<usize> = self.candidates.keys().copied().collect();
         for p in params {
-            let mut values = Vec::new();
-            let split = self.init(p).and_then(|e| self.candidates[&p].shape.split(&mut self.process.data.signature, &e, &mut values));
+            let mut parts = Parts::default();
+            let split = self.init(p).and_then(|e| self.candidates[&p].shape.split(&mut self.process.data.signature, &e, &mut parts));
             match split {
-                Some(()) => inits.extend(values),
+                Some(()) => inits.extend(parts.values),
                 None => drop(self.refuted.insert(p)),
             }
         }
@@ -198,6 +255,7 @@ impl Unfolding<'_> {
         let LinearProcess { data, params, .. } = &mut *self.process;
         let by: Substitution = self.candidates.iter().map(|(p, c)| (params[*p].var, c.shape.term(&mut data.signature))).collect();
         let mut reads: AHashMap<usize, Reads> = AHashMap::new();
+        let mut touching: Vec<Touching> = Vec::new();
         let mut out = Vec::new();
         for i in 0..self.process.summands.len() {
             let summand = self.process.summands[i].clone();
@@ -209,11 +267,7 @@ impl Unfolding<'_> {
             }
             match self.rewrite(&summand, &by) {
                 Ok(instances) if self.within_limits(out.len() + instances.len()) => {
-                    for p in touched {
-                        let here = reads.entry(p).or_default();
-                        here.summands += 1;
-                        here.share += self.share(p, &instances);
-                    }
+                    touching.push((touched, out.len()..out.len() + instances.len()));
                     out.extend(instances);
                 }
                 Ok(_) => {
@@ -226,6 +280,15 @@ impl Unfolding<'_> {
         }
         if self.settle() {
             return None;
+        }
+        (out, touching) = self.told_apart(out, touching);
+        let mut common = self.common(&out);
+        for (touched, instances) in touching {
+            for p in touched {
+                let here = reads.entry(p).or_default();
+                here.summands += 1;
+                here.share += self.share(p, &out[instances.clone()], &mut common);
+            }
         }
         self.candidates.retain(|p, _| reads.get(p).is_some_and(|r| r.share <= 0.5 * r.summands as f64));
         (self.candidates.len() == before).then_some((inits, out))
@@ -266,26 +329,26 @@ impl Unfolding<'_> {
         open
     }
 
-    /// Values of the sum variables that the conditions on them alone leave; none if these are not few.
-    fn values(&mut self, s: &Summand) -> Option<Vec<Substitution>> {
-        if s.sum_vars.is_empty() {
+    /// Values of variables that the conditions on them alone leave; none if these are not few.
+    fn values(&mut self, bound: &[VarId], condition: &Expr) -> Option<Vec<Substitution>> {
+        if bound.is_empty() {
             return Some(vec![Substitution::new()]);
         }
         let signature = &mut self.process.data.signature;
         let mut bounds = Expr::boolean(signature, true);
-        for c in s.guard.conjuncts(signature) {
+        for c in condition.conjuncts(signature) {
             let mut vars = Vec::new();
             c.free_vars(&mut vars);
-            if vars.iter().all(|v| s.sum_vars.contains(v)) {
+            if vars.iter().all(|v| bound.contains(v)) {
                 bounds = Expr::and(signature, bounds, c);
             }
         }
-        let problem = self.engine.problem(&s.sum_vars, &bounds, &[]).ok()?;
+        let problem = self.engine.problem(bound, &bounds, &[]).ok()?;
         let mut found = Vec::new();
         let mut all = true;
         let solved = self.engine.solve(&problem, &[], &mut |engine, values| {
             let value = |(v, value): (&VarId, _)| (*v, engine.to_expr_at(value, engine.program().signature().var(*v).sort));
-            found.push(s.sum_vars.iter().zip(values).map(value).collect());
+            found.push(bound.iter().zip(values).map(value).collect());
             all = found.len() <= MAX_VALUES;
             Ok(if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         });
@@ -294,9 +357,9 @@ impl Unfolding<'_> {
 
     /// The instances of a summand; a parameter if an update of it cannot be split.
     fn rewrite(&mut self, s: &Summand, by: &Substitution) -> Result<Vec<Instance>, usize> {
-        let values = self.values(s);
+        let values = self.values(&s.sum_vars, &s.guard);
         let bound = values.is_some();
-        let mut out = Vec::new();
+        let (mut out, mut failed) = (Vec::new(), None);
         for mut all in values.unwrap_or_else(|| vec![Substitution::new()]) {
             all.extend(by.iter().map(|(v, e)| (*v, e.clone())));
             let (mut instance, mut updates) = (s.clone(), Vec::new());
@@ -312,37 +375,48 @@ impl Unfolding<'_> {
             for (p, e) in &s.updates {
                 let plain = e.substitute(&all);
                 let value = self.open(&plain).unwrap_or(plain);
-                let Some(candidate) = self.candidates.get(p).filter(|_| !self.refuted.contains(p)) else {
+                // Of one that was refuted all arguments at which it changes are to be known in the next round.
+                let open = |p: &usize| !self.refuted.contains(p) || self.unknown.contains_key(p);
+                let Some(candidate) = self.candidates.get(p).filter(|_| open(p)) else {
                     updates.push((self.process.params[*p].var, value));
                     continue;
                 };
-                let mut parts = Vec::new();
-                candidate.shape.split(&mut self.process.data.signature, &value, &mut parts).ok_or(*p)?;
-                updates.extend(parts.into_iter().filter(|(v, e)| !matches!(e.kind, ExprKind::Var(w) if w == *v)));
+                let mut parts = Parts::default();
+                if candidate.shape.split(&mut self.process.data.signature, &value, &mut parts).is_none() {
+                    if parts.unknown.is_empty() {
+                        return Err(*p);
+                    }
+                    self.unknown.entry(*p).or_default().append(&mut parts.unknown);
+                    failed = Some(*p);
+                    continue;
+                }
+                updates.extend(parts.values.into_iter().filter(|(v, e)| !matches!(e.kind, ExprKind::Var(w) if w == *v)));
             }
             for guard in self.alternatives(&instance.guard, by) {
                 out.push(Instance { summand: Summand { guard, ..instance.clone() }, updates: updates.clone() });
             }
         }
-        Ok(out)
+        failed.map_or(Ok(out), Err)
     }
 
     /// Conditions of which one holds if and only if this one does: where a disjunction reads much and each of its parts little, there is one for each part.
     /// A step is taken once, however many of them hold.
     fn alternatives(&mut self, guard: &Expr, by: &Substitution) -> Vec<Expr> {
         let signature = &mut self.process.data.signature;
-        let mut fields = Vec::new();
-        by.values().for_each(|e| e.free_vars(&mut fields));
-        let reads = |e: &Expr| {
-            let mut vars = Vec::new();
-            e.free_vars(&mut vars);
-            vars.iter().filter(|v| fields.contains(v)).count()
-        };
+        let reads = reads_of(by);
         let conjuncts = guard.conjuncts(signature);
         let widest = conjuncts.iter().enumerate().map(|(i, c)| (reads(c), i)).max();
         let Some((width, at)) = widest.filter(|w| w.0 > 2) else { return vec![guard.clone()] };
         let parts = disjuncts(signature, &conjuncts[at]);
         if parts.len() < 2 || parts.len() > MAX_VALUES || parts.iter().any(|p| 2 * reads(p) > width) {
+            return vec![guard.clone()];
+        }
+        // Where the rest reads most of it anyway, nothing is gained.
+        let mut rest = Expr::boolean(signature, true);
+        for c in conjuncts.iter().enumerate().filter(|c| c.0 != at) {
+            rest = Expr::and(signature, rest, c.1.clone());
+        }
+        if 2 * reads(&rest) > reads(guard) {
             return vec![guard.clone()];
         }
         let mut out = Vec::new();
@@ -361,17 +435,109 @@ impl Unfolding<'_> {
         let mut guard = Expr::boolean(&mut self.process.data.signature, true);
         for c in e.conjuncts(&self.process.data.signature) {
             let c = self.open(&c).unwrap_or(c);
-            match c.as_bool(&self.process.data.signature) {
-                Some(true) => {}
-                Some(false) => return None,
-                None => guard = Expr::and(&mut self.process.data.signature, guard, c),
+            for c in self.expanded(&c).conjuncts(&self.process.data.signature) {
+                match c.as_bool(&self.process.data.signature) {
+                    Some(true) => {}
+                    Some(false) => return None,
+                    None => guard = Expr::and(&mut self.process.data.signature, guard, c),
+                }
             }
         }
         Some(guard)
     }
 
-    /// Which part of the fields of a parameter the instances of a summand read on average. What must have a certain value is not read.
-    fn share(&mut self, param: usize, instances: &[Instance]) -> f64 {
+    /// A condition in which quantifiers over few values are written out.
+    fn expanded(&mut self, e: &Expr) -> Expr {
+        if let ExprKind::Bind(binder @ (Binder::Exists | Binder::Forall), vars, body) = &e.kind {
+            let forall = *binder == Binder::Forall;
+            let found = match forall {
+                true => {
+                    let against = Expr::negate(&mut self.process.data.signature, body.clone());
+                    self.open(&against).and_then(|against| self.values(vars, &against))
+                }
+                false => self.values(vars, body),
+            };
+            let Some(found) = found else { return e.clone() };
+            let mut all = Expr::boolean(&mut self.process.data.signature, forall);
+            for by in found.iter().rev() {
+                let part = body.substitute(by);
+                let part = self.open(&part).unwrap_or(part);
+                let part = self.expanded(&part);
+                all = match (all.as_bool(&self.process.data.signature), forall) {
+                    (Some(true), true) | (Some(false), false) => part,
+                    _ => self.connected(if forall { Builtin::And } else { Builtin::Or }, vec![part, all]),
+                };
+            }
+            return self.open(&all).unwrap_or(all);
+        }
+        let (connective, parts) = match e.as_builtin(&self.process.data.signature) {
+            Some((c @ (Builtin::Not | Builtin::And | Builtin::Or), parts)) => (c, parts.to_vec()),
+            _ => return e.clone(),
+        };
+        let new: Vec<Expr> = parts.iter().map(|p| self.expanded(p)).collect();
+        if new == parts {
+            return e.clone();
+        }
+        let new = self.connected(connective, new);
+        self.open(&new).unwrap_or(new)
+    }
+
+    fn connected(&mut self, connective: Builtin, parts: Vec<Expr>) -> Expr {
+        Expr::builtin(&mut self.process.data.signature, connective, parts, basic::BOOL)
+    }
+
+    /// A summand for each part of a disjunction of which others ask all parts: its answer is known then.
+    fn told_apart(&mut self, instances: Vec<Instance>, touching: Vec<Touching>) -> (Vec<Instance>, Vec<Touching>) {
+        let signature = &mut self.process.data.signature;
+        let mut asked: AHashMap<Expr, usize> = AHashMap::new();
+        for i in &instances {
+            i.summand.guard.conjuncts(signature).iter().for_each(|c| *asked.entry(plain(signature, c).clone()).or_default() += 1);
+        }
+        let (mut out, mut starts) = (Vec::new(), Vec::new());
+        for Instance { summand, updates } in instances {
+            starts.push(out.len());
+            let conjuncts = summand.guard.conjuncts(signature);
+            let mut parts: Vec<Vec<Expr>> = conjuncts.iter().map(|c| disjuncts(signature, c)).collect();
+            let alone = |c: &Expr| asked.get(plain(signature, c)).is_some_and(|times| *times == 1);
+            let known = |part: &Expr| asked.contains_key(plain(signature, part));
+            let at = (0..parts.len())
+                .find(|&i| (2..=MAX_VALUES).contains(&parts[i].len()) && alone(&conjuncts[i]) && parts[i].iter().all(known));
+            let Some(at) = at else {
+                out.push(Instance { summand, updates });
+                continue;
+            };
+            for part in std::mem::take(&mut parts[at]) {
+                let mut guard = Expr::boolean(signature, true);
+                for (i, c) in conjuncts.iter().enumerate() {
+                    guard = Expr::and(signature, guard, if i == at { part.clone() } else { c.clone() });
+                }
+                out.push(Instance { summand: Summand { guard, ..summand.clone() }, updates: updates.clone() });
+            }
+        }
+        starts.push(out.len());
+        let touching = touching.into_iter().map(|(params, range)| (params, starts[range.start]..starts[range.end])).collect();
+        (out, touching)
+    }
+
+    /// Conditions without sum variables that several instances ask.
+    fn common(&self, instances: &[Instance]) -> AHashMap<Expr, Asked> {
+        let mut times: AHashMap<Expr, Asked> = AHashMap::new();
+        for Instance { summand: s, .. } in instances {
+            for c in s.guard.conjuncts(&self.process.data.signature) {
+                times.entry(plain(&self.process.data.signature, &c).clone()).or_default().times += 1;
+            }
+        }
+        times.retain(|e, asked| {
+            let mut vars = Vec::new();
+            e.free_vars(&mut vars);
+            asked.times > 1 && vars.iter().all(|v| instances.iter().all(|i| !i.summand.sum_vars.contains(v)))
+        });
+        times
+    }
+
+    /// Which part of the fields of a parameter the instances of a summand read on average. What must have a certain value is not read, and what several
+    /// instances ask is read by the first of them.
+    fn share(&mut self, param: usize, instances: &[Instance], common: &mut AHashMap<Expr, Asked>) -> f64 {
         let fields = &self.candidates[&param].fields;
         let mut read = 0;
         for Instance { summand: s, updates } in instances {
@@ -380,7 +546,19 @@ impl Unfolding<'_> {
             for c in s.guard.conjuncts(&self.process.data.signature) {
                 match fixes(&mut self.process.data.signature, &self.special, &c) {
                     Some((v, _)) => fixed.push(v),
-                    None => c.free_vars(&mut vars),
+                    None => {
+                        let mut here = Vec::new();
+                        c.free_vars(&mut here);
+                        // One on most of the fields recurs no more than the whole value does.
+                        let narrow = 2 * fields.iter().filter(|f| here.contains(f)).count() <= fields.len();
+                        match common.get_mut(plain(&self.process.data.signature, &c)) {
+                            Some(asked) if narrow && asked.by.contains(&param) => {}
+                            asked => {
+                                asked.into_iter().for_each(|a| a.by.push(param));
+                                vars.append(&mut here);
+                            }
+                        }
+                    }
                 }
             }
             s.actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut vars));

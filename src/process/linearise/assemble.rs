@@ -404,6 +404,7 @@ pub(super) fn assemble(
     }
     let components = automata.iter().map(|a| a.name.clone()).collect();
     let plan = plan::Placed { params: &params, placements: &placements, as_param: &as_param, globals: &globals };
-    let anatomy = Anatomy { components: plan.automata(automata, &mut data.signature), ..Anatomy::default() };
+    let unused = unused.0.values().filter_map(Expr::head).collect();
+    let anatomy = Anatomy { components: plan.automata(automata, &mut data.signature), unused, ..Anatomy::default() };
     Ok(LinearProcess { data, actions, globals: Vec::new(), params, chance, summands, components, anatomy })
 }

@@ -1,7 +1,10 @@
-//! The shape of a parameter that is unfolded: a record by its constructor, a list by its length, and so on inside.
+//! The shape of a parameter that is unfolded: a record by its constructor, a list by its length, a function by what it differs from, and so on inside.
 //!
 //! In: a sort, and the initial value of the parameter where there is one. Out: [`Shape`], with a variable for each field. A list has the length that it
-//! begins with: a guess, which [`Shape::split`] proves or refutes update by update. Cost: linear in the fields.
+//! begins with: a guess, which [`Shape::split`] proves or refutes update by update. A function is what it begins as but for the arguments at which some
+//! update changes it; those that updates name become known as they are split. Cost: linear in the fields.
+//!
+//! Invariant: two values of one shape are equal exactly if their fields are. For functions that rests on what the fields hold: data, of which equality is that of terms.
 
 use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId, VarId};
@@ -20,6 +23,29 @@ pub(super) enum Shape {
     Record(OpId, Vec<Shape>),
     /// A list of a fixed length, of this sort.
     List(SortId, Vec<Shape>),
+    /// A function.
+    Function(Box<Function>),
+}
+
+/// A function that is `base` but for some arguments.
+pub(super) struct Function {
+    sort: SortId,
+    base: Expr,
+    /// Arguments, what it has there, what `base` has there.
+    entries: Vec<(Expr, Shape, Expr)>,
+    /// What the parameter holds where it is not live, if that is no value: it is as if it were `base` there.
+    unused: Option<OpId>,
+}
+
+/// Arguments at which functions of a sort are changed.
+pub(super) type Keys = Vec<(SortId, Expr)>;
+
+/// What fields become.
+#[derive(Default)]
+pub(super) struct Parts {
+    pub values: Vec<(VarId, Expr)>,
+    /// Arguments at which functions change that their shapes do not know.
+    pub unknown: Keys,
 }
 
 /// Makes shapes.
@@ -28,8 +54,57 @@ pub(super) struct Shaper<'a> {
     pub special: &'a AHashSet<SortId>,
     /// How deeply lists are unfolded that are elements of lists.
     pub lists: usize,
+    /// Arguments at which functions of a sort are changed, as far as is known.
+    pub keys: &'a [(SortId, Expr)],
+    /// What parameters hold where they are not live.
+    pub unused: &'a [OpId],
+    /// The value of a function at an argument, if it can be told.
+    pub apply: &'a mut dyn FnMut(&Expr) -> Option<Expr>,
     /// The fields so far.
     pub fields: Vec<VarId>,
+}
+
+/// A function without its updates, and these, the last one first.
+fn updates<'e>(signature: &Signature, mut function: &'e Expr) -> (&'e Expr, Vec<(&'e Expr, &'e Expr)>) {
+    let mut out = Vec::new();
+    while let Some((Builtin::Update, [before, key, value])) = function.as_builtin(signature) {
+        out.push((key, value));
+        function = before;
+    }
+    (function, out)
+}
+
+/// The arguments at which an expression changes functions, in the functions that it puts there too.
+fn changed(signature: &Signature, function: &Expr, out: &mut Keys) {
+    for (key, value) in updates(signature, function).1 {
+        if key.is_closed() {
+            out.push((function.sort, key.clone()));
+        }
+        changed(signature, value, out);
+    }
+}
+
+/// Whether values of a sort are equal exactly if they are the same term.
+fn is_plain(signature: &Signature, special: &AHashSet<SortId>, sort: SortId) -> bool {
+    let mut seen = AHashSet::new();
+    let mut todo = vec![sort];
+    while let Some(sort) = todo.pop() {
+        if !seen.insert(sort) {
+            continue;
+        }
+        if special.contains(&sort) {
+            return false;
+        }
+        match signature.sorts.kind(sort) {
+            SortKind::List(element) => todo.push(*element),
+            SortKind::Function(..) | SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_) => return false,
+            _ => {
+                let constructors = signature.sorts.named_of(sort).map(|n| n.constructors.clone()).unwrap_or_default();
+                todo.extend(constructors.iter().flat_map(|op| signature.domain_range(signature.op(*op).sort).0.iter().copied()));
+            }
+        }
+    }
+    true
 }
 
 /// A list's elements, if it is a list of known length that is not empty.
@@ -60,6 +135,11 @@ impl Shaper<'_> {
             self.lists += 1;
             return Some(Shape::List(sort, shapes?));
         }
+        if let (SortKind::Function(domain, range), Some(init)) = (self.signature.sorts.kind(sort).clone(), init)
+            && domain.len() == 1
+        {
+            return self.function(name, (sort, range), init);
+        }
         let constructor = match self.signature.sorts.named_of(sort).map(|n| &n.constructors[..]) {
             Some([op]) => Some(*op),
             _ => None,
@@ -82,6 +162,38 @@ impl Shaper<'_> {
         Some(Shape::Record(op, all))
     }
 
+    /// The shape of a function, which at first is `init`; a field of its own if what it has may be equal without being the same term.
+    fn function(&mut self, name: &str, (sort, range): (SortId, SortId), init: &Expr) -> Option<Shape> {
+        let mut last = range;
+        while let SortKind::Function(_, range) = self.signature.sorts.kind(last) {
+            last = *range;
+        }
+        if !is_plain(self.signature, self.special, last) {
+            return self.field(name, sort);
+        }
+        let (base, own) = updates(self.signature, init);
+        let own: Vec<(Expr, Expr)> = own.into_iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        let mut keys: Vec<Expr> = self.keys.iter().filter(|k| k.0 == sort).map(|k| k.1.clone()).collect();
+        own.iter().for_each(|(k, _)| {
+            if !keys.contains(k) {
+                keys.push(k.clone())
+            }
+        });
+        if keys.iter().any(|k| !is_plain(self.signature, self.special, k.sort)) {
+            return self.field(name, sort);
+        }
+        let mut entries = Vec::with_capacity(keys.len());
+        for key in keys {
+            let before = (self.apply)(&Expr::new(ExprKind::Apply(base.clone(), vec![key.clone()]), range, key.span))?;
+            let at_first = own.iter().find(|o| o.0 == key).map_or(&before, |o| &o.1);
+            let part = mu_data::print::expression(self.signature, &key);
+            let shape = self.shape(&format!("{name}_{part}"), range, Some(at_first))?;
+            entries.push((key, shape, before));
+        }
+        let unused = self.unused.iter().copied().find(|op| self.signature.op(*op).sort == sort);
+        Some(Shape::Function(Box::new(Function { sort, base: base.clone(), entries, unused })))
+    }
+
     fn field(&mut self, name: &str, sort: SortId) -> Option<Shape> {
         let v = self.signature.fresh_var(name, sort);
         self.fields.push(v);
@@ -96,6 +208,16 @@ impl Shape {
             Shape::Field(_) => false,
             Shape::Record(_, parts) => parts.iter().any(Shape::has_lists),
             Shape::List(..) => true,
+            Shape::Function(f) => f.entries.iter().any(|e| e.1.has_lists()),
+        }
+    }
+
+    /// Whether it is a function, or holds one.
+    pub fn has_functions(&self) -> bool {
+        match self {
+            Shape::Field(_) => false,
+            Shape::Record(_, parts) | Shape::List(_, parts) => parts.iter().any(Shape::has_functions),
+            Shape::Function(_) => true,
         }
     }
 
@@ -115,16 +237,25 @@ impl Shape {
                 }
                 list
             }
+            Shape::Function(f) => {
+                let mut function = f.base.clone();
+                for (key, shape, _) in &f.entries {
+                    let value = shape.term(signature);
+                    function = Expr::builtin(signature, Builtin::Update, vec![function, key.clone(), value], f.sort);
+                }
+                function
+            }
         }
     }
 
     /// What each field becomes; none if the expression is none of this shape.
-    pub fn split(&self, signature: &mut Signature, e: &Expr, out: &mut Vec<(VarId, Expr)>) -> Option<()> {
+    pub fn split(&self, signature: &mut Signature, e: &Expr, out: &mut Parts) -> Option<()> {
         match self {
             Shape::Field(v) => {
-                out.push((*v, e.clone()));
+                out.values.push((*v, e.clone()));
                 Some(())
             }
+            Shape::Function(f) => split_function(f, signature, e, out),
             Shape::List(_, elements) => split_list(elements, signature, e, out),
             Shape::Record(op, fields) => {
                 if let ExprKind::Apply(head, args) = &e.kind
@@ -139,7 +270,7 @@ impl Shape {
     }
 }
 
-fn split_list(elements: &[Shape], signature: &mut Signature, e: &Expr, out: &mut Vec<(VarId, Expr)>) -> Option<()> {
+fn split_list(elements: &[Shape], signature: &mut Signature, e: &Expr, out: &mut Parts) -> Option<()> {
     match (e.as_builtin(signature), elements) {
         (Some((Builtin::Cons, [head, tail])), [first, rest @ ..]) => {
             first.split(signature, head, out)?;
@@ -150,19 +281,41 @@ fn split_list(elements: &[Shape], signature: &mut Signature, e: &Expr, out: &mut
     }
 }
 
+fn split_function(shape: &Function, signature: &mut Signature, e: &Expr, out: &mut Parts) -> Option<()> {
+    let Function { base, entries, unused, .. } = shape;
+    if matches!(e.kind, ExprKind::Op(op) if Some(op) == *unused) && e != base {
+        return entries.iter().try_for_each(|(_, shape, without)| shape.split(signature, without, out));
+    }
+    let (before, own) = updates(signature, e);
+    if before != base {
+        return split_choice(signature, e, out, &mut |signature, e, out| split_function(shape, signature, e, out));
+    }
+    if own.iter().any(|(key, _)| entries.iter().all(|e| e.0 != **key)) {
+        changed(signature, e, &mut out.unknown);
+        return None;
+    }
+    for (key, shape, without) in entries {
+        let value = own.iter().find(|o| o.0 == key).map_or(without, |o| o.1);
+        shape.split(signature, value, out)?;
+    }
+    Some(())
+}
+
 /// What splits one side of a choice.
-type Splitter<'a> = dyn FnMut(&mut Signature, &Expr, &mut Vec<(VarId, Expr)>) -> Option<()> + 'a;
+type Splitter<'a> = dyn FnMut(&mut Signature, &Expr, &mut Parts) -> Option<()> + 'a;
 
 /// Fields of one of two expressions: choices of fields.
-fn split_choice(signature: &mut Signature, e: &Expr, out: &mut Vec<(VarId, Expr)>, split: &mut Splitter<'_>) -> Option<()> {
+fn split_choice(signature: &mut Signature, e: &Expr, out: &mut Parts, split: &mut Splitter<'_>) -> Option<()> {
     let Some((Builtin::If, [condition, a, b])) = e.as_builtin(signature) else { return None };
-    let (mut yes, mut no) = (Vec::new(), Vec::new());
-    split(signature, a, &mut yes)?;
-    split(signature, b, &mut no)?;
-    for ((v, a), (_, b)) in yes.into_iter().zip(no) {
+    let (mut yes, mut no) = (Parts::default(), Parts::default());
+    let both = (split(signature, a, &mut yes), split(signature, b, &mut no));
+    out.unknown.append(&mut yes.unknown);
+    out.unknown.append(&mut no.unknown);
+    let (Some(()), Some(())) = both else { return None };
+    for ((v, a), (_, b)) in yes.values.into_iter().zip(no.values) {
         let sort = signature.var(v).sort;
         let e = if a == b { a } else { Expr::builtin(signature, Builtin::If, vec![condition.clone(), a, b], sort) };
-        out.push((v, e));
+        out.values.push((v, e));
     }
     Some(())
 }
