@@ -373,6 +373,20 @@ fn the_commands_of_the_readme_run_in_ci() {
     }
 }
 
+/// A layer whose manifest says that it has no unit tests has none: they would never run.
+#[test]
+fn unit_tests_run() {
+    let mut without = 0;
+    for manifest in files("src", "toml").iter().filter(|m| read(m).lines().any(|l| l == "test = false")) {
+        without += 1;
+        let folder = manifest.parent().unwrap();
+        for file in rust_files().iter().filter(|f| f.starts_with(folder) && !f.starts_with(folder.join("tests"))) {
+            assert!(!read(file).contains("#[test]"), "{}: its tests never run", file.display());
+        }
+    }
+    assert!(without > 5, "{without}");
+}
+
 /// The text of each seeded fault stands in its file once, so that `tests/mutations/run` can put the fault there.
 #[test]
 fn seeded_faults_fit_the_code() {

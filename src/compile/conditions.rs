@@ -157,7 +157,7 @@ impl Shared {
                     if !value.is_true() && !value.is_false() {
                         return None;
                     }
-                    known.before.keep(&self.key, value.is_true());
+                    known.before.keep(&self.key, value.is_true(), 1);
                     known.last = Some((self.key.clone(), value.is_true()));
                     value.is_true()
                 }

@@ -15,7 +15,7 @@ mod groups;
 mod offers;
 mod parts;
 mod position;
-mod recall;
+pub mod recall;
 mod standing;
 mod symmetry;
 mod tables;

@@ -5,16 +5,20 @@
 
 use ahash::AHashMap;
 
-/// Most answers kept.
-const MOST: usize = 1 << 14;
+/// Most answers kept, and most numbers in them: a megabyte.
+pub const MOST: usize = 1 << 14;
+/// See [`MOST`].
+pub const LARGEST: usize = 1 << 18;
 /// Questions after which a table is judged, again and again.
-const JUDGED: u32 = 1 << 12;
+pub const JUDGED: u32 = 1 << 12;
 /// It is worth keeping if at least one question in this many recurs.
 const WORTH: u32 = 4;
 
 /// See the module's head.
-pub(super) struct Recall<T> {
+pub struct Recall<T> {
     answers: AHashMap<Box<[u32]>, T>,
+    /// Numbers in the answers.
+    size: usize,
     asked: u32,
     known: u32,
     given_up: bool,
@@ -22,7 +26,7 @@ pub(super) struct Recall<T> {
 
 impl<T> Default for Recall<T> {
     fn default() -> Self {
-        Self { answers: AHashMap::new(), asked: 0, known: 0, given_up: false }
+        Self { answers: AHashMap::new(), size: 0, asked: 0, known: 0, given_up: false }
     }
 }
 
@@ -38,41 +42,31 @@ impl<T> Recall<T> {
         answer
     }
 
-    /// Keeps an answer, unless questions hardly recur.
-    pub fn keep(&mut self, key: &[u32], answer: T) {
+    /// How many answers are kept.
+    pub fn len(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty()
+    }
+
+    /// Keeps an answer that holds so many numbers, unless questions hardly recur.
+    pub fn keep(&mut self, key: &[u32], answer: T, size: usize) {
+        if size > LARGEST {
+            return;
+        }
         if self.asked >= JUDGED {
             self.given_up = self.known < self.asked / WORTH;
             (self.asked, self.known) = (0, 0);
         }
-        if self.given_up || self.answers.len() >= MOST {
-            self.answers = AHashMap::new();
+        if self.given_up || self.answers.len() >= MOST || self.size + size > LARGEST {
+            (self.answers, self.size) = (AHashMap::new(), 0);
         }
         if !self.given_up {
             self.answers.insert(key.into(), answer);
+            self.size += size;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_recurs_is_kept_and_what_does_not_is_given_up() {
-        let mut often = Recall::default();
-        for i in 0..4 * JUDGED {
-            let key = [i % 100, i % 3];
-            match often.get(&key).copied() {
-                Some(known) => assert_eq!(known, key[0] + key[1]),
-                None => often.keep(&key, key[0] + key[1]),
-            }
-        }
-        assert_eq!(often.answers.len(), 300);
-        let mut never = Recall::default();
-        for i in 0..2 * JUDGED {
-            assert!(never.get(&[i]).is_none());
-            never.keep(&[i], i);
-        }
-        assert!(never.given_up && never.answers.is_empty());
     }
 }

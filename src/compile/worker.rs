@@ -358,7 +358,9 @@ impl Worker for LinearWorker<'_> {
         if let (Asked::Questions, Some(Body { positions, steps, key })) = (asked, body) {
             key.clear();
             key.extend(positions.iter().map(|&i| reads[i]));
-            steps.keep(key, Steps { labels: out.labels[before.0..].to_vec(), values: out.values[before.1..].to_vec() });
+            let found = Steps { labels: out.labels[before.0..].to_vec(), values: out.values[before.1..].to_vec() };
+            let size = found.labels.len() + found.values.len();
+            steps.keep(key, found, size);
         }
         Ok(())
     }
