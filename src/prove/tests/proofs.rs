@@ -400,6 +400,35 @@ transition t2 ([p]) { PC[p] := Mode; Mode := case | X = True : B }",
     assert_eq!(word(&file, Memory::Tso).0, "unsafe");
 }
 
+/// Cases for one process say nothing of the others: there are not twice as many ways to come by each.
+#[test]
+fn many_cases_of_one_process_are_verified() {
+    let values: Vec<String> = (0..60).map(|i| format!("V{i}")).collect();
+    let cases: Vec<String> = (0..57).map(|i| format!("| S[x] = V{i} && x = p : V{}", i + 1)).collect();
+    let text = format!(
+        "type t = {}\narray S[proc] : t\ninit (p) {{ S[p] = V0 }}\nunsafe (p q) {{ S[p] = V59 && S[q] = V59 }}\n\
+         transition w ([p]) requires {{ S[p] = V0 }} {{ S[x] := case {} | _ : S[x] }}\n",
+        values.join(" | "),
+        cases.join(" ")
+    );
+    assert_eq!(word(&system(&text), Memory::Tso).0, "safe");
+}
+
+/// What is unsafe speaks of nine processes: their choices are tried one by one, and the first is right.
+#[test]
+fn nine_processes_are_unsafe_together() {
+    let names: Vec<String> = (0..9).map(|i| format!("p{i}")).collect();
+    let all: Vec<String> = names.iter().map(|p| format!("F[{p}] = True")).collect();
+    let text = format!(
+        "array F[proc] : bool\ninit (p) {{ F[p] = False }}\nunsafe ({}) {{ {} }}\n\
+         transition s ([p]) requires {{ F[p] = False }} {{ F[p] := True }}\n",
+        names.join(" "),
+        all.join(" && ")
+    );
+    let (verdict, _, steps) = word(&system(&text), Memory::Sc);
+    assert_eq!((verdict, steps), ("unsafe", 9));
+}
+
 /// No cube that a step back gives says that two processes have two numbers: that follows from two of its atoms, or from how they compare.
 #[test]
 fn locks_with_tickets_are_safe() {

@@ -314,16 +314,20 @@ impl Step<'_> {
                     let mut none_before: Vec<Vec<Fact>> = vec![Vec::new()];
                     for c in cases {
                         let (condition, _) = self.with(&bound, |r| r.facts(&c.condition));
-                        let mut rest = Vec::new();
+                        // A case for other processes; else there would be twice as many ways to come by it.
+                        if condition.contains(&Fact::Never) {
+                            continue;
+                        }
+                        let mut rest: Vec<Vec<Fact>> = Vec::new();
                         for n in &none_before {
                             let fits = [n.as_slice(), &condition].concat();
                             if !self.world.contradicts(&fits) {
                                 list.push((fits, Some(value(&c.value, &bound))));
                             }
                             for f in &condition {
-                                let opposite = if *f == Fact::Never { None } else { Some(self.world.opposite(f)) };
-                                let fails: Vec<Fact> = n.iter().cloned().chain(opposite).collect();
-                                if !self.world.contradicts(&fails) && !rest.contains(&fails) {
+                                let fails: Vec<Fact> = n.iter().cloned().chain([self.world.opposite(f)]).collect();
+                                let weaker = |r: &Vec<Fact>| r.iter().all(|f| fails.contains(f));
+                                if !self.world.contradicts(&fails) && !rest.iter().any(weaker) {
                                     rest.push(fails);
                                 }
                             }
