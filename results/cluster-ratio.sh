@@ -4,8 +4,8 @@
 #   results/cluster-ratio.sh PROGRAM MODELS [PAIRS [CASE...]]
 #
 # PROGRAM: mu-check; MODELS: the folder of the shared models; PAIRS: pairs of runs a case (default 5). Cases: ARCx with five and seven operations and three shared
-# models, or those whose name contains a CASE. Prints a table of docs/cluster.md's figures; exit 1 if counts differ. On two processors with nothing else
-# running about four minutes with five pairs; half of that is ARCx with seven operations.
+# models, or those whose name contains a CASE. RATIO_MODELS: other shared models.
+# Prints a table; exit 1 if counts differ. A pair takes about 7 s with five operations, 28 s with seven, a second to a few for the others, on two processors of its own.
 set -euo pipefail
 exec python3 - "$@" <<'PYTHON'
 import json, os, pathlib, resource, statistics, subprocess, sys, time
