@@ -20,8 +20,8 @@ fn search(model: &HandModel, budget: &Budget, connections: Connections, sought: 
     explore(connections, Task { model, options, budget, progress: &Silent, extra, shelf: None, sought })
 }
 
-/// The outcomes of all processes.
-fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &Budget) -> Vec<Result<Outcome, Diagnostic>> {
+/// What each of several processes makes of its connections once it has met the others.
+fn met<T: Send>(count: usize, budget: &Budget, then: &(dyn Fn(usize, Connections) -> T + Sync)) -> Vec<Result<T, Diagnostic>> {
     let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let addresses: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
     let secret = Secret::random().unwrap();
@@ -32,14 +32,16 @@ fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &
             .map(|(me, listener)| {
                 let identity = Identity::new(&mut &b""[..], "", "", "").unwrap();
                 let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
-                scope.spawn(move || {
-                    let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(()))?;
-                    search(&maker(me), budget, connections, None)
-                })
+                scope.spawn(move || Ok(then(me, meet(&party, budget, Duration::from_secs(20), &mut || Ok(()))?)))
             })
             .collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
     })
+}
+
+/// The outcomes of all processes.
+fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &Budget) -> Vec<Result<Outcome, Diagnostic>> {
+    met(count, budget, &|me, connections| search(&maker(me), budget, connections, None)).into_iter().map(|r| r?).collect()
 }
 
 fn agrees(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync)) {
@@ -99,35 +101,14 @@ fn an_error_of_the_model_is_the_same_everywhere() {
 
 #[test]
 fn a_process_that_is_lost_ends_the_others() {
-    let listeners: Vec<TcpListener> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let addresses: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
-    let secret = Secret::random().unwrap();
     let budget = &Budget::default();
     let begin = Instant::now();
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = listeners
-            .into_iter()
-            .enumerate()
-            .map(|(me, listener)| {
-                let party = Party {
-                    me,
-                    addresses: addresses.clone(),
-                    listener,
-                    secret: secret.clone(),
-                    identity: Identity::new(&mut &b""[..], "", "", "").unwrap(),
-                };
-                scope.spawn(move || {
-                    let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
-                    // It has met the others, and goes.
-                    (me != 1).then(|| search(&counters(9, 9), budget, connections, None).unwrap())
-                })
-            })
-            .collect();
-        for outcome in threads.into_iter().filter_map(|t| t.join().unwrap()) {
-            assert_eq!(outcome.stop, Stop::Lost);
-            assert_eq!(outcome.lost.as_deref(), Some("process 1: it ended, or its connection was closed"));
-        }
-    });
+    // The second has met the others, and goes.
+    let run = |me: usize, connections: Connections| (me != 1).then(|| search(&counters(9, 9), budget, connections, None).unwrap());
+    for outcome in met(3, budget, &run).into_iter().filter_map(Result::unwrap) {
+        assert_eq!(outcome.stop, Stop::Lost);
+        assert_eq!(outcome.lost.as_deref(), Some("process 1: it ended, or its connection was closed"));
+    }
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
@@ -142,44 +123,25 @@ fn on_processor() -> Duration {
 #[cfg(target_os = "linux")]
 fn a_process_that_waits_leaves_the_processor_to_others() {
     const LATE: Duration = Duration::from_millis(1500);
-    let listeners: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let addresses: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
-    let (secret, budget) = (Secret::random().unwrap(), &Budget::default());
-    let used: Vec<Duration> = std::thread::scope(|scope| {
-        let threads: Vec<_> = listeners
-            .into_iter()
-            .enumerate()
-            .map(|(me, listener)| {
-                let identity = Identity::new(&mut &b""[..], "", "", "").unwrap();
-                let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
-                scope.spawn(move || {
-                    let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
-                    if me == 0 {
-                        std::thread::sleep(LATE);
-                    }
-                    let before = on_processor();
-                    let found = search(&counters(2, 3), budget, connections, None).unwrap();
-                    assert_eq!((found.stop.clone(), found.sum(|p| p.tally.states)), (Stop::Complete, 16));
-                    on_processor() - before
-                })
-            })
-            .collect();
-        threads.into_iter().map(|t| t.join().unwrap()).collect()
-    });
+    let budget = &Budget::default();
+    let run = |me: usize, connections: Connections| {
+        if me == 0 {
+            std::thread::sleep(LATE);
+        }
+        let before = on_processor();
+        let found = search(&counters(2, 3), budget, connections, None).unwrap();
+        assert_eq!((found.stop.clone(), found.sum(|p| p.tally.states)), (Stop::Complete, 16));
+        on_processor() - before
+    };
+    let used: Vec<Duration> = met(2, budget, &run).into_iter().map(Result::unwrap).collect();
     // The second one has waited for the first all the time.
     assert!(used[1] < LATE / 5, "{used:?}");
 }
 
 /// The way that all processes found: its states, and its steps in the model of the first.
 fn way(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), label: Option<&str>) -> Option<(Vec<Vec<u8>>, Vec<String>)> {
-    let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let addresses: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
-    let secret = Secret::random().unwrap();
-    let (budget, addresses, secret) = (&Budget::default(), &addresses, &secret);
-    let run = |me: usize, listener: TcpListener| {
-        let identity = Identity::new(&mut &b""[..], "", "", "").unwrap();
-        let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
-        let connections = meet(&party, budget, Duration::from_secs(20), &mut || Ok(())).unwrap();
+    let budget = &Budget::default();
+    let run = |me: usize, connections: Connections| {
         let model = maker(me);
         let step = |_: usize, l: mu_base::ids::LabelId| Some(model.label_text(l).as_str()) == label;
         let sought = if label.is_some() { Sought::Step(&step) } else { Sought::Deadlock(&|_| true) };
@@ -190,13 +152,9 @@ fn way(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), label: Option<
             (states, way.steps.iter().map(|s| model.label_text(s.label)).collect::<Vec<String>>())
         })
     };
-    std::thread::scope(|scope| {
-        let run = &run;
-        let threads: Vec<_> = listeners.into_iter().enumerate().map(|(me, listener)| scope.spawn(move || run(me, listener))).collect();
-        let mut ways: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
-        assert!(ways.windows(2).all(|w| w[0] == w[1]), "{ways:?}");
-        ways.remove(0)
-    })
+    let mut ways: Vec<_> = met(count, budget, &run).into_iter().map(Result::unwrap).collect();
+    assert!(ways.windows(2).all(|w| w[0] == w[1]), "{ways:?}");
+    ways.remove(0)
 }
 
 #[test]

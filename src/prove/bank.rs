@@ -11,6 +11,7 @@ use crate::cube::{Cube, Mix};
 use crate::instance::{Instance, Prepared, State};
 use crate::rules::Rules;
 use crate::share;
+use crate::start::arranged;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
@@ -196,21 +197,8 @@ impl<'a> Bank<'a> {
     }
     /// Whether some state is in the cube; what it took is added to `spent`, in states that were looked at.
     pub fn meets(&self, signature: &Signature, cube: &Cube, spent: &mut u64) -> bool {
-        self.place(signature, cube, &mut self.named(), spent)
-    }
-    fn place(&self, signature: &Signature, cube: &Cube, place: &mut Vec<u8>, spent: &mut u64) -> bool {
-        if place.len() == cube.processes {
-            return self.has(signature, cube, place, spent);
-        }
-        (0..self.instance.processes as u8).any(|q| {
-            if place.contains(&q) {
-                return false;
-            }
-            place.push(q);
-            let found = self.place(signature, cube, place, spent);
-            place.pop();
-            found
-        })
+        let processes = self.instance.processes as u8;
+        arranged(cube.processes, processes, &mut self.named(), &mut |place| self.has(signature, cube, place, spent))
     }
     fn has(&self, signature: &Signature, cube: &Cube, place: &[u8], spent: &mut u64) -> bool {
         let words = self.states.len().div_ceil(64);
@@ -261,11 +249,12 @@ impl<'a> Bank<'a> {
     }
 }
 
-/// A cube made ready for each choice of processes of the instance; those in `place` are chosen.
-fn placed(instance: &Instance<'_>, cube: &Cube, place: &[u8]) -> Vec<Prepared> {
-    if place.len() >= cube.processes {
-        return vec![instance.prepare(cube.atoms.iter(), place)];
-    }
-    let free = (0..instance.processes as u8).filter(|q| !place.contains(q));
-    free.flat_map(|q| placed(instance, cube, &[place, &[q]].concat())).collect()
+/// A cube made ready for each choice of processes of the instance that begins with those in `named`.
+fn placed(instance: &Instance<'_>, cube: &Cube, named: &[u8]) -> Vec<Prepared> {
+    let mut all = Vec::new();
+    arranged(cube.processes, instance.processes as u8, &mut named.to_vec(), &mut |place| {
+        all.push(instance.prepare(cube.atoms.iter(), place));
+        false
+    });
+    all
 }

@@ -13,6 +13,7 @@ use crate::cube::Cube;
 use crate::image::{bindings, pre_image};
 use crate::oracle::Instances;
 use crate::rules::Rules;
+use crate::search::{MOST_OPEN, STEPS_OF_WORK};
 use crate::simplex::Relation;
 use crate::start::{assumptions, claims, initial};
 use crate::subsume::{Index, Pattern, Target};
@@ -21,10 +22,6 @@ use mu_base::limits::Budget;
 /// No more terms, and no more candidates, are made.
 const MOST_TERMS: usize = 10;
 const MOST_CANDIDATES: usize = 6000;
-/// Most atoms that an instance of a cube may ask beyond a cube that it helps to cover.
-const MOST_OPEN: usize = 2;
-/// How many assignments of a match count as much as one pre-image.
-const STEPS_OF_WORK: u64 = 100;
 
 /// The numbers that two processes compare: cells without an index, and of each of the two.
 fn terms(signature: &Signature) -> Vec<Cell> {

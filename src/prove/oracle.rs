@@ -139,13 +139,11 @@ impl<'a> Instances<'a> {
         if let Some(found) = first.iter().find(|c| self.plausible(c)) {
             return Some(found.clone());
         }
-        let mut portions = std::mem::replace(&mut self.portions, Portions::new(self.threads));
         let known = |cube: &Cube, told: &Option<(bool, u64)>| told.map_or_else(|| self.known[cube], |t| t.0);
         let ask = |i: usize| (!self.known.contains_key(&rest[i])).then(|| self.asked(&rest[i]));
         // Up to the first plausible one: what one thread would not have asked is not remembered.
-        let told = portions.until(rest.len(), PART_OF_CUBES, ask, |i, told| known(&rest[i], told));
+        let told = self.portions.until(rest.len(), PART_OF_CUBES, ask, |i, told| known(&rest[i], told));
         let found = told.last().is_some_and(|last| known(&rest[told.len() - 1], last)).then(|| rest[told.len() - 1].clone());
-        self.portions = portions;
         for (cube, told) in rest.iter().zip(told) {
             if let Some((plausible, spent)) = told
                 && self.known.insert(cube.clone(), plausible).is_none()

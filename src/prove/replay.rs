@@ -138,15 +138,16 @@ fn on_machine(machine: &Machine<'_>, acts: &[Act]) -> Result<Run, String> {
     let mut reason = String::new();
     for (i, claim) in machine.system().unsafes.iter().enumerate() {
         let mut done = None;
-        arranged(claim.params.len(), machine.processes(), &mut Vec::new(), &mut |procs| {
-            match machine.replay(acts, claim, procs) {
+        crate::start::arranged(claim.params.len(), machine.processes() as u8, &mut Vec::new(), &mut |procs| {
+            let procs: Vec<u32> = procs.iter().copied().map(u32::from).collect();
+            match machine.replay(acts, claim, &procs) {
                 Ok(replayed) => {
                     let steps = replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
                     let states = std::iter::once(&replayed.start)
                         .chain(replayed.steps.iter().map(|s| &s.1))
                         .map(|s| machine.state_text(s))
                         .collect();
-                    done = Some(Run { processes: machine.processes(), replayed, steps, states, claim: (i, procs.to_vec()) });
+                    done = Some(Run { processes: machine.processes(), replayed, steps, states, claim: (i, procs) });
                 }
                 Err(d) => reason = d.message.clone(),
             }
@@ -157,22 +158,6 @@ fn on_machine(machine: &Machine<'_>, acts: &[Act]) -> Result<Run, String> {
         }
     }
     Err(reason)
-}
-
-/// Tries all choices of `count` different processes, in order, until one does.
-fn arranged(count: usize, processes: u32, chosen: &mut Vec<u32>, does: &mut dyn FnMut(&[u32]) -> bool) -> bool {
-    if chosen.len() == count {
-        return does(chosen);
-    }
-    (0..processes).any(|p| {
-        if chosen.contains(&p) {
-            return false;
-        }
-        chosen.push(p);
-        let found = arranged(count, processes, chosen, does);
-        chosen.pop();
-        found
-    })
 }
 
 /// A search for an order of the steps that the machine can do.

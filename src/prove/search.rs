@@ -33,10 +33,10 @@ pub const MANY_CUBES: usize = 48;
 const BATCH: usize = 8;
 
 /// Most atoms that an instance of a cube may ask beyond a cube that it helps to cover.
-const MOST_OPEN: usize = 2;
+pub const MOST_OPEN: usize = 2;
 
 /// How many assignments of a match count as much as looking at a binding.
-const STEPS_OF_WORK: u64 = 100;
+pub const STEPS_OF_WORK: u64 = 100;
 /// So many assignments take some milliseconds.
 const MANY_STEPS: u64 = 100_000;
 
@@ -150,7 +150,6 @@ pub struct Search<'a> {
     pub counts: Counts,
     /// How many more bindings and cubes may be looked at.
     pub work: u64,
-    threads: Threads,
     /// Cubes that were removed since the cubes of the batch were looked at.
     removed: usize,
     portions: Portions,
@@ -172,7 +171,6 @@ impl<'a> Search<'a> {
             lemmas: Vec::new(),
             counts: Counts::default(),
             work: u64::MAX,
-            threads,
             removed: 0,
             portions: Portions::new(threads),
             ticks: 0,
@@ -203,9 +201,7 @@ impl<'a> Search<'a> {
             }
             self.index.settle();
             self.removed = 0;
-            let mut portions = std::mem::replace(&mut self.portions, Portions::new(self.threads));
-            let mut looks = portions.map(batch.len(), 1, |i| self.look(&batch[i])).into_iter();
-            self.portions = portions;
+            let mut looks = self.portions.map(batch.len(), 1, |i| self.look(&batch[i])).into_iter();
             batch.reverse();
             while let Some(next) = batch.pop() {
                 let taken = if self.nodes.len() > self.most {

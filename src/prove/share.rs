@@ -2,7 +2,7 @@
 
 use mu_base::host::Instant;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Who does the work.
@@ -86,35 +86,37 @@ pub fn until<R: Send>(
 /// Work of one kind that comes in portions, and is shared if what the last portion took says that it pays.
 pub struct Portions {
     threads: Threads,
-    /// What each result of the last portion took.
-    each: Duration,
+    /// What each result of the last portion took, in nanoseconds.
+    each: AtomicU64,
 }
 
 impl Portions {
     /// None was done yet.
     pub fn new(threads: Threads) -> Portions {
-        Portions { threads, each: Duration::ZERO }
+        Portions { threads, each: AtomicU64::new(0) }
     }
     /// As [`map`].
-    pub fn map<R: Send>(&mut self, count: usize, part: usize, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    pub fn map<R: Send>(&self, count: usize, part: usize, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
         self.until(count, part, of, |_, _| false)
     }
     /// As [`until`].
     pub fn until<R: Send>(
-        &mut self,
+        &self,
         count: usize,
         part: usize,
         of: impl Fn(usize) -> R + Sync,
         ends: impl Fn(usize, &R) -> bool + Sync,
     ) -> Vec<R> {
-        let pays = self.each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)) >= self.threads.from;
+        let pays = Duration::from_nanos(self.each.load(Ordering::Relaxed).saturating_mul(count as u64)) >= self.threads.from;
         let timed = |at: usize| {
             let begin = Instant::now();
             (of(at), begin.elapsed())
         };
         let told = until(if pays { self.threads.count } else { 1 }, count, part, timed, |at, told| ends(at, &told.0));
-        if let Some(count) = u32::try_from(told.len()).ok().filter(|n| *n > 0) {
-            self.each = told.iter().map(|t| t.1).sum::<Duration>() / count;
+        if !told.is_empty() {
+            let all: Duration = told.iter().map(|t| t.1).sum();
+            let each = all.as_nanos() / told.len() as u128;
+            self.each.store(u64::try_from(each).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
         told.into_iter().map(|t| t.0).collect()
     }

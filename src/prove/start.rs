@@ -48,6 +48,22 @@ fn cubes(rules: &Rules, claims: &[(usize, Vec<Test>)], all: bool) -> Result<Vec<
     Ok(found)
 }
 
+/// Tries all choices of `count` different processes that begin with those in `chosen`, in order, until one does; whether one did.
+pub(crate) fn arranged(count: usize, processes: u8, chosen: &mut Vec<u8>, does: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+    if chosen.len() >= count {
+        return does(chosen);
+    }
+    (0..processes).any(|p| {
+        if chosen.contains(&p) {
+            return false;
+        }
+        chosen.push(p);
+        let found = arranged(count, processes, chosen, does);
+        chosen.pop();
+        found
+    })
+}
+
 /// All maps from `params` to `processes`.
 pub(crate) fn maps(params: usize, processes: usize) -> Vec<Vec<u8>> {
     let mut found = vec![Vec::new()];
