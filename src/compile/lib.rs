@@ -35,7 +35,7 @@ use mu_base::{Budget, Diagnostic, Span, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr, ExprKind};
 use mu_data::terms::Terms;
-use mu_data::{portable, text};
+use mu_data::{portable, portable_terms, text};
 use mu_labels::{ActionLabels, MultiAction, TIME_STAMP};
 use mu_model::table::LabelTable;
 use mu_model::{Group, Model, Portable, Slot, SlotInfo, Symmetry, Worker};
@@ -366,13 +366,13 @@ impl Portable for Compiled {
         flags.into_iter().chain(slots).collect()
     }
     fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic> {
-        let value = self.value(slot, value);
-        portable::write(self.program.signature(), &value)
+        let term = self.tables[self.table_of[slot as usize]].get(value);
+        portable_terms::write(self.program.signature(), &self.terms, term)
             .map_err(|e| e.note(format!("it is the value of `{}`", self.slots[slot as usize].name)))
     }
     fn import(&self, slot: Slot, bytes: &[u8]) -> Result<u32, Diagnostic> {
-        let value = portable::read(self.program.signature(), bytes)?;
-        self.number(&mut self.teller(), slot, &value)
+        let term = portable_terms::read(self.program.signature(), &self.terms, bytes)?;
+        Ok(self.tables[self.table_of[slot as usize]].intern(term).0)
     }
 }
 

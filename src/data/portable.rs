@@ -1,4 +1,4 @@
-//! Values as bytes that every run of one model writes alike, and back: what processes that search together send each other.
+//! Expressions as bytes that every run of one model writes alike, and back: for values that are no terms of a table ([`crate::portable_terms`]).
 //!
 //! In: a closed normal form. Out: its nodes, children first, each once whatever is shared in memory; so equal values have equal bytes. Sorts,
 //! operations and variables are written by number: both sides must have the signature of one [`basis`]. Cost: linear in the distinct nodes; a
@@ -18,7 +18,8 @@ pub fn basis(signature: &Signature) -> String {
     let sorts = (0..signature.sorts.len()).map(|s| format!("{} ", signature.sorts.text(SortId::new(s))));
     let ops = signature.ops().map(|(_, op)| format!("{}:{} ", op.name, op.sort.index()));
     let vars = (0..signature.var_count()).map(|v| format!("{} ", signature.var(VarId::new(v)).sort.index()));
-    sorts.chain(["; ".into()]).chain(ops).chain(["; ".into()]).chain(vars).collect()
+    // The form of the bytes as well.
+    ["2; ".into()].into_iter().chain(sorts).chain(["; ".into()]).chain(ops).chain(["; ".into()]).chain(vars).collect()
 }
 
 const OP: u8 = 0;

@@ -1,0 +1,390 @@
+//! Terms of the shared table as bytes that every run of one model writes alike, and back: values on their way between processes.
+//!
+//! In: a number of [`crate::terms`]. Out: the nodes below it, children first, each once, then the term itself. It is read into another table without a value or an
+//! expression being made in between; only what the table keeps as an expression goes by [`crate::portable`]. Both sides must have the signature of one
+//! [`crate::portable::basis`].
+//!
+//! ```text
+//! term   = count  node*  reference                   number of integers: as many bytes as they need
+//! node   = kind  field*                              the fields of crate::terms, with references in place of numbers
+//! reference = payload * 8 + tag                      a node of before, or a term without one
+//! ```
+//!
+//! Cost: linear in the distinct nodes: a lock of the table and some bytes for each. Invariants: equal terms have equal bytes, in whatever order their
+//! tables met them; bytes that no term has are refused, never a panic.
+
+use crate::portable;
+use crate::signature::Signature;
+use crate::terms::{Immediate, TermId, Terms, kind};
+use ahash::AHashMap;
+use mu_base::ids::OpId;
+use mu_base::varint::{put, take};
+use mu_base::{Diagnostic, Stage};
+
+/// Tags of references.
+mod tag {
+    pub const NODE: u64 = 0;
+    pub const BOOL: u64 = 1;
+    pub const INT: u64 = 2;
+    pub const CON: u64 = 3;
+    pub const SYM: u64 = 4;
+    pub const NIL: u64 = 5;
+}
+
+/// Where the parts of a node begin, and whether all words before are to be written as they are.
+fn parts(node: &[u32]) -> &[u32] {
+    match node[0] {
+        kind::INT | kind::OTHER => &[],
+        kind::CONS => &node[1..],
+        _ => &node[2..],
+    }
+}
+
+fn zigzag(n: i64) -> u64 {
+    (n << 1 ^ n >> 63) as u64
+}
+
+fn zagzig(n: u64) -> i64 {
+    (n >> 1) as i64 ^ -((n & 1) as i64)
+}
+
+/// Writes terms of one table.
+struct Writer<'a> {
+    signature: &'a Signature,
+    terms: &'a Terms,
+    /// By node of the table: its number in the bytes.
+    numbers: AHashMap<TermId, u64>,
+    out: Vec<u8>,
+}
+
+impl Writer<'_> {
+    fn refused() -> Diagnostic {
+        Diagnostic::new(Stage::Unsupported, "a value that is a function made by the run cannot go to another process")
+    }
+
+    /// An operation that the other side has as well.
+    fn op(&self, op: u32) -> Result<u64, Diagnostic> {
+        if (op as usize) < self.signature.op_count() { Ok(u64::from(op)) } else { Err(Self::refused()) }
+    }
+
+    fn reference(&self, term: TermId) -> Result<u64, Diagnostic> {
+        let (payload, tag) = match term.as_immediate() {
+            None => (self.numbers[&term], tag::NODE),
+            Some(Immediate::Bool(b)) => (u64::from(b), tag::BOOL),
+            Some(Immediate::Int(n)) => (zigzag(n), tag::INT),
+            Some(Immediate::Con(op)) => (self.op(op)?, tag::CON),
+            Some(Immediate::Sym(op)) => (self.op(op)?, tag::SYM),
+            Some(Immediate::Nil(sort)) => (sort.into(), tag::NIL),
+        };
+        Ok(payload << 3 | tag)
+    }
+
+    /// Writes a node whose parts are written.
+    fn node(&mut self, node: &[u32]) -> Result<(), Diagnostic> {
+        self.out.push(node[0] as u8);
+        match *node {
+            [kind::INT, low, high] => {
+                put(&mut self.out, zigzag((u64::from(high) << 32 | u64::from(low)) as i64));
+                return Ok(());
+            }
+            [kind::OTHER, place] => {
+                let bytes = portable::write(self.signature, &self.terms.expression(place))?;
+                put(&mut self.out, bytes.len() as u64);
+                self.out.extend(bytes);
+                return Ok(());
+            }
+            [kind::CONS, ..] => {}
+            [kind::APP, op, ..] => {
+                let op = self.op(op)?;
+                put(&mut self.out, op);
+                put(&mut self.out, node.len() as u64 - 2);
+            }
+            [_, sort, ..] => {
+                put(&mut self.out, sort.into());
+                put(&mut self.out, node.len() as u64 - 2);
+            }
+            _ => return Err(Diagnostic::new(Stage::Internal, "a shared term is of no known kind")),
+        }
+        for part in parts(node) {
+            let part =
+                TermId::from_word(*part).ok_or_else(|| Diagnostic::new(Stage::Internal, "a shared term has a part without a number"))?;
+            let reference = self.reference(part)?;
+            put(&mut self.out, reference);
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a term of a table.
+///
+/// # Errors
+/// It speaks of operations or variables that the signature does not have.
+pub fn write(signature: &Signature, terms: &Terms, term: TermId) -> Result<Vec<u8>, Diagnostic> {
+    let mut writer = Writer { signature, terms, numbers: AHashMap::new(), out: Vec::new() };
+    let mut node = Vec::new();
+    // Parts before what they are parts of; a node comes back once its parts are written.
+    let mut todo = vec![(term, false)];
+    while let Some((term, ready)) = todo.pop() {
+        if term.as_immediate().is_some() || writer.numbers.contains_key(&term) {
+            continue;
+        }
+        terms.read(term, &mut node);
+        let before = todo.len();
+        if !ready {
+            todo.push((term, true));
+            let new = |t: &TermId| t.as_immediate().is_none() && !writer.numbers.contains_key(t);
+            todo.extend(parts(&node).iter().rev().filter_map(|w| TermId::from_word(*w)).filter(new).map(|t| (t, false)));
+            if todo.len() > before + 1 {
+                continue;
+            }
+            todo.pop();
+        }
+        writer.node(&node)?;
+        writer.numbers.insert(term, writer.numbers.len() as u64);
+    }
+    let mut all = Vec::with_capacity(writer.out.len() + 4);
+    put(&mut all, writer.numbers.len() as u64);
+    let root = writer.reference(term)?;
+    all.append(&mut writer.out);
+    put(&mut all, root);
+    Ok(all)
+}
+
+/// The term of such bytes, entered into a table.
+///
+/// # Errors
+/// They are those of no term.
+pub fn read(signature: &Signature, terms: &Terms, bytes: &[u8]) -> Result<TermId, Diagnostic> {
+    Reader { signature, terms, nodes: Vec::new() }
+        .term(bytes)
+        .ok_or_else(|| Diagnostic::new(Stage::File, "bytes that are no value of this model"))
+}
+
+/// Reads into one table.
+struct Reader<'a> {
+    signature: &'a Signature,
+    terms: &'a Terms,
+    nodes: Vec<TermId>,
+}
+
+impl Reader<'_> {
+    fn term(&mut self, mut bytes: &[u8]) -> Option<TermId> {
+        let bytes = &mut bytes;
+        let count = take(bytes)?;
+        let mut words = Vec::new();
+        for _ in 0..count {
+            let term = self.node(bytes, &mut words)?;
+            self.nodes.push(term);
+        }
+        let root = self.reference(bytes)?;
+        bytes.is_empty().then_some(root)
+    }
+
+    fn op(&self, number: u64) -> Option<OpId> {
+        usize::try_from(number).ok().filter(|n| *n < self.signature.op_count()).map(OpId::new)
+    }
+
+    fn sort(&self, number: u64) -> Option<u32> {
+        u32::try_from(number).ok().filter(|n| (*n as usize) < self.signature.sorts.len())
+    }
+
+    fn reference(&self, bytes: &mut &[u8]) -> Option<TermId> {
+        let word = take(bytes)?;
+        let payload = word >> 3;
+        TermId::immediate(match word & 7 {
+            tag::NODE => return self.nodes.get(usize::try_from(payload).ok()?).copied(),
+            tag::BOOL if payload < 2 => Immediate::Bool(payload == 1),
+            tag::INT => Immediate::Int(zagzig(payload)),
+            tag::CON => Immediate::Con(self.op(payload)?.0),
+            tag::SYM => Immediate::Sym(self.op(payload)?.0),
+            tag::NIL => Immediate::Nil(self.sort(payload)?),
+            _ => return None,
+        })
+    }
+
+    /// Whether an operation takes so many arguments, one application after the other.
+    fn takes(&self, op: OpId, mut arguments: usize) -> bool {
+        let mut sort = self.signature.op(op).sort;
+        while arguments > 0 {
+            let (domain, range) = self.signature.domain_range(sort);
+            if domain.is_empty() || domain.len() > arguments {
+                return false;
+            }
+            (arguments, sort) = (arguments - domain.len(), range);
+        }
+        true
+    }
+
+    fn node(&self, bytes: &mut &[u8], words: &mut Vec<u32>) -> Option<TermId> {
+        let (&what, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let what = u32::from(what);
+        words.clear();
+        words.push(what);
+        let parts = match what {
+            kind::INT => {
+                let n = zagzig(take(bytes)?);
+                words.extend([n as u32, (n as u64 >> 32) as u32]);
+                return TermId::immediate(Immediate::Int(n)).is_none().then(|| self.terms.intern(words));
+            }
+            kind::OTHER => {
+                let length = usize::try_from(take(bytes)?).ok()?;
+                let (own, rest) = bytes.split_at_checked(length)?;
+                *bytes = rest;
+                return Some(self.terms.other(portable::read(self.signature, own).ok()?));
+            }
+            kind::CONS => 2,
+            kind::APP => {
+                let op = self.op(take(bytes)?)?;
+                words.push(op.0);
+                let parts = usize::try_from(take(bytes)?).ok()?;
+                if parts == 0 || !self.takes(op, parts) {
+                    return None;
+                }
+                parts
+            }
+            kind::SET | kind::BAG | kind::TABLE => {
+                words.push(self.sort(take(bytes)?)?);
+                let parts = usize::try_from(take(bytes)?).ok()?;
+                let fits = match what {
+                    kind::SET => true,
+                    kind::BAG => parts % 2 == 0,
+                    _ => parts % 2 == 1,
+                };
+                if !fits {
+                    return None;
+                }
+                parts
+            }
+            _ => return None,
+        };
+        // Each part takes a byte at least.
+        if parts > bytes.len() {
+            return None;
+        }
+        for _ in 0..parts {
+            words.push(self.reference(bytes)?.word());
+        }
+        Some(self.terms.intern(words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Engine, Program};
+    use crate::expr::{DataSpec, Expr};
+    use mu_base::SourceId;
+    use mu_base::random::Random;
+    use std::sync::Arc;
+
+    const DATA: &str =
+        "sort T = struct leaf | node(l: T, n: Int, r: T); map f: Nat -> Nat; g: Nat -> Nat -> Nat; eqn f = lambda n: Nat. 3;";
+    const VALUES: [&str; 15] = [
+        "true",
+        "-3",
+        "134217728",
+        "-9000000000000000000",
+        "-1234567890123456789012345678901234567890",
+        "1 / 3",
+        "leaf",
+        "node(node(leaf, 3, leaf), -4, node(leaf, 3, leaf))",
+        "[[1, 2], [], [2, 2]]",
+        "{3, 1, 2}",
+        "{1: 4, 7: 2}",
+        "{n: Nat | n < 3}",
+        "lambda n: Nat. n + 1",
+        "f[2 -> 5]",
+        "g(2)",
+    ];
+
+    struct Values {
+        program: Arc<Program>,
+        normal: Vec<Expr>,
+    }
+
+    fn values() -> Values {
+        let tree = mu_syntax::parse_specification(SourceId(0), &format!("{DATA}\ninit delta;")).unwrap();
+        let mut data: DataSpec = crate::typecheck::check_data_specification(&tree).unwrap().0;
+        let checked: Vec<Expr> = VALUES
+            .iter()
+            .map(|t| crate::typecheck::check_expression(&mu_syntax::parse_data(SourceId(0), t).unwrap(), &mut data, None).unwrap())
+            .collect();
+        let program = Program::compile(&data).unwrap();
+        let mut engine = Engine::new(program.clone());
+        let normal = checked.iter().map(|e| engine.from_expr(e).map(|v| engine.to_expr_at(&v, e.sort)).unwrap()).collect();
+        Values { program, normal }
+    }
+
+    impl Values {
+        /// A table that met these values in this order, and their numbers there.
+        fn table(&self, order: impl Iterator<Item = usize>) -> (Arc<Terms>, Vec<TermId>) {
+            let terms = Arc::new(Terms::default());
+            let mut engine = Engine::new(self.program.clone()).sharing(&terms);
+            let mut numbers = vec![TermId::immediate(Immediate::Bool(false)).unwrap(); self.normal.len()];
+            for i in order {
+                let value = engine.from_normal(&self.normal[i]).unwrap();
+                numbers[i] = engine.term_at(&value, self.normal[i].sort);
+            }
+            (terms, numbers)
+        }
+        fn write(&self, (terms, numbers): &(Arc<Terms>, Vec<TermId>), i: usize) -> Vec<u8> {
+            write(self.program.signature(), terms, numbers[i]).unwrap()
+        }
+    }
+
+    #[test]
+    fn terms_come_to_another_table_as_they_are() {
+        let values = values();
+        let count = values.normal.len();
+        let (one, other) = (values.table(0..count), values.table((0..count).rev()));
+        let empty = Arc::new(Terms::default());
+        let mut engine = Engine::new(values.program.clone()).sharing(&empty);
+        for i in 0..count {
+            let bytes = values.write(&one, i);
+            assert_eq!(bytes, values.write(&other, i), "{}", VALUES[i]);
+            assert_eq!(read(values.program.signature(), &other.0, &bytes).unwrap(), other.1[i], "{}", VALUES[i]);
+            let term = read(values.program.signature(), &empty, &bytes).unwrap();
+            let value = engine.of_term(term).unwrap();
+            assert_eq!(engine.to_expr_at(&value, values.normal[i].sort), values.normal[i]);
+        }
+    }
+
+    #[test]
+    fn what_is_shared_is_written_once() {
+        let program = values().program;
+        let terms = Terms::default();
+        let mut list = TermId::immediate(Immediate::Nil(0)).unwrap();
+        let mut sizes = Vec::new();
+        for n in 0..40 {
+            // A tree whose size doubles with each node.
+            list = terms.intern(&[kind::CONS, list.word(), list.word()]);
+            if n % 13 == 0 {
+                sizes.push(write(program.signature(), &terms, list).unwrap().len());
+            }
+        }
+        assert_eq!(sizes.len(), 4);
+        assert!(sizes[3] < 40 * 6, "{sizes:?}");
+    }
+
+    #[test]
+    fn damaged_bytes_are_refused_or_another_term() {
+        let values = values();
+        let table = values.table(0..values.normal.len());
+        let mut random = Random::new(5);
+        let mut refused = 0;
+        for _ in 0..4000 {
+            let mut bytes = values.write(&table, random.below(values.normal.len()));
+            match random.below(3) {
+                0 => bytes.truncate(random.below(bytes.len())),
+                1 => bytes[0] = random.next_u64() as u8,
+                _ => {
+                    let at = random.below(bytes.len());
+                    bytes[at] ^= 1 << random.below(8);
+                }
+            }
+            refused += usize::from(read(values.program.signature(), &table.0, &bytes).is_err());
+        }
+        assert!(refused > 1000, "{refused} refused");
+    }
+}
