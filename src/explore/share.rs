@@ -7,7 +7,7 @@
 //! ([`super::parcels`]), that the numbers of leaves must last (no leaf is split), and that one thread does it all.
 //!
 //! Cost: beside the search itself an addition for each leaf and successor, and for each successor of another process the bytes of a parcel; those
-//! sent lately are not sent again. Invariants: each state is stored and expanded by one process, once; a process expands a level only when whoever
+//! met lately are neither stored nor sent again. Invariants: each state is stored and expanded by one process, once; a process expands a level only when whoever
 //! drives it knows that the level has arrived whole ([`Share::begin`]); so the counts are those of one process.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use super::trail::Quest;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Portable};
 
-/// Keys sent lately that are remembered: a power of two.
+/// Keys stored or sent lately that are remembered: a power of two.
 const RECENT: usize = 1 << 16;
 /// The table grows in large steps while it takes less than this part of the memory allowed.
 const GENEROUS: u64 = 12;
@@ -261,13 +261,14 @@ impl<'m> Share<'m> {
             }
             for i in 0..self.found.len() {
                 let key = self.found[i].key;
+                let slot = self.recent_slot(key);
+                // Whosever it is, it was stored or sent lately.
+                if self.recent[slot].replace(key) == Some(key) && self.edges.is_none() {
+                    continue;
+                }
                 let owner = self.owner(key)?;
                 if owner == self.me {
                     self.pending.push(key);
-                    continue;
-                }
-                let slot = self.recent_slot(key);
-                if self.recent[slot].replace(key) == Some(key) && self.edges.is_none() {
                     continue;
                 }
                 self.tally.sent += 1;
