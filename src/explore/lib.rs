@@ -30,6 +30,7 @@ mod round;
 mod rows;
 mod search;
 mod seek;
+mod shape;
 mod share;
 #[cfg(unix)]
 mod spill;

@@ -17,21 +17,26 @@ use fixedbitset::FixedBitSet;
 use std::collections::HashSet;
 
 use super::intern::{LeafTable, PairTable};
+use super::shape;
 use super::table::{Growth, Insert, Payload, Table, short_bits};
 use mu_model::Model;
 
 /// Bits of a key.
-const KEY_BITS: u32 = 63;
+pub(super) const KEY_BITS: u32 = 63;
 /// A leaf is split when it has more than this part of the states as values.
 const LEAF_SHARE: u64 = 8;
 /// Bits that keys with short entries have to spare.
 const SHORT_SPARE: u32 = 2;
-/// States below which no leaf is judged.
+/// States below which no leaf is judged, and the tree is chosen anew with each layout.
 const LEAF_JUDGED: u64 = 1 << 12;
 
 /// Room of an inner node's field beside that of a leaf that is full, when spare bits are given out.
-const NODE_ROOM: f64 = 1.0 / 16.0;
+const NODE_ROOM: f64 = 1.0 / 4.0;
 
+/// States of a sample for the layout, in which the values of inner nodes are counted.
+const SAMPLE: usize = 1 << 15;
+/// A tree is good while no inner node has more than this part of the states as values.
+pub(super) const NODE_SHARE: u64 = 32;
 /// Most tuples of a leaf that are looked at to count the values of slots.
 const MOST_COUNTED: u32 = 1 << 22;
 
@@ -138,7 +143,7 @@ pub(crate) struct Store {
     refused: u64,
 }
 
-fn bits_for(count: usize) -> u32 {
+pub(super) fn bits_for(count: usize) -> u32 {
     usize::BITS - count.leading_zeros()
 }
 
@@ -185,95 +190,92 @@ impl Store {
                 self.homes[slot as usize] = (l as u32, p as u32);
             }
         }
-        self.nodes.clear();
-        // Subtrees with the bits that they need and, for each sampled state, their index in the sample.
-        struct Top {
-            child: Child,
-            bits: u32,
-            column: Vec<u32>,
-        }
-        let mut tops: Vec<Top> = (0..self.leaves.len())
-            .map(|l| Top {
-                child: Child::Leaf(l as u32),
-                bits: bits_for(self.leaves[l].table.len()).clamp(1, 31),
-                column: sample.iter().map(|s| s[l]).collect(),
-            })
-            .collect();
-        // A pair that has nearly as many values as there are samples has more of them in all states.
-        let distinct = |a: &[u32], b: &[u32]| {
-            let found = a.iter().zip(b).collect::<HashSet<_, ahash::RandomState>>().len();
-            if found * 4 > sample.len() { found.max((found as u64 * expected / sample.len().max(1) as u64) as usize) } else { found }
-        };
-        // At least two bits of room for each field.
-        let fits = |tops: &[Top]| tops.iter().map(|t| t.bits + 2).sum::<u32>() <= KEY_BITS || tops.len() <= 2;
-        let mut pairs: Vec<(usize, usize, usize)> = Vec::new();
-        if !fits(&tops) {
-            for a in 0..tops.len() {
-                for b in a + 1..tops.len() {
-                    pairs.push((a, b, distinct(&tops[a].column, &tops[b].column)));
-                }
-            }
-        }
-        while !fits(&tops) {
-            // The pair that saves most bits, of small ones rather than of large ones: so the tree is flat, and a step changes few nodes. A pair with nearly as many
-            // values as states saves nothing worth having.
-            let worth = |&(a, b, n): &(usize, usize, usize)| {
-                let bits = bits_for(n) + 1;
-                let saved = i64::from(tops[a].bits + tops[b].bits) - i64::from(bits);
-                let wide = n * 4 > sample.len();
-                let saved = 4 * if wide { saved / 4 } else { saved };
-                (saved - i64::from(tops[a].bits.max(tops[b].bits)), -(n as i64), -((b - a) as i64))
-            };
-            let Some(&(a, b, n)) = pairs.iter().max_by_key(|p| worth(p)) else { break };
-            let node = Child::Node(self.nodes.len() as u32);
-            self.nodes.push(Node { children: [tops[a].child, tops[b].child], table: PairTable::new() });
-            let mut seen = std::collections::HashMap::<(u32, u32), u32, ahash::RandomState>::default();
-            let column: Vec<u32> = tops[a]
-                .column
-                .iter()
-                .zip(&tops[b].column)
-                .map(|(&x, &y)| {
-                    let next = seen.len() as u32;
-                    *seen.entry((x, y)).or_insert(next)
-                })
-                .collect();
-            let bits = (bits_for(n) + 1 + margin).min(tops[a].bits + tops[b].bits).min(31);
-            // `b` goes, `a` becomes the node.
-            tops[a] = Top { child: node, bits, column };
-            tops.remove(b);
-            pairs.retain(|p| p.0 != a && p.1 != a && p.0 != b && p.1 != b);
-            for p in &mut pairs {
-                p.0 -= usize::from(p.0 > b);
-                p.1 -= usize::from(p.1 > b);
-            }
-            for c in 0..tops.len() {
-                if c != a {
-                    pairs.push((a.min(c), a.max(c), distinct(&tops[a].column, &tops[c].column)));
-                }
-            }
-        }
-        // If keys can be so short that entries are, they are to be. Spare bits go where an index is nearest to its field's end.
-        let needed = tops.iter().map(|t| t.bits).sum::<u32>();
-        let total = short_bits(expected).filter(|&most| needed + SHORT_SPARE <= most).unwrap_or(KEY_BITS).min(KEY_BITS);
-        let mut room: Vec<(f64, u32)> = tops
+        let counts: Vec<usize> = self.leaves.iter().map(|l| l.table.len()).collect();
+        let (nodes, tops) = shape::choose(&counts, sample, margin, expected);
+        self.nodes = nodes.into_iter().map(|children| Node { children, table: PairTable::new() }).collect();
+        let needs: Vec<(Child, u32, f64)> = tops
             .iter()
             .map(|t| match t.child {
-                Child::Leaf(l) => ((1u64 << t.bits) as f64 / self.leaves[l as usize].table.len().max(1) as f64, t.bits),
-                // It goes on to grow with the states, while most leaves have had all their values by now.
-                Child::Node(_) => (NODE_ROOM, t.bits),
+                Child::Leaf(l) => (t.child, t.bits, (1u64 << t.bits) as f64 / self.leaves[l as usize].table.len().max(1) as f64),
+                Child::Node(_) => (t.child, t.bits, NODE_ROOM),
             })
             .collect();
+        self.lay_out(&needs, expected);
+    }
+
+    /// Lays fields side by side: what each indexes, the bits that it needs, how often what is there fits into it. Keys are to be so short that entries are, if they can
+    /// be. Spare bits go where an index is nearest to its field's end.
+    fn lay_out(&mut self, needs: &[(Child, u32, f64)], expected: u64) {
+        let needed = needs.iter().map(|n| n.1).sum::<u32>();
+        let total = short_bits(expected).filter(|&most| needed + SHORT_SPARE <= most).unwrap_or(KEY_BITS).min(KEY_BITS);
+        let mut room: Vec<(f64, u32)> = needs.iter().map(|n| (n.2, n.1)).collect();
         for _ in needed..total {
             let Some(least) = room.iter_mut().filter(|r| r.1 < 32).min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
             *least = (least.0 * 2.0, least.1 + 1);
         }
         let mut offset = 0;
         self.fields.clear();
-        for (top, &(_, width)) in tops.iter().zip(&room) {
-            self.fields.push(Field { child: top.child, offset, width });
+        for (need, &(_, width)) in needs.iter().zip(&room) {
+            self.fields.push(Field { child: need.0, offset, width });
             offset += width;
         }
         self.place_leaves();
+    }
+
+    /// The needs of the fields if the tree stays as it is: if they can be met, and no inner node has so many values that another tree would save much.
+    fn needs(&self) -> Option<Vec<(Child, u32, f64)>> {
+        let need = |f: &Field| {
+            let (count, more) = match f.child {
+                Child::Leaf(l) => (self.leaves[l as usize].table.len(), 0),
+                // It goes on to grow with the states, while most leaves have had all their values by now.
+                Child::Node(n) => (self.nodes[n as usize].table.len(), 1),
+            };
+            let bits = (bits_for(count) + more).clamp(1, 31);
+            (f.child, bits, (1u64 << bits) as f64 / count.max(1) as f64 / if more == 1 { 4.0 } else { 1.0 })
+        };
+        let needs: Vec<_> = self.fields.iter().map(need).collect();
+        let fits = needs.iter().map(|n| n.1).sum::<u32>() <= KEY_BITS;
+        let states = self.table.len();
+        let good = self.nodes.iter().all(|n| n.table.len() as u64 * NODE_SHARE <= states);
+        (fits && good && states >= LEAF_JUDGED).then_some(needs)
+    }
+
+    /// Packs all states anew in the same tree: only the fields become wider or narrower.
+    fn widen(&mut self, needs: &[(Child, u32, f64)], held: Vec<&mut u64>, outside: &mut dyn Outside) {
+        let expected = self.expected();
+        let before = self.fields.clone();
+        self.epoch += 1;
+        self.lay_out(needs, expected);
+        let old = std::mem::replace(&mut self.table, Table::new(0, 0, Payload::None));
+        self.table = Table::new(self.key_bits(), expected, old.payload_kind());
+        let fields: Vec<(u32, u64, u32)> = before.iter().zip(&self.fields).map(|(b, f)| (b.offset, (1 << b.width) - 1, f.offset)).collect();
+        let convert = |key: u64| fields.iter().map(|(from, mask, to)| (key >> from & mask) << to).sum::<u64>();
+        let refilled: Result<(), ()> = self.refill(&old, &mut |_, key| Ok(convert(key)));
+        let moved = outside.repack(&old, &self.table, &mut |key| Ok(convert(key)));
+        debug_assert!(refilled.is_ok() && moved.is_ok());
+        held.into_iter().for_each(|key| *key = convert(*key));
+        self.refused = if self.table.is_short() { 0 } else { old.len() };
+    }
+
+    /// Enters the states of a table by their new keys, with what is kept of each.
+    fn refill<E>(&mut self, old: &Table, convert: &mut dyn FnMut(&Store, u64) -> Result<u64, E>) -> Result<(), E> {
+        for (place, key) in old.entries() {
+            let new = convert(self, key)?;
+            loop {
+                match self.table.insert(new) {
+                    Insert::New(at) | Insert::Old(at) => {
+                        self.table.set_payload(at, old.payload(place));
+                        self.table.add_len(1);
+                        break;
+                    }
+                    Insert::Full => self.table.grow(Growth::default()),
+                }
+            }
+            if self.table.crowded() {
+                self.table.grow(Growth::default());
+            }
+        }
+        Ok(())
     }
 
     /// Finds the field of each leaf, and what is between them.
@@ -568,10 +570,11 @@ impl Store {
     /// The same with states that lie elsewhere.
     pub fn replan_with<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>, outside: &mut dyn Outside) {
         let held: Vec<&mut u64> = held.collect();
+        if let (None, Some(needs)) = (split, self.needs()) {
+            return self.widen(&needs, held, outside);
+        }
         let count = self.leaves.len();
-        // A sample for the shape: pairs of leaves times states is the work.
-        let most = (4_000_000 / (count * count).max(1)).clamp(256, 20_000);
-        let stride = (self.table.len() as usize + held.len()).div_ceil(most).max(1);
+        let stride = (self.table.len() as usize + held.len()).div_ceil(SAMPLE.max(shape::compared(count))).max(1);
         let every = self.table.entries().map(|e| e.1).chain(held.iter().map(|k| **k)).step_by(stride);
         let mut sample: Vec<Vec<u32>> = every
             .map(|key| {
@@ -668,27 +671,10 @@ impl Store {
                 store.pack(&new).map_err(|Overflow| new)
             };
             self.table = Table::new(self.key_bits(), old.expected(), old.table.payload_kind());
-            for (place, key) in old.table.entries() {
-                match convert(self, key) {
-                    Ok(new) => loop {
-                        match self.table.insert(new) {
-                            Insert::New(at) | Insert::Old(at) => {
-                                self.table.set_payload(at, old.table.payload(place));
-                                self.table.add_len(1);
-                                break;
-                            }
-                            Insert::Full => self.table.grow(Growth::default()),
-                        }
-                    },
-                    // The sample was too kind: show it this state, and all counts have grown too.
-                    Err(leaves) => {
-                        sample.push(leaves);
-                        continue 'shape;
-                    }
-                }
-                if self.table.crowded() {
-                    self.table.grow(Growth::default());
-                }
+            if let Err(leaves) = self.refill(&old.table, &mut convert) {
+                // The sample was too kind: show it this state, and all counts have grown too.
+                sample.push(leaves);
+                continue 'shape;
             }
             let mut fresh = Vec::with_capacity(held.len());
             for key in &held {

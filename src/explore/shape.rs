@@ -1,0 +1,197 @@
+//! The tree of a store: which leaves share a field of the key, chosen from a sample of the states.
+//!
+//! In: how many values the leaves have, indices of leaves of some states. Out: inner nodes, each a pair of subtrees, and the fields with the bits that they need.
+//! While the fields do not fit side by side, the pair is folded that saves most bits. All pairs are compared on a small part of the sample; the values of the
+//! pair that seems best are counted in all of it, and from them those in all states are estimated, before it is taken or another is better.
+//!
+//! Cost: pairs of leaves times [`compared`], and a pass over the sample for each pair that seems best. Invariant: a leaf is in one field; a node's
+//! children have smaller numbers if they are nodes.
+
+use std::collections::{HashMap, HashSet};
+
+use super::store::{Child, KEY_BITS, NODE_SHARE, bits_for};
+
+type Map<K, V> = HashMap<K, V, ahash::RandomState>;
+
+/// A field: a subtree, and the bits that it needs.
+pub(super) struct Top {
+    pub child: Child,
+    pub bits: u32,
+    /// Its index in each state of the sample, for inner nodes a number of the sample's own.
+    column: Vec<u32>,
+}
+
+/// Two fields that may become one, and how many values that would have.
+#[derive(Clone, Copy)]
+struct Pair {
+    a: usize,
+    b: usize,
+    values: usize,
+    /// Whether they were counted in the whole sample.
+    counted: bool,
+}
+
+/// States of a sample on which all pairs of so many leaves are compared.
+pub(super) fn compared(leaves: usize) -> usize {
+    (4_000_000 / (leaves * leaves).max(1)).clamp(256, 20_000)
+}
+
+/// How many values all states have, of which a sample has some, each so many times: by those that it has once and twice, after Chao: "Nonparametric
+/// estimation of the number of classes in a population" (1984). No more than there are states.
+fn in_all(times: &[u32], states: u64) -> usize {
+    let with = |n: u32| times.iter().filter(|t| **t == n).count() as u64;
+    let (once, twice) = (with(1), with(2));
+    let unseen = once * once.saturating_sub(1) / (2 * (twice + 1));
+    times.len().max((times.len() as u64 + unseen).min(states) as usize)
+}
+
+/// Numbers the values of a pair in the sample, and says how often each is there.
+fn joined(a: &[u32], b: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let mut seen: Map<(u32, u32), u32> = Map::default();
+    let mut times: Vec<u32> = Vec::new();
+    let column = a.iter().zip(b).map(|(&x, &y)| {
+        let next = seen.len() as u32;
+        let number = *seen.entry((x, y)).or_insert(next);
+        times.resize(seen.len(), 0);
+        times[number as usize] += 1;
+        number
+    });
+    let column = column.collect();
+    (column, times)
+}
+
+/// Chooses a tree.
+struct Chooser {
+    tops: Vec<Top>,
+    pairs: Vec<Pair>,
+    /// Every so manyth state of the sample is looked at for a first idea.
+    stride: usize,
+    few: usize,
+    expected: u64,
+}
+
+impl Chooser {
+    /// About how many values two fields have together.
+    fn pair(&self, a: usize, b: usize) -> Pair {
+        let (x, y) = (&self.tops[a].column, &self.tops[b].column);
+        let found = x.iter().zip(y).step_by(self.stride).collect::<HashSet<_, ahash::RandomState>>().len();
+        // With nearly as many values as there are states in the sample, it has more of them in all states.
+        let wide = found * 4 > self.few;
+        let values = if wide { found.max((found as u64 * self.expected / self.few.max(1) as u64) as usize) } else { found };
+        Pair { a, b, values, counted: false }
+    }
+
+    fn bits(&self, more: u32) -> u32 {
+        self.tops.iter().map(|t| t.bits + more).sum()
+    }
+
+    /// Whether a pair has a value for each few states.
+    fn is_wide(&self, pair: &Pair) -> bool {
+        pair.values as u64 * NODE_SHARE > self.expected
+    }
+
+    /// The pair that saves most bits, of small ones rather than of large ones: so the tree is flat, and a step changes few nodes. A wide one saves nothing worth
+    /// having.
+    fn best(&self) -> Option<usize> {
+        let worth = |p: &Pair| {
+            let (a, b) = (self.tops[p.a].bits, self.tops[p.b].bits);
+            let saved = i64::from(a + b) - i64::from(bits_for(p.values) + 1);
+            let saved = 4 * if self.is_wide(p) { saved / 4 } else { saved };
+            (saved - i64::from(a.max(b)), -(p.values as i64), -((p.b - p.a) as i64))
+        };
+        (0..self.pairs.len()).max_by_key(|&i| worth(&self.pairs[i]))
+    }
+
+    /// Folds a pair into the node, which takes the place of its first.
+    fn fold(&mut self, pair: Pair, node: Child, bits: u32, column: Vec<u32>) {
+        let Pair { a, b, .. } = pair;
+        self.tops[a] = Top { child: node, bits, column };
+        self.tops.remove(b);
+        self.pairs.retain(|p| p.a != a && p.b != a && p.a != b && p.b != b);
+        for p in &mut self.pairs {
+            p.a -= usize::from(p.a > b);
+            p.b -= usize::from(p.b > b);
+        }
+        for c in 0..self.tops.len() {
+            if c != a {
+                let new = self.pair(a.min(c), a.max(c));
+                self.pairs.push(new);
+            }
+        }
+    }
+}
+
+/// The children of the inner nodes, and the fields: `counts` are the values of the leaves so far, `margin` is how many bits more inner nodes get, the table is going
+/// to be made for `expected` states.
+pub(super) fn choose(counts: &[usize], sample: &[Vec<u32>], margin: u32, expected: u64) -> (Vec<[Child; 2]>, Vec<Top>) {
+    let leaf = |l: usize| {
+        let bits = bits_for(counts[l]).clamp(1, 31);
+        Top { child: Child::Leaf(l as u32), bits, column: sample.iter().map(|s| s[l]).collect() }
+    };
+    let stride = sample.len().div_ceil(compared(counts.len())).max(1);
+    let few = sample.len().div_ceil(stride);
+    let tops: Vec<Top> = (0..counts.len()).map(leaf).collect();
+    let mut chooser = Chooser { tops, pairs: Vec::new(), stride, few, expected };
+    let mut nodes = Vec::new();
+    // At least two bits of room for each field.
+    while chooser.bits(2) > KEY_BITS && chooser.tops.len() > 2 {
+        if chooser.pairs.is_empty() {
+            let count = chooser.tops.len();
+            chooser.pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).map(|(a, b)| chooser.pair(a, b)).collect();
+        }
+        let Some(at) = chooser.best() else { break };
+        let pair = chooser.pairs[at];
+        let (a, b) = (&chooser.tops[pair.a], &chooser.tops[pair.b]);
+        let (column, times) = joined(&a.column, &b.column);
+        if !pair.counted {
+            let values = if chooser.is_wide(&pair) { pair.values } else { times.len() };
+            chooser.pairs[at] = Pair { values: values.max(in_all(&times, expected)), counted: true, ..pair };
+            continue;
+        }
+        // A field with little room is better than a node with a value for each few states.
+        if chooser.is_wide(&pair) && chooser.bits(0) <= KEY_BITS {
+            break;
+        }
+        let node = Child::Node(nodes.len() as u32);
+        nodes.push([a.child, b.child]);
+        let bits = (bits_for(pair.values) + 1 + margin).min(a.bits + b.bits).min(31);
+        chooser.fold(pair, node, bits, column);
+    }
+    (nodes, chooser.tops)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mu_base::random::Random;
+
+    #[test]
+    fn what_goes_together_is_folded_first() {
+        // Twelve leaves of a hundred values: those of a pair are equal, the pairs know nothing of each other.
+        let mut random = Random::new(7);
+        let sample: Vec<Vec<u32>> = (0..5000)
+            .map(|_| {
+                let values: Vec<u32> = (0..6).map(|_| random.below(100) as u32).collect();
+                (0..12).map(|l| values[l % 6]).collect()
+            })
+            .collect();
+        let (nodes, tops) = choose(&[100; 12], &sample, 0, 1_000_000);
+        for [a, b] in &nodes {
+            let (Child::Leaf(a), Child::Leaf(b)) = (a, b) else { panic!("{nodes:?}") };
+            assert_eq!(a + 6, *b);
+        }
+        assert!(tops.iter().map(|t| t.bits).sum::<u32>() <= KEY_BITS);
+    }
+
+    #[test]
+    fn values_that_a_sample_lacks_are_estimated() {
+        let mut random = Random::new(3);
+        let mut times = vec![0u32; 10_000];
+        (0..8_000).for_each(|_| times[random.below(10_000)] += 1);
+        times.retain(|t| *t > 0);
+        assert!((5_000..6_000).contains(&times.len()));
+        assert!((9_000..11_000).contains(&in_all(&times, 1 << 40)));
+        assert_eq!(in_all(&[1; 50], 60), 60);
+        assert_eq!(in_all(&[4, 9, 3], 60), 3);
+    }
+}
