@@ -410,12 +410,15 @@ pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) ->
     let end = analysis.text[range.end..].find('\n').map_or(analysis.text.len(), |i| range.end + i);
     let near = if analysis.problems.iter().any(|p| within(p, range)) { range.clone() } else { start..end };
     for problem in analysis.problems.iter().filter(|p| within(p, &near)) {
-        for (place, text) in replacements(&analysis, problem) {
+        let found = replacements(&analysis, problem);
+        // What an editor may do without asking which.
+        let only = found.len() == 1;
+        for (place, text) in found {
             let old = range_text(&analysis.text, &place);
             let title = if old.is_empty() { format!("insert `{text}`") } else { format!("replace `{old}` by `{text}`") };
             let edit = json!({ "range": lines.range(&analysis.text, &place), "newText": text });
             out.push(json!({
-                "title": title, "kind": "quickfix", "edit": { "changes": { uri.clone(): [edit] } },
+                "title": title, "kind": "quickfix", "isPreferred": only, "edit": { "changes": { uri.clone(): [edit] } },
                 "diagnostics": [diagnostic(&analysis, &uri, &lines, problem)],
             }));
         }
