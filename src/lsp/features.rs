@@ -452,6 +452,10 @@ fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, St
             && matches!(sign, ";" | ")" | "]" | "}" | ":" | "=")
         {
             out.extend(before().map(|t| (t.range.end..t.range.end, sign.to_string())));
+        } else if note.starts_with("expected ") && note.contains("`;`") && (offending.is_empty() || SECTIONS.contains(&offending.as_str()))
+        {
+            // What was expected is a list, but what stands there begins the next declaration, or nothing does.
+            out.extend(before().map(|t| (t.range.end..t.range.end, ";".to_string())));
         } else if note.starts_with("the `") && note.ends_with("is not closed") {
             let close = match note.as_bytes().get(5) {
                 Some(b'(') => ")",
