@@ -43,6 +43,7 @@ struct Options {
     threads: Option<usize>,
     engine: String,
     symmetry: bool,
+    partial_order: bool,
     max_states: Option<u64>,
     max_memory: Option<u64>,
     timeout: Option<f64>,
@@ -52,7 +53,7 @@ impl Options {
     fn run(self) -> Result<Run, mu_library::Error> {
         let timeout = self.timeout.map(|t| Duration::try_from_secs_f64(t).unwrap_or(Duration::ZERO));
         let limits = Limits { max_states: self.max_states, max_memory: self.max_memory, timeout };
-        let run = Run::limited(limits).engine(&self.engine)?.symmetry(self.symmetry);
+        let run = Run::limited(limits).engine(&self.engine)?.symmetry(self.symmetry).partial_order(self.partial_order);
         Ok(match self.threads {
             Some(threads) => run.threads(threads),
             None => run,
