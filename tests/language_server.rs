@@ -308,9 +308,20 @@ fn a_session() {
         let found = client.ask("textDocument/codeAction", params);
         assert_eq!(found["result"].as_array().map(|a| a.len().min(1)), Some(titles), "{found}");
     }
+    assert_eq!(found["result"][0]["isPreferred"], true, "{found}");
     let fixed = edited(&changed, &found["result"][0]["edit"]["changes"][uri(&model)]);
     client.change(&model, 3, json!([{ "text": fixed }]));
     assert_eq!(client.diagnostics(&model, 3), Vec::<Value>::new());
+    // A forgotten semicolon shows where the next declaration begins, and is inserted where it belongs.
+    for (version, end) in [(4, "stop . P(0);\n"), (6, "init P(0);\n")] {
+        let forgotten = MODEL.replacen(end, &end.replace(';', ""), 1);
+        client.change(&model, version, json!([{ "text": forgotten }]));
+        let found = client.diagnostics(&model, version);
+        let params = json!({ "textDocument": { "uri": uri(&model) }, "range": found[0]["range"], "context": { "diagnostics": [] } });
+        let found = client.ask("textDocument/codeAction", params);
+        assert_eq!(found["result"][0]["title"], "insert `;`", "{found}");
+        assert_eq!(edited(&forgotten, &found["result"][0]["edit"]["changes"][uri(&model)]), MODEL);
+    }
     client.end();
 }
 

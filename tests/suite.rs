@@ -16,6 +16,7 @@ mod command_line;
 mod confluence;
 mod conform;
 mod deadlocks;
+mod editors;
 mod equations;
 mod errors;
 mod evidence;

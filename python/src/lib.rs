@@ -4,8 +4,8 @@
 //! moments and raises `KeyboardInterrupt`. What Python code makes of results (rows of a sweep, pictures in a notebook) is written in Python, in `python/mu_check`.
 #![warn(missing_docs)]
 
-use mu_check::base::Limits;
-use mu_check::{Run, Specification, Stop, Verdict};
+use mu_base::Limits;
+use mu_library::{Run, Specification, Stop, Verdict};
 use num_bigint::BigUint;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -22,7 +22,7 @@ create_exception!(mu_check, Error, PyException, "What is wrong with a model, a f
 /// How often a waiting thread looks for an interrupt and tells how far the search is.
 const LOOK: Duration = Duration::from_millis(50);
 
-fn raise(error: &mu_check::Error) -> PyErr {
+fn raise(error: &mu_library::Error) -> PyErr {
     Python::attach(|py| {
         let raised = Error::new_err(error.to_string());
         let value = raised.value(py);
@@ -43,16 +43,17 @@ struct Options {
     threads: Option<usize>,
     engine: String,
     symmetry: bool,
+    partial_order: bool,
     max_states: Option<u64>,
     max_memory: Option<u64>,
     timeout: Option<f64>,
 }
 
 impl Options {
-    fn run(self) -> Result<Run, mu_check::Error> {
+    fn run(self) -> Result<Run, mu_library::Error> {
         let timeout = self.timeout.map(|t| Duration::try_from_secs_f64(t).unwrap_or(Duration::ZERO));
         let limits = Limits { max_states: self.max_states, max_memory: self.max_memory, timeout };
-        let run = Run::limited(limits).engine(&self.engine)?.symmetry(self.symmetry);
+        let run = Run::limited(limits).engine(&self.engine)?.symmetry(self.symmetry).partial_order(self.partial_order);
         Ok(match self.threads {
             Some(threads) => run.threads(threads),
             None => run,
@@ -65,7 +66,7 @@ fn searched<T: Send>(
     py: Python<'_>,
     options: Options,
     progress: Option<&Bound<'_, PyAny>>,
-    search: impl FnOnce(&Run) -> Result<T, mu_check::Error> + Send,
+    search: impl FnOnce(&Run) -> Result<T, mu_library::Error> + Send,
 ) -> PyResult<T> {
     let run = options.run().map_err(|e| raise(&e))?;
     let flag = run.interrupt();
@@ -131,7 +132,7 @@ impl Counts {
 
 /// A counterexample or witness, replayed on the model.
 #[pyclass(frozen)]
-struct Evidence(mu_check::Evidence);
+struct Evidence(mu_library::Evidence);
 
 #[pymethods]
 impl Evidence {
@@ -233,7 +234,7 @@ impl Judgement {
 
 /// A model that is ready to be searched.
 #[pyclass(frozen)]
-struct Model(mu_check::Model);
+struct Model(mu_library::Model);
 
 #[pymethods]
 impl Model {
@@ -268,7 +269,7 @@ impl Model {
     }
 }
 
-fn model(specification: Specification, parameters: BTreeMap<String, String>) -> Result<Model, mu_check::Error> {
+fn model(specification: Specification, parameters: BTreeMap<String, String>) -> Result<Model, mu_library::Error> {
     let with = parameters.into_iter().fold(specification, |s, (name, value)| s.with(name, value));
     with.model().map(Model)
 }

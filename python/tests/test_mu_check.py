@@ -106,6 +106,17 @@ def test_sweeps_are_rows():
     assert list(frame[frame.job == "explore"]["max"]) == [1, 2, 3]
 
 
+def test_a_sweep_has_the_rows_of_the_tutorial(tmp_path):
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    for name, language in [("deep.mcrl2", "mcrl2"), ("order.mcf", "mcf")]:
+        (tmp_path / name).write_text(text.split(f"\n```{language} {name}\n")[1].split("\n```")[0] + "\n")
+    shown = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(("| explore |", "| order |"))]
+    rows = list(mu_check.sweep(tmp_path / "deep.mcrl2", [tmp_path / "order.mcf"], depth=range(2, 7)))
+    counts = [[r["job"], r["depth"], r["states"], r["transitions"] or r["equations"]] for r in rows]
+    written = [[j, int(d), int(s), int(n.replace(",", ""))] for j, d, s, n, *_ in shown]
+    assert sorted(counts) == sorted(written) and len(written) == 10
+
+
 def test_the_notebook_runs():
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")

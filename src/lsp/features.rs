@@ -410,12 +410,15 @@ pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) ->
     let end = analysis.text[range.end..].find('\n').map_or(analysis.text.len(), |i| range.end + i);
     let near = if analysis.problems.iter().any(|p| within(p, range)) { range.clone() } else { start..end };
     for problem in analysis.problems.iter().filter(|p| within(p, &near)) {
-        for (place, text) in replacements(&analysis, problem) {
+        let found = replacements(&analysis, problem);
+        // What an editor may do without asking which.
+        let only = found.len() == 1;
+        for (place, text) in found {
             let old = range_text(&analysis.text, &place);
             let title = if old.is_empty() { format!("insert `{text}`") } else { format!("replace `{old}` by `{text}`") };
             let edit = json!({ "range": lines.range(&analysis.text, &place), "newText": text });
             out.push(json!({
-                "title": title, "kind": "quickfix", "edit": { "changes": { uri.clone(): [edit] } },
+                "title": title, "kind": "quickfix", "isPreferred": only, "edit": { "changes": { uri.clone(): [edit] } },
                 "diagnostics": [diagnostic(&analysis, &uri, &lines, problem)],
             }));
         }
@@ -449,6 +452,10 @@ fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, St
             && matches!(sign, ";" | ")" | "]" | "}" | ":" | "=")
         {
             out.extend(before().map(|t| (t.range.end..t.range.end, sign.to_string())));
+        } else if note.starts_with("expected ") && note.contains("`;`") && (offending.is_empty() || SECTIONS.contains(&offending.as_str()))
+        {
+            // What was expected is a list, but what stands there begins the next declaration, or nothing does.
+            out.extend(before().map(|t| (t.range.end..t.range.end, ";".to_string())));
         } else if note.starts_with("the `") && note.ends_with("is not closed") {
             let close = match note.as_bytes().get(5) {
                 Some(b'(') => ")",

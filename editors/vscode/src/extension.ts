@@ -1,5 +1,7 @@
 // The extension: starts the language server, runs its commands in a terminal, and shows pictures of evidence beside the text.
 
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { LanguageClient, type LanguageClientOptions, type ServerOptions } from "vscode-languageclient/node";
@@ -12,10 +14,12 @@ interface Run {
 
 let client: LanguageClient | undefined;
 let lastPicture: vscode.Uri | undefined;
+/** The open views, by the file of their picture. */
+const views = new Map<string, vscode.WebviewPanel>();
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   context.subscriptions.push(
-    vscode.commands.registerCommand("mu-check.run", run),
+    vscode.commands.registerCommand("mu-check.run", (what?: Run) => run(context, what)),
     vscode.commands.registerCommand("mu-check.evidence", () => showEvidence(context)),
     vscode.commands.registerCommand("mu-check.restart", restart),
     vscode.workspace.onDidChangeConfiguration((change) => {
@@ -32,9 +36,21 @@ export async function deactivate(): Promise<void> {
   client = undefined;
 }
 
+/**
+ * The command that the settings name. An editor started from a desktop often has another path than a shell has: a bare name that is in no folder of it is
+ * looked for where `cargo install` puts programs.
+ */
+function program(): string {
+  const command = vscode.workspace.getConfiguration("mu-check").get<string>("path", "mu-check");
+  const file = process.platform === "win32" ? `${command}.exe` : command;
+  const onPath = (process.env.PATH ?? "").split(path.delimiter).some((folder) => folder !== "" && existsSync(path.join(folder, file)));
+  const installed = path.join(process.env.CARGO_HOME ?? path.join(homedir(), ".cargo"), "bin", file);
+  return !onPath && path.basename(command) === command && existsSync(installed) ? installed : command;
+}
+
 async function start(): Promise<void> {
   const settings = vscode.workspace.getConfiguration("mu-check");
-  const command = settings.get<string>("path", "mu-check");
+  const command = program();
   const server: ServerOptions = { command, args: ["lsp"] };
   const options: LanguageClientOptions = {
     documentSelector: [...["mcrl2", "mcf", "cubicle", "cat", "litmus", "pbes"].map((language) => ({ language })), { scheme: "file", pattern: "**/*.asm" }],
@@ -66,7 +82,7 @@ function quoted(word: string): string {
   return process.platform === "win32" ? `'${word.replace(/'/g, "''")}'` : `'${word.replace(/'/g, "'\\''")}'`;
 }
 
-async function run(what?: Run): Promise<void> {
+async function run(context: vscode.ExtensionContext, what?: Run): Promise<void> {
   if (!what || !Array.isArray(what.arguments)) {
     return;
   }
@@ -76,7 +92,7 @@ async function run(what?: Run): Promise<void> {
   if (what.arguments.includes("--evidence") && picture) {
     lastPicture = vscode.Uri.file(picture);
   }
-  const command = vscode.workspace.getConfiguration("mu-check").get<string>("path", "mu-check");
+  const command = program();
   const name = "mu-check";
   const terminal =
     vscode.window.terminals.find((t) => t.name === name && t.exitStatus === undefined) ??
@@ -84,6 +100,9 @@ async function run(what?: Run): Promise<void> {
   terminal.show(true);
   const call = process.platform === "win32" ? "& " : "";
   terminal.sendText(call + [command, ...what.arguments].map(quoted).join(" "));
+  if (lastPicture && lastPicture.fsPath === picture) {
+    await showEvidence(context);
+  }
 }
 
 /** Shows the last picture, or one that the user picks, in a view beside the text; it follows the file. */
@@ -92,10 +111,17 @@ async function showEvidence(context: vscode.ExtensionContext): Promise<void> {
   if (!picked) {
     return;
   }
-  const panel = vscode.window.createWebviewPanel("mu-check.evidence", path.basename(picked.fsPath), vscode.ViewColumn.Beside, {
+  const open = views.get(picked.fsPath);
+  if (open) {
+    open.reveal(undefined, true);
+    return;
+  }
+  const place = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+  const panel = vscode.window.createWebviewPanel("mu-check.evidence", path.basename(picked.fsPath), place, {
     enableScripts: false,
     localResourceRoots: [],
   });
+  views.set(picked.fsPath, panel);
   const draw = async (): Promise<void> => {
     let content: string;
     try {
@@ -112,7 +138,10 @@ async function showEvidence(context: vscode.ExtensionContext): Promise<void> {
   const watcher = vscode.workspace.createFileSystemWatcher(new vscode.RelativePattern(folder, path.basename(picked.fsPath)));
   watcher.onDidChange(draw);
   watcher.onDidCreate(draw);
-  panel.onDidDispose(() => watcher.dispose());
+  panel.onDidDispose(() => {
+    views.delete(picked.fsPath);
+    watcher.dispose();
+  });
   context.subscriptions.push(panel);
   await draw();
 }

@@ -17,11 +17,12 @@ from ._mu_check import Counts, Error, Evidence, Judgement
 __all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "sweep"]
 
 
-def _options(threads, engine, symmetry, max_states, max_memory, timeout):
+def _options(threads, engine, symmetry, max_states, max_memory, timeout, partial_order=True):
     return {
         "threads": threads,
         "engine": engine,
         "symmetry": symmetry,
+        "partial_order": partial_order,
         "max_states": max_states,
         "max_memory": max_memory,
         "timeout": timeout,
@@ -85,14 +86,28 @@ class Model:
             finish()
 
     def check(
-        self, formula, *, threads=None, engine="explicit", symmetry=True, max_states=None, max_memory=None, timeout=None, progress=None
+        self,
+        formula,
+        *,
+        threads=None,
+        engine="explicit",
+        symmetry=True,
+        partial_order=True,
+        max_states=None,
+        max_memory=None,
+        timeout=None,
+        progress=None,
     ):
-        """Checks a formula: a path to an ``.mcf`` file, or the text of one."""
+        """Checks a formula: a path to an ``.mcf`` file, or the text of one.
+
+        With `partial_order` steps on which the verdict does not rest are left out, and so are states: the verdict is the same.
+        """
         if isinstance(formula, os.PathLike) or str(formula).endswith(".mcf"):
             formula = Path(formula).read_text(encoding="utf-8-sig")
+        options = _options(threads, engine, symmetry, max_states, max_memory, timeout, partial_order)
         watch, finish = _watch(progress)
         try:
-            return self._model.check(formula, _options(threads, engine, symmetry, max_states, max_memory, timeout), watch)
+            return self._model.check(formula, options, watch)
         finally:
             finish()
 
@@ -105,7 +120,7 @@ def sweep(path, formulas=(), *, explore=True, limits=None, **parameters):
     """Rows over all combinations of parameter values, one after the other, as dictionaries: ``pandas.DataFrame(sweep(...))``.
 
     A value that is a list, tuple or range is gone through. `formulas` are paths or texts; `limits` are those of `Model.explore`.
-    An unknown verdict is ``None``, and `stop` says why.
+    An unknown verdict is ``None``, and `stop` says why. States and equations are those of the whole search, as in the tables of ``mu-check sweep``.
     """
     ranges = {n: v if isinstance(v, (list, tuple, range)) else [v] for n, v in parameters.items()}
     for values in itertools.product(*ranges.values()):
@@ -125,7 +140,7 @@ def sweep(path, formulas=(), *, explore=True, limits=None, **parameters):
                 "seconds": counts.seconds,
             }
         for formula in formulas:
-            judgement = model.check(formula, **(limits or {}))
+            judgement = model.check(formula, **{"partial_order": False, **(limits or {})})
             job = Path(formula).stem if str(formula).endswith(".mcf") else str(formula)
             yield {
                 "job": job,

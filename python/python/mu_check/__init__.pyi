@@ -72,6 +72,7 @@ class Model:
         threads: int | None = None,
         engine: str = "explicit",
         symmetry: bool = True,
+        partial_order: bool = True,
         max_states: int | None = None,
         max_memory: int | None = None,
         timeout: float | None = None,

@@ -12,6 +12,7 @@ use pest::error::{Error, InputLocation};
 use pest::set_error_detail;
 
 use super::{Builder, Grammar, Rule};
+use crate::tokens::SECTIONS;
 use mu_base::Diagnostic;
 
 /// Reading with account is switched on by a flag of the whole program.
@@ -54,10 +55,21 @@ pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
         let list = if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) };
         diagnostic = diagnostic.note(format!("expected {list}"));
     }
-    for note in hints(text, at, token, &tokens) {
+    let hints = hints(text, at, token, &tokens);
+    if expected.is_empty() && hints.is_empty() && unfinished(text, at, token) {
+        diagnostic = diagnostic.note("expected `;`");
+    }
+    for note in hints {
         diagnostic = diagnostic.note(note);
     }
     diagnostic
+}
+
+/// Whether a word that begins a declaration stands where the one before it has not ended.
+fn unfinished(text: &str, at: usize, token: &str) -> bool {
+    let begins = SECTIONS.contains(&token);
+    let before = text[..at].lines().rev().map(|l| l.split('%').next().unwrap_or("").trim_end()).find(|l| !l.is_empty());
+    begins && before.is_some_and(|l| !l.ends_with(';')) && unclosed(&text[..at], token).is_none()
 }
 
 const NAME: &str = "a..z";

@@ -187,6 +187,8 @@ fn said(result: Built<()>, text: &str) -> String {
 fn errors_in_specifications() {
     for (text, expected) in [
         ("act a init a;", "t:1:7: error: unexpected `init`\n  note: expected `,`, `:` or `;`"),
+        ("proc P = a . P(1) % on\n\ninit P(0);", "t:3:1: error: unexpected `init`\n  note: expected `;`"),
+        ("proc P = a . P(1); proc ; init P(0);", "t:1:25: error: unexpected `;`\n  note: expected a name"),
         ("map f: Nat", "t:1:11: error: unexpected end of the text\n  note: expected `;` or an operator"),
         ("proc P = a + ; init P;", "t:1:14: error: unexpected `;`\n  note: expected a process"),
         (
