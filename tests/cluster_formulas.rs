@@ -95,6 +95,19 @@ fn least_fixed_points_need_a_graph_without_cycles() {
         let many = check(&ends, &["mu X. [!a(9)]X"], &format!("--processes {count}"));
         assert_eq!((many.code, all(&many)), (0, all(&one)), "{}", many.stderr);
     }
+    // The model turns, but only after what is asked for has happened.
+    let after = text.replace("P(10);", "Q;\nproc Q = b(7) . Q;") + "init allow({a, b}, P(0) || P(0) || P(5));\n";
+    let after = written(folder.path(), "after.mcrl2", &after);
+    for formula in ["mu X. [!a(9)]X", "[b(0)]mu X. [!a(9)]X", "mu X. [!a(9) && !b(7)]X"] {
+        let one = check(&after, &[formula], "--without por");
+        assert!([0, 1].contains(&one.code), "{}", one.stderr);
+        for count in [1, 2, 3] {
+            let many = check(&after, &[formula], &format!("--processes {count}"));
+            // One process has met the states beyond, in its second search.
+            let [one_told, many_told] = [&one, &many].map(|o| all(o)[0][..4].to_vec());
+            assert_eq!((many.code, many_told), (one.code, one_told), "{formula}: {}", many.stderr);
+        }
+    }
     let turns = written(folder.path(), "turns.mcrl2", &format!("{text}proc Q = b(100) . Q;\ninit P(0) || Q;\n"));
     for formula in ["mu X. [!a(9)]X", at_last, "nu X. mu Y. <true>Y || <a(9)>X"] {
         for count in [1, 2, 3] {
@@ -165,6 +178,57 @@ fn random_formulas_on_random_models_have_the_same_verdicts() {
     assert!(held > 8 && failed > 8, "{held} hold, {failed} do not");
 }
 
+/// Formulas with least fixed points that one process checks by product are checked by several as well, and others are refused.
+#[test]
+fn random_formulas_about_the_end_have_the_same_verdicts_or_need_a_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut held, mut refused) = (0, 0);
+    for seed in 0..8 {
+        let mut random = Random::new(900 + seed);
+        let model = written(folder.path(), "random.mcrl2", &random_model(&mut random));
+        for _ in 0..4 {
+            let mut act = || format!("{}({})", ["a", "b", "c", "t"][random.below(4)], random.below(2));
+            let (x, y, z) = (act(), act(), act());
+            let formula = match random.below(3) {
+                0 => format!("[true*.{x}]mu X. [!{y} && !{z}]X"),
+                1 => format!("[true*.{x}.{y}]mu X. ([!{z}]X && [{z}]mu Y. [{x}]Y)"),
+                _ => format!("nu X. ([true]X && [{x}]mu Y. [{y} || {z}]Y)"),
+            };
+            let one = check(&model, &[&formula], "--without por");
+            assert!([0, 1].contains(&one.code), "seed {seed}: {}", one.stderr);
+            let many = check(&model, &[&formula], &format!("--processes {}", 1 + seed % 3));
+            if one.json["results"][0]["reason"] == "product" {
+                assert_eq!((many.code, all(&many)), (one.code, all(&one)), "seed {seed}, {formula}: {}", many.stderr);
+                held += 1;
+            } else {
+                assert!(many.code == 2 && many.stderr.contains("needs a game"), "seed {seed}, {formula}: {} {}", one.json, many.stderr);
+                refused += 1;
+            }
+        }
+    }
+    assert!(held > 8 && refused > 4, "{held} hold, {refused} need a game");
+}
+
+#[test]
+fn confluent_steps_are_taken_at_once_where_one_process_does() {
+    let arcx = package("specs/arcx.spec");
+    let formulas = ["[true*]<true>true", "[tau]false", "[true*.tau.tau]false"];
+    let own = package("formulas/1a.gos.mcf");
+    let options = format!("{own} -D max_operation_id=1 --confluence auto");
+    let one = check(&arcx, &formulas, &format!("{options} --without por"));
+    let told = |outcome: &Outcome| -> Vec<(Value, Value)> {
+        let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
+        results.iter().map(|r| (r["confluence"].clone(), r["partial_order"]["reason"].clone())).collect()
+    };
+    let words: Vec<(Value, Value)> = told(&one).into_iter().map(|t| (t.0, "processes".into())).collect();
+    assert!(words.iter().any(|w| w.0["used"] == true) && words.iter().any(|w| w.0["used"] == false), "{words:?}");
+    for count in [1, 2, 3] {
+        let many = check(&arcx, &formulas, &format!("{options} --processes {count}"));
+        assert_eq!((many.code, all(&many)), (one.code, all(&one)), "{count} processes: {}", many.stderr);
+        assert_eq!(told(&many), words, "{count} processes");
+    }
+}
+
 #[test]
 fn limits_and_what_is_not_done_are_named() {
     let arcx = package("specs/arcx.spec");
@@ -179,7 +243,6 @@ fn limits_and_what_is_not_done_are_named() {
     for (options, what) in [
         ("--threads 2", "`--threads`"),
         ("--engine symbolic", "`--engine symbolic`"),
-        ("--confluence auto", "`--confluence` for a formula"),
         ("--game x.pg", "`--game`"),
         ("-D max_operation_id=any", "`any` as a value"),
     ] {
@@ -229,4 +292,95 @@ fn a_check_that_ends_early_goes_on() {
     let other =
         check(&package("specs/arcx.spec"), &["[true*]<true>true"], &format!("-D max_operation_id=1 --processes 2 --resume {kept}.none"));
     assert!(other.code == 2 && other.stderr.contains("cannot read the folder"), "{}", other.stderr);
+}
+
+/// More states than anybody has time for.
+const LARGE: &str = "act a: Nat;\nproc P(i: Nat) = (i < 40) -> a(i) . P(i + 1);\ninit P(0) || P(0) || P(0) || P(0) || P(0);\n";
+
+/// A check of it by three processes, with checkpoints; how it ends once something was done to one of the others, and how many of them outlive it.
+fn disturbed(folder: &Path, signal: Option<&str>, options: &str) -> (Outcome, Duration) {
+    let model = written(folder, "large.mcrl2", LARGE);
+    let kept = folder.join("kept");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+    command.args(["check", &model, "-f", "[true*.a(40)]false", "--without", "symmetry", "--processes", "3", "--format", "json"]);
+    command.args(["--checkpoint", &kept.display().to_string(), "--checkpoint-every", "20ms"]).args(options.split_whitespace());
+    let run = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let id = run.id();
+    let others = move || {
+        let found = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        found.split_whitespace().map(String::from).collect::<Vec<String>>()
+    };
+    let (mut met, mut at) = (Vec::new(), Instant::now());
+    if let Some(signal) = signal {
+        let shares =
+            || std::fs::read_dir(&kept).into_iter().flatten().flatten().flat_map(|f| std::fs::read_dir(f.path())).flatten().count();
+        // The first round is written, so that there is something to go on from.
+        while shares() < 4 || others().len() < 2 {
+            assert!(at.elapsed() < Duration::from_secs(90), "no checkpoint");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        met = others();
+        assert!(Command::new("kill").args([signal, &met[1]]).status().unwrap().success());
+        at = Instant::now();
+    }
+    let output = run.wait_with_output().unwrap();
+    let took = at.elapsed();
+    assert!(met.iter().all(|p| !Path::new(&format!("/proc/{p}/exe")).exists()), "they outlive it");
+    let outcome = Outcome {
+        code: output.status.code().unwrap_or(-1),
+        json: serde_json::from_slice(&output.stdout).unwrap_or(Value::Null),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    (outcome, took)
+}
+
+/// The verdict is unknown for this reason, and the command that is told goes on.
+fn goes_on(outcome: &Outcome, reason: &str) {
+    let result = &outcome.json["results"][0];
+    assert_eq!(
+        (outcome.code, result["verdict"].as_str(), result["reason"].as_str()),
+        (3, Some("unknown"), Some(reason)),
+        "{}",
+        outcome.stderr
+    );
+    let command = outcome.json["processes"]["resume"].as_str().unwrap_or_else(|| panic!("{}{}", outcome.json, outcome.stderr));
+    assert!(outcome.stderr.contains(command), "{}", outcome.stderr);
+    let mut words: Vec<String> = Vec::new();
+    let mut given = command.split_whitespace().skip(1).map(|w| w.trim_matches('\'').to_string());
+    while let Some(word) = given.next() {
+        // The bound that it met is lifted, the form is given anew; the formula has spaces nowhere.
+        if ["--max-memory", "--format"].contains(&&word[..]) { drop(given.next()) } else { words.push(word) }
+    }
+    let on = mu_check(&[words, vec!["--max-states".into(), "1".into()]].concat());
+    assert_eq!((on.code, on.json["results"][0]["reason"].as_str()), (3, Some("max-states")), "{command}: {}", on.stderr);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_reaches_its_bound_of_memory_ends_the_check_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let (outcome, _) = disturbed(folder.path(), None, "--max-memory 120M");
+    goes_on(&outcome, "max-memory");
+}
+
+/// As the system does it when memory is short.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_is_killed_ends_the_check_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let (outcome, took) = disturbed(folder.path(), Some("-9"), "");
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert!(outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("signal: 9")), "{}", outcome.json);
+    goes_on(&outcome, "process-lost");
+}
+
+/// It takes the ten seconds of patience.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_hangs_ends_the_check_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let (outcome, took) = disturbed(folder.path(), Some("-STOP"), "");
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("no sign of life")), "{}", outcome.json);
+    goes_on(&outcome, "process-lost");
 }

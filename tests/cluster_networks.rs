@@ -233,6 +233,7 @@ fn one_command_starts_all_hosts_or_says_what_to_start() {
     assert!(code == Some(2) && stderr.contains("cannot read `no.mcrl2`"), "{stderr}");
     let (code, _, stderr) = run(&["--start", "--program", "/no/program", "--shell", &shell], &search);
     assert!(code == Some(2) && stderr.contains("process 0 at 127.0.0.1: it ended with"), "{stderr}");
+    assert!(stderr.contains("`--program PATH` says where it is"), "{stderr}");
     let (code, _, stderr) = run(&["--start", "--shell", "/no/shell"], &search);
     assert!(code == Some(2) && stderr.contains("cannot start `/no/shell` for process 0"), "{stderr}");
     for (words, message) in [
@@ -245,4 +246,131 @@ fn one_command_starts_all_hosts_or_says_what_to_start() {
         assert!(code == Some(2) && stderr.contains(message), "{words}: {stderr}");
     }
     assert_eq!(mu_check(&["cluster".into(), "run".into(), path("nothing"), "--".into(), "explore".into(), "a".into()]).code, 2);
+}
+
+/// Whether some process was started with a word that has this text.
+fn is_running(text: &str) -> bool {
+    let of = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).ok();
+    let own = std::process::id().to_string();
+    let others = std::fs::read_dir("/proc").unwrap().flatten().filter(|e| e.file_name().to_string_lossy() != own);
+    others.filter_map(of).any(|words| String::from_utf8_lossy(&words).contains(text))
+}
+
+/// What a run says whose third host is not there: nothing of it stays on the others.
+#[cfg(target_os = "linux")]
+fn without_the_third(folder: &Path, hosts: [&str; 3], shell: &str) {
+    let mark = folder.display().to_string();
+    let lines: Vec<String> = hosts.iter().map(|host| format!("{host}:{}\n", free())).collect();
+    std::fs::write(folder.join("hosts"), lines.concat()).unwrap();
+    let program = env!("CARGO_BIN_EXE_mu-check");
+    let mut command = Command::new(program);
+    command.current_dir(folder).args(["cluster", "run", &folder.join("hosts").display().to_string(), "--start"]);
+    command.args(["--program", program, "--shell", shell, "--", "explore", &package("specs/arcx.spec")]);
+    let begin = Instant::now();
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    // They would wait for five minutes.
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}: {stderr}", begin.elapsed());
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains(&format!("process 2 at {}: it ended with", hosts[2])), "{stderr}");
+    assert!(stderr.contains("cannot reach a host"), "{stderr}");
+    let begin = Instant::now();
+    while is_running(&format!("{mark}/hosts")) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "a process waits on: {stderr}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_host_that_cannot_be_reached_ends_the_others_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let shell = folder.path().join("shell");
+    // What it starts is no child of the one that it belongs to, as on another host; only the input is handed on.
+    let text = "#!/bin/sh\n[ $1 = 127.0.0.3 ] && exit 255\nsetsid -w sh -c \"$2\"\n";
+    std::fs::write(&shell, text).unwrap();
+    without_the_third(folder.path(), ["127.0.0.1", "127.0.0.2", "127.0.0.3"], &format!("sh {}", shell.display()));
+}
+
+/// Servers of the real kind, each at a host of its own, for whoever has the key; they end with this.
+struct Shells {
+    servers: Vec<Child>,
+    config: String,
+}
+
+impl Shells {
+    /// At these addresses. None where there is no such server, or this user may not run one.
+    fn new(folder: &Path, hosts: &[&str]) -> Option<Self> {
+        let sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|p| Path::new(p).exists())?;
+        let path = |name: &str| folder.join(name).display().to_string();
+        for name in ["host", "user"] {
+            let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &path(name)]).status();
+            if !made.is_ok_and(|s| s.success()) {
+                return None;
+            }
+        }
+        std::fs::copy(path("user.pub"), path("allowed")).unwrap();
+        let port = free();
+        let options = format!(
+            "Port {port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n",
+            path("host"),
+            path("allowed")
+        );
+        let mut shells = Shells { servers: Vec::new(), config: path("config") };
+        for host in hosts {
+            std::fs::write(path("server"), format!("{options}ListenAddress {host}\n")).unwrap();
+            let server = Command::new(sshd).args(["-D", "-e", "-f", &path("server")]).stderr(Stdio::null()).spawn().ok()?;
+            shells.servers.push(server);
+            let begin = Instant::now();
+            while TcpStream::connect((*host, port)).is_err() {
+                if begin.elapsed() > Duration::from_secs(5) || !matches!(shells.servers.last_mut()?.try_wait(), Ok(None)) {
+                    return None;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        let config = format!(
+            "Host *\n  Port {port}\n  IdentityFile {}\n  IdentitiesOnly yes\n  BatchMode yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
+            path("user")
+        );
+        std::fs::write(&shells.config, config).unwrap();
+        succeeds(&format!("ssh -F {} {} true", shells.config, hosts.first()?)).then_some(shells)
+    }
+}
+
+impl Drop for Shells {
+    fn drop(&mut self) {
+        for server in &mut self.servers {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn real_shells_start_all_hosts_and_end_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+    let Some(shells) = Shells::new(folder.path(), &hosts[..2]) else {
+        println!("no `sshd` that this user may run: not run");
+        return;
+    };
+    let shell = format!("ssh -F {}", shells.config);
+    without_the_third(folder.path(), hosts, &shell);
+    // Two that are there come to the result.
+    let list = folder.path().join("two");
+    std::fs::write(&list, format!("127.0.0.1:{}\n127.0.0.2:{}\n", free(), free())).unwrap();
+    let program = env!("CARGO_BIN_EXE_mu-check");
+    let run = |program: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+        command.args(["cluster", "run", &list.display().to_string(), "--start", "--program", program, "--shell", &shell, "--"]);
+        command.args(["explore", &package("specs/arcx.spec"), "-D", "max_operation_id=0", "--format", "json"]).output().unwrap()
+    };
+    let output = run(program);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    assert_eq!((output.status.code(), json["states"].as_u64()), (Some(0), Some(6_052)), "{}", String::from_utf8_lossy(&output.stderr));
+    let missing = run("no-such-program");
+    let stderr = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(missing.status.code() == Some(2) && stderr.contains("`--program PATH` says where it is"), "{stderr}");
 }

@@ -501,7 +501,8 @@ pub(super) fn tell(
         let warning = "warning: no transition that was met ever fitted this modality, so nothing was tested here";
         eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.excerpt);
     }
-    let seen = Seen { model: &*subject.model, labels: &*subject.labels, sources: &session.sources };
+    let whole = !args.clustering.is_wanted();
+    let seen = Seen { model: &*subject.model, labels: &*subject.labels, sources: &session.sources, whole };
     let notes = notes::notes(&seen, formula, &answer)?;
     for note in notes.iter().filter(|_| !session.common.quiet) {
         eprintln!("{}", note.text(&session.sources));

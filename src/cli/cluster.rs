@@ -97,7 +97,6 @@ pub(super) fn expect_checkable(args: &CheckArgs, threads: Option<u32>, any: bool
     let asked = [
         (any, "`any` as a value of a parameter"),
         (args.game.is_some(), "`--game`"),
-        (args.confluence != "none", "`--confluence` for a formula"),
         (Form::of(&args.model).is_lts(), Wish::Stored.words()),
         (args.formulas.iter().any(|f| f.as_os_str() == "-"), "a formula on standard input"),
     ];
@@ -124,7 +123,7 @@ pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts
         return Ok(None);
     }
     let basis = portable(model, &args.model, &args.clustering)?.basis();
-    let options = format!("formulas {:?} {:?} {}", args.without, args.count, args.evidence.is_some());
+    let options = format!("formulas {} {:?} {:?} {}", args.confluence, args.without, args.count, args.evidence.is_some());
     let fingerprint = format!("{}; {options}; {basis}", model.fingerprint().unwrap_or_default());
     let from = args.keeping.resume.as_deref().map(|folder| shares::kept_in(folder).map(|kept| (folder.to_path_buf(), kept))).transpose()?;
     let begin: Vec<_> = from.iter().flat_map(|f| &f.1).map(|(name, stamp)| (name, stamp.run, stamp.number)).collect();

@@ -3,7 +3,8 @@
 //! In: a list of hosts as `--cluster` reads it, a command without options of several processes. Out: one line for each process; with `--start` they are given to
 //! `ssh`, or what `--shell` names, and the result is that of process 0. A secret that does not exist is written.
 //!
-//! Invariants: what is started is what is printed; a process that ends before the first one is named, and the others are ended.
+//! Invariants: what is started is what is printed, and ends when its standard input does, which this command holds: so nothing that it has started on a host
+//! outlives it, or waits there for a host that cannot be reached. A process that ends before the first one is named, and the others are ended.
 
 use super::args::{Cli, ClusterArgs, ClusterCommand, ClusterRunArgs, Command as Words};
 use super::cluster::hosts;
@@ -15,18 +16,26 @@ use mu_base::{Diagnostic, Stage};
 use mu_cluster::Secret;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// Time for process 0 to end by itself when another has ended, and for the others after it.
 const GRACE: Duration = Duration::from_secs(15);
+/// The same when another was never there: nobody comes of a search then.
+const NO_GRACE: Duration = Duration::from_millis(300);
+/// Time for processes on other hosts to end when their standard input does.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// Exit codes of shells: the program cannot be run, there is none; of `ssh`: the host cannot be reached.
+const UNUSABLE: i32 = 126;
+const MISSING: i32 = 127;
+const UNREACHABLE: i32 = 255;
 /// Options that this command gives.
-const OURS: [&str; 5] = ["--cluster", "--process", "--secret", "--processes", "--listen"];
+const OURS: [&str; 6] = ["--cluster", "--process", "--secret", "--processes", "--listen", "--end-with-input"];
 
 /// Runs the command.
 pub(super) fn run(session: &Session, args: &ClusterArgs) -> Result<u8, Diagnostic> {
     let ClusterCommand::Run(args) = &args.command;
-    let lines = lines(args)?;
+    let lines = lines(args, if args.start { " --end-with-input" } else { "" })?;
     if !args.start {
         let shell = |(host, line): &(String, String)| format!("{} {} {}\n", args.shell, for_shell(host), for_shell(line));
         output::print(&lines.iter().map(shell).collect::<String>())?;
@@ -39,8 +48,8 @@ pub(super) fn run(session: &Session, args: &ClusterArgs) -> Result<u8, Diagnosti
     started.end(&|| session.budget.check(0).is_err())
 }
 
-/// By process: its host, and what to run there.
-fn lines(args: &ClusterRunArgs) -> Result<Vec<(String, String)>, Diagnostic> {
+/// By process: its host, and what to run there, with one more option.
+fn lines(args: &ClusterRunArgs, more: &str) -> Result<Vec<(String, String)>, Diagnostic> {
     let usage = |message: String| Diagnostic::new(Stage::Usage, message);
     let is = |word: &str, option: &str| word == option || word.strip_prefix(option).is_some_and(|rest| rest.starts_with('='));
     if let Some(word) = args.words.iter().find(|w| OURS.iter().any(|o| is(w, o))) {
@@ -73,7 +82,7 @@ fn lines(args: &ClusterRunArgs) -> Result<Vec<(String, String)>, Diagnostic> {
     let (list, secret) = (shown(&absolute(&args.hosts)?), shown(&absolute(&secret)?));
     let line = |me: usize| {
         format!(
-            "cd {} && {} {} --cluster {list} --secret {secret} --process {me}",
+            "cd {} && {} {} --cluster {list} --secret {secret} --process {me}{more}",
             shown(&folder),
             for_shell(&args.program),
             command.join(" ")
@@ -103,7 +112,7 @@ impl Started {
         let mut words = shell.split_whitespace();
         let program = words.next().ok_or_else(|| Diagnostic::new(Stage::Usage, "`--shell` names no program"))?;
         let mut command = Command::new(program);
-        command.args(words).arg(host).arg(line).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.args(words).arg(host).arg(line).stdin(Stdio::piped()).stderr(Stdio::piped());
         command.stdout(if me == 0 { Stdio::inherit() } else { Stdio::null() });
         let unstarted = |e| Diagnostic::new(Stage::File, format!("cannot start `{program}` for process {me} at {host}: {e}"));
         let mut child = command.spawn().map_err(unstarted)?;
@@ -120,45 +129,63 @@ impl Started {
 
     /// Waits for process 0; its exit code.
     fn end(&mut self, is_over: &dyn Fn() -> bool) -> Result<u8, Diagnostic> {
-        let mut ended: Option<(Instant, usize, String)> = None;
+        let mut ended: Option<(Instant, usize, ExitStatus)> = None;
         let code = loop {
             if let Some((_, first)) = self.0.first_mut()
                 && let Ok(Some(status)) = first.try_wait()
             {
                 match status.code().and_then(|c| u8::try_from(c).ok()) {
                     Some(code @ 0..=4) => break code,
-                    _ => return Err(lost(0, &self.0[0].0, &status.to_string())),
+                    _ => return Err(lost(0, &self.0[0].0, status)),
                 }
             }
             if ended.is_none() {
                 let over = self.0.iter_mut().enumerate().skip(1).find_map(|(me, (_, child))| {
                     let status = child.try_wait().ok().flatten()?;
                     // A false formula and a limit are ends like others.
-                    (!matches!(status.code(), Some(0 | 1 | 3))).then(|| (Instant::now(), me, status.to_string()))
+                    (!matches!(status.code(), Some(0 | 1 | 3))).then(|| (Instant::now(), me, status))
                 });
                 ended = over;
             }
             match &ended {
                 // The first one may be about to end as well, and says more.
-                Some((since, me, how)) if since.elapsed() > GRACE => return Err(lost(*me, &self.0[*me].0, how)),
+                Some((since, me, status)) if since.elapsed() > grace(*status) => return Err(lost(*me, &self.0[*me].0, *status)),
                 _ if is_over() => return Ok(3),
                 _ => std::thread::sleep(Duration::from_millis(20)),
             }
         };
+        self.await_others(GRACE);
+        Ok(code)
+    }
+
+    /// Waits until all have ended, for a while.
+    fn await_others(&mut self, most: Duration) {
         let begin = Instant::now();
-        while begin.elapsed() < GRACE && self.0.iter_mut().any(|(_, child)| matches!(child.try_wait(), Ok(None))) {
+        while begin.elapsed() < most && self.0.iter_mut().any(|(_, child)| matches!(child.try_wait(), Ok(None))) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        Ok(code)
     }
 }
 
-fn lost(me: usize, host: &str, how: &str) -> Diagnostic {
-    Diagnostic::new(Stage::File, format!("process {me} at {host}: it ended with {how}"))
+/// How long the first process may take to end when another has ended so.
+fn grace(status: ExitStatus) -> Duration {
+    if matches!(status.code(), Some(UNUSABLE | MISSING | UNREACHABLE)) { NO_GRACE } else { GRACE }
+}
+
+fn lost(me: usize, host: &str, status: ExitStatus) -> Diagnostic {
+    let error = Diagnostic::new(Stage::File, format!("process {me} at {host}: it ended with {status}"));
+    match status.code() {
+        Some(UNUSABLE | MISSING) => error.note("the program is not found there, or cannot be run: `--program PATH` says where it is"),
+        Some(UNREACHABLE) => error.note("that is how `ssh` ends when it cannot reach a host or is not let in"),
+        _ => error,
+    }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
+        // What runs on another host ends with its standard input; to kill what leads there would not end it.
+        self.0.iter_mut().for_each(|(_, child)| drop(child.stdin.take()));
+        self.await_others(FAREWELL);
         for (_, child) in &mut self.0 {
             let _ = child.kill();
             let _ = child.wait();

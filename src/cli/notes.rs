@@ -58,6 +58,8 @@ pub(super) struct Seen<'a> {
     pub model: &'a dyn Model,
     pub labels: &'a dyn ActionLabels,
     pub sources: &'a SourceMap,
+    /// Whether the labels that were met are all here: not where other processes met some.
+    pub whole: bool,
 }
 
 /// All notes on an answer.
@@ -104,7 +106,7 @@ fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<No
         let decides = m.positive && (m.must == (answer.verdict == Verdict::True)) && !matches!(answer.verdict, Verdict::Unknown(_));
         // A path that shows a formula false ends the search: what it did not meet says nothing.
         let whole = m.must || matches!(formula.formula.kind, StateKind::May(..));
-        if gone || !decides || !whole {
+        if gone || !decides || !whole || !seen.whole {
             continue;
         }
         let wanted = wanted(formula, &m, &mut engine)?;

@@ -83,6 +83,67 @@ fn limits_are_of_the_whole() {
     assert!(begin.elapsed() < Duration::from_secs(20));
 }
 
+/// Keeps who wrote which checkpoint, of all processes; the shares themselves it does not keep.
+#[derive(Default)]
+struct Book {
+    wrote: std::sync::Mutex<Vec<(u64, u32)>>,
+    /// Checkpoints that count, each with who had written it then.
+    settled: std::sync::Mutex<Vec<(u64, Vec<u32>)>>,
+}
+
+impl Shelf for &Book {
+    fn resumed(&self) -> Option<&Stamp> {
+        None
+    }
+    fn read(&self, _: &mut Share<'_>) -> Result<(), Diagnostic> {
+        Err(Diagnostic::internal("nothing was kept"))
+    }
+    fn keeps(&self) -> bool {
+        true
+    }
+    fn due(&self) -> bool {
+        true
+    }
+    fn fingerprint(&self) -> String {
+        String::new()
+    }
+    fn clear(&self) -> Result<(), Diagnostic> {
+        Ok(())
+    }
+    fn keep(&self, share: &mut Share<'_>, stamp: &Stamp) -> Result<(), Diagnostic> {
+        let mut bytes = Vec::new();
+        share.write(stamp, &mut bytes)?;
+        assert!(bytes.len() > 100);
+        self.wrote.lock().unwrap().push((stamp.number, stamp.process));
+        Ok(())
+    }
+    fn settle(&self, stamp: &Stamp) {
+        let mut who: Vec<u32> = self.wrote.lock().unwrap().iter().filter(|w| w.0 == stamp.number).map(|w| w.1).collect();
+        who.sort_unstable();
+        self.settled.lock().unwrap().push((stamp.number, who));
+    }
+}
+
+#[test]
+fn a_checkpoint_counts_when_all_have_written_it_and_none_is_left_out() {
+    let book = Book::default();
+    let (options, budget) = (options(), Budget::default());
+    let run = |_: usize, connections: Connections| {
+        let model = counters(5, 12);
+        let shelf = &book;
+        let extra = &mut |_: &mut Share<'_>, _: bool| Ok(Vec::new());
+        let task = Task { model: &model, options: &options, budget: &budget, progress: &Silent, extra, shelf: Some(&shelf), sought: None };
+        explore(connections, task).unwrap()
+    };
+    let outcomes: Vec<Outcome> = met(3, &budget, &run).into_iter().map(Result::unwrap).collect();
+    assert!(outcomes.iter().all(|o| o.stop == Stop::Complete && o.sum(|p| p.tally.states) == 13u64.pow(5)), "{outcomes:?}");
+    let settled = book.settled.lock().unwrap();
+    assert!(!settled.is_empty(), "no checkpoint in a search of {:?}", outcomes[0].elapsed);
+    for (at, (number, who)) in settled.iter().enumerate() {
+        assert_eq!((*number, &who[..]), (at as u64 + 1, &[0, 1, 2][..]), "{settled:?}");
+    }
+}
+
 /// A model one of whose steps cannot be evaluated.
 fn failing(_: usize) -> HandModel {
     let mut model = counters(3, 9);

@@ -304,54 +304,15 @@ impl Peers for Allies {
             ..mu_explore::Outcome::default()
         })
     }
-    fn is_acyclic(
-        &self,
-        model: &dyn Model,
-        options: &Options,
-        budget: &Budget,
-        progress: &dyn Progress,
-        symmetries: Option<&Symmetries>,
-    ) -> Result<Result<bool, Stop>, Diagnostic> {
-        self.0.borrow_mut().is_acyclic(model, options, (budget, progress), symmetries)
-    }
     fn annotate(&self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
         self.0.borrow_mut().annotate(joint)
     }
 }
 
 impl Together {
-    fn is_acyclic(
-        &mut self,
-        model: &dyn Model,
-        options: &Options,
-        (budget, progress): (&Budget, &dyn Progress),
-        symmetries: Option<&Symmetries>,
-    ) -> Result<Result<bool, Stop>, Diagnostic> {
-        if self.broken {
-            return Ok(Err(Stop::Lost));
-        }
-        self.broken = true;
-        let watched = (budget, progress, Instant::now());
-        let mut share = Share::new(model, options, budget, symmetries, self.me, self.count)?.counting_edges(options);
-        let counted = self.drive(&mut share, symmetries, watched, None, &mut |_, _| Ok(Vec::new()))?;
-        if counted.stop != Stop::Complete {
-            return Ok(Err(counted.stop));
-        }
-        share.take_edges();
-        let mut left = |share: &mut Share<'_>, _: bool| {
-            let (taken, all) = share.taken();
-            Ok(vec![u8::from(taken == all)])
-        };
-        let ended = self.drive(&mut share, symmetries, watched, None, &mut left)?;
-        Ok(match ended.stop {
-            Stop::Complete => Ok(ended.said.iter().all(|said| said == &[1])),
-            stop => Err(stop),
-        })
-    }
-
     fn annotate(&mut self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
         if self.broken {
-            return Ok(Met { decided: false, stop: Stop::Lost, said: Vec::new(), way: None });
+            return Ok(Met { decided: false, stop: Stop::Lost, said: Vec::new(), lasts: None, way: None });
         }
         self.broken = true;
         let shelves = self.shelves.take();
@@ -361,7 +322,7 @@ impl Together {
     }
 
     fn annotate_on(&mut self, shelves: Option<&dyn Shelves>, joint: Joint<'_>) -> Result<Met, Diagnostic> {
-        let Joint { model, options, budget, progress, carrier, symmetries, trace, name, said } = joint;
+        let Joint { model, options, budget, progress, carrier, symmetries, trace, name, said, lasts } = joint;
         let kept = Cell::new(None);
         let shelf = shelves.map(|s| s.shelf(name)).transpose()?;
         let resumed = shelf.as_ref().and_then(|s| s.resumed());
@@ -377,7 +338,40 @@ impl Together {
         if !trace {
             self.kept = kept.get();
         }
-        Ok(Met { decided: ended.decided, stop: ended.stop, said: ended.said, way: ended.way })
+        let met = Met { decided: ended.decided, stop: ended.stop, said: ended.said, lasts: None, way: ended.way };
+        if met.decided || trace || met.stop != Stop::Complete || !lasts(&met.said) {
+            return Ok(met);
+        }
+        let lasts = self.lasts(&mut share, symmetries, (budget, progress))?;
+        Ok(match lasts {
+            Ok(lasts) => Met { lasts: Some(lasts), ..met },
+            Err(stop) => Met { stop, ..met },
+        })
+    }
+
+    /// Whether something goes on for ever in a graph whose search is complete; or why that is not known.
+    fn lasts<'m>(
+        &mut self,
+        share: &mut Share<'m>,
+        symmetries: Option<&'m Symmetries>,
+        (budget, progress): (&Budget, &dyn Progress),
+    ) -> Result<Result<bool, Stop>, Diagnostic> {
+        let watched = (budget, progress, Instant::now());
+        share.count_edges();
+        let counted = self.drive(share, symmetries, watched, None, &mut |_, _| Ok(Vec::new()))?;
+        if counted.stop != Stop::Complete {
+            return Ok(Err(counted.stop));
+        }
+        share.take_edges();
+        let mut left = |share: &mut Share<'_>, _: bool| {
+            let (taken, all) = share.taken();
+            Ok(vec![u8::from(taken < all)])
+        };
+        let ended = self.drive(share, symmetries, watched, None, &mut left)?;
+        Ok(match ended.stop {
+            Stop::Complete => Ok(ended.said.iter().any(|said| said != &[0])),
+            stop => Err(stop),
+        })
     }
 }
 

@@ -46,10 +46,6 @@ impl Engine for Cluster {
     }
     fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
         let options = task.options;
-        if task.wishes.contains(&Wish::Priority) {
-            let message = format!("{} cannot be combined with several processes for a formula", Wish::Priority.words());
-            return Err(Diagnostic::new(Stage::Usage, message));
-        }
         let peers = Some(peers(options)?);
         let plain = mu_pbes::Options::new(&options.explore);
         let chosen = mu_pbes::Options { progress: options.progress, witnesses: options.witnesses, peers, ..plain };

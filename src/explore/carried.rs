@@ -47,6 +47,11 @@ pub trait Carrier: Lane {
     /// # Errors
     /// It means nothing to another process.
     fn atoms(&mut self, element: u32) -> Result<Vec<(Vec<u8>, u32)>, Diagnostic>;
+    /// The part of an element that must not go on for ever; 0: nothing of it.
+    ///
+    /// # Errors
+    /// The elements are too many.
+    fn lasting(&mut self, element: u32) -> Result<u32, Diagnostic>;
     /// The atom of a name.
     ///
     /// # Errors
@@ -141,7 +146,7 @@ impl<'m> Share<'m> {
 
     /// Whether parcels are to wait until no earlier level is left to begin, since what they bring belongs to their level.
     pub fn is_carrying(&self) -> bool {
-        self.carried.is_some()
+        self.carried.is_some() && self.edges.is_none()
     }
     /// Whether something that decides was met, and no way to it is wanted.
     pub fn is_decided(&self) -> bool {
@@ -173,7 +178,7 @@ impl<'m> Share<'m> {
 
     /// Takes what waits at the states of the level that was begun.
     pub(super) fn take_up(&mut self) {
-        let Some(carried) = &mut self.carried else { return };
+        let Some(carried) = self.carried.as_mut().filter(|_| self.edges.is_none()) else { return };
         carried.now.clear();
         let table = &self.store.table;
         self.now.retain(|&key| {

@@ -1,18 +1,18 @@
-//! Whether the graph of a model has a cycle, found out by several processes: Kahn's algorithm (1962), level by level.
+//! Whether something can go on for ever along the steps of a model, found out by several processes: Kahn's algorithm (1962), level by level.
 //!
-//! In: a [`Share`]. It first counts with each state the edges that lead to it, then takes away the initial state, if no edge leads there, and with each
-//! state that is taken away the edges that leave it; a state to which no edge leads any more goes next. All states are reachable, so the graph has no cycle if
-//! and only if all are taken away. With symmetries the graph is that of the orbits: a cycle there is one of the model, since the group is finite.
+//! In: a [`Share`] whose search with annotations is complete, and what of an annotation lasts ([`super::Carrier::lasting`]). The states with something that
+//! lasts are the vertices, the steps that take it on to something that lasts are the edges. The processes first count with each state the edges that lead to
+//! it, then take away the states to which none leads, and with each of them the edges that leave it; a state to which no edge leads any more goes next. If
+//! all are taken away there is no cycle. With symmetries the graph is that of the orbits: a cycle there is one of the model, since the group is finite.
 //!
-//! Cost: 4 bytes a state beside the store; each state is expanded twice, and each edge between two processes travels twice. Invariant: both times a state has
-//! the same edges.
+//! Cost: each of these states is expanded twice, and each edge between two processes travels twice, without what it brings; the counts are where the
+//! search kept what waits. Invariants: both times a state has the same edges; each edge leads to a state that is stored.
 
 use std::sync::atomic::Ordering;
 
-use super::Options;
-use super::share::Share;
-use super::store::Store;
-use super::table::Payload;
+use super::annotate::Flow;
+use super::carried::{Carried, Carrier};
+use super::share::{Parcel, Share};
 use mu_base::Diagnostic;
 
 /// What a share does with the edges.
@@ -24,49 +24,127 @@ pub(super) enum Edges {
     Take,
 }
 
+/// Bits of what waits, where the counts are.
+const COUNT: u64 = u32::MAX as u64;
+
+/// Whether a step takes something that lasts on.
+fn goes_on(carrier: &mut dyn Carrier, lasting: u32, label: mu_base::ids::LabelId) -> Result<bool, Diagnostic> {
+    Ok(match carrier.step(lasting, label)? {
+        Flow::Value(next) => carrier.lasting(next)? != 0,
+        Flow::Decided => return Err(Diagnostic::internal("a step decides that decided nothing before")),
+    })
+}
+
 impl Share<'_> {
-    /// The same share, still empty, of a search that counts the edges to each state.
-    #[must_use]
-    pub fn counting_edges(mut self, options: &Options) -> Self {
-        self.store = Store::new(self.model, options.expected_states, Payload::Number);
+    /// The search is complete, and nothing waits: the next one counts the edges along which something that lasts goes.
+    pub fn count_edges(&mut self) {
         self.edges = Some(Edges::Count);
-        self
     }
 
-    /// The search is over: the next one takes the edges away.
+    /// They are counted: the next search takes them away.
     pub fn take_edges(&mut self) {
         self.edges = Some(Edges::Take);
         self.taken = 0;
     }
 
-    /// States taken away, and states in all.
+    /// States taken away, and states from which something is to be taken.
     pub fn taken(&self) -> (u64, u64) {
-        (self.taken, self.store.table.len())
+        (self.taken, self.lasting)
     }
 
-    /// The initial state, which is this process's own: no edge led to it when it was stored. Whether it is to be queued.
-    pub(super) fn start_edges(&mut self, edges: Edges, key: u64) -> Result<bool, Diagnostic> {
-        let place = self.store.table.find(key).ok_or_else(|| Diagnostic::internal("the initial state is not stored"))?;
-        let cell = self.store.table.number(place);
-        if edges == Edges::Count {
-            cell.store(0, Ordering::Relaxed);
+    /// What of the annotation of a state lasts.
+    fn lasting_at(&self, carried: &mut Carried<'_>, key: u64) -> Result<u32, Diagnostic> {
+        let place = self.store.table.find(key).ok_or_else(|| Diagnostic::internal("a queued state is not in the store"))?;
+        carried.carrier.lasting((self.store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32)
+    }
+
+    /// Queues the states with something that lasts: all of them to count, those to which no edge leads to take away.
+    pub(super) fn start_edges(&mut self, edges: Edges) -> Result<(), Diagnostic> {
+        let Self { carried: Some(carried), store, ahead, lasting, .. } = self else { return Ok(()) };
+        let mut first = Vec::new();
+        *lasting = 0;
+        for (place, key) in store.table.entries() {
+            let cell = store.table.pair(place);
+            let there = cell.load(Ordering::Relaxed);
+            if carried.carrier.lasting((there >> 32) as u32)? == 0 {
+                continue;
+            }
+            *lasting += 1;
+            match edges {
+                Edges::Count => cell.store(there & !COUNT, Ordering::Relaxed),
+                Edges::Take if there & COUNT != 0 => continue,
+                Edges::Take => {}
+            }
+            first.push(key);
         }
-        Ok(cell.load(Ordering::Relaxed) == 0)
+        if !first.is_empty() {
+            ahead.insert(0, first);
+        }
+        Ok(())
     }
-}
 
-/// Notes an edge to the state at a place, which was stored just now if it is `new`; whether the state is to be queued.
-pub(super) fn note_edge(store: &Store, edges: Edges, place: u64, new: bool) -> Result<bool, Diagnostic> {
-    let cell = store.table.number(place);
-    let there = cell.load(Ordering::Relaxed);
-    let now = match edges {
-        Edges::Count => there.checked_add(1),
-        Edges::Take => there.checked_sub(1),
-    };
-    let now = now.ok_or_else(|| Diagnostic::internal("the edges to a state are not those that were counted"))?;
-    cell.store(now, Ordering::Relaxed);
-    Ok(match edges {
-        Edges::Count => new,
-        Edges::Take => now == 0,
-    })
+    /// As [`Share::expand`], for the edges.
+    pub(super) fn follow_edges(&mut self, carried: &mut Carried<'_>, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+        for _ in 0..most {
+            if self.now.is_empty() {
+                break;
+            }
+            let key = self.settled(|share| {
+                let key = *share.now.last().ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                share.expander.successors(&share.store, key, &mut share.found)?;
+                Ok(key)
+            })?;
+            let lasting = self.lasting_at(carried, key)?;
+            self.now.pop();
+            self.taken += 1;
+            for i in 0..self.found.len() {
+                let (key, label) = (self.found[i].key, self.found[i].label);
+                if !goes_on(&mut *carried.carrier, lasting, label)? {
+                    continue;
+                }
+                let owner = self.owner(key)?;
+                if owner == self.me {
+                    self.pending.push(key);
+                    continue;
+                }
+                self.tally.sent += 1;
+                if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves, None)? {
+                    self.tally.sent_bytes += parcel.len() as u64;
+                    send((owner, parcel));
+                }
+            }
+            if self.pending.len() >= super::search::BATCH {
+                self.note_edges(self.level + 1)?;
+            }
+        }
+        if self.now.is_empty() {
+            self.close(send);
+        }
+        self.note_edges(self.level + 1)
+    }
+
+    /// Notes an edge to each pending state; those that it was the last to lead to are queued at this level.
+    pub(super) fn note_edges(&mut self, level: u64) -> Result<(), Diagnostic> {
+        let wrong = || Diagnostic::internal("the edges to a state are not those that were counted");
+        let Some(edges) = self.edges else { return Ok(()) };
+        let mut fresh = Vec::new();
+        for key in self.pending.drain(..) {
+            let cell = self.store.table.pair(self.store.table.find(key).ok_or_else(wrong)?);
+            let there = cell.load(Ordering::Relaxed);
+            let count = there as u32;
+            let now = match edges {
+                Edges::Count => count.checked_add(1),
+                Edges::Take => count.checked_sub(1),
+            };
+            let now = now.ok_or_else(wrong)?;
+            cell.store(there & !COUNT | u64::from(now), Ordering::Relaxed);
+            if edges == Edges::Take && now == 0 {
+                fresh.push(key);
+            }
+        }
+        if !fresh.is_empty() {
+            self.ahead.entry(level).or_default().extend(fresh);
+        }
+        Ok(())
+    }
 }

@@ -29,6 +29,8 @@ pub struct Joint<'a> {
     pub name: &'a str,
     /// What each process has to say to all in the end.
     pub said: &'a mut dyn FnMut(&mut Share<'_>) -> Result<Vec<u8>, Diagnostic>,
+    /// Whether, after what all said in the end of a search that decided nothing, it matters if something goes on for ever.
+    pub lasts: &'a dyn Fn(&[Vec<u8>]) -> bool,
 }
 
 /// What the processes found.
@@ -40,6 +42,8 @@ pub struct Met {
     pub stop: Stop,
     /// What each process said in the end, by process; nothing if it could not.
     pub said: Vec<Vec<u8>>,
+    /// Whether something goes on for ever, see [`Carrier::lasting`], if that was asked.
+    pub lasts: Option<bool>,
     /// The stations of a shortest way to what decides, from the initial state on, each for [`super::Station::read`].
     pub way: Option<Vec<Vec<u8>>>,
 }
@@ -51,18 +55,6 @@ pub trait Peers {
     /// # Errors
     /// Those of the model, whichever process met them.
     fn count(&self, model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<Outcome, Diagnostic>;
-    /// Finds out with all others whether the graph has no cycle; or why that is not known.
-    ///
-    /// # Errors
-    /// Those of the model; a supposed symmetry is none.
-    fn is_acyclic(
-        &self,
-        model: &dyn Model,
-        options: &Options,
-        budget: &Budget,
-        progress: &dyn Progress,
-        symmetries: Option<&Symmetries>,
-    ) -> Result<Result<bool, Stop>, Diagnostic>;
     /// Searches with all others.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use super::cache::{Expander, Halt, Successor};
 use super::carried::{Carried, Carrier};
 use super::memo::Memo;
 use super::parcels::{Receiver, Sender};
-use super::peel::{Edges, note_edge};
+use super::peel::Edges;
 use super::search::{BATCH, MOST_DEAD, too_many};
 use super::store::Store;
 use super::symmetry::Symmetries;
@@ -72,9 +72,10 @@ pub struct Share<'m> {
     pub(super) quest: Quest<'m>,
     /// What the states carry.
     pub(super) carried: Option<Carried<'m>>,
-    /// What is done with the edges, and how many states were taken away.
+    /// What is done with the edges, how many states were taken away, and how many have something that lasts.
     pub(super) edges: Option<Edges>,
     pub(super) taken: u64,
+    pub(super) lasting: u64,
     /// By level, the states from which something was taken, if that is kept.
     pub(super) history: BTreeMap<u64, Vec<u64>>,
     pub(super) leaves: Vec<u32>,
@@ -148,6 +149,7 @@ impl<'m> Share<'m> {
             carried: None,
             edges: None,
             taken: 0,
+            lasting: 0,
             history: BTreeMap::new(),
             leaves: vec![0; leaves],
             level: 0,
@@ -173,25 +175,21 @@ impl<'m> Share<'m> {
     /// # Errors
     /// Those of the model.
     pub fn start(&mut self) -> Result<(), Diagnostic> {
+        if let Some(edges) = self.edges {
+            return self.start_edges(edges);
+        }
         self.whole = false;
         let vector = self.model.initial();
         let key = self.settled(|share| {
             let key = share.store.encode(&vector)?;
             share.expander.representative(&share.store, key)
         })?;
-        if self.owner(key)? == self.me && self.edges == Some(Edges::Take) {
-            if self.start_edges(Edges::Take, key)? {
-                self.ahead.insert(0, vec![key]);
-            }
-        } else if self.owner(key)? == self.me {
+        if self.owner(key)? == self.me {
             self.pending.push(key);
             if let Some(carried) = &mut self.carried {
                 carried.brought.push(carried.carrier.initial());
             }
             self.place(0)?;
-            if let Some(edges) = self.edges {
-                self.start_edges(edges, key)?;
-            }
         }
         self.whole = true;
         Ok(())
@@ -231,7 +229,10 @@ impl<'m> Share<'m> {
     /// Those of the model; a limit on the memory.
     pub fn expand(&mut self, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
         if let Some(mut carried) = self.carried.take() {
-            let result = self.carry(&mut carried, most, send);
+            let result = match self.edges {
+                Some(_) => self.follow_edges(&mut carried, most, send),
+                None => self.carry(&mut carried, most, send),
+            };
             self.carried = Some(carried);
             return result;
         }
@@ -249,7 +250,6 @@ impl<'m> Share<'m> {
             })?;
             self.whole = false;
             self.now.pop();
-            self.taken += 1;
             self.look(key);
             self.surplus += orbit - 1;
             self.tally.transitions += orbit * self.found.len() as u64;
@@ -263,7 +263,7 @@ impl<'m> Share<'m> {
                 let key = self.found[i].key;
                 let slot = self.recent_slot(key);
                 // Whosever it is, it was stored or sent lately.
-                if self.recent[slot].replace(key) == Some(key) && self.edges.is_none() {
+                if self.recent[slot].replace(key) == Some(key) {
                     continue;
                 }
                 let owner = self.owner(key)?;
@@ -308,7 +308,7 @@ impl<'m> Share<'m> {
         };
         let whole = std::mem::replace(&mut self.whole, false);
         let (mut states, mut loads): (Vec<u32>, Vec<u32>) = Default::default();
-        let carrier = self.carried.as_mut().map(|c| (&mut *c.carrier as &mut dyn Carrier, from));
+        let carrier = self.carried.as_mut().filter(|_| self.edges.is_none()).map(|c| (&mut *c.carrier as &mut dyn Carrier, from));
         receiver.read(&self.store, self.portable, parcel, carrier, &mut |state, load| {
             states.extend_from_slice(state);
             loads.push(load);
@@ -322,7 +322,7 @@ impl<'m> Share<'m> {
                 share.expander.kept(&share.store, key)
             })?;
             self.pending.push(key);
-            if let Some(carried) = &mut self.carried {
+            if let Some(carried) = self.carried.as_mut().filter(|_| self.edges.is_none()) {
                 carried.brought.push(if element == 0 { load } else { carried.carrier.image(element as usize - 1, load)? });
             }
             if self.pending.len() >= BATCH {
@@ -408,6 +408,9 @@ impl<'m> Share<'m> {
         if self.pending.is_empty() {
             return Ok(());
         }
+        if self.edges.is_some() {
+            return self.note_edges(level);
+        }
         if let Some(mut carried) = self.carried.take() {
             let result = self.place_carried(&mut carried, level);
             self.carried = Some(carried);
@@ -424,22 +427,13 @@ impl<'m> Share<'m> {
                 match self.store.table.insert_hashed(self.hashes[at]) {
                     Insert::New(place) => {
                         new += 1;
-                        let queued = self.edges.map_or(Ok(true), |edges| note_edge(&self.store, edges, place, true));
-                        match queued {
-                            Ok(true) => fresh.push(key),
-                            Ok(false) => {}
-                            Err(error) => result = Err(error),
-                        }
+                        fresh.push(key);
                         if self.quest.sought.is_some() {
                             // None has so many levels that four bytes do not tell them apart.
                             self.store.table.number(place).store(level as u32 + 1, Ordering::Relaxed);
                         }
                     }
-                    Insert::Old(place) => match self.edges.map_or(Ok(false), |edges| note_edge(&self.store, edges, place, false)) {
-                        Ok(true) => fresh.push(key),
-                        Ok(false) => {}
-                        Err(error) => result = Err(error),
-                    },
+                    Insert::Old(_) => {}
                     Insert::Full => {
                         self.store.table.add_len(std::mem::take(&mut new));
                         let growth = Growth { generous: false, helpers: 0 };

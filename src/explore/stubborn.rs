@@ -101,7 +101,9 @@ impl Unreduced {
             Unreduced::Confluence => "confluent steps are taken at once",
             Unreduced::Symmetry => "symmetries are used, which are verified on the steps that are seen",
             Unreduced::Kept => "checkpoints are of all steps",
-            Unreduced::Processes => "several processes search",
+            Unreduced::Processes => {
+                "several processes search, none of which sees at once what the others have met: steps could be put off for ever"
+            }
             Unreduced::Dependent => "no two transition groups are independent",
             Unreduced::Visible => "what is asked for rests on every transition group",
             Unreduced::Large => "the model has too many transition groups",

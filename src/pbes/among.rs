@@ -16,14 +16,15 @@ use super::channel::Channel;
 use super::flow::{Oracle, Searched, Symmetry, Task, Thread};
 use super::obligations::{EMPTY, Set, Sets};
 use super::order::Order;
-use super::priority::Priority;
+use super::priority::{self, Priority};
 use super::product::{Figures, Kind, Outcome, Shape, local_value, loops_here};
 use super::source::Source;
+use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_evidence::Builder;
-use mu_explore::{Carrier, Flow, Joint, Lane, Met, Peers, Share, Station, Symmetries, with_those_that_hold};
+use mu_explore::{Carrier, Flow, Joint, Lane, Met, Peers, Share, Station, Symmetries, Unreduced, with_those_that_hold};
 use std::cell::RefCell;
 
 /// Obligations that go to other processes.
@@ -32,6 +33,8 @@ struct Bearer<'a, 'o> {
     oracle: &'o RefCell<Oracle<'a>>,
     initial: Set,
     channels: Vec<Channel>,
+    /// By set, what of it must not go on for ever.
+    lasting: AHashMap<Set, Set>,
 }
 
 impl Lane for Bearer<'_, '_> {
@@ -76,6 +79,16 @@ impl Carrier for Bearer<'_, '_> {
         let one = |q: u32| Ok((oracle.automaton.name(FormulaState(q))?, sets.from_members(&[q])));
         sets.members(element).into_iter().map(one).collect()
     }
+    fn lasting(&mut self, element: u32) -> Result<u32, Diagnostic> {
+        if let Some(part) = self.lasting.get(&element) {
+            return Ok(*part);
+        }
+        let sets = self.thread.operations.sets();
+        let members = self.oracle.borrow().lasting(sets.members(element));
+        let part = self.thread.result(sets.from_members(&members))?;
+        self.lasting.insert(element, part);
+        Ok(part)
+    }
     fn atom(&mut self, name: &[u8]) -> Result<u32, Diagnostic> {
         let q = self.oracle.borrow_mut().automaton.named(name)?;
         Ok(self.thread.operations.sets().from_members(&[q.0]))
@@ -88,6 +101,8 @@ struct Said {
     figures: Figures,
     forward: bool,
     loops: bool,
+    /// The name of a formula state met that tells a hidden step from none, if such steps were taken at once.
+    telling: Option<Vec<u8>>,
 }
 
 impl Said {
@@ -95,13 +110,42 @@ impl Said {
         let Figures { configurations, states, steps, .. } = self.figures;
         let mut out = vec![u8::from(self.forward), u8::from(self.loops)];
         [configurations, states, steps].into_iter().for_each(|n| put(&mut out, n));
+        // No name is empty.
+        let telling = self.telling.as_deref().unwrap_or_default();
+        put(&mut out, telling.len() as u64);
+        out.extend(telling);
         out
     }
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_at_checked(2)?;
         *bytes = rest;
         let (configurations, states, steps) = (take(bytes)?, take(bytes)?, take(bytes)?);
-        Some(Self { figures: Figures { configurations, states, steps, symmetries: 1 }, forward: head[0] == 1, loops: head[1] == 1 })
+        let length = usize::try_from(take(bytes)?).ok()?;
+        let (telling, rest) = bytes.split_at_checked(length)?;
+        *bytes = rest;
+        let telling = (!telling.is_empty()).then(|| telling.to_vec());
+        let figures = Figures { configurations, states, steps, symmetries: 1 };
+        Some(Self { figures, forward: head[0] == 1, loops: head[1] == 1, telling })
+    }
+    /// Of all processes together; `learn` gets what each met of the formula.
+    fn together(said: &[Vec<u8>], learn: &mut dyn FnMut(&mut &[u8]) -> Result<(), Diagnostic>) -> Result<Self, Diagnostic> {
+        let mut all = Said { forward: true, ..Said::default() };
+        for bytes in said.iter().filter(|bytes| !bytes.is_empty()) {
+            let bytes = &mut &bytes[..];
+            let malformed = || Diagnostic::new(Stage::File, "what another process says of its share is malformed");
+            let one = Said::read(bytes).ok_or_else(malformed)?;
+            learn(bytes)?;
+            all.figures.configurations += one.figures.configurations;
+            all.figures.states += one.figures.states;
+            all.figures.steps += one.figures.steps;
+            all.forward &= one.forward;
+            all.loops |= one.loops;
+            all.telling = match (all.telling, one.telling) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+        Ok(all)
     }
 }
 
@@ -111,7 +155,7 @@ pub(super) fn refused(why: &str) -> Diagnostic {
         .note("check it in one process, without `--processes` and `--cluster`")
 }
 
-/// Searches from the initial state with the given obligations.
+/// Searches from the initial state with the given obligations; confluent steps are taken at once as one process does it ([`super::flow::search`]).
 pub(super) fn search(
     task: Task<'_>,
     peers: &dyn Peers,
@@ -119,11 +163,40 @@ pub(super) fn search(
     shape: &Shape,
     roots: &[FormulaState],
 ) -> Result<Searched, Diagnostic> {
-    let search = |symmetries: Option<&mut Symmetries>| search_with(task, peers, automaton, shape, roots, symmetries);
-    let (found, dropped) = with_those_that_hold(task.model, task.explore, search)?;
-    Ok(Searched { found: Some(found), priority: Priority::None, order: Order::None, dropped })
+    let once = |task: Task<'_>, automaton: &mut Automaton| {
+        let mut telling = None;
+        let search = |symmetries: Option<&mut Symmetries>| {
+            let (outcome, figures, tells) = search_with(task, peers, &mut *automaton, shape, roots, symmetries)?;
+            telling = tells;
+            Ok((outcome, figures))
+        };
+        let (found, dropped) = with_those_that_hold(task.model, task.explore, search)?;
+        let order = if task.explore.partial_order { Order::Unused(Unreduced::Processes) } else { Order::Unused(Unreduced::Asked) };
+        Ok::<_, Diagnostic>((Searched { found: Some(found), priority: Priority::None, order, dropped }, telling))
+    };
+    let plain = task.explore.without_confluence();
+    let all_steps = Task { explore: &plain, ..task };
+    if !task.explore.confluent.iter().any(|c| *c) {
+        return Ok(once(all_steps, automaton)?.0);
+    }
+    let priority = match priority::forbidden(automaton, shape) {
+        Some(forbidden) => forbidden,
+        None => {
+            let (result, telling) = once(task, automaton)?;
+            // Else a path may decide that is none of the full system, where steps of tau lie between its steps.
+            match (&result.found, telling) {
+                (Some((Outcome::Verdict(_), _)), Some(name)) => {
+                    let q = automaton.named(&name)?;
+                    priority::of_states(automaton, task.labels, &[q.0])?
+                }
+                _ => return Ok(Searched { priority: Priority::Used, ..result }),
+            }
+        }
+    };
+    Ok(Searched { priority, ..once(all_steps, automaton)?.0 })
 }
 
+/// A search, and the name of a formula state met that tells a hidden step from none, if such steps were taken at once.
 fn search_with(
     task: Task<'_>,
     peers: &dyn Peers,
@@ -131,23 +204,27 @@ fn search_with(
     shape: &Shape,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
-) -> Result<(Outcome, Figures), Diagnostic> {
+) -> Result<(Outcome, Figures, Option<Vec<u8>>), Diagnostic> {
     let sets = Sets::default();
     let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, false);
-    let Some(initial) = oracle.start(roots)? else { return Ok((Outcome::Verdict(!shape.universal), Figures::default())) };
+    let at_once = |value: bool| Ok((Outcome::Verdict(value), Figures::default(), None));
+    let Some(initial) = oracle.start(roots)? else { return at_once(!shape.universal) };
     if initial == EMPTY {
-        return Ok((Outcome::Verdict(shape.universal), Figures::default()));
+        return at_once(shape.universal);
     }
     let symmetries = oracle.stabiliser(symmetries, task, initial);
     oracle.symmetry = symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
     oracle.group = symmetries;
     let order = symmetries.map_or(1, Symmetries::order);
-    let name = format!("{}s{order}", task.name);
+    let confluent = task.explore.confluent.iter().any(|c| *c);
+    let name = format!("{}{}s{order}", task.name, if confluent { "p" } else { "" });
     let oracle = RefCell::new(oracle);
     let mut said = |share: &mut Share<'_>| {
         let mut figures = Figures { steps: share.tally().transitions, ..Figures::default() };
         let mut sizes = Vec::new();
+        let mut known = AHashSet::new();
         share.each_carried(&mut |carrier, set, orbit, fixed| {
+            known.insert(set);
             let mut all = set;
             for element in fixed {
                 let image = carrier.image(*element as usize - 1, set)?;
@@ -158,39 +235,42 @@ fn search_with(
             Ok(())
         })?;
         let automaton = &mut *oracle.borrow_mut().automaton;
-        let met: Vec<FormulaState> = (0..automaton.state_count() as u32).map(FormulaState).collect();
-        let loops = loops_here(automaton, shape, &met)?;
-        let mut out = Said { figures, forward: share.is_forward(), loops }.write();
+        let met = sets.union(known);
+        let states: Vec<FormulaState> = met.iter().map(|q| FormulaState(*q)).collect();
+        let loops = loops_here(automaton, shape, &states)?;
+        let telling = if confluent { telling(automaton, task, &met)? } else { None };
+        let mut out = Said { figures, forward: share.is_forward(), loops, telling }.write();
         out.extend(automaton.experience());
         Ok(out)
     };
-    let met = run(task, peers, (&oracle, &sets, initial), symmetries, (&name, false), &mut said)?;
+    // Whether cycles of obligations matter; what is malformed is told below.
+    let lasts = |said: &[Vec<u8>]| {
+        let all = Said::together(said, &mut |_| Ok(())).unwrap_or_default();
+        !(shape.hostile.is_empty() || all.loops || all.forward || task.runs_end)
+    };
+    let met = run(task, peers, (&oracle, &sets, initial), symmetries, (&name, false), (&mut said, &lasts))?;
     drop(oracle);
-    let mut all = Said { forward: true, ..Said::default() };
-    for bytes in met.said.iter().filter(|bytes| !bytes.is_empty()) {
-        let bytes = &mut &bytes[..];
-        let one = Said::read(bytes).ok_or_else(|| Diagnostic::new(Stage::File, "what another process says of its share is malformed"))?;
-        automaton.learn(bytes)?;
-        all.figures.configurations += one.figures.configurations;
-        all.figures.states += one.figures.states;
-        all.figures.steps += one.figures.steps;
-        all.forward &= one.forward;
-        all.loops |= one.loops;
-    }
+    let mut all = Said::together(&met.said, &mut |bytes| automaton.learn(bytes))?;
     all.figures.symmetries = order;
     let outcome = match met.stop {
         _ if met.decided => Outcome::Verdict(!shape.universal),
-        Stop::Complete if shape.hostile.is_empty() => Outcome::Verdict(shape.universal),
-        Stop::Complete if all.loops => Outcome::Cycle,
-        Stop::Complete if all.forward || task.runs_end => Outcome::Verdict(shape.universal),
-        Stop::Complete => match peers.is_acyclic(task.model, task.explore, task.budget, task.progress, symmetries)? {
-            Ok(true) => Outcome::Verdict(shape.universal),
-            Ok(false) => Outcome::Cycle,
-            Err(stop) => Outcome::Stopped(stop),
-        },
+        Stop::Complete if all.loops || met.lasts == Some(true) => Outcome::Cycle,
+        Stop::Complete => Outcome::Verdict(shape.universal),
         stop => Outcome::Stopped(stop),
     };
-    Ok((outcome, all.figures))
+    Ok((outcome, all.figures, all.telling))
+}
+
+/// The least name of those of some formula states of which a hidden step makes something else.
+fn telling(automaton: &mut Automaton, task: Task<'_>, met: &[u32]) -> Result<Option<Vec<u8>>, Diagnostic> {
+    let mut least: Option<Vec<u8>> = None;
+    for q in met {
+        if priority::of_states(automaton, task.labels, &[*q])? != Priority::Used {
+            let name = automaton.name(FormulaState(*q))?;
+            least = Some(least.map_or(name.clone(), |l| l.min(name)));
+        }
+    }
+    Ok(least)
 }
 
 /// One search by all. `trace`: whether the way to what decides is wanted.
@@ -200,12 +280,13 @@ fn run<'a>(
     (oracle, sets, initial): (&RefCell<Oracle<'a>>, &'a Sets, Set),
     symmetries: Option<&Symmetries>,
     (name, trace): (&str, bool),
-    said: &mut dyn FnMut(&mut Share<'_>) -> Result<Vec<u8>, Diagnostic>,
+    (said, lasts): (&mut dyn FnMut(&mut Share<'_>) -> Result<Vec<u8>, Diagnostic>, &dyn Fn(&[Vec<u8>]) -> bool),
 ) -> Result<Met, Diagnostic> {
     let locals = oracle.borrow().has_locals();
-    let carrier = Box::new(Bearer { thread: Thread::new(sets, oracle, locals), oracle, initial, channels: Vec::new() });
+    let carrier =
+        Box::new(Bearer { thread: Thread::new(sets, oracle, locals), oracle, initial, channels: Vec::new(), lasting: AHashMap::new() });
     let Task { model, explore: options, budget, progress, .. } = task;
-    peers.annotate(Joint { model, options, budget, progress, carrier, symmetries, trace, name, said })
+    peers.annotate(Joint { model, options, budget, progress, carrier, symmetries, trace, name, said, lasts })
 }
 
 /// A shortest path to what decides, of which it is known that it can be reached; none if a limit comes first.
@@ -223,7 +304,7 @@ pub(super) fn shortest(
     let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, false);
     let Some(initial) = oracle.start(roots)? else { return Ok(Some(Builder::new((source.initial(), 0)))) };
     let oracle = RefCell::new(oracle);
-    let met = run(task, peers, (&oracle, &sets, initial), None, ("", true), &mut |_| Ok(Vec::new()));
+    let met = run(task, peers, (&oracle, &sets, initial), None, ("", true), (&mut |_| Ok(Vec::new()), &|_| false));
     drop(oracle);
     let stations = match met {
         Ok(Met { way: Some(stations), .. }) => stations,

@@ -269,6 +269,11 @@ impl<'a> Oracle<'a> {
     fn images_of(&mut self, states: &[u32], element: u32) -> Result<Vec<u32>, Diagnostic> {
         states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse(element))).collect()
     }
+    /// Those of some formula states that must not go on for ever.
+    pub fn lasting(&self, mut states: Vec<u32>) -> Vec<u32> {
+        states.retain(|q| self.shape.hostile.contains(&self.automaton.node(FormulaState(*q))));
+        states
+    }
     fn locals(&self, mut states: Vec<u32>) -> Vec<u32> {
         states.retain(|q| self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local));
         states
@@ -468,7 +473,7 @@ pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[For
     let plain = task.explore.without_confluence();
     let all_steps = Task { explore: &plain, ..task };
     if let Some(peers) = task.peers {
-        return super::among::search(all_steps, peers, automaton, shape, roots);
+        return super::among::search(task, peers, automaton, shape, roots);
     }
     let priority = match task.explore.confluent.iter().any(|c| *c) {
         false => Priority::None,

@@ -29,8 +29,7 @@ const FIRST_BATCH: usize = 16;
 
 /// Why several processes refuse a formula.
 const GAME: &str = "it needs a game, which they do not play";
-const CYCLES: &str =
-    "it asks whether something happens at last on every path, and states of the model form a cycle, so that it needs a game";
+const CYCLES: &str = "it asks whether something happens at last on every path, and what it asks goes in a circle, so that it needs a game";
 
 /// The value of a task, or why there is none.
 type Found = Result<bool, Stop>;

@@ -78,7 +78,7 @@ pub struct ClusterRunArgs {
     /// Start the processes and wait for the result.
     #[arg(long)]
     pub start: bool,
-    /// What runs a line on a host; it gets the host and the line as its last arguments.
+    /// What runs a line on a host; it gets the host and the line as its last arguments, and hands its standard input on: when that ends, so does the process.
     #[arg(long, value_name = "COMMAND", default_value = "ssh")]
     pub shell: String,
     /// The command, without options of several processes.
