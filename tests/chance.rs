@@ -113,7 +113,10 @@ fn parameters_that_are_only_added_to() {
     let (model, system) = explored(text, &Options::default());
     // The number of wins is not bounded by the formula; without a bound of the model it grows for ever.
     assert_eq!(value(&model, &system, "mu X(w: Nat = 2). <win>X(w + 1) || <lose>X(w) || <stop>val(w / 2)"), "3/2");
-    assert_eq!(value(&model, &system, "nu X(w: Int = 0, v: Nat = 0). [win]X(w - 5, v) && [lose]X(w, v + 3) && [stop](val(w) + val(2 * v))"), "7");
+    assert_eq!(
+        value(&model, &system, "nu X(w: Int = 0, v: Nat = 0). [win]X(w - 5, v) && [lose]X(w, v + 3) && [stop](val(w) + val(2 * v))"),
+        "7"
+    );
     let (model, system) = explored("act win; proc P = win . P; init P;", &Options::default());
     assert_eq!(value(&model, &system, "mu X(w: Nat = 0). <win>X(w + 1) || val(w)"), "true");
     assert_eq!(value(&model, &system, "nu X(w: Int = 5). <win>X(w - 1) && val(w)"), "false");
@@ -144,7 +147,9 @@ fn parameters_that_are_only_added_to_agree_with_their_instances() {
         let with = pick(&["||", "&&", "+"]);
         let factor = pick(&["", "val(1/2) * "]);
         let formula = |before: &str| {
-            format!("{sign} X(w: Int = 1, n: Nat = 0). {before} ((val(n == 6) && {end}) || (val(n < 6) && (({factor}{first}) {with} {second})))")
+            format!(
+                "{sign} X(w: Int = 1, n: Nat = 0). {before} ((val(n == 6) && {end}) || (val(n < 6) && (({factor}{first}) {with} {second})))"
+            )
         };
         let (plain, asked) = (formula(""), formula("val(w < 0 || w >= 0) &&"));
         assert_eq!(value(&model, &system, &plain), value(&model, &system, &asked), "seed {seed}: {plain}");
