@@ -1,6 +1,7 @@
 //! The blocks `mcrl2 chance` of `docs/language.md`: counts of probabilistic models and values of formulas on them.
 
 use mu_check::base::Budget;
+use mu_check::base::random::Random;
 use mu_check::chance::bisimulation::bisimilar;
 use mu_check::chance::{System, aut, explore};
 use mu_check::compile::{Compiled, Confluence};
@@ -93,4 +94,66 @@ fn what_adds_up_to_something_else_is_refused() {
         let error = explore::explore(&model, &Budget::default(), &mut |_| {}).err().map(|e| e.message).unwrap_or_default();
         assert!(error.contains(expected), "{weight}: {error}");
     }
+}
+
+/// What a weight asks before anything of the chosen values decides which weights there are.
+#[test]
+fn conditions_before_weights() {
+    let nested = "proc P(n: Nat) = a(n) . dist x: Nat[if(n == 0, if(x < 3, 1/3, 0), if(n == 1 && n < 2, if(x == 1, 1, 0), if(x < 2, 1/2, 0)))]. P(x); init P(0);";
+    let apart = "proc P(n: Nat) = (n == 0) -> a(0) . (dist x: Nat[if(x < 3, 1/3, 0)]. P(x)) + (n == 1) -> a(1) . P(1)
+        + (n == 2) -> a(2) . (dist x: Nat[if(x < 2, 1/2, 0)]. P(x)); init P(0);";
+    let [a, b] = [nested, apart].map(|t| explored(&format!("act a: Nat; {t}"), &Options::default()).1);
+    assert!(bisimilar(&a, &b));
+    assert_eq!((a.state_count(), b.state_count()), (3, 3));
+}
+
+#[test]
+fn parameters_that_are_only_added_to() {
+    let text = "act win, lose, stop; proc P(n: Nat) = (n < 3) -> dist x: Bool[if(x, 1/3, 2/3)]. (x -> win . P(n + 1) <> lose . P(n + 1)) <> stop . delta; init P(0);";
+    let (model, system) = explored(text, &Options::default());
+    // The number of wins is not bounded by the formula; without a bound of the model it grows for ever.
+    assert_eq!(value(&model, &system, "mu X(w: Nat = 2). <win>X(w + 1) || <lose>X(w) || <stop>val(w / 2)"), "3/2");
+    assert_eq!(
+        value(&model, &system, "nu X(w: Int = 0, v: Nat = 0). [win]X(w - 5, v) && [lose]X(w, v + 3) && [stop](val(w) + val(2 * v))"),
+        "7"
+    );
+    let (model, system) = explored("act win; proc P = win . P; init P;", &Options::default());
+    assert_eq!(value(&model, &system, "mu X(w: Nat = 0). <win>X(w + 1) || val(w)"), "true");
+    assert_eq!(value(&model, &system, "nu X(w: Int = 5). <win>X(w - 1) && val(w)"), "false");
+    assert_eq!(value(&model, &system, "mu X(w: Int = 5). <win>X(w - 1) || val(w)"), "5");
+}
+
+/// Formulas with parameters that are only added to, beside the same with a condition on them, which holds always.
+#[test]
+fn parameters_that_are_only_added_to_agree_with_their_instances() {
+    let text = "act a, b; proc P(n: Nat) = dist x: Bool[if(x, 1/3, 2/3)]. (x -> (a . P(0) + b . P(1)) <> (b . P(0) + (n == 1) -> b . P(n)));  init P(0);";
+    let (model, system) = explored(text, &Options::default());
+    let equations = |formula: &str| {
+        let file = syntax::parse_formula(Default::default(), formula).unwrap();
+        let typed = check_real(&file, &model.process().data, &model.process().actions).unwrap();
+        translate(&typed, &system, &model, &Budget::default()).unwrap().nodes.len()
+    };
+    let mut smaller = 0;
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let mut pick = |from: &[&'static str]| from[random.below(from.len())];
+        let sign = pick(&["mu", "nu"]);
+        let mut call = || {
+            let modality = pick(&["<a>", "<b>", "[a]", "[b]", "<true>", "[true]"]);
+            format!("{modality}X({}, n + 1)", pick(&["w + 1", "w", "w - 2", "w + n", "2 + w", "1 - w", "w + w"]))
+        };
+        let (first, second) = (call(), call());
+        let end = pick(&["val(w)", "val(w / 2)", "val(3 * w - 1)", "val(n - w)", "val(w + n)", "(val(w) + val(w))", "val(0)", "-val(w)"]);
+        let with = pick(&["||", "&&", "+"]);
+        let factor = pick(&["", "val(1/2) * "]);
+        let formula = |before: &str| {
+            format!(
+                "{sign} X(w: Int = 1, n: Nat = 0). {before} ((val(n == 6) && {end}) || (val(n < 6) && (({factor}{first}) {with} {second})))"
+            )
+        };
+        let (plain, asked) = (formula(""), formula("val(w < 0 || w >= 0) &&"));
+        assert_eq!(value(&model, &system, &plain), value(&model, &system, &asked), "seed {seed}: {plain}");
+        smaller += usize::from(equations(&plain) < equations(&asked));
+    }
+    assert!(smaller > 20, "{smaller}");
 }

@@ -14,8 +14,8 @@ use std::collections::hash_map::Entry;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Answers of groups that are kept; with more, all are forgotten.
-const MOST_KEPT: usize = 1 << 20;
+/// Values in answers of groups that are kept; with more, all are forgotten.
+const MOST_KEPT: usize = 1 << 23;
 /// Outcomes from which on a distribution is looked for before its states are.
 const LONG: usize = 16;
 /// Steps between two looks at the limits.
@@ -28,6 +28,8 @@ struct Search<'m> {
     distributions: Distributions,
     /// Distributions with many outcomes, by the list of weights, which is kept so that its address is its own, and what else makes them.
     long: AHashMap<(usize, Box<[u32]>), (DistId, Arc<[BigRational]>)>,
+    /// The same by the address of the list of values as well, where the list is shared.
+    shared: AHashMap<(usize, usize, Box<[u32]>), (DistId, Arc<[u32]>)>,
 }
 
 impl Search<'_> {
@@ -44,11 +46,8 @@ impl Search<'_> {
     /// Adds the steps that a group's answer gives from a state.
     fn add(&mut self, from: &[u32], group: usize, answer: &Chances, row: &mut Vec<(LabelId, DistId)>) {
         let writes = &self.groups[group].writes;
-        let mut values = &answer.values[..];
-        for (label, weights) in answer.labels.iter().zip(&answer.weights) {
-            let (mine, rest) = values.split_at(weights.len() * writes.len());
-            values = rest;
-            let step = (*label, self.distribution(from, writes, weights, mine));
+        for ((label, weights), values) in answer.labels.iter().zip(&answer.weights).zip(&answer.values) {
+            let step = (*label, self.step(from, writes, weights, values));
             if !row.contains(&step) {
                 row.push(step);
             }
@@ -56,6 +55,23 @@ impl Search<'_> {
     }
 
     /// The distribution over states that differ from one in the written slots.
+    fn step(&mut self, from: &[u32], writes: &[Slot], weights: &Arc<[BigRational]>, values: &Arc<[u32]>) -> DistId {
+        if weights.len() < LONG || Arc::strong_count(values) == 1 {
+            return self.distribution(from, writes, weights, values);
+        }
+        let mut rest = from.to_vec();
+        writes.iter().for_each(|slot| rest[*slot as usize] = u32::MAX);
+        rest.extend(writes);
+        let key = (Arc::as_ptr(weights).cast::<BigRational>() as usize, Arc::as_ptr(values).cast::<u32>() as usize, rest.into());
+        if let Some((known, _)) = self.shared.get(&key) {
+            return *known;
+        }
+        let dist = self.distribution(from, writes, weights, values);
+        self.shared.insert(key, (dist, values.clone()));
+        dist
+    }
+
+    /// The same, by the values themselves.
     fn distribution(&mut self, from: &[u32], writes: &[Slot], weights: &Arc<[BigRational]>, values: &[u32]) -> DistId {
         let mut vector = from.to_vec();
         let recurs = weights.len() >= LONG;
@@ -87,12 +103,19 @@ impl Search<'_> {
 /// Explores a model. With another reason to stop than that all is done, the system is the part that was found.
 pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) -> Result<(System, Stop), Diagnostic> {
     let groups = model.groups();
-    let mut search =
-        Search { groups, ids: AHashMap::new(), vectors: Vec::new(), distributions: Distributions::default(), long: AHashMap::new() };
+    let mut search = Search {
+        groups,
+        ids: AHashMap::new(),
+        vectors: Vec::new(),
+        distributions: Distributions::default(),
+        long: AHashMap::new(),
+        shared: AHashMap::new(),
+    };
     let starts: Vec<_> = model.initial_chances().into_iter().map(|(weight, vector)| (search.state(&vector), weight)).collect();
     let initial = search.distributions.intern(starts);
     let mut worker = model.worker();
     let mut kept: AHashMap<(u32, Box<[u32]>), Rc<Chances>> = AHashMap::new();
+    let mut size = 0;
     let (mut offsets, mut labels, mut targets) = (vec![0u64], Vec::new(), Vec::new());
     let mut stop = Stop::Complete;
     let mut row = Vec::new();
@@ -112,8 +135,9 @@ pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) ->
                 continue;
             }
             let reads: Box<[u32]> = group.reads.iter().map(|s| from[*s as usize]).collect();
-            if kept.len() >= MOST_KEPT {
+            if size > MOST_KEPT {
                 kept.clear();
+                size = 0;
             }
             let answer = match kept.entry((g as u32, reads)) {
                 Entry::Occupied(known) => known.get().clone(),
@@ -126,6 +150,7 @@ pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) ->
                         }
                         result => result?,
                     }
+                    size += answer.values.iter().map(|v| v.len()).sum::<usize>() + place.key().1.len() + 16;
                     place.insert(Rc::new(answer)).clone()
                 }
             };

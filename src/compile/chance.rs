@@ -2,7 +2,8 @@
 //!
 //! A weight says the probability of all values; those that have one are found by enumeration. So that enumeration finds bounds, a weight is turned into the
 //! condition that it is positive: products ask it of both factors, conditionals of the branch that is taken, functions with one equation of their right-hand
-//! side. Cost: linear in the weight with what it calls, up to [`MOST`] calls. Invariant: the probabilities of one choice are positive and add up to 1 exactly.
+//! side. What a weight asks before anything of the chosen values is decided first, once for a choice: what is left is often the same choice everywhere. Cost:
+//! linear in the weight with what it calls, up to [`MOST`] calls. Invariant: the probabilities of one choice are positive and add up to 1 exactly.
 
 use super::groups::Layout;
 use ahash::AHashMap;
@@ -27,11 +28,29 @@ const MOST: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     pub vars: Vec<VarId>,
-    /// Holds for all values that have a probability; of functions that are not looked into it asks nothing.
-    pub lenient: Expr,
-    /// The same, where these are asked to be positive.
-    pub possible: Expr,
     pub weight: Expr,
+    /// Conditions on what is known before, with what comes next if they hold and if not.
+    tests: Vec<(Expr, [Next; 2])>,
+    /// What the weight may come to after them.
+    weighed: Vec<Weighed>,
+    first: Next,
+}
+
+/// What comes next in deciding a choice: a test or a weight, by number.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Test(usize),
+    Weighed(usize),
+}
+
+/// A weight, and when it is positive.
+#[derive(Clone, Debug)]
+struct Weighed {
+    /// Holds for all values that have a probability; of functions that are not looked into it asks nothing.
+    lenient: Expr,
+    /// The same, where these are asked to be positive.
+    possible: Expr,
+    weight: Expr,
 }
 
 impl Chosen {
@@ -43,10 +62,31 @@ impl Chosen {
             single.entry(op).and_modify(|e| *e = None).or_insert(Some(equation));
         }
         let mut positive = Positive { signature: &mut data.signature, single, calls: 0, lenient: true };
-        let lenient = positive.condition(&weight);
-        (positive.lenient, positive.calls) = (false, 0);
-        let possible = positive.condition(&weight);
-        Self { vars: chance.vars.clone(), lenient, possible, weight }
+        let mut chosen =
+            Self { vars: chance.vars.clone(), weight: weight.clone(), tests: Vec::new(), weighed: Vec::new(), first: Next::Weighed(0) };
+        chosen.first = chosen.split(&weight, &mut positive);
+        chosen
+    }
+
+    /// Separates conditions on what is known before from what follows.
+    fn split(&mut self, weight: &Expr, positive: &mut Positive<'_>) -> Next {
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            if let Some((Builtin::If, [test, yes, no])) = weight.as_builtin(positive.signature) {
+                let mut vars = Vec::new();
+                test.free_vars(&mut vars);
+                if !vars.iter().any(|v| self.vars.contains(v)) {
+                    let next = [self.split(yes, positive), self.split(no, positive)];
+                    self.tests.push((test.clone(), next));
+                    return Next::Test(self.tests.len() - 1);
+                }
+            }
+            (positive.lenient, positive.calls) = (true, 0);
+            let lenient = positive.condition(weight);
+            (positive.lenient, positive.calls) = (false, 0);
+            let possible = positive.condition(weight);
+            self.weighed.push(Weighed { lenient, possible, weight: weight.clone() });
+            Next::Weighed(self.weighed.len() - 1)
+        })
     }
 }
 
@@ -193,44 +233,77 @@ pub(super) enum Rests {
 
 /// A choice by chance as a group makes it.
 pub(super) struct Drawing {
-    lenient: Problem,
-    strict: Problem,
-    weight: Code,
-    /// Positions in what is known before that the weight reads.
-    reads: Vec<usize>,
+    tests: Vec<(Code, [Next; 2])>,
+    first: Next,
+    weighed: Vec<Weight>,
     /// Number of variables that are chosen.
     pub width: usize,
+}
+
+/// A weight as a group finds it.
+pub(super) struct Weight {
+    lenient: Problem,
+    strict: Problem,
+    code: Code,
+    /// Positions in what is known before that the weight reads.
+    reads: Vec<usize>,
     /// By update, what it depends on.
     pub rests: Vec<Rests>,
 }
 
-impl Drawing {
-    /// `before`: the variables that have values before the choice.
-    pub(super) fn new(engine: &mut Engine, chosen: &Chosen, before: &[VarId], updates: &[Expr]) -> Result<Self, Diagnostic> {
+impl Weight {
+    fn new(engine: &mut Engine, vars: &[VarId], of: &Weighed, before: &[VarId], updates: &[Expr]) -> Result<Self, Diagnostic> {
         let mut used = Vec::new();
-        chosen.weight.free_vars(&mut used);
+        of.weight.free_vars(&mut used);
         let reads: Vec<usize> = (0..before.len()).filter(|i| used.contains(&before[*i])).collect();
         let env: Vec<VarId> = reads.iter().map(|i| before[*i]).collect();
-        let all: Vec<VarId> = env.iter().chain(&chosen.vars).copied().collect();
+        let all: Vec<VarId> = env.iter().chain(vars).copied().collect();
         let rests = |e: &Expr| {
-            let mut vars = Vec::new();
-            e.free_vars(&mut vars);
-            if !vars.iter().any(|v| chosen.vars.contains(v)) {
+            let mut used = Vec::new();
+            e.free_vars(&mut used);
+            if !used.iter().any(|v| vars.contains(v)) {
                 Rests::Before
-            } else if vars.iter().all(|v| all.contains(v)) {
+            } else if used.iter().all(|v| all.contains(v)) {
                 Rests::Drawn
             } else {
                 Rests::Both
             }
         };
         Ok(Self {
-            lenient: engine.problem(&chosen.vars, &chosen.lenient, &env)?.bound_by("a `dist`"),
-            strict: engine.problem(&chosen.vars, &chosen.possible, &env)?.bound_by("a `dist`"),
-            weight: engine.code(&chosen.weight, &all)?,
+            lenient: engine.problem(vars, &of.lenient, &env)?.bound_by("a `dist`"),
+            strict: engine.problem(vars, &of.possible, &env)?.bound_by("a `dist`"),
+            code: engine.code(&of.weight, &all)?,
             reads,
-            width: chosen.vars.len(),
             rests: updates.iter().map(rests).collect(),
         })
+    }
+}
+
+impl Drawing {
+    /// `before`: the variables that have values before the choice.
+    pub(super) fn new(engine: &mut Engine, chosen: &Chosen, before: &[VarId], updates: &[Expr]) -> Result<Self, Diagnostic> {
+        let tests = chosen.tests.iter().map(|(test, next)| Ok((engine.code(test, before)?, *next))).collect::<Result<_, Diagnostic>>()?;
+        let weighed = chosen.weighed.iter().map(|of| Weight::new(engine, &chosen.vars, of, before, updates)).collect::<Result<_, _>>()?;
+        Ok(Self { tests, first: chosen.first, weighed, width: chosen.vars.len() })
+    }
+
+    /// The weight that counts, by number, for these values of what is known before.
+    pub(super) fn decided(&self, engine: &mut Engine, before: &[Value]) -> Result<usize, Diagnostic> {
+        let mut next = self.first;
+        loop {
+            match next {
+                Next::Weighed(at) => return Ok(at),
+                Next::Test(at) => {
+                    let (test, [yes, no]) = &self.tests[at];
+                    next = if engine.eval(test, before)?.is_true() { *yes } else { *no };
+                }
+            }
+        }
+    }
+
+    /// A weight by number.
+    pub(super) fn weight(&self, at: usize) -> &Weight {
+        &self.weighed[at]
     }
 }
 
@@ -240,17 +313,32 @@ pub(super) struct Draw {
     pub weights: Arc<[BigRational]>,
     /// What updates come to for each outcome, by number, if that rests on the draw alone.
     pub columns: RefCell<AHashMap<usize, Rc<[u32]>>>,
+    /// What is written for all outcomes, by the values that are the same for all.
+    pub written: RefCell<AHashMap<Box<[u32]>, Arc<[u32]>>>,
 }
 
 /// Values in draws that are kept; with more, all are forgotten.
 const MOST_DRAWN: usize = 1 << 20;
+/// Lists of what is written that a draw keeps; with more, all are forgotten.
+const MOST_WRITTEN: usize = 1 << 10;
 
-/// Draws by group and what their weights read.
+/// Draws by group, weight, and what the weight reads.
 #[derive(Default)]
 pub(super) struct Draws {
-    known: AHashMap<(usize, Box<[Value]>), Rc<Draw>>,
+    known: AHashMap<(usize, usize, Box<[Value]>), Rc<Draw>>,
     size: usize,
     certain: Option<Arc<[BigRational]>>,
+}
+
+impl Draw {
+    /// What is written for all outcomes, where `same` are the values that do not depend on the outcome and all others rest on the draw.
+    pub(super) fn written(&self, same: Box<[u32]>, make: impl FnOnce() -> Arc<[u32]>) -> Arc<[u32]> {
+        let mut known = self.written.borrow_mut();
+        if known.len() >= MOST_WRITTEN {
+            known.clear();
+        }
+        known.entry(same).or_insert_with(make).clone()
+    }
 }
 
 impl Draws {
@@ -259,16 +347,17 @@ impl Draws {
         self.certain.get_or_insert_with(|| [BigRational::one()].into()).clone()
     }
 
-    /// What a group's choice is between, for these values of what is known before it.
+    /// What a group's choice is between by one of its weights, for these values of what is known before it.
     pub(super) fn draw(
         &mut self,
         engine: &mut Engine,
-        (group, drawing): (usize, &Drawing),
+        (group, drawing, at): (usize, &Drawing, usize),
         before: &[Value],
         span: Span,
     ) -> Result<Rc<Draw>, Diagnostic> {
+        let drawing = drawing.weight(at);
         let key: Box<[Value]> = drawing.reads.iter().map(|i| before[*i].clone()).collect();
-        if let Some(known) = self.known.get(&(group, key.clone())) {
+        if let Some(known) = self.known.get(&(group, at, key.clone())) {
             return Ok(known.clone());
         }
         let mut all = key.to_vec();
@@ -278,7 +367,7 @@ impl Draws {
             engine.solve(problem, &key, &mut |engine: &mut Engine, chosen: &[Value]| {
                 all.truncate(key.len());
                 all.extend_from_slice(chosen);
-                let value = engine.eval(&drawing.weight, &all)?;
+                let value = engine.eval(&drawing.code, &all)?;
                 let weight = weight(engine, &value, span).inspect_err(|_| negative.set(true))?;
                 if !weight.is_zero() {
                     values.extend_from_slice(chosen);
@@ -304,8 +393,8 @@ impl Draws {
             self.known.clear();
             self.size = values.len() + 1;
         }
-        let draw = Rc::new(Draw { values, weights: weights.into(), columns: RefCell::default() });
-        self.known.insert((group, key), draw.clone());
+        let draw = Rc::new(Draw { values, weights: weights.into(), columns: RefCell::default(), written: RefCell::default() });
+        self.known.insert((group, at, key), draw.clone());
         Ok(draw)
     }
 }
@@ -332,7 +421,8 @@ pub(super) fn starts(process: &LinearProcess, engine: &mut Engine, layout: &mut 
     let inits: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
     let drawing = Drawing::new(engine, &chosen, &[], &inits)?;
     let codes = inits.iter().map(|e| engine.code(e, &chosen.vars)).collect::<Result<Vec<_>, Diagnostic>>()?;
-    let draw = Draws::default().draw(engine, (0, &drawing), &[], chance.weight.span)?;
+    let at = drawing.decided(engine, &[]).map_err(|e| e.placed(chance.weight.span))?;
+    let draw = Draws::default().draw(engine, (0, &drawing, at), &[], chance.weight.span)?;
     let mut starts: Vec<(BigRational, Vec<u32>)> = Vec::new();
     for (values, weight) in draw.values.chunks(drawing.width.max(1)).zip(draw.weights.iter()) {
         starts.push((weight.clone(), vector(engine, &mut |engine, i| engine.eval(&codes[i], values))?));

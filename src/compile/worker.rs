@@ -484,42 +484,60 @@ impl Setting<'_> {
     fn outcomes(&mut self, engine: &mut Engine, full: &mut Vec<Value>, span: Span, out: &mut Chances) -> Result<(), Diagnostic> {
         let Some(chance) = &self.code.chance else {
             out.weights.push(self.draws.certain());
-            return self.written(engine, full, &mut out.values);
+            let mut values = Vec::with_capacity(self.code.updates.len());
+            self.written(engine, full, &mut values)?;
+            out.values.push(values.into());
+            return Ok(());
         };
-        let draw = self.draws.draw(engine, (self.group, chance), full, span)?;
+        let which = chance.decided(engine, full)?;
+        let draw = self.draws.draw(engine, (self.group, chance, which), full, span)?;
+        out.weights.push(draw.weights.clone());
         let known = full.len();
         let writes = &self.model.groups[self.group].writes;
         // What chance has nothing to do with is computed once, and what rests on the draw alone once for the draw.
         let mut columns: Vec<Column> = Vec::with_capacity(writes.len());
-        for (at, (slot, rests)) in writes.iter().zip(&chance.rests).enumerate() {
+        let mut same = Vec::new();
+        for (at, (slot, rests)) in writes.iter().zip(&chance.weight(which).rests).enumerate() {
             columns.push(match rests {
                 Rests::Before => {
                     full.resize(known + chance.width, Value::Bool(false));
                     let value = computed(engine, &self.code.updates[at], full);
                     full.truncate(known);
-                    Column::Same(self.number(engine, *slot, &value?)?)
+                    let id = self.number(engine, *slot, &value?)?;
+                    same.push(id);
+                    Column::Same(id)
                 }
                 Rests::Drawn => Column::Known(self.column(engine, (at, *slot), &draw, full, chance.width)?),
                 Rests::Both => Column::Each,
             });
         }
+        if !columns.iter().any(|c| matches!(c, Column::Each)) {
+            let value = |outcome: usize, column: &Column| match column {
+                Column::Known(ids) => ids[outcome],
+                Column::Same(id) => *id,
+                Column::Each => unreachable!("no column is computed for each outcome"),
+            };
+            let all = |outcome| columns.iter().map(move |column| value(outcome, column));
+            out.values.push(draw.written(same.into(), || (0..draw.weights.len()).flat_map(all).collect()));
+            return Ok(());
+        }
+        let mut values = Vec::with_capacity(draw.weights.len() * writes.len());
         for (outcome, chosen) in draw.values.chunks(chance.width.max(1)).enumerate() {
             full.truncate(known);
             full.extend_from_slice(chosen);
             for (at, slot) in writes.iter().enumerate() {
-                let id = match &columns[at] {
+                values.push(match &columns[at] {
                     Column::Same(id) => *id,
                     Column::Known(ids) => ids[outcome],
                     Column::Each => {
                         let value = computed(engine, &self.code.updates[at], full)?;
                         self.number(engine, *slot, &value)?
                     }
-                };
-                out.values.push(id);
+                });
             }
         }
         full.truncate(known);
-        out.weights.push(draw.weights.clone());
+        out.values.push(values.into());
         Ok(())
     }
 

@@ -85,8 +85,8 @@ pub struct Chances {
     pub labels: Vec<LabelId>,
     /// The probabilities of the outcomes of each step: positive, 1 together. Steps that share a list have equal ones.
     pub weights: Vec<Arc<[BigRational]>>,
-    /// The values of the written slots for each outcome, flat.
-    pub values: Vec<u32>,
+    /// The values of the written slots for each outcome of each step, flat. A worker may share those that recur.
+    pub values: Vec<Arc<[u32]>>,
 }
 
 /// An action behind a step.
@@ -248,8 +248,9 @@ pub trait Worker {
         self.steps(group, reads, &mut steps)?;
         let certain: Arc<[BigRational]> = [BigRational::one()].into();
         out.weights.extend(steps.labels.iter().map(|_| certain.clone()));
+        let width = steps.values.len().checked_div(steps.labels.len()).unwrap_or(0);
+        out.values.extend((0..steps.labels.len()).map(|i| Arc::from(&steps.values[i * width..(i + 1) * width])));
         out.labels.extend(steps.labels);
-        out.values.extend(steps.values);
         Ok(())
     }
     /// The actions behind a step, see [`Model::parts`]; none if this worker knows no more than the model.

@@ -6,6 +6,8 @@
 //! (`linear`), cycles through several by iteration.
 #![warn(missing_docs)]
 
+mod additive;
+mod fraction;
 mod improve;
 mod linear;
 pub mod number;

@@ -2,9 +2,11 @@
 //!
 //! A component without a cycle is evaluated. One whose cycles are all of one sign is solved by [`crate::improve`]. In one with both signs, the heads of the lowest
 //! rank are given values, beginning with the extreme of their sign, and the rest is solved until these no longer change: that ends where few values are
-//! possible, as for formulas that ask for truth only. Where it does not end, iteration from both sides gives bounds. Cost: see the parts.
+//! possible, as for formulas that ask for truth only. Where it does not end, iteration from both sides gives bounds. Cost: see the parts; a value is forgotten when
+//! all that speaks of it is solved.
 //! Invariant: the exact value lies within the bounds.
 
+use crate::fraction::Fractions;
 use crate::improve::{Arg, Local, least};
 use crate::number::Real;
 use crate::system::{Equations, NodeId, Op};
@@ -64,6 +66,7 @@ struct Solver<'a> {
     budget: &'a Budget,
     /// Nodes of the component at hand by their number in it.
     place: Vec<u32>,
+    fractions: Fractions,
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -74,14 +77,20 @@ const NOWHERE: u32 = u32::MAX;
 /// A limit of the run is met.
 pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnostic> {
     let n = equations.nodes.len();
-    let mut solver = Solver { equations, budget, place: vec![NOWHERE; n] };
+    let mut solver = Solver { equations, budget, place: vec![NOWHERE; n], fractions: Fractions::default() };
     let mut lower = vec![Real::Minus; n];
     let mut upper: Option<Vec<Real>> = None;
     let (mut offsets, mut targets) = (vec![0u64], Vec::new());
+    // How often a value is still asked for: those that nothing asks for any more are forgotten, since fractions may be long.
+    let mut asked = vec![0u32; n];
     for node in 0..n {
-        targets.extend(equations.arguments(node as u32));
+        equations.each_argument(node as u32, |a| {
+            targets.push(a);
+            asked[a as usize] += 1;
+        });
         offsets.push(targets.len() as u64);
     }
+    asked[0] += 1;
     let graph = Part { equations, offsets, targets, within: &[] };
     let order = components(&graph);
     for (i, component) in order.iter().enumerate() {
@@ -102,6 +111,16 @@ pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnosti
             }
             lower[*node as usize] = below[at].lower.clone();
         }
+        for node in component {
+            equations.each_argument(*node, |a| {
+                let left = &mut asked[a as usize];
+                *left -= 1;
+                if *left == 0 {
+                    lower[a as usize] = Real::Minus;
+                    upper.iter_mut().for_each(|u| u[a as usize] = Real::Minus);
+                }
+            });
+        }
     }
     let upper = upper.map_or_else(|| lower[0].clone(), |u| u[0].clone());
     Ok(Bounds { lower: lower[0].clone(), upper })
@@ -112,7 +131,7 @@ impl Solver<'_> {
     fn component(&mut self, graph: &Part<'_>, component: &[NodeId], known: &[Real]) -> Result<Vec<Bounds>, Diagnostic> {
         let first = component[0];
         if component.len() == 1 && !graph.edges(first).any(|e| graph.targets[e as usize] == first) {
-            return Ok(vec![Bounds::exact(self.equations.evaluate(first, &|a| &known[a as usize]))]);
+            return Ok(vec![Bounds::exact(self.equations.evaluated(first, &|a| &known[a as usize], &mut self.fractions))]);
         }
         self.budget.check(0).map_err(Diagnostic::stopped)?;
         let heads: Vec<(u32, NodeId)> = component.iter().filter_map(|n| Some((self.equations.ranks[*n as usize]?, *n))).collect();

@@ -3,6 +3,7 @@
 //! A node with a rank is the head of a fixed point; the lower its rank, the further out it is. Nodes without one stand for parts of right-hand sides, so their
 //! sign does not matter: every cycle goes through a head. Cost: 24 bytes a node and 4 to 8 an argument.
 
+use crate::fraction::{Fractions, Sum};
 use crate::number::Real;
 use ahash::AHashMap;
 use num_rational::BigRational;
@@ -91,18 +92,41 @@ impl Equations {
         }
     }
 
+    /// Shows each node that a node speaks of.
+    pub(crate) fn each_argument(&self, node: NodeId, mut show: impl FnMut(NodeId)) {
+        match &self.nodes[node as usize] {
+            Op::Value(_) => {}
+            Op::Least(args) | Op::Greatest(args) => args.iter().for_each(|a| show(*a)),
+            Op::Sum(terms, _) => terms.iter().for_each(|t| show(t.1)),
+            Op::Head(body) => show(*body),
+        }
+    }
+
     /// The value of a node's right-hand side.
     pub fn evaluate<'v>(&self, node: NodeId, of: &dyn Fn(NodeId) -> &'v Real) -> Real {
+        self.evaluated(node, of, &mut Fractions::default())
+    }
+
+    /// The same, with what is remembered of fractions.
+    pub(crate) fn evaluated<'v>(&self, node: NodeId, of: &dyn Fn(NodeId) -> &'v Real, fractions: &mut Fractions) -> Real {
         match &self.nodes[node as usize] {
             Op::Value(v) => self.values[*v as usize].clone(),
             Op::Least(args) => args.iter().map(|a| of(*a)).min().cloned().unwrap_or(Real::Plus),
             Op::Greatest(args) => args.iter().map(|a| of(*a)).max().cloned().unwrap_or(Real::Minus),
             Op::Sum(terms, dual) => {
-                let mut sum = Real::zero();
+                let (mut numbers, mut infinite) = (Sum::new(), None);
                 for (factor, arg) in terms {
-                    sum = sum.plus(&of(*arg).times(&self.factors[*factor as usize]), *dual);
+                    let factor = &self.factors[*factor as usize];
+                    match of(*arg) {
+                        Real::Number(value) => numbers.add(factor, value),
+                        infinity => {
+                            let term = infinity.times(factor);
+                            infinite = Some(infinite.map_or_else(|| term.clone(), |sum: Real| sum.plus(&term, *dual)));
+                        }
+                    }
                 }
-                sum
+                let sum = Real::Number(fractions.value(numbers));
+                infinite.map_or_else(|| sum.clone(), |infinite| infinite.plus(&sum, *dual))
             }
             Op::Head(body) => of(*body).clone(),
         }

@@ -5,6 +5,7 @@
 //! labels, so that it may have no bound of its own; other quantifiers need a finite sort. Negations are pushed inwards as the formula is read.
 //! Cost: nodes as said; a modality is matched once with each label for each value of its variables.
 
+use crate::additive::{self, Growth, Slope};
 use crate::number::Real;
 use crate::system::{Equations, NodeId, Op};
 use ahash::AHashMap;
@@ -76,6 +77,11 @@ struct Translation<'f> {
     /// What each fixed point reads besides its parameters: its variable carries that along.
     carried: AHashMap<FixId, Vec<VarId>>,
     truths: [NodeId; 2],
+    /// Parameters that are only added to: they are 0 in every scope.
+    additive: Vec<VarId>,
+    growth: Growth,
+    /// Instances with something added, by what is added.
+    more: AHashMap<(NodeId, Slope), NodeId>,
 }
 
 #[derive(Clone, Copy)]
@@ -87,6 +93,23 @@ struct Fix<'f> {
 
 /// The equation system of a formula on a system whose labels are typed. Node 0 is the value where the system starts.
 pub fn translate(formula: &RealFormula, system: &System, labels: &dyn ActionLabels, budget: &Budget) -> Result<Equations, Diagnostic> {
+    let additive = additive::parameters(&formula.formula, &formula.data.signature);
+    if !additive.is_empty()
+        && let Some(equations) = translated(formula, system, labels, budget, additive)?
+    {
+        return Ok(equations);
+    }
+    translated(formula, system, labels, budget, Vec::new())?.ok_or_else(|| Diagnostic::internal("nothing is added, and does not fit"))
+}
+
+/// The same, with parameters that are taken to be only added to; none if their slopes do not fit.
+fn translated(
+    formula: &RealFormula,
+    system: &System,
+    labels: &dyn ActionLabels,
+    budget: &Budget,
+    additive: Vec<VarId>,
+) -> Result<Option<Equations>, Diagnostic> {
     let mut data = formula.data.clone();
     for value in [true, false] {
         Expr::boolean(&mut data.signature, value);
@@ -115,6 +138,9 @@ pub fn translate(formula: &RealFormula, system: &System, labels: &dyn ActionLabe
         codes: AHashMap::new(),
         carried: AHashMap::new(),
         truths: [0, 0],
+        additive,
+        growth: Growth::default(),
+        more: AHashMap::new(),
     };
     let start = translation.equations.reserve();
     translation.truths = [false, true].map(|value| {
@@ -139,7 +165,11 @@ pub fn translate(formula: &RealFormula, system: &System, labels: &dyn ActionLabe
         steps += 1;
         translation.work(&task)?;
     }
-    Ok(translation.equations)
+    let width = translation.additive.len();
+    if width > 0 && additive::settle(&mut translation.equations, &translation.growth, width).is_none() {
+        return Ok(None);
+    }
+    Ok(Some(translation.equations))
 }
 
 fn declare_equality(signature: &mut Signature, sorts: &[mu_base::ids::SortId]) {
@@ -157,7 +187,7 @@ fn declare_equality(signature: &mut Signature, sorts: &[mu_base::ids::SortId]) {
 }
 
 /// The formulas right below one.
-fn children(formula: &Formula) -> Vec<&Formula> {
+pub(crate) fn children(formula: &Formula) -> Vec<&Formula> {
     match &formula.kind {
         RealKind::Truth(_) | RealKind::Val(_) | RealKind::Var(..) => Vec::new(),
         RealKind::And(a, b) | RealKind::Or(a, b) | RealKind::Add(a, b) => vec![a, b],
@@ -312,7 +342,10 @@ impl<'f> Translation<'f> {
             RealKind::Val(e) => {
                 let value = self.value(e, scope)?;
                 let value = self.real(&value, e.span)?;
-                Ok(self.number(if negated { value.negated() } else { value }))
+                let slope = self.slope(e, &value, negated, scope)?;
+                let node = self.number(if negated { value.negated() } else { value });
+                slope.into_iter().for_each(|s| _ = self.growth.leaves.insert(node, s));
+                Ok(node)
             }
             RealKind::Negate(a) => self.node(a, !negated, state, scope),
             RealKind::And(a, b) | RealKind::Or(a, b) => {
@@ -360,9 +393,10 @@ impl<'f> Translation<'f> {
     }
 
     /// The head of an instance of a fixed point: its rank is by the place of the fixed point in the text, from the outside.
-    fn instance(&mut self, var: FixId, values: Vec<Value>, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
+    fn instance(&mut self, var: FixId, mut values: Vec<Value>, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
         let fix = self.fixes[&var];
         let mut scope = scope.clone();
+        let more = self.added(fix.params, &mut values)?;
         scope.extend(fix.params.iter().map(|p| p.0).zip(values));
         let body = self.at(fix.body, negated, state, &scope)?;
         let rank = 2 * var.0 + u32::from(negated);
@@ -372,7 +406,51 @@ impl<'f> Translation<'f> {
         self.equations.least[rank as usize] = fix.least != negated;
         // The body's own node is the head: it stands for the instance.
         self.equations.ranks[body as usize] = Some(rank);
-        Ok(body)
+        let Some(more) = more else { return Ok(body) };
+        if let Some(&known) = self.more.get(&(body, more.clone())) {
+            return Ok(known);
+        }
+        let (added, one) = (self.equations.reserve(), self.equations.factor(&BigRational::one()));
+        let node = self.equations.add(Op::Sum([(one, body), (one, added)].into(), negated));
+        self.growth.added.push((added, body, more.clone()));
+        self.more.insert((body, more), node);
+        Ok(node)
+    }
+
+    /// Takes what is added to parameters out of their values; none if nothing is.
+    fn added(&self, params: &[(VarId, Expr)], values: &mut [Value]) -> Result<Option<Slope>, Diagnostic> {
+        let mut more: Slope = vec![BigRational::zero(); self.additive.len()];
+        for ((v, init), value) in params.iter().zip(values) {
+            let Some(at) = self.additive.iter().position(|a| a == v) else { continue };
+            if let Real::Number(k) = self.real(value, init.span)? {
+                more[at] = k;
+                *value = Value::integer(0.into());
+            }
+        }
+        Ok(more.iter().any(|k| !k.is_zero()).then_some(more))
+    }
+
+    /// How much an expression grows with parameters that are only added to; none if it does not.
+    fn slope(&mut self, e: &'f Expr, value: &Real, negated: bool, scope: &Scope) -> Result<Option<Slope>, Diagnostic> {
+        let Real::Number(value) = value else { return Ok(None) };
+        if self.additive.is_empty() {
+            return Ok(None);
+        }
+        let mut vars = Vec::new();
+        e.free_vars(&mut vars);
+        let mut slope: Slope = vec![BigRational::zero(); self.additive.len()];
+        for (at, v) in self.additive.clone().into_iter().enumerate() {
+            if !vars.contains(&v) {
+                continue;
+            }
+            let mut scope = scope.clone();
+            scope.push((v, Value::integer(1.into())));
+            let next = self.value(e, &scope)?;
+            if let Real::Number(next) = self.real(&next, e.span)? {
+                slope[at] = if negated { value - next } else { next - value };
+            }
+        }
+        Ok(slope.iter().any(|s| !s.is_zero()).then_some(slope))
     }
 
     /// A modality, or a quantifier over what fits one.
