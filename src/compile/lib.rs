@@ -10,6 +10,7 @@
 mod absence;
 mod chance;
 mod conditions;
+mod decisions;
 mod ends;
 mod groups;
 mod offers;

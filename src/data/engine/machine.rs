@@ -9,6 +9,7 @@ use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
 use super::lazy::Answer;
 use super::meter::Meter;
+use super::partly::Watch;
 use super::pause::CallState;
 use super::reflect::Leaves;
 use super::unknowns::Unknowns;
@@ -49,6 +50,8 @@ pub struct Machine {
     /// Expressions of shared nodes, by where these keep their arguments; the nodes stay as long as they stand here.
     pub(crate) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
     pub(crate) leaves: RefCell<Leaves>,
+    /// What is withheld from the evaluation.
+    pub(crate) watch: Watch,
 }
 
 pub(super) enum Selected<'a> {
@@ -71,6 +74,7 @@ impl Machine {
             listings: Listings::default(),
             reflected: RefCell::default(),
             leaves: RefCell::default(),
+            watch: Watch::default(),
         }
     }
 
@@ -142,6 +146,7 @@ impl Machine {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => break Value::Bool(false),
                     a => {
+                        self.needs(&a)?;
                         let b = self.behind(p, &a, &parts[1], base)?;
                         break self.and(p, a, b);
                     }
@@ -150,6 +155,7 @@ impl Machine {
                     Value::Bool(false) => node = &parts[1],
                     Value::Bool(true) => break Value::Bool(true),
                     a => {
+                        self.needs(&a)?;
                         let b = self.behind(p, &a, &parts[1], base)?;
                         break self.or(p, a, b);
                     }
@@ -158,6 +164,7 @@ impl Machine {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => break Value::Bool(true),
                     a => {
+                        self.needs(&a)?;
                         let b = self.behind(p, &a, &parts[1], base)?;
                         let not_a = self.not(p, a);
                         break self.or(p, not_a, b);
@@ -369,6 +376,7 @@ impl Machine {
 
     #[inline(never)]
     fn undecided_if(&mut self, p: &Program, op: OpId, condition: Value, then: &Node, other: &Node, base: usize) -> Outcome<Value> {
+        self.needs(&condition)?;
         let a = self.behind(p, &condition, then, base)?;
         let b = self.behind(p, &condition, other, base)?;
         self.if_value(p, op, condition, a, b)
@@ -414,7 +422,11 @@ impl Machine {
                             }
                             sub
                         }
-                        None if value.is_open() && !is_constructed(p, value) => return Ok(Selected::Undecided),
+                        None if value.is_open() && !is_constructed(p, value) => {
+                            let value = value.clone();
+                            self.needs(&value)?;
+                            return Ok(Selected::Undecided);
+                        }
                         None => &switch.default,
                     };
                 }
@@ -456,13 +468,18 @@ impl Machine {
                     let (a, b) = (self.stack[base + *a as usize].clone(), self.stack[base + *b as usize].clone());
                     match self.equal(p, *sort, &a, &b)? {
                         Value::Bool(true) => {}
-                        v if v.is_open() => return Ok(None),
+                        v if v.is_open() => {
+                            self.needs(&v)?;
+                            return Ok(None);
+                        }
                         _ => return Ok(Some(false)),
                     }
                 }
                 Check::Number(slot, sort) => {
                     let v = &self.stack[base + *slot as usize];
                     if v.is_open() {
+                        let v = v.clone();
+                        self.needs(&v)?;
                         return Ok(None);
                     }
                     if !crate::builtins::number::in_sort(v, *sort) {
@@ -475,7 +492,10 @@ impl Machine {
             let v = self.eval(p, condition, base)?;
             return Ok(match v {
                 Value::Bool(b) => Some(b),
-                v if v.is_open() => None,
+                v if v.is_open() => {
+                    self.needs(&v)?;
+                    None
+                }
                 // A normal form that is no truth value: the condition does not hold.
                 _ => Some(false),
             });
