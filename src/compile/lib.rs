@@ -10,7 +10,7 @@
 mod absence;
 mod chance;
 mod conditions;
-mod decisions;
+pub mod decisions;
 mod ends;
 mod groups;
 mod offers;

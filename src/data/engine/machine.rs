@@ -146,7 +146,6 @@ impl Machine {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => break Value::Bool(false),
                     a => {
-                        self.needs(&a)?;
                         let b = self.behind(p, &a, &parts[1], base)?;
                         break self.and(p, a, b);
                     }
@@ -155,7 +154,6 @@ impl Machine {
                     Value::Bool(false) => node = &parts[1],
                     Value::Bool(true) => break Value::Bool(true),
                     a => {
-                        self.needs(&a)?;
                         let b = self.behind(p, &a, &parts[1], base)?;
                         break self.or(p, a, b);
                     }
@@ -164,7 +162,6 @@ impl Machine {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => break Value::Bool(true),
                     a => {
-                        self.needs(&a)?;
                         let b = self.behind(p, &a, &parts[1], base)?;
                         let not_a = self.not(p, a);
                         break self.or(p, not_a, b);
@@ -366,6 +363,7 @@ impl Machine {
     /// The second operand of a connective whose first is undecided.
     #[inline(never)]
     fn behind(&mut self, p: &Program, first: &Value, second: &Node, base: usize) -> Outcome<Value> {
+        self.needs(first)?;
         let open = u32::from(first.is_open());
         // The first operand stays in the caller; heights are relative to the frame, so nothing is pushed.
         self.suspended += open;
@@ -376,7 +374,6 @@ impl Machine {
 
     #[inline(never)]
     fn undecided_if(&mut self, p: &Program, op: OpId, condition: Value, then: &Node, other: &Node, base: usize) -> Outcome<Value> {
-        self.needs(&condition)?;
         let a = self.behind(p, &condition, then, base)?;
         let b = self.behind(p, &condition, other, base)?;
         self.if_value(p, op, condition, a, b)
