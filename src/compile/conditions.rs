@@ -5,13 +5,15 @@
 //! the last answer is kept, and those before it while they recur: whether three pieces stand in a line is known of all lines soon.
 //!
 //! Invariant: a condition that is no truth value, or whose evaluation fails, is left to the whole condition, which tells why.
+//! A condition on many variables is answered by those which its evaluation looks at ([`super::decisions`]).
 
 use super::GroupCode;
+use super::decisions::{Decisions, Found, Place};
 use super::recall::Recall;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
-use mu_base::ids::VarId;
-use mu_data::engine::{Code, Engine, Value};
+use mu_base::ids::{SortId, VarId};
+use mu_data::engine::{Code, Engine, Partly, Value};
 use mu_data::expr::Expr;
 use mu_data::signature::{Builtin, OpKind, Signature};
 
@@ -22,10 +24,15 @@ struct Known {
     /// The numbers of the values that it was asked for last, and the answer.
     last: Option<(Vec<u32>, bool)>,
     before: Recall<bool>,
+    /// Of one on many variables, the answers by what it looks at, and the sorts of the variables.
+    decisions: Option<(Decisions, Vec<SortId>)>,
 }
 
 /// Fewest variables of a condition without calls that is asked once for several groups: one on fewer is evaluated as fast as it is looked up.
 const WIDE: usize = 3;
+
+/// Fewest variables of a condition that is answered by those which it looks at.
+const MANY: usize = 5;
 
 /// A condition without its negation.
 fn plain<'e>(signature: &Signature, e: &'e Expr) -> (&'e Expr, bool) {
@@ -65,6 +72,10 @@ pub(super) struct Shared {
     numbers: AHashMap<Expr, usize>,
     all: Vec<Known>,
     key: Vec<u32>,
+    /// Where the last question that was not answered is in its tree.
+    place: Option<Place>,
+    /// What it looked at.
+    seen: Vec<usize>,
 }
 
 /// Whether evaluating an expression may call a function of the user.
@@ -109,7 +120,9 @@ impl Shared {
                 Some(&known) => known,
                 None => {
                     let code = engine.code(&asked, &vars)?;
-                    self.all.push(Known { code, vars, last: None, before: Recall::default() });
+                    let sorts = || vars.iter().map(|v| signature.var(*v).sort).collect();
+                    let decisions = (vars.len() >= MANY).then(|| (Decisions::default(), sorts()));
+                    self.all.push(Known { code, vars, last: None, before: Recall::default(), decisions });
                     self.numbers.insert(asked, self.all.len() - 1);
                     self.all.len() - 1
                 }
@@ -133,6 +146,18 @@ impl Shared {
     /// The answer to a question, if it is known; if it is not, `key` holds what it is kept by.
     fn answer(&mut self, q: &Question, numbers: &[u32]) -> Option<bool> {
         let known = &mut self.all[q.number];
+        self.place = None;
+        if let Some((decisions, _)) = &mut known.decisions {
+            self.seen.clear();
+            match decisions.find(|i| numbers[q.positions[i]], |i| self.seen.push(i)) {
+                Found::Answer(answer) => return Some(answer),
+                Found::Open(place) => {
+                    self.place = Some(place);
+                    return None;
+                }
+                Found::Nothing => {}
+            }
+        }
         if let Some((key, answer)) = &known.last
             && q.positions.iter().zip(key).all(|(&i, k)| numbers[i] == *k)
         {
@@ -150,6 +175,7 @@ impl Shared {
         for q in questions {
             let answer = match self.answer(q, numbers) {
                 Some(answer) => answer,
+                None if self.place.is_some() => self.decided(engine, q, numbers, env)?,
                 None => {
                     let known = &mut self.all[q.number];
                     let values: Vec<Value> = q.positions.iter().map(|&i| env[i].clone()).collect();
@@ -167,5 +193,34 @@ impl Shared {
             }
         }
         Some(true)
+    }
+
+    /// The answer to a question that is not in its tree yet, where it is put; none if there is none.
+    fn decided(&mut self, engine: &mut Engine, q: &Question, numbers: &[u32], env: &[Value]) -> Option<bool> {
+        let known = &mut self.all[q.number];
+        let (decisions, sorts) = known.decisions.as_mut()?;
+        let mut at = self.place.take()?;
+        let mut given: Vec<Option<Value>> = vec![None; sorts.len()];
+        self.seen.iter().for_each(|&i| given[i] = Some(env[q.positions[i]].clone()));
+        loop {
+            match engine.partly(&known.code, &given, sorts) {
+                Partly::Known(value) if value.is_true() || value.is_false() => {
+                    decisions.answer(at, value.is_true());
+                    decisions.judge();
+                    return Some(value.is_true());
+                }
+                Partly::Needs(i) if given[i].is_none() => {
+                    let position = q.positions[i];
+                    given[i] = Some(env[position].clone());
+                    at = decisions.look(at, i, numbers[position]);
+                }
+                _ => {
+                    decisions.unclear(at);
+                    let values: Vec<Value> = q.positions.iter().map(|&i| env[i].clone()).collect();
+                    let value = engine.eval(&known.code, &values).ok()?;
+                    return (value.is_true() || value.is_false()).then(|| value.is_true());
+                }
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@
 mod absence;
 mod chance;
 mod conditions;
+pub mod decisions;
 mod ends;
 mod groups;
 mod offers;

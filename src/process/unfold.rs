@@ -1,5 +1,6 @@
 //! Parameters that are records, lists that keep their length, or functions that change at few arguments become one parameter for each field, and sums over
-//! few values a summand for each of them, where summands come to depend on fewer fields by that.
+//! few values a summand for each of them, where summands come to depend on fewer fields by that. So does a summand that looks at fields by the value of
+//! another parameter, such as a position on a board, where that takes few values ([`range`]).
 //!
 //! In and out: [`LinearProcess`] with the same transition system. A record is an element of a sort with one constructor, which is free;
 //! its fields may be records, lists or functions again ([`shape`]). What a summand says of a record is evaluated as far as the fields' values need not be known
@@ -12,8 +13,10 @@
 //! fields on average: its value is one number in a state then, which is shorter. Cost: an evaluation for each expression of each
 //! instance, of which there are limits, and a few rounds: one more after parameters were found that are to stay.
 
+mod range;
 mod shape;
 
+use self::range::combinations;
 use self::shape::{Keys, Parts, Shape, Shaper};
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
@@ -28,6 +31,8 @@ use std::ops::{ControlFlow, Range};
 
 /// Most instances of a summand.
 const MAX_VALUES: usize = 512;
+/// Most instances of a summand that a disjunction in its condition makes.
+const MAX_ALTERNATIVES: usize = 1024;
 /// Most instances in all.
 const MAX_INSTANCES: usize = 4096;
 /// Equations that an evaluation may apply, and values that an enumeration may try.
@@ -35,7 +40,9 @@ const MAX_STEPS: u64 = 50_000;
 /// Undecided conditions behind which calls are evaluated, at first, and where that takes too many steps.
 const PATIENCE: u32 = 100;
 const IMPATIENCE: u32 = 4;
-const MAX_TRIED: u64 = 2_000;
+const MAX_TRIED: u64 = 10_000;
+/// Part of the fields that a summand may speak of before it is split by the values of parameters.
+const WIDE: f64 = 0.5;
 /// Evaluations, and equations that they may apply together.
 const MAX_EVALUATIONS: u64 = 200_000;
 const MAX_WORK: u64 = 4_000_000;
@@ -122,6 +129,8 @@ struct Unfolding<'a> {
     unknown: AHashMap<usize, Keys>,
     /// By parameter: its initial value, if it was asked for.
     inits: AHashMap<usize, Option<Expr>>,
+    /// By parameter: the values that it takes, if they were asked for.
+    ranges: AHashMap<usize, Option<Vec<Expr>>>,
 }
 
 /// Unfolds where that pays.
@@ -154,6 +163,7 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
         refuted: AHashSet::new(),
         unknown: AHashMap::new(),
         inits: AHashMap::new(),
+        ranges: AHashMap::new(),
     };
     for param in 0..unfolding.process.params.len() {
         unfolding.candidate(param, usize::MAX, Keys::new());
@@ -265,7 +275,7 @@ impl Unfolding<'_> {
                 out.push(Instance { summand, updates });
                 continue;
             }
-            match self.rewrite(&summand, &by) {
+            match self.rewritten(&touched, &summand, &by) {
                 Ok(instances) if self.within_limits(out.len() + instances.len()) => {
                     touching.push((touched, out.len()..out.len() + instances.len()));
                     out.extend(instances);
@@ -355,19 +365,49 @@ impl Unfolding<'_> {
         (solved.is_ok() && all).then_some(found)
     }
 
-    /// The instances of a summand; a parameter if an update of it cannot be split.
-    fn rewrite(&mut self, s: &Summand, by: &Substitution) -> Result<Vec<Instance>, usize> {
+    /// The instances of a summand, for each of the values of parameters by which it looks at fields where it does: then it speaks of few of them.
+    fn rewritten(&mut self, touched: &[usize], s: &Summand, by: &Substitution) -> Result<Vec<Instance>, usize> {
+        let unknown = self.unknown.clone();
+        let whole = self.rewrite(s, by, &[Substitution::new()]);
+        if let Ok(instances) = &whole
+            && self.width(touched, instances) <= WIDE
+        {
+            return whole;
+        }
+        let indices = self.indices(touched, s);
+        let Some(each) = combinations(&indices, MAX_VALUES).filter(|c| c.len() > 1) else { return whole };
+        let before = std::mem::replace(&mut self.unknown, unknown);
+        match (self.rewrite(s, by, &each), &whole) {
+            (Ok(split), Err(_)) => Ok(split),
+            // Arguments at which functions change are known now.
+            (Err(param), Err(_)) if self.unknown.contains_key(&param) => Err(param),
+            (Ok(split), Ok(instances)) if 2.0 * self.width(touched, &split) <= self.width(touched, instances) => Ok(split),
+            _ => {
+                self.unknown = before;
+                whole
+            }
+        }
+    }
+
+    /// The instances of a summand, for each of these values of parameters; a parameter if an update of it cannot be split.
+    fn rewrite(&mut self, s: &Summand, by: &Substitution, each: &[Substitution]) -> Result<Vec<Instance>, usize> {
         let values = self.values(&s.sum_vars, &s.guard);
         let bound = values.is_some();
         let (mut out, mut failed) = (Vec::new(), None);
-        for mut all in values.unwrap_or_else(|| vec![Substitution::new()]) {
+        let values = values.unwrap_or_else(|| vec![Substitution::new()]);
+        if values.len() * each.len() > MAX_INSTANCES {
+            return Err(*self.touched(s).first().expect("only what has to do with a candidate is rewritten"));
+        }
+        for (mut all, indices) in values.iter().flat_map(|all| each.iter().map(move |indices| (all.clone(), indices))) {
             all.extend(by.iter().map(|(v, e)| (*v, e.clone())));
+            let at = self.at(indices);
+            all.extend(indices.iter().map(|(v, e)| (*v, e.clone())));
             let (mut instance, mut updates) = (s.clone(), Vec::new());
             if bound {
                 instance.sum_vars.clear();
             }
             let Some(guard) = self.guard(&s.guard.substitute(&all)) else { continue };
-            instance.guard = guard;
+            instance.guard = Expr::and(&mut self.process.data.signature, at, guard);
             for e in instance.actions.iter_mut().chain(&mut instance.hidden).flat_map(|a: &mut Act| a.args.iter_mut()) {
                 let plain = e.substitute(&all);
                 *e = self.open(&plain).unwrap_or(plain);
@@ -377,12 +417,15 @@ impl Unfolding<'_> {
                 let value = self.open(&plain).unwrap_or(plain);
                 // Of one that was refuted all arguments at which it changes are to be known in the next round.
                 let open = |p: &usize| !self.refuted.contains(p) || self.unknown.contains_key(p);
-                let Some(candidate) = self.candidates.get(p).filter(|_| open(p)) else {
-                    updates.push((self.process.params[*p].var, value));
+                if self.candidates.get(p).is_none_or(|_| !open(p)) {
+                    let var = self.process.params[*p].var;
+                    if indices.get(&var) != Some(&value) {
+                        updates.push((var, value));
+                    }
                     continue;
-                };
+                }
                 let mut parts = Parts::default();
-                if candidate.shape.split(&mut self.process.data.signature, &value, &mut parts).is_none() {
+                if self.split(*p, &value, &mut parts).is_none() {
                     if parts.unknown.is_empty() {
                         return Err(*p);
                     }
@@ -392,23 +435,49 @@ impl Unfolding<'_> {
                 }
                 updates.extend(parts.values.into_iter().filter(|(v, e)| !matches!(e.kind, ExprKind::Var(w) if w == *v)));
             }
-            for guard in self.alternatives(&instance.guard, by) {
+            for guard in self.alternatives(&instance.guard, by, MAX_ALTERNATIVES / out.len().max(1)) {
                 out.push(Instance { summand: Summand { guard, ..instance.clone() }, updates: updates.clone() });
             }
         }
         failed.map_or(Ok(out), Err)
     }
 
+    /// The condition that parameters have certain values.
+    fn at(&mut self, indices: &Substitution) -> Expr {
+        let signature = &mut self.process.data.signature;
+        let mut at = Expr::boolean(signature, true);
+        for p in &self.process.params {
+            if let Some(value) = indices.get(&p.var) {
+                let var = Expr::var(signature, p.var);
+                let here = Expr::equal(signature, var, value.clone());
+                at = Expr::and(signature, at, here);
+            }
+        }
+        at
+    }
+
+    /// What the fields of a candidate become. Where it is not live any values will do: those that they begin with.
+    fn split(&mut self, param: usize, value: &Expr, parts: &mut Parts) -> Option<()> {
+        let candidate = self.candidates.get(&param)?;
+        if candidate.shape.is_built()
+            && value.head().is_some_and(|op| self.process.anatomy.unused.contains(&op))
+            && let Some(init) = self.inits.get(&param).cloned().flatten()
+        {
+            return candidate.shape.split(&mut self.process.data.signature, &init, parts);
+        }
+        candidate.shape.split(&mut self.process.data.signature, value, parts)
+    }
+
     /// Conditions of which one holds if and only if this one does: where a disjunction reads much and each of its parts little, there is one for each part.
     /// A step is taken once, however many of them hold.
-    fn alternatives(&mut self, guard: &Expr, by: &Substitution) -> Vec<Expr> {
+    fn alternatives(&mut self, guard: &Expr, by: &Substitution, most: usize) -> Vec<Expr> {
         let signature = &mut self.process.data.signature;
         let reads = reads_of(by);
         let conjuncts = guard.conjuncts(signature);
         let widest = conjuncts.iter().enumerate().map(|(i, c)| (reads(c), i)).max();
         let Some((width, at)) = widest.filter(|w| w.0 > 2) else { return vec![guard.clone()] };
         let parts = disjuncts(signature, &conjuncts[at]);
-        if parts.len() < 2 || parts.len() > MAX_VALUES || parts.iter().any(|p| 2 * reads(p) > width) {
+        if parts.len() < 2 || parts.len() > most.min(MAX_VALUES) || parts.iter().any(|p| 2 * reads(p) > width) {
             return vec![guard.clone()];
         }
         // Where the rest reads most of it anyway, nothing is gained.
@@ -549,8 +618,11 @@ impl Unfolding<'_> {
                     None => {
                         let mut here = Vec::new();
                         c.free_vars(&mut here);
-                        // One on most of the fields recurs no more than the whole value does.
+                        // One on most of the fields is answered by those that it looks at, which are few if it has to do with the state alone.
                         let narrow = 2 * fields.iter().filter(|f| here.contains(f)).count() <= fields.len();
+                        if !narrow && here.iter().all(|v| !s.sum_vars.contains(v)) {
+                            continue;
+                        }
                         match common.get_mut(plain(&self.process.data.signature, &c)) {
                             Some(asked) if narrow && asked.by.contains(&param) => {}
                             asked => {

@@ -9,6 +9,7 @@ use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
 use super::lazy::Answer;
 use super::meter::Meter;
+use super::partly::Watch;
 use super::pause::CallState;
 use super::reflect::Leaves;
 use super::unknowns::Unknowns;
@@ -49,6 +50,8 @@ pub struct Machine {
     /// Expressions of shared nodes, by where these keep their arguments; the nodes stay as long as they stand here.
     pub(crate) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
     pub(crate) leaves: RefCell<Leaves>,
+    /// What is withheld from the evaluation.
+    pub(crate) watch: Watch,
 }
 
 pub(super) enum Selected<'a> {
@@ -71,6 +74,7 @@ impl Machine {
             listings: Listings::default(),
             reflected: RefCell::default(),
             leaves: RefCell::default(),
+            watch: Watch::default(),
         }
     }
 
@@ -359,6 +363,7 @@ impl Machine {
     /// The second operand of a connective whose first is undecided.
     #[inline(never)]
     fn behind(&mut self, p: &Program, first: &Value, second: &Node, base: usize) -> Outcome<Value> {
+        self.needs(first)?;
         let open = u32::from(first.is_open());
         // The first operand stays in the caller; heights are relative to the frame, so nothing is pushed.
         self.suspended += open;
@@ -414,7 +419,11 @@ impl Machine {
                             }
                             sub
                         }
-                        None if value.is_open() && !is_constructed(p, value) => return Ok(Selected::Undecided),
+                        None if value.is_open() && !is_constructed(p, value) => {
+                            let value = value.clone();
+                            self.needs(&value)?;
+                            return Ok(Selected::Undecided);
+                        }
                         None => &switch.default,
                     };
                 }
@@ -456,13 +465,18 @@ impl Machine {
                     let (a, b) = (self.stack[base + *a as usize].clone(), self.stack[base + *b as usize].clone());
                     match self.equal(p, *sort, &a, &b)? {
                         Value::Bool(true) => {}
-                        v if v.is_open() => return Ok(None),
+                        v if v.is_open() => {
+                            self.needs(&v)?;
+                            return Ok(None);
+                        }
                         _ => return Ok(Some(false)),
                     }
                 }
                 Check::Number(slot, sort) => {
                     let v = &self.stack[base + *slot as usize];
                     if v.is_open() {
+                        let v = v.clone();
+                        self.needs(&v)?;
                         return Ok(None);
                     }
                     if !crate::builtins::number::in_sort(v, *sort) {
@@ -475,7 +489,10 @@ impl Machine {
             let v = self.eval(p, condition, base)?;
             return Ok(match v {
                 Value::Bool(b) => Some(b),
-                v if v.is_open() => None,
+                v if v.is_open() => {
+                    self.needs(&v)?;
+                    None
+                }
                 // A normal form that is no truth value: the condition does not hold.
                 _ => Some(false),
             });

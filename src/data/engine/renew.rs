@@ -101,6 +101,7 @@ impl Machine {
                     if let Value::Bool(x) = a {
                         return if x == decides { Ok(a) } else { self.renew(p, second) };
                     }
+                    self.needs(&a)?;
                     let open = u32::from(a.is_open());
                     self.suspended += open;
                     let second = self.renew(p, second);
@@ -113,6 +114,7 @@ impl Machine {
                     if let Value::Bool(x) = c {
                         return self.renew(p, if x { then } else { other });
                     }
+                    self.needs(&c)?;
                     let open = u32::from(c.is_open());
                     self.suspended += open;
                     let parts = self.renew(p, then).and_then(|a| Ok((a, self.renew(p, other)?)));

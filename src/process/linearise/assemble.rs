@@ -227,7 +227,12 @@ fn laid_out(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) ->
             defaults.push(init);
         }
         for (v, value) in &automaton.initial_values {
-            params[of_var[v]].init = value.clone();
+            let param = of_var[v];
+            params[param].init = value.clone();
+            // A list that is a board keeps its length where it is not live, so that it can be unfolded.
+            if value.is_closed() && matches!(signature.sorts.kind(value.sort), SortKind::List(_)) {
+                defaults[param] = value.clone();
+            }
         }
         placements.push(Placement { control, of_var });
     }

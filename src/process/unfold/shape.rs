@@ -212,6 +212,11 @@ impl Shape {
         }
     }
 
+    /// Whether it is a record or a list.
+    pub fn is_built(&self) -> bool {
+        matches!(self, Shape::Record(..) | Shape::List(..))
+    }
+
     /// Whether it is a function, or holds one.
     pub fn has_functions(&self) -> bool {
         match self {

@@ -1,0 +1,91 @@
+//! Evaluation where not all variables are looked up beforehand: what is needed first is told, so that an answer is known to depend on what was asked for alone.
+//!
+//! In: code, and values of some of its variables. Out: the value, or the variable without which it does not go on. Evaluation is as for closed terms until some
+//! equation or condition looks at a variable that is not given; there it ends. So the answers to a condition on a board form a tree: which field is looked
+//! at first, and what next for each piece there. Cost: that of the evaluation up to there.
+//!
+//! Invariant: a value that is told depends on the given variables only. A variable that is told is one on which the evaluation of the closed term depends, in
+//! the order in which it does, unless an unknown of the evaluation itself is in between.
+
+use super::machine::{Machine, Outcome};
+use super::{Code, Engine, Value};
+use mu_base::diagnostic::{Diagnostic, Stage};
+use mu_base::ids::SortId;
+use std::ops::Range;
+
+/// What an evaluation comes to.
+#[derive(Debug)]
+pub enum Partly {
+    /// A value.
+    Known(Value),
+    /// The variable at this position is needed.
+    Needs(usize),
+    /// It cannot be told this way.
+    Unclear,
+}
+
+/// What is not given, and what of it was needed first.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    withheld: Range<u32>,
+    needed: Option<u32>,
+}
+
+impl Machine {
+    /// Evaluation looks at an open value: it ends here if nothing but what is withheld is missing.
+    #[inline]
+    pub(super) fn needs(&mut self, v: &Value) -> Outcome<()> {
+        if self.watch.withheld.is_empty() { Ok(()) } else { self.needs_withheld(v) }
+    }
+
+    #[inline(never)]
+    fn needs_withheld(&mut self, v: &Value) -> Outcome<()> {
+        let mut open = Vec::new();
+        self.unknowns.occurring(v, &mut open);
+        match open.first() {
+            Some(first) if open.iter().all(|u| self.watch.withheld.contains(u)) => {
+                self.watch.needed = Some(*first);
+                Err(Box::new(Diagnostic::new(Stage::Data, "a value that was not given is needed")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Engine {
+    /// Evaluates as far as the given values go; the others are of these sorts.
+    pub fn partly(&mut self, code: &Code, env: &[Option<Value>], sorts: &[SortId]) -> Partly {
+        let program = self.program.clone();
+        let mark = self.machine.unknowns.mark();
+        let mut withheld = Vec::new();
+        let before = std::mem::take(&mut self.machine.watch);
+        let value = self.run(|m| {
+            let frame = m.stack.len();
+            for (i, v) in env.iter().enumerate() {
+                let v = match v {
+                    Some(v) => v.clone(),
+                    None => {
+                        withheld.push(i);
+                        m.unknowns.fresh(sorts[i], None)
+                    }
+                };
+                m.stack.push(v);
+            }
+            m.watch = Watch { withheld: m.unknowns.since(mark), needed: None };
+            m.eval(&program, &code.0.0, frame)
+        });
+        let Watch { withheld: numbers, needed } = std::mem::replace(&mut self.machine.watch, before);
+        let position = |u: u32| u.checked_sub(numbers.start).and_then(|at| withheld.get(at as usize)).copied();
+        let partly = match value {
+            Ok(v) if !v.is_open() => Partly::Known(v),
+            Ok(v) => {
+                let mut open = Vec::new();
+                self.machine.unknowns.occurring(&v, &mut open);
+                open.into_iter().find_map(position).map_or(Partly::Unclear, Partly::Needs)
+            }
+            Err(_) => needed.and_then(position).map_or(Partly::Unclear, Partly::Needs),
+        };
+        self.machine.unknowns.undo(mark);
+        partly
+    }
+}
