@@ -165,11 +165,28 @@ async function sweepsAndStops() {
   await page.getByLabel("Parameters").fill("n=40");
   await press("Explore");
   await list().getByText("states").waitFor();
+  await staysTheSame();
   await list().getByRole("button", { name: "Stop" }).click();
   await list().getByText("stopped").waitFor();
   await page.locator(".facts dt", { hasText: "Stopped" }).waitFor();
   check("an exploration that was stopped says what it has", (await page.locator(".facts").last().innerText()).includes("interrupted"), await page.locator(".facts").last().innerText());
   await picture("stopped");
+}
+
+/** A line of progress changes a run's text, and no element: what is drawn anew cannot be clicked, nor keep the focus. */
+async function staysTheSame() {
+  const stop = list().getByRole("button", { name: "Stop" });
+  await stop.focus();
+  const seen = await list().evaluate(
+    (row) =>
+      new Promise((done) => {
+        const button = row.querySelector(".stop");
+        const before = row.innerText;
+        const look = () => (row.innerText === before ? setTimeout(look, 20) : done({ same: button === document.querySelector(".run-list li .stop"), shown: button.isConnected, focus: document.activeElement === button }));
+        look();
+      }),
+  );
+  equal("Stop is the same element after a line of progress", seen, { same: true, shown: true, focus: true });
 }
 
 /** The first two thousand states of many: drawn, moved, scaled. */
