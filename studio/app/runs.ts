@@ -137,15 +137,32 @@ export class RunsPanel {
       return;
     }
     // The rows of a sweep come while it runs; other results at the end.
-    const now = `${run.id} ${run.has_result} ${isOver(run)} ${run.kind === "sweep" ? run.said.length : ""}`;
+    const now = `${run.id} ${run.has_result} ${isOver(run)} ${run.rows} ${run.verdicts.length}`;
     if (now === this.shown) return;
     this.shown = now;
     if (!run.has_result) {
-      const said = isOver(run) ? [run.failed ?? "", ...run.said] : [];
-      this.place.replaceChildren(h("p", { class: "quiet" }, run.command), ...(said.length > 0 ? [h("pre", { class: "error" }, said.join("\n"))] : []));
+      this.place.replaceChildren(...this.soFar(run));
       return;
     }
     void result(run.id).then((whole) => whole.id === this.selected && this.draw(whole), this.failed);
+  }
+
+  /** What a run said that has no result, or none yet: verdicts as they come; and of one that ended without, how far it was. */
+  private soFar(run: RunState): HTMLElement[] {
+    const parts: HTMLElement[] = [h("p", { class: "quiet" }, run.command)];
+    if (run.verdicts.length > 0) {
+      const rows = run.verdicts.map((v) => h("tr", {}, h("th", { scope: "row" }, v.formula), h("td", {}, verdict(v.verdict))));
+      parts.push(h("table", { class: "results" }, h("tbody", {}, ...rows)));
+    }
+    if (!isOver(run)) return parts;
+    if (run.state === "stopped") {
+      const p = run.progress;
+      const far = [p.states !== undefined && `${plural(p.states, "state")} so far`, p.transitions !== undefined && `${plural(p.transitions, "transition")}`, p.level !== undefined && `level ${count(p.level)}`];
+      parts.push(h("p", {}, verdict("unknown"), ` Stopped${p.stage === undefined ? "" : ` while ${p.stage}`}: ${far.filter(Boolean).join(", ") || "nothing was found yet"}.`));
+    }
+    const said = [run.failed ?? "", ...run.said].filter(Boolean);
+    if (said.length > 0) parts.push(h("pre", { class: "error" }, said.join("\n")));
+    return parts;
   }
 
   private draw(run: RunState): void {
