@@ -1,6 +1,6 @@
 //! Pages of results: `--evidence FILE.html` and `report`; that the committed bundle is what its sources give; and all of it in a real browser.
 //!
-//! The browser's parts are `studio/test/report.mjs`, `studio/test/studio.mjs` and `studio/test/web.mjs`. They run where node, the packages of `studio/package-lock.json`
+//! The browser's parts are `studio/test/report.mjs`, `studio/test/studio.mjs` and `studio/test/web.mjs`; `studio/test/module.mjs` needs node only. They run where node, the packages of `studio/package-lock.json`
 //! (`npm ci` in `studio/`) and Chromium are found; elsewhere the tests say what is missing and do nothing.
 
 use crate::support::package;
@@ -259,6 +259,17 @@ fn studio_in_a_browser() {
     if has_packages("studio_in_a_browser") && has_browser("studio_in_a_browser") {
         let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
         node(&["test/studio.mjs", env!("CARGO_BIN_EXE_mu-check")]);
+    }
+}
+
+/// The module of the page without a server, where `npm run web` has built it, under node: every command answers as this program does, or refuses.
+#[test]
+fn module_under_node() {
+    // It needs node alone, and says itself if the module was not built.
+    if Command::new("node").arg("--version").output().is_ok_and(|o| o.status.success()) {
+        node(&["test/module.mjs", env!("CARGO_BIN_EXE_mu-check")]);
+    } else {
+        eprintln!("module_under_node: skipped, there is no node");
     }
 }
 

@@ -126,6 +126,9 @@ impl Budget {
         if self.later.waits.load(Ordering::Relaxed) {
             self.is_long();
         }
+        if host::stopped() {
+            self.interrupted.store(true, Ordering::Relaxed);
+        }
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Stop::Interrupted);
         }

@@ -12,12 +12,12 @@ use super::pipeline::{Session, file_error};
 use super::print;
 use super::progress::{Bar, grouped};
 use mu_base::host::Instant;
+use mu_base::host::fs::File;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_chance::bisimulation::{bisimilar, reduce as quotient};
 use mu_chance::{System, aut, dot};
 use mu_model::Model;
 use serde_json::json;
-use std::fs::File;
 use std::path::Path;
 
 /// The name of the one equivalence that there is for them.

@@ -43,10 +43,10 @@ pub(super) struct File<'f> {
 impl<'m> Folder<'m> {
     /// Makes the folder if it is not there; a search that could not be kept later is refused now.
     pub(super) fn new(model: &'m dyn Model, folder: &Path, every: Duration, say: bool) -> Result<Self, Diagnostic> {
-        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+        mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
         let probe = folder.join(format!("{NAME}.probe"));
-        std::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
-        std::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
+        mu_base::host::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
+        mu_base::host::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
         model.export_values()?;
         output::will_keep();
         Ok(Self { model, folder: folder.to_path_buf(), every, last: Mutex::new(Instant::now()), say })
@@ -58,7 +58,7 @@ impl<'m> Folder<'m> {
     /// Removes what was kept of formulas of this model.
     pub(super) fn clear(&self) -> Result<(), Diagnostic> {
         for (path, _) in of_formulas(self.model, &self.folder)? {
-            std::fs::remove_file(&path).map_err(|e| file_error("cannot remove", &path, &e))?;
+            mu_base::host::fs::remove_file(&path).map_err(|e| file_error("cannot remove", &path, &e))?;
         }
         Ok(())
     }
@@ -90,10 +90,10 @@ fn of_formulas(model: &dyn Model, folder: &Path) -> Result<Vec<(PathBuf, Header)
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
     let ours = format!("{}{FORMULA}", fingerprint(model));
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unread)? {
+    for entry in mu_base::host::fs::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
         if path.to_string_lossy().ends_with(ENDING) {
-            let file = std::fs::File::open(&path).map_err(|e| file_error("cannot read", &path, &e))?;
+            let file = mu_base::host::fs::File::open(&path).map_err(|e| file_error("cannot read", &path, &e))?;
             let header = Header::read(&mut BufReader::new(file)).map_err(|d| of_file(&path, d))?;
             if header.fingerprint.starts_with(&ours) {
                 found.push((path, header));
@@ -138,7 +138,7 @@ impl mu_pbes::Shelf for Shelf<'_> {
         Box::new(File { folder: self.folder, name: self.file(search), fingerprint: self.fingerprint.clone() })
     }
     fn restored(&self, search: &str) -> Result<Option<Restored>, Diagnostic> {
-        let Some(path) = self.from.map(|f| f.join(self.file(search))).filter(|p| p.exists()) else { return Ok(None) };
+        let Some(path) = self.from.map(|f| f.join(self.file(search))).filter(|p| mu_base::host::is_file(p)) else { return Ok(None) };
         let agrees = |header: &Header| {
             if self.names.starts_with(&header.names) {
                 return Ok(());
@@ -182,11 +182,11 @@ impl File<'_> {
 pub(super) fn replace(folder: &Path, name: &str, write: &dyn Fn(&mut dyn Write) -> Result<(), Diagnostic>) -> Result<PathBuf, Diagnostic> {
     let (path, beside) = (folder.join(name), folder.join(format!("{name}.part")));
     let failed = |e: std::io::Error| file_error("cannot write", &beside, &e);
-    let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(&beside).map_err(failed)?);
+    let mut out = BufWriter::with_capacity(1 << 20, mu_base::host::fs::File::create(&beside).map_err(failed)?);
     write(&mut out)?;
     out.flush().map_err(failed)?;
     out.get_ref().sync_all().map_err(failed)?;
-    std::fs::rename(&beside, &path).map_err(|e| file_error("cannot write", &path, &e))?;
+    mu_base::host::fs::rename(&beside, &path).map_err(|e| file_error("cannot write", &path, &e))?;
     Ok(path)
 }
 
@@ -204,7 +204,7 @@ fn restore(
     fingerprint: &str,
     agrees: &dyn Fn(&Header) -> Result<(), Diagnostic>,
 ) -> Result<Restored, Diagnostic> {
-    let file = std::fs::File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    let file = mu_base::host::fs::File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     let mut accept = |header: &Header| {
         if header.fingerprint != fingerprint {
             let message = "the checkpoint is of another model, or of other parameters or options";

@@ -193,7 +193,7 @@ fn counted(
     let mut shown = counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));
     let ends = shown.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
     if let Some(folder) = &args.spill {
-        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+        mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
     }
     let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
     let extras = mu_explore::Extras { keeper, restored, ends, spill };

@@ -5,6 +5,7 @@
 use super::output;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
+use mu_base::host::fs::File;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_formula::equations;
 use mu_game::{Game, bes, moves, pg};
@@ -14,7 +15,6 @@ use mu_lts::{Lts, aut, binary, dot, fsm, mcrl2};
 use mu_model::Model;
 use mu_process::linearise;
 use mu_process::typecheck::check_specification;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,16 +80,16 @@ pub(super) fn no_form_of_evidence(path: &Path, forms: &str) -> Diagnostic {
 
 /// Refuses a name under which no file can be written, before any work is done.
 pub(super) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
-    if path.is_dir() {
+    if mu_base::host::is_dir(path) {
         return Err(Diagnostic::new(Stage::File, format!("cannot write `{}`: it is a folder", path.display())));
     }
     let beside = beside(path);
-    File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(|e| file_error("cannot write", path, &e))
+    File::create(&beside).and_then(|_| mu_base::host::fs::remove_file(&beside)).map_err(|e| file_error("cannot write", path, &e))
 }
 
 fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.part", std::process::id()));
+    beside.push(format!(".{}.part", mu_base::host::process_id()));
     PathBuf::from(beside)
 }
 
@@ -100,9 +100,9 @@ pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), D
     let result = File::create(&beside)
         .map_err(|e| file_error("cannot write", path, &e))
         .and_then(|mut file| content(&mut file))
-        .and_then(|()| std::fs::rename(&beside, path).map_err(|e| file_error("cannot write", path, &e)));
+        .and_then(|()| mu_base::host::fs::rename(&beside, path).map_err(|e| file_error("cannot write", path, &e)));
     if result.is_err() {
-        let _ = std::fs::remove_file(&beside);
+        let _ = mu_base::host::fs::remove_file(&beside);
     }
     output::whole(&beside);
     result

@@ -52,8 +52,8 @@ pub(super) fn new(session: &Session, args: &NewArgs) -> Result<u8, Diagnostic> {
         Project::Mutex => MUTEX,
     };
     let folder = &args.folder;
-    std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
-    let mut there = std::fs::read_dir(folder).map_err(|e| file_error("cannot read", folder, &e))?;
+    mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+    let mut there = mu_base::host::fs::read_dir(folder).map_err(|e| file_error("cannot read", folder, &e))?;
     if there.next().is_some() {
         let message = format!("the folder `{}` is not empty", folder.display());
         return Err(Diagnostic::new(Stage::File, message).note("name one that is not there yet"));
@@ -131,7 +131,7 @@ pub(super) fn declared(params: &[Param]) -> Value {
 /// The refusal of a word that looks like a mistyped command: no file, no option, and near a command's name.
 pub(super) fn mistyped(words: &[String], commands: &[String]) -> Option<Diagnostic> {
     let word = words.get(1).filter(|w| !w.starts_with('-') && !w.contains(['.', '/']))?;
-    if commands.contains(word) || Path::new(word).exists() {
+    if commands.contains(word) || mu_base::host::fs::exists(word).unwrap_or(false) {
         return None;
     }
     let near = similar_names(word, commands.iter().map(String::as_str));

@@ -17,7 +17,7 @@ pub(super) fn run(session: &mut Session, args: &FmtArgs) -> Result<u8, Diagnosti
     let options = Options { width: usize::from(args.width) };
     if args.stdin {
         let mut text = String::new();
-        let read = std::io::stdin().lock().read_to_string(&mut text);
+        let read = mu_base::host::input().lock().read_to_string(&mut text);
         read.map_err(|e| Diagnostic::new(Stage::File, format!("cannot read standard input: {e}")))?;
         let formatted = formatted(session, "standard input", &text, options)?;
         let changed = formatted != text;

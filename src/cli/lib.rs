@@ -40,6 +40,7 @@ mod game;
 mod hosts;
 mod litmus;
 mod load;
+#[cfg_attr(target_arch = "wasm32", path = "browser/lsp.rs")]
 mod lsp;
 mod lts;
 mod models;
@@ -47,6 +48,8 @@ mod notes;
 mod output;
 mod page;
 pub mod pipeline;
+#[cfg_attr(target_arch = "wasm32", path = "browser/process.rs")]
+mod process;
 mod program;
 mod progress;
 mod properties;
@@ -94,7 +97,7 @@ pub fn run_words(words: Vec<String>) -> u8 {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
-            let _ = e.print();
+            say(&e);
             if json && e.use_stderr() {
                 let text = e.to_string();
                 let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
@@ -115,6 +118,16 @@ pub fn run_words(words: Vec<String>) -> u8 {
             4
         }
     }
+}
+
+/// Prints what is wrong with the words, or the help that they ask for.
+fn say(e: &clap::Error) {
+    use std::io::Write as _;
+    let _ = match e.use_stderr() {
+        _ if !mu_base::host::IS_PAGE => e.print(),
+        true => write!(mu_base::host::err(), "{}", e.render()),
+        false => write!(mu_base::host::out(), "{}", e.render()),
+    };
 }
 
 fn command(cli: Cli) -> u8 {

@@ -34,7 +34,7 @@ impl Named {
     }
     /// The text of a file that it may include.
     pub(super) fn beside(folder: Option<&Path>, name: &str) -> Option<String> {
-        folder.and_then(|f| std::fs::read_to_string(f.join(name)).ok()).or_else(|| models::file(name))
+        folder.and_then(|f| mu_base::host::fs::read_to_string(f.join(name)).ok()).or_else(|| models::file(name))
     }
 }
 
@@ -149,7 +149,7 @@ fn as_json(lattice: &Lattice, seconds: f64) -> serde_json::Value {
 
 /// A file for each test that separates two models, each test once.
 fn write_tests(lattice: &Lattice, folder: &Path) -> Result<(), Diagnostic> {
-    std::fs::create_dir_all(folder).map_err(|e| file_error("make", folder, &e))?;
+    mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("make", folder, &e))?;
     let mut done = std::collections::BTreeMap::new();
     for (a, row) in lattice.separating.iter().enumerate() {
         for (b, test) in row.iter().enumerate() {

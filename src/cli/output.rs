@@ -343,10 +343,10 @@ pub(super) fn give_up(budget: &Budget, stop: &Stop) {
         return;
     }
     if let Some(path) = state.timings.clone() {
-        let _ = std::fs::write(path, state.timings(budget));
+        let _ = mu_base::host::fs::write(path, state.timings(budget));
     }
     for part in &state.parts {
-        let _ = std::fs::remove_file(part);
+        let _ = mu_base::host::fs::remove_file(part);
     }
     let result = match state.format {
         Format::Json => written(&format!("{}\n", state.headed(as_json(&state, budget, stop)))),

@@ -4,9 +4,9 @@ use super::args::{Common, Reading, Reduction};
 use super::files::Form;
 use super::output;
 pub(super) use mu_base::files::{file_error, read_source, read_text};
-use mu_base::host::Instant;
+use mu_base::host::{self, Instant};
 use mu_base::limits::{available_memory, peak_resident_bytes};
-use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_explore::{Dropped, LeftOut};
 use mu_model::Model;
@@ -80,6 +80,9 @@ impl Session {
 
     /// Threads to use.
     pub fn threads(&self) -> usize {
+        if host::IS_PAGE {
+            return 1;
+        }
         self.common.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()), |n| n as usize)
     }
 
@@ -272,7 +275,7 @@ fn listen(budget: &Budget) {
     // Failing to listen leaves the system's default, which ends the process: nothing wrong is reported.
     let _ = ctrlc::set_handler(move || {
         if flag.swap(true, std::sync::atomic::Ordering::Relaxed) {
-            output::give_up(&handled, &Stop::Interrupted);
+            output::give_up(&handled, &mu_base::Stop::Interrupted);
             std::process::exit(3);
         }
     });
@@ -286,7 +289,7 @@ fn listen(_: &Budget) {}
 pub(super) fn end_with_input(budget: &Budget) {
     let flag = budget.interrupt_flag();
     let wait = move || {
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        let _ = std::io::copy(&mut mu_base::host::input().lock(), &mut std::io::sink());
         flag.store(true, std::sync::atomic::Ordering::Relaxed);
     };
     // Without this thread the process lives on, as it would without the option.

@@ -36,7 +36,7 @@ pub(super) fn gather(session: &mut Session, files: &[PathBuf], given: &[String])
     for path in files {
         let (path, (source, text)) = if path.as_os_str() == "-" {
             let mut text = String::new();
-            let read = std::io::stdin().lock().read_to_string(&mut text);
+            let read = mu_base::host::input().lock().read_to_string(&mut text);
             read.map_err(|e| Diagnostic::new(Stage::File, format!("cannot read a formula from standard input: {e}")))?;
             let name = PathBuf::from("standard input");
             let text = text.trim_start_matches('\u{feff}').to_string();

@@ -81,7 +81,7 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
 }
 
 fn smt(system: &System, certificate: &str, folder: &Path) -> Result<(), Diagnostic> {
-    std::fs::create_dir_all(folder).map_err(|e| super::pipeline::file_error("create", folder, &e))?;
+    mu_base::host::fs::create_dir_all(folder).map_err(|e| super::pipeline::file_error("create", folder, &e))?;
     let mut result = Ok(());
     let written = obligations(system, certificate, &mut |name, text| {
         if result.is_ok() {
@@ -266,7 +266,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
     let start = Instant::now();
     output::stage("verifying");
     let found =
-        mu_prove::verify::verify_within(&system, &text, &session.budget, session.common.threads.map_or(0, |n| n as usize), u64::MAX);
+        mu_prove::verify::verify_within(&system, &text, &session.budget, session.common.threads.map_or(0, |_| session.threads()), u64::MAX);
     let seconds = start.elapsed().as_secs_f64();
     if let (Some(folder), Ok(_)) = (&args.smt_lib, &found) {
         smt(&system, &text, folder)?;

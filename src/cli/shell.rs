@@ -25,7 +25,7 @@ pub(super) fn manual(args: &ManualArgs) -> Result<u8, Diagnostic> {
         output::print(&page(cli)?.1)?;
         return Ok(0);
     };
-    std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+    mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
     let commands: Vec<clap::Command> = cli.get_subcommands().cloned().collect();
     for command in commands.into_iter().chain([cli]) {
         let (name, text) = page(command)?;

@@ -1,7 +1,7 @@
 //! `sweep`: a model and formulas over ranges of parameters, a row for each combination and job.
 //!
 //! In: the plan of all rows; the rows that an earlier run left in the folder. Out: `sweep.json`, `sweep.csv`, `sweep.md` and plots, rewritten
-//! completely after each row. Each row runs in a process of its own, so that its peak memory is measured alone and the system can kill
+//! completely after each row. Each row runs in a process of its own ([`process`]), so that its peak memory is measured alone and the system can kill
 //! it without ending the sweep. Limits hold for each row, not for this process. An interrupt ends the row's process too, and a row whose
 //! parent dies ends by itself: its standard input is a pipe from here. Invariant: a row is in the file when its run is over, and a row in the file
 //! with the same inputs is not run again.
@@ -12,9 +12,10 @@ use super::files::{Form, write_text};
 use super::output;
 use super::pipeline::{Session, file_error, read_text};
 use super::print;
+use super::process::{self, Ended};
 use super::progress::{Bar, grouped};
 use clap::ValueEnum;
-use mu_base::host::Instant;
+use mu_base::host::{self, Instant};
 use mu_base::{Diagnostic, SourceMap, Stage, Stop};
 use mu_formula::typecheck::check_formula;
 use mu_report::junit::{Case, Outcome};
@@ -22,16 +23,11 @@ use mu_report::reference::Reference;
 use mu_report::sweep::{COMPLETE, EXPLORE, Row, Sweep, number};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Stop reason of a row that ended with an error message, or was ended by the system: run again the next time.
 const FAILED: &str = "failed";
-/// How long an interrupted row may take to end by itself.
-const GRACE: Duration = Duration::from_millis(1500);
 
 /// What is asked of a model: to be explored, or a formula.
 struct Job {
@@ -55,9 +51,9 @@ pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
     let jobs = jobs(session, args)?;
     let reference = reference(args)?;
     validate(session, args, &combinations, &jobs)?;
-    std::fs::create_dir_all(&args.out).map_err(|e| file_error("cannot create the folder", &args.out, &e))?;
+    host::fs::create_dir_all(&args.out).map_err(|e| file_error("cannot create the folder", &args.out, &e))?;
     if let Some(folder) = &args.evidence {
-        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+        host::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
     }
     let runner = Runner { session, args, text, limits: limits(session) };
     let mut sweep = Sweep {
@@ -147,7 +143,7 @@ fn validate(session: &mut Session, args: &SweepArgs, combinations: &[Combination
     let given = session.common.define.clone();
     let verbose = std::mem::take(&mut session.common.verbose);
     for combination in combinations {
-        if session.budget.interrupt_flag().load(Ordering::Relaxed) {
+        if is_interrupted(session) {
             return Err(Diagnostic::stopped(Stop::Interrupted));
         }
         session.common.define = defines(combination);
@@ -212,7 +208,7 @@ impl Runner<'_> {
                 }
                 let inputs = self.inputs(job, combination);
                 let still = |r: &Row| {
-                    let shown = r.evidence.as_ref().is_none_or(|e| Path::new(e).is_file());
+                    let shown = r.evidence.as_ref().is_none_or(|e| host::is_file(Path::new(e)));
                     r.inputs == inputs && shown && (r.is_complete() || r.limits.as_deref() == Some(&self.limits))
                 };
                 let row = match sweep.kept.iter().position(still) {
@@ -272,7 +268,7 @@ impl Runner<'_> {
     /// The rows of an earlier run that still say what a run would say now. If some do not, all of them are kept in a file beside.
     fn kept(&self, jobs: &[Job]) -> Result<Vec<Row>, Diagnostic> {
         let path = self.args.out.join("sweep.json");
-        if !path.exists() {
+        if !host::is_file(&path) {
             return Ok(Vec::new());
         }
         let text = read_text(&path, &mut SourceMap::new())?;
@@ -287,7 +283,7 @@ impl Runner<'_> {
             // A job of an earlier run may not be one of now.
             let other = || {
                 let path = row.formula.as_ref()?;
-                let text = std::fs::read_to_string(path).ok()?;
+                let text = host::fs::read_to_string(path).ok()?;
                 Some(Job { name: row.job.clone(), formula: Some((path.clone(), text)), confluence: setting() })
             };
             let explore = Job { name: EXPLORE.into(), formula: None, confluence: setting() };
@@ -301,7 +297,7 @@ impl Runner<'_> {
         };
         let (kept, dropped): (Vec<Row>, Vec<Row>) = old.rows.into_iter().chain(old.kept).partition(valid);
         if !dropped.is_empty() {
-            let free = (1..).map(|n| self.args.out.join(format!("sweep.before-{n}.json"))).find(|p| !p.exists());
+            let free = (1..).map(|n| self.args.out.join(format!("sweep.before-{n}.json"))).find(|p| !host::is_file(p));
             let free = free.unwrap_or_else(|| self.args.out.join("sweep.before.json"));
             write_text(&free, &text)?;
             eprintln!("{} rows are of other inputs; {} keeps them", dropped.len(), free.display());
@@ -310,35 +306,34 @@ impl Runner<'_> {
         Ok(kept)
     }
 
-    fn command(&self, job: &Job, combination: &Combination) -> Result<Command, Diagnostic> {
-        let program = std::env::current_exe()
-            .map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot locate this program to run a row: {e}")))?;
-        let engine = self.args.engine.name();
+    /// The words of a row's command, after the program's name.
+    fn words(&self, job: &Job, combination: &Combination) -> Vec<OsString> {
         let common = &self.session.common;
-        let mut command = Command::new(program);
+        let mut words: Vec<OsString> = Vec::new();
+        let mut say = |more: &[&str]| words.extend(more.iter().map(OsString::from));
         match &job.formula {
-            None => command.arg(EXPLORE),
+            None => say(&[EXPLORE]),
             // A table of counts is one of all states.
-            Some(_) => command.args(["check", "--without", "por", "--count", &value_name(&self.args.count)]),
-        };
-        command.args(["--confluence", &job.confluence]);
-        command.args(["--format", "json", "--no-progress", "--end-with-input", "--engine", engine]);
-        command.args(["--threads", &self.session.threads().to_string()]);
-        command.args(defines(combination).iter().flat_map(|d| ["-D", d]));
+            Some(_) => say(&["check", "--without", "por", "--count", &value_name(&self.args.count)]),
+        }
+        say(&["--confluence", &job.confluence, "--format", "json", "--no-progress", "--end-with-input"]);
+        say(&["--engine", self.args.engine.name(), "--threads", &self.session.threads().to_string()]);
+        defines(combination).iter().for_each(|d| say(&["-D", d]));
         if let Some(n) = common.max_states {
-            command.args(["--max-states", &n.to_string()]);
+            say(&["--max-states", &n.to_string()]);
         }
         if let Some(n) = common.max_memory {
-            command.args(["--max-memory", &n.to_string()]);
+            say(&["--max-memory", &n.to_string()]);
         }
         if let Some(t) = common.timeout {
-            command.args(["--timeout", &format!("{}s", t.as_secs_f64())]);
+            say(&["--timeout", &format!("{}s", t.as_secs_f64())]);
         }
         if let Some(path) = self.evidence(job, combination) {
-            command.arg("--evidence").arg(path);
+            words.extend(["--evidence".into(), path.into_os_string()]);
         }
-        command.arg("--").arg(&self.args.model).args(job.formula.as_ref().map(|f| &f.0));
-        Ok(command)
+        words.extend(["--".into(), self.args.model.clone().into_os_string()]);
+        words.extend(job.formula.as_ref().map(|f| OsString::from(&f.0)));
+        words
     }
 
     /// Runs a row. Nothing if it was interrupted.
@@ -348,12 +343,10 @@ impl Runner<'_> {
         let start = Instant::now();
         let evidence = self.evidence(job, combination);
         // What an earlier run left is not this one's.
-        let _ = evidence.as_ref().map(std::fs::remove_file);
-        let mut command = self.command(job, combination)?;
-        // The pipe closes when this process ends, however it ends: the row's process ends with it.
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let child = child.map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot start a process for a row: {e}")))?;
-        let Some((code, stdout, stderr)) = self.attend(child, &what, start, bar)? else { return Ok(None) };
+        let _ = evidence.as_ref().map(host::fs::remove_file);
+        let wait = || bar.note(|| format!("{what}: {:.0} s", start.elapsed().as_secs_f64()));
+        let ended = process::run(&self.words(job, combination), &|| self.interrupted(), &wait)?;
+        let Some(Ended { how, out: stdout, err: stderr }) = ended else { return Ok(None) };
         let seconds = start.elapsed().as_secs_f64();
         let object: Value = serde_json::from_slice(&stdout).unwrap_or_default();
         let mut parameters = combination.clone();
@@ -383,7 +376,7 @@ impl Runner<'_> {
         }
         if row.stop == FAILED {
             let why = String::from_utf8_lossy(&stderr);
-            let why = if why.trim().is_empty() { format!("the process ended with {code} and no answer") } else { why.into_owned() };
+            let why = if why.trim().is_empty() { format!("the process ended with {how} and no answer") } else { why.into_owned() };
             bar.say(&format!("{what}: failed\n{}", why.trim_end()));
         }
         row.states = number(answer.get("states"));
@@ -392,7 +385,7 @@ impl Runner<'_> {
         row.verdict = answer["verdict"].as_str().map(String::from);
         row.engine = answer["engine"].as_str().map(String::from);
         row.limits = (!row.is_complete()).then(|| self.limits.clone());
-        row.evidence = evidence.filter(|e| e.is_file()).map(|e| e.display().to_string());
+        row.evidence = evidence.filter(|e| host::is_file(e)).map(|e| e.display().to_string());
         if !self.session.common.quiet {
             let size = row.size().and_then(|n| u64::try_from(n).ok()).map_or_else(String::new, grouped);
             let kind = if row.formula.is_some() { "equations" } else { "states" };
@@ -404,47 +397,13 @@ impl Runner<'_> {
     }
 
     fn interrupted(&self) -> bool {
-        self.session.budget.interrupt_flag().load(Ordering::Relaxed)
+        is_interrupted(self.session)
     }
+}
 
-    /// Waits for a row's process: exit status, standard output and error. Nothing if it had to be ended.
-    fn attend(&self, mut child: Child, what: &str, start: Instant, bar: &Bar) -> Result<Option<(String, Vec<u8>, Vec<u8>)>, Diagnostic> {
-        let lost = |e: std::io::Error| Diagnostic::new(Stage::Internal, format!("the process of a row was lost: {e}"));
-        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-        let reader = |pipe: Option<Box<dyn Read + Send>>| {
-            std::thread::spawn(move || {
-                let mut bytes = Vec::new();
-                if let Some(mut pipe) = pipe {
-                    let _ = pipe.read_to_end(&mut bytes);
-                }
-                bytes
-            })
-        };
-        let out = reader(out.take().map(|p| Box::new(p) as _));
-        let err = reader(err.take().map(|p| Box::new(p) as _));
-        let mut input = child.stdin.take();
-        let mut since = None;
-        let mut pause = Duration::from_millis(1);
-        let status = loop {
-            if let Some(status) = child.try_wait().map_err(lost)? {
-                break Some(status);
-            }
-            if self.interrupted() {
-                // It ends by itself with what it has, as by an interrupt of its own.
-                input = None;
-            }
-            if self.interrupted() && since.get_or_insert_with(Instant::now).elapsed() > GRACE {
-                child.kill().and_then(|()| child.wait()).map_err(lost)?;
-                break None;
-            }
-            bar.note(|| format!("{what}: {:.0} s", start.elapsed().as_secs_f64()));
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(50));
-        };
-        drop(input);
-        let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
-        Ok(status.map(|s| (s.to_string(), out, err)))
-    }
+/// Whether the sweep is asked to end: it has no limits of its own.
+fn is_interrupted(session: &Session) -> bool {
+    session.budget.check(0).is_err()
 }
 
 /// What a value is called on the command line.

@@ -123,7 +123,7 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
         expect_writable(path)?;
     }
     if let Some(folder) = &seeking.trace_dir {
-        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+        mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
     }
     let found = match search(session, args, seeking, model, loaded.stored.as_deref())? {
         Ok(found) => found,

@@ -37,6 +37,7 @@ const RESERVE: u64 = 64;
 /// Most bits of a hash that a short entry can hold.
 const REST_BITS: u32 = 31 - DISTANCE_BITS;
 /// Hashes that are put in order together.
+#[cfg(unix)]
 const PART: usize = if cfg!(test) { 16 } else { 1 << 12 };
 /// Keys below which short entries are not worth a change of form.
 const SHORT_FROM: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
@@ -256,7 +257,8 @@ impl<C: Cell> Cells<C> {
             at += 1;
         }
     }
-    /// Gives all hashes in ascending order, some at a time.
+    /// Gives all hashes in ascending order, some at a time. For states on disk, as what else is only there where files can be read at a place.
+    #[cfg(unix)]
     fn in_order<E>(&self, geometry: &Geometry, each: &mut dyn FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
         let mut part = Vec::new();
         for at in 0..self.buckets() {
@@ -511,14 +513,17 @@ impl Table {
         either!(&self.form, c => c.bucket(home).map_or(0, |b| b[0].get()))
     }
     /// Bits of keys and hashes.
+    #[cfg(unix)]
     pub fn key_bits(&self) -> u32 {
         self.geometry.bits
     }
     /// Gives the hashes of all keys in ascending order, some at a time.
+    #[cfg(unix)]
     pub fn in_order<E>(&self, each: &mut dyn FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
         either!(&self.form, c => c.in_order(&self.geometry, each))
     }
     /// Takes all keys out; the room for them stays. Of a table without payloads.
+    #[cfg(unix)]
     pub fn clear(&mut self) {
         either!(&mut self.form, c => c.segments.iter_mut().flatten().for_each(|cell| _ = cell.take()));
         self.len = Alone(AtomicU64::new(0));

@@ -85,6 +85,7 @@ impl Run {
         json!({
             "id": id, "kind": self.kind, "model": self.model, "command": self.command, "state": state, "version": self.version, "seconds": seconds,
             "progress": self.progress, "verdicts": self.verdicts, "said": &self.said[self.said.len().saturating_sub(LAST_LINES)..], "code": self.code, "failed": self.failed, "has_result": self.result.is_some(),
+            "rows": self.result.as_ref().and_then(|r| r["rows"].as_array()).map_or(0, Vec::len),
         })
     }
 }

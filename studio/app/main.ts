@@ -37,7 +37,7 @@ class Studio {
   private readonly title = h("h2", { class: "file-name" }, "No file is open");
   private readonly problems = h("ul", { class: "problems", "aria-label": "Problems" });
   private readonly model = h("select", { "aria-label": "Model" });
-  private readonly parameters = h("input", { type: "text", class: "parameters", placeholder: "n=3 m=true", "aria-label": "Parameters", title: `Parameters with their values${server.capabilities.sweeps ? "; for a sweep ranges: n=1..=5" : ""}` });
+  private readonly parameters = h("input", { type: "text", class: "parameters", placeholder: "n=3 m=true", "aria-label": "Parameters", title: "Parameters with their values; for a sweep ranges: n=1..=5" });
   private readonly formula = h("input", { type: "text", class: "formula", placeholder: "[true*]<true>true", "aria-label": "Formula", title: "A formula to check besides those that are chosen on the left" });
   private readonly engine = h("select", { "aria-label": "Engine" }, ...["explicit", "symbolic", "auto"].map((e) => h("option", { value: e }, e)));
   private readonly seek = h("select", { "aria-label": "Look for" }, ...[["", "all states"], ["deadlock", "a deadlock"], ["divergence", "a divergence"]].map(([value, text]) => h("option", { value }, text)));
@@ -69,7 +69,7 @@ class Studio {
       act("Check", () => this.check(), "Check the chosen formulas, and the one beside", true),
       act("Explore", () => this.explore(), "Count the states, or look for one"),
       this.seek,
-      server.capabilities.sweeps && act("Sweep", () => this.sweep(), "Run over ranges of the parameters: n=1..=5"),
+      act("Sweep", () => this.sweep(), "Run over ranges of the parameters: n=1..=5"),
       this.engine,
       act("Walk", () => this.startWalk(), "Step through the model"),
       act("Draw", () => this.draw(true), "Draw the transition system"),

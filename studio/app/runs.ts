@@ -11,6 +11,17 @@ interface Refusal {
   error?: { message: string; place: { file: string; line: number; column: number; text: string } | null; notes: string[] };
 }
 
+/** A run's place in the list. It stays the same element as long as the run is there: what is drawn anew cannot be clicked. */
+interface Row {
+  element: HTMLElement;
+  name: HTMLButtonElement;
+  bar: HTMLElement;
+  said: HTMLElement;
+  stop: HTMLButtonElement;
+  answer: HTMLElement;
+  seconds: HTMLElement;
+}
+
 const isOver = (run: RunState) => run.state === "over" || run.state === "stopped";
 
 export class RunsPanel {
@@ -20,6 +31,8 @@ export class RunsPanel {
   private readonly runs = new Map<number, RunState>();
   private readonly list = h("ul", { class: "run-list", "aria-label": "Runs" });
   private readonly place = h("div", { class: "result-place", "aria-live": "polite" });
+  private readonly rows = new Map<number, Row>();
+  private readonly nothing = h("li", { class: "quiet" }, "Nothing was run yet. Open a model, choose formulas on the left, and press Check.");
   private selected = -1;
   /** What is shown of the selected run, so that it is drawn again only when there is more. */
   private shown = "";
@@ -57,30 +70,52 @@ export class RunsPanel {
     this.follow();
   }
 
+  /** Brings the list up to date. The newest run stands first. */
   private drawList(): void {
-    const items = [...this.runs.values()].reverse().map((run) => this.item(run));
-    const focus = (document.activeElement as HTMLElement | null)?.dataset["run"];
-    this.list.replaceChildren(...items);
-    if (focus) this.list.querySelector<HTMLElement>(`[data-run="${focus}"]`)?.focus();
-    if (items.length === 0) this.list.append(h("li", { class: "quiet" }, "Nothing was run yet. Open a model, choose formulas on the left, and press Check."));
+    for (const [id, row] of this.rows) {
+      if (this.runs.has(id)) continue;
+      row.element.remove();
+      this.rows.delete(id);
+    }
+    for (const run of this.runs.values()) {
+      const known = this.rows.get(run.id);
+      const row = known ?? this.row(run);
+      if (known === undefined) {
+        this.rows.set(run.id, row);
+        this.list.prepend(row.element);
+      }
+      this.refresh(row, run);
+    }
+    if (this.rows.size > 0) this.nothing.remove();
+    else this.list.append(this.nothing);
   }
 
-  private item(run: RunState): HTMLElement {
-    const p = run.progress;
-    const name = h("button", { type: "button", class: "open", "data-run": run.id, "aria-pressed": String(run.id === this.selected), click: () => this.select(run.id) }, `${run.id}. ${run.kind} ${run.model}`);
-    const parts: (Node | string | false)[] = [name, " "];
-    if (isOver(run)) {
-      parts.push(run.state === "stopped" ? verdict("unknown", "stopped") : this.answer(run));
-    } else {
-      parts.push(h("progress", { "aria-label": "under way" }));
-      const sweeping = run.kind === "sweep";
-      const said = [sweeping ? run.said.at(-1) : p.stage, p.states !== undefined && `${count(p.states)} states`, p.waiting !== undefined && `${count(p.waiting)} waiting`, p.memory_bytes !== undefined && bytes(p.memory_bytes)];
-      parts.push(h("span", { class: "quiet" }, said.filter(Boolean).join(", ")));
-      const end = () => void stop(run.id).catch(this.failed);
-      parts.push(h("button", { type: "button", class: "stop", "data-run": `stop ${run.id}`, disabled: run.state === "stopping", click: end }, run.state === "stopping" ? "Stopping" : "Stop"));
+  private row(run: RunState): Row {
+    const name = h("button", { type: "button", class: "open", click: () => this.select(run.id) }, `${run.id}. ${run.kind} ${run.model}`);
+    const bar = h("progress", { "aria-label": "under way" });
+    const said = h("span", { class: "quiet" });
+    const end = h("button", { type: "button", class: "stop", click: () => void stop(run.id).catch(this.failed) });
+    const [answer, took] = [h("span"), h("span", { class: "quiet" })];
+    return { element: h("li", {}, name, " ", answer, bar, said, end, took), name, bar, said, stop: end, answer, seconds: took };
+  }
+
+  /** Writes what holds now into a run's row. */
+  private refresh(row: Row, run: RunState): void {
+    const over = isOver(run);
+    row.element.classList.toggle("is-selected", run.id === this.selected);
+    row.name.setAttribute("aria-pressed", String(run.id === this.selected));
+    row.bar.hidden = row.said.hidden = row.stop.hidden = over;
+    row.answer.hidden = !over;
+    row.seconds.textContent = ` ${seconds(run.seconds)}`;
+    if (over) {
+      row.answer.replaceChildren(run.state === "stopped" ? verdict("unknown", "stopped") : this.answer(run));
+      return;
     }
-    parts.push(h("span", { class: "quiet" }, ` ${seconds(run.seconds)}`));
-    return h("li", { class: run.id === this.selected ? "is-selected" : null }, ...parts);
+    const p = run.progress;
+    const parts = [run.kind === "sweep" ? run.said.at(-1) : p.stage, p.states !== undefined && `${count(p.states)} states`, p.waiting !== undefined && `${count(p.waiting)} waiting`, p.memory_bytes !== undefined && bytes(p.memory_bytes)];
+    row.said.textContent = parts.filter(Boolean).join(", ");
+    row.stop.disabled = run.state === "stopping";
+    row.stop.textContent = run.state === "stopping" ? "Stopping" : "Stop";
   }
 
   private answer(run: RunState): HTMLElement {
@@ -102,15 +137,32 @@ export class RunsPanel {
       return;
     }
     // The rows of a sweep come while it runs; other results at the end.
-    const now = `${run.id} ${run.has_result} ${isOver(run)} ${run.kind === "sweep" ? run.said.length : ""}`;
+    const now = `${run.id} ${run.has_result} ${isOver(run)} ${run.rows} ${run.verdicts.length}`;
     if (now === this.shown) return;
     this.shown = now;
     if (!run.has_result) {
-      const said = isOver(run) ? [run.failed ?? "", ...run.said] : [];
-      this.place.replaceChildren(h("p", { class: "quiet" }, run.command), ...(said.length > 0 ? [h("pre", { class: "error" }, said.join("\n"))] : []));
+      this.place.replaceChildren(...this.soFar(run));
       return;
     }
     void result(run.id).then((whole) => whole.id === this.selected && this.draw(whole), this.failed);
+  }
+
+  /** What a run said that has no result, or none yet: verdicts as they come; and of one that ended without, how far it was. */
+  private soFar(run: RunState): HTMLElement[] {
+    const parts: HTMLElement[] = [h("p", { class: "quiet" }, run.command)];
+    if (run.verdicts.length > 0) {
+      const rows = run.verdicts.map((v) => h("tr", {}, h("th", { scope: "row" }, v.formula), h("td", {}, verdict(v.verdict))));
+      parts.push(h("table", { class: "results" }, h("tbody", {}, ...rows)));
+    }
+    if (!isOver(run)) return parts;
+    if (run.state === "stopped") {
+      const p = run.progress;
+      const far = [p.states !== undefined && `${plural(p.states, "state")} so far`, p.transitions !== undefined && `${plural(p.transitions, "transition")}`, p.level !== undefined && `level ${count(p.level)}`];
+      parts.push(h("p", {}, verdict("unknown"), ` Stopped${p.stage === undefined ? "" : ` while ${p.stage}`}: ${far.filter(Boolean).join(", ") || "nothing was found yet"}.`));
+    }
+    const said = [run.failed ?? "", ...run.said].filter(Boolean);
+    if (said.length > 0) parts.push(h("pre", { class: "error" }, said.join("\n")));
+    return parts;
   }
 
   private draw(run: RunState): void {

@@ -17,6 +17,8 @@ export interface RunState {
   code: number | null;
   failed: string | null;
   has_result: boolean;
+  /** Rows that a sweep has so far. */
+  rows: number;
   result?: unknown;
 }
 
@@ -49,9 +51,6 @@ export interface System {
   of?: number;
   error?: string;
 }
-
-/** What a page can do here. */
-export const capabilities = { sweeps: true };
 
 /** This page, among several that are open. */
 const PAGE = [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");

@@ -199,12 +199,13 @@ async function shapes() {
 
 async function long() {
   run("explore", "count.mcrl2", "--action", "done", "--evidence", "long.html");
-  const times = [];
+  const [times, took] = [[], []];
   for (let i = 0; i < 3; i++) {
     const start = performance.now();
-    const { page, errors, context } = await open(browser, at("long.html"));
+    const { page, errors, context, processor } = await open(browser, at("long.html"));
     await page.locator(".row").first().waitFor();
     times.push(performance.now() - start);
+    took.push(await processor());
     if (i === 0) {
       check("few rows are drawn", (await page.locator(".row").count()) < 100);
       await page.locator(".chart").focus();
@@ -224,8 +225,9 @@ async function long() {
     await context.close();
   }
   const bytes = readFileSync(at("long.html")).length;
-  console.log(`    10,001 steps, ${(bytes / 1e6).toFixed(1)} MB: first row after ${times.map((t) => t.toFixed(0)).join(", ")} ms`);
-  check("ten thousand steps open in under two seconds", Math.min(...times) < 2000, times);
+  console.log(`    10,001 steps, ${(bytes / 1e6).toFixed(1)} MB: first row after ${times.map((t) => t.toFixed(0)).join(", ")} ms, processor time ${took.map((t) => t.toFixed(2)).join(", ")} s`);
+  // Not by the clock: others may work on this machine.
+  check("ten thousand steps open in under two seconds of one processor", Math.min(...took) < 2, took);
 }
 
 async function memory() {

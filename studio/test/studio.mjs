@@ -1,5 +1,5 @@
 // The page of this machine in a real browser: `node test/studio.mjs MU-CHECK [FOLDER FOR SHOTS]`. A model is opened, broken, mended and checked; its
-// counterexample is walked along; a sweep is run and stopped; the system is drawn. Another page's requests are refused.
+// counterexample is stepped through and compared with another, then walked along; a sweep is run and stopped; the system is drawn. Another page's requests are refused.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -7,19 +7,11 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { launch } from "./browser.mjs";
+import { all, breaksAndMends, check, end, equal, open } from "./page.mjs";
 
 const [program = "../target/release/mu-check", shots] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "mu-check-studio-test-"));
 const write = (name, text) => writeFileSync(join(folder, name), text);
-let failed = 0;
-function check(what, good, seen) {
-  console.log(`${good ? "  ok" : "FAIL"} ${what}${good ? "" : `: ${JSON.stringify(seen)}`}`);
-  if (!good) failed += 1;
-}
-function equal(what, seen, expected) {
-  check(what, JSON.stringify(seen) === JSON.stringify(expected), { seen, expected });
-}
-
 const BAD = "<img src=x onerror=alert(1)>";
 write("buffer.mcrl2", `% A buffer between two.
 $param n: Nat = 2;  % places
@@ -30,7 +22,7 @@ init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First || Se
 `);
 write("never.mcf", `% Nothing but zero leaves ${BAD}\n[true* . leave(1)]false\n`);
 write("always.mcf", "% It never stops.\n[true*]<true>true\n");
-write("grow.mcrl2", "$param n: Nat = 3;\nact step: Nat;\nproc P(a: Nat, b: Nat, c: Nat) = (a < ${n} * 60) -> step(0) . P(a + 1, b, c) + (b < ${n} * 60) -> step(1) . P(a, b + 1, c) + (c < ${n} * 60) -> step(2) . P(a, b, c + 1);\ninit P(0, 0, 0);\n");
+write("grow.mcrl2", "$param n: Nat = 3;\nact step: Nat;\nproc P(a: Nat, b: Nat, c: Nat) = (a < ${n} * 15) -> step(0) . P(a + 1, b, c) + (b < ${n} * 15) -> step(1) . P(a, b + 1, c) + (c < ${n} * 15) -> step(2) . P(a, b, c + 1);\ninit P(0, 0, 0);\n");
 
 const server = spawn(program, ["studio", folder, "--threads", "1"], { stdio: ["ignore", "pipe", "inherit"] });
 const address = await new Promise((found, lost) => {
@@ -40,21 +32,8 @@ const address = await new Promise((found, lost) => {
 });
 
 const browser = await launch();
-const context = await browser.newContext({ viewport: { width: 1500, height: 950 } });
-const page = await context.newPage();
-const [errors, requests] = [[], []];
-page.on("pageerror", (e) => errors.push(String(e)));
-page.on("console", (m) => ["error", "warning"].includes(m.type()) && errors.push(m.text()));
-page.on("request", (r) => !r.url().startsWith(address) && !r.url().startsWith("data:") && requests.push(r.url()));
-page.setDefaultTimeout(20_000);
-let shot = 0;
-const picture = async (name) => {
-  shot += 1;
-  if (shots) await page.screenshot({ path: join(shots, `${shot}-${name}.png`) });
-};
-const press = (name) => page.getByRole("toolbar", { name: "Runs" }).getByRole("button", { name, exact: true }).click();
-const list = () => page.locator(".run-list li").first();
-const tab = (name) => page.getByRole("tab", { name }).click();
+const it = await open(browser, address, { shots, patience: 60_000 });
+const { context, page, errors, elsewhere, picture, press, list, tab } = it;
 
 async function opens() {
   await page.goto(address);
@@ -67,27 +46,7 @@ async function opens() {
   await picture("open");
 }
 
-async function breaksAndMends() {
-  await page.locator(".cm-line", { hasText: "proc First" }).click();
-  await page.keyboard.press("End");
-  for (let i = 0; i < "First;".length; i++) await page.keyboard.press("Backspace");
-  await page.keyboard.type("Frist;");
-  const begin = performance.now();
-  await page.locator(".problems .error").first().waitFor();
-  console.log(`    from the last key to the problem: ${(performance.now() - begin).toFixed(0)} ms`);
-  check("the error is said", (await page.locator(".problems").innerText()).includes("Frist"), await page.locator(".problems").innerText());
-  check("and marked", (await page.locator(".cm-lintRange-error").allInnerTexts()).join("").includes("Frist"), await page.locator(".cm-lintRange-error").allInnerTexts());
-  check("the file is marked as changed", (await page.locator(".file-name").innerText()).includes("●"));
-  await picture("broken");
-  await page.getByLabel("Formula", { exact: true }).fill("[true*]<true>true");
-  await press("Check");
-  await page.locator(".refusal .error").waitFor();
-  check("the command line refuses it too", (await page.locator(".refusal").innerText()).includes("Frist"), await page.locator(".refusal").innerText());
-  await page.locator(".refusal button").click();
-  await page.keyboard.type("First");
-  await page.getByText("No problems").waitFor();
-  await page.getByLabel("Formula", { exact: true }).fill("");
-}
+const breaks = () => breaksAndMends(it, { line: "proc First", end: "First;", right: "First", wrong: "Frist" });
 
 async function checks() {
   await page.getByLabel("Check never.mcf").check();
@@ -104,6 +63,34 @@ async function checks() {
   await slider.fill("3");
   equal("the slider goes to a step", await page.locator(".state h4").innerText(), "After step 3 of 3: leave(1)");
   await picture("checked");
+}
+
+/** Drags the slider from one end to the other with the mouse; puts two counterexamples side by side. */
+async function dragsAndCompares() {
+  const slider = page.getByRole("slider").first();
+  await slider.fill("0");
+  await slider.scrollIntoViewIfNeeded();
+  const box = await slider.boundingBox();
+  await page.mouse.move(box.x + 8, box.y + box.height / 2);
+  await page.mouse.down();
+  for (const part of [0.3, 0.6, 1]) await page.mouse.move(box.x + box.width * part - 4, box.y + box.height / 2, { steps: 4 });
+  await page.mouse.up();
+  equal("the slider is dragged", await page.locator(".state h4").innerText(), "After step 3 of 3: leave(1)");
+  await page.getByLabel("Check always.mcf").uncheck();
+  await it.formula("[true* . enter(0) . true* . enter(1)]false");
+  await press("Check");
+  await list().getByText("2 of 2 false").waitFor();
+  await page.locator(".results tbody tr").nth(1).waitFor();
+  await page.getByLabel("Compare with").selectOption({ index: 1 });
+  equal("two runs side by side", await page.locator(".pane").count(), 2);
+  check("it says where they differ", /differ from step \d+ on/.test(await page.locator(".compared").innerText()), await page.locator(".compared").innerText());
+  await page.getByRole("slider").first().fill("2");
+  equal("both move", await page.locator(".slider output").allInnerTexts().then((all) => all.map((t) => t.split(" ")[0])), ["2", "2"]);
+  await picture("compared");
+  await it.formula("");
+  await page.getByLabel("Check always.mcf").check();
+  await press("Check");
+  await page.getByRole("button", { name: /^Walk along the counterexample of never/ }).waitFor();
 }
 
 async function walks() {
@@ -165,11 +152,28 @@ async function sweepsAndStops() {
   await page.getByLabel("Parameters").fill("n=40");
   await press("Explore");
   await list().getByText("states").waitFor();
+  await staysTheSame();
   await list().getByRole("button", { name: "Stop" }).click();
   await list().getByText("stopped").waitFor();
   await page.locator(".facts dt", { hasText: "Stopped" }).waitFor();
   check("an exploration that was stopped says what it has", (await page.locator(".facts").last().innerText()).includes("interrupted"), await page.locator(".facts").last().innerText());
   await picture("stopped");
+}
+
+/** A line of progress changes a run's text, and no element: what is drawn anew cannot be clicked, nor keep the focus. */
+async function staysTheSame() {
+  const stop = list().getByRole("button", { name: "Stop" });
+  await stop.focus();
+  const seen = await list().evaluate(
+    (row) =>
+      new Promise((done) => {
+        const button = row.querySelector(".stop");
+        const before = row.innerText;
+        const look = () => (row.innerText === before ? setTimeout(look, 20) : done({ same: button === document.querySelector(".run-list li .stop"), shown: button.isConnected, focus: document.activeElement === button }));
+        look();
+      }),
+  );
+  equal("Stop is the same element after a line of progress", seen, { same: true, shown: true, focus: true });
 }
 
 /** The first two thousand states of many: drawn, moved, scaled. */
@@ -226,19 +230,11 @@ async function others() {
   other.close();
 }
 
-for (const part of [opens, breaksAndMends, checks, walks, draws, sweepsAndStops, drawsMany, others]) {
-  console.log(part.name);
-  try {
-    await part();
-  } catch (e) {
-    check(part.name, false, `${e}; the page says: ${await page.locator(".message").innerText()}; ${await page.locator(".run-list").innerText()}`);
-    await picture(`failed-${part.name}`);
-  }
-}
-equal("no image, no error, no request elsewhere", [await page.locator("img").count(), errors.filter((e) => !e.includes("status of 4")), requests], [0, [], []]);
+await all(it, [opens, breaks, checks, dragsAndCompares, walks, draws, sweepsAndStops, drawsMany, others]);
+equal("no image, no error, no request elsewhere", [await page.locator("img").count(), errors.filter((e) => !e.includes("status of 4")), elsewhere], [0, [], []]);
 await browser.close();
 const ended = new Promise((done) => server.on("exit", done));
 server.kill("SIGINT");
 equal("an interrupt ends the server", await ended, 0);
 rmSync(folder, { recursive: true, force: true });
-process.exit(failed > 0 ? 1 : 0);
+end();

@@ -4,15 +4,17 @@
 import type * as Served from "../app/server";
 import type { Hello, Listener, RunState } from "../app/server";
 import { EXAMPLES } from "./examples";
-import type { File, News, Order } from "./protocol";
+import type { End, File, News, Order } from "./protocol";
 
 /** How long a run may take; the module looks at its clock. */
 const TIMEOUT = "600s";
 const KEY = "mu-check files";
 /** Lines of messages that a run keeps. */
 const MOST_LINES = 200;
-
-export const capabilities = { sweeps: false };
+/** How long a run that is stopped may take to say what it has. */
+const GRACE = 3_000;
+/** The folder of a sweep's tables, and the table that has its rows. */
+const [SWEEP, ROWS] = ["sweep", "sweep/sweep.json"];
 
 // Files.
 
@@ -89,7 +91,24 @@ function order(crew: Crew, order: Order): void {
 // Runs.
 
 const listeners: Listener[] = [];
-const runs = new Map<number, { run: RunState; crew: Crew | null; begin: number }>();
+const runs = new Map<number, { run: RunState; crew: Crew | null; begin: number; end: Wanted; clock: number }>();
+/** The rows that sweeps have, by their models: a sweep that was stopped goes on. */
+const rows = new Map<string, string>();
+
+/** A run's end, when the page wants it. */
+class Wanted {
+  readonly end: End;
+
+  constructor() {
+    // Memory is shared only where the host asks browsers to keep other sites away from the page.
+    this.end = crossOriginIsolated ? new Int32Array(new SharedArrayBuffer(4)) : URL.createObjectURL(new Blob(["go on"]));
+  }
+
+  ask(): void {
+    if (typeof this.end === "string") URL.revokeObjectURL(this.end);
+    else Atomics.store(this.end, 0, 1);
+  }
+}
 
 const quoted = (word: string) => (/^[\p{L}\p{N}\-_./=,:+]+$/u.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
@@ -108,7 +127,7 @@ function words(kind: string, wish: Wish, own: string[]): { words: string[]; comm
   const defines = Object.entries(wish.defines ?? {}).flatMap(([name, value]) => ["-D", `${name}=${value}`]);
   const engine = wish.engine === undefined ? [] : ["--engine", wish.engine];
   const sought = wish.sought === undefined ? [] : [`--${wish.sought}`];
-  const said = [...defines, ...engine, ...sought, ...(wish.texts ?? []).map((t) => `--formula=${t}`)];
+  const said = [...defines, ...engine, ...sought, ...(wish.texts ?? []).map((t) => `--formula=${t}`), ...(kind === "sweep" ? [`--out=${SWEEP}`] : [])];
   const named = [wish.model ?? "", ...(wish.formulas ?? [])];
   const command = ["mu-check", kind, ...said, ...named].map(quoted).join(" ");
   return { words: ["mu-check", kind, ...own, ...said, "--", ...named], command };
@@ -119,7 +138,7 @@ function news(id: number, change: (run: RunState) => void): void {
   if (!known) return;
   change(known.run);
   known.run.version += 1;
-  known.run.seconds = known.run.state === "running" ? (performance.now() - known.begin) / 1000 : known.run.seconds;
+  known.run.seconds = known.crew !== null ? (performance.now() - known.begin) / 1000 : known.run.seconds;
   const { result: _, ...told } = known.run;
   listeners.forEach((l) => l.run({ ...told }));
 }
@@ -132,41 +151,59 @@ export async function start(wish: object): Promise<RunState> {
   const { words: line, command } = words(kind, asked, limits);
   const run: RunState = {
     id, kind, model: asked.model ?? "", command, version: 0, state: "running", seconds: 0,
-    progress: {}, verdicts: [], said: [], code: null, failed: null, has_result: false,
+    progress: {}, verdicts: [], said: [], code: null, failed: null, has_result: false, rows: 0,
   };
   const begin = performance.now();
   const clock = setInterval(() => news(id, () => undefined), 500);
-  const end = (change: (run: RunState) => void) => {
-    clearInterval(clock);
-    const known = runs.get(id);
-    known?.crew?.worker.terminate();
-    if (known) known.crew = null;
-    news(id, (r) => {
-      r.seconds = (performance.now() - begin) / 1000;
-      if (r.state === "running") r.state = "over";
-      change(r);
-    });
-  };
   const hear = (told: News) => {
-    // Told when the clock ticks: a list that is drawn anew for each line cannot be clicked.
-    if ("line" in told) listen(run, told.line);
-    if ("lost" in told) end((r) => (r.failed = told.lost));
+    if ("line" in told) news(id, (r) => listen(r, told.line));
+    if ("wrote" in told && told.wrote === ROWS) {
+      const text = new TextDecoder().decode(told.bytes);
+      rows.set(run.model, text);
+      news(id, (r) => keep(r, text));
+    }
+    if ("lost" in told) finish(id, (r) => (r.failed = told.lost));
     if ("over" in told)
-      end((r) => {
+      finish(id, (r) => {
         r.code = told.over;
-        try {
-          const result = JSON.parse(told.printed) as Record<string, unknown>;
-          if (result["command"] !== undefined) result["command"] = command;
-          r.result = result;
-          r.has_result = true;
-        } catch {
-          r.failed = `no result: exit code ${told.over}`;
-        }
+        if (!keep(r, told.printed) && !r.has_result) r.failed = `no result: exit code ${told.over}`;
       });
   };
-  runs.set(id, { run, crew: hire((m) => ({ first: "run", module: m, files: all(), words: line }), hear), begin });
+  const before = kind === "sweep" ? rows.get(run.model) : undefined;
+  const given: File[] = before === undefined ? all() : [...all(), [ROWS, before]];
+  const end = new Wanted();
+  runs.set(id, { run, crew: hire((m) => ({ first: "run", module: m, files: given, words: line, end: end.end }), hear), begin, end, clock });
   news(id, () => undefined);
   return { ...run };
+}
+
+/** A result as the program prints it: whether it is one. */
+function keep(run: RunState, text: string): boolean {
+  try {
+    const result = JSON.parse(text) as Record<string, unknown>;
+    if (result["command"] !== undefined) result["command"] = run.command;
+    run.result = result;
+    run.has_result = true;
+    run.rows = Array.isArray(result["rows"]) ? result["rows"].length : 0;
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A run is over: its worker ends. */
+function finish(id: number, change: (run: RunState) => void): void {
+  const known = runs.get(id);
+  if (!known?.crew) return;
+  clearInterval(known.clock);
+  known.crew.worker.terminate();
+  known.crew = null;
+  known.end.ask();
+  news(id, (r) => {
+    r.seconds = (performance.now() - known.begin) / 1000;
+    r.state = r.state === "stopping" ? "stopped" : "over";
+    change(r);
+  });
 }
 
 /** A line of standard error: progress, or a message. */
@@ -180,17 +217,14 @@ function listen(run: RunState, line: string): void {
   }
 }
 
-/** Ends a run at once: its worker is gone, and with it what it had found. */
+/** Asks a run to end with what it has. One that does not hear it is ended with what it has said. */
 export async function stop(id: number): Promise<RunState> {
   const known = runs.get(id);
   if (!known) throw new Error(`there is no run ${id}`);
-  if (known.crew) {
-    known.crew.worker.terminate();
-    known.crew = null;
-    news(id, (run) => {
-      run.state = "stopped";
-      run.failed = "stopped: what it had found is gone with it";
-    });
+  if (known.run.state === "running") {
+    known.end.ask();
+    news(id, (run) => (run.state = "stopping"));
+    setTimeout(() => finish(id, () => undefined), GRACE);
   }
   return { ...known.run };
 }
@@ -288,5 +322,5 @@ function attend(listener: Listener): void {
 export { attend as listen };
 
 /** All that the page asks of a server is here. */
-const same: typeof Served = { capabilities, files, read, write, start, stop, result, walk, ask, leave, tellLanguage, listen: attend };
+const same: typeof Served = { files, read, write, start, stop, result, walk, ask, leave, tellLanguage, listen: attend };
 void same;

@@ -91,34 +91,32 @@ pub fn compare(candidates: &[Candidate<'_>], bound: Bound, budget: &Budget) -> R
     let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results: Mutex<Vec<Result<(Vec<Found>, usize), Diagnostic>>> = Mutex::new(Vec::new());
     let stopped: Mutex<Option<Stop>> = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..bound.threads.max(1) {
-            scope.spawn(|| {
-                let mut worker = Worker {
-                    candidates,
-                    sessions: candidates.iter().map(|c| Session::new(c.model)).collect(),
-                    found: vec![None; k * k],
-                    tests: 0,
-                };
-                let mut outcome = Ok(());
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(program) = programs.get(i).filter(|_| !halt.load(Ordering::Relaxed)) else { break };
-                    if let Err(stop) = budget.check(i as u64) {
-                        stopped.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(stop);
-                        halt.store(true, Ordering::Relaxed);
-                        break;
-                    }
-                    outcome = worker.program(i, program);
-                    if outcome.is_err() {
-                        halt.store(true, Ordering::Relaxed);
-                        break;
-                    }
-                }
-                let result = outcome.map(|()| (worker.found, worker.tests));
-                results.lock().unwrap_or_else(|e| e.into_inner()).push(result);
-            });
+    let work = || {
+        let mut worker =
+            Worker { candidates, sessions: candidates.iter().map(|c| Session::new(c.model)).collect(), found: vec![None; k * k], tests: 0 };
+        let mut outcome = Ok(());
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(program) = programs.get(i).filter(|_| !halt.load(Ordering::Relaxed)) else { break };
+            if let Err(stop) = budget.check(i as u64) {
+                stopped.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(stop);
+                halt.store(true, Ordering::Relaxed);
+                break;
+            }
+            outcome = worker.program(i, program);
+            if outcome.is_err() {
+                halt.store(true, Ordering::Relaxed);
+                break;
+            }
         }
+        let result = outcome.map(|()| (worker.found, worker.tests));
+        results.lock().unwrap_or_else(|e| e.into_inner()).push(result);
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..bound.threads {
+            scope.spawn(work);
+        }
+        work();
     });
     let mut all: Vec<Found> = vec![None; k * k];
     let mut tests = 0;

@@ -2,8 +2,8 @@
 //!
 //! The state here is global, as a process's is; an instance of the module is a process.
 
-use std::collections::BTreeMap;
-use std::io::{Error, ErrorKind, Result, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, Error, ErrorKind, Read, Result, Write};
 use std::ops::{Add, Sub};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,17 +16,37 @@ pub struct Host {
     pub now: fn() -> Duration,
     /// Takes bytes of a stream: 1 is standard output, 2 standard error.
     pub write: fn(u32, &[u8]),
+    /// Whether the run is asked to end.
+    pub stopped: fn() -> bool,
+    /// Takes a file that the program wrote, which is whole.
+    pub keep: fn(&Path, &[u8]),
+    /// Runs the program with these words in an instance of its own, with all files of this one, to its end.
+    pub start: fn(&[String]) -> Ended,
 }
 
-/// What was handed in.
-#[derive(Default)]
+/// How another instance ended, and what it said.
+pub struct Ended {
+    /// Its exit code; none if it was lost.
+    pub code: Option<u8>,
+    /// Its standard output.
+    pub out: Vec<u8>,
+    /// Its standard error.
+    pub err: Vec<u8>,
+}
+
+/// The host is a page: no threads, no terminal, one process.
+pub const IS_PAGE: bool = true;
+
+/// What was handed in, and what was written since.
 struct Given {
     arguments: Vec<String>,
     files: BTreeMap<PathBuf, Vec<u8>>,
+    /// Folders that were made.
+    folders: BTreeSet<PathBuf>,
 }
 
 static HOST: OnceLock<Host> = OnceLock::new();
-static GIVEN: Mutex<Given> = Mutex::new(Given { arguments: Vec::new(), files: BTreeMap::new() });
+static GIVEN: Mutex<Given> = Mutex::new(Given { arguments: Vec::new(), files: BTreeMap::new(), folders: BTreeSet::new() });
 
 fn given() -> MutexGuard<'static, Given> {
     GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -93,14 +113,77 @@ pub fn err() -> Stream {
     Stream(2)
 }
 
+/// Standard input, which a page does not have: reading from it says so.
+pub struct Input;
+
+impl Input {
+    /// Nobody else reads.
+    #[must_use]
+    pub fn lock(self) -> Self {
+        self
+    }
+}
+
+fn no_input() -> Error {
+    Error::new(ErrorKind::Unsupported, "a page has no standard input")
+}
+
+impl Read for Input {
+    fn read(&mut self, _: &mut [u8]) -> Result<usize> {
+        Err(no_input())
+    }
+}
+
+impl BufRead for Input {
+    fn fill_buf(&mut self) -> Result<&[u8]> {
+        Err(no_input())
+    }
+    fn consume(&mut self, _: usize) {}
+}
+
+/// Standard input.
+pub fn input() -> Input {
+    Input
+}
+
+/// A number for names of files that only this process writes.
+pub fn process_id() -> u32 {
+    1
+}
+
+/// Whether the run is asked to end. The page says so; it decides how often it looks.
+pub fn stopped() -> bool {
+    HOST.get().is_some_and(|host| (host.stopped)())
+}
+
+/// Runs the program with these words, the program's name first, in an instance of its own.
+pub fn start(words: &[String]) -> Ended {
+    match HOST.get() {
+        Some(host) => (host.start)(words),
+        None => Ended { code: None, out: Vec::new(), err: Vec::new() },
+    }
+}
+
 /// The bytes of a file.
 ///
 /// # Errors
 /// The file was not handed in.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    let plain: PathBuf = path.components().filter(|c| !matches!(c, std::path::Component::CurDir)).collect();
-    given().files.get(&plain).cloned().ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such file on this page"))
+    fs::read(path)
 }
+
+/// Whether there is a file of this name.
+pub fn is_file(path: &Path) -> bool {
+    given().files.contains_key(&fs::plain(path))
+}
+
+/// Whether there is a folder of this name.
+pub fn is_dir(path: &Path) -> bool {
+    fs::has_folder(&given(), &fs::plain(path))
+}
+
+/// Files as the standard library has them, as far as the program uses them, in memory. A file is told to the page when it is whole: when it is closed, or renamed.
+pub mod fs;
 
 /// A moment, as that of the standard library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

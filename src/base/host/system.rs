@@ -1,9 +1,13 @@
 //! The host is an operating system: the standard library has all of it.
 
-use std::io::{Result, Stderr, Stdout};
+use std::io::{Result, Stderr, Stdin, Stdout};
 use std::path::Path;
 
+pub use std::fs;
 pub use std::time::Instant;
+
+/// The host is no page: there are threads, signals and processes.
+pub const IS_PAGE: bool = false;
 
 /// The words of the command line, the program's name first.
 pub fn arguments() -> Vec<String> {
@@ -18,6 +22,32 @@ pub fn out() -> Stdout {
 /// Standard error.
 pub fn err() -> Stderr {
     std::io::stderr()
+}
+
+/// Standard input.
+pub fn input() -> Stdin {
+    std::io::stdin()
+}
+
+/// A number for names of files that only this process writes.
+pub fn process_id() -> u32 {
+    std::process::id()
+}
+
+/// Whether the run is asked to end, where signals do not say it.
+#[inline]
+pub const fn stopped() -> bool {
+    false
+}
+
+/// Whether there is a file of this name.
+pub fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Whether there is a folder of this name.
+pub fn is_dir(path: &Path) -> bool {
+    path.is_dir()
 }
 
 /// The bytes of a file.

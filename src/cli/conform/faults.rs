@@ -113,10 +113,10 @@ pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faul
             continue;
         }
         let mut files = vec![path.clone()];
-        if path.is_dir() {
-            let entries = std::fs::read_dir(path).map_err(|e| file_error("cannot read", path, &e))?;
+        if mu_base::host::is_dir(path) {
+            let entries = mu_base::host::fs::read_dir(path).map_err(|e| file_error("cannot read", path, &e))?;
             let wanted = args.model.extension();
-            files = entries.flatten().map(|e| e.path()).filter(|p| p.is_file() && p.extension() == wanted).collect();
+            files = entries.flatten().map(|e| e.path()).filter(|p| mu_base::host::is_file(p) && p.extension() == wanted).collect();
             files.sort();
             if files.is_empty() {
                 let ending = wanted.map(|e| format!(" that ends in .{}", e.display())).unwrap_or_default();
@@ -312,7 +312,7 @@ impl Asked<'_> {
         Ok(Suite { tests, longest, candidates: programs.len(), is_least: cover.is_least })
     }
     fn write(&self, folder: &Path, faults: &[Told], suite: &Suite) -> Result<(), Diagnostic> {
-        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+        mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
         for test in &suite.tests {
             write_text(&folder.join(format!("{}.litmus", test.name)), &test.text)?;
         }

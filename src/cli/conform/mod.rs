@@ -350,7 +350,7 @@ fn write_files(
 ) -> Result<(), Diagnostic> {
     let args = told.args;
     if let Some(folder) = &args.tests {
-        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+        mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
         for (name, shown) in told.names.iter().zip(&told.shown) {
             if let Some(shown) = shown {
                 write_text(&folder.join(format!("{name}.litmus")), &shown.litmus)?;

@@ -21,7 +21,7 @@ fn listed(list: &Path, within: &mut Vec<PathBuf>, files: &mut Vec<PathBuf>) -> R
 }
 
 fn is_list(path: &Path) -> bool {
-    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('@')) && !path.is_dir()
+    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('@')) && !mu_base::host::is_dir(path)
 }
 
 /// The files meant, lists read, folders searched for files with the extension; whether there were lists or folders.
@@ -34,7 +34,7 @@ pub(crate) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf
             listed(path, &mut Vec::new(), &mut files)?;
             continue;
         }
-        if !path.is_dir() {
+        if !mu_base::host::is_dir(path) {
             files.push(path.clone());
             continue;
         }
@@ -42,7 +42,7 @@ pub(crate) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf
         let before = files.len();
         let mut todo = vec![path.clone()];
         while let Some(folder) = todo.pop() {
-            for entry in std::fs::read_dir(&folder).map_err(|e| file_error("cannot read", &folder, &e))? {
+            for entry in mu_base::host::fs::read_dir(&folder).map_err(|e| file_error("cannot read", &folder, &e))? {
                 let entry = entry.map_err(|e| file_error("cannot read", &folder, &e))?;
                 let kind = entry.file_type().map_err(|e| file_error("cannot read", &entry.path(), &e))?;
                 let path = entry.path();

@@ -154,7 +154,8 @@ impl<'m> Interpreter<'m> {
         }
     }
 
-    /// What is simulated.
+    /// What is simulated, for the terminal's screen.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn title(&self) -> String {
         format!("mu-check simulate {}", self.name)
     }

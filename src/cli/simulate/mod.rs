@@ -19,10 +19,10 @@ use self::terminal::in_terminal;
 use super::args::{Format, SimulateArgs};
 use super::output;
 use super::pipeline::{Session, file_error};
+use mu_base::host::fs::File;
 use mu_base::{Diagnostic, SourceMap, Span, Stage};
 use mu_model::Model;
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::Path;
 
@@ -67,7 +67,7 @@ fn script(
 ) -> Result<u8, Diagnostic> {
     let json = session.common.format == Format::Json;
     let (name, reader): (String, Box<dyn BufRead>) = if path == Path::new("-") {
-        ("<standard input>".into(), Box::new(BufReader::new(std::io::stdin())))
+        ("<standard input>".into(), Box::new(BufReader::new(mu_base::host::input())))
     } else {
         let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
         (path.display().to_string(), Box::new(BufReader::new(file)))

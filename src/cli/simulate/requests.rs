@@ -40,7 +40,7 @@ pub(super) fn serve(session: &Session, model: &dyn Model) -> Result<u8, Diagnost
     let mut states = States::new(model, session);
     let hello = states.hello()?;
     output::part_of_text(&format!("{hello}\n"))?;
-    for line in std::io::stdin().lock().lines() {
+    for line in mu_base::host::input().lock().lines() {
         let Ok(line) = line else { break };
         let answer = states.told(&line, &session.sources)?;
         output::part_of_text(&format!("{answer}\n"))?;

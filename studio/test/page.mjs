@@ -1,0 +1,91 @@
+// What the tests of the studio's page have in common, whoever serves it: what is checked and counted, a page that tells its errors, and what a user does first.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+
+let failed = 0;
+
+/** Prints whether something is as wanted, and counts it if not. */
+export function check(what, good, seen) {
+  console.log(`${good ? "  ok" : "FAIL"} ${what}${good ? "" : `: ${JSON.stringify(seen)}`}`);
+  if (!good) failed += 1;
+}
+
+export const equal = (what, seen, expected) => check(what, JSON.stringify(seen) === JSON.stringify(expected), { seen, expected });
+
+/** A page in a context of its own. `errors`: what went wrong in it; `elsewhere`: requests that leave the address. */
+export async function open(browser, address, { shots, prefix = "", patience = 20_000 } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1500, height: 950 } });
+  const page = await context.newPage();
+  const [errors, elsewhere] = [[], []];
+  page.on("pageerror", (e) => errors.push(String(e)));
+  page.on("console", (m) => ["error", "warning"].includes(m.type()) && errors.push(m.text()));
+  page.on("request", (r) => ![address, "data:", "blob:"].some((known) => r.url().startsWith(known)) && elsewhere.push(r.url()));
+  page.setDefaultTimeout(patience);
+  if (shots) mkdirSync(shots, { recursive: true });
+  let shot = 0;
+  const picture = async (name) => {
+    shot += 1;
+    if (shots) await page.screenshot({ path: join(shots, `${prefix}${shot}-${name}.png`) });
+  };
+  return {
+    context,
+    page,
+    errors,
+    elsewhere,
+    picture,
+    /** Presses a button of the bar. */
+    press: (name) => page.getByRole("toolbar", { name: "Runs" }).getByRole("button", { name, exact: true }).click(),
+    /** The newest run in the list. */
+    list: () => page.locator(".run-list li").first(),
+    choose: (model) => page.getByLabel("Model", { exact: true }).selectOption(model),
+    parameters: (text) => page.getByLabel("Parameters").fill(text),
+    formula: (text) => page.getByLabel("Formula", { exact: true }).fill(text),
+    rows: () => page.locator(".result-place .results tbody tr").count(),
+    tab: (name) => page.getByRole("tab", { name }).click(),
+  };
+}
+
+/** Misspells the last word of a line of the editor, sees the error, has a run refuse it too, goes to its place from there, and mends it. */
+export async function breaksAndMends(it, { line, end, right, wrong }) {
+  const { page } = it;
+  await page.locator(".cm-line", { hasText: line }).click();
+  await page.keyboard.press("End");
+  for (let i = 0; i < end.length; i++) await page.keyboard.press("Backspace");
+  await page.keyboard.type(end.replace(right, wrong));
+  const begin = performance.now();
+  // While one types there are others.
+  await page.locator(".problems .error", { hasText: wrong }).first().waitFor();
+  console.log(`    from the last key to the problem: ${(performance.now() - begin).toFixed(0)} ms`);
+  const problems = await page.locator(".problems").innerText();
+  check("the error is said", problems.includes(wrong), problems);
+  const marked = (await page.locator(".cm-lintRange-error").allInnerTexts()).join("");
+  check("and marked", marked.includes(wrong), marked);
+  check("the file is marked as changed", (await page.locator(".file-name").innerText()).includes("●"));
+  await it.picture("broken");
+  await it.formula("[true*]<true>true");
+  await it.press("Check");
+  await page.locator(".refusal .error").waitFor();
+  const refusal = await page.locator(".refusal").innerText();
+  check("a run refuses it too", refusal.includes(wrong), refusal);
+  await page.locator(".refusal button").click();
+  await page.keyboard.type(right);
+  await page.getByText("No problems").waitFor();
+  await it.formula("");
+}
+
+/** Runs the parts of a test; one that throws is a failure of its own. How many failures there were. */
+export async function all(it, parts) {
+  for (const part of parts) {
+    console.log(part.name);
+    try {
+      await part();
+    } catch (e) {
+      check(part.name, false, `${e}; the page says: ${await it.page.locator(".message").innerText()}; ${await it.page.locator(".run-list").innerText()}`);
+      await it.picture(`failed-${part.name}`);
+    }
+  }
+}
+
+/** Ends the test with what it found. */
+export const end = () => process.exit(failed > 0 ? 1 : 0);
