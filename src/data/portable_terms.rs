@@ -340,10 +340,10 @@ mod tests {
         let (one, other) = (values.table(0..count), values.table((0..count).rev()));
         let empty = Arc::new(Terms::default());
         let mut engine = Engine::new(values.program.clone()).sharing(&empty);
-        for i in 0..count {
+        for (i, text) in VALUES.iter().enumerate() {
             let bytes = values.write(&one, i);
-            assert_eq!(bytes, values.write(&other, i), "{}", VALUES[i]);
-            assert_eq!(read(values.program.signature(), &other.0, &bytes).unwrap(), other.1[i], "{}", VALUES[i]);
+            assert_eq!(bytes, values.write(&other, i), "{text}");
+            assert_eq!(read(values.program.signature(), &other.0, &bytes).unwrap(), other.1[i], "{text}");
             let term = read(values.program.signature(), &empty, &bytes).unwrap();
             let value = engine.of_term(term).unwrap();
             assert_eq!(engine.to_expr_at(&value, values.normal[i].sort), values.normal[i]);
