@@ -178,7 +178,7 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
         })?);
     }
     let spec = mu_process::typecheck::check_specification(&tree)?;
-    let process = session.linearised(&spec, &linearise::Options::default())?;
+    let process = session.linearised(&spec, &linearise::Options::of_any_size())?;
     let (process, defined) = with_parameters(process, &counters)?;
     let measures = measures(&process, &defined.rigid);
     let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;

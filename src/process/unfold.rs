@@ -131,10 +131,12 @@ struct Unfolding<'a> {
     inits: AHashMap<usize, Option<Expr>>,
     /// By parameter: the values that it takes, if they were asked for.
     ranges: AHashMap<usize, Option<Vec<Expr>>>,
+    /// Whether summands are split by them.
+    positions: bool,
 }
 
-/// Unfolds where that pays.
-pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
+/// Unfolds where that pays; `positions`: also by the values of parameters that fields are looked at by.
+pub fn unfold(process: &mut LinearProcess, positions: bool) -> Result<(), Diagnostic> {
     let sort_of = |process: &LinearProcess, p: &Param| process.data.signature.var(p.var).sort;
     let signature = &process.data.signature;
     let promising = |sort: SortId| {
@@ -164,6 +166,7 @@ pub fn unfold(process: &mut LinearProcess) -> Result<(), Diagnostic> {
         unknown: AHashMap::new(),
         inits: AHashMap::new(),
         ranges: AHashMap::new(),
+        positions,
     };
     for param in 0..unfolding.process.params.len() {
         unfolding.candidate(param, usize::MAX, Keys::new());
@@ -369,9 +372,8 @@ impl Unfolding<'_> {
     fn rewritten(&mut self, touched: &[usize], s: &Summand, by: &Substitution) -> Result<Vec<Instance>, usize> {
         let unknown = self.unknown.clone();
         let whole = self.rewrite(s, by, &[Substitution::new()]);
-        if let Ok(instances) = &whole
-            && self.width(touched, instances) <= WIDE
-        {
+        let narrow = whole.as_ref().is_ok_and(|instances| self.width(touched, instances) <= WIDE);
+        if narrow || !self.positions {
             return whole;
         }
         let indices = self.indices(touched, s);

@@ -55,6 +55,9 @@ pub struct Options {
     pub instantiate: bool,
     /// Replace parameters that are records by their fields where summands depend on few of these then.
     pub unfold: bool,
+    /// With that: have a summand for each value of a parameter that other parameters are looked at by. It names the values, so a sort that stands for one of any size
+    /// does without.
+    pub positions: bool,
     /// Where composition gives more summands than this, make locations of components data.
     pub fold_above: usize,
     /// As far as summands become fewer by this factor: those of folded components have to be tried in every state.
@@ -73,6 +76,7 @@ impl Default for Options {
             dead: false,
             instantiate: false,
             unfold: true,
+            positions: true,
             fold_above: 5_000,
             fold_gain: 50,
             max_summands: 2_000_000,
@@ -94,6 +98,11 @@ impl Options {
     pub fn with_all(mut self, on: bool) -> Self {
         Self::SIMPLIFICATIONS.iter().for_each(|name| *self.simplification(name).expect("its own name") = on);
         self
+    }
+
+    /// For processes whose sorts may stand for sorts of any size: no values are named that the specification does not name.
+    pub fn of_any_size() -> Self {
+        Self { positions: false, ..Self::default() }
     }
 
     /// With all components folded that take part in compositions and get smaller by it.
@@ -181,7 +190,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     plan::operators(&network, &names, &mut process.anatomy);
     let plain = !process.is_probabilistic() && !process.is_timed();
     if options.unfold && plain {
-        crate::unfold::unfold(&mut process)?;
+        crate::unfold::unfold(&mut process, options.positions)?;
     }
     if options.instantiate {
         crate::simplify::instantiate(&mut process)?;

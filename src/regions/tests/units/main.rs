@@ -21,7 +21,7 @@ fn budget() -> Budget {
 
 fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId(0), text)?;
-    linearise(&mu_process::typecheck::check_specification(&tree)?, &linearise::Options::default())
+    linearise(&mu_process::typecheck::check_specification(&tree)?, &linearise::Options::of_any_size())
 }
 
 fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
