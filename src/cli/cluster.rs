@@ -128,8 +128,9 @@ pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts
     let from = args.keeping.resume.as_deref().map(|folder| shares::kept_in(folder).map(|kept| (folder.to_path_buf(), kept))).transpose()?;
     let begin: Vec<_> = from.iter().flat_map(|f| &f.1).map(|(name, stamp)| (name, stamp.run, stamp.number)).collect();
     let formulas: Vec<&str> = texts.iter().map(|t| t.text.as_str()).collect();
-    let identity = identity(&basis, &format!("{options} {} {begin:?}", args.keeping.is_wanted()), &format!("{formulas:?}"))?;
-    let (party, mut children, budget) = gathered(session, &args.clustering, identity)?;
+    let searched = format!("{options} {} {begin:?}", args.keeping.is_wanted());
+    let identity = || identity(&basis, &searched, &format!("{formulas:?}"));
+    let (party, mut children, budget) = gathered(session, &args.clustering, &identity)?;
     let connections = met(session, &party, &budget, &mut children)?;
     let current = Current::default();
     let places = (party.me, party.addresses.len());
@@ -231,8 +232,9 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     let from = shares::resumed(args.keeping.resume.as_deref(), &fingerprint)?;
     let begin = from.as_ref().map(|(_, stamp)| (stamp.run, stamp.number));
     let keeps = args.keeping.is_wanted();
-    let identity = identity(&basis, &format!("{options} {keeps} {begin:?}"), "")?;
-    let (party, mut children, budget) = gathered(session, &args.clustering, identity)?;
+    let searched = format!("{options} {keeps} {begin:?}");
+    let identity = || identity(&basis, &searched, "");
+    let (party, mut children, budget) = gathered(session, &args.clustering, &identity)?;
     let connections = met(session, &party, &budget, &mut children)?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
     let options = mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
@@ -272,6 +274,9 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     Ok(Searched { outcome, me: party.me, resume })
 }
 
+/// Tells what this process runs, once it does not keep others waiting by that: the program is read for it.
+type Identified<'a> = &'a dyn Fn() -> Result<Identity, Diagnostic>;
+
 /// What this process runs, for the handshake.
 fn identity(basis: &str, options: &str, formulas: &str) -> Result<Identity, Diagnostic> {
     let unread = |e: std::io::Error| Diagnostic::internal(format!("cannot read this program: {e}"));
@@ -288,7 +293,7 @@ fn portable<'m>(model: &'m dyn Model, path: &Path, clustering: &Clustering) -> R
 }
 
 /// This process's place among the others, which it starts if it is the first of `--processes`; and its limits: the memory is for all on this machine.
-fn gathered(session: &Session, clustering: &Clustering, identity: Identity) -> Result<(Party, Children, Budget), Diagnostic> {
+fn gathered(session: &Session, clustering: &Clustering, identity: Identified<'_>) -> Result<(Party, Children, Budget), Diagnostic> {
     let (party, children, together) = match (clustering, clustering.processes) {
         (Clustering { process: Some(me), .. }, Some(count)) => {
             (started(session, *me as usize, count as usize, identity)?, Children::default(), count as usize)
@@ -415,7 +420,7 @@ fn say_traffic(session: &Session, parts: &[Part]) {
 }
 
 /// The party of a list of hosts, and how many of its processes share this machine.
-fn listed(session: &Session, clustering: &Clustering, identity: Identity) -> Result<(Party, usize), Diagnostic> {
+fn listed(session: &Session, clustering: &Clustering, identity: Identified<'_>) -> Result<(Party, usize), Diagnostic> {
     let (Some(list), Some(me), Some(secret)) = (&clustering.cluster, clustering.process, &clustering.secret) else {
         return Err(Diagnostic::internal("a list of hosts without its other options"));
     };
@@ -436,7 +441,7 @@ fn listed(session: &Session, clustering: &Clustering, identity: Identity) -> Res
             .note("process I listens at line I of the list, from 0; `--listen ADDRESS:PORT` gives another address")
     })?;
     session.say(format!("listens at {}", listener.local_addr().map(|a| a.to_string()).unwrap_or_default()));
-    Ok((Party { me, addresses, listener, secret, identity }, together))
+    Ok((Party { me, addresses, listener, secret, identity: identity()? }, together))
 }
 
 /// The addresses in a list of hosts.
@@ -475,9 +480,10 @@ fn loopback() -> Result<(TcpListener, SocketAddr), Diagnostic> {
 }
 
 /// This process was started by process 0, which tells it the secret and all addresses.
-fn started(session: &Session, me: usize, count: usize, identity: Identity) -> Result<Party, Diagnostic> {
+fn started(session: &Session, me: usize, count: usize, identity: Identified<'_>) -> Result<Party, Diagnostic> {
     let (listener, address) = loopback()?;
     super::print(&format!("{}\n", address.port()))?;
+    let identity = identity()?;
     let mut line = String::new();
     let unread = || Diagnostic::new(Stage::Usage, "`--process` with `--processes` is for processes that a search starts by itself");
     std::io::stdin().lock().read_line(&mut line).map_err(|_| unread())?;
@@ -492,7 +498,7 @@ fn started(session: &Session, me: usize, count: usize, identity: Identity) -> Re
 }
 
 /// Starts the other processes of a search on this machine.
-fn start(session: &Session, count: usize, identity: Identity) -> Result<(Party, Children), Diagnostic> {
+fn start(session: &Session, count: usize, identity: Identified<'_>) -> Result<(Party, Children), Diagnostic> {
     let (listener, address) = loopback()?;
     let secret = Secret::random()?;
     let program = std::env::current_exe().map_err(|e| Diagnostic::internal(format!("cannot locate this program: {e}")))?;
@@ -503,6 +509,7 @@ fn start(session: &Session, count: usize, identity: Identity) -> Result<(Party, 
         command.args(&words[1..2]).arg("--process").arg(me.to_string()).args(&words[2..]);
         children.start(me, &mut command)?;
     }
+    let identity = identity()?;
     let mut addresses = vec![address.to_string()];
     for me in 1..count {
         addresses.push(format!("127.0.0.1:{}", children.port(me, &session.budget)?));

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use super::Options;
 use super::annotate::{Flow, Lane};
 use super::search::BATCH;
-use super::share::{Parcel, Share};
+use super::share::{Parcel, Share, store};
 use super::store::Store;
 use super::table::{Growth, Insert, Payload};
 use super::trail::{exported, imported};
@@ -126,7 +126,7 @@ impl<'m> Share<'m> {
     /// The same share, still empty, of a search with annotations. `trace`: whether a way to what decides is to be found.
     #[must_use]
     pub fn carrying(mut self, carrier: Box<dyn Carrier + 'm>, trace: bool, options: &Options) -> Self {
-        self.store = Store::new(self.model, options.expected_states, Payload::Pair);
+        self.store = store(self.model, options, self.expander.symmetries.is_some(), Payload::Pair);
         let mut carrier = carrier;
         // One channel more, for files.
         (0..=self.processes).for_each(|channel| carrier.open(channel));

@@ -30,6 +30,8 @@ use mu_model::{Model, Portable};
 
 /// Keys stored or sent lately that are remembered: a power of two.
 const RECENT: usize = 1 << 16;
+/// Most slots of a leaf where no symmetries are used.
+const WIDEST: usize = 8;
 /// The table grows in large steps while it takes less than this part of the memory allowed.
 const GENEROUS: u64 = 12;
 
@@ -102,6 +104,11 @@ pub struct Share<'m> {
     pub(super) whole: bool,
 }
 
+/// An empty store. Its leaves last, so wide ones are parted from the start; with symmetries they are whole components, which these map to each other.
+pub(super) fn store(model: &dyn Model, options: &Options, with_symmetries: bool, payload: Payload) -> Store {
+    Store::in_parts(model, options.expected_states, payload, if with_symmetries { usize::MAX } else { WIDEST })
+}
+
 /// A parcel for a process.
 pub type Parcel = (usize, Vec<u8>);
 
@@ -135,7 +142,7 @@ impl<'m> Share<'m> {
                 .note("search it in one process, without `--processes` and `--cluster`")
         })?;
         let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4)));
-        let store = Store::new(model, options.expected_states, Payload::None);
+        let store = store(model, options, symmetries.is_some(), Payload::None);
         let (leaves, slots) = (store.leaves.len(), model.slots().len());
         Ok(Self {
             model,

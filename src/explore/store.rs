@@ -150,15 +150,22 @@ pub(super) fn bits_for(count: usize) -> u32 {
 impl Store {
     /// An empty store for the states of a model.
     pub fn new(model: &dyn Model, expected: u64, payload: Payload) -> Self {
+        Self::in_parts(model, expected, payload, usize::MAX)
+    }
+
+    /// The same with leaves of at most so many slots from the start, alike in every store of this model: for those whose leaves cannot be split later.
+    pub fn in_parts(model: &dyn Model, expected: u64, payload: Payload, most: usize) -> Self {
         let slots = model.slots().len();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
         components.dedup();
         let leaves = components
             .iter()
-            .map(|&c| {
-                let slots: Vec<u32> = (0..slots as u32).filter(|&s| model.slots()[s as usize].component == c).collect();
-                Leaf { table: LeafTable::new(slots.len()), slots }
+            .flat_map(|&c| {
+                let own: Vec<u32> = (0..slots as u32).filter(|&s| model.slots()[s as usize].component == c).collect();
+                // As even as can be.
+                let size = own.len().div_ceil(own.len().div_ceil(most).max(1)).max(1);
+                own.chunks(size).map(|slots| Leaf { table: LeafTable::new(slots.len()), slots: slots.to_vec() }).collect::<Vec<_>>()
             })
             .collect();
         let mut store = Self {

@@ -12,8 +12,7 @@ use std::sync::atomic::Ordering;
 
 use super::find::PathStep;
 use super::seek::{Sought, Way};
-use super::share::Share;
-use super::store::Store;
+use super::share::{Share, store};
 use super::table::Payload;
 use super::{Lazy, Options};
 use mu_base::ids::{LabelId, StateId};
@@ -62,7 +61,7 @@ impl<'m> Share<'m> {
     /// The same share, still empty, of a search that looks for something and keeps the level of each state.
     #[must_use]
     pub fn seeking(mut self, sought: Sought<'m>, options: &Options) -> Self {
-        self.store = Store::new(self.model, options.expected_states, Payload::Number);
+        self.store = store(self.model, options, self.expander.symmetries.is_some(), Payload::Number);
         self.quest.sought = Some(sought);
         self
     }
