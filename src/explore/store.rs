@@ -6,10 +6,10 @@
 //! Compression for Free" (SPIN 2011). The departure: the root is as wide as a word allows, so that for most models the tree is one level
 //! deep and a step of a few components changes the key by one addition.
 //!
-//! Field widths and the shape of the tree are not known up front: they follow the tables' counts and a sample of the states. When an
-//! index outgrows its field a worker reports [`Overflow`], the search pauses, and [`Store::replan`] packs all states anew. Fields get all
-//! bits that are left over, so this happens a few times a run, mostly when there are few states. A leaf that has nearly as many values as
-//! there are states compresses nothing; it is split in two.
+//! Field widths and the shape of the tree are not known up front: they follow the tables' counts and a sample of the states ([`super::shape`]). When an
+//! index outgrows its field a worker reports [`Overflow`], the search pauses, and [`Store::replan`] packs all states anew. While the tree is good it stays, and only the
+//! bits move ([`Store::widen`]). Fields get all bits that are left over, so this happens a few times a run, mostly when there are few states. A leaf that has nearly as
+//! many values as there are states compresses nothing; it is split in two.
 //!
 //! Invariant: two vectors have the same key if and only if they are equal (under one epoch of the layout).
 
