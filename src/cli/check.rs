@@ -598,6 +598,9 @@ fn say_priority(session: &Session, answer: &Answer) -> Option<Value> {
 /// The folder in which searches are kept, and what there is to go on with.
 fn kept<'a>(session: &Session, args: &CheckArgs, subject: &'a Loaded) -> Result<Option<(Folder<'a>, Option<Kept>)>, Diagnostic> {
     let Some(path) = args.keeping.folder() else { return Ok(None) };
+    if mu_base::host::IS_PAGE {
+        return Err(Diagnostic::new(Stage::Unsupported, "a page keeps no checkpoints of formulas: they need a second thread"));
+    }
     let model = &*subject.model;
     let kept = args.keeping.resume.as_deref().map(|from| Kept::read(model, from)).transpose()?;
     let folder = Folder::new(model, path, args.keeping.checkpoint_every, session.common.verbose > 0)?;
