@@ -294,12 +294,7 @@ impl<'m> Share<'m> {
                 continue;
             }
             carried.lately[slot] = brought;
-            self.tally.sent += 1;
-            let load = Some((&mut *carried.carrier as &mut dyn Carrier, owner, brought));
-            if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves, load)? {
-                self.tally.sent_bytes += parcel.len() as u64;
-                send((owner, parcel));
-            }
+            self.post(owner, Some((&mut *carried.carrier, owner, brought)), send)?;
         }
         Ok(None)
     }

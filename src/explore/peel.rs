@@ -107,11 +107,7 @@ impl Share<'_> {
                     self.pending.push(key);
                     continue;
                 }
-                self.tally.sent += 1;
-                if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves, None)? {
-                    self.tally.sent_bytes += parcel.len() as u64;
-                    send((owner, parcel));
-                }
+                self.post(owner, None, send)?;
             }
             if self.pending.len() >= super::search::BATCH {
                 self.note_edges(self.level + 1)?;

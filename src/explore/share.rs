@@ -278,11 +278,7 @@ impl<'m> Share<'m> {
                     self.pending.push(key);
                     continue;
                 }
-                self.tally.sent += 1;
-                if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves, None)? {
-                    self.tally.sent_bytes += parcel.len() as u64;
-                    send((owner, parcel));
-                }
+                self.post(owner, None, send)?;
             }
             if self.pending.len() >= BATCH || self.now.is_empty() {
                 self.place(self.level + 1)?;
@@ -293,6 +289,21 @@ impl<'m> Share<'m> {
             self.close(send);
         }
         self.place(self.level + 1)
+    }
+
+    /// Puts the state in `leaves`, with what it brings, into the parcel for its owner, which goes when it is full.
+    pub(super) fn post(
+        &mut self,
+        owner: usize,
+        load: Option<(&mut dyn Carrier, usize, u32)>,
+        send: &mut dyn FnMut(Parcel),
+    ) -> Result<(), Diagnostic> {
+        self.tally.sent += 1;
+        if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves, load)? {
+            self.tally.sent_bytes += parcel.len() as u64;
+            send((owner, parcel));
+        }
+        Ok(())
     }
 
     /// Gives the parcels that are not full.

@@ -238,7 +238,7 @@ impl Store {
                 Child::Node(n) => (self.nodes[n as usize].table.len(), 1),
             };
             let bits = (bits_for(count) + more).clamp(1, 31);
-            (f.child, bits, (1u64 << bits) as f64 / count.max(1) as f64 / if more == 1 { 4.0 } else { 1.0 })
+            (f.child, bits, (1u64 << bits) as f64 / count.max(1) as f64 * if more == 1 { NODE_ROOM } else { 1.0 })
         };
         let needs: Vec<_> = self.fields.iter().map(need).collect();
         let fits = needs.iter().map(|n| n.1).sum::<u32>() <= KEY_BITS;
