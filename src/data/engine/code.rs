@@ -4,6 +4,7 @@
 //! top-level expression), above them lie fields that matching took out of constructor terms, variables of `whr`, and arguments
 //! under evaluation; the compiler knows the height at every point, so a variable is one index. Everything here is `Send + Sync`.
 
+use super::quick::Quick;
 use crate::signature::Builtin;
 use crate::value::{Flags, Lambda, Rich, Value};
 use mu_base::Span;
@@ -66,6 +67,8 @@ pub enum Node {
     Let(Box<[Node]>, Box<Node>),
     /// A closed expression whose value is kept under an index.
     Shared(u32, Box<Node>),
+    /// What needs no value built, with the general code.
+    Quick(Box<Quick>),
 }
 
 impl Node {
@@ -77,6 +80,7 @@ impl Node {
             Node::If(_, args) | Node::Update(_, args) | Node::BagInsert(_, args) => args.iter().any(Node::is_costly),
             Node::And(args) | Node::Or(args) | Node::Implies(args) | Node::Prim2(_, _, args) => args.iter().any(Node::is_costly),
             Node::Prim1(_, _, arg) | Node::Select(_, arg) => arg.is_costly(),
+            Node::Quick(quick) => quick.plain.is_costly(),
             Node::List(heads, tail) => heads.iter().any(Node::is_costly) || tail.is_costly(),
             Node::Let(values, body) => values.iter().any(Node::is_costly) || body.is_costly(),
             Node::Local(_) | Node::Bool(_) | Node::Int(_) | Node::Big(_) | Node::Con(_) | Node::Sym(_) => false,

@@ -7,6 +7,7 @@
 use super::code::{Func, Node, has};
 use super::inline::{Inline, Inliner};
 use super::matching;
+use super::quick::quicken;
 use crate::expr::{Binder, DIGESTS, DataSpec, Equation, Expr, ExprKind};
 use crate::signature::{Builtin, OpKind, Signature};
 use crate::sort::{SortKind, basic};
@@ -311,7 +312,7 @@ impl<'a> Compiler<'a> {
     /// Code of a whole expression.
     pub fn root(&mut self, e: &Expr, scope: &Scope) -> Result<Node, Diagnostic> {
         let (node, closed) = self.node(e, scope, scope.height)?;
-        Ok(self.share(node, closed))
+        Ok(quicken(self.share(node, closed), self.signature))
     }
     fn share(&mut self, node: Node, closed: bool) -> Node {
         if !closed || !self.sharing.enabled || node.is_trivial() || matches!(node, Node::Shared(..)) {

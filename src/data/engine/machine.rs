@@ -11,6 +11,7 @@ use super::lazy::Answer;
 use super::meter::Meter;
 use super::partly::Watch;
 use super::pause::CallState;
+use super::quick::Seen;
 use super::reflect::Leaves;
 use super::unknowns::Unknowns;
 use crate::enumerate::{self, Listings};
@@ -87,6 +88,10 @@ impl Machine {
             Node::Con(op) => Ok(Value::Con(*op)),
             Node::Bool(b) => Ok(Value::Bool(*b)),
             Node::Nil(sort) => Ok(Value::Nil(*sort)),
+            Node::Quick(quick) => match quick.value(Seen { frame: &self.stack[base..], kept: &self.shared }) {
+                Some(value) => Ok(value),
+                None => self.eval(p, &quick.plain, base),
+            },
             _ => {
                 self.depth += 1;
                 let value = if self.depth & 7 == 0 {
@@ -191,7 +196,7 @@ impl Machine {
                 }
                 Node::Make(op, flags, args) => break self.make(p, *op, *flags, args, base)?,
                 Node::List(heads, tail) => break self.list(p, heads, tail, base)?,
-                Node::Local(_) | Node::Int(_) | Node::Con(_) | Node::Bool(_) | Node::Nil(_) => break self.eval(p, node, base)?,
+                Node::Local(_) | Node::Int(_) | Node::Con(_) | Node::Bool(_) | Node::Nil(_) | Node::Quick(_) => break self.eval(p, node, base)?,
                 Node::Sym(op) => break Value::Sym(*op),
                 _ => break self.rare(p, node, base)?,
             }
@@ -326,6 +331,7 @@ impl Machine {
             | Node::Implies(_)
             | Node::Let(..)
             | Node::Shared(..)
+            | Node::Quick(_)
             | Node::Prim1(..)
             | Node::Prim2(..)
             | Node::Select(..)

@@ -19,6 +19,7 @@ mod meter;
 mod partly;
 mod pause;
 mod places;
+mod quick;
 pub mod reflect;
 mod renew;
 mod share;

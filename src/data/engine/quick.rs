@@ -1,0 +1,473 @@
+//! Conditions, numbers and parts of values that need no value built: typed trees in front of the general code.
+//!
+//! A condition such as `x_(position(i)) + 1 < n && lab(t) != d2` reads parts of values in the frame, counts with machine integers and comes to a truth
+//! value. As a [`Truth`] it is evaluated on the frame itself: no value is cloned, none is dropped, nothing goes over the stack. In: code as the compiler made
+//! it. Out: the same code, in which the largest expressions of this kind are [`Quick`].
+//!
+//! Invariant: where a quick expression has an answer it is that of the general code, which stands beside it; where it has none (an unknown, a number
+//! that does not fit, a user's constructor with equations, a value that is missing) the general code is evaluated. Cost: linear in the code; what is tried in
+//! vain costs no more than the part up to the first thing without an answer.
+
+use super::code::Node;
+use crate::signature::{Builtin, OpKind, Signature};
+use crate::value::Value;
+use mu_base::ids::OpId;
+
+/// Deepest nesting of what is evaluated without a look at the machine's stack.
+const MOST_NESTED: u32 = 48;
+
+/// An expression that may be evaluated quickly, and its general code.
+#[derive(Debug)]
+pub struct Quick {
+    what: What,
+    /// The general code.
+    pub plain: Node,
+}
+
+#[derive(Debug)]
+enum What {
+    Truth(Truth),
+    Number(Number),
+    Part(Part),
+    Constant(OpId),
+}
+
+#[derive(Debug)]
+enum Truth {
+    Constant(bool),
+    Part(Part),
+    Not(Box<Truth>),
+    All(Vec<Truth>),
+    Any(Vec<Truth>),
+    Implies(Box<[Truth; 2]>),
+    If(Box<[Truth; 3]>),
+    Compare(Comparison, Box<[Number; 2]>),
+    Same(Box<[Part; 2]>),
+    Is(Part, OpId),
+    Made(Part, Box<[OpId]>),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Comparison {
+    Equal,
+    Less,
+    LessEqual,
+}
+
+#[derive(Debug)]
+enum Number {
+    Constant(i64),
+    Part(Part),
+    Unary(Builtin, Box<Number>),
+    Binary(Builtin, Box<[Number; 2]>),
+    If(Box<(Truth, Number, Number)>),
+}
+
+/// A value in the frame or among those that are kept, or what lies inside of one.
+#[derive(Debug)]
+struct Part {
+    root: Root,
+    path: Vec<Step>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Root {
+    Slot(u32),
+    Kept(u32),
+}
+
+#[derive(Debug)]
+enum Step {
+    Field(OpId, u32),
+    Head,
+    Tail,
+    At(Box<Number>),
+}
+
+/// What quick expressions read.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'v> {
+    pub(super) frame: &'v [Value],
+    pub(super) kept: &'v [Option<Value>],
+}
+
+impl Quick {
+    /// The value, unless the general code must be asked.
+    #[inline]
+    pub(super) fn value(&self, seen: Seen) -> Option<Value> {
+        match &self.what {
+            What::Truth(t) => t.of(seen).map(Value::Bool),
+            What::Number(n) => n.of(seen).map(Value::Int),
+            What::Part(part) => part.of(seen).cloned(),
+            What::Constant(op) => Some(Value::Con(*op)),
+        }
+    }
+}
+
+impl Truth {
+    fn of(&self, seen: Seen) -> Option<bool> {
+        match self {
+            Truth::Constant(b) => Some(*b),
+            Truth::Part(part) => match part.of(seen)? {
+                Value::Bool(b) => Some(*b),
+                _ => None,
+            },
+            Truth::Not(t) => Some(!t.of(seen)?),
+            Truth::All(all) => {
+                for t in all {
+                    if !t.of(seen)? {
+                        return Some(false);
+                    }
+                }
+                Some(true)
+            }
+            Truth::Any(any) => {
+                for t in any {
+                    if t.of(seen)? {
+                        return Some(true);
+                    }
+                }
+                Some(false)
+            }
+            Truth::Implies(parts) => {
+                if !parts[0].of(seen)? {
+                    return Some(true);
+                }
+                parts[1].of(seen)
+            }
+            Truth::If(parts) => parts[if parts[0].of(seen)? { 1 } else { 2 }].of(seen),
+            Truth::Compare(how, sides) => {
+                let [a, b] = &**sides;
+                let (a, b) = (a.of(seen)?, b.of(seen)?);
+                Some(match how {
+                    Comparison::Equal => a == b,
+                    Comparison::Less => a < b,
+                    Comparison::LessEqual => a <= b,
+                })
+            }
+            Truth::Same(sides) => match (sides[0].of(seen)?, sides[1].of(seen)?) {
+                (Value::Int(a), Value::Int(b)) => Some(a == b),
+                (Value::Con(a), Value::Con(b)) => Some(a == b),
+                (a, b) => (a.is_data() && b.is_data()).then(|| a == b),
+            },
+            Truth::Is(part, op) => match part.of(seen)? {
+                Value::Con(c) => Some(c == op),
+                v => v.is_data().then_some(false),
+            },
+            // What is made by a constructor without equations, so that nothing else can be equal to it.
+            Truth::Made(part, ops) => match part.of(seen)? {
+                Value::Con(c) => Some(ops.contains(c)),
+                v if v.is_data() => v.as_app().map(|(op, _)| ops.contains(&op)),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl Number {
+    fn of(&self, seen: Seen) -> Option<i64> {
+        match self {
+            Number::Constant(n) => Some(*n),
+            Number::Part(part) => match part.of(seen)? {
+                Value::Int(n) => Some(*n),
+                _ => None,
+            },
+            Number::Unary(builtin, n) => {
+                let n = n.of(seen)?;
+                match builtin {
+                    Builtin::Negate => n.checked_neg(),
+                    Builtin::Abs => n.checked_abs(),
+                    Builtin::Succ => n.checked_add(1),
+                    Builtin::Pred => n.checked_sub(1),
+                    Builtin::NatToPos | Builtin::IntToPos | Builtin::RealToPos => (n >= 1).then_some(n),
+                    Builtin::IntToNat | Builtin::RealToNat => (n >= 0).then_some(n),
+                    Builtin::RealToInt => Some(n),
+                    _ => None,
+                }
+            }
+            Number::Binary(builtin, sides) => {
+                let [a, b] = &**sides;
+                let (a, b) = (a.of(seen)?, b.of(seen)?);
+                match builtin {
+                    Builtin::Add => a.checked_add(b),
+                    Builtin::Subtract => a.checked_sub(b),
+                    Builtin::Multiply => a.checked_mul(b),
+                    Builtin::Max => Some(a.max(b)),
+                    Builtin::Min => Some(a.min(b)),
+                    Builtin::Div if b > 0 => Some(a.div_euclid(b)),
+                    Builtin::Mod if b > 0 => Some(a.rem_euclid(b)),
+                    _ => None,
+                }
+            }
+            Number::If(parts) => {
+                if parts.0.of(seen)? {
+                    parts.1.of(seen)
+                } else {
+                    parts.2.of(seen)
+                }
+            }
+        }
+    }
+}
+
+impl Part {
+    #[inline]
+    fn of<'v>(&self, seen: Seen<'v>) -> Option<&'v Value> {
+        let mut value = match self.root {
+            Root::Slot(slot) => seen.frame.get(slot as usize)?,
+            Root::Kept(id) => seen.kept.get(id as usize)?.as_ref()?,
+        };
+        for step in &self.path {
+            value = match (step, value) {
+                (Step::Field(op, at), value) => {
+                    let (made_by, args) = value.as_app()?;
+                    if made_by != *op {
+                        return None;
+                    }
+                    args.get(*at as usize)?
+                }
+                (Step::Head, Value::Cons(cell)) => &cell.head,
+                (Step::Tail, Value::Cons(cell)) => &cell.tail,
+                (Step::At(n), mut list) => {
+                    let mut n = n.of(seen)?;
+                    loop {
+                        let Value::Cons(cell) = list else { return None };
+                        if n == 0 {
+                            break &cell.head;
+                        }
+                        n = n.checked_sub(1)?;
+                        list = &cell.tail;
+                    }
+                }
+                _ => return None,
+            };
+        }
+        Some(value)
+    }
+}
+
+/// Code on its way: what it is quickly, if it is, with how deep that nests, and its general code.
+struct Tried {
+    what: Option<What>,
+    nested: u32,
+    plain: Node,
+}
+
+/// The same code, in which the largest expressions that can be evaluated quickly are [`Node::Quick`].
+pub(super) fn quicken(node: Node, signature: &Signature) -> Node {
+    tried(node, signature).finished()
+}
+
+fn tried(node: Node, signature: &Signature) -> Tried {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match node {
+        Node::Local(slot) => Tried::leaf(What::Part(Part { root: Root::Slot(slot), path: Vec::new() }), node),
+        Node::Bool(b) => Tried::leaf(What::Truth(Truth::Constant(b)), node),
+        Node::Int(n) => Tried::leaf(What::Number(Number::Constant(n)), node),
+        Node::Con(op) => Tried::leaf(What::Constant(op), node),
+        Node::Shared(id, body) => {
+            let plain = Node::Shared(id, Box::new(quicken(*body, signature)));
+            Tried::leaf(What::Part(Part { root: Root::Kept(id), path: Vec::new() }), plain)
+        }
+        Node::Select(op, arg) => {
+            combined([tried(*arg, signature)], |[arg]| Node::Select(op, Box::new(arg)), |[arg]| selected(signature, op, arg))
+        }
+        Node::Prim1(b, op, arg) => combined([tried(*arg, signature)], |[arg]| Node::Prim1(b, op, Box::new(arg)), |[arg]| unary(b, arg)),
+        Node::Prim2(b, op, parts) => combined(parts.map(|n| tried(n, signature)), |p| Node::Prim2(b, op, Box::new(p)), |p| binary(b, p)),
+        Node::And(parts) => combined(parts.map(|n| tried(n, signature)), |p| Node::And(Box::new(p)), |p| connective(Builtin::And, p)),
+        Node::Or(parts) => combined(parts.map(|n| tried(n, signature)), |p| Node::Or(Box::new(p)), |p| connective(Builtin::Or, p)),
+        Node::Implies(parts) => {
+            combined(parts.map(|n| tried(n, signature)), |p| Node::Implies(Box::new(p)), |p| connective(Builtin::Implies, p))
+        }
+        Node::If(op, parts) => combined(parts.map(|n| tried(n, signature)), |p| Node::If(op, Box::new(p)), conditional),
+        other => Tried { what: None, nested: 0, plain: inside(other, signature) },
+    })
+}
+
+/// Code of what is not quick itself, its parts tried.
+fn inside(node: Node, signature: &Signature) -> Node {
+    let each = |nodes: Box<[Node]>| nodes.into_iter().map(|n| quicken(n, signature)).collect::<Box<[Node]>>();
+    let three = |nodes: Box<[Node; 3]>| Box::new(nodes.map(|n| quicken(n, signature)));
+    match node {
+        Node::Make(op, flags, args) => Node::Make(op, flags, each(args)),
+        Node::Call(func, args) => Node::Call(func, each(args)),
+        Node::LazyCall(func, args, lazy) => Node::LazyCall(func, each(args), lazy),
+        Node::Update(op, args) => Node::Update(op, three(args)),
+        Node::BagInsert(op, args) => Node::BagInsert(op, three(args)),
+        Node::List(heads, tail) => Node::List(each(heads), Box::new(quicken(*tail, signature))),
+        Node::Apply(function, args) => Node::Apply(Box::new(quicken(*function, signature)), each(args)),
+        Node::Let(values, body) => Node::Let(each(values), Box::new(quicken(*body, signature))),
+        other => other,
+    }
+}
+
+/// An expression of parts that were tried: quick as a whole if `quick` knows how, otherwise each part by itself. `quick` takes out all or nothing.
+fn combined<const N: usize>(
+    mut parts: [Tried; N],
+    node: impl FnOnce([Node; N]) -> Node,
+    quick: impl FnOnce(&mut [Tried; N]) -> Option<What>,
+) -> Tried {
+    let nested = 1 + parts.iter().map(|p| p.nested).max().unwrap_or(0);
+    if nested <= MOST_NESTED
+        && let Some(what) = quick(&mut parts)
+    {
+        let nested = if matches!(what, What::Part(_)) { nested - 1 } else { nested };
+        return Tried { what: Some(what), nested, plain: node(parts.map(|p| p.plain)) };
+    }
+    Tried { what: None, nested: 0, plain: node(parts.map(Tried::finished)) }
+}
+
+impl Tried {
+    fn leaf(what: What, plain: Node) -> Tried {
+        Tried { what: Some(what), nested: 0, plain }
+    }
+
+    fn is_truth(&self) -> bool {
+        matches!(self.what, Some(What::Truth(_) | What::Part(_)))
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self.what, Some(What::Number(_) | What::Part(_)))
+    }
+
+    fn is_part(&self) -> bool {
+        matches!(self.what, Some(What::Part(_)))
+    }
+
+    fn truth(&mut self) -> Option<Truth> {
+        match self.what.take()? {
+            What::Truth(t) => Some(t),
+            What::Part(part) => Some(Truth::Part(part)),
+            _ => None,
+        }
+    }
+
+    fn number(&mut self) -> Option<Number> {
+        match self.what.take()? {
+            What::Number(n) => Some(n),
+            What::Part(part) => Some(Number::Part(part)),
+            _ => None,
+        }
+    }
+
+    fn part(&mut self) -> Option<Part> {
+        match self.what.take()? {
+            What::Part(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    fn finished(self) -> Node {
+        match self.what {
+            // As fast as they are.
+            Some(What::Truth(Truth::Constant(_)) | What::Number(Number::Constant(_)) | What::Constant(_)) | None => self.plain,
+            Some(What::Part(part)) if part.path.is_empty() => self.plain,
+            Some(what) => Node::Quick(Box::new(Quick { what, plain: self.plain })),
+        }
+    }
+}
+
+fn selected(signature: &Signature, op: OpId, arg: &mut Tried) -> Option<What> {
+    match &signature.op(op).kind {
+        OpKind::Projection(parts) if arg.is_part() => {
+            let [(constructor, at)] = parts[..] else { return None };
+            let mut part = arg.part()?;
+            part.path.push(Step::Field(constructor, at));
+            Some(What::Part(part))
+        }
+        OpKind::Recogniser(constructors) if arg.is_part() => Some(What::Truth(Truth::Made(arg.part()?, constructors.clone().into()))),
+        _ => None,
+    }
+}
+
+fn unary(builtin: Builtin, arg: &mut Tried) -> Option<What> {
+    use Builtin::*;
+    match builtin {
+        Not if arg.is_truth() => Some(What::Truth(Truth::Not(Box::new(arg.truth()?)))),
+        Head | Tail if arg.is_part() => {
+            let mut part = arg.part()?;
+            part.path.push(if builtin == Head { Step::Head } else { Step::Tail });
+            Some(What::Part(part))
+        }
+        Negate | Abs | Succ | Pred | NatToPos | IntToPos | RealToPos | IntToNat | RealToNat | RealToInt if arg.is_number() => {
+            Some(What::Number(Number::Unary(builtin, Box::new(arg.number()?))))
+        }
+        _ => None,
+    }
+}
+
+fn binary(builtin: Builtin, parts: &mut [Tried; 2]) -> Option<What> {
+    use Builtin::*;
+    let numbers = parts.iter().all(Tried::is_number);
+    match builtin {
+        Equal => Some(What::Truth(equal(parts)?)),
+        NotEqual => Some(What::Truth(Truth::Not(Box::new(equal(parts)?)))),
+        Less | LessEqual | Greater | GreaterEqual if numbers => {
+            let [a, b] = parts;
+            let (a, b) = (a.number()?, b.number()?);
+            let how = if matches!(builtin, Less | Greater) { Comparison::Less } else { Comparison::LessEqual };
+            let sides = if matches!(builtin, Less | LessEqual) { [a, b] } else { [b, a] };
+            Some(What::Truth(Truth::Compare(how, Box::new(sides))))
+        }
+        Add | Subtract | Multiply | Max | Min | Div | Mod if numbers => {
+            let [a, b] = parts;
+            Some(What::Number(Number::Binary(builtin, Box::new([a.number()?, b.number()?]))))
+        }
+        At if parts[0].is_part() && parts[1].is_number() => {
+            let mut part = parts[0].part()?;
+            part.path.push(Step::At(Box::new(parts[1].number()?)));
+            Some(What::Part(part))
+        }
+        _ => None,
+    }
+}
+
+fn equal([a, b]: &mut [Tried; 2]) -> Option<Truth> {
+    match (&a.what, &b.what) {
+        (Some(What::Part(_)), Some(What::Part(_))) => Some(Truth::Same(Box::new([a.part()?, b.part()?]))),
+        (Some(What::Part(_)), Some(What::Constant(op))) => Some(Truth::Is(a.part()?, *op)),
+        (Some(What::Constant(op)), Some(What::Part(_))) => Some(Truth::Is(b.part()?, *op)),
+        (Some(What::Part(_) | What::Number(_)), Some(What::Part(_) | What::Number(_))) => {
+            Some(Truth::Compare(Comparison::Equal, Box::new([a.number()?, b.number()?])))
+        }
+        _ => None,
+    }
+}
+
+fn connective(builtin: Builtin, parts: &mut [Tried; 2]) -> Option<What> {
+    if !parts.iter().all(Tried::is_truth) {
+        return None;
+    }
+    let [a, b] = parts;
+    let (a, b) = (a.truth()?, b.truth()?);
+    Some(What::Truth(match builtin {
+        Builtin::And => Truth::All(joined(a, b, |t| if let Truth::All(all) = t { Ok(all) } else { Err(t) })),
+        Builtin::Or => Truth::Any(joined(a, b, |t| if let Truth::Any(any) = t { Ok(any) } else { Err(t) })),
+        _ => Truth::Implies(Box::new([a, b])),
+    }))
+}
+
+/// The parts of two conditions under the same connective, in their order.
+fn joined(a: Truth, b: Truth, parts: impl Fn(Truth) -> Result<Vec<Truth>, Truth>) -> Vec<Truth> {
+    let mut all = parts(a).unwrap_or_else(|t| vec![t]);
+    match parts(b) {
+        Ok(more) => all.extend(more),
+        Err(t) => all.push(t),
+    }
+    all
+}
+
+fn conditional(parts: &mut [Tried; 3]) -> Option<What> {
+    let [c, a, b] = parts;
+    if !c.is_truth() {
+        return None;
+    }
+    match (&a.what, &b.what) {
+        (Some(What::Number(_)), _) | (_, Some(What::Number(_))) if a.is_number() && b.is_number() => {
+            Some(What::Number(Number::If(Box::new((c.truth()?, a.number()?, b.number()?)))))
+        }
+        (Some(What::Truth(_)), _) | (_, Some(What::Truth(_))) if a.is_truth() && b.is_truth() => {
+            Some(What::Truth(Truth::If(Box::new([c.truth()?, a.truth()?, b.truth()?]))))
+        }
+        _ => None,
+    }
+}
