@@ -8,6 +8,7 @@ use super::code::{Func, Node, has};
 use super::inline::{Inline, Inliner};
 use super::matching;
 use super::quick::quicken;
+use super::updates::as_update;
 use crate::expr::{Binder, DIGESTS, DataSpec, Equation, Expr, ExprKind};
 use crate::signature::{Builtin, OpKind, Signature};
 use crate::sort::{SortKind, basic};
@@ -128,6 +129,7 @@ pub struct Compiler<'a> {
     /// The signature.
     pub signature: &'a Signature,
     ops: &'a [OpInfo],
+    sorts: &'a [SortInfo],
     sharing: &'a mut Sharing,
 }
 
@@ -272,7 +274,7 @@ impl Program {
         let mut sharing = Sharing { enabled: true, ..Sharing::default() };
         let mut funcs = Vec::new();
         for ((op, level), equations) in &groups {
-            let mut compiler = Compiler { signature: &signature, ops: &ops, sharing: &mut sharing };
+            let mut compiler = Compiler { signature: &signature, ops: &ops, sorts: &sorts, sharing: &mut sharing };
             let tree = matching::compile_tree(&mut compiler, equations)?;
             let args = ops[op.index()].levels.get(*level).copied().ok_or_else(|| {
                 Diagnostic::at(Stage::Internal, equations[0].span, "an equation applies an operation to too many arguments")
@@ -307,7 +309,7 @@ impl Program {
 impl<'a> Compiler<'a> {
     /// For expressions over a compiled program.
     pub fn new(program: &'a Program, sharing: &'a mut Sharing) -> Self {
-        Self { signature: &program.signature, ops: &program.ops, sharing }
+        Self { signature: &program.signature, ops: &program.ops, sorts: &program.sorts, sharing }
     }
     /// Code of a whole expression.
     pub fn root(&mut self, e: &Expr, scope: &Scope) -> Result<Node, Diagnostic> {
@@ -354,7 +356,14 @@ impl<'a> Compiler<'a> {
             ExprKind::Number(n) => Ok((n.to_i64().map_or_else(|| Node::Big(Box::new(n.clone())), Node::Int), true)),
             ExprKind::Op(op) => Ok((self.constant(*op, e)?, true)),
             ExprKind::Apply(head, args) => self.apply(e, head, args, scope, height),
-            ExprKind::Bind(binder, vars, body) => self.bind(e, *binder, vars, body, scope),
+            ExprKind::Bind(binder, vars, body) => {
+                if let (Binder::Lambda, [var]) = (binder, &vars[..])
+                    && let Some(update) = as_update(self.signature, self.ops, self.sorts, e.sort, *var, body)
+                {
+                    return self.node(&update, scope, height);
+                }
+                self.bind(e, *binder, vars, body, scope)
+            }
             ExprKind::Where(body, defs) => {
                 let rights: Vec<Expr> = defs.iter().map(|d| d.1.clone()).collect();
                 let (nodes, closed) = self.nodes(&rights, scope, height, 1)?;

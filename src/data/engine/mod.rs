@@ -26,6 +26,7 @@ mod share;
 pub(crate) mod terms;
 pub mod text;
 pub(crate) mod unknowns;
+mod updates;
 mod valueless;
 
 #[cfg(test)]

@@ -470,3 +470,34 @@ fn lazy_arguments_of_one_equation() {
         ],
     );
 }
+
+/// Functions that arise by abstraction over another one are equal to those that arise by updates, and come back to what they were.
+#[test]
+fn abstractions_that_are_updates() {
+    table(
+        "sort D = struct d1 | d2; B = Nat -> struct data(get: D) | empty;
+         map none: B; ins: D # Nat # B -> B; del: Nat # B -> B; twice: D # Nat # Nat # B -> B; far: Nat -> D; late: Nat # B -> B; own: (Nat -> Nat) -> Nat -> Nat;
+         var d: D; i, k: Nat; q: B; f: Nat -> Nat;
+         eqn none = lambda j: Nat. empty;
+             ins(d, i, q) = lambda j: Nat. if(i == j, data(d), q(j));
+             del(i, q) = lambda j: Nat. if(j == i, empty, q(j));
+             twice(d, i, k, q) = lambda j: Nat. if(i == j, data(d), if(j == k, empty, q(j)));
+             far(i) = far(i + 1);
+             late(i, q) = lambda j: Nat. if(i == j, data(far(i)), q(j));
+             own(f) = lambda j: Nat. if(j == j + 1, 7, f(j));",
+        &[
+            ("del(3, ins(d1, 3, none)) == none", "true"),
+            ("ins(d1, 2, ins(d2, 5, none)) == ins(d2, 5, ins(d1, 2, none))", "true"),
+            ("ins(d1, 2, ins(d2, 2, none)) == ins(d1, 2, none)", "true"),
+            ("ins(d1, 2, none) == ins(d2, 2, none)", "false"),
+            ("ins(d1, 2, none)", "(lambda j: Nat. empty)[2 -> data(d1)]"),
+            ("twice(d2, 1, 4, ins(d1, 4, none)) == ins(d2, 1, none)", "true"),
+            // The first condition that holds decides.
+            ("twice(d2, 4, 4, none)(4)", "data(d2)"),
+            // What has no end is not evaluated before it is asked for.
+            ("late(3, none)(4)", "empty"),
+            // A key that depends on the argument is no key.
+            ("own(lambda j: Nat. j)(5)", "5"),
+        ],
+    );
+}
