@@ -490,7 +490,7 @@ fn abstractions_that_are_updates() {
             ("ins(d1, 2, ins(d2, 5, none)) == ins(d2, 5, ins(d1, 2, none))", "true"),
             ("ins(d1, 2, ins(d2, 2, none)) == ins(d1, 2, none)", "true"),
             ("ins(d1, 2, none) == ins(d2, 2, none)", "false"),
-            ("ins(d1, 2, none)", "(lambda j: Nat. empty)[2 -> data(d1)]"),
+            ("ins(d1, 2, none)", "lambda j: Nat. …[2 -> data(d1)]"),
             ("twice(d2, 1, 4, ins(d1, 4, none)) == ins(d2, 1, none)", "true"),
             // The first condition that holds decides.
             ("twice(d2, 4, 4, none)(4)", "data(d2)"),
