@@ -17,6 +17,8 @@ mod offers;
 mod parts;
 mod position;
 pub mod recall;
+mod results;
+mod solutions;
 mod standing;
 mod symmetry;
 mod tables;
@@ -86,6 +88,8 @@ pub struct Compiled {
     codes: Vec<GroupCode>,
     /// Conditions that several groups ask.
     common: AHashSet<Expr>,
+    /// Updates and arguments that several groups compute.
+    shared: AHashSet<Expr>,
     initial: Vec<u32>,
     /// Where it may start, if chance decides that.
     starts: Vec<(BigRational, Vec<u32>)>,
@@ -148,6 +152,7 @@ impl Compiled {
         let (symmetries, constant_maps) =
             if probabilistic { Default::default() } else { symmetry::candidates(&process, &slots, &sort_of, &groups, &codes) };
         let common = conditions::common(program.signature(), &codes);
+        let shared = results::common(&codes);
         let labels = LabelTable::new(MultiAction::default());
         let budget = budget.clone();
         Ok(Self {
@@ -157,6 +162,7 @@ impl Compiled {
             groups,
             codes,
             common,
+            shared,
             conditions,
             initial,
             starts,

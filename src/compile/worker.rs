@@ -6,12 +6,14 @@ use super::chance::{Draw, Rests};
 use super::conditions::{Question, Shared};
 use super::parts::Told;
 use super::recall::Recall;
+use super::results::{Compute, Results};
+use super::solutions::Solutions;
 use super::valueless::Noticed;
-use super::{Compiled, as_var, chance};
+use super::{Compiled, chance};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, LabelId, VarId};
 use mu_base::{Diagnostic, Span};
-use mu_data::engine::{Code, Engine, Problem, Value};
+use mu_data::engine::{Engine, Problem, Receiver, Value};
 use mu_data::expr::Expr;
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::terms::TermId;
@@ -20,13 +22,6 @@ use mu_model::{Chances, Slot, StepPart, Steps, Worker};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// One argument or update, as it is best computed.
-enum Compute {
-    /// Position in the environment.
-    Copy(usize),
-    Run(Code),
-}
-
 struct Compiledgroup {
     /// What is asked before the problem, which is what is left of the condition then.
     questions: Vec<Question>,
@@ -34,6 +29,8 @@ struct Compiledgroup {
     /// The whole condition, if it was needed.
     whole: Option<Problem>,
     sum_vars: Vec<VarId>,
+    /// Solutions of the problem, where they may recur.
+    solutions: Option<Solutions>,
     actions: Vec<(ActId, Vec<Compute>)>,
     updates: Vec<Compute>,
     /// What chance may choose.
@@ -117,6 +114,7 @@ pub(super) struct LinearWorker<'m> {
     /// What was read last of each slot: the groups of a state come one after the other.
     last: Vec<Option<(u32, Value)>>,
     conditions: Shared,
+    results: Results,
     /// By actions and terms.
     labels: AHashMap<Box<[u32]>, LabelId>,
     /// A key of labels in the making.
@@ -139,6 +137,7 @@ impl<'m> LinearWorker<'m> {
             locals: model.tables.iter().map(|_| Local::default()).collect(),
             last: vec![None; model.slots.len()],
             conditions: Shared::default(),
+            results: Results::default(),
             labels: AHashMap::new(),
             key: Vec::new(),
             noticed: Noticed::default(),
@@ -158,12 +157,10 @@ impl<'m> LinearWorker<'m> {
         let (questions, left) = self.conditions.of(&mut self.engine, (&code.guard, &code.reads), &self.model.common)?;
         let rest = if questions.is_empty() { code.guard.clone() } else { conjunction(self.engine.program().signature(), &left) };
         let problem = self.engine.problem(&sum_vars, &rest, &code.reads)?;
+        let solutions = Solutions::new(&rest, &sum_vars, &code.reads);
         let mut env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
         env.extend(code.chance.iter().flat_map(|c| &c.vars));
-        let mut compute = |e| match as_var(e) {
-            Some(v) => Ok(Compute::Copy(env.iter().position(|x| *x == v).expect("free variables are read or summed over"))),
-            None => self.engine.code(e, &env).map(Compute::Run),
-        };
+        let mut compute = |e| self.results.compute(&mut self.engine, e, &env, &self.model.shared);
         let mut actions = Vec::new();
         for act in &code.actions {
             let args: Result<Vec<Compute>, Diagnostic> = act.args.iter().map(&mut compute).collect();
@@ -183,7 +180,7 @@ impl<'m> LinearWorker<'m> {
         let positions: Vec<usize> = (0..code.reads.len()).filter(|&i| used.contains(&code.reads[i])).collect();
         let narrower = !questions.is_empty() && chance.is_none() && positions.len() < code.reads.len();
         let body = narrower.then(|| Body { positions, steps: Recall::default(), key: Vec::new() });
-        Ok(Compiledgroup { questions, problem, whole: None, sum_vars, actions, updates: updates?, chance, body })
+        Ok(Compiledgroup { questions, problem, whole: None, sum_vars, solutions, actions, updates: updates?, chance, body })
     }
 
     pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
@@ -236,11 +233,12 @@ impl LinearWorker<'_> {
 }
 
 impl Compiledgroup {
-    /// What is to be solved: what is left of the condition once its questions are answered, or all of it.
-    fn left(&self, asked: Asked) -> &Problem {
-        match (asked, &self.whole) {
-            (Asked::Nothing, Some(whole)) => whole,
-            _ => &self.problem,
+    /// The solutions of what is left of the condition once its questions are answered, or of all of it.
+    fn each(&self, engine: &mut Engine, asked: Asked, reads: &[u32], env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
+        match (asked, &self.whole, &self.solutions) {
+            (Asked::Nothing, Some(whole), _) => engine.solve(whole, env, each),
+            (_, _, Some(solutions)) => solutions.each(engine, &self.problem, reads, env, each),
+            _ => engine.solve(&self.problem, env, each),
         }
     }
 }
@@ -336,7 +334,7 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, conditions, .. } = self;
+        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, conditions, results, .. } = self;
         let code = groups[group].as_mut().expect("compiled above");
         if code.chance.is_some() {
             return Err(chance::unexpected(span));
@@ -344,9 +342,8 @@ impl Worker for LinearWorker<'_> {
         let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else { return Ok(()) };
         let (code, before) = (&*code, (out.labels.len(), out.values.len()));
         let mut full = env.clone();
-        let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, group, code };
-        engine
-            .solve(code.left(asked), &env, &mut |engine: &mut Engine, solution: &[Value]| {
+        let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, results, reads, group, code };
+        code.each(engine, asked, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
                 full.truncate(env.len());
                 full.extend_from_slice(solution);
                 out.labels.push(setting.label(engine, &full)?);
@@ -373,14 +370,13 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, conditions, .. } = self;
+        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, conditions, results, .. } = self;
         let code = groups[group].as_mut().expect("compiled above");
         let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else { return Ok(()) };
         let code = &*code;
-        let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, group, code };
+        let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, results, reads, group, code };
         let mut full = env.clone();
-        engine
-            .solve(code.left(asked), &env, &mut |engine: &mut Engine, solution: &[Value]| {
+        code.each(engine, asked, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
                 full.truncate(env.len());
                 full.extend_from_slice(solution);
                 out.labels.push(setting.label(engine, &full)?);
@@ -422,15 +418,11 @@ struct Setting<'a> {
     noticed: &'a mut Noticed,
     decided: &'a mut AHashSet<(Slot, u32)>,
     draws: &'a mut chance::Draws,
+    results: &'a mut Results,
+    /// The numbers of what the group reads.
+    reads: &'a [u32],
     group: usize,
     code: &'a Compiledgroup,
-}
-
-fn computed(engine: &mut Engine, c: &Compute, full: &[Value]) -> Result<Value, Diagnostic> {
-    match c {
-        Compute::Copy(i) => Ok(full[*i].clone()),
-        Compute::Run(code) => engine.eval(code, full),
-    }
 }
 
 impl Setting<'_> {
@@ -441,7 +433,7 @@ impl Setting<'_> {
         }
         let mut multi = Vec::with_capacity(self.code.actions.len());
         for (action, args) in &self.code.actions {
-            let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| computed(engine, a, full)).collect();
+            let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| self.results.of(engine, a, self.reads, full)).collect();
             multi.push((*action, args?));
         }
         self.key.clear();
@@ -461,7 +453,7 @@ impl Setting<'_> {
     /// Appends the values of the written slots.
     fn written(&mut self, engine: &mut Engine, full: &[Value], out: &mut Vec<u32>) -> Result<(), Diagnostic> {
         for (slot, update) in self.model.groups[self.group].writes.iter().zip(&self.code.updates) {
-            let value = computed(engine, update, full)?;
+            let value = self.results.of(engine, update, self.reads, full)?;
             out.push(self.number(engine, *slot, &value)?);
         }
         Ok(())
@@ -501,7 +493,7 @@ impl Setting<'_> {
             columns.push(match rests {
                 Rests::Before => {
                     full.resize(known + chance.width, Value::Bool(false));
-                    let value = computed(engine, &self.code.updates[at], full);
+                    let value = self.results.of(engine, &self.code.updates[at], self.reads, full);
                     full.truncate(known);
                     let id = self.number(engine, *slot, &value?)?;
                     same.push(id);
@@ -530,7 +522,7 @@ impl Setting<'_> {
                     Column::Same(id) => *id,
                     Column::Known(ids) => ids[outcome],
                     Column::Each => {
-                        let value = computed(engine, &self.code.updates[at], full)?;
+                        let value = self.results.of(engine, &self.code.updates[at], self.reads, full)?;
                         self.number(engine, *slot, &value)?
                     }
                 });
@@ -558,7 +550,7 @@ impl Setting<'_> {
         for chosen in draw.values.chunks(width.max(1)) {
             full.truncate(known);
             full.extend_from_slice(chosen);
-            let value = computed(engine, &self.code.updates[at], full)?;
+            let value = self.results.of(engine, &self.code.updates[at], self.reads, full)?;
             ids.push(self.number(engine, slot, &value)?);
         }
         full.truncate(known);

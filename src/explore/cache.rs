@@ -64,6 +64,9 @@ impl From<Diagnostic> for Halt {
 
 /// Lookups after which a group's cache is judged.
 const JUDGED: u64 = 1 << 15;
+/// Lookups after which one that hits less than once in [`HARDLY_EVER`] is given up already.
+const HOPELESS: u64 = 1 << 12;
+const HARDLY_EVER: u64 = 64;
 /// Steps and changes after which the caches are emptied: their places are words of 32 bits.
 const MOST_STEPS: usize = 1 << 31;
 
@@ -557,7 +560,8 @@ impl<'m> Expander<'m> {
         }
         let group = &mut self.groups[g];
         group.misses += 1;
-        if group.lookups > JUDGED && group.misses * 4 > group.lookups * 3 {
+        let hits = group.lookups.saturating_sub(group.misses);
+        if group.lookups > JUDGED && hits * 4 < group.lookups || group.lookups > HOPELESS && hits * HARDLY_EVER < group.lookups {
             group.bypassed = true;
         }
         let mut reads = Vec::with_capacity(group.read_places.len());

@@ -18,6 +18,9 @@ use mu_model::{Steps, Worker};
 const JUDGED: u64 = 1 << 14;
 /// A group is worth remembering if at least one lookup in this many hits.
 const WORTH: u64 = 8;
+/// Lookups after which one that hardly ever hits is given up already, and how seldom that is.
+const HOPELESS: u64 = 1 << 11;
+const HARDLY_EVER: u64 = 64;
 
 /// Answers of one group.
 #[derive(Default)]
@@ -87,7 +90,7 @@ impl Memo {
         let memo = &self.groups[group];
         let lookups = memo.lookups.fetch_add(1, Ordering::Relaxed);
         let hits = memo.hits.load(Ordering::Relaxed);
-        let worth = lookups < JUDGED || hits * WORTH >= lookups;
+        let worth = lookups < HOPELESS || hits * if lookups < JUDGED { HARDLY_EVER } else { WORTH } >= lookups;
         out.clear();
         if worth && held!(memo.answers.lock()).read(reads, out) {
             memo.hits.fetch_add(1, Ordering::Relaxed);
