@@ -2,7 +2,7 @@
 
 use super::stuck2;
 use crate::engine::compile::Program;
-use crate::signature::Builtin;
+use crate::signature::{Builtin, OpKind};
 use crate::sort::basic;
 use crate::value::{Rich, Value};
 use mu_base::ids::{OpId, SortId};
@@ -136,16 +136,24 @@ pub fn simplify(p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> 
         Add if a.is_number() && !b.is_number() && b.is_open() && p.op(op).first == last_sort(p, op) => simplify(p, Add, op, b, a),
         Add if b.is_number() && a.is_open() => {
             if let Some((inner, [x, c])) = a.as_app()
-                && inner == op
+                && (inner == op || adds_too(p, inner, op))
                 && c.is_number()
                 && let Some(sum) = binary(Add, c, &b)
+                && in_sort(&sum, last_sort(p, inner))
             {
-                return simplify(p, Add, op, x.clone(), sum);
+                return simplify(p, Add, inner, x.clone(), sum);
             }
             stuck2(op, a, b)
         }
         _ => stuck2(op, a, b),
     }
+}
+
+/// Whether both are additions of numbers that give the same sort: `(n + 1) + 2` of a Nat and two Pos is `n + 3`.
+fn adds_too(p: &Program, inner: OpId, op: OpId) -> bool {
+    let add = |op: OpId| matches!(p.signature.op(op).kind, OpKind::Builtin(Builtin::Add));
+    let number = |op: OpId| p.op(op).first.0 >= basic::POS.0 && p.op(op).first.0 <= basic::REAL.0;
+    add(inner) && number(inner) && p.op(inner).range == p.op(op).range && p.op(inner).funcs.iter().all(Option::is_none)
 }
 
 fn last_sort(p: &Program, op: OpId) -> SortId {
