@@ -22,6 +22,7 @@
 //! be much faster without symmetries begins again without.
 
 use mu_base::host::Instant;
+use ahash::{AHashMap, AHashSet};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,7 +85,7 @@ pub struct Symmetries {
     classes: Vec<Class>,
     /// Class of each transition group.
     class_of: Vec<u32>,
-    confirmed: Mutex<HashSet<(u32, Box<[u32]>), ahash::RandomState>>,
+    confirmed: Mutex<AHashMap<u32, AHashSet<Box<[u32]>>>>,
     broken: AtomicBool,
     /// They cost more than they save.
     costly: AtomicBool,
@@ -334,7 +335,7 @@ impl Symmetries {
                 if memo.steps(g, &reads, worker, &mut steps).is_err() {
                     return Ok(Trial::Failed);
                 }
-                if self.confirm(model, memo, worker, images, g, &reads)?.is_err() {
+                if !self.is_confirmed(g, &reads) && self.confirm(model, memo, worker, images, g, &reads)?.is_err() {
                     return Ok(Trial::Failed);
                 }
                 for values in steps.values.chunks(group.writes.len().max(1)).take(steps.labels.len()) {
@@ -458,6 +459,11 @@ impl Symmetries {
         Ok(out)
     }
 
+    /// Whether all images of a question are known to have the images of its answer.
+    pub(crate) fn is_confirmed(&self, group: usize, reads: &[u32]) -> bool {
+        held!(self.confirmed.lock()).get(&self.class_of[group]).is_some_and(|known| known.contains(reads))
+    }
+
     /// Asks all images of a question; `Err` in the result if some answer is not the image of the answer, with what failed taken note of.
     pub(crate) fn confirm(
         &self,
@@ -469,9 +475,6 @@ impl Symmetries {
         reads: &[u32],
     ) -> Result<Result<(), ()>, Diagnostic> {
         let class = self.class_of[group];
-        if held!(self.confirmed.lock()).contains(&(class, Box::from(reads))) {
-            return Ok(Ok(()));
-        }
         let own = self.answer(class, reads, memo, worker)?;
         let mut orbit: Vec<(u32, Box<[u32]>)> = vec![(class, reads.into())];
         // An element that goes on from one that fails says nothing of its last candidate.
@@ -489,7 +492,11 @@ impl Symmetries {
             held!(self.failed.lock()).extend(failing.into_iter().filter_map(<[usize]>::last));
             return Ok(Err(()));
         }
-        held!(self.confirmed.lock()).extend(orbit);
+        let mut confirmed = held!(self.confirmed.lock());
+        for (class, question) in orbit {
+            confirmed.entry(class).or_default().insert(question);
+        }
+        drop(confirmed);
         Ok(Ok(()))
     }
 
@@ -581,6 +588,9 @@ fn too_much(all: f64, spent: f64, expanded: u64, covered: u64) -> bool {
     expanded > 0 && all > Thrift::BEARABLE * without
 }
 
+/// Of so many tasks one is timed.
+const SAMPLED: u32 = 8;
+
 /// One thread's tables of images of leaves.
 pub(crate) struct Orbits<'s> {
     pub symmetries: &'s Symmetries,
@@ -592,8 +602,10 @@ pub(crate) struct Orbits<'s> {
     places: Vec<Vec<u32>>,
     /// By element, leaf, and value of the source: the value there.
     tables: Vec<Vec<Maybe>>,
-    /// Time of verification and of images that were not known.
+    /// Time of verification and of images that were not known, by samples.
     pub spent: Duration,
+    /// These tasks so far.
+    tasks: u32,
     /// The least image found.
     pub least: Vec<u32>,
 }
@@ -613,7 +625,20 @@ impl<'s> Orbits<'s> {
             }
         }
         let tables = vec![Vec::new(); sources.len()];
-        Self { symmetries, images: Images::default(), leaves, sources, places, tables, spent: Duration::ZERO, least: Vec::new() }
+        Self { symmetries, images: Images::default(), leaves, sources, places, tables, spent: Duration::ZERO, tasks: 0, least: Vec::new() }
+    }
+
+    /// The time, of one in [`SAMPLED`] tasks: to look at the clock takes as long as part of one.
+    pub fn sampled(&mut self) -> Option<Instant> {
+        self.tasks += 1;
+        self.tasks.is_multiple_of(SAMPLED).then(Instant::now)
+    }
+
+    /// Takes note of the time that a task and those before it took, if it was looked at.
+    pub fn spend(&mut self, from: Option<Instant>) {
+        if let Some(from) = from {
+            self.spent += from.elapsed() * SAMPLED;
+        }
     }
 
     #[inline]
@@ -628,7 +653,7 @@ impl<'s> Orbits<'s> {
 
     #[cold]
     fn fill(&mut self, store: &Store, ask: Ask, element: usize, leaf: usize, value: u32) -> Result<u32, Halt> {
-        let from = Instant::now();
+        let from = self.sampled();
         let at = element * self.leaves + leaf;
         let source = &store.leaves[self.sources[at] as usize];
         let mut row = Vec::new();
@@ -647,7 +672,7 @@ impl<'s> Orbits<'s> {
             table.resize(value as usize + 1, Maybe::NONE);
         }
         table[value as usize] = Maybe::some(image);
-        self.spent += from.elapsed();
+        self.spend(from);
         Ok(image)
     }
 
