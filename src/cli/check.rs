@@ -63,7 +63,11 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
     if !any.is_empty() {
         return super::unbounded::run(session, args, &texts, &any);
     }
-    match session.load_any(&args.model, &args.confluence) {
+    let subject = session.load_any(&args.model, &args.confluence);
+    if let Ok(subject) = &subject {
+        mu_base::host::leave(subject.labels.clone());
+    }
+    match subject {
         Ok(subject) if quantity::is_meant(&subject, &texts) => quantity::run(session, args, &subject, &texts),
         Ok(subject) => all(session, args, &subject, &texts),
         Err(Diagnostic { stop: Some(stop), .. }) => none_checked(session, args, &texts, &stop),

@@ -83,6 +83,9 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
     let mut loaded = session.load_any(&args.model, &args.confluence)?;
+    if loaded.stored.is_none() {
+        mu_base::host::leave(loaded.labels.clone());
+    }
     if loaded.model.is_probabilistic() || args.reduce == Some(Reduce::Probabilistic) {
         return chance::explore(session, args, &loaded, start);
     }

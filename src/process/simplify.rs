@@ -31,6 +31,7 @@ const MAX_INSTANCES: usize = 1024;
 type ValueId = usize;
 
 /// An expression on one parameter: the parameter, the expression, and its number among all of them.
+#[derive(Clone)]
 struct Site {
     param: usize,
     expr: Expr,
@@ -49,6 +50,8 @@ struct Reach<'a> {
     of_value: AHashMap<Value, ValueId>,
     /// What sites come to at values of their parameters.
     known: AHashMap<(usize, ValueId), Option<ValueId>>,
+    /// What closed expressions come to.
+    constants: AHashMap<Expr, Option<ValueId>>,
     /// By site, compiled when it is first needed.
     codes: AHashMap<usize, Option<Code>>,
 }
@@ -84,12 +87,17 @@ impl Reach<'_> {
 
     /// The value of a closed expression; none if there is no telling.
     fn closed(&mut self, e: &Expr) -> Option<ValueId> {
+        if let Some(known) = self.constants.get(e) {
+            return *known;
+        }
         self.evaluations += 1;
         if self.evaluations > MAX_EVALUATIONS {
             return None;
         }
-        let value = self.engine()?.from_expr(e).ok()?;
-        Some(self.id(value))
+        let value = self.engine()?.from_expr(e).ok();
+        let id = value.map(|v| self.id(v));
+        self.constants.insert(e.clone(), id);
+        id
     }
 
     /// What a site comes to for this value of its parameter; none if there is no telling.
@@ -148,11 +156,16 @@ struct Watched {
 /// Which summands can ever happen, as far as single parameters tell.
 fn reachable(process: &LinearProcess) -> Vec<bool> {
     let of_var: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
-    let mut sites = 0;
+    // Summands of one composition have most of their conditions and updates in common.
+    let mut sites: AHashMap<Expr, Option<Site>> = AHashMap::new();
     let mut site = |expr: &Expr| {
-        let param = only_param(&of_var, expr)?;
-        sites += 1;
-        Some(Site { param, expr: expr.clone(), number: sites })
+        if let Some(known) = sites.get(expr) {
+            return known.clone();
+        }
+        let number = sites.len();
+        let new = only_param(&of_var, expr).map(|param| Site { param, expr: expr.clone(), number });
+        sites.insert(expr.clone(), new.clone());
+        new
     };
     let summands: Vec<Watched> = (process.summands.iter())
         .map(|s| Watched {
@@ -168,6 +181,7 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
         all: Vec::new(),
         of_value: AHashMap::new(),
         known: AHashMap::new(),
+        constants: AHashMap::new(),
         codes: AHashMap::new(),
     };
     for (i, param) in process.params.iter().enumerate() {

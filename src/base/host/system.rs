@@ -50,6 +50,11 @@ pub fn is_dir(path: &Path) -> bool {
     path.is_dir()
 }
 
+/// Leaves what is large and made of many parts where it is until the process ends, whose memory the system takes back at once.
+pub fn leave<T>(large: T) {
+    std::mem::forget(large);
+}
+
 /// The bytes of a file.
 ///
 /// # Errors
