@@ -33,7 +33,14 @@ impl Solutions {
     }
 
     /// Hands out the solutions: those that are known, or those that solving gives.
-    pub(super) fn each(&self, engine: &mut Engine, problem: &Problem, reads: &[u32], env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
+    pub(super) fn each(
+        &self,
+        engine: &mut Engine,
+        problem: &Problem,
+        reads: &[u32],
+        env: &[Value],
+        each: &mut Receiver,
+    ) -> Result<(), Diagnostic> {
         let key: Vec<u32> = self.positions.iter().map(|&i| reads[i]).collect();
         let known = self.known.borrow_mut().get(&key).cloned();
         if let Some(known) = known {

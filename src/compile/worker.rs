@@ -344,13 +344,13 @@ impl Worker for LinearWorker<'_> {
         let mut full = env.clone();
         let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, results, reads, group, code };
         code.each(engine, asked, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
-                full.truncate(env.len());
-                full.extend_from_slice(solution);
-                out.labels.push(setting.label(engine, &full)?);
-                setting.written(engine, &full, &mut out.values)?;
-                Ok(ControlFlow::Continue(()))
-            })
-            .map_err(|e| e.placed(span))?;
+            full.truncate(env.len());
+            full.extend_from_slice(solution);
+            out.labels.push(setting.label(engine, &full)?);
+            setting.written(engine, &full, &mut out.values)?;
+            Ok(ControlFlow::Continue(()))
+        })
+        .map_err(|e| e.placed(span))?;
         let body = groups[group].as_mut().and_then(|code| code.body.as_mut());
         if let (Asked::Questions, Some(Body { positions, steps, key })) = (asked, body) {
             key.clear();
@@ -377,13 +377,13 @@ impl Worker for LinearWorker<'_> {
         let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, results, reads, group, code };
         let mut full = env.clone();
         code.each(engine, asked, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
-                full.truncate(env.len());
-                full.extend_from_slice(solution);
-                out.labels.push(setting.label(engine, &full)?);
-                setting.outcomes(engine, &mut full, span, out)?;
-                Ok(ControlFlow::Continue(()))
-            })
-            .map_err(|e| e.placed(span))
+            full.truncate(env.len());
+            full.extend_from_slice(solution);
+            out.labels.push(setting.label(engine, &full)?);
+            setting.outcomes(engine, &mut full, span, out)?;
+            Ok(ControlFlow::Continue(()))
+        })
+        .map_err(|e| e.placed(span))
     }
     fn parts(&mut self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Option<Vec<StepPart>>, Diagnostic> {
         self.step_parts(group, before, label, after).map(Some)

@@ -12,6 +12,7 @@
 //! With confluent groups each target is replaced by its representative ([`super::confluent`]), and with symmetries then by that of its orbit
 //! ([`super::symmetry`]).
 
+use mu_base::host::Instant;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
@@ -588,11 +589,11 @@ impl<'m> Expander<'m> {
         if let (Some(symmetries), Some(orbits)) = (self.symmetries, &mut self.orbits)
             && !symmetries.is_confirmed(g, reads)
         {
-            let from = orbits.sampled();
+            let from = Instant::now();
             if symmetries.confirm(self.model, &self.memo, self.worker.as_mut(), &mut orbits.images, g, reads)?.is_err() {
                 return Err(symmetries.refuse().into());
             }
-            orbits.spend(from);
+            orbits.spent += from.elapsed();
         }
         let width = self.model.groups()[g].writes.len();
         if steps.values.len() != width * steps.labels.len() {

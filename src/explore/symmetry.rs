@@ -21,8 +21,8 @@
 //! Where answers seldom recur, each evaluation is verified under all elements. [`Thrift`] measures that beside what the orbits save: a search that would
 //! be much faster without symmetries begins again without.
 
-use mu_base::host::Instant;
 use ahash::{AHashMap, AHashSet};
+use mu_base::host::Instant;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -588,7 +588,7 @@ fn too_much(all: f64, spent: f64, expanded: u64, covered: u64) -> bool {
     expanded > 0 && all > Thrift::BEARABLE * without
 }
 
-/// Of so many tasks one is timed.
+/// Of so many images of leaves one is timed.
 const SAMPLED: u32 = 8;
 
 /// One thread's tables of images of leaves.
@@ -602,10 +602,10 @@ pub(crate) struct Orbits<'s> {
     places: Vec<Vec<u32>>,
     /// By element, leaf, and value of the source: the value there.
     tables: Vec<Vec<Maybe>>,
-    /// Time of verification and of images that were not known, by samples.
+    /// Time of verification, and of images that were not known by samples.
     pub spent: Duration,
-    /// These tasks so far.
-    tasks: u32,
+    /// Images that were not known.
+    filled: u32,
     /// The least image found.
     pub least: Vec<u32>,
 }
@@ -625,17 +625,17 @@ impl<'s> Orbits<'s> {
             }
         }
         let tables = vec![Vec::new(); sources.len()];
-        Self { symmetries, images: Images::default(), leaves, sources, places, tables, spent: Duration::ZERO, tasks: 0, least: Vec::new() }
+        Self { symmetries, images: Images::default(), leaves, sources, places, tables, spent: Duration::ZERO, filled: 0, least: Vec::new() }
     }
 
-    /// The time, of one in [`SAMPLED`] tasks: to look at the clock takes as long as part of one.
-    pub fn sampled(&mut self) -> Option<Instant> {
-        self.tasks += 1;
-        self.tasks.is_multiple_of(SAMPLED).then(Instant::now)
+    /// The time, of one image in [`SAMPLED`]: to look at the clock takes as long as a part of it.
+    fn sampled(&mut self) -> Option<Instant> {
+        self.filled += 1;
+        self.filled.is_multiple_of(SAMPLED).then(Instant::now)
     }
 
-    /// Takes note of the time that a task and those before it took, if it was looked at.
-    pub fn spend(&mut self, from: Option<Instant>) {
+    /// Takes note of the time that an image and those before it took, if it was looked at.
+    fn spend(&mut self, from: Option<Instant>) {
         if let Some(from) = from {
             self.spent += from.elapsed() * SAMPLED;
         }

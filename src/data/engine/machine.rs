@@ -196,7 +196,9 @@ impl Machine {
                 }
                 Node::Make(op, flags, args) => break self.make(p, *op, *flags, args, base)?,
                 Node::List(heads, tail) => break self.list(p, heads, tail, base)?,
-                Node::Local(_) | Node::Int(_) | Node::Con(_) | Node::Bool(_) | Node::Nil(_) | Node::Quick(_) => break self.eval(p, node, base)?,
+                Node::Local(_) | Node::Int(_) | Node::Con(_) | Node::Bool(_) | Node::Nil(_) | Node::Quick(_) => {
+                    break self.eval(p, node, base)?;
+                }
                 Node::Sym(op) => break Value::Sym(*op),
                 _ => break self.rare(p, node, base)?,
             }

@@ -16,7 +16,8 @@ pub(super) fn as_update(signature: &Signature, ops: &[OpInfo], sorts: &[SortInfo
     let update = sorts.get(sort.index())?.insert.filter(|&op| is_plain(signature, ops, op, Builtin::Update))?;
     let (Builtin::If, [condition, value, other]) = body.as_builtin(signature)? else { return None };
     let (Builtin::Equal, [a, b]) = condition.as_builtin(signature)? else { return None };
-    if ![body, condition].iter().all(|e| head(e).is_some_and(|op| ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none)))) {
+    if ![body, condition].iter().all(|e| head(e).is_some_and(|op| ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none))))
+    {
         return None;
     }
     let key = if is_var(a, var) {
@@ -50,7 +51,8 @@ fn head(e: &Expr) -> Option<OpId> {
 
 /// Whether an operation is this built-in one, without equations of the user's.
 fn is_plain(signature: &Signature, ops: &[OpInfo], op: OpId, builtin: Builtin) -> bool {
-    matches!(&signature.op(op).kind, OpKind::Builtin(b) if *b == builtin) && ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none))
+    matches!(&signature.op(op).kind, OpKind::Builtin(b) if *b == builtin)
+        && ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none))
 }
 
 fn is_var(e: &Expr, var: VarId) -> bool {
@@ -68,7 +70,9 @@ fn is_built(signature: &Signature, ops: &[OpInfo], e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Var(_) | ExprKind::Number(_) => true,
         ExprKind::Op(op) => ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none)),
-        ExprKind::Apply(head, args) => matches!(head.kind, ExprKind::Op(_)) && is_built(signature, ops, head) && args.iter().all(|a| is_built(signature, ops, a)),
+        ExprKind::Apply(head, args) => {
+            matches!(head.kind, ExprKind::Op(_)) && is_built(signature, ops, head) && args.iter().all(|a| is_built(signature, ops, a))
+        }
         ExprKind::Bind(..) | ExprKind::Where(..) => false,
     }
 }
