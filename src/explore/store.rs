@@ -33,6 +33,9 @@ const LEAF_JUDGED: u64 = 1 << 12;
 /// Room of an inner node's field beside that of a leaf that is full, when spare bits are given out.
 const NODE_ROOM: f64 = 1.0 / 4.0;
 
+/// States that are entered together where all are packed anew.
+const REFILLED: usize = 256;
+
 /// States of a sample for the layout, in which the values of inner nodes are counted.
 const SAMPLE: usize = 1 << 15;
 /// A tree is good while no inner node has more than this part of the states as values.
@@ -264,25 +267,36 @@ impl Store {
         self.refused = if self.table.is_short() { 0 } else { old.len() };
     }
 
-    /// Enters the states of a table by their new keys, with what is kept of each.
+    /// Enters the states of a table by their new keys, with what is kept of each. Where the entries of a batch go is touched first, so that the machine fetches
+    /// these places side by side.
     fn refill<E>(&mut self, old: &Table, convert: &mut dyn FnMut(&Store, u64) -> Result<u64, E>) -> Result<(), E> {
-        for (place, key) in old.entries() {
-            let new = convert(self, key)?;
-            loop {
-                match self.table.insert(new) {
-                    Insert::New(at) | Insert::Old(at) => {
-                        self.table.set_payload(at, old.payload(place));
-                        self.table.add_len(1);
-                        break;
+        let mut entries = old.entries();
+        let mut batch: Vec<(u64, u64)> = Vec::with_capacity(REFILLED);
+        loop {
+            batch.clear();
+            for (place, key) in entries.by_ref().take(REFILLED) {
+                batch.push((place, self.table.hash(convert(self, key)?)));
+            }
+            if batch.is_empty() {
+                return Ok(());
+            }
+            std::hint::black_box(batch.iter().fold(0, |all, &(_, hash)| all ^ self.table.touch(hash)));
+            for &(place, hash) in &batch {
+                loop {
+                    match self.table.insert_hashed(hash) {
+                        Insert::New(at) | Insert::Old(at) => {
+                            self.table.set_payload(at, old.payload(place));
+                            self.table.add_len(1);
+                            break;
+                        }
+                        Insert::Full => self.table.grow(Growth::default()),
                     }
-                    Insert::Full => self.table.grow(Growth::default()),
                 }
             }
             if self.table.crowded() {
                 self.table.grow(Growth::default());
             }
         }
-        Ok(())
     }
 
     /// Finds the field of each leaf, and what is between them.
