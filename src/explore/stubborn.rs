@@ -291,6 +291,8 @@ pub(crate) struct Chooser<'s> {
     /// Groups of the set that are still to be looked at: those that have steps, and the others.
     live: Vec<usize>,
     todo: Vec<usize>,
+    /// Groups that have steps, with how many others that have some conflict with them.
+    order: Vec<(u32, u32)>,
     /// What was left out since this was last asked for.
     pub saved: Saved,
 }
@@ -307,6 +309,7 @@ impl<'s> Chooser<'s> {
             rests: false,
             live: Vec::new(),
             todo: Vec::new(),
+            order: Vec::new(),
             saved: Saved::default(),
         }
     }
@@ -352,23 +355,34 @@ impl<'s> Chooser<'s> {
     /// Tries the groups that have steps one by one, alone or with the visible ones, for a set with fewer than `fewest`.
     fn smallest(&mut self, state: &[u32], mut fewest: u32, with_visible: bool) -> u32 {
         let of = self.of;
-        let (mut tried, mut start) = (0, Vec::new());
+        // Those with few live conflicts first: the sets around them are small, and what is found bounds the others.
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
         for word in 0..of.words {
             let mut bits = self.enabled[word];
-            while bits != 0 && tried < TRIED && fewest > 1 {
+            while bits != 0 {
                 let group = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                tried += 1;
-                start.clear();
-                start.extend(of.visible.iter().filter(|_| with_visible));
-                start.push(group);
-                if let Some(n) = self.close(state, &start, fewest, !with_visible) {
-                    fewest = n;
-                    self.rests = !with_visible && !of.visible.is_empty();
-                    std::mem::swap(&mut self.set, &mut self.best);
-                }
+                let live = of.conflicts.row(group).iter().zip(&self.enabled).map(|(c, e)| (c & e).count_ones()).sum::<u32>();
+                order.push((live, group as u32));
             }
         }
+        order.sort_unstable();
+        let mut start = Vec::new();
+        for &(live, group) in order.iter().take(TRIED) {
+            if fewest <= 1 || live >= fewest {
+                break;
+            }
+            start.clear();
+            start.extend(of.visible.iter().filter(|_| with_visible));
+            start.push(group as usize);
+            if let Some(n) = self.close(state, &start, fewest, !with_visible) {
+                fewest = n;
+                self.rests = !with_visible && !of.visible.is_empty();
+                std::mem::swap(&mut self.set, &mut self.best);
+            }
+        }
+        self.order = order;
         fewest
     }
 
