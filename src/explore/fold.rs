@@ -6,19 +6,8 @@
 //!
 //! Invariant: what is kept belongs to one layout of the store (`Store::epoch`).
 
+use super::intern::KeptPairs;
 use super::store::{Overflow, Store};
-
-/// Pairs that a thread keeps.
-const KEPT: usize = 1 << 15;
-
-/// A pair of a node, and its index.
-#[derive(Clone, Copy, Default)]
-struct Kept {
-    pair: u64,
-    /// One more than the node's number.
-    node: u32,
-    index: u32,
-}
 
 /// A state that is unpacked, and one that is made of it.
 #[derive(Default)]
@@ -29,7 +18,7 @@ pub(super) struct Folder {
     patched_inner: Vec<u32>,
     /// Bits of the nodes to be looked up again.
     dirty: Vec<u64>,
-    kept: Vec<Kept>,
+    pairs: KeptPairs,
 }
 
 impl Folder {
@@ -37,7 +26,7 @@ impl Folder {
     pub fn follow(&mut self, store: &Store) {
         self.inner = vec![0; store.nodes_count()];
         self.dirty = vec![0; store.nodes_count().div_ceil(64)];
-        self.kept = if self.inner.is_empty() { Vec::new() } else { vec![Kept::default(); KEPT] };
+        self.pairs = if self.inner.is_empty() { KeptPairs::default() } else { KeptPairs::new() };
     }
 
     /// The key of a state with changes of leaves, given as leaf and new index one after the other; `leaves` and [`Folder::inner`] are those of the state.
@@ -59,7 +48,7 @@ impl Folder {
                 let node = w as u32 * 64 + self.dirty[w].trailing_zeros();
                 self.dirty[w] &= self.dirty[w] - 1;
                 let pair = store.pair_of(node, &self.patched, &self.patched_inner);
-                let index = self.index(store, node, pair);
+                let index = self.pairs.index(node, pair, || store.intern_pair(node, pair));
                 self.patched_inner[node as usize] = index;
                 if let Some(field) = store.field_at(node) {
                     if u64::from(index) >= store.capacity(field) {
@@ -71,14 +60,5 @@ impl Folder {
             }
         }
         Ok(key)
-    }
-
-    fn index(&mut self, store: &Store, node: u32, pair: u64) -> u32 {
-        let hash = (pair ^ u64::from(node) << 58).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let kept = &mut self.kept[(hash >> 48) as usize % KEPT];
-        if kept.node != node + 1 || kept.pair != pair {
-            *kept = Kept { pair, node: node + 1, index: store.intern_pair(node, pair) };
-        }
-        kept.index
     }
 }

@@ -136,6 +136,39 @@ impl LeafTable {
     }
 }
 
+/// Pairs that [`KeptPairs`] keep.
+const KEPT: usize = 1 << 15;
+
+/// A pair of a node, and its index.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    pair: u64,
+    /// One more than the node's number.
+    node: u32,
+    index: u32,
+}
+
+/// Pairs met lately, of all nodes of a tree: a direct-mapped table in front of the shared ones, for one thread and one tree.
+#[derive(Default)]
+pub(super) struct KeptPairs(Vec<Kept>);
+
+impl KeptPairs {
+    /// Nothing is kept yet.
+    pub fn new() -> Self {
+        Self(vec![Kept::default(); KEPT])
+    }
+    /// The index of a node's pair, asked for if it is not kept. Not of one that [`KeptPairs::default`] made.
+    #[inline]
+    pub fn index(&mut self, node: u32, pair: u64, ask: impl FnOnce() -> u32) -> u32 {
+        let hash = (pair ^ u64::from(node) << 58).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let kept = &mut self.0[(hash >> 48) as usize % KEPT];
+        if kept.node != node + 1 || kept.pair != pair {
+            *kept = Kept { pair, node: node + 1, index: ask() };
+        }
+        kept.index
+    }
+}
+
 const SHARDS: usize = 64;
 /// log2 of the pairs of the first chunk; each further chunk doubles the whole.
 const FIRST_CHUNK: u32 = 10;

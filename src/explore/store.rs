@@ -16,7 +16,7 @@
 use fixedbitset::FixedBitSet;
 use std::collections::HashSet;
 
-use super::intern::{LeafTable, PairTable};
+use super::intern::{KeptPairs, LeafTable, PairTable};
 use super::shape;
 use super::table::{Growth, Insert, Payload, Table, short_bits};
 use mu_model::Model;
@@ -415,11 +415,14 @@ impl Store {
     }
     /// The key of leaf indices.
     pub fn pack(&self, leaves: &[u32]) -> Result<u64, Overflow> {
-        let mut inner = vec![0; self.nodes.len()];
+        self.pack_by(leaves, &mut vec![0; self.nodes.len()], &mut |node, pair| self.intern_pair(node, pair))
+    }
+    /// The same with room for the indices of the inner nodes, and another way to pairs.
+    fn pack_by(&self, leaves: &[u32], inner: &mut [u32], index_of: &mut dyn FnMut(u32, u64) -> u32) -> Result<u64, Overflow> {
         let mut key = 0;
         for (f, (field, members)) in self.fields.iter().zip(&self.members).enumerate() {
             for &n in members.iter().rev() {
-                inner[n as usize] = self.intern_pair(n, self.pair_of(n, leaves, &inner));
+                inner[n as usize] = index_of(n, self.pair_of(n, leaves, inner));
             }
             let index = match field.child {
                 Child::Leaf(l) => leaves[l as usize],
@@ -685,11 +688,17 @@ impl Store {
         'shape: loop {
             self.shape(&sample, margin, old.expected());
             margin = (margin + 1).min(31);
-            let mut leaves = vec![0; old.leaves.len()];
+            let (mut leaves, mut inner) = (vec![0; old.leaves.len()], vec![0; self.nodes.len()]);
+            let mut pairs = (old.table.len() >= LEAF_JUDGED).then(KeptPairs::new);
             let mut convert = |store: &Store, key: u64| -> Result<u64, Vec<u32>> {
                 old.unpack(key, &mut leaves);
-                let new = if split.is_some() { store.intern(&old.vector_of(&leaves)) } else { leaves.clone() };
-                store.pack(&new).map_err(|Overflow| new)
+                let split = split.map(|_| store.intern(&old.vector_of(&leaves)));
+                let new = split.as_ref().unwrap_or(&leaves);
+                let index_of = &mut |node, pair| match &mut pairs {
+                    Some(pairs) => pairs.index(node, pair, || store.intern_pair(node, pair)),
+                    None => store.intern_pair(node, pair),
+                };
+                store.pack_by(new, &mut inner, index_of).map_err(|Overflow| new.clone())
             };
             self.table = Table::new(self.key_bits(), old.expected(), old.table.payload_kind());
             if let Err(leaves) = self.refill(&old.table, &mut convert) {
