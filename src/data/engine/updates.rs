@@ -31,7 +31,7 @@ pub(super) fn as_update(signature: &Signature, ops: &[OpInfo], sorts: &[SortInfo
         ExprKind::Apply(f, args) if args.len() == 1 && is_var(&args[0], var) && f.sort == sort => f.clone(),
         _ => as_update(signature, ops, sorts, sort, var, other)?,
     };
-    let at_once = |e: &Expr| !occurs(e, var) && is_built(signature, ops, e);
+    let at_once = |e: &Expr| !occurs(e, var) && is_built(ops, e);
     if occurs(&inner, var) || !at_once(key) || !at_once(value) {
         return None;
     }
@@ -66,13 +66,11 @@ fn occurs(e: &Expr, var: VarId) -> bool {
 }
 
 /// Whether an expression is made of variables, numbers and operations without equations.
-fn is_built(signature: &Signature, ops: &[OpInfo], e: &Expr) -> bool {
+fn is_built(ops: &[OpInfo], e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Var(_) | ExprKind::Number(_) => true,
         ExprKind::Op(op) => ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none)),
-        ExprKind::Apply(head, args) => {
-            matches!(head.kind, ExprKind::Op(_)) && is_built(signature, ops, head) && args.iter().all(|a| is_built(signature, ops, a))
-        }
+        ExprKind::Apply(head, args) => matches!(head.kind, ExprKind::Op(_)) && is_built(ops, head) && args.iter().all(|a| is_built(ops, a)),
         ExprKind::Bind(..) | ExprKind::Where(..) => false,
     }
 }
