@@ -1,10 +1,10 @@
 //! The `mu-check` command: all of it is in [`mu_check::cli`].
 
-/// Values are small and many: a search spends 3 to 25 % less time than with the allocator of glibc (`results/peers.md`).
 #[cfg(feature = "mimalloc")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+mod allocator;
 
 fn main() -> std::process::ExitCode {
+    #[cfg(feature = "mimalloc")]
+    allocator::set_up();
     mu_check::cli::run()
 }

@@ -342,8 +342,12 @@ fn functions_stay_short() {
 
 #[test]
 fn no_unsafe_code() {
+    // The one place of two calls into the allocator, each with its argument beside it.
+    let allowed = |f: &Path| f == Path::new("src/allocator.rs");
+    let text = read(Path::new("src/allocator.rs"));
+    assert_eq!(text.matches("unsafe {").count(), text.matches("// SAFETY: ").count(), "each unsafe block has its argument");
     // Tests hold texts in languages that have the word.
-    for file in files("src", "rs").into_iter().filter(|f| !f.components().any(|c| c.as_os_str() == "tests")) {
+    for file in files("src", "rs").into_iter().filter(|f| !allowed(f) && !f.components().any(|c| c.as_os_str() == "tests")) {
         let text = code(&read(&file));
         assert!(
             !text.lines().any(|l| l.trim_start().starts_with("unsafe ") || l.contains("unsafe {")),

@@ -190,10 +190,7 @@ impl Machine {
                     let a = self.eval(p, arg, base)?;
                     break self.prim1(p, *builtin, *op, a)?;
                 }
-                Node::Select(op, arg) => {
-                    let a = self.eval(p, arg, base)?;
-                    break self.select_part(p, *op, a);
-                }
+                Node::Select(op, arg) => break self.eval(p, arg, base).map(|a| self.select_part(p, *op, a))?,
                 Node::Make(op, flags, args) => break self.make(p, *op, *flags, args, base)?,
                 Node::List(heads, tail) => break self.list(p, heads, tail, base)?,
                 Node::Local(_) | Node::Int(_) | Node::Con(_) | Node::Bool(_) | Node::Nil(_) | Node::Quick(_) => {
