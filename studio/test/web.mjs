@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { executable, launch } from "./browser.mjs";
-import { all, breaksAndMends, check, end, equal, open } from "./page.mjs";
+import { all, breaksAndMends, check, end, equal, open, savesAPage } from "./page.mjs";
 
 const [program = "../target/release/mu-check", shots, pairs = 1] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
@@ -69,6 +69,11 @@ async function checks() {
   await page.getByRole("slider").fill("3");
   equal("the slider goes to a step", await page.locator(".state h4").innerText(), "After step 3 of 3: leave(1)");
   await picture("checked");
+  const kept = mkdtempSync(join(tmpdir(), "mu-check-web-test-"));
+  await savesAPage(it, kept, "banks-check.html", async (other) => {
+    equal("the run is in the file that was saved", await other.locator(".row .label").allInnerTexts(), ["enter(0)", "enter(1)", "leave(1)"]);
+  });
+  rmSync(kept, { recursive: true, force: true });
   await page.getByRole("button", { name: /^Walk along the counterexample/ }).click();
   await page.locator(".walk .here").getByText("After step 3").waitFor();
   await page.getByRole("button", { name: "← Back" }).click();
