@@ -9,6 +9,7 @@ import { FilesPanel, isModel } from "./files";
 import { Language, type Range } from "./language";
 import { RunsPanel } from "./runs";
 import * as server from "./server";
+import { splitter } from "./split";
 import { SystemPanel } from "./system";
 import { WalkPanel } from "./walk";
 
@@ -94,7 +95,8 @@ class Studio {
     add("runs", "Results", this.runs.element);
     add("walk", "Walk", this.walk.element);
     add("system", "System", this.system.element);
-    app.append(h("header", { class: "head" }, h("h1", {}, "mu-check studio"), bar), this.message, h("main", { class: "columns" }, this.files.element, middle, right));
+    const columns: HTMLElement = h("main", { class: "columns" }, this.files.element, middle, splitter(() => columns, "Room for the results"), right);
+    app.append(h("header", { class: "head" }, h("h1", {}, "mu-check studio"), bar), this.message, columns);
     this.model.addEventListener("change", () => void this.open(this.model.value).catch(this.failed));
     this.tab("runs");
     this.listen();

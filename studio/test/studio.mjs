@@ -277,6 +277,19 @@ async function hands() {
   await page.getByRole("tab", { name: "Results" }).focus();
   await page.keyboard.press("ArrowRight");
   equal("arrow keys go from tab to tab", [await page.getByRole("tab", { selected: true }).innerText(), await page.locator("#panel-walk").isVisible()], ["Walk", true]);
+  const wide = () => page.locator(".right").evaluate((e) => e.getBoundingClientRect().width);
+  const bar = page.getByRole("separator", { name: "Room for the results" });
+  const before = await wide();
+  await bar.press("ArrowLeft");
+  const more = await wide();
+  const at = await bar.boundingBox();
+  await page.mouse.move(at.x + 3, at.y + 200);
+  await page.mouse.down();
+  await page.mouse.move(at.x - 150, at.y + 200, { steps: 3 });
+  await page.mouse.up();
+  const most = await wide();
+  await bar.dblclick();
+  check("the bar gives the results more room, by keys and by the mouse, and goes back", before + 30 < more && more + 100 < most && Math.abs((await wide()) - before) < 2, [before, more, most, await wide()]);
   const unnamed = await page.evaluate(() => {
     const named = (e) => e.getAttribute("aria-label") || e.textContent?.trim() || e.labels?.length || e.title;
     return [...document.querySelectorAll("button, input, select, canvas, [role]")].filter((e) => !named(e) && e.getClientRects().length > 0).map((e) => e.outerHTML.slice(0, 200));

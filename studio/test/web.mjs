@@ -8,15 +8,15 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { site, unfit } from "../sources.mjs";
 import { executable, launch } from "./browser.mjs";
 import { all, breaksAndMends, check, end, equal, open, savesAPage } from "./page.mjs";
 
 const [program = "../target/release/mu-check", shots, pairs = 1] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
-const site = join(here, "..", "..", "web", "site");
-for (const [there, what] of [[existsSync(join(site, "mu-check.wasm")), "web/site/mu-check.wasm is not there: `npm run web` makes it"], [executable(), "there is no Chromium"]]) {
-  if (there) continue;
-  console.log(`test/web.mjs: skipped, ${what}`);
+const why = unfit() ?? (executable() ? undefined : "there is no Chromium");
+if (why) {
+  console.log(`test/web.mjs: skipped, ${why}`);
   process.exit(0);
 }
 // A host that does not even know what WebAssembly is.
