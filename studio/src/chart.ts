@@ -118,6 +118,8 @@ export class Chart {
 
   private layout(available = this.scroller.clientWidth): void {
     const { lanes } = this.view;
+    // On a sheet that is hidden there is no room to reckon with; when it is shown it is laid out.
+    if (available === 0) this.x = [];
     if (lanes.length === 0 || available === 0) return;
     // On a narrow screen names are cut, so that more lanes are in sight.
     const narrow = available < 560;
@@ -192,6 +194,7 @@ export class Chart {
 
   /** Draws the rows in sight that are not drawn yet, and removes the others. */
   private draw(): void {
+    if (this.x.length === 0) return;
     const top = this.scroller.scrollTop;
     const first = Math.max(0, Math.floor(top / ROW) - MORE);
     const last = Math.min(this.events.length, Math.ceil((top + this.scroller.clientHeight) / ROW) + MORE);

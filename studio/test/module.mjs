@@ -101,8 +101,8 @@ explore small.mcrl2 --out small.blts
 explore small.mcrl2 --out small.lts
 explore small.mcrl2 --reduce branching --out reduced.dot
 explore small.mcrl2 --engine symbolic --format json
-explore arcx.spec -D max_operation_id=1 --checkpoint kept --max-states 1000 --format json
--explore arcx.spec -D max_operation_id=1 --resume kept --format json
+explore arcx.spec -D max_operation_id=1 --checkpoint kept --max-states 1000 --without symmetry --format json
+-explore arcx.spec -D max_operation_id=1 --resume kept --without symmetry --format json
 -explore arcx.spec -D max_operation_id=1 --spill disk --max-memory 300M
 -explore arcx.spec -D max_operation_id=1 --threads 8
 -explore arcx.spec -D max_operation_id=1 --processes 2

@@ -50,6 +50,7 @@ async function counterexample() {
   check("the comment stands above the formula", (await page.locator(".about").innerText()).includes(`Nothing but zero leaves ${BAD} the chain.`));
   equal("the formula without its comment", await page.locator(".code .line").allInnerTexts(), ["[true* . leave(2)]false"]);
   check("the command", (await page.locator(".command code").first().innerText()).includes("mu-check check chain.mcrl2 never.mcf always.mcf --evidence check.html"));
+  check("one run has no other to be compared with", !(await page.getByLabel("Compare with").isVisible()));
   equal("lanes", await page.locator(".lane-head").allInnerTexts(), ["First", "Second"]);
   const rows = page.locator(".row");
   equal("rows", await rows.locator(".label").allInnerTexts(), ["enter(2)", "mid(2)", "leave(2)"]);

@@ -92,6 +92,9 @@ async function dragsAndCompares() {
   await it.formula("");
   await page.getByLabel("Check always.mcf").check();
   await press("Check");
+  await list().getByText("1 of 2 false").waitFor();
+  // The result before has the other formula's as well.
+  await page.getByRole("button", { name: /^Walk along the counterexample of \[/ }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: /^Walk along the counterexample of never/ }).waitFor();
 }
 
@@ -262,7 +265,13 @@ async function drawsAll() {
 async function hands() {
   await tab("Results");
   await page.locator(".run-list .open").last().press("Enter");
-  await page.locator(".run-list .open", { hasText: "2. check" }).click();
+  await page.locator(".refusal").waitFor();
+  // A result that comes while another sheet is shown is laid out when its own is.
+  await tab("Walk");
+  await page.locator(".run-list .open", { hasText: "2. check" }).dispatchEvent("click");
+  await page.locator(".chart").waitFor({ state: "attached" });
+  equal("nothing is drawn where there is no room", await page.locator(".row").count(), 0);
+  await tab("Results");
   await page.locator(".row").first().waitFor();
   await savesAPage(it, folder, "buffer-check.html", async (other) => {
     equal("the verdicts are in it", await other.locator(".results tbody .verdict").allInnerTexts(), ["✔ true", "✘ false"]);
@@ -277,7 +286,7 @@ async function hands() {
   await page.getByRole("tab", { name: "Results" }).focus();
   await page.keyboard.press("ArrowRight");
   equal("arrow keys go from tab to tab", [await page.getByRole("tab", { selected: true }).innerText(), await page.locator("#panel-walk").isVisible()], ["Walk", true]);
-  const wide = () => page.locator(".right").evaluate((e) => e.getBoundingClientRect().width);
+  const wide = () => page.locator(".columns > .right").evaluate((e) => e.getBoundingClientRect().width);
   const bar = page.getByRole("separator", { name: "Room for the results" });
   const before = await wide();
   await bar.press("ArrowLeft");
