@@ -9,10 +9,10 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync,
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundle, licences } from "./build.mjs";
+import { built, fingerprint, site } from "./sources.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, "..");
-const site = join(root, "web", "site");
 
 /** Compiles the module. */
 function compile() {
@@ -65,10 +65,13 @@ const frame = (version) => `<!DOCTYPE html>
 `;
 
 if (!process.argv.includes("--page")) {
+  // What changes while the compiler is at work may not be in it.
+  const from = fingerprint();
   const wasm = compile();
   rmSync(site, { recursive: true, force: true });
   mkdirSync(site, { recursive: true });
   copyFileSync(wasm, join(site, "mu-check.wasm"));
+  built(from);
 }
 mkdirSync(site, { recursive: true });
 const page = await bundle("app/main.ts", { plugins: [ownServer], define: { FILES: JSON.stringify(examples()) } });

@@ -8,6 +8,7 @@ use mu_check::report::page::{HASHES, SCRIPT};
 use mu_check::studio;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -205,14 +206,19 @@ fn the_bundle_is_of_these_sources() {
     }
 }
 
+/// Says that something was not tested. What a test that passes prints is kept from whoever runs it; this is not.
+fn aloud(said: &str) {
+    let _ = writeln!(std::io::stderr(), "{said}");
+}
+
 /// Whether node and the packages of `studio/` are there; says what is not.
 fn has_packages(test: &str) -> bool {
     let node = Command::new("node").arg("--version").output().is_ok_and(|o| o.status.success());
     let there = Path::new(&package("studio/node_modules")).is_dir();
     if !node {
-        eprintln!("{test}: skipped, there is no node");
+        aloud(&format!("{test}: skipped, there is no node"));
     } else if !there {
-        eprintln!("{test}: skipped, there is no studio/node_modules: `npm ci` in studio/ fetches it");
+        aloud(&format!("{test}: skipped, there is no studio/node_modules: `npm ci` in studio/ fetches it"));
     }
     node && there
 }
@@ -222,7 +228,7 @@ fn has_browser(test: &str) -> bool {
     let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
     let there = std::env::var_os("CHROMIUM").is_some() || places.iter().any(|p| Path::new(p).exists());
     if !there {
-        eprintln!("{test}: skipped, there is no Chromium; the variable CHROMIUM can say where it is");
+        aloud(&format!("{test}: skipped, there is no Chromium; the variable CHROMIUM can say where it is"));
     }
     there
 }
@@ -235,6 +241,7 @@ fn node(arguments: &[&str]) {
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     println!("{said}");
     assert!(output.status.success(), "{said}");
+    said.lines().filter(|line| line.contains(": skipped, ")).for_each(aloud);
 }
 
 #[test]
@@ -269,7 +276,7 @@ fn module_under_node() {
     if Command::new("node").arg("--version").output().is_ok_and(|o| o.status.success()) {
         node(&["test/module.mjs", env!("CARGO_BIN_EXE_mu-check")]);
     } else {
-        eprintln!("module_under_node: skipped, there is no node");
+        aloud("module_under_node: skipped, there is no node");
     }
 }
 

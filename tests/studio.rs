@@ -298,6 +298,36 @@ fn runs_have_a_limit_of_memory() {
     assert!(run["result"]["peak_memory_bytes"].as_u64().unwrap() < 80 << 20, "{run}");
 }
 
+/// A result as one file: the page that `report` writes, of a run that has a result; asked for by nobody else, and nothing is left of it.
+#[test]
+fn a_result_is_handed_out_as_one_file() {
+    let studio = Studio::start(&[]);
+    let id = studio.post("api/run", &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["never.mcf"] })).json()["id"]
+        .as_u64()
+        .unwrap();
+    let run = studio.finished(id);
+    let answer = studio.get(&format!("api/report?id={id}"));
+    assert_eq!(answer.0, 200, "{}", answer.2);
+    let page = answer.json()["text"].as_str().unwrap().to_string();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<title>chain.mcrl2</title>"), "{}", &page[..200]);
+    assert!(page.contains("mu-check check chain.mcrl2 never.mcf") && page.contains("Content-Security-Policy"));
+    // The page has the result as it is.
+    let data = page.split(r#"id="data">"#).nth(1).unwrap().split("</script>").next().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(data).unwrap()["shown"][0]["value"], run["result"]);
+    assert_eq!(studio.get(&format!("api/report?id={}", id + 1)).0, 404);
+    assert_eq!(studio.get("api/report?id=../../never").0, 400);
+    let foreign = format!("Host: {}\r\nOrigin: http://evil.example\r\n", studio.host);
+    assert_eq!(studio.get_with(&format!("api/report?id={id}"), &foreign).0, 403);
+    let names: Vec<_> = std::fs::read_dir(studio.folder.path().join("in")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(names.iter().all(|n| !n.to_string_lossy().contains("report") && !n.to_string_lossy().contains("result")), "{names:?}");
+    // A refusal is no result that a page shows; it says so.
+    std::fs::write(studio.folder.path().join("in/bad.mcf"), "[true*]<fly>true").unwrap();
+    let id =
+        studio.post("api/run", &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["bad.mcf"] })).json()["id"].as_u64().unwrap();
+    studio.finished(id);
+    assert_eq!(studio.get(&format!("api/report?id={id}")).0, 422);
+}
+
 /// A run's result is what the command line prints: no view computes a verdict of its own.
 #[test]
 fn results_are_those_of_the_command_line() {

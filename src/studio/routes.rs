@@ -47,6 +47,7 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer,
         }
         ("GET", "api/runs") => shared.runs.list(),
         ("GET", "api/run") => shared.runs.get(number("id")?)?,
+        ("GET", "api/report") => shared.runs.report(number("id")?)?,
         ("POST", "api/run") => shared.runs.start(&request.json()?, &shared.folder)?,
         ("POST", "api/stop") => {
             request.json()?;

@@ -98,6 +98,8 @@ pub(crate) struct Runs {
     hub: Arc<Hub>,
     /// Tables of sweeps; gone when the server ends.
     scratch: tempfile::TempDir,
+    /// Held while a page is written.
+    reporting: Mutex<()>,
     all: Mutex<(u64, BTreeMap<u64, Run>)>,
 }
 
@@ -105,7 +107,7 @@ impl Runs {
     pub(crate) fn new(settings: &Settings, root: PathBuf, hub: Arc<Hub>) -> std::io::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("mu-check-studio").tempdir()?;
         let (program, limits) = (settings.program.clone(), settings.limits.clone());
-        Ok(Self { program, root, limits, hub, scratch, all: Mutex::default() })
+        Ok(Self { program, root, limits, hub, scratch, reporting: Mutex::default(), all: Mutex::default() })
     }
 
     fn all(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Run>)> {
@@ -177,6 +179,28 @@ impl Runs {
         let mut object = run.json(id);
         object["result"] = run.result.clone().unwrap_or_default();
         Ok(object)
+    }
+
+    /// A run's result as a page that can be sent: the program writes it, as `report` does. One at a time.
+    pub(crate) fn report(&self, id: u64) -> Result<Value, Refusal> {
+        let (result, model) = {
+            let all = self.all();
+            let Some(run) = all.1.get(&id) else { return refusal(404, format!("there is no run {id}")) };
+            let Some(result) = &run.result else { return refusal(404, format!("run {id} has no result")) };
+            (result.to_string(), run.model.clone())
+        };
+        let _alone = self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |e: std::io::Error| Refusal(500, format!("no report: {e}"));
+        let folder = tempfile::Builder::new().prefix("report").tempdir_in(self.scratch.path()).map_err(failed)?;
+        let (from, to) = (folder.path().join("result.json"), folder.path().join("report.html"));
+        std::fs::write(&from, result).map_err(failed)?;
+        let title = format!("--title={model}");
+        let mut child = process(&self.program, folder.path());
+        let done = child.args(["report", &title, "--out", "report.html", "result.json"]).stdin(Stdio::null()).output().map_err(failed)?;
+        if !done.status.success() {
+            return refusal(422, String::from_utf8_lossy(&done.stderr).trim().to_string());
+        }
+        Ok(json!({ "text": std::fs::read_to_string(&to).map_err(failed)? }))
     }
 
     /// All runs, without their results.

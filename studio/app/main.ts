@@ -9,6 +9,7 @@ import { FilesPanel, isModel } from "./files";
 import { Language, type Range } from "./language";
 import { RunsPanel } from "./runs";
 import * as server from "./server";
+import { splitter } from "./split";
 import { SystemPanel } from "./system";
 import { WalkPanel } from "./walk";
 
@@ -42,7 +43,9 @@ class Studio {
   private readonly engine = h("select", { "aria-label": "Engine" }, ...["explicit", "symbolic", "auto"].map((e) => h("option", { value: e }, e)));
   private readonly seek = h("select", { "aria-label": "Look for" }, ...[["", "all states"], ["deadlock", "a deadlock"], ["divergence", "a divergence"]].map(([value, text]) => h("option", { value }, text)));
   private readonly tabs = new Map<string, { button: HTMLButtonElement; panel: HTMLElement }>();
+  /** What the picture is of, and what the walk is of. */
   private drawnOf = "";
+  private walkOf = "";
 
   readonly failed = (why: unknown): void => {
     this.message.hidden = false;
@@ -77,7 +80,8 @@ class Studio {
     const problems = h("div", { class: "below" }, this.problems);
     const tools = h("span", { class: "tools" }, act("Save", () => this.save(), "Save all files (Ctrl-S)"), act("Format", () => this.editor.format(), "Format the file (Shift-Alt-F)"));
     const middle = h("section", { class: "middle", "aria-label": "Editor" }, h("div", { class: "top" }, this.title, tools), this.editor.element, problems);
-    const tabs = h("div", { class: "tabs", role: "tablist" });
+    const tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Results, walk, system" });
+    tabs.addEventListener("keydown", (e) => this.tabKey(e));
     const right = h("section", { class: "right", "aria-label": "Results" }, tabs);
     const add = (name: string, text: string, panel: HTMLElement) => {
       const button = h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, click: () => this.tab(name) }, text);
@@ -91,7 +95,8 @@ class Studio {
     add("runs", "Results", this.runs.element);
     add("walk", "Walk", this.walk.element);
     add("system", "System", this.system.element);
-    app.append(h("header", { class: "head" }, h("h1", {}, "mu-check studio"), bar), this.message, h("main", { class: "columns" }, this.files.element, middle, right));
+    const columns: HTMLElement = h("main", { class: "columns" }, this.files.element, middle, splitter(() => columns, "Room for the results"), right);
+    app.append(h("header", { class: "head" }, h("h1", {}, "mu-check studio"), bar), this.message, columns);
     this.model.addEventListener("change", () => void this.open(this.model.value).catch(this.failed));
     this.tab("runs");
     this.listen();
@@ -118,12 +123,27 @@ class Studio {
       e.preventDefault();
       void this.save().catch(this.failed);
     });
+    addEventListener("beforeprint", () => this.runs.viewer?.print(true));
+    addEventListener("afterprint", () => this.runs.viewer?.print(false));
     addEventListener("beforeunload", (e) => this.editor.unsaved().length > 0 && e.preventDefault());
+  }
+
+  /** Arrow keys go from tab to tab, as they do in tabs. */
+  private tabKey(e: KeyboardEvent): void {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+    const names = [...this.tabs.keys()];
+    const at = names.findIndex((name) => this.tabs.get(name)?.button === e.target);
+    const next = by === undefined || at < 0 ? undefined : names[(at + by + names.length) % names.length];
+    if (next === undefined) return;
+    e.preventDefault();
+    this.tab(next);
+    this.tabs.get(next)?.button.focus();
   }
 
   private tab(name: string): void {
     for (const [other, { button, panel }] of this.tabs) {
       button.setAttribute("aria-selected", String(other === name));
+      button.tabIndex = other === name ? 0 : -1;
       panel.hidden = other !== name;
     }
   }
@@ -214,6 +234,7 @@ class Studio {
   private async startWalk(model = this.model.value, defines = this.defines()): Promise<void> {
     await this.save();
     await this.walk.start(model, defines);
+    this.walkOf = [model, ...Object.entries(defines).map(([name, value]) => `${name}=${value}`)].join(" ");
     this.drawnOf = "";
     this.tab("walk");
   }
@@ -234,7 +255,13 @@ class Studio {
     const wish = reduce === null ? { graph: STATES[more ? 1 : 0] } : { graph: STATES[1], reduce };
     const key = `${walk} ${JSON.stringify(wish)}`;
     if (key === this.drawnOf) return;
-    this.system.show(await server.ask<server.System>(walk, wish));
+    this.drawnOf = "";
+    const title = `${this.walkOf}${reduce === null ? "" : `, ${reduce} quotient`}`;
+    try {
+      this.system.show(await server.ask<server.System>(walk, wish), title, this.walk.walk, reduce === null && !more);
+    } catch (why) {
+      return this.system.clear(title, why instanceof Error ? why.message : String(why));
+    }
     this.drawnOf = key;
   }
 }

@@ -5,7 +5,7 @@ import type { Run } from "../src/run";
 import { section } from "../src/shown";
 import type { Check, Shown, Step } from "../src/types";
 import { Viewer } from "../src/viewer";
-import { result, stop, type RunState } from "./server";
+import { report, result, stop, type RunState } from "./server";
 
 interface Refusal {
   error?: { message: string; place: { file: string; line: number; column: number; text: string } | null; notes: string[] };
@@ -175,19 +175,28 @@ export class RunsPanel {
     const viewer = new Viewer(() => all);
     this.viewer = viewer;
     const shown = section({ kind: run.kind, file: null, value } as unknown as Shown, viewer, all);
-    const walks = run.kind === "check" ? this.walks(value as unknown as Check) : null;
+    const save = h("button", { type: "button", title: "One file, for a colleague: it opens in any browser, without a network", click: () => void this.save(run).catch(this.failed) }, "Save as a page");
+    const walks = h("p", { class: "walks" }, save, ...(run.kind === "check" ? this.walks(value as unknown as Check) : []));
     const messages = run.said.length > 0 ? h("details", { class: "messages" }, h("summary", {}, plural(run.said.length, "message")), h("pre", {}, run.said.join("\n"))) : null;
     this.place.replaceChildren(...[walks, shown, messages].filter((e) => e !== null));
   }
 
   /** Buttons that step along the evidence of formulas in the walk. */
-  private walks(check: Check): HTMLElement | null {
+  private walks(check: Check): HTMLElement[] {
     const linear = check.results.filter((r) => r.evidence.length > 0 && r.linear !== false && r.evidence_left_out !== undefined && r.evidence_left_out === 0);
-    if (linear.length === 0) return null;
     const parameters = check.parameters ?? {};
     const button = (r: Check["results"][number]) =>
       h("button", { type: "button", click: () => this.walk(check.model ?? "", parameters, r.evidence) }, `Walk along ${r.verdict === "true" ? "the witness" : "the counterexample"} of ${r.formula}`);
-    return h("p", { class: "walks" }, ...linear.map(button));
+    return linear.map(button);
+  }
+
+  /** Hands the browser the result as a file. */
+  private async save(run: RunState): Promise<void> {
+    const address = URL.createObjectURL(new Blob([await report(run.id)], { type: "text/html" }));
+    const name = run.model.replace(/^.*\//, "").replace(/\.\w+$/, "");
+    h("a", { href: address, download: `${name}-${run.kind}.html` }).click();
+    // The browser reads it after this returns.
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
   }
 
   private refusal(run: RunState, error: NonNullable<Refusal["error"]>): HTMLElement {

@@ -84,6 +84,8 @@ export const write = (path: string, text: string, before: string | null) => post
 export const start = (wish: object) => post<RunState>("run", {}, wish);
 export const stop = (id: number) => post<RunState>("stop", { id }, {});
 export const result = (id: number) => get<RunState>("run", { id });
+/** A run's result as one file that can be sent. */
+export const report = async (id: number) => (await get<{ text: string }>("report", { id })).text;
 export const walk = (model: string, defines: Record<string, string>) => post<Hello>("walk", {}, { kind: "simulate", model, defines });
 export const ask = async <T>(walk: number, request: object) => {
   const answer = await post<T & { error?: string }>("ask", { walk }, request);

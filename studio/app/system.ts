@@ -1,74 +1,66 @@
-// A transition system as a picture: a row for each number of steps from the initial state, drawn on a canvas so that thousands of states stay usable.
+// A transition system as a picture: a level for each number of steps from the initial state, drawn on a canvas so that thousands of states stay usable.
 //
-// Within a row states stand beside those that lead to them (the median of their places above), or together with those that have the same value of the
-// parameter that they are grouped by. The picture is moved and scaled; names are written where there is room. What is selected is told in words beside.
+// `layout` says where states stand, `picture` paints them. The picture is moved and scaled. What is selected is told in words beside, with a shortest path to it.
 
 import { count, h, plural } from "../src/dom";
-import type { System } from "./server";
+import { layout, type Drawn } from "./layout";
+import { COLOURS, Painter, radiusAt } from "./picture";
+import type { Hello, System } from "./server";
 
-const [LEAST_GAP, MOST_GAP, ROW, RADIUS] = [26, 130, 64, 6];
-/** Rows are further apart where they are long, so that the whole picture is no line. */
-const MOST_ROW = 600;
-/** A row is this wide, if its states are not so many that they would touch. */
-const WIDTH = 620;
-const COLOURS = 8;
-/** Names are written from this scale on. */
-const READABLE = 0.9;
+/** Colours in the legend at most, and actions of a path that are written out. */
+const [MOST_NAMES, MOST_ACTIONS] = [24, 60];
+/** What the values of several parameters stand for that have no meaning there. */
+const NONE = "·";
 
-interface Drawn {
-  system: System;
-  x: Float64Array;
-  y: Float64Array;
-  /** Edges into and out of each state, as numbers of edges. */
-  out: number[][];
-  /** The edge by which a state is first met; -1 for the initial one. */
-  first: Int32Array;
+type Column = NonNullable<System["values"]>[string];
+
+/** The state of a component: the values of all its parameters together. */
+function together(columns: Column[]): Column {
+  const [texts, at, known] = [[] as string[], [] as number[], new Map<string, number>()];
+  const states = columns[0]?.at.length ?? 0;
+  for (let state = 0; state < states; state++) {
+    const text = columns.map((c) => c.texts[c.at[state] ?? -1] ?? NONE).join(", ");
+    let number = known.get(text);
+    if (number === undefined) {
+      known.set(text, (number = texts.length));
+      texts.push(text);
+    }
+    at.push(number);
+  }
+  return { texts, at };
 }
 
-function layout(system: System, group: number[] | null): Drawn {
-  const n = system.levels.length;
-  const out: number[][] = Array.from({ length: n }, () => []);
-  const first = new Int32Array(n).fill(-1);
-  const met = new Uint8Array(n);
-  met[system.initial] = 1;
-  system.edges.forEach(([from], e) => out[from]?.push(e));
-  const queue = [system.initial];
-  for (let at = 0; at < queue.length; at++) {
-    for (const e of out[queue[at] ?? 0] ?? []) {
-      const to = system.edges[e]?.[2] ?? 0;
-      if (met[to]) continue;
-      met[to] = 1;
-      first[to] = e;
-      queue.push(to);
-    }
-  }
-  const rows: number[][] = [];
-  queue.forEach((state) => (rows[system.levels[state] ?? 0] ??= []).push(state));
-  const gap = Math.min(MOST_GAP, Math.max(LEAST_GAP, WIDTH / Math.max(1, ...rows.map((r) => r.length))));
-  const widest = gap * Math.max(1, ...rows.map((r) => r.length));
-  const down = Math.min(MOST_ROW, Math.max(ROW, (0.7 * widest) / rows.length));
-  const x = new Float64Array(n);
-  const y = new Float64Array(n);
-  const above: number[][] = Array.from({ length: n }, () => []);
-  for (const [from, , to] of system.edges) if ((system.levels[from] ?? 0) < (system.levels[to] ?? 0)) above[to]?.push(from);
-  rows.forEach((row, level) => {
-    const wish = (state: number) => {
-      const places = (above[state] ?? []).map((s) => x[s] ?? 0).sort((a, b) => a - b);
-      return places[places.length >> 1] ?? 0;
-    };
-    const keys = new Map(row.map((state) => [state, wish(state)]));
-    row.sort((a, b) => (group?.[a] ?? 0) - (group?.[b] ?? 0) || (keys.get(a) ?? 0) - (keys.get(b) ?? 0));
-    row.forEach((state, i) => {
-      x[state] = (i - (row.length - 1) / 2) * gap;
-      y[state] = level * down;
-    });
+/** What states can be grouped by: each parameter, and of components with several their states. */
+function columns(system: System, about: Hello | null): Map<string, Column> {
+  const values = system.values ?? {};
+  const out = new Map<string, Column>();
+  about?.components.forEach((name, c) => {
+    const own = about.parameters.filter((p) => p.component === c).flatMap((p) => values[p.name] ?? []);
+    if (own.length > 1) out.set(`state of ${name || "the model"}`, together(own));
   });
-  return { system, x, y, out, first };
+  for (const [name, column] of Object.entries(values)) out.set(name, column);
+  return out;
+}
+
+/** Actions in words: those that follow themselves are counted. */
+function actions(list: string[]): string {
+  const parts: string[] = [];
+  for (let i = 0; i < list.length; ) {
+    let to = i;
+    while (to < list.length && list[to] === list[i]) to += 1;
+    parts.push(to - i > 1 ? `${list[i]} × ${to - i}` : (list[i] ?? ""));
+    i = to;
+  }
+  const left = parts.length - MOST_ACTIONS;
+  return parts.slice(0, MOST_ACTIONS).join(" · ") + (left > 0 ? ` · and ${left} more` : "");
 }
 
 export class SystemPanel {
   readonly element = h("div", { class: "system" });
   private drawn: Drawn | null = null;
+  private columns = new Map<string, Column>();
+  /** What the picture is of. */
+  private title = "";
   private scale = 1;
   private left = 0;
   private top = 0;
@@ -77,7 +69,8 @@ export class SystemPanel {
   private found: number[] = [];
   private hit = -1;
   private cut = new Set<number>();
-  private readonly canvas = h("canvas", { class: "picture", tabindex: 0, role: "img" });
+  private more = false;
+  private readonly canvas = h("canvas", { class: "picture", tabindex: 0, role: "application", "aria-roledescription": "picture of states" });
   private readonly told = h("div", { class: "told", "aria-live": "polite" });
   private readonly legend = h("p", { class: "legend" });
   private readonly grouping = h("select", {});
@@ -105,42 +98,58 @@ export class SystemPanel {
     return this.modulo.value === "no quotient" ? null : this.modulo.value;
   }
 
-  show(system: System): void {
+  /** Shows a system. `title`: of what; `about`: the model, whose components states can be grouped by; `more`: whether more of it can be drawn. */
+  show(system: System, title: string, about: Hello | null, more: boolean): void {
     this.selected = -1;
+    this.more = more;
     this.path = [];
     this.found = [];
+    this.title = title;
     this.search.value = this.hits.textContent = "";
-    const names = Object.keys(system.values ?? {});
+    this.columns = columns(system, about);
     const chosen = this.grouping.value;
-    this.grouping.replaceChildren(h("option", { value: "" }, "nothing"), ...names.map((name) => h("option", { value: name, selected: name === chosen }, name)));
-    (this.grouping.parentElement as HTMLElement).hidden = names.length === 0;
+    this.grouping.replaceChildren(h("option", { value: "" }, "nothing"), ...[...this.columns.keys()].map((name) => h("option", { value: name, selected: name === chosen }, name)));
+    (this.grouping.parentElement as HTMLElement).hidden = this.columns.size === 0;
+    this.canvas.hidden = false;
     this.cut = new Set(system.cut);
     this.regroup(system);
     this.fit();
     this.tell();
     const n = system.levels.length;
-    this.canvas.setAttribute("aria-label", `${plural(n, "state")}, ${plural(system.edges.length, "transition")}`);
+    this.canvas.setAttribute("aria-label", `${title}: ${plural(n, "state")}, ${plural(system.edges.length, "transition")}. Arrow keys go along transitions and levels.`);
+  }
+
+  /** Shows why there is no picture: one of another model would be taken for it. */
+  clear(title: string, why: string): void {
+    this.drawn = null;
+    this.canvas.hidden = true;
+    this.legend.replaceChildren();
+    this.hits.textContent = "";
+    this.told.replaceChildren(h("h3", {}, title), h("p", { class: "error" }, why));
   }
 
   private regroup(system = this.drawn?.system): void {
     if (!system) return;
-    const column = system.values?.[this.grouping.value];
+    const column = this.columns.get(this.grouping.value);
     this.group = column ? column.at : null;
     this.drawn = layout(system, this.group);
-    const texts = column ? [...column.texts, ...(column.at.includes(-1) ? ["no meaning"] : [])] : [];
-    const items = texts.slice(0, 24).map((text, i) => h("span", { class: `c${i % COLOURS}` }, i === column?.texts.length ? "○ " : "● ", text));
-    this.legend.replaceChildren(...items, texts.length > 24 ? ` and ${texts.length - 24} more` : "");
-    this.paint();
+    const items = (column?.texts ?? []).slice(0, MOST_NAMES).map((text, i) => h("span", { class: `c${i % COLOURS}` }, "● ", text));
+    if (column?.at.includes(-1)) items.push(h("span", { class: "quiet" }, "● no meaning"));
+    const left = (column?.texts.length ?? 0) - MOST_NAMES;
+    this.legend.replaceChildren(...items, left > 0 ? ` and ${count(left)} more` : "");
+    this.select(this.selected);
   }
 
   private fit(): void {
     const d = this.drawn;
     if (!d) return;
-    const [low, high, deep] = d.x.reduce<[number, number, number]>(([a, b, c], x, i) => [Math.min(a, x), Math.max(b, x), Math.max(c, d.y[i] ?? 0)], [0, 0, 0]);
+    let [low, high, deep] = [0, 0, 0];
+    d.x.forEach((x, i) => ([low, high, deep] = [Math.min(low, x), Math.max(high, x), Math.max(deep, d.y[i] ?? 0)]));
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    this.scale = Math.max(0.02, Math.min(1.6, width / (high - low + 4 * LEAST_GAP), height / (deep + 2 * ROW)));
+    const edge = 24;
+    this.scale = Math.max(0.002, Math.min(1.6, (width - 2 * edge) / (high - low + d.gap), (height - 2 * edge) / Math.max(deep, 1)));
     this.left = width / 2 - ((low + high) / 2) * this.scale;
-    this.top = 0.6 * ROW * this.scale;
+    this.top = Math.max(edge, Math.min(60, (height - deep * this.scale) / 2));
     this.paint();
   }
 
@@ -173,21 +182,30 @@ export class SystemPanel {
       const edges = this.drawn?.out[this.selected] ?? [];
       const to = (e: number | undefined) => (e === undefined ? -1 : (this.drawn?.system.edges[e]?.[2] ?? -1));
       const before = this.drawn?.first[this.selected] ?? -1;
-      const actions: Record<string, () => void> = {
+      const keys: Record<string, () => void> = {
         "+": () => this.zoom(1.25, ...middle),
         "-": () => this.zoom(0.8, ...middle),
         ArrowDown: () => this.select(this.selected < 0 ? (this.drawn?.system.initial ?? -1) : to(edges[0]), true),
         ArrowUp: () => before >= 0 && this.select(this.drawn?.system.edges[before]?.[0] ?? -1, true),
+        ArrowLeft: () => this.beside(-1),
+        ArrowRight: () => this.beside(1),
       };
-      const action = actions[e.key];
-      if (!action) return;
+      const action = keys[e.key];
+      if (!action || e.ctrlKey || e.metaKey || e.altKey) return;
       e.preventDefault();
       action();
     });
   }
 
+  /** Selects the state beside the one that is selected, in its level. */
+  private beside(by: number): void {
+    const row = this.drawn?.rows[this.drawn.system.levels[this.selected] ?? -1] ?? [];
+    const next = row[row.indexOf(this.selected) + by];
+    if (next !== undefined) this.select(next, true);
+  }
+
   private zoom(by: number, x: number, y: number): void {
-    const scale = Math.min(4, Math.max(0.01, this.scale * by));
+    const scale = Math.min(4, Math.max(0.002, this.scale * by));
     this.left = x - ((x - this.left) * scale) / this.scale;
     this.top = y - ((y - this.top) * scale) / this.scale;
     this.scale = scale;
@@ -197,7 +215,7 @@ export class SystemPanel {
   private stateAt(px: number, py: number): number {
     const d = this.drawn;
     if (!d) return -1;
-    let [best, least] = [-1, Math.max(12, RADIUS * this.scale * 1.6)];
+    let [best, least] = [-1, Math.max(12, radiusAt(d, this.scale) * 1.6)];
     for (let i = 0; i < d.x.length; i++) {
       const away = Math.hypot((d.x[i] ?? 0) * this.scale + this.left - px, (d.y[i] ?? 0) * this.scale + this.top - py);
       if (away < least) [best, least] = [i, away];
@@ -230,8 +248,8 @@ export class SystemPanel {
     const { system } = d;
     const cut = system.complete ? "" : ", the first ones: there are more";
     const of = system.of === undefined ? "" : `, of ${plural(system.of, "state")} before reduction`;
-    const facts = h("p", {}, `${plural(system.levels.length, "state")}, ${plural(system.edges.length, "transition")}, ${plural(Math.max(...system.levels) + 1, "level")}${of}${cut}.`);
-    if (!system.complete) facts.append(" ", h("button", { type: "button", click: () => this.wanted(this.reduce, true) }, "Draw more"));
+    const facts = h("p", {}, h("strong", {}, `${this.title}: `), `${plural(system.levels.length, "state")}, ${plural(system.edges.length, "transition")}, ${plural(d.rows.length, "level")}${of}${cut}.`);
+    if (!system.complete && this.more) facts.append(" ", h("button", { type: "button", click: () => this.wanted(this.reduce, true) }, "Draw more"));
     if (this.selected < 0) {
       this.told.replaceChildren(facts, h("p", { class: "quiet" }, "A click selects a state and shows a shortest path to it. Drag moves the picture, the wheel scales it."));
       return;
@@ -244,7 +262,7 @@ export class SystemPanel {
     const parts = [
       facts,
       h("h3", {}, `State ${count(this.selected)}`),
-      h("p", {}, this.path.length === 0 ? "The initial state." : h("span", {}, h("strong", {}, `Path to here, ${plural(this.path.length, "step")}: `), way.map((w) => w.action).join(" · "))),
+      h("p", {}, this.path.length === 0 ? "The initial state." : h("span", {}, h("strong", {}, `Path to here, ${plural(this.path.length, "step")}: `), actions(way.map((w) => w.action)))),
       system.states ? h("button", { type: "button", click: () => this.walk(way) }, "Walk there") : null,
       h("h4", {}, this.cut.has(this.selected) ? "Steps; there are more, to states that are not drawn" : out.length > 0 ? "Steps" : "A deadlock: no steps"),
       h("ol", { class: "steps" }, ...out),
@@ -278,78 +296,9 @@ export class SystemPanel {
   }
 
   private paint(): void {
-    const [d, pen] = [this.drawn, this.canvas.getContext("2d")];
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    if (!d || !pen || width === 0) return;
-    const dense = window.devicePixelRatio || 1;
-    if (this.canvas.width !== Math.round(width * dense) || this.canvas.height !== Math.round(height * dense)) {
-      this.canvas.width = Math.round(width * dense);
-      this.canvas.height = Math.round(height * dense);
-    }
-    pen.setTransform(dense, 0, 0, dense, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    const style = getComputedStyle(this.canvas);
-    const known = new Map<string, string>();
-    const colour = (name: string) => {
-      const value = known.get(name) ?? style.getPropertyValue(name).trim();
-      known.set(name, value);
-      return value;
-    };
-    const X = (i: number) => (d.x[i] ?? 0) * this.scale + this.left;
-    const Y = (i: number) => (d.y[i] ?? 0) * this.scale + this.top;
-    const inside = (x: number, y: number) => x > -60 && x < width + 60 && y > -60 && y < height + 60;
-    const onPath = new Set(this.path);
-    const { edges, labels } = d.system;
-    const line = (e: number) => {
-      const [from, , to] = edges[e] ?? [0, 0, 0];
-      const [x, y, u, v] = [X(from), Y(from), X(to), Y(to)];
-      if (!inside(x, y) && !inside(u, v)) return;
-      pen.moveTo(x, y);
-      if (from === to) pen.arc(x + RADIUS * this.scale, y, RADIUS * this.scale, Math.PI, 3 * Math.PI);
-      // Steps back and along a row are bent, so that they do not lie on others.
-      else if (v > y + 1) pen.lineTo(u, v);
-      else pen.quadraticCurveTo((x + u) / 2 + (y - v) * 0.25 + 14 * this.scale, (y + v) / 2 - 20 * this.scale, u, v);
-    };
-    pen.lineWidth = Math.min(1.2, Math.max(0.4, this.scale));
-    pen.strokeStyle = colour("--strong-line");
-    pen.globalAlpha = edges.length > 20_000 ? 0.25 : edges.length > 2_000 ? 0.5 : 1;
-    pen.beginPath();
-    edges.forEach((_, e) => onPath.has(e) || line(e));
-    pen.stroke();
-    pen.globalAlpha = 1;
-    pen.lineWidth = 3;
-    pen.strokeStyle = colour("--accent");
-    pen.beginPath();
-    onPath.forEach(line);
-    pen.stroke();
-    const radius = Math.max(1.2, RADIUS * this.scale);
-    const found = new Set(this.found);
-    for (let i = 0; i < d.x.length; i++) {
-      const [x, y] = [X(i), Y(i)];
-      if (!inside(x, y)) continue;
-      pen.beginPath();
-      pen.arc(x, y, radius, 0, 2 * Math.PI);
-      const value = this.group?.[i];
-      pen.fillStyle = value === undefined ? colour("--quiet") : value < 0 ? colour("--ground") : colour(`--c${value % COLOURS}`);
-      pen.fill();
-      pen.lineWidth = 1.5;
-      pen.strokeStyle = (d.out[i] ?? []).length === 0 && !this.cut.has(i) ? colour("--bad") : colour("--ground");
-      pen.stroke();
-      if (found.has(i) || i === this.selected || i === d.system.initial) {
-        pen.beginPath();
-        pen.arc(x, y, radius + 3, 0, 2 * Math.PI);
-        pen.lineWidth = i === this.selected ? 3 : 2;
-        pen.strokeStyle = found.has(i) ? colour("--open") : colour("--accent");
-        pen.stroke();
-      }
-    }
-    if (this.scale < READABLE && onPath.size === 0) return;
-    pen.font = `${Math.min(13, Math.max(11, 9 * this.scale))}px ${style.fontFamily}`;
-    pen.fillStyle = colour("--ink");
-    edges.forEach(([from, label, to], e) => {
-      // Nearer to the target, where edges of one state are apart.
-      const [x, y] = [0.4 * X(from) + 0.6 * X(to), 0.4 * Y(from) + 0.6 * Y(to)];
-      if (inside(x, y) && from !== to && (onPath.has(e) || this.scale >= READABLE)) pen.fillText(labels[label] ?? "", x + 4, y);
-    });
+    const pen = this.canvas.getContext("2d");
+    if (!this.drawn || !pen || this.canvas.clientWidth === 0) return;
+    const { scale, left, top, selected, path, found, cut, group } = this;
+    new Painter(this.canvas, pen, this.drawn, { scale, left, top }, { selected, path, found, cut, group }).paint();
   }
 }

@@ -17,6 +17,8 @@ const AROUND = 26;
 const BEYOND = 150;
 /** Rows drawn above and below those in sight. */
 const MORE = 12;
+/** How wide a chart is on paper. */
+const PAPER = 690;
 /** Most rows on paper. */
 const MOST_PRINTED = 600;
 
@@ -62,6 +64,9 @@ export class Chart {
   private marked = new Set<number>();
   private drawn = new Map<number, HTMLElement>();
   private waiting = false;
+  /** What stands on paper in place of the part that scrolls, and what is said below it. */
+  private paper: HTMLElement | null = null;
+  private end: Node | null = null;
 
   constructor(
     private readonly run: Run,
@@ -113,6 +118,8 @@ export class Chart {
 
   private layout(available = this.scroller.clientWidth): void {
     const { lanes } = this.view;
+    // On a sheet that is hidden there is no room to reckon with; when it is shown it is laid out.
+    if (available === 0) this.x = [];
     if (lanes.length === 0 || available === 0) return;
     // On a narrow screen names are cut, so that more lanes are in sight.
     const narrow = available < 560;
@@ -187,6 +194,7 @@ export class Chart {
 
   /** Draws the rows in sight that are not drawn yet, and removes the others. */
   private draw(): void {
+    if (this.x.length === 0) return;
     const top = this.scroller.scrollTop;
     const first = Math.max(0, Math.floor(top / ROW) - MORE);
     const last = Math.min(this.events.length, Math.ceil((top + this.scroller.clientHeight) / ROW) + MORE);
@@ -312,23 +320,27 @@ export class Chart {
   /** Draws for paper: a stretch of rows around the selected one, as wide as a page. */
   print(on: boolean): void {
     this.element.classList.toggle("printing", on);
+    this.paper?.remove();
+    (this.end as Element | null)?.remove();
     if (!on) {
       this.note.hidden = true;
       this.layout();
       return;
     }
-    this.layout(690);
+    this.layout(PAPER);
     const middle = this.rowOf[Math.max(0, this.selected - 1)] ?? 0;
     const first = this.events.length <= MOST_PRINTED ? 0 : Math.max(0, Math.min(middle - MOST_PRINTED / 2, this.events.length - MOST_PRINTED));
     const last = Math.min(this.events.length, first + MOST_PRINTED);
     this.drawn.forEach((row) => row.remove());
     this.drawn.clear();
-    for (let at = first; at < last; at++) {
-      const row = this.row(at);
-      this.drawn.set(at, row);
-      this.body.append(row);
-    }
-    this.body.style.height = "auto";
+    // A table's head stands on each sheet of paper.
+    const line = (inside: Node) => h("tr", {}, h("td", {}, inside));
+    const rows = Array.from({ length: last - first }, (_, i) => line(this.row(first + i)));
+    this.paper = h("table", { class: "paper" }, h("thead", {}, line(this.head.cloneNode(true))), h("tbody", {}, ...rows));
+    // What is said of the end belongs below the last step.
+    const end = last === this.events.length ? this.tail.cloneNode(true) : null;
+    this.element.prepend(this.paper, ...(end ? [end] : []));
+    this.end = end;
     if (last - first < this.events.length) {
       const steps = [this.events[first]?.step ?? 0, this.events[last - 1]?.step ?? 0].map((n) => n + 1);
       this.note.textContent = `Printed: steps ${steps.join(" to ")} of ${this.run.steps.length}. The page has all of them.`;

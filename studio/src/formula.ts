@@ -144,14 +144,9 @@ export function checkView(check: Check, viewer: Viewer, runs: Run[]): HTMLElemen
     return {
       cells: [baseName(result.formula), verdict(result.verdict), said, evidence, count(result.states), count(result.equations), seconds(result.seconds)],
       open,
-      said,
     };
   });
-  const columns = ["Formula", "Verdict", "It says", "Run", "States", "Equations", "Time"];
-  // Formulas without comments leave the room to the others.
-  const silent = lines.every((l) => l.said === "");
-  if (silent) [columns, ...lines.map((l) => l.cells)].forEach((cells) => cells.splice(2, 1));
-  const list = table("Verdicts", columns, lines, silent ? [2, 3, 4, 5] : [3, 4, 5, 6]);
+  const list = table("Verdicts", ["Formula", "Verdict", "It says", "Run", "States", "Equations", "Time"], lines, [3, 4, 5, 6]);
   const first = check.results.findIndex((r) => r.verdict === "false" && r.evidence.length > 0);
   const out = h("div", {}, notes(check.warnings ?? []), list.element, detail);
   queueMicrotask(() => check.results.length > 0 && list.select(Math.max(0, first)));

@@ -5,6 +5,31 @@ import { Chart, type View } from "./chart";
 import type { Run } from "./run";
 import { StatePanel } from "./state";
 
+/** Steps whose changes are printed, at most. */
+const MOST_CHANGES = 200;
+
+/** What each step of a path changes, as a table; none if it is no path, long, or changes nothing. */
+function changes(run: Run): HTMLElement | null {
+  if (!run.linear || run.steps.length > MOST_CHANGES) return null;
+  const rows: HTMLElement[] = [];
+  let before = run.values(0);
+  run.steps.forEach((step, at) => {
+    const after = run.values(at + 1);
+    const parts = run.parameters.flatMap((p, i) => {
+      const [old, value] = [before[i] ?? null, after[i] ?? null];
+      // That a value means nothing any more is no news on paper.
+      if (old === value || value === null) return [];
+      const name = run.lanes.length > 1 && p.component !== "" && !p.name.endsWith(` of ${p.component}`) ? `${p.component}: ${p.name}` : p.name;
+      return [h("li", {}, `${name}: `, old !== null && h("del", {}, old), old !== null && " ", h("ins", {}, value))];
+    });
+    before = after;
+    if (parts.length > 0) rows.push(h("tr", {}, h("th", { scope: "row" }, at + 1), h("td", {}, step.action), h("td", {}, h("ul", {}, ...parts))));
+  });
+  if (rows.length === 0) return null;
+  const head = h("thead", {}, h("tr", {}, ...["Step", "Action", "Changes"].map((c) => h("th", { scope: "col" }, c))));
+  return h("table", { class: "changes" }, h("caption", {}, "What each step changes"), head, h("tbody", {}, ...rows));
+}
+
 export class Pane {
   readonly element: HTMLElement;
   /** Called after each move, with the number of steps. */
@@ -14,6 +39,7 @@ export class Pane {
   private readonly state: StatePanel;
   private readonly slider = h("input", { type: "range", min: 0, step: 1, value: 0 });
   private readonly place = h("output", {});
+  private changes: HTMLElement | null = null;
   /** Numbers of steps that can be stood at. */
   private stops: number[] = [];
 
@@ -70,8 +96,12 @@ export class Pane {
     this.chart.mark(steps);
   }
 
+  /** On paper nothing can be selected: below the state stands what each step changes. */
   print(on: boolean): void {
     this.chart.print(on);
+    this.changes?.remove();
+    this.changes = on ? changes(this.run) : null;
+    if (this.changes) this.element.append(this.changes);
   }
 
   /** The stop at a number of steps, or the first after it. */

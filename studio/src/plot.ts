@@ -12,19 +12,23 @@ interface Measure {
   name: string;
   value: (row: Row) => number | null;
   show: (n: number) => string;
+  /** What the ordinate's round values are multiples of. */
+  unit: number;
 }
 
 const whole = (n: number | string | null) => (n === null ? null : Number(n));
 const number = (n: number) => count(Math.round(n));
 const MEASURES: Measure[] = [
-  { name: "Time", value: (r) => r.seconds, show: (n) => seconds(n) },
-  { name: "Memory", value: (r) => r.peak_memory_bytes, show: (n) => bytes(n) },
-  { name: "States", value: (r) => whole(r.states), show: number },
-  { name: "Transitions", value: (r) => whole(r.transitions), show: number },
-  { name: "Equations", value: (r) => whole(r.equations), show: number },
+  { name: "Time", value: (r) => r.seconds, show: (n) => seconds(n), unit: 1 },
+  { name: "Memory", value: (r) => r.peak_memory_bytes, show: (n) => bytes(n), unit: 1 << 20 },
+  { name: "States", value: (r) => whole(r.states), show: number, unit: 1 },
+  { name: "Transitions", value: (r) => whole(r.transitions), show: number, unit: 1 },
+  { name: "Equations", value: (r) => whole(r.equations), show: number, unit: 1 },
 ];
 
-const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [820, 380, 78, 46, 18];
+const [HEIGHT, LEFT, BOTTOM, TOP] = [380, 78, 46, 18];
+/** A picture is as wide as its place, within these. */
+const [NARROWEST, WIDEST] = [440, 980];
 const COLOURS = 8;
 
 interface Point {
@@ -41,12 +45,19 @@ function curve(row: Row, abscissa: string, several: boolean): string {
   return [baseName(row.job), given].filter(Boolean).join(" ") + confluence;
 }
 
-/** Round values for the ordinate. */
+/** Round values for the ordinate: around all values, few enough to be told apart. */
 function ticks(low: number, high: number, logarithmic: boolean): number[] {
   if (logarithmic) {
     const [from, to] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+    if (to - from <= 3) {
+      const all = Array.from({ length: to - from + 1 }, (_, i) => [1, 2, 5].map((m) => m * 10 ** (from + i))).flat();
+      const first = all.findLastIndex((n) => n <= low);
+      const last = all.findIndex((n) => n >= high);
+      // One value alone stands in the middle.
+      return all.slice(Math.max(0, first === last ? first - 1 : first), (first === last ? last + 1 : last) + 1);
+    }
     const each = Math.max(1, Math.ceil((to - from) / 7));
-    return Array.from({ length: Math.floor((to - from) / each) + 1 }, (_, i) => 10 ** (from + i * each));
+    return Array.from({ length: Math.ceil((to - from) / each) + 1 }, (_, i) => 10 ** (from + i * each));
   }
   const unit = 10 ** Math.floor(Math.log10(high / 4 || 1));
   const step = [1, 2, 5, 10].map((m) => m * unit).find((m) => high / m <= 6) ?? unit;
@@ -62,7 +73,7 @@ function mark(point: Point, [x, y]: [number, number], colour: number): SVGElemen
   return s("circle", { ...attributes, cx: x, cy: y, r: 4 });
 }
 
-function picture(rows: Row[], abscissa: string, measure: Measure, logarithmic: boolean): SVGElement | null {
+function picture(rows: Row[], abscissa: string, measure: Measure, logarithmic: boolean, width: number): SVGElement | null {
   const values = [...new Set(rows.map((r) => r.parameters[abscissa] ?? ""))];
   const numeric = values.every((v) => v !== "" && Number.isFinite(Number(v)));
   if (numeric) values.sort((a, b) => Number(a) - Number(b));
@@ -81,15 +92,16 @@ function picture(rows: Row[], abscissa: string, measure: Measure, logarithmic: b
   if (all.length === 0) return null;
   const xs = numeric ? values.map(Number) : values.map((_, i) => i);
   const [xLow, xHigh] = [Math.min(...xs), Math.max(...xs)];
-  const marks = ticks(Math.min(...all.map((p) => p.y)), Math.max(...all.map((p) => p.y)), logarithmic);
+  const heights = all.map((p) => p.y / measure.unit);
+  const marks = ticks(Math.min(...heights), Math.max(...heights), logarithmic).map((n) => n * measure.unit);
   const [yLow, yHigh] = [marks[0] ?? 0, marks.at(-1) ?? 1];
-  const names = Math.min(240, widest([...curves.keys()], font(13, 600)) + 22);
-  const right = WIDTH - names;
+  const names = Math.min(240, width / 3, widest([...curves.keys()], font(13, 600)) + 22);
+  const right = width - names;
   const scale = (n: number) => (logarithmic ? Math.log10(n) : n);
   const px = (x: number) => (xHigh === xLow ? (LEFT + right) / 2 : LEFT + 14 + ((x - xLow) / (xHigh - xLow)) * (right - LEFT - 28));
   const py = (y: number) => HEIGHT - BOTTOM - ((scale(y) - scale(yLow)) / (scale(yHigh) - scale(yLow) || 1)) * (HEIGHT - BOTTOM - TOP);
   const id = fresh("plot");
-  const svg = s("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-labelledby": id });
+  const svg = s("svg", { class: "plot", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-labelledby": id });
   svg.append(s("title", { id }, `${measure.name} over ${abscissa}. The table has the values.`));
   for (const y of marks) {
     svg.append(s("line", { class: "grid", x1: LEFT, x2: right, y1: py(y), y2: py(y) }), s("text", { class: "tick", x: LEFT - 8, y: py(y) + 4, "text-anchor": "end" }, measure.show(y)));
@@ -128,11 +140,12 @@ export function sweepView(sweep: Sweep): HTMLElement {
   const order = sweep.order ?? [];
   const known = MEASURES.filter((m) => rows.some((r) => m.value(r) !== null));
   const place = h("div", { class: "wide" });
+  let width = 820;
   const draw = () => {
     const measure = known[what.value()];
     const abscissa = order[over.value()];
-    const drawn = measure && abscissa !== undefined ? picture(rows, abscissa, measure, logarithmic.checked) : null;
-    place.replaceChildren(drawn ?? h("p", { class: "quiet" }, "There is nothing to draw: no parameter, or no value above zero."));
+    const drawn = measure && abscissa !== undefined ? picture(rows, abscissa, measure, logarithmic.checked, width) : null;
+    place.replaceChildren(drawn ?? h("p", { class: "quiet" }, "There is nothing to draw: no value above zero."));
   };
   const what = select("Figure", known.map((m) => m.name), draw);
   const over = select("over", order, draw);
@@ -143,8 +156,17 @@ export function sweepView(sweep: Sweep): HTMLElement {
     const answer = r.stop === "complete" ? verdict(r.verdict) : verdict("unknown", r.stop);
     return { cells: [baseName(r.job), ...order.map((o) => r.parameters[o] ?? ""), answer, count(r.states), count(r.transitions), count(r.equations), seconds(r.seconds), bytes(r.peak_memory_bytes)] };
   });
+  const listed = table("Rows", columns, lines, [...order.map((_, i) => i + 1), n + 2, n + 3, n + 4, n + 5, n + 6]).element;
+  // Over nothing nothing is drawn.
+  if (order.length === 0 || known.length === 0) return h("div", {}, listed);
   draw();
+  new ResizeObserver(() => {
+    const room = Math.max(NARROWEST, Math.min(WIDEST, place.clientWidth));
+    if (place.clientWidth === 0 || room === width) return;
+    width = room;
+    draw();
+  }).observe(place);
   const bar = h("div", { class: "toolbar screen", role: "group", "aria-label": "Plot" }, what.element, over.element, h("label", {}, logarithmic, " Logarithmic"));
   const legend = h("p", { class: "quiet" }, "● a value  ◆ the cost of the verdict false  ✕ a limit ended the run");
-  return h("div", {}, h("figure", {}, bar, place, h("figcaption", {}, legend)), table("Rows", columns, lines, [...order.map((_, i) => i + 1), n + 2, n + 3, n + 4, n + 5, n + 6]).element);
+  return h("div", {}, h("figure", {}, bar, place, h("figcaption", {}, legend)), listed);
 }

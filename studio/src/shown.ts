@@ -63,7 +63,8 @@ export function listenToKeys(viewers: () => Viewer[]): void {
     const target = e.target as HTMLElement;
     if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.isContentEditable) return;
     const viewer = current();
-    if (!viewer?.element.isConnected) return;
+    // Not one on a sheet that is hidden.
+    if (!viewer || viewer.element.getClientRects().length === 0) return;
     const actions: Record<string, () => void> = {
       ArrowLeft: () => viewer.by(-1),
       ArrowRight: () => viewer.by(1),

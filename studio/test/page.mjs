@@ -74,6 +74,55 @@ export async function breaksAndMends(it, { line, end, right, wrong }) {
   await it.formula("");
 }
 
+/** Saves the result that is shown as a file, and opens that as a colleague would: a page of its own, which `look` sees. */
+export async function savesAPage({ page, context }, folder, name, look) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as a page" }).click()]);
+  equal("the file's name", download.suggestedFilename(), name);
+  const file = join(folder, name);
+  await download.saveAs(file);
+  const other = await context.newPage();
+  const asked = [];
+  other.on("request", (r) => !r.url().startsWith("file:") && asked.push(r.url()));
+  await other.goto(`file://${file}`);
+  await look(other);
+  equal("it asks for nothing", asked, []);
+  await other.close();
+}
+
+/** Records what a page writes on canvases from now on; gives each text with its box. */
+export async function recordTexts(page) {
+  await page.evaluate(() => {
+    window.written = [];
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    const clear = CanvasRenderingContext2D.prototype.clearRect;
+    CanvasRenderingContext2D.prototype.clearRect = function (...all) {
+      window.written = [];
+      return clear.apply(this, all);
+    };
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+      window.written.push({ text, left: x, right: x + this.measureText(text).width, top: y - 9, bottom: y + 2 });
+      return write.call(this, text, x, y);
+    };
+  });
+  return () => page.evaluate(() => window.written);
+}
+
+/** How many pixels of a picture have each of the colours, which are custom properties of the page. */
+export const pixels = (page, names) =>
+  page.locator("canvas.picture").evaluate((canvas, names) => {
+    const style = getComputedStyle(canvas);
+    const wanted = new Map(names.map((n) => [parseInt(style.getPropertyValue(n).trim().slice(1), 16), n]));
+    const found = Object.fromEntries(names.map((n) => [n, 0]));
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+    for (let i = 0; i < data.length; i += 4) {
+      const name = data[i + 3] === 255 && wanted.get((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+      if (name) found[name] += 1;
+    }
+    return found;
+  }, names);
+
 /** Runs the parts of a test; one that throws is a failure of its own. How many failures there were. */
 export async function all(it, parts) {
   for (const part of parts) {

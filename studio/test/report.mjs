@@ -50,6 +50,7 @@ async function counterexample() {
   check("the comment stands above the formula", (await page.locator(".about").innerText()).includes(`Nothing but zero leaves ${BAD} the chain.`));
   equal("the formula without its comment", await page.locator(".code .line").allInnerTexts(), ["[true* . leave(2)]false"]);
   check("the command", (await page.locator(".command code").first().innerText()).includes("mu-check check chain.mcrl2 never.mcf always.mcf --evidence check.html"));
+  check("one run has no other to be compared with", !(await page.getByLabel("Compare with").isVisible()));
   equal("lanes", await page.locator(".lane-head").allInnerTexts(), ["First", "Second"]);
   const rows = page.locator(".row");
   equal("rows", await rows.locator(".label").allInnerTexts(), ["enter(2)", "mid(2)", "leave(2)"]);
@@ -113,9 +114,13 @@ async function counterexample() {
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   await page.emulateMedia({ media: "print" });
   equal("on paper all rows", await page.locator(".row").count(), 3);
+  equal("on paper the end is told", await page.locator(".chart-tail:visible").innerText(), "The run ends here.");
+  equal("on paper what each step changes", await page.locator(".changes tbody tr").count(), 3);
+  check("with old and new values", (await page.locator(".changes tbody tr").nth(2).innerText()).includes("before leave before take"), await page.locator(".changes tbody tr").nth(2).innerText());
   check("on paper no tools", !(await page.locator(".toolbar").first().isVisible()));
   await page.emulateMedia({ media: "screen" });
   await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  equal("on the screen the chart again", [await page.locator(".chart .row").count(), await page.locator(".paper, .changes").count(), await page.locator(".chart-tail").count()], [3, 0, 1]);
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await ground();
   await page.emulateMedia({ colorScheme: "dark" });
@@ -161,6 +166,7 @@ async function two() {
   run("explore", "chain.mcrl2", "--action", "leave", "--all", "3", "--evidence", "ways.html");
   const { page, errors, context } = await open(browser, at("ways.html"));
   equal("ways", await page.locator(".results tbody tr").count(), 3);
+  equal("a column that says nothing is left out", await page.locator(".results thead th").allInnerTexts(), ["Way", "Length", "Last action"]);
   await page.getByLabel("Compare with").selectOption({ index: 2 });
   equal("two runs", await page.locator(".pane").count(), 2);
   check("where they differ", /differ from step \d+ on|The same actions/.test(await page.locator(".compared").innerText()), await page.locator(".compared").innerText());
@@ -172,6 +178,13 @@ async function two() {
   equal("one moves", await places(), ["1", "2"]);
   await page.getByLabel("Compare with").selectOption("no other");
   equal("one run again", await page.locator(".pane").count(), 1);
+  // Beside an editor, or on a small screen.
+  await page.getByLabel("Compare with").selectOption({ index: 2 });
+  for (const width of [900, 620, 400]) {
+    await page.setViewportSize({ width, height: 850 });
+    const beyond = await page.locator(".pane").evaluateAll((panes) => panes.flatMap((p) => [...p.querySelectorAll(".slider, .slider > *, .chart")].filter((e) => e.getBoundingClientRect().right > p.getBoundingClientRect().right + 1).map((e) => e.outerHTML.slice(0, 80))));
+    equal(`two runs fit in ${width} pixels`, beyond, []);
+  }
   equal("no error", errors, []);
   await context.close();
 }
@@ -220,6 +233,13 @@ async function long() {
       await page.getByText("After step 7778 of 10001").waitFor();
       console.log(`    searched in ${(performance.now() - find).toFixed(0)} ms`);
       check("the row is in sight", await page.locator(".row.is-selected").isVisible());
+      await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+      await page.emulateMedia({ media: "print" });
+      equal("on paper so many rows", await page.locator(".row").count(), 600);
+      equal("and no end that is not there", [await page.locator(".chart-tail:visible").count(), await page.locator(".print-note").innerText()], [0, "Printed: steps 7478 to 8077 of 10001. The page has all of them."]);
+      equal("the lanes' heads stand in the head of a table, so on each sheet", await page.locator(".paper thead .lane-head").allInnerTexts(), ["P"]);
+      await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+      await page.emulateMedia({ media: "screen" });
       equal("no error", errors, []);
     }
     await context.close();
@@ -252,14 +272,33 @@ async function sweep() {
   run("report", "sized/sweep.json", "--out", "sized.html");
   const { page, errors, context } = await open(browser, at("sized.html"));
   equal("marks of a plot", await page.locator(".plot .mark").count(), 8);
+  const ticks = () => page.locator(".plot .grid").count();
+  check("an ordinate that can be read", (await ticks()) >= 3 && (await ticks()) <= 12, await ticks());
+  const size = () => page.locator(".plot").evaluate((e) => e.getBoundingClientRect().width / Number(e.getAttribute("viewBox").split(" ")[2]));
+  await page.setViewportSize({ width: 620, height: 850 });
+  await page.waitForFunction(() => document.querySelector(".plot").getBoundingClientRect().width < 600);
+  check("a narrow plot is drawn anew, not shrunk", Math.abs((await size()) - 1) < 0.02, await size());
   await page.getByLabel("Figure").selectOption("States");
   equal("another figure", await page.locator(".plot title").first().textContent(), "States over n. The table has the values.");
   equal("rows of a sweep", await page.locator(".results tbody tr").count(), 8);
   equal("no error", errors, []);
   await context.close();
+  const plain = await open(browser, at("sweep.html"));
+  equal("over no parameter nothing is drawn", [await plain.page.locator("figure, select").count(), await plain.page.locator(".results tbody tr").count()], [0, 2]);
+  await plain.context.close();
 }
 
-for (const test of [counterexample, hostile, two, shapes, long, memory, sweep]) {
+/** All pages on the screen of a telephone: nothing is wider than it, but what scrolls by itself. */
+async function narrow() {
+  for (const name of ["check", "ways", "shapes", "SB", "sized", "sweep", "long"]) {
+    const { page, context } = await open(browser, at(`${name}.html`), { viewport: { width: 400, height: 850 } });
+    await page.locator(".result").first().waitFor();
+    equal(`${name}: as wide as the screen`, await page.evaluate(() => document.documentElement.scrollWidth), 400);
+    await context.close();
+  }
+}
+
+for (const test of [counterexample, hostile, two, shapes, long, memory, sweep, narrow]) {
   console.log(test.name);
   try {
     await test();

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { launch } from "./browser.mjs";
-import { all, breaksAndMends, check, end, equal, open } from "./page.mjs";
+import { all, breaksAndMends, check, end, equal, open, pixels, recordTexts, savesAPage } from "./page.mjs";
 
 const [program = "../target/release/mu-check", shots] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "mu-check-studio-test-"));
@@ -24,6 +24,8 @@ write("never.mcf", `% Nothing but zero leaves ${BAD}\n[true* . leave(1)]false\n`
 write("always.mcf", "% It never stops.\n[true*]<true>true\n");
 write("grow.mcrl2", "$param n: Nat = 3;\nact step: Nat;\nproc P(a: Nat, b: Nat, c: Nat) = (a < ${n} * 15) -> step(0) . P(a + 1, b, c) + (b < ${n} * 15) -> step(1) . P(a, b + 1, c) + (c < ${n} * 15) -> step(2) . P(a, b, c + 1);\ninit P(0, 0, 0);\n");
 
+write("cube.mcrl2", "act step: Nat; back;\nproc P(a: Nat, b: Nat, c: Nat) = (a < 26) -> step(0) . P(a + 1, b, c) + (b < 26) -> step(1) . P(a, b + 1, c) + (c < 26) -> step(2) . P(a, b, c + 1)\n  + (a == 26 && b == 26 && c == 26) -> back . P(0, 0, 0);\ninit P(0, 0, 0);\n");
+
 const server = spawn(program, ["studio", folder, "--threads", "1"], { stdio: ["ignore", "pipe", "inherit"] });
 const address = await new Promise((found, lost) => {
   let said = "";
@@ -38,7 +40,7 @@ const { context, page, errors, elsewhere, picture, press, list, tab } = it;
 async function opens() {
   await page.goto(address);
   await page.locator(".files li").first().waitFor();
-  equal("the files", await page.locator(".files .open").allInnerTexts().then((t) => t.map((s) => s.split("\n")[0])), ["always.mcf", "buffer.mcrl2", "grow.mcrl2", "never.mcf"]);
+  equal("the files", await page.locator(".files .open").allInnerTexts().then((t) => t.map((s) => s.split("\n")[0])), ["always.mcf", "buffer.mcrl2", "cube.mcrl2", "grow.mcrl2", "never.mcf"]);
   equal("the first model is open", await page.locator(".file-name").innerText(), "buffer.mcrl2");
   await page.locator(".tok-keyword").first().waitFor();
   check("it is coloured", (await page.locator(".tok-event").count()) > 5);
@@ -90,6 +92,9 @@ async function dragsAndCompares() {
   await it.formula("");
   await page.getByLabel("Check always.mcf").check();
   await press("Check");
+  await list().getByText("1 of 2 false").waitFor();
+  // The result before has the other formula's as well.
+  await page.getByRole("button", { name: /^Walk along the counterexample of \[/ }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: /^Walk along the counterexample of never/ }).waitFor();
 }
 
@@ -119,6 +124,13 @@ async function draws() {
   await press("Draw");
   const told = page.locator(".told");
   await told.getByText("15 states, 22 transitions").waitFor();
+  const written = await recordTexts(page);
+  await page.getByRole("button", { name: "Whole picture" }).click();
+  const names = await written();
+  const apart = (a, b) => a === b || a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+  check("names are written, and none over another", names.length > 8 && names.every((a) => names.every((b) => apart(a, b))), names);
+  await page.getByLabel("Grouped by").selectOption("state of Second");
+  equal("grouped by the state of a component", (await page.locator(".legend span").allInnerTexts())[0], "● before take, [], ·");
   await page.getByLabel("Grouped by").selectOption("position of Second");
   equal("a legend", await page.locator(".legend span").allInnerTexts(), ["● before take", "● before leave"]);
   await page.getByLabel("Search states and actions").fill("leave(1)");
@@ -130,7 +142,7 @@ async function draws() {
   await tab("System");
   await page.getByLabel("Modulo").selectOption("branching");
   await told.getByText("of 15 states before reduction").waitFor();
-  check("a quotient", (await told.innerText()).startsWith("7 states"), await told.innerText());
+  check("a quotient", (await told.innerText()).startsWith("buffer.mcrl2, branching quotient: 7 states, "), await told.innerText());
   await page.getByLabel("Modulo").selectOption("no quotient");
 }
 
@@ -197,6 +209,103 @@ async function drawsMany() {
   await picture("many");
 }
 
+/** Twenty thousand states: all are seen, found, coloured, and each has a path. */
+async function drawsAll() {
+  await page.getByLabel("Model", { exact: true }).selectOption("cube.mcrl2");
+  await page.getByLabel("Parameters").fill("");
+  await page.getByLabel("Grouped by").selectOption("nothing");
+  await press("Draw");
+  const told = page.locator(".told");
+  await told.getByText("2,000 states").waitFor();
+  const begin = performance.now();
+  await page.getByRole("button", { name: "Draw more" }).click();
+  await told.getByText("19,683 states").waitFor();
+  console.log(`    to 19,683 states: ${(performance.now() - begin).toFixed(0)} ms`);
+  equal("that is all", await page.getByRole("button", { name: "Draw more" }).count(), 0);
+  const grey = (await pixels(page, ["--quiet"]))["--quiet"];
+  check("states are seen in the whole picture", grey > 10_000, grey);
+  await page.getByLabel("Search states and actions").fill("back");
+  await page.keyboard.press("Enter");
+  check("the farthest is found, with its path in few words", (await told.innerText()).includes("Path to here, 78 steps: step(0) × 26 · step(1) × 26 · step(2) × 26"), await told.innerText());
+  await page.locator("canvas.picture").focus();
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowRight");
+  check("keys go to the state beside", (await told.innerText()).includes("Path to here, 77 steps: ") && !(await told.innerText()).includes("step(2) × 25"), await told.innerText());
+  await page.getByLabel("Search states and actions").fill("26");
+  await page.getByRole("button", { name: "Whole picture" }).click();
+  check("what is found is seen in the whole picture", (await pixels(page, ["--found-state"]))["--found-state"] > 2_000);
+  await page.getByLabel("Search states and actions").fill("");
+  await page.getByLabel("Grouped by").selectOption("a");
+  const colours = await pixels(page, [0, 1, 2, 3, 4, 5, 6, 7].map((n) => `--c${n}`));
+  check("so are the groups", Object.values(colours).every((n) => n > 500), colours);
+  await picture("all");
+  const frames = await page.evaluate(async () => {
+    const canvas = document.querySelector("canvas.picture");
+    const begin = performance.now();
+    for (let i = 0; i < 10; i++) {
+      canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: i < 5 ? -60 : 60, cancelable: true }));
+      await new Promise((done) => requestAnimationFrame(done));
+    }
+    return (performance.now() - begin) / 10;
+  });
+  console.log(`    a picture of all of them: ${frames.toFixed(0)} ms`);
+  // A quotient that cannot be drawn: no picture of something else in its place.
+  await page.getByLabel("Modulo").selectOption("branching");
+  await told.getByText("of 19,683 states before reduction").waitFor();
+  await page.getByLabel("Model", { exact: true }).selectOption("grow.mcrl2");
+  await page.getByLabel("Parameters").fill("n=40");
+  await press("Draw");
+  await told.locator(".error").waitFor();
+  equal("what cannot be drawn says why, and no other picture stands there", [(await told.innerText()).includes("grow.mcrl2 n=40"), (await told.innerText()).includes("more than 20000 states"), await page.locator("canvas.picture").isVisible()], [true, true, false]);
+  await page.getByLabel("Modulo").selectOption("no quotient");
+  await told.getByText("2,000 states").waitFor();
+}
+
+/** The result as a file for somebody else, and on paper; tabs by keys. */
+async function hands() {
+  await tab("Results");
+  await page.locator(".run-list .open").last().press("Enter");
+  await page.locator(".refusal").waitFor();
+  // A result that comes while another sheet is shown is laid out when its own is.
+  await tab("Walk");
+  await page.locator(".run-list .open", { hasText: "2. check" }).dispatchEvent("click");
+  await page.locator(".chart").waitFor({ state: "attached" });
+  equal("nothing is drawn where there is no room", await page.locator(".row").count(), 0);
+  await tab("Results");
+  await page.locator(".row").first().waitFor();
+  await savesAPage(it, folder, "buffer-check.html", async (other) => {
+    equal("the verdicts are in it", await other.locator(".results tbody .verdict").allInnerTexts(), ["✔ true", "✘ false"]);
+    equal("and the run", await other.locator(".row .label").allInnerTexts(), ["enter(1)", "mid(1)", "leave(1)"]);
+    equal("and the command", await other.locator(".command code").first().innerText(), "mu-check check buffer.mcrl2 always.mcf never.mcf");
+  });
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  await page.emulateMedia({ media: "print" });
+  equal("on paper the result alone", [await page.locator(".row:visible").count(), await page.locator(".files:visible, .middle:visible, .bar:visible, .tabs:visible").count()], [3, 0]);
+  await page.emulateMedia({ media: "screen" });
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  await page.getByRole("tab", { name: "Results" }).focus();
+  await page.keyboard.press("ArrowRight");
+  equal("arrow keys go from tab to tab", [await page.getByRole("tab", { selected: true }).innerText(), await page.locator("#panel-walk").isVisible()], ["Walk", true]);
+  const wide = () => page.locator(".columns > .right").evaluate((e) => e.getBoundingClientRect().width);
+  const bar = page.getByRole("separator", { name: "Room for the results" });
+  const before = await wide();
+  await bar.press("ArrowLeft");
+  const more = await wide();
+  const at = await bar.boundingBox();
+  await page.mouse.move(at.x + 3, at.y + 200);
+  await page.mouse.down();
+  await page.mouse.move(at.x - 150, at.y + 200, { steps: 3 });
+  await page.mouse.up();
+  const most = await wide();
+  await bar.dblclick();
+  check("the bar gives the results more room, by keys and by the mouse, and goes back", before + 30 < more && more + 100 < most && Math.abs((await wide()) - before) < 2, [before, more, most, await wide()]);
+  const unnamed = await page.evaluate(() => {
+    const named = (e) => e.getAttribute("aria-label") || e.textContent?.trim() || e.labels?.length || e.title;
+    return [...document.querySelectorAll("button, input, select, canvas, [role]")].filter((e) => !named(e) && e.getClientRects().length > 0).map((e) => e.outerHTML.slice(0, 200));
+  });
+  equal("all that can be used has a name", unnamed, []);
+}
+
 /** A page of another origin, in the same browser, that knows the address. */
 async function others() {
   const other = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end("<title>other</title>"));
@@ -230,7 +339,7 @@ async function others() {
   other.close();
 }
 
-await all(it, [opens, breaks, checks, dragsAndCompares, walks, draws, sweepsAndStops, drawsMany, others]);
+await all(it, [opens, breaks, checks, dragsAndCompares, walks, draws, sweepsAndStops, drawsMany, drawsAll, hands, others]);
 equal("no image, no error, no request elsewhere", [await page.locator("img").count(), errors.filter((e) => !e.includes("status of 4")), elsewhere], [0, [], []]);
 await browser.close();
 const ended = new Promise((done) => server.on("exit", done));

@@ -8,15 +8,15 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { site, unfit } from "../sources.mjs";
 import { executable, launch } from "./browser.mjs";
-import { all, breaksAndMends, check, end, equal, open } from "./page.mjs";
+import { all, breaksAndMends, check, end, equal, open, savesAPage } from "./page.mjs";
 
 const [program = "../target/release/mu-check", shots, pairs = 1] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
-const site = join(here, "..", "..", "web", "site");
-for (const [there, what] of [[existsSync(join(site, "mu-check.wasm")), "web/site/mu-check.wasm is not there: `npm run web` makes it"], [executable(), "there is no Chromium"]]) {
-  if (there) continue;
-  console.log(`test/web.mjs: skipped, ${what}`);
+const why = unfit() ?? (executable() ? undefined : "there is no Chromium");
+if (why) {
+  console.log(`test/web.mjs: skipped, ${why}`);
   process.exit(0);
 }
 // A host that does not even know what WebAssembly is.
@@ -69,6 +69,11 @@ async function checks() {
   await page.getByRole("slider").fill("3");
   equal("the slider goes to a step", await page.locator(".state h4").innerText(), "After step 3 of 3: leave(1)");
   await picture("checked");
+  const kept = mkdtempSync(join(tmpdir(), "mu-check-web-test-"));
+  await savesAPage(it, kept, "banks-check.html", async (other) => {
+    equal("the run is in the file that was saved", await other.locator(".row .label").allInnerTexts(), ["enter(0)", "enter(1)", "leave(1)"]);
+  });
+  rmSync(kept, { recursive: true, force: true });
   await page.getByRole("button", { name: /^Walk along the counterexample/ }).click();
   await page.locator(".walk .here").getByText("After step 3").waitFor();
   await page.getByRole("button", { name: "← Back" }).click();
@@ -184,9 +189,9 @@ async function likeTheProgram() {
   const commands = [
     // Whether symmetries are worth their while is found out by the clock.
     ["check", "--without=symmetry", "--", "arcx/arcx.spec", ...formulas],
-    ["explore", "--", "arcx/arcx.spec"],
-    ["explore", "--engine=symbolic", "--", "arcx/arcx.spec"],
-    ["check", "--engine=symbolic", "--", "arcx/arcx.spec", formulas[0]],
+    ["explore", "--without=symmetry", "--", "arcx/arcx.spec"],
+    ["explore", "--engine=symbolic", "--without=symmetry", "--", "arcx/arcx.spec"],
+    ["check", "--engine=symbolic", "--without=symmetry", "--", "arcx/arcx.spec", formulas[0]],
     ["check", "--formula=mu X. [true]X", "--formula=nu X. <true>X && <true*>[true]false", "--", "tutorial/buffer.mcrl2"],
     ["check", "--formula=<leave>true", "--", "tutorial/buffer.mcrl2"],
     ["explore", "--deadlock", "--", "own/small.mcrl2"],

@@ -235,6 +235,26 @@ export async function result(id: number): Promise<RunState> {
   return known.run;
 }
 
+/** A run's result as one file: `report`, in an instance of its own. */
+export async function report(id: number): Promise<string> {
+  const { run } = runs.get(id) ?? {};
+  if (!run?.has_result) throw new Error(`run ${id} has no result`);
+  const [from, to] = ["result.json", "report.html"];
+  const line = ["mu-check", "report", `--title=${run.model}`, `--out=${to}`, from];
+  return new Promise((good, bad) => {
+    let [text, said] = ["", ""];
+    const hear = (told: News) => {
+      if ("wrote" in told && told.wrote === to) text = new TextDecoder().decode(told.bytes);
+      if ("line" in told) said += `${told.line}\n`;
+      if (!("over" in told || "lost" in told)) return;
+      crew.worker.terminate();
+      if (text !== "") good(text);
+      else bad(new Error("lost" in told ? told.lost : said));
+    };
+    const crew = hire((m) => ({ first: "run", module: m, files: [[from, JSON.stringify(run.result)]], words: line }), hear);
+  });
+}
+
 // Walks.
 
 interface Walk {
@@ -322,5 +342,5 @@ function attend(listener: Listener): void {
 export { attend as listen };
 
 /** All that the page asks of a server is here. */
-const same: typeof Served = { files, read, write, start, stop, result, walk, ask, leave, tellLanguage, listen: attend };
+const same: typeof Served = { files, read, write, start, stop, result, report, walk, ask, leave, tellLanguage, listen: attend };
 void same;
