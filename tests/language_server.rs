@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// A client: sends messages, and waits for answers and diagnostics.
-struct Client {
+pub struct Client {
     server: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -22,12 +22,12 @@ struct Client {
     diagnostics: HashMap<String, Value>,
 }
 
-fn uri(path: &Path) -> String {
+pub fn uri(path: &Path) -> String {
     format!("file://{}", path.display().to_string().replace('%', "%25").replace(' ', "%20").replace('+', "%2B"))
 }
 
 impl Client {
-    fn start(root: Option<&Path>) -> Self {
+    pub fn start(root: Option<&Path>) -> Self {
         let mut server = Command::new(env!("CARGO_BIN_EXE_mu-check"))
             .args(["lsp", "--stdio"])
             .stdin(Stdio::piped())
@@ -50,11 +50,11 @@ impl Client {
         input.flush().expect("the server reads");
     }
 
-    fn tell(&mut self, method: &str, params: Value) {
+    pub fn tell(&mut self, method: &str, params: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         self.answer(id)
     }
@@ -98,7 +98,7 @@ impl Client {
         message
     }
 
-    fn open(&mut self, path: &Path, text: &str) {
+    pub fn open(&mut self, path: &Path, text: &str) {
         self.tell(
             "textDocument/didOpen",
             json!({ "textDocument": { "uri": uri(path), "languageId": "mcrl2", "version": 1, "text": text } }),
@@ -110,11 +110,22 @@ impl Client {
     }
 
     /// The diagnostics of a version of a file.
-    fn diagnostics(&mut self, path: &Path, version: i64) -> Vec<Value> {
+    pub fn diagnostics(&mut self, path: &Path, version: i64) -> Vec<Value> {
         let uri = uri(path);
         loop {
             if let Some(found) = self.diagnostics.get(&uri).filter(|d| d["version"] == version) {
                 return found["diagnostics"].as_array().expect("a list").clone();
+            }
+            self.receive();
+        }
+    }
+
+    /// The next diagnostics of a file that are as wanted.
+    pub fn diagnostics_that(&mut self, path: &Path, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let uri = uri(path);
+        loop {
+            if let Some(found) = self.diagnostics.get(&uri).and_then(|d| d["diagnostics"].as_array()).filter(|d| wanted(d)) {
+                return found.clone();
             }
             self.receive();
         }
@@ -134,7 +145,7 @@ impl Client {
         self.diagnostics[&uri]["diagnostics"].as_array().expect("a list").clone()
     }
 
-    fn at(&mut self, method: &str, path: &Path, text: &str, offset: usize, more: Value) -> Value {
+    pub fn at(&mut self, method: &str, path: &Path, text: &str, offset: usize, more: Value) -> Value {
         let mut params = json!({ "textDocument": { "uri": uri(path) }, "position": position(text, offset) });
         for (key, value) in more.as_object().into_iter().flatten() {
             params[key] = value.clone();
@@ -142,7 +153,7 @@ impl Client {
         self.ask(method, params)
     }
 
-    fn end(mut self) {
+    pub fn end(mut self) {
         assert!(self.ask("shutdown", Value::Null)["error"].is_null());
         assert_eq!(self.ask("textDocument/hover", json!({}))["error"]["code"], -32600);
         self.tell("exit", Value::Null);
@@ -181,7 +192,7 @@ fn offset(text: &str, position: &Value) -> usize {
 }
 
 /// The text after edits, which do not overlap.
-fn edited(text: &str, edits: &Value) -> String {
+pub fn edited(text: &str, edits: &Value) -> String {
     let mut places: Vec<(usize, usize, &str)> = edits
         .as_array()
         .expect("edits")

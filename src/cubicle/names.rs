@@ -12,7 +12,8 @@ use std::collections::HashMap;
 /// The names of a file.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let items = parse_all(source, text);
-    let mut walk = Walk { out: Naming::default(), text, types: HashMap::new(), values: HashMap::new(), predicates: HashMap::new(), scope: Vec::new() };
+    let mut walk =
+        Walk { out: Naming::default(), text, types: HashMap::new(), values: HashMap::new(), predicates: HashMap::new(), scope: Vec::new() };
     for (name, says) in [
         ("proc", "proc: the processes"),
         ("bool", "bool: `False` and `True`"),

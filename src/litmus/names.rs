@@ -14,9 +14,8 @@ use mu_outcome::head;
 use std::collections::HashMap;
 
 /// Words of questions that are no names.
-const QUESTION: [&str; 14] = [
-    "locations", "filter", "exists", "forall", "final", "observed", "cases", "not", "and", "or", "true", "false", "with", "fault",
-];
+const QUESTION: [&str; 14] =
+    ["locations", "filter", "exists", "forall", "final", "observed", "cases", "not", "and", "or", "true", "false", "with", "fault"];
 /// Words of C that are no names.
 const STATEMENTS: [&str; 10] = ["if", "else", "while", "do", "for", "static", "switch", "return", "break", "continue"];
 /// Most characters that begin no word and are taken as blanks.

@@ -137,4 +137,3 @@ pub(crate) fn folding(workspace: &Workspace, path: &Path) -> Option<Value> {
     folds.dedup_by_key(|f| (f.0, f.2));
     Some(folds.into_iter().map(|(from, to, kind)| json!({ "startLine": from, "endLine": to, "kind": kind })).collect())
 }
-

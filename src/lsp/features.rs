@@ -7,6 +7,7 @@ use crate::names::{Key, Kind};
 use crate::plugged;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
+use mu_base::naming::Role;
 use mu_syntax::tokens::{self, Kind as TokenKind, SECTIONS};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -211,7 +212,11 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
             "range": lines.range(text, &whole), "selectionRange": lines.range(text, &d.range), "children": [],
         });
         match out.last_mut() {
-            Some((outer, parent)) if d.kind == Kind::Constructor && outer.start <= whole.start && whole.end <= outer.end => {
+            Some((outer, parent))
+                if matches!(d.kind, Kind::Constructor | Kind::Of(Role::Constructor))
+                    && outer.start <= whole.start
+                    && whole.end <= outer.end =>
+            {
                 if let Some(children) = parent["children"].as_array_mut() {
                     children.push(symbol);
                 }

@@ -80,16 +80,7 @@ pub(crate) struct Lexicon {
 }
 
 const LEXICONS: [Lexicon; 5] = [
-    Lexicon {
-        endings: &["cub"],
-        line: &[],
-        nested: true,
-        keywords: &[],
-        declares: &[],
-        labels: false,
-        inside: "",
-        includes: false,
-    },
+    Lexicon { endings: &["cub"], line: &[], nested: true, keywords: &[], declares: &[], labels: false, inside: "", includes: false },
     Lexicon {
         endings: &["asm"],
         line: &[";"],
@@ -222,7 +213,8 @@ impl Analysis {
     fn add_meaning(&mut self, path: &Path, Meaning { naming, sources, source, included }: &Meaning) {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let own: Rc<Path> = Rc::from(path);
-        let file = |span: Span| if span.source == *source { own.clone() } else { Rc::from(normal(&folder.join(&sources.get(span.source).name))) };
+        let file =
+            |span: Span| if span.source == *source { own.clone() } else { Rc::from(normal(&folder.join(&sources.get(span.source).name))) };
         self.included = included.iter().map(|(name, text)| (normal(&folder.join(name)), text.clone())).collect();
         let range = |span: Span| span.start as usize..span.end as usize;
         let key_of = |of: usize| match &naming.bindings[of] {

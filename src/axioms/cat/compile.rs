@@ -104,7 +104,8 @@ impl<'a> Compiler<'a> {
     fn statement(&mut self, ins: &Ins, env: Env) -> Compiled<Env> {
         match &ins.node {
             Statement::Let(recursive, bindings, when) => {
-                let env = if self.file == "cross.cat" && bindings.iter().any(|b| matches!(&b.pattern, Pattern::One(Some(n)) if n.text == "generate_orders"))
+                let env = if self.file == "cross.cat"
+                    && bindings.iter().any(|b| matches!(&b.pattern, Pattern::One(Some(n)) if n.text == "generate_orders"))
                 {
                     // The herd tools' library spells this out as a program over sets of sets; it is the same function.
                     env.with("generate_orders", Value::Primitive(Primitive::GenerateOrders))
@@ -276,7 +277,11 @@ impl<'a> Compiler<'a> {
             slot = of;
         }
         let text = self.sources.text(test.of.span).split_whitespace().collect::<Vec<_>>().join(" ");
-        let name = test.name.as_ref().map(|n| n.text.clone()).unwrap_or_else(|| format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word()));
+        let name = test
+            .name
+            .as_ref()
+            .map(|n| n.text.clone())
+            .unwrap_or_else(|| format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word()));
         let stage = self.program.nodes[slot.index()].stage;
         self.program.checks.push(Check {
             span: test.span,

@@ -53,13 +53,7 @@ const TOLD: &[(&str, &str)] = &[
 ];
 
 /// The names of a model. `vocabulary` has what its architecture gives; `model` is the model, if it has no error.
-pub fn names(
-    sources: &mut SourceMap,
-    source: SourceId,
-    resolver: Resolver<'_>,
-    vocabulary: &Vocabulary,
-    model: Option<&Model>,
-) -> Naming {
+pub fn names(sources: &mut SourceMap, source: SourceId, resolver: Resolver<'_>, vocabulary: &Vocabulary, model: Option<&Model>) -> Naming {
     let mut walk = Walk {
         out: Naming::default(),
         sources,
