@@ -23,7 +23,7 @@ init (p) { At[p] = Idle }
 (* two of them *)
 unsafe (p q) { busy(p) && busy(q) }
 transition go ([p])
-requires { Turn = p && forall_other q. At[q] = Idle }
+requires { Turn = p && forall_other q. (At[q] = Idle && At[p] = Idle) }
 { At[j] := case
   | _ : Idle }
 ";
@@ -132,9 +132,9 @@ fn a_system() {
     assert!(asked.hover("place\n(*").contains("the places of a process"));
     assert!(asked.hover("proc] :").contains("given by the language"));
     assert_eq!(asked.lines("definition", "busy(q)"), [5]);
-    assert_eq!(asked.lines("references", "At[p]"), [2, 5, 6, 10, 11]);
+    assert_eq!(asked.lines("references", "At[p]"), [2, 5, 6, 10, 10, 11]);
     // The `q` of the quantifier is another than that of the claim.
-    assert_eq!(asked.lines("references", "q. At"), [10, 10]);
+    assert_eq!(asked.lines("references", "q. (At"), [10, 10]);
     assert_eq!(asked.lines("documentHighlight", "x) { At"), [5, 5]);
     let found = asked.completion("Turn = p");
     assert!(["p", "q", "At", "busy", "Idle", "requires", "bool"].iter().all(|w| found.iter().any(|f| f == w)), "{found:?}");
@@ -147,9 +147,9 @@ fn a_system() {
     assert!(of("type") == 0 && of("place") == 6 && of("Idle") == 7 && of("busy") == 8 && of("At") == 9 && of("go") == 11);
     // Renaming: all places, nothing captured, names of the language stay.
     assert_eq!(asked.renamed("At[p]", "Where"), SYSTEM.replace("At", "Where"));
-    assert_eq!(asked.renamed("p])", "self"), SYSTEM.replace("([p])", "([self])").replace("Turn = p", "Turn = self"));
+    assert_eq!(asked.renamed("p])", "self"), SYSTEM.replace("([p])", "([self])").replace("Turn = p", "Turn = self").replace("At[p] = Idle)", "At[self] = Idle)"));
     for (mark, new, message) in [
-        ("q. At", "p", "would mean something else"),
+        ("q. (At", "p", "would mean something else"),
         ("Idle |", "Busy", "would have an error"),
         ("At[p]", "at", "would have an error"),
         ("At[p]", "Turn : bool weak var At", "would"),
