@@ -147,7 +147,10 @@ fn a_system() {
     assert!(of("type") == 0 && of("place") == 6 && of("Idle") == 7 && of("busy") == 8 && of("At") == 9 && of("go") == 11);
     // Renaming: all places, nothing captured, names of the language stay.
     assert_eq!(asked.renamed("At[p]", "Where"), SYSTEM.replace("At", "Where"));
-    assert_eq!(asked.renamed("p])", "self"), SYSTEM.replace("([p])", "([self])").replace("Turn = p", "Turn = self").replace("At[p] = Idle)", "At[self] = Idle)"));
+    assert_eq!(
+        asked.renamed("p])", "self"),
+        SYSTEM.replace("([p])", "([self])").replace("Turn = p", "Turn = self").replace("At[p] = Idle)", "At[self] = Idle)")
+    );
     for (mark, new, message) in [
         ("q. (At", "p", "would mean something else"),
         ("Idle |", "Busy", "would have an error"),

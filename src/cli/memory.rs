@@ -11,6 +11,7 @@ use mu_base::{Diagnostic, SourceMap};
 use mu_conform::interface::Interface;
 use mu_conform::operations::{Operation, Run};
 use mu_report::accesses::{self, Boxed};
+use mu_report::shorten::Short;
 use mu_report::story::Story;
 use serde_json::Value;
 use std::path::Path;
@@ -49,7 +50,11 @@ pub(super) fn operations(session: &Session, model: &Path, story: &Story) -> Opti
         return None;
     }
     let events: Vec<Boxed> = run.operations.iter().map(|o| boxed(o, &run)).collect();
-    Some(accesses::drawn(&run.processors, &events, &run.arrows))
+    // A short name is for what stands in brackets.
+    let fields = |o: &Operation| [&o.address, &o.value, &o.written].into_iter().flatten().cloned().collect::<Vec<_>>().join(", ");
+    let terms: Vec<String> = run.operations.iter().map(|o| format!("f({}, {})", o.processor, fields(o))).collect();
+    let short = Short::of(terms.iter().map(String::as_str));
+    Some(accesses::drawn(&run.processors, &events, &run.arrows, &short))
 }
 
 fn boxed(operation: &Operation, run: &Run) -> Boxed {

@@ -7,9 +7,9 @@
 
 use super::args::{ExploreArgs, Format, Seeking};
 use super::check::Picture;
-use super::memory;
 use super::files::{Form, expect_writable, write, write_lts, write_text};
 use super::load::Loaded;
+use super::memory;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use super::{output, page, print};

@@ -3,8 +3,8 @@
 //! In: the actions of each step of a run, hidden ones too. Out: a [`Run`]: operations in the order in which they begin, and arrows between them. Program order is that
 //! of the interface. A load takes its value from the only store that it can be, or from the store that its processor observed last, if it has that value;
 //! where several fit there is no arrow, and [`Operation::sources`] names them. Coherence is what the run shows of it: the order in which a processor observes the stores of
-//! an address, its own stores in program order, and the store that an access of it takes its value from before that of a later one. From-reads follow. Arrows
-//! in a circle at one address are marked: no order of its stores fits the run. Cost: quadratic in the operations of an address.
+//! an address, its own stores in program order, an update behind what it reads, and the store that an access of it takes its value from before that of a later one. From-reads follow. If arrows at
+//! one address go in a circle, no order of its stores fits the run: a shortest circle is marked. Cost: cubic in the operations.
 
 use crate::interface::{Interface, Label, Role};
 use fixedbitset::FixedBitSet;
@@ -140,7 +140,11 @@ impl Run {
         let fits = |o: &&Operation| {
             let same = |said: Option<&str>, own: Option<&str>| said.is_none() || said == own;
             let value_fits = same(value, o.stores());
-            o.stores().is_some() && o.address.as_deref() == field(&Role::Address) && value_fits && same(number, o.number.as_deref()) && same(of, Some(&o.processor))
+            o.stores().is_some()
+                && o.address.as_deref() == field(&Role::Address)
+                && value_fits
+                && same(number, o.number.as_deref())
+                && same(of, Some(&o.processor))
         };
         let mut found = self.operations.iter().enumerate().filter(|(_, o)| fits(o)).map(|(i, _)| i);
         let (store, other) = (found.next()?, found.next());
@@ -215,6 +219,12 @@ impl Run {
                 co[s].insert(t);
             }
         }
+        // An update stores right behind what it reads.
+        for (i, o) in self.operations.iter().enumerate().filter(|(_, o)| o.kind == Kind::Update) {
+            if let [Some(s)] = o.sources[..] {
+                co[s].insert(i);
+            }
+        }
         let read: Vec<(usize, usize)> =
             (0..n).filter_map(|i| if let [Some(s)] = self.operations[i].sources[..] { Some((s, i)) } else { None }).collect();
         // The stores that come after what a load takes; of those the first ones are drawn.
@@ -231,15 +241,9 @@ impl Run {
         // A pair with a store between its two is not drawn.
         let direct = |a: usize, b: usize| !co[a].ones().any(|c| c != b && co[c].contains(b) && !co[c].contains(a) && !co[b].contains(c));
         let drawn: Vec<(usize, usize)> = (0..n).flat_map(|a| co[a].ones().map(move |b| (a, b))).filter(|&(a, b)| direct(a, b)).collect();
-        let mut reach = vec![FixedBitSet::with_capacity(n); n];
-        for &(a, b) in order.iter().chain(&read).chain(&fr).chain(&drawn) {
-            reach[a].insert(b);
-        }
-        for k in 0..n {
-            let through = reach[k].clone();
-            reach.iter_mut().filter(|r| r.contains(k)).for_each(|r| r.union_with(&through));
-        }
-        let circle = |a: usize, b: usize| reach[b].contains(a);
+        let all: Vec<(usize, usize)> = order.iter().chain(&read).chain(&fr).chain(&drawn).copied().collect();
+        let circle = shortest_circle(n, &all);
+        let circle = |a: usize, b: usize| circle.contains(&(a, b));
         let mut arrows: Vec<Arrow> = Vec::new();
         for thread in &threads {
             arrows.extend(thread.windows(2).map(|w| (w[0], "po", w[1], same(w[0], w[1]) && circle(w[0], w[1]))));
@@ -252,4 +256,37 @@ impl Run {
         arrows.sort_unstable();
         self.arrows = arrows;
     }
+}
+
+/// The arrows of a shortest circle; nothing if there is none.
+fn shortest_circle(n: usize, arrows: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut next = vec![Vec::new(); n];
+    arrows.iter().for_each(|&(a, b)| next[a].push(b));
+    let mut best: Vec<(usize, usize)> = Vec::new();
+    for start in 0..n {
+        // By which arrow each was met first.
+        let mut met: Vec<Option<usize>> = vec![None; n];
+        let mut queue = vec![start];
+        let mut at = 0;
+        while let Some(&a) = queue.get(at).filter(|_| met[start].is_none()) {
+            at += 1;
+            for &b in next[a].iter().filter(|b| met[**b].is_none()).collect::<Vec<_>>() {
+                met[b] = Some(a);
+                queue.push(b);
+            }
+        }
+        let mut circle = Vec::new();
+        let mut b = start;
+        while let Some(a) = met[b].filter(|_| met[start].is_some()) {
+            circle.push((a, b));
+            b = a;
+            if b == start {
+                break;
+            }
+        }
+        if !circle.is_empty() && (best.is_empty() || circle.len() < best.len()) {
+            best = circle;
+        }
+    }
+    best
 }

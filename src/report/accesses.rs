@@ -129,7 +129,7 @@ pub fn graph(story: &Story, buffered: bool) -> Option<Value> {
     let names: Vec<String> = (0..threads).map(|t| format!("T{t}")).collect();
     let edges: Vec<_> = memory.edges().into_iter().map(|(from, relation, to)| (from, relation, to, false)).collect();
     let boxed = |e: Event| Boxed { thread: e.thread, text: e.text, code: e.steps, reads_initial: e.source == Some(None) };
-    Some(drawn(&names, &memory.events.into_iter().map(boxed).collect::<Vec<_>>(), &edges))
+    Some(drawn(&names, &memory.events.into_iter().map(boxed).collect::<Vec<_>>(), &edges, &Short::default()))
 }
 
 /// A memory operation as a graph shows it.
@@ -149,11 +149,8 @@ pub fn name(i: usize) -> String {
     if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
 }
 
-/// The graph of events and the arrows between them (from, relation, to, whether it forbids), as an object. Constants have short names in it.
-pub fn drawn(threads: &[String], events: &[Boxed], edges: &[(usize, &str, usize, bool)]) -> Value {
-    // A short name is for what stands in brackets.
-    let bracketed: Vec<String> = threads.iter().chain(events.iter().map(|e| &e.text)).map(|t| format!("x({t})")).collect();
-    let short = Short::of(bracketed.iter().map(String::as_str));
+/// The graph of events and the arrows between them (from, relation, to, whether it forbids), as an object. Constants have their short names in it.
+pub fn drawn(threads: &[String], events: &[Boxed], edges: &[(usize, &str, usize, bool)], short: &Short) -> Value {
     let event = |(i, e): (usize, &Boxed)| json!({ "name": name(i), "thread": e.thread, "text": short.text(&e.text), "code": e.code, "reads_initial": e.reads_initial });
     let edge = |&(from, relation, to, forbids): &(usize, &str, usize, bool)| json!({ "from": from, "to": to, "relation": relation, "forbids": forbids });
     json!({

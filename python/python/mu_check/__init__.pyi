@@ -1,51 +1,12 @@
 from os import PathLike
 from typing import Any, Callable, Iterator, Literal, Mapping, Sequence
 
+from ._mu_check import Counts, Error, Evidence, Judgement
+
+__all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "sweep"]
+
 Progress = Callable[[int, int, float], object] | Literal[True] | None
 Value = int | bool | str
-
-class Error(Exception):
-    message: str
-    stage: str
-    notes: list[str]
-    place: tuple[str, int, int, str] | None
-    """Name, line, column and text, if it is in a text that was given."""
-
-class Counts:
-    states: int
-    transitions: int | None
-    deadlocks: int | None
-    stop: str
-    complete: bool
-    seconds: float
-
-class Evidence:
-    @property
-    def is_witness(self) -> bool: ...
-    @property
-    def actions(self) -> list[str]: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def json(self) -> str: ...
-    @property
-    def svg(self) -> str: ...
-    def _repr_svg_(self) -> str: ...
-
-class Judgement:
-    @property
-    def verdict(self) -> bool | None: ...
-    @property
-    def stop(self) -> str: ...
-    @property
-    def states(self) -> int: ...
-    @property
-    def equations(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def evidence(self) -> Evidence | None: ...
-    def __bool__(self) -> bool: ...
 
 class Model:
     name: str
@@ -85,5 +46,6 @@ def sweep(
     *,
     explore: bool = True,
     limits: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int], object] | Literal[True] | None = None,
     **parameters: Value | Sequence[Value] | range,
 ) -> Iterator[dict[str, Any]]: ...
