@@ -13,7 +13,7 @@ use mu_check::{axioms, cubicle, litmus, program};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-const SYSTEM: &str = "(* the places of a process *)
+pub const SYSTEM: &str = "(* the places of a process *)
 type place = Idle | Busy
 array At[proc] : place
 (* who may go *)
@@ -27,7 +27,7 @@ requires { Turn = p && forall_other q. (At[q] = Idle && At[p] = Idle) }
 { At[j] := case
   | _ : Idle }
 ";
-const MODEL: &str = "\"A model\"
+pub const MODEL: &str = "\"A model\"
 include \"base.cat\"
 let rec reach = po | (reach; step)
 let pair(x, y) = x & y
@@ -36,10 +36,10 @@ if \"strong\" let far = ext else let far = loc end
 call order(reach) as claim
 acyclic pair(far, rf) as claim2
 ";
-const BASE: &str = "(* a step *)
+pub const BASE: &str = "(* a step *)
 let step = rf | co
 ";
-const TEST: &str = "X86 SB
+pub const TEST: &str = "X86 SB
 \"a test\"
 { int x; int y=0; 0:ECX=y; }
  P0          | P1          ;

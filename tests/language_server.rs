@@ -1,5 +1,6 @@
 //! The language server as a client sees it: the command over standard input and output, by the messages of the protocol.
 
+use crate::language_names::{BASE, MODEL as MEMORY_MODEL, SYSTEM, TEST};
 use crate::support::{package, reference_models};
 use mu_check::base::SourceMap;
 use mu_check::base::random::Random;
@@ -730,6 +731,11 @@ fn foreign_client(program: &str, arguments: &[&str]) -> bool {
         return false;
     }
     let (folder, _, _) = project();
+    let others = folder.path().join("others");
+    std::fs::create_dir(&others).unwrap();
+    for (name, text) in [("a.cub", SYSTEM), ("m.cat", MEMORY_MODEL), ("base.cat", BASE), ("sb.litmus", TEST)] {
+        std::fs::write(others.join(name), text).unwrap();
+    }
     let list = folder.path().join("list");
     let good = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -43,6 +43,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+    let answer = checked(session, args);
+    // What is refused stands in the report too: whoever reads nothing else would see nothing.
+    if let (Err(error), true) = (&answer, args.junit.is_some()) {
+        let names = args.formulas.iter().map(|f| f.display().to_string()).chain(args.formula.iter().cloned());
+        let (class, message) = (args.model.display().to_string(), error.render(&session.sources));
+        let case = |name| Case { class: class.clone(), name, seconds: 0.0, outcome: Outcome::Error(message.clone()) };
+        // If it cannot be written either, the first error is the one to tell.
+        let _ = write_junit(args, &names.map(case).collect::<Vec<_>>());
+    }
+    answer
+}
+
+fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     memory::read_interface(session, &args.model, args.interface.as_deref())?;
     if args.formulas.is_empty() && args.formula.is_empty() {
         return overview(session, args);
