@@ -316,8 +316,8 @@ mod tests {
     use super::*;
 
     fn outline(name: &str, text: &str) -> (Vec<String>, usize) {
-        let read = Read { refused: None, sources: SourceMap::new(), keywords: &["weak", "var", "array", "rec"] };
-        let analysis = Analysis::of_foreign(text, Lexicon::of(Path::new(name)).unwrap(), Some(read));
+        let read = Read { refused: None, sources: SourceMap::new(), keywords: &["rec"], meaning: None };
+        let analysis = Analysis::of_foreign(Path::new(name), text, Lexicon::of(Path::new(name)).unwrap(), Some(read));
         let comments = analysis.tokens.iter().filter(|t| t.kind == TokenKind::Comment).count();
         (analysis.declarations.iter().map(|d| d.name.clone()).collect(), comments)
     }
@@ -327,6 +327,7 @@ mod tests {
         let program =
             "; a lock\nbegin shared_data\n x dd 0 ; one\nend shared_data\nbegin thread_code\nspin: mov eax, 1\n  jmp spin\nend thread_code";
         assert_eq!(outline("a.asm", program), (vec!["shared_data".into(), "thread_code".into(), "spin".into()], 2));
+        assert_eq!(outline("a.cat", "(* a (* nested *) one *) let b = rf // end").1, 2);
         assert_eq!(outline("a.pbes", "pbes nu X(n: Nat) = Y; mu Y = X(1);\ninit X(0); % end").0, ["X", "Y"]);
         // Nothing that is typed ends the words.
         for text in ["(*", "\"", "(* (* *)", "é∧", "begin", "let rec", "0x", "*)"] {
