@@ -429,6 +429,7 @@ fn random_edits() {
         "specs/cubicle/lamport.cub",
         "specs/x86/bakery.asm",
         "specs/memory/rvwmo.cat",
+        "docs/gallery/rwc.litmus",
     ] {
         let path = PathBuf::from(package(name));
         let mut text = std::fs::read_to_string(&path).unwrap();
