@@ -5,14 +5,14 @@ from ._mu_check import Counts, Error, Evidence, Judgement
 
 __all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "sweep"]
 
-Progress = Callable[[int, int, float], object] | Literal[True] | None
-Value = int | bool | str
+_Progress = Callable[[int, int, float], object] | Literal[True] | None
+_Value = int | bool | str
 
 class Model:
     name: str
-    def __init__(self, path: str | PathLike[str], /, **parameters: Value) -> None: ...
+    def __init__(self, path: str | PathLike[str], /, **parameters: _Value) -> None: ...
     @classmethod
-    def from_text(cls, text: str, /, *, name: str = "model", **parameters: Value) -> Model: ...
+    def from_text(cls, text: str, /, *, name: str = "model", **parameters: _Value) -> Model: ...
     @property
     def parameters(self) -> dict[str, str]: ...
     def explore(
@@ -24,7 +24,7 @@ class Model:
         max_states: int | None = None,
         max_memory: int | None = None,
         timeout: float | None = None,
-        progress: Progress = None,
+        progress: _Progress = None,
     ) -> Counts: ...
     def check(
         self,
@@ -37,7 +37,7 @@ class Model:
         max_states: int | None = None,
         max_memory: int | None = None,
         timeout: float | None = None,
-        progress: Progress = None,
+        progress: _Progress = None,
     ) -> Judgement: ...
 
 def sweep(
@@ -47,5 +47,5 @@ def sweep(
     explore: bool = True,
     limits: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], object] | Literal[True] | None = None,
-    **parameters: Value | Sequence[Value] | range,
+    **parameters: _Value | Sequence[_Value] | range,
 ) -> Iterator[dict[str, Any]]: ...
